@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 from harness import records
 from harness.dataset import Dataset, trec
 from harness.evaluation.compare import keys_of
-from harness.evaluation.costs import by_price
-from harness.evaluation.csv_views import tables_of
+from harness.evaluation.csv_views import by_price, tables_of
 from harness.evaluation.evaluate import RunInputs, evaluate_run, write_evaluation
 from harness.evaluation.grading import GradedLabels, gains
 from harness.evaluation.readers import Judged, score_lists

@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -17,17 +16,10 @@ from typing import NamedTuple
 import pytest
 import yaml
 
-from harness import pipeline
 from harness.cli import app, main
-from harness.evaluation.compare import compare
-from harness.evaluation.conclusions import headline
 from harness.evaluation.csv_views import COLUMNS as CSV
-from harness.evaluation.evaluate import evaluation_of
-from harness.evaluation.readers import scores_of_results
-from harness.evaluation.verdict import Verdict
 from harness.experiment.blocks import KINDS
 from harness.records.csv_tables import COSTS
-from harness.running.forecast import Options
 from tests.harness.console.test_cli import commands
 from tests.support import tiny
 from tests.support.qdrant_fake import fake_qdrant
@@ -256,18 +248,3 @@ def test_every_page_is_in_the_index_and_in_the_site() -> None:
         name = page.relative_to(PROJECT / "docs").as_posix()
         assert name == "README.md" or f"({name})" in indexed, name
         assert f"docs/{name}\n" in shown, name
-
-
-@pytest.mark.slow
-def test_the_quickstart_is_decided_by_the_test_that_is_declared(project: Path, tmp_path: Path) -> None:
-    need_the_local_model()
-    results = pipeline.run(project / "experiments" / "quickstart.toml", Options(tmp_path))
-    found = evaluation_of(results)
-    rows = {(row.a, row.b): row for row in found.comparisons["nDCG@10"]}
-    assert headline(found) == "Use minilm"
-    pair = rows["minilm", "hybrid"]
-    assert (round(pair.p_adjusted, 3), round(pair.p_wilcoxon_adjusted, 3)) == (0.021, 0.216)
-    ranks = compare(scores_of_results(results), settings=replace(found.settings, test="wilcoxon"))
-    assert {(row.a, row.b): row.verdict for row in ranks if row.measure == "nDCG@10"} == {
-        ("bm25", "minilm"): Verdict.WORSE, ("bm25", "hybrid"): Verdict.WORSE, ("minilm", "hybrid"): Verdict.UNDECIDED,
-    }  # fmt: skip

@@ -10,16 +10,14 @@ from typing import Any
 
 import pytest
 
-from harness import experiment, records
+from harness import experiment
 from harness.pipeline import run
 from harness.running.forecast import Options
-from retrievers.cache import Cache, default_path
-from retrievers.costs import estimate
 from tests.harness.running.test_run import digests
 from tests.support import small, tiny
 from tests.support.recompute import verified
 from tests.support.servers import BedrockProvider, OpenAIProvider, serving, tokens_of
-from tests.support.small import ended, ends, planned
+from tests.support.small import planned
 
 pytestmark = pytest.mark.slow
 
@@ -47,16 +45,8 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
 
 
-def block(name: str, url: str, more: str = "") -> str:
-    options = f'model = "m", base_url = "{url}", api_key = "${{GATEWAY_KEY}}", concurrency = 1{more}'
-    return f'[[retrievers]]\nname = "{name}"\nencoder = {{ kind = "openai", {options} }}\n'
-
-
 def ledger(results: Path) -> Any:
     return json.loads((results / "manifest.json").read_text(encoding="utf-8"))["ledger"]
-
-
-# The article's experiment
 
 
 def test_the_file_asks_what_the_article_asked() -> None:
@@ -70,18 +60,6 @@ def test_the_file_asks_what_the_article_asked() -> None:
                       "sentence-transformer": "intfloat/multilingual-e5-base"}  # fmt: skip
     depths = {one.of: one.rerank.options["depth"] for one in loaded.experiment.retrievers if one.kind == "rerank"}
     assert depths == dict.fromkeys(models, 10)
-
-
-def test_the_plan_needs_no_key_and_names_the_bill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in CANARIES:
-        monkeypatch.delenv(name)
-    found = planned(PROJECT / "experiments" / "ideakitt.toml", results=tmp_path)
-    asked = {(row.retriever, row.stage): row for row in found.rows}
-    assert asked["aws", "embed-documents"].calls == asked["aws", "embed-documents"].texts == 182
-    assert asked["aws", "embed-queries"].texts == 13
-    assert asked["open-ai-reranked", "rerank"].texts == 130
-    # About 100,000 tokens at $0.10 and at $0.02 a million.
-    assert 0.005 < found.total()["usd"] < 0.05
 
 
 @pytest.fixture
@@ -162,66 +140,3 @@ def test_the_rehearsal_has_the_same_shape_and_needs_neither_key_nor_network(tmp_
     data = small.dataset(tmp_path / "data").as_posix()
     (tmp_path / "few.toml").write_text(text.replace("datasets/survey-templates-en", data), encoding="utf-8")
     verified(run(tmp_path / "few.toml", Options(tmp_path / "out")).folder)
-
-
-# Money
-
-
-def test_a_run_stops_before_it_would_cost_too_much(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with serving(OpenAIProvider()) as provider:
-        paid = block("paid", provider.url, ", batch_size = 2, price = 1e6")  # a dollar a token
-        path = small.experiment(tmp_path, retrievers=small.RETRIEVERS + paid)
-        words = ("run", path, "--results", tmp_path / "out")
-        # Requests are of two texts by length; each is promised at its estimate, and settled at what is billed.
-        texts = sorted((f"{name} # {name}\n\n{text}" for name, text in small.TEXTS.items()), key=lambda t: (len(t), t))
-        first, second, third = (texts[i : i + 2] for i in (0, 2, 4))
-        billed = sum(map(tokens_of, first + second))
-        limit = billed + int(estimate(third).sum()) - 1
-
-        told = ends(capsys, 3, *words, "--max-cost", limit).err
-        assert "paid: the next request costs about" in told
-        assert "--max-cost" in told
-        assert [request["body"]["input"] for request in provider.requests] == [first, second]
-        kept = records.read(tmp_path / "out" / "small")
-        assert kept.retrievers == ("bm25", "hashing", "hybrid")
-        assert "--max-cost" in kept.manifest.failed["paid"]
-        assert kept.costs.set_index("retriever").loc["paid", "usd"].sum() == billed
-        with Cache(default_path()) as cache:
-            assert sum(one.rows for one in cache.info() if one.fingerprint.startswith("openai")) == 4
-
-        assert ended(*words, "--max-cost", 10 * limit) == 0
-        assert len(set(provider.embedded)) == len(provider.embedded) == 12
-
-
-# What befell texts and requests
-
-
-def test_what_befell_texts_and_requests_is_in_the_manifest_and_in_the_report(tmp_path: Path) -> None:
-    data = small.dataset(tmp_path / "data")
-    (data / "empty.md").write_text("", encoding="utf-8")
-    (data / "twin.md").write_text("# apple\n\napples grow on trees and are red or green\n", encoding="utf-8")
-    long = "wheels and roads and rails " * 30
-    (data / "long.md").write_text(f"# long\n\n{long}", encoding="utf-8")
-    with serving(OpenAIProvider(["500", "429", "zero", "drop"], max_tokens=60)) as provider:
-        retrievers = small.RETRIEVERS + block("api", provider.url, ", batch_size = 2")
-        path = small.experiment(tmp_path, retrievers=retrievers, report=True)
-        cold = run(path, Options(tmp_path / "out"))
-        told = ledger(cold.folder)
-        assert told["api"]["notes"]["empty"] == ["empty"]
-        assert told["api"]["notes"]["truncated"] == ["long"]
-        assert len(told["api"]["notes"]["zero-vector"]) == 1
-        counts = told["api"]["counts"]["embed-documents"]
-        assert counts["retries"] == 3
-        sent = next(text for text in provider.embedded if text.startswith("long"))
-        lost = tokens_of("long # long " + long) - tokens_of(sent)
-        assert counts["lost_tokens"] == pytest.approx(lost, rel=0.1)  # the service bills the kept part alone
-        assert told["dataset"]["duplicate-text"] == ["twin (as apple)"]
-        assert told["dataset"]["empty-document"] == ["empty"]
-
-        warm = run(path, Options(tmp_path / "out"))
-    again = ledger(warm.folder)
-    assert again["api"]["notes"] == told["api"]["notes"]
-    assert again["api"]["counts"]["embed-documents"] == {"lost_tokens": counts["lost_tokens"]}
-    page = (warm.folder / "report.html").read_text(encoding="utf-8")
-    for words in ("truncated documents", "tokens lost by truncation", "empty documents", "zero vectors"):
-        assert words in page

@@ -1,5 +1,4 @@
-"""Additions on real collections and models, for who has them: no clone needs them, and all that they hold is held too
-by tests that need nothing.
+"""An addition on files of others, for who has them: no clone needs them.
 
 They are looked for in the folder that HARNESS_TEST_DATA names, else in one called `shared` beside the checkout; see
 tests/README.md. `pytest -m "not outside"` leaves them out.
@@ -8,27 +7,12 @@ tests/README.md. `pytest -m "not outside"` leaves them out.
 from __future__ import annotations
 
 import os
-import re
-import subprocess
-import sys
-import tomllib
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from harness.dataset import load, reference_of
 from harness.evaluation.runs import Conventions, score_runs
-from harness.measures import parse_all, score
-from harness.pipeline import run
-from harness.report import write_report
-from harness.running.forecast import Options
-from retrievers import bm25
-from retrievers.meter import Meter
 from tests.harness.measures.test_trec_eval import expected, printed
-from tests.support.recompute import verified
-from tests.test_known_answers import BM25, MINILM
 
 pytestmark = pytest.mark.outside
 
@@ -40,59 +24,6 @@ def outside(part: str) -> Path:
     if not (FOLDER / part).exists():
         pytest.skip(f"there is no {FOLDER / part}: an addition to the suite")
     return FOLDER / part
-
-
-# Collections: the README beside them says where each figure comes from.
-
-
-SPLITS = {"scifact": ("test", "test"), "cranfield": ("all1837", "test"), "jsquad": ("test", "test")}
-"""The judgments by which benchmarks/bm25.md has nDCG and recall, in the order of its columns."""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", list(SPLITS))
-def test_the_figures_of_bm25_in_the_benchmarks(name: str) -> None:
-    place = list(SPLITS).index(name) + 1
-    splits = [load(replace(reference_of(outside(f"data/{name}")), split=split)) for split in SPLITS[name]]
-    page = (Path(__file__).parents[1] / "benchmarks" / "bm25.md").read_text(encoding="utf-8")
-    rows = [
-        [cell.strip() for cell in line.strip("|").split("|")] for line in page.split("\n") if line.startswith("| here")
-    ]
-    figures = {row[0]: row[place] for row in rows if re.match(r"0\.\d", row[place])}
-    assert len(figures) == 3
-    for label, figure in figures.items():
-        retriever = bm25.BM25(**tomllib.loads("\n".join(re.findall("`([^`]+)`", label))))
-        queries = splits[0].queries
-        retriever.index(splits[0].documents(), Meter())
-        answers = {q.id: hits.doc_ids for q, hits in zip(queries, retriever.search(queries, 100, Meter()), strict=True)}
-        found = []
-        for dataset, measure in zip(splits, ("nDCG@10", "R@100"), strict=True):
-            grades = {query: dict(labels.grades or {}) for query, labels in dataset.labels.items() if query in answers}
-            found.append(np.mean(score(parse_all([measure]), grades, answers).values[0]))
-        assert "{:.4f} / {:.3f}".format(*found) == figure, label
-
-
-DENSE = {"nDCG@10": 0.37359, "AP": 0.31659, "RR": 0.54011, "R@100": 0.77557, "P@10": 0.24400}
-
-
-@pytest.mark.slow
-def test_minilm_and_bm25_on_cranfield(tmp_path: Path) -> None:
-    experiment = tmp_path / "known.toml"
-    experiment.write_text(
-        f'name = "known"\ndataset = "{outside("data/cranfield")}"\nprimary = "nDCG@10"\n'
-        f'measures = {list(DENSE)}\nreport = false\n{MINILM}{BM25}stemming = ""\n'
-    )
-    found = run(experiment, Options(tmp_path / "out"))
-    means = found.summary.set_index(["retriever", "measure"])["mean"]
-    assert means["minilm"].to_dict() == pytest.approx(DENSE, abs=2e-4)
-    assert means["bm25", "nDCG@10"] == pytest.approx(0.3163, abs=1e-3)
-    assert found.manifest.ledger.retrievers["minilm"].notes["empty"] == ("471", "995")
-    verified(found.folder)
-    write_report(found)  # it looks for the page, too
-    # Another program that recomputes a results folder, by other people, with the standard library alone.
-    command = [sys.executable, str(outside("tools/verify_results.py")), str(found.folder)]
-    outcome = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert outcome.returncode == 0, outcome.stdout
 
 
 # trec_eval: NIST's own test files (9.0.8), and what the 9.0.8 and 10.0 binaries printed, gcc on x86-64.

@@ -40,14 +40,3 @@ def test_the_site_has_every_page_and_loads_nothing_from_elsewhere(script: dict, 
     assert re.findall(r"<h2 id=[^>]*>harness ([a-z ]+)<", helps) == [name for name, _ in commands(app)]
     loaded = r"<(?:script|img|iframe)[^>]* src=\"http|<link[^>]* rel=\"stylesheet\"[^>]* href=\"http"
     assert [page for page in site.rglob("*.html") if re.search(loaded, page.read_text(encoding="utf-8"))] == []
-
-
-def test_a_link_that_leads_nowhere_builds_no_site(script, tmp_path, capfd):
-    script["gather"](tmp_path / "site-source")
-    (tmp_path / "site-source" / "docs" / "gallery.md").write_text("# Gallery\n", encoding="utf-8")
-    page = tmp_path / "site-source" / "docs" / "engines.md"
-    links = ["nowhere.md", "tutorial.md#nowhere"]
-    page.write_text(page.read_text(encoding="utf-8") + "".join(f"\n[there]({link})\n" for link in links), "utf-8")
-    assert script["build"](tmp_path) != 0
-    told = "".join(capfd.readouterr())
-    assert "page does not exist" in told and "anchor does not exist" in told

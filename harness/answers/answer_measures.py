@@ -18,7 +18,7 @@ from harness.answers.overlap import Tokenizer, bleu_signature, corpus_bleu, need
 from harness.answers.ragchecker import Entailments
 from harness.answers.systems import System
 from harness.evaluation.scores import Scores, scores_from_rows
-from harness.measures.claims import Truth, any_of, rank_precision, share
+from harness.measures.measure import Truth, any_of, rank_precision, share
 from harness.records.readings import Readings
 from retrievers.embedding import Embedder
 from retrievers.meter import Meter

@@ -10,7 +10,7 @@ unknown          a verdict is missing
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
@@ -21,7 +21,7 @@ from harness.answers.overlap import sentences
 from harness.answers.ragchecker import Entailments
 from harness.answers.systems import Answer, Context, System
 from harness.evaluation.scores import Scores
-from harness.measures.claims import Truth, any_of
+from harness.measures.measure import Truth, any_of
 from harness.records import readings
 from harness.records.readings import PEOPLE, By, ClaimPassage, Readings, Word
 from harness.stats.differences import UNIT
@@ -271,3 +271,41 @@ def _basis(case: Case, claim: str) -> str:
         return "unknown"
     named = [name for name, known in (("reference", right), ("contexts", held)) if known]
     return " and ".join(named) or "nothing"
+
+
+TracedSystems = Mapping[str, Sequence[TracedAnswer]]
+"""System -> its answers, claim by claim."""
+LISTED = 200
+"""Most queries whose answers are shown in full, those that lost the most claims."""
+MEANINGS = {
+    "answered": "the response states it",
+    "contradicted": "the response contradicts it: noise",
+    "not retrieved": "no retrieved text supports it: the retriever lost it",
+    "not used": "a retrieved text supports it, the response does not state it: the generator lost it",
+    "unknown": "a verdict is missing",
+}
+
+
+def section_of(traced: TracedSystems, scores: Scores, level: float) -> dict[str, Any]:
+    """The variables of the template: the share of each fate by system, and the answers that lost the most claims."""
+    beside = side_by_side(traced)
+    return {
+        "fates": FATES,
+        "meanings": MEANINGS,
+        "shares": {name: shares(answers, scores, level) for name, answers in traced.items()},
+        "answers": beside[:LISTED],
+        "left": max(0, len(beside) - LISTED),
+    }
+
+
+def side_by_side(traced: TracedSystems) -> list[tuple[Query, dict[str, TracedAnswer]]]:
+    """Query -> system -> its answer, queries with the most lost claims first."""
+    found: dict[str, tuple[Query, dict[str, TracedAnswer]]] = {}
+    for name, answers in traced.items():
+        for one in answers:
+            found.setdefault(one.query.id, (one.query, {}))[1][name] = one
+    lost = {
+        query: sum(claim.fate != "answered" for one in of.values() for claim in one.claims)
+        for query, (_, of) in found.items()
+    }
+    return [found[query] for query in sorted(found, key=lambda query: (-lost[query], query))]

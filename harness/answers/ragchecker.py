@@ -8,7 +8,7 @@ So is a measure with an unknown verdict.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.measures.claims import Truth, any_of, both, negated, share
+from harness.measures.measure import Truth, any_of, both, negated, share
 
 ClaimRow = Sequence[Truth]
 """One claim: whether each passage entails it, passages in their order."""

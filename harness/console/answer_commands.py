@@ -76,7 +76,7 @@ def score_folder(
     scored = score(experiment, folder, options, code=not no_code)
     print_scores(scored.scores, scored.evaluation, scored.notes, as_json=as_json)
     if report is not None:
-        from harness.answers.claims_section import section_of
+        from harness.answers.cases import section_of
         from harness.report.html_page import write_scores
 
         section = section_of(scored.traced, scored.scores, scored.evaluation.settings.level)

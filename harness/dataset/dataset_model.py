@@ -234,8 +234,6 @@ class Dataset:
     """As many documents as the first pass was to keep."""
     documents: Callable[[], Iterator[Document]] = field(repr=False, default=lambda: iter(()))
     """A fresh pass over the corpus, in file order."""
-    refuse_changes: Callable[[], None] = field(repr=False, default=lambda: None)
-    """Raises DataChanged if queries or labels were rewritten since."""
 
     def texts(self, ids: Collection[str]) -> dict[str, Document]:
         """The documents with these ids, found in one pass."""

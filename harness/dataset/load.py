@@ -2,7 +2,6 @@
 
 import hashlib
 import shlex
-from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -12,13 +11,12 @@ from harness.dataset.columns import LABELLING, folded
 from harness.dataset.corpus import check_documents, digest_line, read_again, text_key
 from harness.dataset.dataset_model import Dataset, DatasetReference, Labels, reference_as_json, reference_of
 from harness.dataset.files import AGAIN, File, Files, Reader, is_results, listing_of
-from harness.dataset.judgments import Judgment, note_changes, overlay, read_overlay
-from harness.dataset.label_rows import Labelled
+from harness.dataset.judgments import note_changes, overlay, read_overlay
 from harness.dataset.matched_labels import columns_taken, match_labels
 from harness.dataset.rows import SUFFIXES, read_rows
 from harness.dataset.source import Findings, Source, SourceLocation, id_problem
 from harness.dataset.table_source import label_column, refuse_overlooked
-from retrievers.errors import DataChanged, InputError, Problem, did_you_mean, nearest
+from retrievers.errors import InputError, Problem, did_you_mean, nearest
 from retrievers.types import Query
 from retrievers.user_objects import OBJECT, NamedObject
 
@@ -201,40 +199,7 @@ def load(reference: DatasetReference | str | Path, *, drop_dangling: bool = Fals
         same_as=documents.same_as,
         sample=documents.sample,
         documents=partial(read_again, source, reference.name, documents.digest),
-        refuse_changes=partial(
-            _refuse_changes, source, reference, seen.names_document,
-            _questions_digest(queries.values(), matched.rows, judgments),
-        ),
-    )  # fmt: skip
-
-
-def _questions_digest(
-    queries: Iterable[Query], labels: Iterable[Labelled], judgments: Iterable[Judgment] | None
-) -> str:
-    digest = hashlib.sha256()
-    for query in queries:
-        digest.update(digest_line([query.id, query.text, *query.history]))
-    for _, query_id, given in labels:
-        digest.update(digest_line([query_id, given.as_json()]))
-    for judgment in judgments or ():
-        digest.update(judgment.line().encode())
-    return digest.hexdigest()
-
-
-def _refuse_changes(
-    source: Source, reference: DatasetReference, names_document: Callable[[str], bool], digest: str
-) -> None:
-    """Raise DataChanged if queries or labels are not what they were when the data set was checked."""
-    seen = Findings()
-    seen.names_document = names_document
-    try:
-        queries = {query.id: query for _, query in source.queries(seen)}
-        found = _questions_digest(queries.values(), source.labels(seen), read_overlay(reference, seen))
-    except InputError as error:
-        raise DataChanged(error.problems) from None
-    if found != digest:
-        what = "has changed since this run began: queries or labels were added, removed or rewritten"
-        raise DataChanged(Problem(reference.name, what, "leave it alone until the run is done, and run again"))
+    )
 
 
 def load_documents(reference: DatasetReference) -> Dataset:

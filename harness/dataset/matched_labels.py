@@ -26,8 +26,6 @@ Unmatched = tuple[SourceLocation, str, str]
 class MatchedLabels:
     """The labels of a data set with the ids of their documents."""
 
-    rows: Sequence[Labelled] = ()
-    """As they were read."""
     labels: dict[str, Labels] = field(default_factory=dict)
     ways: Counter[str] = field(default_factory=Counter)
     """By what labels name their documents -> how many do."""
@@ -49,7 +47,7 @@ def match_labels(
         drop: count labels of what is not there instead of refusing them.
     """
     rows = list(source.labels(seen))
-    found = MatchedLabels(rows)
+    found = MatchedLabels()
     guessed = [one for one in columns_taken(seen, NAMING[:2]) if not folded(one[1]).rstrip("s").endswith("id")]
     matches = _matches(source, documents, rows, any_label=bool(guessed))
     strangers = [(place, query) for place, query, _ in rows if query not in queries]

@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.evaluation.scores import Scores
 from harness.evaluation.verdict import Comparison, Evidence, Finding, Reason, Verdict, verdict_on
-from harness.stats.differences import differences, in_parallel
+from harness.stats.differences import differences
 from harness.stats.intervals import student
 from harness.stats.multiplicity import adjust, adjusted_floors
 from harness.stats.paired_tests import Decided, EquivalenceMargin, Observed, decide, equivalence_tests
@@ -111,7 +111,7 @@ def compare(
         scores: of any measures; the draws are shared by all measures and pairs of the same queries.
         baseline: each other retriever is compared with it; None, or one without scores, compares all pairs.
         settings: the tests and their levels.
-        step: called once for each pair of `keys_of`, from several threads.
+        step: called once for each pair of `keys_of`.
         equivalence: `equivalence_of` the primary measure's family, where that is known.
 
     Returns:
@@ -147,7 +147,7 @@ def observe(
         scores: of the queries that count.
         keys: which pairs, of which measures; their sign flips share the draws.
         settings: the test that decides, and the seed of the draws.
-        step: called once for each pair, from several threads.
+        step: called once for each pair.
     """
     if not keys:
         return {}
@@ -167,7 +167,7 @@ def observe(
         return TestedPair(key, scores, observed, decide(observed, settings.test), difference)
 
     flips = sign_flip(table, contrasts, settings.seed)
-    return dict(zip(keys, in_parallel(ranked, keys, flips), strict=True))
+    return {key: ranked(key, flipped) for key, flipped in zip(keys, flips, strict=True)}
 
 
 def equivalence_of(

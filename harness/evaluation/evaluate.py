@@ -11,16 +11,14 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import ValidationError
 
-from harness.evaluation.abstention import CUTOFF, abstention_of, comparable
 from harness.evaluation.compare import MOST_PAIRS, compare, equivalence_of, family, uncounted
-from harness.evaluation.costs import Prices, by_price
-from harness.evaluation.csv_views import equivalence_family, slice_families, uplift_family
+from harness.evaluation.csv_views import Prices, by_price, equivalence_family, slice_families, uplift_family
 from harness.evaluation.evaluation import Abstention, Ceilings, Evaluation, NextLook, SweepChoice
+from harness.evaluation.evidence import CUTOFF, abstention_of, comparable, fragile_warnings, run_warnings
 from harness.evaluation.grading import GradedLabels, grade_labels
 from harness.evaluation.readers import judged_shares, relevance_of, scores_of_results
 from harness.evaluation.scores import Scores, by_mean
 from harness.evaluation.verdict import Comparison, Finding, Reason, TestRow, Verdict
-from harness.evaluation.warnings import fragile_warnings, run_warnings
 from harness.measures import parse
 from harness.records import Manifest, Results, create
 from harness.stats.differences import differences

@@ -12,11 +12,11 @@ import numpy as np
 from harness import records
 from harness.english import counted, join
 from harness.evaluation.evaluate import settings_of
+from harness.evaluation.evidence import judged_warnings
 from harness.evaluation.grading import GradedLabels, grade_labels
 from harness.evaluation.readers import computable, primary_of, relevance_of, score_folder
 from harness.evaluation.runs import Conventions, score_runs
 from harness.evaluation.scores import Scores, by_mean, identical_pairs, rankings_digest
-from harness.evaluation.warnings import judged_warnings
 from harness.evaluation.wording import warning_sentences
 from harness.measures import Measure, parse, parse_all
 from harness.records import UNSCORED, Results

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from harness.english import counted, first_few
-from harness.evaluation.abstention import CUTOFF
 from harness.evaluation.compare import compare_pairs
 from harness.evaluation.evaluate import settings_of
+from harness.evaluation.evidence import CUTOFF
 from harness.evaluation.folders import SharedQueries, shared_queries
 from harness.evaluation.readers import primary_of, relevance_of, score_folder, scores_of_results
 from harness.evaluation.scores import Scores, rankings_digest

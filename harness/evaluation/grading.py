@@ -45,7 +45,7 @@ def grade_labels(labels: Mapping[str, Labels], relevance: Relevance) -> GradedLa
     """Apply the grade rule to the labels.
 
     Queries without a relevant document are left out, for all retrievers alike. Groups of alternatives are graded 1.
-    Where people judged any query, those that a model judged, wholly or in part, make no score: `evaluation.labellers`.
+    Where people judged any query, those that a model judged, wholly or in part, make no score.
 
     Raises:
         InputError: the rule does not fit the labels, or the grades do not fit the gain.

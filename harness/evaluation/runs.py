@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from harness.measures.compute import Judgments, Precision
 from harness.measures.table import row_of
 from retrievers.errors import InputError, Problem, collecting
 from retrievers.ids import KnownDocuments, ways_of
-from retrievers.runs import RunScores, read_run, stream_run
+from retrievers.runs import RunScores, read_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +56,7 @@ def score_runs(
 ) -> Scores:
     """Score TREC run files, plain or gzip, against a qrels file.
 
-    A run whose lines are grouped by query, as nearly all are, is read as a stream: memory holds the judgments
-    and the values, never the run. Only runs with the same scores are read once more, whole, to see whether they rank
-    the same.
+    Of the rankings only those of runs with the same scores are kept: they are read once more.
 
     Args:
         qrels: a file of judgments.
@@ -126,83 +124,53 @@ def _in_order(hits: Mapping[str, float], precision: Precision) -> list[str]:
 def _scored_file(
     name: str, path: str | Path, judgments: Judgments, measures: Sequence[Measure], conventions: Conventions
 ) -> ScoredRun:
-    """Score one file."""
-    stream = ((query, dict(zip(docs, scores.tolist(), strict=True))) for query, docs, scores in stream_run(path))
-    whole = partial(read_run, path) if Path(path).is_file() else None
-    return _scored(name, str(path), (stream, whole), judgments, measures, conventions)
+    """Score one file; a pipe can be read only once."""
+    again = partial(read_run, path) if Path(path).is_file() else None
+    return _scored(ScoredAs(name, str(path), conventions), read_run(path), again, judgments, measures)
 
 
 def scored_run(name: str, run: RunScores, judgments: Qrels, measures: Sequence[Measure]) -> ScoredRun:
     """Score one run; a judged query that it lacks scores 0 and counts."""
-    return _scored(name, f"runs[{name!r}]", (run.items(), lambda: run), judgments, measures, Conventions())
+    return _scored(ScoredAs(name, f"runs[{name!r}]", Conventions()), run, lambda: run, judgments, measures)
+
+
+class ScoredAs(NamedTuple):
+    """What a run is called, where it is from, and by which conventions it is scored."""
+
+    name: str
+    where: str
+    conventions: Conventions
 
 
 def _scored(
-    name: str, where: str, run: tuple[Iterable[tuple[str, dict[str, float]]], Callable[[], RunScores] | None],
-    judgments: Judgments, measures: Sequence[Measure], conventions: Conventions,
+    told: ScoredAs, run: RunScores, again: Callable[[], RunScores] | None, judgments: Judgments,
+    measures: Sequence[Measure],
 ) -> ScoredRun:  # fmt: skip
-    """Score a run that comes as a stream, with what gives it whole unless it can be read only once."""
-    stream, whole = run
-    seen, matched = _SeenQueries(judgments), ""
-
-    def scored(run: Iterable[tuple[str, dict[str, float]]]) -> MeasureValues:
-        if any(measure.own for measure in measures):  # what is asked by lists of documents
-            return score(measures, judgments, {query: _in_order(hits, conventions.precision) for query, hits in run})
-        return score_run(measures, judgments, run, precision=conventions.precision)
-
-    try:
-        values = scored(seen.watch(stream))
-    except _QueryApart:
-        if whole is None:
-            what = "the lines of a query are not together, and the input can be read only once"
-            raise InputError(Problem(where, what, "write it to a file first")) from None
-        seen = _SeenQueries(judgments)
-        values = scored(seen.watch(whole().items()))
-    if not seen.met:
-        raise _strangers(where, seen.unjudged, judgments)
-    if whole is not None and not seen.known:
-        renamed, matched = matched_run(whole(), judgments, where)
-        values, whole = scored(renamed.items()), lambda: renamed
-    kept, notes = counted(judgments, seen.met, conventions)
+    """Score a run, with what gives it once more unless it can be read only once."""
+    (name, where, conventions), matched = told, ""
+    met = judgments.keys() & run.keys()
+    if not met:
+        asked, here = next(iter(judgments)), next(iter(run), "nothing")
+        what = f"none of its queries is judged: ids look like {here!r} here and {asked!r} in the qrels"
+        raise UnmatchedRun(Problem(where, what, "give the qrels of the same queries"))
+    if all(judgments[query].keys().isdisjoint(run[query]) for query in met):
+        renamed, matched = matched_run(run, judgments, where)
+        run, again = renamed, lambda: renamed
+    if any(measure.own for measure in measures):  # what is asked by lists of documents
+        values = score(measures, judgments, {query: _in_order(run[query], conventions.precision) for query in run})
+    else:
+        values = score_run(measures, judgments, run.items(), precision=conventions.precision)
+    kept, notes = counted(judgments, met, conventions)
     steep = dict.fromkeys(measure.name for measure in measures if row_of(measure).by_largest_grade)
     notes += filter(None, [matched])
     notes += [f"{one}: the largest grade of the qrels is G = {values.largest_grade}" for one in steep]
-    notes += seen.ignored
+    if ignored := len(run.keys() - judgments.keys()):
+        notes.append(f"queries of the run without labels: {ignored} (ignored)")
     if not kept:
         raise InputError(Problem(where, "no query is left to score", "; ".join(notes)))
     values = values if len(kept) == len(judgments) else values.only(kept)
-    lists = None if whole is None else partial(_ordered, whole, frozenset(values.query_ids), conventions.precision)
+    lists = None if again is None else partial(_ordered, again, frozenset(values.query_ids), conventions.precision)
     return ScoredRun(name, values, tuple(notes), lists)
-
-
-class _SeenQueries:
-    """Which queries a run was seen to have as it was read."""
-
-    def __init__(self, judgments: Judgments) -> None:
-        self._judgments = judgments
-        self.met: set[str] = set()
-        self.unjudged: set[str] = set()
-        self.known = False
-        """Whether any hit is judged for its query."""
-
-    def watch(self, run: Iterable[tuple[str, dict[str, float]]]) -> Iterator[tuple[str, dict[str, float]]]:
-        for query_id, hits in run:
-            if query_id in self.met:
-                raise _QueryApart
-            (self.met if query_id in self._judgments else self.unjudged).add(query_id)
-            self.known = self.known or not self._judgments.get(query_id, {}).keys().isdisjoint(hits)
-            yield query_id, hits
-
-    @property
-    def ignored(self) -> list[str]:
-        number = len(self.unjudged)
-        return [f"queries of the run without labels: {number} (ignored)"] if number else []
-
-
-def _strangers(run: str, queries: Iterable[str], judgments: Judgments) -> UnmatchedRun:
-    asked, here = next(iter(judgments)), next(iter(queries), "nothing")
-    what = f"none of its queries is judged: ids look like {here!r} here and {asked!r} in the qrels"
-    return UnmatchedRun(Problem(run, what, "give the qrels of the same queries"))
 
 
 def matched_run(run: RunScores, judgments: Judgments, where: str) -> tuple[RunScores, str]:
@@ -228,10 +196,6 @@ def matched_run(run: RunScores, judgments: Judgments, where: str) -> tuple[RunSc
 
 class UnmatchedRun(InputError):
     """No hit of a run is judged in any query: it has no scores, and others do."""
-
-
-class _QueryApart(Exception):
-    """A query's lines are not grouped: the run cannot be read as a stream."""
 
 
 def counted(judgments: Judgments, met: set[str], conventions: Conventions) -> tuple[set[str], list[str]]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.evaluation.costs import Prices
+from harness.evaluation.csv_views import Prices
 from harness.evaluation.evaluation import FEWEST_QUERIES, AxisEffect, SweepChoice
 from harness.evaluation.scores import Scores, by_mean
 from harness.experiment import Sweep

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Literal, NamedTuple
@@ -241,13 +240,3 @@ class Gate:
     def too_few(self) -> bool:
         """Whether so few queries can never show it."""
         return self.needed is not None and (self.clusters or self.n) < self.needed
-
-
-class LabellerVerdict(NamedTuple):
-    """What the tests show by one person's labels alone."""
-
-    labeller: str
-    queries: int
-    """Those with a document that this person calls relevant."""
-    rows: Mapping[tuple[str, str], Comparison]
-    """Each pair of the primary measure's family."""

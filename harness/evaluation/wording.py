@@ -6,12 +6,11 @@ No other file turns the enums and numbers of an evaluation into sentences, and n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from harness.english import asked, count, counted, few_names, format_p, join, minus, related
 from harness.evaluation.evaluation import Abstention, Ceilings, Evaluation, RunWarning, WarningKind
-from harness.evaluation.verdict import Comparison, Finding, Gate, LabellerVerdict, Reason, Verdict
+from harness.evaluation.verdict import Comparison, Finding, Gate, Reason, Verdict
 from harness.stats.power import InterimAnalysis
 from harness.stats.settings import Settings
 
@@ -150,23 +149,6 @@ def gate_cells(gate: Gate) -> dict[str, Any]:
         "p_value": gate.p_value,
         "queries_needed": gate.needed,
     }
-
-
-def labellers_sentence(merged: Sequence[Comparison], verdicts: Sequence[LabellerVerdict]) -> str:
-    """Return whether the verdicts depend on whose labels are used; "" if there is one labeller."""
-    if not verdicts or not merged:
-        return ""
-    pairs = []
-    for row in merged:
-        pair = (row.a, row.b)
-        findings = {"the merge": row.finding} | {o.labeller: o.rows[pair].finding for o in verdicts if pair in o.rows}
-        if len({replace(finding, reason=None) for finding in findings.values()}) > 1:
-            each = ", ".join(f"{verdict_word(finding)} under {by}" for by, finding in findings.items())
-            pairs.append(f"{row.a} and {row.b}: {each}")
-    if pairs:
-        return f"Verdicts depend on whose labels are used: {'; '.join(pairs)}."
-    same = "No verdict is reversed" if any(r.verdict is Verdict.UNDECIDED for r in merged) else "Verdicts are the same"
-    return f"{same} under the labels of {' and '.join(one.labeller for one in verdicts)} and under the merge of them."
 
 
 def warning_sentences(warnings: Sequence[RunWarning]) -> list[str]:

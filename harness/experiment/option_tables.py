@@ -107,16 +107,6 @@ def union_of(name: str, tables: Iterable[type[BaseModel]]) -> type[BaseModel]:
     return create_model(name, __base__=pydantic.RootModel[Annotated[members, Field(discriminator="kind")]])
 
 
-def sentence(text: str) -> str:
-    r"""Text on one line, its first letter a capital.
-
-    >>> sentence("dollars for a\n    million tokens")
-    'Dollars for a million tokens'
-    """
-    line = " ".join(text.split())
-    return line[:1].upper() + line[1:]
-
-
 LARGEST, LARGEST_SEED = 2**31 - 1, 2**63 - 1
 """Whole numbers of an experiment, at most."""
 _NAMES = "api[_-]?key|authorization|secret|password|passwd|token|credential"

@@ -12,9 +12,8 @@ from typing import Literal, NamedTuple, TypeVar
 import numpy as np
 
 from harness.measures.batch import Batch, Floats, by_score, in_order
-from harness.measures.claims import NONE, Claimed, claim_value
 from harness.measures.grades import RULES, STEEPEST, Groups, Named, grade, group_value
-from harness.measures.measure import Measure, own_value
+from harness.measures.measure import NONE, Claimed, Measure, claim_value, own_value
 from harness.measures.table import parse, row_of
 from retrievers.errors import InputError, Problem
 

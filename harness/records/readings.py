@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from harness.measures import Claimed
-from harness.measures.claims import Truth
+from harness.measures.measure import Truth
 from harness.records.safe_files import write_jsonl
 from retrievers.errors import InputError, Problem
 from retrievers.opening import text_file, writing

@@ -1,31 +1,33 @@
-"""The pages, each one file that needs no network; all texts are escaped."""
+"""The pages, each one file that needs no network; all texts are escaped; and the tables of a paper."""
 
 import csv
 import io
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
+from string import ascii_lowercase
 from types import MappingProxyType
 from typing import Any
 
 import jinja2
 from markupsafe import Markup, escape
 
-from harness.english import asked, counted, join, short_p
+from harness.english import asked, counted, format_p, join, short_p
 from harness.evaluation.across_sets import COLUMNS, ON, SETS, SetsTogether, results_together
 from harness.evaluation.conclusions import FEW_SETS, first_lines, sets_sentences
 from harness.evaluation.csv_views import comparison_rows, summary_rows
 from harness.evaluation.evaluation import Evaluation
-from harness.evaluation.wording import SIGNS
+from harness.evaluation.verdict import Verdict
+from harness.evaluation.wording import SIGNS, pair_sentence, settings_sentence, verdict_cell
 from harness.pages import head, policy
 from harness.records import Results, create
 from harness.report import charts, text
 from harness.report.charts import Figure, Section
-from harness.report.latex import citation
 from harness.report.sections.queries import client_filter, packed
-from harness.report.text import declared_shades
-from harness.report.view import MeasureName, View, retriever_colors
+from harness.report.text import declared_shades, latex
+from harness.report.view import MeasureName, View, retriever_colors, second
 
 NUMBERS = (text.score, text.signed, text.between, text.between_signed, text.p_value, text.plain, text.dollars,
            text.milliseconds, text.seconds, text.size, text.count)  # fmt: skip
@@ -192,7 +194,7 @@ def write_scores(
         title: of the page.
         evaluation: its content.
         notes: warnings about the numbers.
-        section: for answers, the fate of their claims: see `harness.answers.claims_section`.
+        section: for answers, the fate of their claims: see `harness.answers.cases`.
 
     Raises:
         InputError: the file cannot be written.
@@ -261,3 +263,88 @@ def _besides(found: SetsTogether, sets: Sequence[Results]) -> dict[str, Any]:
         "style": style,
         "policy": policy([], str(style)),
     }
+
+
+def citation(view: View) -> Mapping[str, str]:
+    """The texts to copy, by name: the leader against the next, with n, test, interval and adjusted p."""
+    leader, other, manifest = view.evaluation.leader, second(view), view.manifest
+    queries = asked(view.n, view.evaluation.clusters)
+    if other == leader:
+        own = next(one for one in summary_rows(view.evaluation.summary) if one["measure"] == view.primary)
+        ends = f"{100 * view.settings.level:g} % interval {text.between((own['ci_low'], own['ci_high']))}"
+        sentence = f"On {queries}, {leader} has a mean {view.primary} of {text.score(own['mean'])} ({ends})."
+    else:
+        row = view.evaluation.against[other]
+        sentence = f"On {queries}: {pair_sentence(row, view.settings)} {settings_sentence(view.settings)}"
+    digest, version = manifest.dataset.digest, manifest.versions["retriever-harness"]
+    key = re.sub(r"[^A-Za-z0-9]+", "", manifest.name) or "results"
+    bibtex = (
+        f"@misc{{{key}{manifest.started[:4]},\n"
+        f"  title = {{{latex(manifest.name)}: {latex(view.primary)} of {counted(len(view.retrievers), 'retriever')} "
+        f"over {queries}}},\n"
+        f"  year = {{{manifest.started[:4]}}},\n"
+        f"  note = {{retriever-harness {latex(version)}, data {latex(digest)}}}\n}}"
+    )
+    return {
+        "Sentence": sentence,
+        "LaTeX": f"{latex(sentence)}\n\\input{{tables/leaderboard.tex}}",
+        "BibTeX": bibtex,
+        "Data": digest,
+    }
+
+
+def tables(view: View) -> dict[str, str]:
+    """Return the LaTeX tables by name: leaderboard, comparisons, describe."""
+    env = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).with_name("templates")),
+        block_start_string="<%", block_end_string="%>", variable_start_string="<<", variable_end_string=">>",
+        comment_start_string="<#", comment_end_string="#>", trim_blocks=True, keep_trailing_newline=True,
+        finalize=_escaped, undefined=jinja2.StrictUndefined, autoescape=False,  # noqa: S701 - `finalize` escapes
+    )  # fmt: skip
+    env.filters |= {"counted": counted, "score": text.score, "number": _number, "p": _p, "verdict": verdict_cell}
+    shown = {
+        "view": view,
+        "settings": settings_sentence(view.settings),
+        "glosses": [f"{name.short}: {name.gloss}" for name in view.names.values() if name.gloss],
+        "letters": letters_of(view),
+        "marks": {measure: superscripts(view, measure) for measure in view.measures},
+        "best": {one: text.score(max(view.mean(one, name) for name in view.ranked)) for one in view.measures},
+    }
+    names = ("leaderboard", "describe", *(("comparisons",) if len(view.retrievers) > 1 else ()))
+    return {name: env.get_template("table.tex").render(which=name, **shown) for name in names}
+
+
+def _escaped(value: object) -> object:
+    return latex(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def superscripts(view: View, measure: str) -> dict[str, str]:
+    """Return, for each retriever, the letters of the retrievers that it was shown to beat on a measure."""
+    letters = letters_of(view)
+    beaten: dict[str, set[str]] = {name: set() for name in view.ranked}
+    for row in view.comparisons[measure]:
+        if row.verdict is Verdict.BETTER:
+            beaten[row.a].add(letters[row.b])
+        elif row.verdict is Verdict.WORSE:
+            beaten[row.b].add(letters[row.a])
+    return {name: "".join(sorted(worse)) for name, worse in beaten.items()}
+
+
+def letters_of(view: View) -> dict[str, str]:
+    """Name each retriever by a letter, in the order of the table; by a number if there are too many."""
+    few = len(view.ranked) <= len(ascii_lowercase)
+    return {name: ascii_lowercase[i] if few else f"{i + 1} " for i, name in enumerate(view.ranked)}
+
+
+def _number(value: float | None, form: str) -> Markup:
+    if value is None or math.isnan(value):
+        return Markup("--")
+    digits = f"{value:{form}}"
+    return Markup(f"${digits if float(digits) else digits.lstrip('+-')}$")  # noqa: S704 - a number
+
+
+def _p(p: float | None) -> Markup:
+    digits, _, power = ("--" if p is None else format_p(p)).partition("e")
+    start = "<" if digits == "< 1" else rf"{digits}\times"
+    shown = f"${start}10^{{{int(power)}}}$" if power else digits if p is None else f"${digits}$"
+    return Markup(shown)  # noqa: S704 - a number

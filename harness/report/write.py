@@ -13,15 +13,14 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from harness.evaluation.costs import costs_of
+from harness.evaluation.csv_views import costs_of
 from harness.evaluation.evidence import next_step, overlaps, to_judge
 from harness.measures import parse
 from harness.pages import policy
 from harness.records import Results, create
 from harness.report import text
 from harness.report.charts import Figure, Section, svg
-from harness.report.html_page import environment, page, plain_environment, rendered, source, styled
-from harness.report.latex import tables
+from harness.report.html_page import environment, page, plain_environment, rendered, source, styled, tables
 from harness.report.sections import sections
 from harness.report.sections.decision import screen_of
 from harness.report.sections.queries import REST, rest

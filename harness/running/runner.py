@@ -104,7 +104,6 @@ def run_all(built: Sequence[Built], shared: RunContext, *, known: Mapping[str, R
         for one in wanted:
             state.runs[one.name] = _run(one, state)
             yield state.runs[one.name]
-        shared.dataset.refuse_changes()
     finally:
         for store in state.resources.stores.values():
             store.close()

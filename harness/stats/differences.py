@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Result = TypeVar("Result")
+Row = TypeVar("Row")
 
 
 ScoreTable = Mapping[str, Floats]
@@ -190,16 +191,17 @@ class Range(NamedTuple):
 UNIT = Range(0.0, 1.0)
 
 
-def in_parallel(compute: Callable[..., Result], *columns: Iterable[Any]) -> Iterator[Result]:
-    """Yield what a function gives of the rows of some columns, in their order, computed on all cores.
+def in_parallel(compute: Callable[[Row], Result], rows: Iterable[Row]) -> Iterator[Result]:
+    """Yield what a function gives of each row, in their order, computed on all cores.
 
-    NumPy lets go of the interpreter while it computes. No more than some rows are read ahead.
+    For large arrays alone: NumPy lets go of the interpreter while it computes, and threads of small steps wait for each
+    other. No more than some rows are read ahead.
     """
     cores = os.cpu_count() or 1
     with ThreadPoolExecutor(cores) as pool:
         waiting = deque[Future[Result]]()
-        for row in zip(*columns, strict=True):
-            waiting.append(pool.submit(compute, *row))
+        for row in rows:
+            waiting.append(pool.submit(compute, row))
             if len(waiting) > cores:
                 yield waiting.popleft().result()
         yield from (one.result() for one in waiting)

@@ -75,7 +75,7 @@ def sign_flip(scores: Floats, contrasts: Sequence[Contrast], seed: int = 0) -> l
             return _enumerated(signed, len(scores) * near)
         return None if (steps := _steps(signed, near)) is None else _convolved(steps)
 
-    tests = list(in_parallel(counted, contrasts, slack))
+    tests = [counted(c, near) for c, near in zip(contrasts, slack, strict=True)]
     rest = [i for i, test in enumerate(tests) if test is None]
     drawn = iter(_drawn(scores, [contrasts[i] for i in rest], np.array([slack[i] for i in rest]), seed) if rest else ())
     return [next(drawn) if test is None else test for test in tests]

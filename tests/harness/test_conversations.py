@@ -9,7 +9,7 @@ from harness.evaluation.grading import clusters_of
 from harness.pipeline import run
 from harness.running.forecast import Options
 from tests.support import layouts
-from tests.support.small import ended, refusal
+from tests.support.small import refusal
 
 DOCUMENTS = {
     "furka": "The Furka pass is closed in winter.",
@@ -82,6 +82,3 @@ def test_conversations_of_other_tools_are_read(tmp_path, row):
 def test_a_history_that_is_no_list_is_one_clear_error(tmp_path):
     error = refusal(load, dataset(tmp_path / "data", [{**ASKED[0], "history": {"said": "no"}}]))
     assert "queries.jsonl:1: 'history' is not a list of messages" in str(error)
-    (tmp_path / "x.toml").write_text('name = "x"\ndataset = "data"\nprimary = "RR"\n[conversation]\ntext = "both"\n'
-                                     '[[retrievers]]\nname = "b"\nkind = "bm25"\n')  # fmt: skip
-    assert ended("check", tmp_path / "x.toml") == 2

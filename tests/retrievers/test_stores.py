@@ -4,7 +4,6 @@ import itertools
 import subprocess
 import sys
 import uuid
-from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,15 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrievers.cache import Cache
 from retrievers.errors import BackendError, InputError
-from retrievers.identity import keys
 from retrievers.meter import Meter
 from retrievers.ragged import SparseVectors, TokenVectors, joined, packed, unpacked, with_direction
 from retrievers.stores import StoreOptions, open_store, qdrant
 from retrievers.stores.points import DOCUMENTS, EngineHits, past_ties, point_id
-from retrievers.types import RESOLUTION, Embedded, ranked
-from tests.support.disks import small_disk
+from retrievers.types import RESOLUTION, ranked
 from tests.support.flat_vectors import flat
 from tests.support.store_places import KEEPING, LOCATIONS, REAL, fill, rows_of
 
@@ -108,21 +104,6 @@ def test_every_store_gives_the_exact_answer_in_the_one_order_whatever_the_batch(
             assert [store.search(queries[i : i + 1], limit)[0] for i in range(len(queries))] == together
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("location", FORMS["sparse"])
-def test_what_shares_nothing_with_the_query_is_no_answer(places, location):
-    rows = np.zeros((6, 9))
-    rows[0, 0], rows[1, [0, 1]], rows[2, 5], rows[3, [0, 1]], rows[4, 0] = 1, (1, -1), 2, (1, -2), 3
-    rows[5, [0, 1]] = 0.5, 0.5
-    query = np.zeros((2, 9))
-    query[0, [0, 1]], query[1, 8] = 1, 1
-    ids = ["one", "cancelled", "other", "negative", "three", "tied"]
-    store = fill(places(location, "sparse"), ids, SparseVectors.of(rows))
-    first, none = store.search(SparseVectors.of(query), 10)
-    assert first.doc_ids == ("three", "tied", "one") and first.scores.tolist() == pytest.approx([3, 1, 1], abs=3e-6)
-    assert none.doc_ids == ()
-
-
 @pytest.mark.parametrize(("form", "location"), PLACES)
 def test_ties_at_the_limit_are_resolved_by_id_and_only_what_is_wanted_is_an_answer(places, form, location):
     rows = np.repeat(np.random.default_rng(8).random((3, 4, 6)) + 0.1, 15, axis=0)  # each 15 times
@@ -177,12 +158,9 @@ def test_a_collection_is_found_where_it_was_finished_taken_up_where_it_was_not_a
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the refused client leaves a file open
 def test_a_collection_held_by_another_process_is_the_users_mistake(places, tmp_path):
-    stores = {str(tmp_path / "qdrant"): places("folder")}
-    if find_spec("qdrant_edge"):
-        stores["edge"] = places("edge")
+    stores = {str(tmp_path / "qdrant"): places("folder"), "edge": places("edge")}
     for store in stores.values():
-        fill(store, ["a"], random_vectors(1, 4))
-        store.close()
+        fill(store, ["a"], random_vectors(1, 4)).close()
     holder = f"""
 import sys
 from pathlib import Path
@@ -205,18 +183,6 @@ sys.stdin.read()
     assert all(store.finished() == {} for store in stores.values())
 
 
-def test_retrievers_of_one_process_may_share_a_collection_and_one_of_an_older_version_is_not_finished(places, tmp_path):
-    fill(places("edge", m=8), ["a", "b"], random_vectors(2, 4))
-    near, far = places("edge", m=8, ef=16), places("edge", m=8, ef=200)
-    query = random_vectors(1, 4)
-    assert near.search(query, 2) == far.search(query, 2)
-    near.close()
-    assert len(far.search(query, 2)[0]) == 2
-    [listed] = tmp_path.rglob("ids.json")  # of its documents
-    listed.unlink()
-    assert places("edge", m=8).finished() is None
-
-
 @pytest.mark.parametrize("location", ["folder", "edge"])
 def test_a_file_in_the_place_of_the_folder_is_the_users_mistake(tmp_path, location):
     taken = tmp_path / "taken"
@@ -235,21 +201,6 @@ def test_a_full_disk_is_told_before_the_engine_dies_of_it(places, monkeypatch):
         with pytest.raises(InputError, match=r"needs \d+ MB of disk, and 50 MB are free \(free disk space"):
             store.create(4)
     store.create(4)
-
-
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # what failed leaves a file open
-@pytest.mark.parametrize("kind", ["folder", "edge", "cache"])
-def test_on_a_disk_that_is_really_full_one_message_comes(places, tmp_path, stack, kind):
-    place = stack.enter_context(small_disk(tmp_path / "qdrant", "4m"))
-    vectors, names = random_vectors(4000, 384), [f"d{i}" for i in range(4000)]
-    told = "needs .* MB of disk" if kind == "edge" else "database or disk is full"
-    with pytest.raises(BackendError if kind == "cache" else InputError, match=told):
-        if kind == "cache":
-            with Cache(place / "cache.sqlite") as cache:
-                cache.put("m", keys("m", "document", names), Embedded(vectors, *np.ones((2, 4000), np.int64)))
-        else:
-            location = "edge" if kind == "edge" else str(place)
-            fill(open_store(StoreOptions(location), "c", documents=9, folder=place, meter=Meter()), names, vectors)
 
 
 @pytest.mark.parametrize(
@@ -295,13 +246,6 @@ def test_a_tie_at_the_limit_is_resolved_however_the_engine_orders_it(scores, lim
     [ranking] = past_ties(ask, np.zeros((1, 2), dtype=np.float32), limit)
     ids, values = zip(*rows, strict=True)
     assert ranking.doc_ids == ranked(ids, values, limit).doc_ids
-
-
-def test_a_collection_without_points_answers_with_nothing_with_a_filter_too(places):
-    store = places(":memory:", documents=0)
-    store.create(2)
-    found = store.search(np.eye(2, dtype=np.float32), 2, wanted=[(("l", ("y",)),), ()])
-    assert [one.doc_ids for one in found] == [(), ()]
 
 
 def test_requests_hold_no_more_than_a_server_takes(monkeypatch):

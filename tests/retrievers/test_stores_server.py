@@ -2,8 +2,7 @@
 
 import re
 import socket
-import threading
-from contextlib import closing, nullcontext
+from contextlib import closing
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +13,6 @@ from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter
 from retrievers.stores import StoreOptions, collection_name, connection, qdrant
 from tests.support.qdrant_fake import fake_qdrant, store_at
-from tests.support.servers import PATIENCE
 from tests.support.small import call
 
 COUNT = 100
@@ -141,34 +139,6 @@ def test_a_search_survives_faults_and_a_server_that_is_away_is_named_once(patien
     assert re.fullmatch(rf"waiting for {fake.url}: .*503.*, try 2, gives up in 60 s", said)
 
 
-def test_a_server_too_slow_to_answer_is_asked_again(patient, fake, store, meter, monkeypatch):
-    monkeypatch.setattr(connection, "TIMEOUT", 0.3)
-    fake.faults += [(*UPSERTS, "slow")]
-    build(store)
-    assert retries(meter) >= sent(fake) - COUNT // 10 >= 1
-
-
-def test_queries_travel_in_several_requests_at_once_and_bring_ids_alone(fake, store, monkeypatch):
-    """One after the other, the server waited while each answer was read: half of the time of a search."""
-    build(store)
-    alone = [store.search(VECTORS[i : i + 1], 5)[0] for i in range(40)]
-    monkeypatch.setattr(qdrant, "SEARCH", 10)
-    gathered, payloads, answer_points = threading.Barrier(qdrant.PARALLEL), set(), fake.answer_points
-
-    def fault(method, path):
-        if path.endswith("/query/batch"):
-            gathered.wait(PATIENCE)  # broken, and an error, unless all four come
-
-    def answer(method, name, rest, body):
-        payloads.update(str(one["with_payload"]) for one in body.get("searches", ()))
-        return answer_points(method, name, rest, body)
-
-    monkeypatch.setattr(fake, "fault", fault)
-    monkeypatch.setattr(fake, "answer_points", answer)
-    assert store.search(VECTORS[:40], 5) == alone
-    assert payloads == {"['id']"}
-
-
 def test_a_half_finished_upload_is_taken_up_again_unless_all_is_to_be_made_anew(fake, store, opened):
     """Its vectors may be of a model that has changed since."""
     store.create(8)
@@ -270,33 +240,14 @@ def test_the_command_line_lists_and_removes_what_runs_have_left(fake, opened, ca
     assert "--key: is of a server" in call(capsys, "cache", "info", "--key", "QDRANT_KEY").err
 
 
-class Wire(Exception):
-    """What gRPC raises: it has no class for each of its errors."""
-
-    def __init__(self, name):
-        self.code, self.details = (lambda: SimpleNamespace(name=name)), (lambda: "the words of the server")
-
-
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [("UNAVAILABLE", ""), ("DEADLINE_EXCEEDED", ""), ("UNAUTHENTICATED", "access .UNAUTHENTICATED.*set api_key"),
-     ("PERMISSION_DENIED", "refuses access"), ("NOT_FOUND", "grpc://host:7: NOT_FOUND: the words of the server")],
-)  # fmt: skip
-def test_over_grpc_the_client_is_told_where_and_its_errors_are_read(patient, opened, monkeypatch, name, told):
-    made, left = [], [Wire(name)]
-
-    def exists(collection):
-        if left:
-            raise left.pop()
-        return False
+def test_over_grpc_the_client_is_told_where(opened, monkeypatch):
+    made, said = [], SimpleNamespace(version="1.18.3")
 
     def client(**options):
         made.append(options)
-        said = SimpleNamespace(version="1.18.3")
-        return SimpleNamespace(info=lambda: said, collection_exists=exists, close=lambda: None)
+        return SimpleNamespace(info=lambda: said, collection_exists=lambda name: False, close=lambda: None)
 
     monkeypatch.setattr("qdrant_client.QdrantClient", client)
-    with pytest.raises((InputError, BackendError), match=told) if told else nullcontext():
-        assert opened(url="grpc://host:7").finished() is None
-    picked = {key: made[0][key] for key in ("host", "port", "grpc_port", "prefer_grpc", "https")}
-    assert picked == {"host": "host", "port": 6333, "grpc_port": 7, "prefer_grpc": True, "https": False}
+    assert opened(url="grpc://host:7").finished() is None
+    expected = {"host": "host", "port": 6333, "grpc_port": 7, "prefer_grpc": True, "https": False}
+    assert made[0].items() >= expected.items()

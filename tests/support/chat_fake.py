@@ -33,7 +33,6 @@ class ChatProvider(OpenAIProvider):
         **OpenAIProvider.refusals,
         "filter": (400, "content_filter", "The prompt was stopped by the content policy"),
         "long": (400, "context_length_exceeded", "This model's maximum context length is 8192 tokens"),
-        "unknown-parameter": (400, "unsupported_parameter", "Unsupported parameter: 'max_tokens'"),
     }
 
     def __init__(self, script=(), *, reply: Callable[[str], str] = lambda user: '{"grade": 1}', schemas="",

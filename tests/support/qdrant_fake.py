@@ -56,11 +56,11 @@ class Engine(QdrantClient):
 
 
 class FakeQdrant:
-    """`faults` holds (method, path ending, fault), each used once: an HTTP status, "cut", "after", "slow",
+    """`faults` holds (method, path ending, fault), each used once: an HTTP status, "cut", "after",
     or the bytes of an answer with status 200."""
 
     def __init__(self):
-        self.engine, self.lock, self.closing = Engine(), threading.Lock(), threading.Event()
+        self.engine, self.lock = Engine(), threading.Lock()
         self.url, self.version, self.api_key = "", VERSION, None
         self.faults, self.requests, self.updates, self.indexed = [], [], [], []
         self.status = []  # statuses to report before green
@@ -136,8 +136,6 @@ class Handler(Answering):
         fake, path = self.fake, urlsplit(self.path).path
         body = json.loads(self.rfile.read(int(self.headers.get("content-length") or 0)) or "null")
         fault = fake.fault(self.command, path)
-        if fault == "slow":  # not before the client gave up
-            fake.closing.wait(300)
         if isinstance(fault, int):
             return self.send(fault, {"status": {"error": "ordered"}}, {"Retry-After": "0"} if fault == 429 else {})
         if isinstance(fault, bytes):
@@ -171,8 +169,5 @@ def fake_qdrant():
     fake = FakeQdrant()
     with running(type("Handler", (Handler,), {"fake": fake})) as server:
         fake.url = f"http://127.0.0.1:{server.server_port}"
-        try:
-            yield fake
-        finally:
-            fake.closing.set()
+        yield fake
     fake.engine.close()

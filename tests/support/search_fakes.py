@@ -1,11 +1,11 @@
 """Search services on the loopback, as far as one search goes: what their references say of request and answer.
 
 Each refuses what the real one refuses: another path or method, a key that is missing, a parameter that it does not
-know, more hits than it gives at once. Hits are ranked by shared words.
+know. Hits are ranked by shared words.
 
-- Elasticsearch and OpenSearch: `POST /<index>/_search` (Query DSL, search API; at most 10,000 hits).
-- Vespa: `POST /search/` (query API; `root.children` is left out where nothing matches; at most 400 hits).
-- Typesense: `GET /collections/<name>/documents/search` (documents API, v27; at most 250 hits).
+- Elasticsearch and OpenSearch: `POST /<index>/_search` (Query DSL, search API).
+- Vespa: `POST /search/` (query API; `root.children` is left out where nothing matches).
+- Typesense: `GET /collections/<name>/documents/search` (documents API, v27).
 - Meilisearch: `POST /indexes/<uid>/search` (search API, v1; an unknown key is a bad request).
 - Azure AI Search: `POST /indexes/<name>/docs/search?api-version=2024-07-01` (Documents - Search Post).
 """
@@ -47,9 +47,6 @@ class Protocol(NamedTuple):
     """What the search holds beside the text and the number of hits."""
     text: str
     size: str
-    most: int
-    beyond: tuple[int, str]
-    """What is answered beyond the most."""
     reply: Callable[[Hits], dict[str, Any]]
 
 
@@ -61,8 +58,8 @@ def elastic(scheme: str) -> Protocol:
         listed = [{"_index": "docs", "_id": d, "_score": s} for d, s in hits]
         return {"took": 1, "timed_out": False, "hits": {"total": total, "max_score": None, "hits": listed}}
 
-    key, beyond = ("Authorization", f"{scheme} {KEY}"), (400, "Result window is too large")
-    return Protocol("POST", "/docs/_search", key, 401, {"_source": False}, "query", "size", 10_000, beyond, reply)
+    key = ("Authorization", f"{scheme} {KEY}")
+    return Protocol("POST", "/docs/_search", key, 401, {"_source": False}, "query", "size", reply)
 
 
 def vespa(hits: Hits) -> dict[str, Any]:
@@ -94,17 +91,14 @@ BEARER = ("Authorization", f"Bearer {KEY}")
 SERVICES = {
     "elasticsearch": elastic("ApiKey"), "opensearch": elastic("Basic"),
     "vespa": Protocol("POST", "/search/", ("", ""), 0, {"yql": "select doc_id from docs where userQuery()"}, "query",
-                      "hits", 400, (400, "5000 hits requested, configured limit: 400."), vespa),
+                      "hits", vespa),
     "typesense": Protocol("GET", "/collections/docs/documents/search", ("X-TYPESENSE-API-KEY", KEY), 401,
-                          {"query_by": "text", "include_fields": "id"}, "q", "per_page", 250,
-                          (422, "Only upto 250 hits can be fetched per page."), typesense),
+                          {"query_by": "text", "include_fields": "id"}, "q", "per_page", typesense),
     "meilisearch": Protocol("POST", "/indexes/docs/search", BEARER, 403,
-                            {"showRankingScore": True, "attributesToRetrieve": ["id"]}, "q", "limit", 1_000,
-                            (200, ""), meilisearch),
+                            {"showRankingScore": True, "attributesToRetrieve": ["id"]}, "q", "limit", meilisearch),
     "azure": Protocol("POST", "/indexes/docs/docs/search?api-version=2024-07-01", ("api-key", KEY), 403,
-                      {"select": "id"}, "search", "top", 1_000,
-                      (400, "Value must be between 0 and 1000. Parameter name: $top"), azure),
-    "ours": Protocol("POST", "/search", BEARER, 401, {}, "text", "top_k", 1_000, (422, "Unprocessable"), own),
+                      {"select": "id"}, "search", "top", azure),
+    "ours": Protocol("POST", "/search", BEARER, 401, {}, "text", "top_k", own),
 }  # fmt: skip
 
 
@@ -121,8 +115,6 @@ def answered(asked: Protocol, method: str, path: str, body: Any, headers: Any) -
     strange = {**asked.fixed, asked.text: text, asked.size: given.get(asked.size)} != given
     if strange or (asked.method == "POST" and not isinstance(given[asked.size], int)):
         raise Refused(400, {"message": f"unknown or missing parameters: {given}"})
-    if size > asked.most:
-        raise Refused(asked.beyond[0], {"message": asked.beyond[1]})
     return asked.reply(found(text if isinstance(text, str) else text["match"]["text"], size))
 
 

@@ -119,7 +119,7 @@ class Provider:
 
 
 BROKEN_ROWS = {
-    "null": None, "number": 1, "words": ["a", "b"], "holed": [None] * 128, "huge": [1e300] * 128, "unpacked": "@@@@",
+    "null": None, "words": ["a", "b"], "holed": [None] * 128, "huge": [1e300] * 128, "unpacked": "@@@@",
 }  # fmt: skip
 """What the protocol of OpenAI does not allow for a vector: "embedding-null" and so on send it with status 200."""
 

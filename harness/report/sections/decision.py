@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from harness.english import shared_beginning
 from harness.evaluation.conclusions import first_lines
-from harness.evaluation.costs import costs_of
+from harness.evaluation.csv_views import costs_of
 from harness.evaluation.evaluation import Board, WarningKind
 from harness.evaluation.wording import STANDINGS, look_sentences, warning_sentence
 from harness.report import text
@@ -14,8 +14,6 @@ from harness.report.charts import Figure, ForestRow, Section, paired_forest
 from harness.report.sections.slices import called, carried, compared, labels_of, pair_of
 from harness.report.sections.tradeoffs import PRICES
 from harness.report.view import View
-
-PLACE = 10
 
 APART = 2.0
 """Largest credible ratio of two latencies of the same encoder."""
@@ -165,3 +163,6 @@ def _latency(view: View) -> Iterator[str]:
     busy = cores and load is not None and load > BUSY * cores
     if apart or (busy and any(cost.stages for cost in costs.values())):
         yield "The machine was busy: latencies may be too long, so do not compare them."
+
+
+PLACES = {10: section}

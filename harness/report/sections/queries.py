@@ -19,12 +19,10 @@ from harness.records import LENGTHS, SHOWN
 from harness.report import text
 from harness.report.charts import Section
 from harness.report.failures import Group, causes, groups, without_groups
-from harness.report.sections.reranked import Rerun, reranked
 from harness.report.sections.slices import ALL, kinds_of, label_of, labels_of
+from harness.report.sections.tradeoffs import Rerun, reranked
 from harness.report.view import NOTHING, View, second
 from harness.stats.differences import SLACK, Floats
-
-PLACE = 30
 
 PRINTED = 2
 """Queries shown without scripts."""
@@ -317,3 +315,6 @@ def filter_slices(view: View) -> dict[str, list[int]]:
         if value not in members and len(members) < SLICES:
             members[value] = [place for place, values in enumerate(fields) if value in values]
     return members
+
+
+PLACES = {30: section}

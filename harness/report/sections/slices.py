@@ -14,8 +14,6 @@ from harness.report.view import View
 from harness.stats.differences import SLACK, differences
 from harness.stats.intervals import mean, student
 
-PLACE = 20
-
 FEWEST = 10
 """Fewest queries of a slice, here and in the tests."""
 DRAWN = 3
@@ -221,3 +219,6 @@ def _forest(view: View, pairs: Sequence[SlicePair]) -> Figure:
         f"{name}: right of 0 {leader} is better",
     )
     return paired_forest(words, panels, view.settings.margin)
+
+
+PLACES = {20: section}

@@ -4,15 +4,13 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import NamedTuple
 
-from harness.evaluation.costs import costs_of
+from harness.evaluation.csv_views import costs_of
 from harness.evaluation.evaluation import SweepChoice
 from harness.evaluation.sweep import sweep_of
 from harness.experiment import Sweep
 from harness.experiment.sweep import words_of
 from harness.report.charts import Section
 from harness.report.view import View
-
-PLACE = 12
 
 MAPS = 6
 """Most pairs of axes that are drawn."""
@@ -86,3 +84,6 @@ def _maps(view: View, sweep: Sweep, choice: SweepChoice) -> Iterator[GridMap]:
         rows = {word: [cells.get((i, j)) for j in range(len(words[across]))] for i, word in enumerate(words[down])}
         fixed = ", ".join(f"{axis} = {words[axis][place]}" for axis, place in others.items() if len(words[axis]) > 1)
         yield GridMap(down, across, tuple(words[across]), rows, fixed)
+
+
+PLACES = {12: section}

@@ -1,7 +1,11 @@
-"""The tests of each pair on the primary measure, the other families, and the means of every measure."""
+"""The tests of each pair, the other families, the means of every measure; versions, and the command that repeats it."""
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
+
+import tomli_w
 
 from harness.evaluation.conclusions import first_lines
 from harness.evaluation.csv_views import slices_of
@@ -9,13 +13,13 @@ from harness.evaluation.evaluation import wilcoxon_floors
 from harness.evaluation.evidence import PairEvidence, evidence, pairs_by_weight
 from harness.evaluation.verdict import Comparison, TestRow
 from harness.evaluation.wording import SIGNS, reason_words, settings_sentence, verdict_word
+from harness.records import Results
+from harness.report import text
 from harness.report.charts import Section
-from harness.report.latex import letters_of, superscripts
+from harness.report.html_page import letters_of, superscripts
 from harness.report.sections.slices import label_of
 from harness.report.view import View
 from harness.stats.multiplicity import small_slices
-
-PLACE = 80
 
 FAMILIES = {"equivalence": "Equivalence within the margin", "rerank uplift": "Reranked against its first stage"}
 """The families of tests.csv that are shown here; slices have their own section."""
@@ -106,3 +110,30 @@ def pair_evidence(view: View) -> list[PairEvidence]:
     """Return the evidence on the pairs, the leader's first; on all pairs unless that takes too long."""
     pairs = pairs_by_weight(view.ranked, view.baseline, view.n, LOOKED_AT)
     return evidence(view.table, pairs)
+
+
+def provenance(view: View) -> Section:
+    """The experiment, the versions, the machine, and how to run it again."""
+    experiment, machine = tomli_w.dumps(view.manifest.experiment), _flat(view.manifest.machine)
+    context = {"experiment": text.visible(experiment), "machine": machine, "folder": place_of(view.results)}
+    return Section("provenance", "Provenance", context)
+
+
+def place_of(results: Results) -> str:
+    """The path of the results folder for commands; a run moves it there at its end."""
+    folder = results.folder.with_name(results.folder.name.removesuffix(".unfinished")).resolve()
+    here = Path.cwd()
+    path = shlex.quote((folder.relative_to(here) if folder.is_relative_to(here) else folder).as_posix())
+    # Nothing can be escaped between the backquotes of Markdown.
+    return f"results/{results.manifest.name}" if "`" in path or text.visible(path) != path else path
+
+
+def _flat(table: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        key: ", ".join(f"{k}={v}" for k, v in value.items()) if isinstance(value, Mapping) else str(value)
+        for key, value in table.items()
+        if value not in ({}, None, "")
+    }
+
+
+PLACES = {80: section, 100: provenance}

@@ -1,16 +1,18 @@
-"""Quality against time, money and memory."""
+"""Quality against time, money and memory; rerankers before and after; scores where nothing is the answer."""
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from harness.evaluation.costs import Cost, costs_of, frontier
+from harness.evaluation.csv_views import Cost, candidates_read, costs_of, frontier, perfect
+from harness.measures import parse, score
 from harness.records import Results
 from harness.report import charts, text
 from harness.report.charts import Figure, Section, figure
 from harness.report.text import size
 from harness.report.view import View
-
-PLACE = 15
+from harness.stats.differences import differences
+from harness.stats.intervals import mean
+from retrievers.types import Floats
 
 
 class CostKind(NamedTuple):
@@ -171,3 +173,87 @@ def _unindexed(facts: Mapping[str, str]) -> str:
         whole = size(4 * dimensions * points)
         return f"no graph is searched: {whole} are below the threshold of {size(full_scan)}, all vectors are compared"
     return ""
+
+
+class Rerun(NamedTuple):
+    """A retriever whose first hits were reranked."""
+
+    before: str
+    """The retriever that gave the candidates."""
+    depth: int
+    """Candidates that were reranked."""
+    ceiling: Floats | None
+    """(n,) scores of the candidates sorted by grade; None if the measure needs more than grades."""
+
+
+def reranked(view: View) -> dict[str, Rerun]:
+    """Reranked retriever -> its first stage, if the results include it."""
+    pairs = {}
+    for name in view.ranked:
+        block = view.resolved.blocks[name]
+        if block.get("kind") == "rerank" and block.get("of") in view.ranked:
+            facts = view.manifest.retrievers[name]
+            depth = candidates_read(facts.provenance) or view.resolved.depth
+            pairs[name] = Rerun(str(block["of"]), depth, _ceiling(view, str(block["of"]), depth))
+    return pairs
+
+
+def _ceiling(view: View, before: str, depth: int) -> Floats | None:
+    measure = parse(view.primary)
+    if measure.claimed or measure.own or measure.get("groups") is not None:
+        return None
+    best = {
+        query: perfect(ranking.doc_ids, view.grades[query], depth)
+        for query, ranking in view.results.answers(before)
+        if query in view.grades
+    }
+    return score([measure], dict(view.grades), best).of(measure)
+
+
+class RerunRow(NamedTuple):
+    """One reranker with its first stage."""
+
+    retriever: str
+    of: str
+    """The retriever that gave the candidates."""
+    depth: int
+    """Candidates that are reranked."""
+    before: float
+    after: float
+    ceiling: float | None
+    """The mean of the best order of the candidates; None if the measure needs more than grades."""
+    better: int
+    """Queries that score higher after than before."""
+    equal: int
+    worse: int
+
+
+def rerankers(view: View) -> Section | None:
+    """A row for each reranker; None if no reranker's first stage is in the results."""
+    rows = rerun_rows(view)
+    return Section("reranked", "Rerankers", {"rows": rows}) if rows else None
+
+
+def rerun_rows(view: View) -> list[RerunRow]:
+    """The rerankers by their mean, highest first."""
+    rows = []
+    for name, rerun in reranked(view).items():
+        before, after = view.scores[view.primary][rerun.before], view.scores[view.primary][name]
+        apart = differences(after, before)
+        record = (apart.wins, len(after) - apart.wins - apart.losses, apart.losses)
+        ceiling = None if rerun.ceiling is None else mean(rerun.ceiling, view.table.units.weights)
+        means = view.evaluation.means
+        rows.append(RerunRow(name, rerun.before, rerun.depth, means[rerun.before], means[name], ceiling, *record))
+    return rows
+
+
+def abstention(view: View) -> Section | None:
+    """Areas, floors and pairs; None if every query is answerable, or no scores can be compared between queries."""
+    found = view.evaluation.abstention
+    if found is None:
+        return None
+    floors = sorted(found.floors, key=lambda one: (-one.area, one.retriever))
+    return Section("abstention", "No answer", {"found": found, "floors": floors})
+
+
+PLACES = {15: section, 45: rerankers, 46: abstention}

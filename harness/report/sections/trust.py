@@ -9,12 +9,9 @@ import numpy as np
 from harness.english import count, counted, join
 from harness.evaluation.evaluation import WarningKind
 from harness.evaluation.grading import alternatives
-from harness.evaluation.labellers import labeller_verdicts
 from harness.evaluation.wording import (
     ceiling_sentences,
-    labellers_sentence,
     opposite_warning,
-    verdict_word,
     warning_sentence,
 )
 from harness.experiment import Relevance
@@ -30,7 +27,7 @@ from retrievers.options import checked
 
 
 def readings(view: View) -> dict[str, Any] | None:
-    """The means under other grade rules and gains, and verdicts under each labeller; None if there are none."""
+    """The means under other grade rules and gains, and by each labeller's grades; None if there are none."""
     if len(view.retrievers) < 2:
         return None
     relevance = checked(Relevance, view.resolved.relevance, "resolved.relevance")
@@ -49,21 +46,8 @@ def readings(view: View) -> dict[str, Any] | None:
         verdict = f"{' and '.join(rows[0].winners)} {have} the highest mean under each of these {len(rows)} readings."
     else:
         verdict = ""
-    people = () if primary.claimed else labeller_verdicts(view.results, relevance)
-    family = view.comparisons[view.primary]
-    found = {
-        "verdict": verdict,
-        "changed": bool(changed),
-        "rows": rows if len(rows) > 1 else [],
-        "family": family,
-        "people": people,
-        "word": verdict_word,
-        "by_people": view.spoken(labellers_sentence(family, people)),
-    }
-    return found if verdict or people else None
+    return {"verdict": verdict, "changed": bool(changed), "rows": rows} if verdict else None
 
-
-PLACE = 70
 
 KINDS = {
     "truncated": "truncated documents",
@@ -122,8 +106,8 @@ def caveats(view: View, other: Mapping[str, Any] | None) -> list[str]:
         notes.append(f"Fewer than {FEWEST} queries differ between {pairs}: the intervals there are likely too short.")
     others = [row for row in rows if view.evaluation.reference not in (row.a, row.b)]  # others than the board's
     notes += [opposite_warning(others, view.settings), *_judged(view)]
-    if other:
-        notes += [other["verdict"] if other["changed"] else "", other["by_people"]]
+    if other and other["changed"]:
+        notes.append(other["verdict"])
     return list(filter(None, notes))
 
 
@@ -245,3 +229,6 @@ def data(view: View) -> dict[str, Any]:
 def _five(values: Sequence[int]) -> list[float]:
     """Minimum, median, maximum."""
     return np.quantile(values, [0, 0.5, 1]).tolist() if values else []
+
+
+PLACES = {70: section}

@@ -51,20 +51,16 @@ def test_labels_alone_are_refused() -> None:
 
 
 def test_the_lexical_judge_counts_distinct_tokens() -> None:
-    passage, japanese = (
-        "Guests rate the cleanliness of the room, the breakfast and the staff.",
-        "部屋の清潔さを宿泊客が評価する。",
-    )
+    passage = "Guests rate the cleanliness of the room, the breakfast and the staff."
     pairs = {
-        ClaimPassage("guests rate the cleanliness of their room", passage): "entailed",  # 6 of 7
         ClaimPassage("guests rate the pool and the room", passage): "entailed",  # 5 of 6
         ClaimPassage("guests rate the lobby and the pool", passage): "neutral",  # 4 of 6
         ClaimPassage("…", passage): None,
-        ClaimPassage("宿泊客が部屋の清潔さを評価する", japanese): "entailed",
+        ClaimPassage("宿泊客が部屋の清潔さを評価する", "部屋の清潔さを宿泊客が評価する。"): "entailed",
     }
     judge = LexicalJudge()
     assert list(dict(judge.verdicts([*pairs])).values()) == [*pairs.values()]
-    assert dict(LexicalJudge(threshold=0.6).verdicts([*pairs]))[2] == "entailed"
+    assert dict(LexicalJudge(threshold=0.6).verdicts([*pairs]))[1] == "entailed"
     helps = judge.helps([Inquiry("rate the staff", passage), Inquiry("price of parking", passage)])
     assert dict(helps) == {0: True, 1: False}
     assert list(judge.relevance([])) == list(judge.questions([])) == []

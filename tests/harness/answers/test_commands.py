@@ -115,13 +115,6 @@ def test_verdicts_are_taken_over_and_without_a_judge_they_are_undefined(club, re
 GATE = ("--baseline", "bm25", "--challenger", "hashing", "--margin", "0.5")
 
 
-def test_a_measure_by_claims_may_decide(club, capsys) -> None:
-    assert "ClaimRecall@2 · 2 queries" in told(capsys, "run", club / "claims.toml", "--results", club / "results")
-    found = club / "results" / "claims"
-    assert "ClaimRecall@2" in page_of(found)
-    assert small.ended("gate", found, *GATE) in (0, 1)
-
-
 @pytest.fixture(scope="module")
 def unlabelled(club):
     """Claims are all that is known of these queries; of one there is a reference to take them from."""
@@ -149,18 +142,6 @@ def test_claims_alone_are_a_complete_data_set(unlabelled, club, capsys) -> None:
     folder = club / "begun" / "unlabelled"
     for words in (("gate", folder, *GATE), ("score", folder), ("compare", folder), ("export", folder, "--as", "mteb")):
         assert "no query has labels" in told(capsys, *words, code=2)
-
-
-@pytest.mark.parametrize("measures", [["nDCG@3", *CLAIMED], ["ClaimRecall@2", "nDCG@3"]])
-def test_queries_with_claims_alone_stand_among_those_with_labels(club, tmp_path, measures, capsys) -> None:
-    bare = {"id": "q4", "query": "when is the sauna closed", "claims": ["The sauna is closed in July."]}
-    path = small.by_claims(
-        tmp_path / "both.toml", small.markdown(tmp_path / "d", DOCUMENTS, [*QUERIES, bare]), measures
-    )
-    assert f"{measures[0]} · 3 queries" in told(capsys, "run", path, "--results", tmp_path)
-    table = of_bm25(records.read(tmp_path / "both"))
-    assert table.isna()["nDCG@3", "q4"] and table["ClaimRecall@2", "q4"] == 1
-    page_of(tmp_path / "both")
 
 
 @pytest.mark.parametrize(

@@ -9,23 +9,19 @@ import json
 import re
 from contextlib import contextmanager
 
-import jsonschema
 import pytest
 
 from harness import records
-from harness.answers import chat_judge
 from harness.answers.chat_judge import ModelJudge
 from harness.answers.judges import NliJudge
 from harness.answers.judging import Inquiry, Questions, asked_once
-from harness.dataset.judgments import read_judgments
-from harness.labels.pool import write_pool
 from harness.records.readings import ClaimPassage
 from retrievers.cache import Cache, default_path
 from retrievers.chat import GIVEN_UP, Chat, ChatModel, Prompt
 from retrievers.errors import InputError, Unreadable
 from retrievers.meter import Meter
-from tests.support import labels_small, layouts, small
-from tests.support.chat_fake import ChatProvider, graded, quotation
+from tests.support import layouts, small
+from tests.support.chat_fake import ChatProvider, quotation
 from tests.support.servers import serving
 from tests.support.small import refusal, told
 
@@ -116,18 +112,6 @@ def test_a_long_text_is_cut_and_every_verdict_on_a_beginning_is_counted() -> Non
         passages = [quotation(request["body"]["messages"][1]["content"], "PASSAGE") for request in requests]
         assert max(map(len, passages)) < 600 and all(not text.endswith("wor") for text in passages)
     assert meter.counts("judge")["truncated"] == 2
-
-
-def test_every_prompt_says_which_form_its_reply_has() -> None:
-    replies = {
-        chat_judge.VERDICTS: {"verdicts": ["entailed", "neutral"]}, chat_judge.CLAIMS: {"claims": ["one"]},
-        chat_judge.HELPS: {"verdicts": [True]}, chat_judge.QUESTIONS: {"questions": ["a?"], "noncommittal": [False]},
-        **{system: {"rating": 2} for system in chat_judge.RELEVANCE},
-    }  # fmt: skip
-    assert set(replies) == set(chat_judge.FORMS)
-    for system, reply in replies.items():
-        form = jsonschema.Draft202012Validator(json.loads(chat_judge.FORMS[system]))
-        assert form.is_valid(reply) and not form.is_valid({**reply, "more": 1})
 
 
 def test_a_judge_is_named_with_its_server_wherever_that_was_said(monkeypatch) -> None:
@@ -238,16 +222,6 @@ def test_the_limit_of_dollars_holds_for_the_judge_and_needs_prices(paid, tmp_pat
     assert judge_row(capsys, "free.toml")["usd"] is None
 
 
-def test_what_was_cut_and_what_came_without_a_schema_is_in_the_record(paid, tmp_path, capsys) -> None:
-    paid.schemas = "response_format is unknown"
-    (tmp_path / "data" / "long.md").write_text("fee pool open " * 500, encoding="utf-8")
-    text = (tmp_path / "paid.toml").read_text(encoding="utf-8")
-    (tmp_path / "paid.toml").write_text(text.replace("concurrency = 1", "longest = 100"), encoding="utf-8")
-    told(capsys, "run", "paid.toml", "--quiet")
-    judge = records.read(tmp_path / "results" / "paid").manifest.judge
-    assert int(judge["truncated"]) >= 1 and int(judge["without_schema"]) >= 3
-
-
 def test_a_dry_run_of_judging_counts_every_task(paid, tmp_path, capsys) -> None:
     words = ("answers", "judge", "paid.toml", "answers")
     planned = json.loads(told(capsys, *words, "--plan", "--json"))["plan"]
@@ -295,21 +269,6 @@ def test_a_judge_who_was_readable_before_keeps_what_is_known():
     assert asked_once(["a", "b"], {"b"}.__contains__, nobody) == {"a": None}
     with pytest.raises(Unreadable):
         asked_once(["a", "b"], set().__contains__, nobody)
-
-
-def test_a_model_that_grades_nothing_fails_and_a_mended_one_is_asked_again(tmp_path, capsys):
-    write_pool(tmp_path / "pool.jsonl", labels_small.pool())
-    with serving(ChatProvider(reply=lambda user: "I am \x1b[31msorry.")) as provider:
-        words = ("judge", "pool.jsonl", "--llm", "m", "--base-url", provider.url)
-        failed = told(capsys, *words, code=3)
-        assert "12 replies of m hold no grade, such as" in failed and "sorry" in failed and "\x1b" not in failed
-        provider.reply = lambda user: graded(2)
-        assert "12 calls" in told(capsys, *words, "--plan")
-        assert "12 pairs requested, 0 from the cache: 12 graded" in told(capsys, *words)
-        assert {one.grade for one in read_judgments([tmp_path / "judgments-llm.jsonl"])} == {2}
-        assert "0 pairs requested" in told(capsys, *words)
-        assert "12 from the cache: 12 graded" in told(capsys, *words, "--output", "other.jsonl")
-        assert len(provider.requests) == 24
 
 
 DRAFT = ("queries", "draft", "data", "--llm", "m", "--base-url", "${JUDGE_URL}", "--count", "3")

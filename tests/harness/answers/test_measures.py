@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from harness.answers import answer_measures, overlap, ragchecker
 from harness.answers.overlap import sentences, tokenizer_of, words
 from harness.answers.ragchecker import Entailments
-from harness.measures.claims import any_of
+from harness.measures.measure import any_of
 from tests.support.small import refusal
 
 ELEVEN = (

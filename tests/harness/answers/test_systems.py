@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from harness.answers.answer_measures import questions_of, score_answers
-from harness.answers.cases import FATES, Case, judge_answers, pairs_of, shares, trace
+from harness.answers.cases import FATES, Case, judge_answers, shares, trace
 from harness.answers.judging import LexicalJudge, Questions
 from harness.answers.systems import Answer, Context, read_systems
 from harness.evaluation.scores import Scores
@@ -52,15 +52,12 @@ def test_answers_are_read_by_system_and_marks_are_no_words_but_where_citations_a
     ("system", "rows", "what"),
     [
         ("a", ["nonsense\n"], "a.jsonl:1: .*JSON"),
-        ("a", ["[]\n"], "a.jsonl:1: .*object"),
         ("a", ["[" * 100_000], "a.jsonl:1: is not JSON: it is nested too deep"),
         ("a", ['{"query_id": "q1", "response": "a", "response": "b"}'], "the key 'response' occurs twice"),
         ("a", [{**GOOD, "contexts": [{**CONTEXTS[0], "txt": "z"}]}], r"contexts\[0\].txt: unknown key .*mean 'text'"),
-        ("a", [{**GOOD, "answer": "x"}], "a.jsonl:1: answer: unknown key"),
         ("a", [{**GOOD, "query_id": "q9"}], "a.jsonl:1: .*not a query of the data set"),
         ("a", [{**GOOD, "response": None}], "response: None"),
         ("a", [{**GOOD, "contexts": "c1"}], "contexts: 'c1': should be a list"),
-        ("a", [{**GOOD, "contexts": [{"id": "c1"}]}], r"contexts\[0\].text: is missing"),
         ("a", [{**GOOD, "contexts": [CONTEXTS[0], CONTEXTS[0]]}], "same id"),
         ("a", [GOOD, GOOD], "a.jsonl:2: .*twice"),
         ("my system!", [GOOD], "not a valid system name"),
@@ -98,19 +95,6 @@ def test_every_measure_of_an_answer_by_hand_and_of_none(tmp_path) -> None:
     assert scores.undefined()["ragchecker.hallucination"] == {"a": 1}
     rows = [row.value for row in scores.rows() if row.measure == "ragchecker.hallucination"]
     assert rows == [pytest.approx(1 / 3), None]
-
-
-def test_claims_once_verdicts_once(tmp_path) -> None:
-    systems = read(tmp_path, a=[GOOD])
-    readings = judge_answers(tmp_path, LexicalJudge(), [FEE, BARE], systems)
-    files = {name: (tmp_path / f"{name}.jsonl").read_bytes() for name in ("claims", "verdicts", "opinions")}
-    again = judge_answers(tmp_path, LexicalJudge(), [FEE, BARE], systems)
-    assert {name: (tmp_path / f"{name}.jsonl").read_bytes() for name in files} == files
-    assert again.verdicts == readings.verdicts
-    texts = [json.loads(line)["text"] for line in files["claims"].splitlines()]
-    assert len(texts) == len(set(texts)) == 3  # the reference of q1 by people, the response, the reference of q2
-    pairs = [(row["claim"], row["passage"]) for row in map(json.loads, files["verdicts"].splitlines())]
-    assert len(pairs) == len(set(pairs)) == len(set(pairs_of(Case(FEE, systems[0].answer("q1"), readings))))
 
 
 class Silent(LexicalJudge):

@@ -4,7 +4,6 @@ import json
 import shlex
 from pathlib import Path
 
-import numpy as np
 import pytest
 from statsmodels.stats.power import TTestPower
 
@@ -13,31 +12,13 @@ from harness.pipeline import run
 from harness.report.sections.decision import alerts
 from harness.report.view import view_of
 from harness.running.check import check
-from harness.running.dataset_summary import dataset_summary, near_duplicates
+from harness.running.dataset_summary import dataset_summary
 from harness.running.forecast import Options
 from harness.running.plan import Capacity
-from retrievers.types import Document
 from tests.support import layouts, small, tiny
 from tests.support.small import ended, ends, refusal
 
 pytestmark = pytest.mark.usefixtures("own_cache")
-
-
-def test_everything_that_is_wrong_at_once(tmp_path):
-    folder = layouts.beir(tmp_path / "data")
-    (folder / "corpus.jsonl").write_text("not json\n")
-    path = tmp_path / "e.toml"
-    path.write_text(
-        f'name = "e"\ndataset = "{folder.as_posix()}"\nprimary = "nDGC@10"\nmeasure = ["P@5"]\n'
-        f'measures = ["nDGC@10", "Precission@5", "R@10", "Suces@1"]\n[[retrievers]]\nname = "a"\nkind = "bm52"\n'
-        f'[[retrievers]]\nname = "b"\nkind = "bm25"\nk2 = 1\n'
-    )
-    shown = str(refusal(check, path))
-    for part in ("unknown key 'measure' (did you mean 'measures'?)", "'nDGC@10'", "'Precission@5'", "'Suces@1'",
-                 "unknown kind 'bm52'", "did you mean 'bm25'?", "unknown key 'k2'",
-                 "corpus.jsonl:1: is not JSON"):  # fmt: skip
-        assert part in shown, f"{part} is not in\n{shown}"
-    assert "did you mean 'data'" in str(refusal(check, tmp_path / "dta"))
 
 
 @pytest.mark.parametrize(
@@ -47,7 +28,8 @@ def test_everything_that_is_wrong_at_once(tmp_path):
      (('kind = "bm25"', 'kind = "bm25"\nstemming = "klingon"'), "[3]",
       ["queries.json[0]: is not an object", "unknown language 'klingon'"]),
      (("report = false", '[statistics]\ncluster = "neat"\nweight = "neat"'), "",
-      ["cluster: 'neat' is a field of no query", "without a number above 0 in"])],
+      ["cluster: 'neat' is a field of no query", "without a number above 0 in"]),
+     (("report = false", "[statistics]\nmargin = 5"), "", ["margin: 5 is larger than the measure's range, 1"])],
 )  # fmt: skip
 def test_each_problem_is_told_with_the_others(tmp_path, change, more, told):
     path = small.experiment(tmp_path, retrievers=small.BM25)
@@ -81,15 +63,6 @@ def test_the_page(tmp_path):
     json.dumps(check(folder).as_json())
 
 
-def test_near_duplicates_of_random_texts():
-    rng = np.random.default_rng(3)
-    vocabulary = [f"w{i}" for i in range(500)]
-    texts = [" ".join(rng.choice(vocabulary, 80)) for _ in range(200)]
-    copies = [text + " tail" for text in texts[:50]]
-    documents = [Document(str(i), "", text) for i, text in enumerate([*texts, *copies])]
-    assert set(near_duplicates(documents)) == {str(i) for i in range(200, 250)}
-
-
 def test_what_so_many_queries_detect_before_a_run():
     """Against statsmodels' power of the paired t-test."""
     for m, alpha in ((1, 0.05), (3, 0.01)):
@@ -98,54 +71,6 @@ def test_what_so_many_queries_detect_before_a_run():
         assert there.difference() == pytest.approx(0.2 * 2.0 * effect, rel=1e-4)
     assert Capacity(5).sentence().startswith("enough queries? No: 5 queries and 1 comparison")
     assert Capacity(60).sentence() == "enough queries? 60 queries reliably detect a difference of about 0.074"
-
-
-def test_the_capacity_takes_the_level_the_family_and_the_clusters(tmp_path):
-    found = check(five_needs(tmp_path, more='[statistics]\nalpha = 0.5\ncluster = "need"'), results=tmp_path / "none")
-    assert found.capacity[:4] == (5, True, 3, 0.5)
-    assert "enough queries? 5 clusters" in "\n".join(found.lines())
-
-
-def test_a_long_report_is_cut_and_says_so(tmp_path):
-    blocks = "".join(
-        f'[[retrievers]]\nname = "m{i}"\nencoder = {{ kind = "hashing", dimensions = {64 + i} }}\n' for i in range(20)
-    )
-    *lines, verdict, more = check(small.experiment(tmp_path, retrievers=blocks)).lines()
-    assert sum(-(-len(line) // 80) for line in (*lines, verdict, more)) in (24, 25)
-    assert any(line.startswith("a run takes 240 texts (") for line in lines)
-    assert (verdict, more.startswith("and "), more.endswith(" more lines (--json)")) == ("nothing is wrong", True, True)
-
-
-def test_questions_without_labels_are_called_so(tmp_path):
-    rows = [{"query": text} for _, text, _ in small.QUERIES]
-    (small.dataset(tmp_path / "data") / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
-    shown = "\n".join(check(tmp_path / "data").lines())
-    assert "labels: no query has a relevant document yet; harness pool starts labelling" in shown
-    assert "0 to 0" not in shown
-
-
-NEEDS = ["vacation days do I get", "people may park here", "books can I borrow", "rooms are booked", "wheels has it"]
-FORMS = ["How many {}?", "how many {} each year", "Tell me how many {}", "So how many {}, please?"]
-
-
-def five_needs(folder, *, more=""):
-    """An experiment whose twenty queries ask for five needs."""
-    path = small.experiment(folder, more=more)
-    said = [
-        {"query": form.format(need), "relevant_documents": ["apple", "car"], "fields": {"need": need[:5]}}
-        for need in NEEDS
-        for form in FORMS
-    ]
-    (folder / "data" / "queries.json").write_text(json.dumps(said), encoding="utf-8")
-    return path
-
-
-def test_a_model_that_only_the_hub_may_have_is_a_warning_and_else_there_is_none(tmp_path, monkeypatch):
-    assert not check(small.experiment(tmp_path)).warnings
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
-    model = 'encoder = { kind = "sentence-transformers", model = "nobody/no-such-model" }'
-    (warning,) = check(small.experiment(tmp_path, retrievers=f'[[retrievers]]\nname = "short"\n{model}\n')).warnings
-    assert warning.startswith("short: its model is not on this machine")
 
 
 @pytest.mark.parametrize("name", ["my results", "small.unfinished"])
@@ -160,23 +85,23 @@ def test_a_results_folder_is_called_so_and_no_data_set(tmp_path, monkeypatch, ca
 
 
 def test_repeated_questions_are_counted_once_by_check_run_gate_and_report(tmp_path, capsys):
-    """Three questions under ten ids each: p was 0.002, and the gate passed."""
+    """Three questions under ten ids each, and one more: p was 0.002, and the gate passed."""
     rows = [
         {"id": f"q{i:02}", "query": f"  {text.upper()}" if i % 2 else text, "relevant_documents": docs}
         for i in range(30)
-        for _, text, docs in [small.QUERIES[i % 3]]
+        for _, text, docs in [small.QUERIES[i % 3 if i < 29 else 3]]
     ]
     (small.dataset(tmp_path / "data") / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
     blocks = '[[retrievers]]\nname = "hash"\nencoder = { kind = "hashing", dimensions = 64 }\n'
-    path = small.experiment(tmp_path, retrievers=small.BM25 + blocks, report=True)
-    assert "30 queries (3 clusters)" in check(path).lines()[0]
+    path = small.experiment(tmp_path, retrievers=small.BM25 + blocks, more="[statistics]\nalpha = 0.04\n", report=True)
+    assert "30 queries (4 clusters)" in check(path).lines()[0] and check(path).capacity[:4] == (4, True, 1, 0.04)
     results = run(path, Options(tmp_path / "out"))
-    assert set(results.comparisons["clusters"]) == {3}
-    assert results.comparisons["p_value"].min() >= 0.25
-    assert "30 queries (3 clusters)" in (results.folder / "report.md").read_text(encoding="utf-8")
+    assert set(results.comparisons["clusters"]) == {4}
+    assert results.comparisons["p_value"].min() >= 0.125
+    assert "30 queries (4 clusters)" in (results.folder / "report.md").read_text(encoding="utf-8")
     words = ("--baseline", "bm25", "--challenger", "hash", "--margin", "0.2")
     assert ended("gate", results.folder, *words) == 1
-    assert "30 queries (3 clusters), at least 14" in "".join(capsys.readouterr())
+    assert "30 queries (4 clusters), at least 15" in "".join(capsys.readouterr())
 
 
 FUSION = '[[retrievers]]\nname = "{}"\nkind = "fusion"\nof = ["bm25", "{}"]\n'
@@ -217,28 +142,11 @@ FUSED = '[[retrievers]]\nname = "c"\nkind = "fusion"\nof = ["bm25", "a"]\nconsta
     ("retrievers", "more"),
     [(OPENAI.format("timeout = inf"), ""), (OPENAI.format("patience = nan"), ""),
      (OPENAI.format("dimensions = 2147483648"), ""), (HASHING.format(", dimensions = 2147483648", ""), ""),
-     (OPENAI.format("dimensions = 100000"), ""), (HASHING.format(", dimensions = 100000", ""), ""),
      (HASHING.format("", 'store = { location = "edge", m = 99999999999999999999 }'), ""),
-     (HASHING.format("", "chunk = { size = 99999999999999999999 }"), ""),
      (small.BM25 + HASHING.format("", "") + FUSED, ""), (small.BM25, f"seed = {'9' * 5000}"),
-     (small.BM25, "seed = 99999999999999999999"), (small.BM25, "[latency]\nsample = 99999999999999999999"),
-     (small.BM25, "x = " + "[" * 3000 + "]" * 3000), (small.BM25, "x = " + "{a=" * 3000 + "1" + "}" * 3000),
-     (small.BM25, "[relevance]\ngrades = [[1, 99999999999999999999]]")],
+     (small.BM25, "[latency]\nsample = 99999999999999999999"), (small.BM25, "x = " + "[" * 3000 + "]" * 3000)],
 )  # fmt: skip
 def test_an_experiment_beyond_measure_is_refused(tmp_path, capsys, monkeypatch, retrievers, more):
     monkeypatch.setenv("OPENAI_API_KEY", "a-key")
     path = small.experiment(tmp_path, retrievers=retrievers, more=more)
     assert len(small.told(capsys, "run", path, "--results", tmp_path / "out", code=2)) < 1000
-
-
-@pytest.mark.parametrize(
-    "name", [f"nDCG@{'9' * 4300}", "nDCG@9999999999", f"P(rel={'9' * 5000})@3", "RBP(p=1e999)", "x" * 9999]
-)
-def test_a_measure_beyond_measure_is_refused(tmp_path, capsys, name):
-    qrels, run = tmp_path / "qrels", tmp_path / "run"
-    qrels.write_text("q 0 d 1\n")
-    run.write_text("q Q0 d 1 1.0 t\n")
-    assert len(small.told(capsys, "score", qrels, run, "-m", name, code=2)) < 1000
-    path = small.experiment(tmp_path, retrievers=small.BM25)
-    path.write_text(path.read_text().replace('"DCG@3"]', f'"{name}"]'))
-    assert len(small.told(capsys, "check", path, code=2)) < 1000

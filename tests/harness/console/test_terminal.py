@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from harness.console import layout, progress, several, tables
+from harness.console import layout, progress, tables
 from harness.console.layout import forest
 from harness.console.progress import Progress
-from harness.evaluation.across_sets import together
 from harness.evaluation.evaluate import evaluate
 from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.verdict import Comparison
@@ -25,9 +24,7 @@ from harness.stats.settings import Settings
 from retrievers import meter
 from retrievers.meter import Budget, Meter
 from retrievers.types import Floats
-from tests.support import small, tiny
 from tests.support.scored import finding, scored
-from tests.support.small import told
 
 MEASURES = [
     "nDCG@10", "P@5", "R@10", "F1@10", "RR@10", "AP@10", "Success@10", "nDCG(dcg='exp-log2', ideal='retrieved')@10"
@@ -102,24 +99,6 @@ def test_the_narrowest_terminal_still_has_name_mean_and_verdict_and_what_has_no_
     assert width > 40 or "wins/ties/losses" in " ".join(told)
 
 
-def test_an_interval_without_width_is_not_shown_as_one() -> None:
-    equal = [row | {"mean": 0.95, "ci_low": 0.95, "ci_high": 0.95, "ci_method": "not estimable"}
-             for row in summary(["bm25"], ["nDCG@10"])]  # fmt: skip
-    shown = rendered(tables.leaderboard(equal, "nDCG@10", width=80), 80)
-    assert shown[-1].split() == ["bm25", "0.9500", "not", "estimable"]
-    row = replace(comparison("x", "y"), ci_low=0.5, ci_high=0.5, ci_method="not estimable")
-    (*_, last) = pairs([row], 80)
-    assert "not estimable" in last and "…" not in last
-
-
-def test_a_data_set_that_has_no_room_is_named() -> None:
-    rng = np.random.default_rng(0)
-    values = [{name: rng.random(30) for name in NAMES[:2]} for _ in range(5)]
-    found = together({f"set-{i}": scored(one) for i, one in enumerate(values)}, None, Settings())
-    assert "Too wide" not in " ".join(rendered(several.table(found, width=120), 120))
-    assert "set-3 n = 30 and set-4 n = 30. A wider one" in " ".join(rendered(several.table(found, width=50), 50))
-
-
 def test_of_many_pairs_those_of_the_leader_stand_first_then_the_closest() -> None:
     means = {f"r{i:02}": i / 20 for i in range(12)}
     many = [replace(comparison(a, b), mean_difference=means[a] - means[b]) for a in means for b in means if a < b]
@@ -166,16 +145,6 @@ def test_the_forest_keeps_names_and_wins_at_every_width(width: int, length: int)
             assert row.wins is None or f"{row.wins}–{row.losses}" in shown
             assert row.difference is None or width < 80 or length > 5 or f"({row.low:z.3f}" in shown.replace("−", "-")
         assert width < 80 or length > 5 or f"{side}(95%CI)" in shown
-
-
-@pytest.mark.parametrize(
-    ("reach", "words"), [(0.25, "−.2 −.1 0 .1 .2"), (1.0, "−1.0 −.5 0 .5 1.0"), (10.05, "−10 −5 0 5 10")]
-)
-def test_the_axis_loses_no_digit_but_a_leading_zero(reach: float, words: str) -> None:
-    board = evaluated(x=np.linspace(0.5, 1, 20), y=np.linspace(0, 0.4, 20)).board
-    rows = tuple(replace(row, difference=0.0, low=-reach, high=reach) for row in board.rows)
-    axis = rendered(forest(replace(board, rows=rows), width=120), 120)[-1]
-    assert axis.split() == words.split()  # 10.0 is not "1.0"
 
 
 def test_a_run_is_told_in_sixty_words_and_what_all_names_begin_with_once() -> None:
@@ -271,28 +240,6 @@ def test_a_log_hears_now_and_then_how_far_a_long_stage_is(clock: SimpleNamespace
     ]
 
 
-def test_latency_is_told_in_steps_with_the_time_left(clock: SimpleNamespace) -> None:
-    console = log()
-    with Progress(console) as shown:
-        counted = watched(shown, "minilm")
-        with counted.stage("latency", total=103):
-            for _ in range(5):
-                clock.now += 8
-                counted.step()
-    assert lines(console) == ["minilm: latency: 4 of 103, 0.1/s, 13:12 left", "minilm: latency: 0.0 s"]
-    assert counted.counts("latency") == {}, "steps reach no table"
-
-
-def test_a_stage_that_counts_nothing_says_how_long_it_has_lasted(clock: SimpleNamespace) -> None:
-    console = log()
-    with Progress(console) as shown:
-        counted = watched(shown, "x")
-        with counted.stage("judge"):
-            clock.now += 40
-            counted.count(calls=1)
-    assert lines(console)[0] == "x: judge: for 0:40"
-
-
 def test_a_terminal_has_bars_and_none_of_a_stage_that_began_again(monkeypatch):
     monkeypatch.setattr(progress, "REFRESH", 0)
     console = Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
@@ -310,18 +257,3 @@ def test_a_terminal_has_bars_and_none_of_a_stage_that_began_again(monkeypatch):
         dense(watched(shown, "minilm"))
     text = console.file.getvalue()  # type: ignore[attr-defined]
     assert "━" in text and "10 of 30" in text and "minilm: search: 4 texts in 0.0 s" in text
-
-
-def test_the_pairs_of_a_large_comparison_are_counted(tmp_path, monkeypatch, capsys):
-    rows = [f"r{name},q{query},nDCG@10,{(name * query) % 7 / 7}" for name in range(16) for query in range(9)]
-    (tmp_path / "scores.csv").write_text("retriever,query_id,measure,value\n" + "\n".join(rows), encoding="utf-8")
-    monkeypatch.setattr(progress, "SILENCE", 0.0)
-    assert "of 120 pairs" in told(capsys, "compare", tmp_path / "scores.csv")
-
-
-def test_a_model_that_is_loaded_is_named(tmp_path, capsys, own_cache):
-    model = tiny.bi_encoder(tmp_path / "tiny").as_posix()
-    block = f'[[retrievers]]\nname = "m"\nencoder = {{ kind = "sentence-transformers", model = "{model}" }}\n'
-    path = small.experiment(tmp_path, retrievers=block)
-    assert "loading model\n" in small.ends(capsys, 0, "run", path, "--results", tmp_path / "out").err
-    assert "loading model" not in small.ends(capsys, 0, "run", path, "--results", tmp_path / "out").err

@@ -15,8 +15,6 @@ from harness.experiment import load as load_experiment
 from harness.experiment.init import write_experiment
 from harness.running.check import check
 from retrievers.errors import InputError
-from tests.support import labels_small
-from tests.support.layouts import jsonl
 from tests.support.small import refusal, told
 
 DOCUMENTS = ("doc", "document", "docid", "doc_id", "Doc ID", "file", "path", "url", "source", "passage_id",
@@ -121,16 +119,6 @@ def test_what_nobody_can_know_is_asked_about_and_declared(tmp_path, header, rows
         assert grades(reference) == expected
 
 
-def test_labels_in_a_table_beside_queries_of_json_are_used_or_refused(tmp_path):
-    folder = texts(tmp_path / "d")
-    table(folder / "labels.csv", ["query_id", "doc", "rating"], [["x", "a", 2], ["x", "b", 0]])
-    (folder / "queries.json").write_text(json.dumps([{"id": "x", "query": "how much"}]))
-    assert grades(reference_of(folder)) == {0: 1, 2: 1}
-    (folder / "queries.json").write_text(json.dumps([{"id": "x", "query": "how much", "relevant_documents": ["a"]}]))
-    with pytest.raises(InputError, match="'relevant_documents' could hold the relevant documents, and is not used"):
-        load(reference_of(folder))
-
-
 def test_rows_of_one_query_may_repeat_its_id_and_text_beside_each_document(tmp_path):
     rows, path = [["x", *row] for row in ROWS], texts(tmp_path / "d")
     table(path / "queries.csv", ["query_id", "query", "docid", "rating"], rows[:2])
@@ -145,16 +133,6 @@ def test_a_cell_may_list_documents(tmp_path, word, cell):
     assert load(laid(tmp_path / "d", [word], [["leave", cell]])).labels["q0"].relevant == ("a", "b")
     graded = load(laid(tmp_path / "e", [word, "rating"], [["leave", cell, 0], ["leave", "c", 1]]))
     assert graded.labels["q0"].grades == {"a": 0, "b": 0, "c": 1}
-
-
-@pytest.mark.parametrize(("ids", "label"), [("a", "a.md"), ("a.pdf", "a"), ("a.md", "a"), ("a", "a.PDF")])
-def test_the_suffix_of_a_file_may_be_too_much_or_lacking(tmp_path, ids, label):
-    reference = laid(tmp_path / "d", ["file"], [["leave", label]])
-    table(tmp_path / "d" / "documents.csv", ["id", "text"], [[ids, "text"], ["b.md", "text"], ["b.pdf", "more"]])
-    assert load(reference).labels["q0"].relevant == (ids,)
-    table(tmp_path / "d" / "queries.csv", ["query", "file"], [["leave", label], ["travel", "b"]])
-    with pytest.raises(InputError, match="names document 'b', which does not exist"):
-        load(reference)  # which of the two is meant, nobody can say
 
 
 # Search logs
@@ -207,13 +185,6 @@ def test_repeated_and_blank_rows_are_counted_and_the_same_questions_asked(tmp_pa
     assert "rows of queries that are not used: 2 that repeat an earlier one, 3 blank" in said
 
 
-def test_power_counts_the_queries_that_are_judged(tmp_path):
-    path = log(tmp_path / "d", "id,query\n" + "".join(f"q{n},question {n}\n" for n in range(6)))
-    assert check(path).capacity.units == 6
-    labels_small.write(path / "judgments.jsonl", [labels_small.judgment(f"q{n}", "a", grade=1) for n in range(3)])
-    assert check(path).capacity.units == 3
-
-
 # `init` and `check` say what every column of a table was taken for
 
 MAPPING = """asked/questions.csv: 3 rows
@@ -252,36 +223,6 @@ def test_init_and_check_take_the_same_options_and_print_the_same_mapping(capsys,
     assert "unknown format 'tabels'" in told(capsys, "check", *words, "--format", "tabels", code=2)
 
 
-def test_every_part_is_named_by_its_option(capsys, tmp_path):
-    table(tmp_path / "texts.csv", ["id", "text", "pages"], [["a", "text a", 3], ["b", "text b", 4]])
-    table(tmp_path / "who.csv", ["query_id", "query"], [["x", "how much leave"], ["y", "by train"]])
-    table(tmp_path / "gold.csv", ["query_id", "doc_id", "grade"], [["x", "a", 2], ["x", "b", 0], ["y", "b", 1]])
-    parts = ["--documents", "texts.csv", "--queries", "who.csv", "--labels", "gold.csv", "--format", "tables"]
-    said = told(capsys, "init", ".", *parts, "--output", "e.toml", "--columns", "grade=grade")
-    assert "  pages -> kept as a field of the document\n" in said
-    assert "  grade    -> its grade (0: 1, 1: 1, 2: 1)\n" in said
-    assert load(load_experiment("e.toml").dataset).labels["x"].grades == {"a": 2, "b": 0}
-
-
-@pytest.mark.parametrize(
-    ("labels", "way"),
-    [(["a", "b"], ""), (["a.pdf", "b.MD"], "file name"), (["A page", "b  PAGE"], "title"),
-     (["the text of A", "# b page\n\nthe text of b"], "text")],
-)  # fmt: skip
-def test_labels_name_documents_by_what_people_write_and_it_is_said_by_what(capsys, handbook, labels, way):
-    for name, title in (("a", "a page"), ("b", "b page"), ("c", "same"), ("d", "same")):
-        (handbook / f"{name}.md").write_text(f"# {title}\n\nthe text of {name}")
-    rows = [{"query": "leave", "doc": labels[:1], "rating": 2}, {"query": "trains", "doc": labels[1:], "rating": 0},
-            {"query": "trains", "doc": ["a"], "rating": 1}]  # fmt: skip
-    Path("asked.json").write_text(json.dumps(rows))
-    words = ["check", "asked.json", "--documents", "handbook"]
-    said = told(capsys, *words, *(["--columns", "contexts=doc"] if way == "text" else []))
-    assert f"(matched 3 of 3{f', 2 by {way}' if way else ''})\n" in said
-    assert "  rating -> its grade (0: 1, 1: 1, 2: 1)\n" in said
-    Path("asked.json").write_text(json.dumps([{"query": "leave", "doc": ["same"]}]))
-    assert "names document 'same', which does not exist" in told(capsys, *words, code=2)  # two have this title
-
-
 def test_few_labels_of_what_is_not_there_are_left_out_and_named(capsys, handbook):
     rows: list[list[object]] = [["to the moon", "c", 1], *([f"question {n}", "ab"[n % 2], 1] for n in range(20))]
     log_, header, beside = Path("log.csv"), ["question", "doc", "rating"], ["--documents", "handbook"]
@@ -306,8 +247,3 @@ def test_a_column_is_declared_in_either_order_and_a_name_stays_in_its_comment(ca
     assert re.search(r"stars +-> its grade", said)
     assert 'doc -> label_document, stars -> grade, a name = "x" -> fields\n' in Path("log.toml").read_text()
     assert load_experiment("log.toml").experiment.name == "log"
-
-
-def test_what_is_not_used_is_said(capsys, handbook):
-    jsonl(handbook / "queries.jsonl", [{"query": "how much leave", "doc": ["a"], "tags": ["x"]}])
-    assert "  tags  -> not used\n" in told(capsys, "init", "handbook")

@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 
 from harness.dataset import corpus, load, markdown_folder, reference_of
-from harness.dataset.corpus import NotConverted, convert
-from harness.dataset.files import File
 from harness.experiment import how_read
 from harness.experiment.how_read import reading_line
 from retrievers.errors import InputError
@@ -17,16 +15,6 @@ from tests.support import small
 
 needs = pytest.mark.skipif(find_spec("markitdown") is None, reason="needs the extra `documents`")
 pytestmark = pytest.mark.usefixtures("own_cache")
-
-
-@needs
-@pytest.mark.parametrize(
-    ("name", "cut"), [("a.pdf", "%PDF-1.4 cut"), ("a.docx", "a page"), ("a.xlsx", "PK cut"), ("a.ipynb", "{cut")]
-)
-def test_what_its_reader_cannot_read_is_not_taken_for_text(name, cut, tmp_path):
-    (tmp_path / name).write_text(cut)
-    with pytest.raises(NotConverted, match="failed"):
-        convert(File(tmp_path / name))
 
 
 HTML = "<html><head><title>Leave</title></head><body><h1>Days</h1><p>25 days a year</p></body></html>"

@@ -117,17 +117,6 @@ def test_ragas_by_text_by_id_and_without_a_match(tmp_path):
     assert found.queries[0].reference.answers == ("four",)
 
 
-def test_langsmith_with_keys_of_its_own(tmp_path):
-    written.jsonl(tmp_path / "docs.jsonl", written.corpus())
-    example = {"id": "e1", "inputs": {"ask": "wheels?", "k": 5}, "outputs": {"gold": {"ids": ["car"]}},
-               "metadata": {"split": "base", "language": "en"}}  # fmt: skip
-    written.jsonl(tmp_path / "examples.jsonl", [example])
-    columns = {"query": "inputs.ask", "relevant": "outputs.gold.ids"}
-    found = load(DatasetReference(tmp_path / "examples.jsonl", documents="docs.jsonl", columns=columns))
-    assert (found.format, found.labels["e1"].grades) == ("langsmith", {"car": 1})
-    assert (found.queries[0].text, found.queries[0].fields) == ("wheels?", {"split": "base", "language": "en"})
-
-
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"), min_size=1, max_size=30)
 IDS = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1, max_size=8).filter(
     lambda id_: id_.strip() == id_ and not id_problem(id_) and nfc(id_) == id_

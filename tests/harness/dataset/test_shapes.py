@@ -99,9 +99,6 @@ HITS = [{"_index": "help", "_id": id_, "_source": {"text": text}} for id_, text 
 GROUPS = [{"name": q, "queries": [{"template": t, "placeholders": {"$query": FIFTY.queries[q]}} for t in "ab"],
            "relevant_documents": {d: {"gain": grade} for d, grade in judged.items()}}
           for q, judged in FIFTY.grades.items()]  # fmt: skip
-RATED = [{"placeholders": {"$query": FIFTY.queries[q]}, "relevant_documents": {
-    str(grade): [d for d, given in judged.items() if given == grade] for grade in (0, 1, 2)
-}} for q, judged in FIFTY.grades.items()]  # fmt: skip
 MS_MARCO = {
     "collection.tsv": "".join(f"{id_}\t{text}\n" for id_, text in FIFTY.documents.items()),
     "queries.dev.tsv": "".join(f"{id_}\t{text}\n" for id_, text in FIFTY.queries.items()),
@@ -126,10 +123,6 @@ def of(write: Callable[..., Path]) -> Callable[[Path], object]:
     return lambda folder: write(folder, FIFTY)
 
 
-def project(folder: Path) -> None:
-    layouts.of_tool("qa.parquet", "corpus.parquet")(folder / "data")
-
-
 LLAMA = {"source_files": {f"{id_}.txt": text for id_, text in layouts.FOUR.items()}}
 """Files, or what writes them into the folder d; the words of the command; how many labels there are of each grade."""
 SHAPES: dict[str, tuple[Files | Callable[[Path], object], str, Counter[int]]] = {
@@ -147,11 +140,9 @@ SHAPES: dict[str, tuple[Files | Callable[[Path], object], str, Counter[int]]] = 
     "LlamaIndex, a folder": (
         lambda folder: (layouts.of_tool("rag_dataset.json")(folder), lay(folder, LLAMA)), "d", FOUR_ONES),
     "AutoRAG": (layouts.of_tool("qa.parquet", "corpus.parquet"), "d", FOUR_ONES),
-    "AutoRAG, a project": (project, "d", FOUR_ONES),
     "BEIR folder": (of(layouts.beir), "d", GRADES),
     "BEIR zip": (of(layouts.beir_zip), "d.zip", GRADES),
     "TREC": (of(layouts.trec), "d", GRADES),
-    "Excel, one sheet": ({"d": TEXTS, "rated.xlsx": {"Sheet1": asked()}}, "rated.xlsx --documents d", GRADES),
     "Excel, named sheets": (
         {"all.xlsx": {"documents": CORPUS, "queries": QUERIES, "labels": QRELS}}, "all.xlsx", GRADES),
     "Excel beside documents": ({"d": {**TEXTS, "questions.xlsx": {"Sheet1": asked(suffix=".md")}}}, "d", GRADES),
@@ -168,14 +159,10 @@ SHAPES: dict[str, tuple[Files | Callable[[Path], object], str, Counter[int]]] = 
         {"hits.json": {"took": 3, "hits": {"total": {"value": 50}, "hits": HITS}},
          "ratings.json": {"index": "help", "topics": [{"description": "all", "query_groups": GROUPS}]}},
         "ratings.json --documents hits.json", GRADES),
-    "RRE of Quepid": (
-        {"c.csv": CORPUS, "rre.json": {"id_field": "id", "index": "x", "template": "template.json", "queries": RATED}},
-        "rre.json --documents c.csv", GRADES),
     "MS MARCO": ({"d": MS_MARCO}, "d", GRADES),
     "HotpotQA": ({"hotpot_dev_distractor_v1.json": hotpot()}, "hotpot_dev_distractor_v1.json", ONES),
     "HotpotQA of the hub": ({"d/distractor/validation-00000-of-00001.parquet": hotpot(of_hub=True)}, "d", ONES),
     "a table without a header": ({"d": TEXTS, "log.csv": RATINGS}, "log.csv --documents d --no-header", GRADES),
-    "JSON and Parquet": ({"d/documents.json": CORPUS, "d/queries.parquet": asked()}, "d", GRADES),
 }  # fmt: skip
 
 
@@ -213,21 +200,6 @@ def test_the_answers_and_fields_of_quoted_passages(here: Path) -> None:
     paragraphs = load(reference_of(*laid(here, "HotpotQA")))
     assert (paragraphs.format, paragraphs.queries[0].fields) == ("hotpotqa", {"level": "hard"})
     assert {one.text for one in paragraphs.documents()} == {f"{text} More." for text in FIFTY.documents.values()}
-
-
-def test_a_split_of_ms_marco_is_named_where_there_are_several(here: Path) -> None:
-    laid(here, "MS MARCO")
-    for part in ("queries", "qrels"):
-        (here / "d" / f"{part}.eval.tsv").write_bytes((here / "d" / f"{part}.dev.tsv").read_bytes())
-    assert "has the splits dev, eval (name one" in str(refusal(load, reference_of("d")))
-    assert len(load(DatasetReference(Path("d"), split="eval")).queries) == 20
-
-
-def test_numbers_name_the_columns_of_a_table_without_a_header(here: Path) -> None:
-    lay(here / "d", {**TEXTS, "log.csv": "d01,how,2\nd02,how,0\n"})
-    columns = {"label_document": "1", "query": "2", "grade": "3"}
-    found = load(DatasetReference(Path("d"), queries=("log.csv",), columns=columns, header=False))
-    assert found.labels["q0"].grades == {"d01": 2, "d02": 0}
 
 
 def test_the_report_says_that_labels_are_clicks(here: Path) -> None:

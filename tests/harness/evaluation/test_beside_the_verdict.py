@@ -16,7 +16,6 @@ from scipy import stats
 from harness import records
 from harness.dataset import load
 from harness.evaluation.evaluate import evaluation_of, read_evaluation
-from harness.evaluation.evidence import evidence
 from harness.evaluation.gate import corpus_change
 from harness.pipeline import run
 from harness.running.forecast import Options
@@ -25,7 +24,6 @@ from harness.stats.differences import singles, units_of
 from harness.stats.multiplicity import cross_fitted
 from harness.stats.paired_tests import area, compare_areas
 from tests.support import layouts
-from tests.support.scored import scored
 from tests.support.small import refusal
 
 
@@ -52,14 +50,6 @@ def test_the_published_example_and_the_ends():
     both = mean_overlap([("ab", "ab"), ("ab", "cd")])
     assert both is not None
     assert both.extrapolated == pytest.approx(0.5)
-
-
-def test_the_evidence_on_a_pair_is_the_same_whoever_else_is_looked_at():
-    rng = np.random.default_rng(7)
-    values = {name: rng.random(40) for name in "abc"}
-    (seen,) = evidence(scored(values), [("a", "b")])
-    assert evidence(scored(values), [("c", "b"), ("a", "b")])[1] == seen
-    assert seen.rbo is None
 
 
 def test_the_cross_fitted_mean_is_chosen_on_four_parts_and_measured_on_the_fifth():

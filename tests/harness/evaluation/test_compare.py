@@ -97,16 +97,6 @@ def test_the_rows_of_a_family_that_ever_could_be_significant(retrievers, needed)
         assert (floor <= 0.05) == (n == needed)
 
 
-@pytest.mark.parametrize(
-    ("chosen", "n", "method"),
-    [(RANKS, 9, "exact"), (Settings(), 9, "enumerated"), (Settings(), 30, "convolved"), (T, 9, "t")],
-)
-def test_the_method_names_how_p_was_found(chosen, n, method):
-    row = compare(noisy(7, n, x=0.0, y=0.01), settings=chosen)[0]
-    assert (row.method, row.p_minimum is None) == (method, method == "t")
-    assert (row.p_value == row.p_randomization) == (chosen.test == "randomization")
-
-
 def test_above_a_thousand_pairs_only_the_primary_measure_is_compared_and_far_ahead_is_shown():
     rng = np.random.default_rng(0)
     group = {f"r{j}": 0.1 + rng.random(60) / 50 + 0.8 * (j == 7) for j in range(46)}

@@ -2,27 +2,19 @@
 
 import json
 import re
-from dataclasses import replace
 
-import numpy as np
 import pytest
 
 import harness
 from harness.dataset import DatasetReference, load
 from harness.evaluation.evaluate import evaluation_of
 from harness.evaluation.grading import alternatives, by_labeller
-from harness.evaluation.labellers import labeller_verdicts
-from harness.evaluation.verdict import LabellerVerdict
-from harness.evaluation.wording import labellers_sentence, verdict_word, warning_sentences
+from harness.evaluation.wording import warning_sentences
 from harness.experiment import Relevance
 from tests.support import small
 from tests.support.labels_small import judged, write
-from tests.support.scored import compare, finding
 
 ALL = [id_ for id_, _, _ in small.QUERIES]
-MANY = [(f"{id_}{'-' * number}", f"{text} {number}", docs) for number in range(7) for id_, text, docs in small.QUERIES]
-"""The small data set's questions, seven times in other words."""
-JUDGED = [id_ for id_, _, _ in MANY[:36]]
 
 
 @pytest.fixture(scope="module")
@@ -40,29 +32,10 @@ def ran(tmp_path_factory):
     return run
 
 
-@pytest.fixture(scope="module")
-def both(ran):
-    """36 questions by people, all 42 by a model that errs."""
-
-    def said(folder):
-        by_model = judged(folder, [id_ for id_, _, _ in MANY], "m", "llm", noise=3)
-        return [*judged(folder, JUDGED, inclusion=36 / 42), *by_model]
-
-    return ran(said, MANY, report=True)
-
-
 def shown_text(results):
     page = (results.folder / "report.html").read_text(encoding="utf-8")
     body = re.sub(r"<(script|style)[^>]*>.*?</\1>", " ", page, flags=re.DOTALL)
     return re.sub(r"<[^>]+>", " ", body)
-
-
-def test_the_tests_rest_on_peoples_queries_and_the_page_says_so(both):
-    assert set(both.scores["query_id"]) == set(JUDGED)
-    assert evaluation_of(both).settings.by_people
-    assert set(both.rankings("bm25")) == {id_ for id_, _, _ in MANY}
-    text = shown_text(both)
-    assert "People judged 36 queries" in text and "Judged@3" in text
 
 
 def test_comparing_says_what_nobody_judged_as_a_run_does(ran, capsys):
@@ -92,42 +65,6 @@ def test_what_people_did_not_finish_makes_no_score(ran):
     assert set(results.scores["query_id"]) == set(ALL[:3])
 
 
-def test_the_verdict_under_each_labeller_is_the_one_that_his_labels_alone_give(ran):
-    both = ran(lambda folder: [*judged(folder, ALL), *judged(folder, ALL, "ben", noise=2)], report=True)
-    readings = alternatives({q: said.labels for q, said in both.queries.items()}, Relevance())
-    assert {"as given", "by ann", "by ben"} <= set(readings) and readings["by ann"] != readings["by ben"]
-    family = evaluation_of(both).comparisons["nDCG@3"]
-    verdicts = labeller_verdicts(both, Relevance())
-    assert [one.labeller for one in verdicts] == ["ann", "ben"]
-    for name, noise in (("ann", 0), ("ben", 2)):
-        alone = ran(lambda folder, name=name, noise=noise: judged(folder, ALL, name, noise=noise))
-        (verdict,) = (one for one in verdicts if one.labeller == name)
-        assert list(verdict.rows.values()) == list(evaluation_of(alone).comparisons["nDCG@3"])
-    said = labellers_sentence(family, verdicts)
-    words = {
-        (row.a, row.b): {verdict_word(one.finding) for one in (row, *(by.rows[row.a, row.b] for by in verdicts))}
-        for row in family
-    }
-    assert said.startswith("Verdicts depend") == any(len(some) > 1 for some in words.values())
-    page, markdown = shown_text(both), (both.folder / "report.md").read_text(encoding="utf-8")
-    assert "Verdicts by whose labels" in page and "ann, 6 queries" in page and "ben, 6 queries" in page
-    assert said in " ".join(markdown.split()) and said in " ".join(page.split())
-    assert "Verdicts by whose labels" not in shown_text(ran(lambda folder: judged(folder, ALL), report=True))
-
-
-@pytest.mark.parametrize(
-    ("merged", "under", "said"),
-    [("better", "undecided", "Verdicts depend on whose labels are used: a and b: better under the merge"),
-     ("better", "better", "Verdicts are the same under the labels of ann and under the merge of them."),
-     ("undecided: too few queries", "undecided", "No verdict is reversed under the labels of ann")],
-)  # fmt: skip
-def test_a_verdict_that_hangs_on_the_labeller_is_named(merged, under, said):
-    (row,) = compare({name: np.array([0.1, 0.9]) for name in "ab"})
-    pair, own = (replace(row, finding=finding(verdict)) for verdict in (merged, under))
-    assert labellers_sentence([pair], [LabellerVerdict("ann", 6, {("a", "b"): own})]).startswith(said)
-    assert labellers_sentence([pair], []) == ""
-
-
 def test_a_labeller_of_lists_keeps_his_order_under_every_rule(project):
     folder = project / "datasets" / "survey-templates-en"
     labels = load(DatasetReference(folder, queries=("labels-a.json", "labels-b.json"))).labels
@@ -136,10 +73,3 @@ def test_a_labeller_of_lists_keeps_his_order_under_every_rule(project):
     assert own == {query: given.ranked for query, given in alone.items()}
     readings = alternatives(labels, Relevance())
     assert {"linear", "by b"} <= set(readings) and readings["by a"] == alternatives(alone, Relevance())["linear"]
-
-
-def test_documents_chosen_for_their_effect_make_no_score(ran):
-    some = ran(lambda folder: judged(folder, ALL, depth=4))
-    more = ran(lambda folder: [*judged(folder, ALL, depth=4), *judged(folder, ALL, "ben", design="next")])
-    assert more.scores["value"].tolist() == some.scores["value"].tolist()
-    assert more.comparisons["p_value"].tolist() == some.comparisons["p_value"].tolist()

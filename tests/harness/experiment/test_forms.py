@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from harness.evaluation.costs import costs_of
+from harness.evaluation.csv_views import costs_of
 from harness.experiment import load
 from harness.pipeline import run
 from harness.report import write_report
@@ -131,21 +131,6 @@ def test_chunks_filters_and_documents_that_ask(experiment, models, form, tmp_pat
     assert "d6" not in cut["d6"].doc_ids and "d6" in cut["q1"].doc_ids
     assert "truncated" not in results.manifest.ledger.retrievers["cut"].notes
     assert int(results.manifest.retrievers["cut"].provenance["vectors"]) > 5
-
-
-def test_they_are_fused_reranked_and_timed_as_any_other(experiment, models, tmp_path):
-    blocks = "".join(block(models, form) for form in FORMS)
-    blocks += '[[retrievers]]\nname = "hybrid"\nkind = "fusion"\nof = ["sparse", "multivector"]\n'
-    model = tiny.bi_encoder(tmp_path / "bi").as_posix()
-    rerank = f'{{ kind = "late-interaction", model = "{model}", depth = 3, device = "cpu" }}'
-    blocks += f'[[retrievers]]\nname = "again"\nof = "sparse"\nrerank = {rerank}\n'
-    results = run(experiment(blocks, more="[latency]\nsample = 2"), Options(tmp_path / "out"))
-    for id_ in QUERIES:
-        of = {name: set(results.rankings(name)[id_].doc_ids) for name in results.retrievers}
-        assert of["again"] == of["sparse"] and of["hybrid"] <= of["sparse"] | of["multivector"]
-    timed = results.costs[results.costs["p50_ms"].notna()]
-    found = set(zip(timed["retriever"], timed["stage"], strict=True))
-    assert {("sparse", "embed-queries"), ("multivector", "search"), ("again", "rerank")} <= found
 
 
 @pytest.mark.parametrize("store", ("", 'store = ":memory:"', 'store = "edge"'))

@@ -129,19 +129,6 @@ def test_a_split_is_named_where_it_must_be(tmp_path: Path) -> None:
     assert load(write_experiment(DatasetReference(place, split="dev")).path).dataset.split == "dev"
 
 
-def test_several_files_of_labels(folder: Path) -> None:
-    with pytest.raises(InputError, match="there is no column 'rating', as at 5 more places"):
-        write_experiment(DatasetReference(folder, columns={"grade": "rating"}))
-    rows = json.loads((folder / "queries.json").read_text(encoding="utf-8"))
-    more = [{"id": "q-more", "query": "green", "relevant_documents": {"pear": 2, "car": 0}}]
-    for name, held in (("again", rows[:2]), ("more", more), ("settings", {"theme": "dark"})):
-        (folder / f"{name}.json").write_text(json.dumps(held), encoding="utf-8")
-    made = write_experiment(folder)
-    assert load(made.path).dataset.queries == ("queries.json", "more.json")
-    assert "ignored, the same queries again: again.json" in list(made.lines())
-    assert "explicit" in made.path.read_text(encoding="utf-8")
-
-
 def test_a_file_or_a_link_that_is_there_stays(folder: Path) -> None:
     write_experiment(folder)
     Path("link.toml").symlink_to("elsewhere.toml")

@@ -23,7 +23,6 @@ from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
 from retrievers.errors import InputError
 from tests.support import small, tiny
-from tests.support.servers import OpenAIProvider, serving
 from tests.support.small import Call, planned, refusal
 
 BASE: dict[str, Any] = {"name": "x", "dataset": "d", "primary": "RR", "measures": ["RR"]}
@@ -62,22 +61,6 @@ def test_a_variant_is_the_encoder_with_its_options(tmp_path: Path, model: str) -
     assert own.rankings("m") == results.rankings("m-fast") != results.rankings("m")
 
 
-def test_another_instruction_pays_for_its_queries_alone(tmp_path: Path) -> None:
-    with serving(OpenAIProvider()) as provider:
-        encoder = f'kind = "openai", model = "m", base_url = "{provider.url}", document_prompt = "doc: ", price = 1'
-        variants = 'task = { query_prompt = "Find: " }, typed = { query_extra = { input_type = "query" } }'
-        path = experiment(tmp_path, encoder, variants)
-        calls = planned(path, results=tmp_path).total()["calls"]
-        results = run(path, Options(tmp_path / "out"))
-        bodies = [request["body"] for request in provider.requests]
-    assert len(bodies) == calls == 4  # the documents, and three times the queries
-    beginnings = [{text.split(": ")[0] for text in body["input"]} for body in bodies]
-    assert beginnings.count({"doc"}) == beginnings.count({"Find"}) == 1
-    assert [body.get("input_type") for body in bodies].count("query") == 1
-    assert results.manifest.retrievers["m-task"].provenance["query_prompt"] == "Find: "
-    assert json.loads(results.manifest.retrievers["m-typed"].provenance["query_extra"]) == {"input_type": "query"}
-
-
 @pytest.mark.parametrize(
     ("cls", "option", "value"),
     [(OpenAIEncoder, "prompt", "p"), (OpenAIEncoder, "extra", {"a": 1}), (GeminiEncoder, "prompt", "p"),
@@ -101,15 +84,6 @@ def test_a_prompt_that_the_model_has_not_is_told_with_those_that_it_has(model: s
         SentenceTransformerEncoder(model, query_prompt_name="slow")
     with pytest.raises(InputError, match="is given twice"):
         SentenceTransformerEncoder(model, query_prompt_name="fast", query_prompt="x")
-
-
-def test_variants_and_derived_retrievers_stand_side_by_side() -> None:
-    block = {"name": "m", "encoder": {"kind": "hashing"}, "color": "#0b6e4f",
-             "variants": {"wide": {"dimensions": 1024}}, "derive": {"quantization": ["int8"]}}  # fmt: skip
-    experiment = parse({**BASE, "retrievers": [block]})
-    assert [one.name for one in experiment.retrievers] == ["m", "m-wide", "m-int8"]
-    assert [one.color for one in experiment.retrievers] == ["#0b6e4f", "", ""]
-    assert experiment.resolved()["retrievers"][1]["encoder"] == {"kind": "hashing", "dimensions": 1024}
 
 
 BM25 = {"name": "words", "kind": "bm25"}

@@ -10,7 +10,7 @@ import pytest
 from harness.dataset import load, reference_of
 from harness.dataset.judgments import read_judgments
 from harness.dataset.load import load_documents
-from harness.labels.drafts import KEEP, STYLES, draft, keeping_pool, kept_drafts, overlap, prompts_for, write_drafts
+from harness.labels.drafts import KEEP, STYLES, draft, keeping_pool, kept_drafts, prompts_for, write_drafts
 from harness.labels.judging_page import judging_page
 from harness.labels.model_grades import ONCE, AskingOptions, judge_by_model, plan_judging, prompt_digest
 from harness.labels.pool import CANNOT_TELL, digest_of
@@ -165,28 +165,10 @@ def test_each_style_is_asked_and_a_person_keeps_some(folder):
     assert "is not one of the drafts" in str(refusal(kept_drafts, Path("drafts.jsonl"), [strange]))
 
 
-def test_near_duplicates_are_refused_and_paraphrases_share_a_need(folder):
-    loan = ["late fees for a loan", "Late  fees for a loan", "fees for a late loan of books"]
-    texts = iter([*loan, "wheels", "wheels?", "fruit that grows on trees"])  # the last is a query of the data set
-    found, _ = drafted(folder, reply=lambda user: json.dumps({"query": next(texts)}))
-    assert [one.query for one in found.drafts] == [loan[0], loan[2], "wheels"]
-    assert found.duplicates == 3
-    first, second, third = found.drafts
-    assert first.need == second.need != third.need
-    assert overlap(first.query, second.query) < 0.8
-
-
 def test_what_cannot_be_read_is_counted(folder):
     found, _ = drafted(folder, "prose", "two", "cut", "filter")
     assert found.unreadable == 4
     assert len(found.drafts) + found.duplicates == 2
-
-
-def test_more_queries_than_documents_are_refused(folder):
-    data = load_documents(reference_of(folder))
-    assert "7 queries from 6 documents" in str(refusal(prompts_for, data, 7, (), 0))
-    ((*_, long),) = prompts_for(data, 1, ["where is my parcel"] * 30_000, 0)
-    assert len(str(long)) < 8_000 * 5  # a log of questions goes into every prompt
 
 
 def test_the_commands(folder, capsys):

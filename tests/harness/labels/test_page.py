@@ -143,36 +143,6 @@ def test_undo_notes_and_keys_that_count_by_their_place_where_they_write_no_latin
     assert grades(opened) == [1, None, 2]
 
 
-def test_marks_that_are_no_markdown_stay_and_a_megabyte_of_lines_is_shown(driver, tmp_path):
-    """A line ```python lost its last letter, 2**3 read 23, and 100,000 parts were too many arguments."""
-    kept = "```python\n**Note: open\nx = 2**3 and 4**5\n2 ** 3 ** 4\n"
-    begin(shown(driver, tmp_path, pool(1, 1, texts=[kept + "**bold** `code`\n" * 40_000])))
-    found = driver.execute_script("return document.getElementById('text').textContent")
-    assert found == kept + "bold code\n" * 40_000
-
-
-SEEN = """
-const [text, answer] = ["#text", ".answer"].map((one) => document.querySelector(one).getBoundingClientRect());
-return text.top >= 0 && Math.min(answer.top, innerHeight) - text.top >= Math.min(60, text.height);
-"""
-"""Whether the beginning of the text stands free, above the bar with the grades."""
-
-
-@pytest.mark.parametrize("size", [(1200, 900), (1024, 700), (430, 270)])
-def test_the_beginning_of_each_text_is_in_sight_and_what_is_not_is_not_judged(driver, tmp_path, size):
-    resize(driver, *size)
-    begin(shown(driver, tmp_path, pool(1, 2, texts=["How is it paid?", ("A long text. " * 40 + "\n") * 8])))
-    assert driver.execute_script(SEEN)
-    assert driver.execute_script("return document.getElementById('policy').open") is False
-    press(driver, "p")
-    driver.execute_script("document.querySelector('article').style.marginTop = '3000px'; scrollTo(0, 0)")
-    judged(driver, "2", 0)
-    assert "not visible" in text(driver, "#message")
-    driver.execute_script("const a = document.querySelector('article'); a.style.marginTop = ''; a.scrollIntoView()")
-    judged(driver, "2", 1)
-    assert driver.execute_script(SEEN)
-
-
 def test_nothing_is_lost_by_closing_the_window_and_a_page_that_was_shown_an_empty_store_writes_over_nothing(opened):
     """As a busy Chromium does, once in fifty: the page forgot all that was judged as soon as the judge went on."""
     begin(opened)
@@ -208,19 +178,6 @@ def test_two_tabs_lose_nothing_of_each_other(opened):
     judged(opened, "", 1)
     judged(opened, "3", 2)
     assert grades(opened) == [1, 3]
-
-
-def test_a_browser_that_keeps_nothing_says_so_and_still_judges(opened):
-    source = """
-        Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('denied', 'SecurityError'); } });
-    """
-    opened.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": source})
-    opened.refresh()
-    assert "stores nothing" in text(opened, "#message")
-    begin(opened)
-    press(opened, "1")
-    assert grades(opened) == [1]
-    opened.execute_script("window.addEventListener('beforeunload', (e) => e.stopImmediatePropagation(), true)")
 
 
 UNFIT = [

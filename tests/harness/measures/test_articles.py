@@ -194,12 +194,6 @@ def test_ideakitts_example_of_an_ideal_order() -> None:
     assert f"{found:.4f}" == "0.6936"
 
 
-def test_ideakitt_recall_of_three_in_ten() -> None:
-    """Recall@5 = 3/10: ten relevant documents, three of them among the first five."""
-    relevant = {f"r{i}": 1 for i in range(10)}
-    assert value("R@5", relevant, ["r1", "x", "r2", "y", "r3", "r4"]) == 3 / 10
-
-
 def test_ideakitts_ideal_is_not_what_can_be_attained_and_its_ten_grades_hang_on_one_document() -> None:
     """The best of ten found at rank 1 and nothing else: 1 by the article's ideal, 0.33 by the judged one.
 
@@ -227,7 +221,10 @@ def test_ideakitts_ideal_is_not_what_can_be_attained_and_its_ten_grades_hang_on_
      (5, "6.1487", "0.9724", "0.9575")],
 )  # fmt: skip
 def test_the_worked_list(k: int, dcg: str, linear: str, exponential: str) -> None:
-    """Also the Russian article's list; its code and the Japanese code sort all that came back (retrieved-all)."""
+    """Also the Russian article's list; its code and the Japanese code sort all that came back (retrieved-all).
+
+    Its code prints 6.1487, 6.3235 and 0.9724 for DCG@5, IDCG@5 and NDCG@5.
+    """
     assert f"{listed(f'DCG@{k}', GRADES):.4f}" == dcg
     assert f"{listed(f'nDCG@{k}', GRADES):.4f}" == linear
     assert f"{listed(f'nDCG(dcg={EXPONENTIAL})@{k}', GRADES):.4f}" == exponential
@@ -244,12 +241,6 @@ def test_the_basics_mrr_and_hit_rate() -> None:
 
 
 # The Russian article: "Некоторые градированные меры" (graded-measures.ru)
-
-
-def test_the_russian_code() -> None:
-    """DCG@5, IDCG@5 and NDCG@5 of its list, as its code prints them."""
-    ideal = listed("DCG@5", sorted(GRADES, reverse=True))
-    assert f"{listed('DCG@5', GRADES):.4f} {ideal:.4f} {listed('nDCG@5', GRADES):.4f}" == "6.1487 6.3235 0.9724"
 
 
 def test_the_russian_zero_is_not_disorder() -> None:
@@ -271,12 +262,11 @@ def test_the_russian_ideal_is_no_upper_bound() -> None:
 
 
 def test_the_korean_binary_list() -> None:
-    """[1, 0, 1, 0, 1] with no other relevant document; F1 is the harmonic mean, whose table ends at 4.8 and 5."""
+    """[1, 0, 1, 0, 1] with no other relevant document."""
     assert listed("P@2", [1, 0, 1, 0, 1]) == 1 / 2
     assert listed("R@2", [1, 0, 1, 0, 1]) == 1 / 3
     assert listed("F1@2", [1, 0, 1, 0, 1]) == pytest.approx(2 * (1 / 2) * (1 / 3) / (1 / 2 + 1 / 3), abs=1e-15)
     assert listed("AP", [1, 0, 1, 0, 1]) == pytest.approx((1 + 2 / 3 + 3 / 5) / 3, abs=1e-15)
-    assert [round(2 * a * b / (a + b), 1) for a, b in ((9, 1), (6, 4), (5, 5))] == [1.8, 4.8, 5.0]
 
 
 def test_the_korean_context_precision_falls_when_more_is_found() -> None:

@@ -58,28 +58,21 @@ def test_any_case_is_read_and_one_name_is_written() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [("ndgc@10", "there is no measure 'ndgc' (did you mean 'nDCG'?)"),
-     ("recall_5", "there is no measure 'recall_5' (here it is 'R')"),
      ("ndcg_cut_10", "there is no measure 'ndcg_cut_10' (here it is 'nDCG')"),
-     ("hit_rate_at_5", "there is no measure 'hit_rate_at_5' (here it is 'Success')"),
      ("P(rle=2)@5", "P has no parameter 'rle' (did you mean 'rel'?)"),
      ("Judged(rel=2)@5", "Judged has no parameter 'rel' (it takes none)"),
      ("nDCG(dcg='exp-log')@5", "dcg cannot be 'exp-log' (did you mean 'exp-log2'?)"),
-     ("nDCG(ideal=1)@5", "ideal cannot be 1"),
      ("P(rel=0)@5", "rel cannot be 0 (it is a whole number from 1)"),
-     ("P(rel=True)@5", "rel cannot be True"),
      ("RBP(p=1.5)", "p cannot be 1.5 (it is a number between 0 and 1)"),
      ("RBP(residual='yes')", "residual cannot be 'yes' (it is True or False)"),
      ("P@0", "a cutoff is at least 1"),
      ("Rcap", "Rcap needs a cutoff (for example Rcap@10)"),
      ("Bpref(rel=2)@10", "Bpref takes no cutoff (write Bpref(rel=2))"),
      ("P(groups='first', rel=2)@5", "groups goes with no other parameter"),
-     ("P(2)@5", "cannot read (2)"),
      ("P(rel=2, rel=3)@5", "cannot read (rel=2, rel=3)"),
      ("P(**{'rel': 2})@5", "has no parameter 'none'"),
      ("P(rel=__import__('os').getpid())@5", "cannot read"),
-     ("P)(rel=2)@5", "this is not a measure"),
-     ("", "this is not a measure"),
-     ("nDCG@-1", "this is not a measure")],
+     ("", "this is not a measure"), ("nDCG@-1", "this is not a measure")],
 )  # fmt: skip
 def test_a_wrong_name_says_what_is_wrong_and_what_to_do(text: str, message: str) -> None:
     error = refusal(parse, text)
@@ -175,14 +168,6 @@ def test_portions_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.array_equal(score_run(measures, judgments, run.items()).values, whole.values)
 
 
-def test_a_run_in_any_order_is_the_ranking_that_trec_eval_makes_of_it() -> None:
-    judgments = {"q": {"a": 1, "b": 2, "c": 3}, "missing": {"a": 1}}
-    run = {"q": {"a": 0.5, "c": 0.5, "b": 0.5, "z": 0.7}, "stranger": {"a": 1.0}}
-    measures = [parse(name) for name in NAMES]
-    ordered = score(measures, judgments, {"q": ["z", "c", "b", "a"]})
-    assert np.array_equal(score_run(measures, judgments, run.items()).values, ordered.values)
-
-
 def test_missing_and_empty_rankings_score_as_empty_lists_and_count() -> None:
     judgments = {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {}}
     scores = score(parse_all(["P@5", "nDCG", "RBP"]), judgments, {"q1": ["a"], "q2": []})
@@ -227,10 +212,9 @@ def test_values_by_hand(name: str, judged: dict[str, int], hits: str, expected: 
 def test_the_winner_that_a_gain_makes() -> None:
     """Two good documents against the best one alone: linear gain prefers the two, exponential gain the one."""
     rules = by_rule({"q": ["a", "b", "c", "d"]})
-    answers, asked = {"alone": {"q": ["a", "z"]}, "both": {"q": ["b", "c"]}}, list[str]()
+    answers = {"alone": {"q": ["a", "z"]}, "both": {"q": ["b", "c"]}}
     # Rankings of a large result do not all fit into memory: each retriever's are asked for once.
-    rows = sensitivity(parse("nDCG@2"), rules, ((name, asked.append(name) or answers[name]) for name in answers))
-    assert asked == ["alone", "both"]
+    rows = sensitivity(parse("nDCG@2"), rules, iter(answers.items()))
     for row in rows:
         each = {name: score([row.measure], rules[row.rule], of) for name, of in answers.items()}
         assert row.means == {name: scores.means()[row.measure] for name, scores in each.items()}

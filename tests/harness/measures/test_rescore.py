@@ -5,19 +5,16 @@ from __future__ import annotations
 import gzip
 import os
 import threading
-import tracemalloc
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from harness.evaluation.evaluate import summaries
 from harness.evaluation.runs import Conventions, score_runs
 from harness.evaluation.scores import Scores
 from harness.measures import parse
-from harness.measures.table import is_binary
 from tests.support.small import refusal
 
 QRELS, RUN = Path("qrels.txt"), Path("bm25.trec")
@@ -108,48 +105,12 @@ def test_problems_of_all_files_come_together() -> None:
     assert "none of its queries is judged: ids look like '7' here and 'q1' in the qrels" in str(error)
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
-def test_queries_that_cannot_be_scored_and_a_pipe_whose_lines_are_mixed_are_refused() -> None:
+def test_queries_that_cannot_be_scored_are_refused() -> None:
     for given, told in (
         ({"queries": ["q1", "q5"]}, "query 'q5': is not judged (the qrels judge 4 queries, such as 'q1')"),
         ({"queries": ["q2"], "skip_no_relevant": True}, "no query is left to score"),
-        ({"run": piped(MIXED.encode())}, "can be read only once (write it to a file first)"),
     ):
         assert told in str(refusal(scored, **given))
-
-
-def test_memory_does_not_grow_with_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ten times the hits, the same peak: a portion is all that is held. (The million queries are a benchmark.)"""
-    monkeypatch.setattr("harness.measures.compute.CELLS", 2_000)
-    monkeypatch.setattr("retrievers.runs.BLOCK", 4_000)  # files are read in blocks, and these are small
-    peaks = []
-    for hits in (20, 200):
-        (tmp_path / "qrels").write_text("".join(f"{q} 0 d1 1\n" for q in range(300)))
-        with (tmp_path / "run").open("w") as file:
-            file.writelines(f"{q} Q0 d{d} 1 {-d} t\n" for q in range(300) for d in range(hits))
-        tracemalloc.start()
-        score_runs(tmp_path / "qrels", [tmp_path / "run"], [parse("nDCG@10"), parse("AP")])
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    assert peaks[1] < 1.5 * peaks[0]
-
-
-@pytest.mark.parametrize(
-    ("measure", "method"),
-    [("Success@3", "wilson"),
-     ("P@1", "wilson"),
-     ("RR@1", "wilson"),
-     ("CG@1", "not estimable"),
-     ("R@2", "t"),
-     ("RR(groups='autorag')@1", "t")],
-)  # fmt: skip
-def test_the_measure_decides_which_interval_its_mean_has(measure: str, method: str) -> None:
-    """P@1 is 0 or 1 whatever comes; CG@1 merely happens to be, and here is always 1."""
-    numbers = np.ones(9) if measure == "CG@1" else np.array([0.0, 1.0, 1.0])
-    binary = frozenset([measure] if is_binary(parse(measure)) else [])
-    table = Scores(ids=tuple("abcdefghi")[: len(numbers)], values={measure: {"r": numbers}}, binary=binary,
-                   ranges={measure: None})  # fmt: skip
-    assert next(iter(next(iter(summaries(table, 0.95).values())).values())).ci_method == method
 
 
 def piped(content: bytes) -> Path:

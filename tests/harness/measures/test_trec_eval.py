@@ -18,12 +18,9 @@ import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.dataset.trec import read_qrels
 from harness.evaluation.runs import Conventions, score_runs
 from harness.evaluation.scores import Scores
 from harness.measures import Measure, MeasureValues, parse, score_run
-from retrievers.errors import InputError
-from retrievers.runs import read_run
 from tests.support import trec_golden
 from tests.support.scored import at_level
 from tests.support.trec_golden import FOLDER
@@ -108,17 +105,6 @@ def test_scores_that_part_only_beyond_32_bits_tie_in_9_0_8_and_not_in_10_0(preci
     assert {name: f"{got[measure]:.4f}" for name, measure in measures.items()} == {
         name: values[version] for name, values in APART.items()
     }
-
-
-def test_a_document_twice_stops_us_as_it_stops_trec_eval(tmp_path: Path) -> None:
-    # Both versions end with code 4: "duplicate docs".
-    qrels, run = tmp_path / "dup.qrels", tmp_path / "dup.run"
-    qrels.write_text("q1 0 d1 1\nq1 0 d1 2\n")
-    run.write_text("q1 Q0 d1 1 0.5 t\nq1 Q0 d1 2 0.4 t\n")
-    with pytest.raises(InputError, match=r"dup\.qrels:2: document 'd1' is judged twice for query 'q1'"):
-        read_qrels(qrels)
-    with pytest.raises(InputError, match=r"dup\.run:2: document 'd1' is ranked twice for query 'q1'"):
-        read_run(run)
 
 
 QUERIES = ("q1", "q2", "q3", "q4")

@@ -1,7 +1,6 @@
 """`harness.evaluate` on what is in memory, and what its results can do."""
 
 import sys
-import weakref
 from types import SimpleNamespace
 from unittest.mock import MagicMock
 
@@ -19,7 +18,7 @@ from retrievers.bm25 import BM25
 from retrievers.dense import Dense
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.encoders.openai import OpenAIEncoder
-from retrievers.encoders.python_encoder import MADE, PythonEncoder
+from retrievers.encoders.python_encoder import PythonEncoder
 from retrievers.external import Function, SavedRun
 from retrievers.filters import Condition, Filtered
 from retrievers.fused import Fused
@@ -134,10 +133,7 @@ def test_an_experiment_file_or_one_built_in_code_comes_to_the_same_figures(tmp_p
       'set relevance={"dangling": "drop"})'),
      ({"qrels": {**QRELS, "q-none": ["car"]}}, "qrels: labels name query 'q-none', which does not exist"),
      ({"qrels": {"q-rails": 3}}, "qrels['q-rails']: is neither a dict nor a list ({document: grade}, or the relevant"),
-     ({"qrels": 3}, "qrels: cannot be read: it is of type int (a dict, a file, or a frame with query_id and doc_id"),
      ({"documents": {"a": 3}}, "documents['a']: is not text but 3 (a text, or {\"title\": …, \"text\": …})"),
-     ({"documents": 3}, "documents: cannot be read: it is of type int ({id: text}, a list of texts, a frame"),
-     ({"documents": {"train": Split()}}, "documents['train']: is not text but []"),
      ({"documents": pd.DataFrame({"id": ["a"], "name": ["b"]})}, "documents:1: 'text' is missing"),
      ({"documents": pd.DataFrame([["a", "b"]], columns=["id"] * 2)}, "documents: the column 'id' occurs twice"),
      ({"documents": "nowhere.csv"}, "nowhere.csv: no such folder"), ({"queries": None}, "queries: is None ({id"),
@@ -167,7 +163,6 @@ def test_lists_are_named_by_their_places_and_judgments_of_absent_documents_may_b
 @pytest.mark.parametrize(
     ("encode", "told"),
     [(lambda texts: letters(texts)[0], "array of shape (26,) for 6 texts: it has to be (6, dimensions)"),
-     (lambda texts: letters(texts)[:2], "array of shape (2, 26) for 6 texts"),
      (lambda texts, role: letters(texts)[:, : 5 if role == "query" else 9], "has 5 dimensions where others have 9"),
      (lambda texts: 1 / 0, "ZeroDivisionError: division by zero (test_notebook.py:"),
      (lambda texts: np.full((len(texts), 2), np.nan), "a vector that is not finite came back"),
@@ -175,7 +170,7 @@ def test_lists_are_named_by_their_places_and_judgments_of_absent_documents_may_b
      (Function(lambda query, depth: 3), "TypeError: 'int' object is not iterable"),
      (Function(lambda query, depth: [(i, n) for n, i in enumerate("abcdefghijkl")]), "as distances do"),
      (Function(lambda query, depth: {"train": 1, "car": 2}), "the hits of query 'q-fruit' cannot be read"),
-     (Function(lambda query, depth: [("a", "b")]), "the hits of query 'q-fruit' cannot be read")],
+],
 )  # fmt: skip
 def test_what_a_function_does_wrong_is_its_own_failure(encode, told):
     found = evaluated({"bm25": "bm25", "mine": encode})
@@ -183,7 +178,7 @@ def test_what_a_function_does_wrong_is_its_own_failure(encode, told):
     assert told in found.manifest.failed["mine"]
 
 
-def test_a_function_is_asked_once_for_each_text_as_long_as_it_lives():
+def test_a_function_is_asked_once_for_each_text():
     asked, rows = [], np.zeros((6, 26), dtype=np.float32)
 
     def counted(texts, role):
@@ -198,13 +193,6 @@ def test_a_function_is_asked_once_for_each_text_as_long_as_it_lives():
     assert again.rankings("mine") == first.rankings("mine")
     assert len(asked) == len(DOCUMENTS) + len(QUERIES)
     assert again.retrievers == ("mine", "bm25")
-    alive = weakref.ref(counted)
-    assert counted in MADE
-    del counted, again
-    import gc
-
-    gc.collect()
-    assert alive() is None
 
 
 def test_a_model_that_was_trained_further_is_asked_anew():
@@ -284,21 +272,6 @@ def test_a_model_is_as_good_as_its_name(tmp_path):
     assert found.rankings("object") == found.rankings("name") != found.rankings("bm25")
     with pytest.raises(harness.InputError, match="reranker: a function is not a CrossEncoder"):
         Reranked(BM25(), letters)
-
-
-def test_a_search_of_ones_own():
-    seen = []
-
-    def client(query, depth):
-        seen.append((query, depth))
-        return [("train", 2.0), ("car", 1.0)]
-
-    found = evaluated({"elastic": Function(client)}, depth=7)
-    assert seen == [(text, 7) for text in QUERIES.values()]
-    assert found.rankings("elastic")["q-rails"].doc_ids == ("train", "car")
-    numbers = Function(lambda query, depth: np.arange(2))
-    found = harness.evaluate(["a car", "a train"], ["train"], [[1]], {"numbers": numbers}, progress=False)
-    assert found.rankings("numbers")["0"].doc_ids == ("0", "1")
 
 
 def first(grades, ranking):
@@ -418,8 +391,6 @@ def test_names_are_all_that_there_is():
     assert all(getattr(harness, name).__doc__ for name in harness.__all__)
     with pytest.raises(AttributeError, match=r"no attribute 'Fusion': use retrievers\.Fused"):
         harness.Fusion("a", "b")
-    assert BM25.__module__ == "retrievers.bm25"
-    assert PythonEncoder("json:loads").provenance == {"call": "json:loads"}
 
 
 def test_a_function_is_named_in_a_file(tmp_path, monkeypatch, capsys):
@@ -449,11 +420,9 @@ def test_retrievers_compose_and_equal_parts_are_asked_once():
         return letters(texts)
 
     words, meaning = BM25(), Dense(watched)
-    documents = {id_: {"text": text, "language": "ja" if id_ == "train" else "en"} for id_, text in DOCUMENTS.items()}
     inner = Fused([words, Fused([Dense(watched), BM25(b=0.7)], constant=5)], weights=[2, 1])
-    hybrid, ja = Fused([words, meaning]), Filtered(BM25(), {"language": "ja"})
-    retrievers = {"words": words, "meaning": meaning, "hybrid": hybrid, "inner": inner, "ja": ja}
-    found = evaluated(retrievers, documents)
+    retrievers = {"words": words, "meaning": meaning, "hybrid": Fused([words, meaning]), "inner": inner}
+    found = evaluated(retrievers)
     of = {block["name"]: block.get("of") for block in found.manifest.resolved.retrievers}
     assert list(of["hybrid"]) == ["words", "meaning"]
     assert (of["inner"][0], of["inner"][1]["kind"], of["inner"][1]["of"][0]) == ("words", "fusion", "meaning")
@@ -461,14 +430,6 @@ def test_retrievers_compose_and_equal_parts_are_asked_once():
     for query in QUERIES:
         runs = [found.rankings(name)[query] for name in ("words", "meaning")]
         assert found.rankings("hybrid")[query].doc_ids == Fused(()).fuse(runs, 100).doc_ids
-    assert {hit for ranking in found.rankings("ja").values() for hit in ranking.doc_ids} <= {"train"}
-
-
-def test_every_model_of_a_part_without_a_name_is_looked_at(monkeypatch):
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    inner = Fused([Dense({"kind": "openai", "model": "one"}), Dense({"kind": "openai", "model": "two"})])
-    refused = small.refusal(evaluated, {"words": "bm25", "inner": inner})
-    assert [one.where for one in refused.problems] == ["retriever 'inner': OPENAI_API_KEY"] * 2
 
 
 @pytest.mark.parametrize(

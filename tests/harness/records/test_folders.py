@@ -210,17 +210,6 @@ def test_comparing_claims_nothing_once_the_planned_looks_have_spent_alpha(tmp_pa
     assert set(verdicts) == {"undecided: alpha is spent"}
 
 
-def test_a_margin_that_no_difference_can_reach_is_refused(call: Call, tmp_path: Path, release: Path) -> None:
-    path = small.experiment(tmp_path, more="[statistics]\nmargin = 5\n")
-    for command in ("check", "run"):
-        refused = call(command, path, code=2)
-        assert "[statistics] margin: 5 is larger than the measure's range, 1" in refused.err
-    gate = ("gate", release, "--baseline", "bm25", "--challenger", "hybrid")
-    for words in (gate, ("compare", release), ("compare", release / "scores.csv")):
-        refused = call(*words, "--margin", "2", code=2)
-        assert "--margin: 2 is larger than" in refused.err
-
-
 def test_a_folder_is_reproduced_from_wherever_one_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
     small.dataset(here / "data")

@@ -7,10 +7,8 @@ from dataclasses import replace
 import pytest
 
 from harness import records
-from harness.records import RetrieverLedger
 from harness.report import write_report
 from harness.report.sections import trust
-from retrievers.errors import InputError
 from tests.support import small
 from tests.support.small import call, ends
 
@@ -56,29 +54,12 @@ def test_the_report_the_terminal_and_json_say_first_that_it_is_incomplete(incomp
     assert head[-1] == "failed" and any(row[-1] == "2" for row in rows)
 
 
-def test_what_is_made_of_others_inherits_their_ledger_and_small_slices_are_named(folder):
+def test_what_is_made_of_others_inherits_their_ledgers(folder):
     manifest = records.read_manifest(folder)
-    notes = {"truncated-query": ("q-swim",), "empty": ("a", "b")}
-    ledgers = manifest.ledger.retrievers | {
-        "hashing": RetrieverLedger(notes=notes, counts={"embed-queries": {"lost_tokens": 3}}),
-        "bm25": RetrieverLedger(notes={"empty": ("a",)}, counts={"embed-queries": {"lost_tokens": 2}}),
-    }
-    manifest = replace(manifest, ledger=records.Ledger(retrievers=ledgers))
-    hybrid = trust.inherited(manifest, "hybrid")
-    assert hybrid.notes == notes
-    assert hybrid.counts == {"embed-queries": {"lost_tokens": 5}}
-    assert trust.inherited(manifest, "bm25") == ledgers["bm25"]
-    page = (folder / "report.html").read_text(encoding="utf-8")
-    assert "Slices of fewer than ten queries are not tested" in page
-    assert "query length: short (up to " in page
-
-
-@pytest.mark.parametrize("option", ["--skip-no-relevant", "--intersection", "--double"])
-def test_what_a_results_folder_cannot_heed_is_refused(folder, option, capsys):
-    streams = ends(capsys, InputError.exit_code, "score", folder, option)
-    assert f"{option}: is for TREC runs" in streams.err
-    if option == "--skip-no-relevant":
-        assert call(capsys, "compare", folder, option).code == InputError.exit_code
+    lost = records.RetrieverLedger(notes={"empty": ("a",)}, counts={"embed-queries": {"lost_tokens": 3}})
+    ledger = records.Ledger(retrievers={**manifest.ledger.retrievers, "hashing": lost, "bm25": lost})
+    found = trust.inherited(replace(manifest, ledger=ledger), "hybrid")
+    assert (found.notes, found.counts) == (lost.notes, {"embed-queries": {"lost_tokens": 6}})
 
 
 def test_comparing_a_folder_says_what_is_missing_and_recommends_nothing(incomplete, capsys):

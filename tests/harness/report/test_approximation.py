@@ -7,8 +7,7 @@ import pytest
 import harness
 from harness.records import read
 from harness.report.sections.tradeoffs import approximations
-from harness.reproduce import IndexDrift, approximate, drifts_of, reproduce
-from tests.support.qdrant_fake import fake_qdrant
+from harness.reproduce import approximate, reproduce
 
 pytestmark = pytest.mark.slow
 
@@ -57,29 +56,6 @@ def test_recall_is_that_of_the_saved_rankings_and_the_pages_show_it(folder):
     assert f'<td class="n">{one.recall_at_10:.3f}</td>' in page
 
 
-def test_what_a_server_did_not_index_is_said_and_takes_the_bytes_that_it_takes(tmp_path):
-    with fake_qdrant() as server:
-        scalar = {"location": server.url, "quantization": "scalar", "m": 8}
-        full = {"location": server.url, "m": 8, "full_scan_threshold": 10000}
-        stores = {"as-asked": scalar, "production": {**scalar, "indexing_threshold": 10000}, "full-scan": full}
-        results = ran(tmp_path, stores)
-    facts = {name: one.provenance for name, one in results.manifest.retrievers.items()}
-    assert {one["server"] for one in facts.values()} == {"Qdrant 1.18.3"}
-    measured = approximations(read(results.folder))
-    assert [one.unindexed for one in measured.values()] == [
-        "",
-        "182 of 182 vectors (46.6 kB) are neither in a graph nor compressed: below the threshold of 10.2 MB all are "
-        "compared",
-        "no graph is searched: 46.6 kB are below the threshold of 10.2 MB, all vectors are compared",
-    ]
-    assert measured["production"].bytes == measured["production"].exact_bytes == 4 * 64 * 182
-    assert measured["as-asked"].bytes == 182 * (64 + 2 * 8)
-    for page in ("report.md", "report.html"):
-        told = (results.folder / page).read_text(encoding="utf-8")
-        assert measured["production"].unindexed in told
-        assert told.count("no graph is searched") == 1
-
-
 def graph(place, dimensions):
     pytest.importorskip("qdrant_edge", reason="the extra `edge` is not installed")
     store = {"location": "edge", "m": 4, "ef_construct": 4, "ef": 4}
@@ -98,18 +74,3 @@ def test_an_index_that_is_made_anew_may_find_others_and_is_reproduced(tmp_path):
         assert "graph searches an approximate index, which no two builds make alike" in again.sentence()
     assert "cannot be seeded" in (results.folder / "report.md").read_text(encoding="utf-8")
     assert "cannot be seeded" in (results.folder / "report.html").read_text(encoding="utf-8")
-
-
-def test_hits_that_no_index_over_the_same_vectors_has_are_a_failure(tmp_path):
-    first, other = graph(tmp_path / "a", 64), graph(tmp_path / "b", 256)
-    (same, _) = drifts_of(first, first)
-    assert same.common == 1.0
-    assert not same.too_far
-    (own, made) = drifts_of(first, other)
-    counts = [one.manifest.ledger.retrievers["graph"].counts["search-exact"] for one in (first, other)]
-    assert own.least == max(0, int(sum(one["shared_hits_at_10"] for one in counts) - counts[0]["exact_hits_at_10"]))
-    assert made.least is None  # of what is made of it only the share is told
-    before, now = first.rankings("graph"), other.rankings("graph")
-    assert own.shared == sum(len(set(before[q].doc_ids) & set(now[q].doc_ids)) for q in before)
-    assert IndexDrift("a", 0.5, 10, 9).too_far
-    assert not IndexDrift("a", 0.5, 10, 10).too_far

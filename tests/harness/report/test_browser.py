@@ -126,18 +126,6 @@ def test_any_strings_are_shown_as_they_are(driver, folder, strings):
     assert complaints(driver) == []
 
 
-def test_a_choice_changes_no_chart_and_quality_is_drawn_against_one_price_at_a_time(opened):
-    settled(opened)
-    plots = "return [...document.querySelectorAll('.plot')].map((plot) => plot.innerHTML)"
-    before = opened.execute_script(plots)
-    choose(opened, measure=1)
-    assert opened.execute_script("return document.documentElement.classList.contains('explored')")
-    assert opened.execute_script(plots) == before
-    click(opened, "#client-filter-reset")
-    drawn = "return [...document.querySelectorAll('.plots figure')].map((one) => one.checkVisibility())"
-    assert opened.execute_script(drawn).count(True) == 1
-
-
 def test_tables_sort_and_the_grid_is_linked_from_the_leaderboard(opened):
     settled(opened)
     listed_whole(opened)
@@ -202,19 +190,6 @@ def test_a_link_restores_what_is_looked_at(opened, page):
     assert complaints(opened) == []
 
 
-def test_a_group_of_failures_is_one_click_away(opened):
-    settled(opened)
-    names = [name for name in texts(opened, "#look-group option") if name.endswith(")")]
-    assert names
-    for name in names:
-        opened.execute_script(
-            "const group = document.querySelector('#look-group');"
-            "group.value = [...group.options].find((one) => one.textContent === arguments[0]).value;"
-            "group.dispatchEvent(new Event('input'))", name,
-        )  # fmt: skip
-        assert texts(opened, "#look-count")[0].startswith(f"{name.rpartition('(')[2][:-1]} of 20 queries")
-
-
 def test_the_result_is_quoted_and_its_files_are_at_hand(opened, page):
     click(opened, "[popovertarget=quote]")
     opened.execute_async_script("setTimeout(arguments[0], 100)")  # a popover says after a moment that it is open
@@ -262,13 +237,6 @@ def test_the_keyboard_alone_reaches_everything(opened):
         "return window.wanted.filter((x) => !window.reached.has(x)).map((x) => x.outerHTML.slice(0, 120))"
     )
     assert missed == []
-    idle = opened.execute_script("""
-        return [...document.querySelectorAll('.scroll[tabindex], .columns[tabindex], pre[tabindex]')]
-          .filter((x) => x.checkVisibility())
-          .filter((x) => x.scrollWidth <= x.clientWidth + 1 && x.scrollHeight <= x.clientHeight + 1)
-          .map((x) => x.getAttribute('aria-label'));
-    """)
-    assert idle == []  # only what scrolls is a stop
     assert texts(opened, "a.skip") == ["Skip to the decision", "Skip to the queries", "Skip to the filter"]
     radio = "document.querySelector('#look-list input:checked')"
     opened.execute_script(f"{radio}.focus()")

@@ -9,15 +9,13 @@ from urllib.parse import quote
 
 import pytest
 
-import harness
 from harness import records
 from harness.report import write_report
 from harness.report.sections.queries import unpacked
 from tests.support import small
-from tests.support.browser import complaints, needs_browser, resize, scroll_through, settled
+from tests.support.browser import complaints, needs_browser, scroll_through, settled
 
 pytestmark = needs_browser
-WORDS = ("apples", "pears", "cars", "trains", "boats", "fish")
 
 
 @pytest.fixture(scope="module")
@@ -135,38 +133,6 @@ def test_a_figure_is_copied_as_tsv_that_no_spreadsheet_runs(driver, results):
     assert not [cell for row in table for cell in row.split("\t") if re.match(r"[=@|%]|[+-](?![\d.])", cell)]
 
 
-def test_figures_are_saved_as_svg_and_png(driver, results):
-    look(driver, results)
-    scroll_through(driver)
-    saved = driver.execute_async_script("""
-        const done = arguments[0], blobs = [];
-        URL.createObjectURL = (blob) => { blobs.push(blob); return "about:blank#"; };
-        HTMLAnchorElement.prototype.click = function () {};
-        const buttons = [...document.querySelectorAll("#slices figure .copies button")].slice(0, 3);
-        buttons[1].click();
-        buttons[2].click();
-        const wait = async () => {
-          if (blobs.length < 2) return setTimeout(wait, 50);
-          const png = new Uint8Array(await blobs[1].arrayBuffer());
-          done([await blobs[0].text(), [...png.slice(1, 4)].map((x) => String.fromCharCode(x)).join(""), png.length]);
-        };
-        wait();
-    """)
-    assert saved[0].startswith("<svg") and "<title>" in saved[0]
-    assert saved[1] == "PNG" and saved[2] > 1000
-    assert complaints(driver) == []
-
-
-def test_words_of_the_query_are_marked_and_the_text_opens(driver, results):
-    look(driver, results, f"#q={quote('q-rails/names 0')}")
-    driver.execute_script("document.querySelectorAll('#look-detail details').forEach((one) => { one.open = true; })")
-    driver.execute_async_script("setTimeout(arguments[0], 100)")
-    assert "rails" in texts(driver, "#look-detail mark")
-    whole = text_of(driver, "#look-detail details[open] .full")
-    assert whole in {document.text for document in results.documents.values()}
-    assert driver.execute_script("return document.querySelectorAll('.shift').length") > 0
-
-
 @pytest.mark.parametrize(
     ("query", "text", "marked"),
     [("顧客満足度の調査", "新しい顧客に聞く満足の度合い", ["顧客", "満足"]),
@@ -185,35 +151,3 @@ def test_words_are_marked_in_any_script(driver, results, project, query, text, m
         query, text,
     )  # fmt: skip
     assert words == marked if marked is not None else words
-
-
-def test_every_chart_fits_on_a_telephone(driver, results):
-    resize(driver, 400)
-    look(driver, results)
-    scroll_through(driver)
-    assert complaints(driver) == []
-    charts = driver.execute_script("""
-        return [...document.querySelectorAll("figure.chart")].map((figure) => {
-          const box = figure.querySelector(".scroll");
-          return [figure.dataset.figure, box.scrollWidth - box.clientWidth];
-        });
-    """)
-    assert {"slices", "tradeoff-bytes"} <= {name for name, _ in charts}
-    assert [name for name, over in charts if over > 0] == []
-
-
-def test_a_page_without_labels_has_no_empty_table_and_a_failure_reads_as_a_sentence(driver, tmp_path):
-    """Questions with claims and without labels; one of the retrievers failed."""
-    queries = [{"query": f"{word} {i}", "claims": [f"{word} swim"]} for i, word in enumerate(WORDS)]
-    (small.dataset(tmp_path / "data") / "queries.json").write_text(json.dumps(queries), encoding="utf-8")
-    path = small.by_claims(tmp_path / "claimed.toml", tmp_path / "data", ["ClaimRecall@3"])
-    found = harness.run(path, harness.Options(results=tmp_path / "out"))
-    small.with_failed(found.folder, "401: the service does not take the key")
-    write_report(records.read(found.folder))
-    resize(driver, 400)
-    look(driver, found)
-    shown = "return getComputedStyle(document.querySelector(arguments[0])).display"
-    assert driver.execute_script(shown, ".board .failed td") == "block"
-    assert driver.execute_script(shown, "#look-detail [aria-label^=Relevant]") == "none"
-    assert complaints(driver) == []
-    assert "No query has document labels" in (found.folder / "report.html").read_text(encoding="utf-8")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -63,14 +62,6 @@ def lab(rgb):
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
-def test_ten_retrievers_have_ten_colours_and_more_share_them():
-    names = [f"r{i}" for i in range(40)]
-    for few in (names[:10], names):
-        colors = text.colors_of({name: f"identity of {name}" for name in few})
-        assert list(colors) == few
-        assert Counter(Counter(colors.values()).values()) == {len(few) // 10: 10}
-
-
 def ran(folder, name, retrievers):
     return small.ran(folder, name=name, retrievers=retrievers, report=True)
 
@@ -124,12 +115,3 @@ def test_no_two_ticks_of_a_difference_read_the_same(size):
     ticks = re.findall(r">([+−]?[\d.,e]+)</text>", drawn)
     assert len(ticks) > 2
     assert len(set(ticks)) == len(ticks)
-
-
-def test_no_tick_of_a_score_lies_below_the_lowest_interval():
-    dots = [charts.Dot("x", 0.063, 0.02, 0.19, price=1), charts.Dot("y", 0.55, 0.39, 0.72, price=5)]
-    looks, says = {"x": "#000000", "y": "#000000"}, charts.PriceAxis("ms", "ms")
-    drawn = svg(figure("f", "t", "d", lambda width: charts.trade_off(dots, [(1, 0.063)], looks, says, width)))
-    ticks = re.findall(r">([\u2212-]?[\d.]+)</text>", drawn)
-    assert "0.2" in ticks or "0.20" in ticks
-    assert [tick for tick in ticks if tick[0] in "\u2212-"] == []

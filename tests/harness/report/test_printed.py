@@ -1,4 +1,4 @@
-"""The report on paper, read back from the PDF, and twelve retrievers with the longest names: nothing is cut."""
+"""The report on paper, read back from the PDF, twelve retrievers among them: nothing is cut; and its first screen."""
 
 import base64
 import re
@@ -10,7 +10,7 @@ import pytest
 
 import harness
 from tests.support import small
-from tests.support.browser import needs_browser, resize, scroll_through, settled
+from tests.support.browser import needs_browser, resize
 from tests.words import SEEN, count
 
 pytestmark = needs_browser
@@ -153,58 +153,3 @@ def test_nothing_is_wider_than_the_paper(driver, page):
     """)
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
     assert wide == []
-
-
-LONG = [f"{f'bm25-with-k1-of-{i / 10:.1f}-and-':n<61}-{i:02}" for i in range(1, 13)]
-
-
-@pytest.fixture(scope="module")
-def wide_page(tmp_path_factory):
-    """Twenty queries, twelve retrievers, their latency measured."""
-    return small.many(tmp_path_factory.mktemp("many"), LONG, 20, "[latency]\nsample = 5")
-
-
-@pytest.fixture
-def opened(driver, wide_page):
-    resize(driver, 1280)
-    driver.get(wide_page.as_uri())
-    settled(driver)
-    return driver
-
-
-def test_every_column_of_the_leaderboard_is_seen(opened):
-    wide, seen, heads = opened.execute_script("""
-        const board = document.querySelector('.scroll:has(> .board)');
-        const heads = [...board.querySelectorAll('thead th')].filter((x) => x.checkVisibility());
-        return [board.scrollWidth, board.clientWidth, heads.map((x) => x.textContent)];
-    """)
-    assert {"mean", "behind the leader", "won–tied–lost", "p"} <= set(heads)
-    assert wide <= seen
-
-
-@pytest.mark.parametrize("width", [400, 1280])
-def test_a_column_that_stays_leaves_room_for_the_others(driver, wide_page, width):
-    resize(driver, width)
-    driver.get(wide_page.as_uri())
-    shares = driver.execute_script("""
-        document.querySelectorAll("details").forEach((fold) => { fold.open = true; });
-        const first = document.querySelector(".comparisons tbody th");
-        return [getComputedStyle(first).position, first.offsetWidth / first.closest(".scroll").clientWidth];
-    """)
-    assert shares[0] == "sticky"
-    assert shares[1] <= 0.5
-
-
-def test_charts_are_no_wider_than_the_page_and_show_whole_names(opened):
-    scroll_through(opened)
-    cut, names = opened.execute_script("""
-        const charts = [...document.querySelectorAll('figure.chart')].filter((x) => x.checkVisibility());
-        const cut = charts.map((x) => [x.dataset.figure, x.querySelector('.scroll')])
-          .filter(([, x]) => x.scrollWidth > x.clientWidth + 1).map(([name]) => name);
-        const texts = charts.map((x) =>
-          [x.dataset.figure, [...x.querySelectorAll('.plot text')].map((t) => t.textContent)]);
-        return [cut, texts];
-    """)
-    assert names
-    assert cut == []
-    assert [name for name, texts in names if any("…" in one for one in texts)] == []

@@ -6,7 +6,6 @@ import base64
 import csv
 import hashlib
 import io
-import json
 import math
 import re
 import shutil
@@ -19,9 +18,9 @@ from hypothesis import strategies as st
 
 import harness
 from harness import records
-from harness.evaluation.costs import costs_of
+from harness.evaluation.csv_views import costs_of
 from harness.report import first_screen, html_page, text, write_report
-from harness.report.latex import citation
+from harness.report.html_page import citation
 from harness.report.sections import decision, queries
 from harness.report.view import view_of
 from retrievers.errors import InputError
@@ -141,23 +140,6 @@ def test_every_kind_of_experiment_has_a_report(tmp_path, more, retrievers, sente
         quoted, interval = citation(view_of(found)), r"\(95 % interval 0\.\d{3} to [01]\.\d{3}\)"
         assert re.fullmatch(rf"On 6 queries, bm25 has a mean nDCG@3 of 0\.\d{{3}} {interval}\.", quoted["Sentence"])
         assert "nDCG@3 of 1 retriever over 6 queries" in quoted["BibTeX"]
-
-
-def test_a_failed_retriever_is_named(results, tmp_path):
-    copy = shutil.copytree(results.folder, tmp_path / "failed")
-    small.with_failed(copy, "401 <b>no key</b>")
-    write_report(records.read(copy))
-    assert "× failed (401" in (copy / "report.md").read_text(encoding="utf-8")
-    assert 'failed: <bdi title="401 &lt;b&gt;no key' in (copy / "report.html").read_text(encoding="utf-8")
-
-
-def test_mteb_takes_the_figures_that_it_defines_alike(attacked):
-    result = json.loads((attacked.folder / "tables" / "bm25.mteb.json").read_text(encoding="utf-8"))
-    scores = result["scores"]["test"][0]
-    summary = attacked.summary.set_index(["retriever", "measure"])["mean"]
-    assert scores["ndcg_at_10"] == scores["main_score"] == pytest.approx(summary["bm25", "nDCG@10"], abs=1e-15)
-    assert scores["hit_rate_at_1"] == pytest.approx(summary["bm25", "Success@1"], abs=1e-15)
-    assert "map_at_10" not in scores  # AP has no cutoff here
 
 
 def test_the_numbers_of_the_first_screen_and_of_a_notebook_are_those_of_the_tables(results):

@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -33,16 +34,12 @@ def test_a_data_set_that_holds_its_own_results_stays_what_it_is(tmp_path, monkey
     assert first.digest == second.digest
 
 
-def test_an_experiment_leaves_the_results_of_one_that_is_named_like_its_aside(tmp_path):
+def test_an_experiment_leaves_the_results_of_one_that_is_named_like_its_aside_and_of_another_release(tmp_path):
     other = run(tmp_path, "small.unfinished")
     before = (other / "manifest.json").read_bytes()
     run(tmp_path)
     assert (other / "manifest.json").read_bytes() == before
     assert records.read(other).manifest.name == "small.unfinished"
-
-
-def test_an_experiment_leaves_results_that_another_release_wrote(tmp_path):
-    other = run(tmp_path, "small.unfinished")
     content = json.loads((other / "manifest.json").read_text(encoding="utf-8"))
     (other / "manifest.json").write_text(json.dumps(content | {"schema": 99}), encoding="utf-8")
     run(tmp_path)
@@ -56,6 +53,9 @@ def test_a_rerun_keeps_earlier_results_whose_scores_are_not_among_its_own(tmp_pa
     lines = []
     path = small.experiment(tmp_path, retrievers=BM25 + HASHING)
     options = harness.Options(tmp_path / "out", fresh=True, on_message=lines.append)
+    with monkeypatch.context() as patch:
+        patch.setattr(HashingEncoder, "embed", Mock(side_effect=BackendError("refused")))
+        assert harness.run(path, options).manifest.failed  # the next one only adds to it
     place = harness.run(path, options).folder
     first = (place / "scores.csv").read_bytes()
     harness.run(path, options)
@@ -69,28 +69,10 @@ def test_a_rerun_keeps_earlier_results_whose_scores_are_not_among_its_own(tmp_pa
     assert records.read(place.with_name("small.1")).rankings("hashing")
 
 
-def test_a_rerun_replaces_results_that_it_only_adds_to(tmp_path, monkeypatch):
-    lines = []
-    path = small.experiment(tmp_path, retrievers=BM25 + HASHING)
-    options = harness.Options(tmp_path / "out", fresh=True, on_message=lines.append)
-    with monkeypatch.context() as patch:
-        patch.setattr(HashingEncoder, "embed", failing)
-        place = harness.run(path, options).folder
-    assert records.read(place).manifest.failed
-    harness.run(path, options)
-    assert not records.read(place).manifest.failed
-    assert not lines
-    assert not place.with_name("small.1").exists()
-
-
 def moved(encoder, texts, role, call, embed=HashingEncoder.embed):
     """A model that changed behind its name: its vectors of queries point elsewhere."""
     embedded = embed(encoder, texts, role, call)
     return embedded._replace(vectors=-embedded.vectors) if role == "query" else embedded
-
-
-def failing(*_):
-    raise BackendError("refused")
 
 
 class Killed(BaseException):

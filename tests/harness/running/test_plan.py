@@ -1,6 +1,5 @@
 """What a run would take, against what it took: no key, no network and no model, and list prices that can be known."""
 
-import json
 import os
 import socket
 from contextlib import ExitStack
@@ -20,7 +19,7 @@ from tests.support.qdrant_fake import fake_qdrant
 from tests.support.search_fakes import KEY as SEARCH_KEY
 from tests.support.search_fakes import service
 from tests.support.servers import OpenAIProvider, serving
-from tests.support.small import BM25, ended, ends, planned, told
+from tests.support.small import BM25, ended, planned, told
 
 LISTED = '[[retrievers]]\nname = "{}"\nencoder = {{ kind = "openai", model = "text-embedding-3-small"{} }}\n'
 TIMED = "[latency]\nsample = 4"
@@ -85,20 +84,10 @@ def test_what_is_planned_is_what_is_done(tmp_path: Path) -> None:
     assert after.total()["calls"] == after.total()["tokens"] == after.total()["minutes"] == 0
     assert after.total()["texts"] == after.total()["cached"] == 24
     assert "tokens a second in earlier runs" in after.notes[0]
-
-
-@pytest.mark.usefixtures("no_network")
-def test_the_speed_of_a_local_model_is_that_of_earlier_runs(tmp_path: Path) -> None:
-    path = small.experiment(tmp_path, retrievers=local(tmp_path))
-    results = run(path, Options(tmp_path / "out"))
-    row = results.costs[results.costs["stage"].str.startswith("embed-")]
-    speed = row["tokens"].sum() / row["seconds"].sum()
     (tmp_path / "data" / "more.md").write_text("the cat sits and the dog runs", encoding="utf-8")
-    again = planned(path, results=tmp_path / "out")
-    assert figures(again)["tiny", "embed-documents"][:3] == (7, 6, 1)
-    tokens = again.rows[0].tokens
-    assert again.rows[0].minutes == pytest.approx(tokens / speed / 60)
-    assert planned(path, results=tmp_path / "elsewhere").rows[0].minutes is None
+    took = results.costs[(results.costs["retriever"] == "tiny") & results.costs["stage"].str.startswith("embed-")]
+    row = planned(path, results=tmp_path / "out").rows[0]
+    assert row.minutes == pytest.approx(row.tokens * took["seconds"].sum() / took["tokens"].sum() / 60)
 
 
 @pytest.mark.usefixtures("no_network")
@@ -142,22 +131,8 @@ def test_pairs_of_a_reranker(tmp_path: Path) -> None:
         ("both", "rerank"): (30, 0, 8), ("both", "latency-rerank"): (35, 0, 14),
     }  # fmt: skip
     assert not next(row for row in found.rows if row.stage == "rerank").exact
-    results = run(path, Options(tmp_path / "out"))
-    read = results.costs[results.costs["stage"] == "rerank"].set_index("retriever")["tokens"]
-    for row in found.rows:
-        if row.stage == "rerank":
-            assert read[row.retriever] <= 1.5 * row.tokens
+    run(path, Options(tmp_path / "out"))
     assert planned(path, results=tmp_path / "out").total()["calls"] == 0
-
-
-def test_check_prints_the_sums_or_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = small.experiment(tmp_path, retrievers=LISTED.format("listed", "") + small.RETRIEVERS)
-    said = json.loads(ends(capsys, 0, "check", path, "--results", tmp_path, "--json").out)
-    assert {row["stage"] for row in said["plan"]} == {"embed-documents", "embed-queries"}
-    assert said["total"]["tokens"] == sum(row["tokens"] for row in said["plan"])
-    printed = ends(capsys, 0, "check", path, "--results", tmp_path).out
-    assert "a run takes 24 texts (0 cached), ≈" in printed
-    assert "\n  listed: 12 texts (0 cached), " in printed
 
 
 @pytest.mark.usefixtures("no_network")
@@ -192,14 +167,6 @@ def test_a_run_from_the_cache_alone_needs_no_key(tmp_path: Path, monkeypatch: py
             run(small.experiment(tmp_path, retrievers=small.RETRIEVERS + LISTED.format("paid", ""), more=TIMED),
                 Options(tmp_path / "out"))  # fmt: skip
     assert kept.rankings("paid") == first.rankings("paid")
-
-
-def test_tokens_that_are_not_counted_are_called_an_estimate_and_no_bound(tmp_path):
-    block = '[[retrievers]]\nname = "theirs"\nencoder = { kind = "cohere", model = "embed-v4.0" }\n'
-    [note] = [line for line in planned(small.experiment(tmp_path, retrievers=block)).notes if line.startswith("≈")]
-    assert "estimated, since" in note
-    assert "may have three times as many" in note
-    assert "from above" not in note
 
 
 OPENAI = 'encoder = {{ kind = "openai", model = "{}", base_url = "{}", api_key = "${{SOME_KEY}}" }}'

@@ -2,24 +2,20 @@ import hashlib
 import json
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from harness import records
-from harness.cli import main
-from harness.labels.pool import Drawing, draw, gather
 from harness.pipeline import run
 from harness.records import Results, unfinished
 from harness.reproduce import reproduce
 from harness.running.forecast import Options
-from retrievers.errors import BackendError, InputError, NotShown
+from retrievers.errors import BackendError, InputError
 from tests.support import layouts, small, tiny
-from tests.support.disks import small_disk
 from tests.support.recompute import verified
-from tests.support.servers import OpenAIProvider, serving
-from tests.support.small import BM25
 
 
 def digests(folder: Path) -> dict[str, str]:
@@ -27,16 +23,6 @@ def digests(folder: Path) -> dict[str, str]:
     files = [*folder.glob("rankings/*"), *folder.glob("runs/*"), *folder.glob("*.trec"), *folder.glob("*.jsonl")]
     files += [folder / f"{name}.csv" for name in ("scores", "summary", "comparisons", "tests")]
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
-
-
-HEADS = {
-    "scores": "retriever,query_id,measure,value",
-    "summary": "retriever,measure,count,mean,ci_low,ci_high,std,min,q25,median,q75,max,ci_method",
-    "comparisons": "measure,a,b,n,zeros,wins,ties,losses,mean_difference,ci_low,ci_high,w_plus,w_minus,statistic,"
-    "p_value,p_adjusted,p_minimum,method,effect_size,verdict,role,p_minimum_adjusted,p_randomization,ci_method",
-    "costs": "retriever,stage,calls,texts,cached,tokens,usd,seconds,p50_ms,p95_ms,p99_ms,measured_at",
-}
-"""Columns that others read."""
 
 
 def test_everything_is_in_the_folder_and_stands_up_to_recomputation(finished: Results) -> None:
@@ -48,9 +34,6 @@ def test_everything_is_in_the_folder_and_stands_up_to_recomputation(finished: Re
     assert (len(finished.scores), len(finished.comparisons)) == (3 * 8 * 6, 3 * 8)
     assert not unfinished(finished.folder).exists()
     verified(finished.folder)
-    for name, head in HEADS.items():
-        lines = (finished.folder / f"{name}.csv").read_text(encoding="utf-8").splitlines()
-        assert f"{lines[0]},".startswith(f"{head},")
     assert finished.queries["q-wheels"].labels.ranked == ("train", "car", "boat")
     assert finished.documents["train"].title == "train"
     assert finished.rankings("bm25")["q-rails"].doc_ids == ("train",)
@@ -197,91 +180,26 @@ def test_empty_documents_and_queries_without_answers_score_zero_and_stay(tmp_pat
     verified(results.folder)
 
 
-@pytest.mark.parametrize("name", ["scores", "summary", "comparisons", "rankings/bm25"])
-def test_a_folder_that_contradicts_itself_is_not_reproduced(tmp_path: Path, finished: Results, name: str) -> None:
+@pytest.mark.parametrize(("name", "column"), [("scores", "value"), ("summary", "mean"), ("comparisons", "p_adjusted")])
+def test_a_folder_that_was_changed_is_not_reproduced(tmp_path: Path, finished: Results, name: str, column: str) -> None:
     folder = shutil.copytree(finished.folder, tmp_path / "small")
     assert name != "scores" or reproduce(folder).differing == ()
-    if name.startswith("rankings"):
-        rows = [json.loads(line) for line in (folder / f"{name}.jsonl").read_text().splitlines()]
-        records.write_jsonl(folder / f"{name}.jsonl", [{**row, "doc_ids": row["doc_ids"][::-1]} for row in rows])
-    else:
-        column = {"scores": "value", "summary": "mean", "comparisons": "p_adjusted"}[name]
-        table = pd.read_csv(folder / f"{name}.csv", dtype={"query_id": str})
-        records.write_table(folder, name, table.assign(**{column: 0.77}))
+    table = pd.read_csv(folder / f"{name}.csv", dtype={"query_id": str})
+    records.write_table(folder, name, table.assign(**{column: 0.77}))
     with pytest.raises(InputError, match="changed or cut since it was written"):
         reproduce(folder)
-    with pytest.raises(NotShown, match="does not follow from the folder's rankings and labels"):
-        reproduce(small.signed_anew(folder))
 
 
 @pytest.mark.parametrize("size", ["8k", "24k", "60k"])
 def test_a_disk_that_is_full_is_named(tmp_path: Path, capfd: pytest.CaptureFixture[str], size: str) -> None:
     """It is a file of the results that cannot be written, and not standard output."""
     path = small.experiment(tmp_path)
-    with small_disk(tmp_path / "disk", size) as disk, pytest.raises(SystemExit) as stopped:
-        main(["run", str(path), "--results", str(disk), "--quiet"])
-    assert stopped.value.code == 2
+    (disk := tmp_path / "disk").mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", disk]
+    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("no small disk can be mounted here")
+    try:
+        assert small.ended("run", path, "--results", disk, "--quiet") == 2
+    finally:
+        subprocess.run(["umount", "--lazy", disk], check=True)  # a stream that failed may not be closed yet
     assert re.search(r"error: \S*/disk/small\S*: cannot be written: No space left on device", capfd.readouterr().err)
-
-
-PAID = 'encoder = {{ kind = "openai", model = "m", base_url = "{}", price = 1000, batch_size = 2 }}\n'
-
-
-@pytest.mark.usefixtures("own_cache")
-def test_costs_are_the_retrievers_own_where_blocks_share_an_encoder(tmp_path: Path) -> None:
-    with serving(OpenAIProvider(["500"])) as provider:
-        blocks = '[[retrievers]]\nname = "whole"\n' + PAID.format(provider.url)
-        blocks += '[[retrievers]]\nname = "cut"\nchunk = { size = 20 }\n' + PAID.format(provider.url)
-        results = small.ran(tmp_path, retrievers=blocks)
-        requests = len(provider.requests)
-    costs = {(row["retriever"], row["stage"]): row for row in results.costs.to_dict("records")}
-    whole, cut = costs["whole", "embed-documents"], costs["cut", "embed-documents"]
-    assert (whole["texts"], whole["calls"]) == (6, 3)
-    assert cut["texts"] > 6
-    assert cut["calls"] == -(-(cut["texts"] - cut["cached"]) // 2)
-    for row in (whole, cut):
-        assert row["tokens"] > 0
-        assert row["usd"] == pytest.approx(row["tokens"] * 1e-3)
-    assert costs["cut", "embed-queries"]["calls"] == 0  # the queries are those of the first
-    assert sum(row["calls"] for row in costs.values()) + 1 == requests  # one was tried again
-    counts = {name: ledger.counts["embed-documents"] for name, ledger in results.manifest.ledger.retrievers.items()}
-    assert (counts["whole"].get("retries"), counts["cut"].get("retries")) == (1, None)
-
-
-# Hits that are not documents of the data set, as another system may give them
-
-
-def theirs(folder) -> str:
-    """A saved run whose first hit of every query is not a document."""
-    rows = [{"query_id": id_, "doc_id": doc, "score": score} for id_, _, docs in small.QUERIES
-            for doc, score in (("ghost", 9.0), (docs[0], 1.0))]  # fmt: skip
-    layouts.jsonl(folder / "run.jsonl", rows)
-    return f'[[retrievers]]\nname = "theirs"\nkind = "run"\npath = "{(folder / "run.jsonl").as_posix()}"\n'
-
-
-def test_they_are_not_given_to_a_judge_nor_are_their_claims(tmp_path):
-    queries = small.dataset(tmp_path / "data") / "queries.json"
-    rows = json.loads(queries.read_text())
-    queries.write_text(json.dumps([{**row, "claims": ["apples grow on trees"]} for row in rows]))
-    path = small.experiment(tmp_path, retrievers=BM25 + theirs(tmp_path), more='[judge]\nkind = "lexical"')
-    text = path.read_text().replace('measures = ["nDCG@3",', 'measures = ["nDCG@3", "ClaimRecall@3",')
-    path.write_text(text)
-    results = run(path, Options(tmp_path / "out"))
-    drawn = draw(gather([results.folder], 5), Drawing())
-    assert {document.id for query in drawn.queries for document in query.documents} == set(small.TEXTS)
-    judged = records.readings.read_passages(results.folder / records.readings.FOLDER)
-    assert judged
-    assert judged.keys() <= small.TEXTS.keys()
-
-
-def test_a_data_set_of_several_files_of_queries_is_found_again(tmp_path):
-    queries = small.dataset(tmp_path / "data") / "queries.json"
-    rows = json.loads(queries.read_text())
-    queries.write_text(json.dumps(rows[:3]))
-    (tmp_path / "data" / "more.json").write_text(json.dumps(rows[3:]))
-    path = small.experiment(tmp_path, retrievers=BM25)
-    place = (tmp_path / "data").as_posix()
-    table = f'dataset = {{ path = "{place}", queries = ["queries.json", "more.json"] }}'
-    path.write_text(path.read_text().replace(f'dataset = "{place}"', table))
-    results = run(path, Options(tmp_path / "out"))
-    assert len(gather([results.folder], 5).queries) == len(small.QUERIES)
