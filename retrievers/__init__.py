@@ -22,9 +22,9 @@ ENCODERS = {
 }
 """kind -> class. The keyword arguments of a class are the options of its kind."""
 RERANKERS = {
-    "cross-encoder": "retrievers.rerankers.cross_encoder:CrossEncoderReranker",
-    "http": "retrievers.rerankers.http_reranker:HttpReranker",
-    "late-interaction": "retrievers.rerankers.cross_encoder:LateInteractionReranker",
+    "cross-encoder": "retrievers.cross_encoder:CrossEncoderReranker",
+    "http": "retrievers.http_reranker:HttpReranker",
+    "late-interaction": "retrievers.cross_encoder:LateInteractionReranker",
 }
 RETRIEVERS = {
     "bm25": "retrievers.bm25:BM25",

@@ -6,13 +6,13 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from pydantic import Field
 
+from retrievers.cache import Corpus
 from retrievers.chunking import Chunk, passages
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
 from retrievers.filters import Condition, FieldValues, shown, wanted
 from retrievers.meter import Meter
 from retrievers.options import Configured
 from retrievers.ranking import top_k_candidates
-from retrievers.resources import Corpus
 from retrievers.types import Document, Query, Ranking, Retriever, ranked, rounded, sample
 from retrievers.words import NAMES, RULE, load_language_model, shared_language, tokenize
 

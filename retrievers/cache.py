@@ -1,4 +1,6 @@
-"""Cache in SQLite: vectors of texts, scores of pairs, replies to prompts, each computed once.
+"""What the retrievers of a run share: the documents by id, open collections, and the cache.
+
+The cache has vectors of texts, scores of pairs, replies to prompts, each computed once.
 
 One SQLite file in write-ahead mode, safe for several processes. A row is found by the hash of all that changes
 it (fingerprint, role, text), so nothing ever needs to be invalidated; texts themselves are not kept. Every row
@@ -6,10 +8,13 @@ has a checksum over its key and content: a damaged row counts as absent and is r
 """
 
 import sqlite3
+import tempfile
 import time
+import weakref
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -21,7 +26,7 @@ from filelock import FileLock
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.opening import cache_folder
 from retrievers.ragged import Form, packed, unpacked
-from retrievers.types import Counts, Embedded, PairScores
+from retrievers.types import Counts, Document, Embedded, PairScores, Store
 
 _VERSION = 1
 _PATIENCE = 60  # seconds that another process may hold the file
@@ -69,7 +74,7 @@ class Cache:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             # Any thread may close it: the one that collects a retriever that no run gave a cache.
-            self._db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+            self._db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level="IMMEDIATE", check_same_thread=False)
         except (OSError, sqlite3.Error) as failure:
             raise InputError(Problem(str(path), f"cannot be opened: {failure}", "set HARNESS_CACHE")) from None
         try:
@@ -135,10 +140,10 @@ class Cache:
     def clear(self, fingerprint: str | None = None) -> int:
         """Remove one model's rows, or all; return how many there were, and give the space back."""
         with self._naming_the_file():
-            removed = self._db.execute(
-                "DELETE FROM rows WHERE :name IS NULL OR model = (SELECT id FROM models WHERE fingerprint = :name)",
-                {"name": fingerprint},
-            ).rowcount
+            with self._db:
+                ours = "model = (SELECT id FROM models WHERE fingerprint = :name)"
+                delete = f"DELETE FROM rows WHERE :name IS NULL OR {ours}"  # noqa: S608 - nothing of a user's
+                removed = self._db.execute(delete, {"name": fingerprint}).rowcount
             self._db.execute("VACUUM")
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return removed
@@ -164,24 +169,17 @@ class Cache:
     def _store(self, fingerprint: str, keys: Sequence[bytes], content: tuple[list[bytes], Counts, Counts]) -> None:
         now = self._opened if self._fresh else time.time_ns()
         values, tokens, truncated = content[0], content[1].tolist(), content[2].tolist()
-        with self._naming_the_file():
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                self._db.execute("INSERT OR IGNORE INTO models (fingerprint) VALUES (?)", (fingerprint,))
-                (model,) = self._db.execute("SELECT id FROM models WHERE fingerprint = ?", (fingerprint,)).fetchone()
-                rows = [
-                    (key, read, lost, _checksum(key, read, lost, value), now, model, value)
-                    for key, read, lost, value in zip(keys, tokens, truncated, values, strict=True)
-                ]
-                for some in (rows[start : start + _AT_ONCE] for start in range(0, len(rows), _AT_ONCE)):
-                    # One statement for all: between two, other threads of a busy process take turns.
-                    marks = ",".join(["(?, ?, ?, ?, ?, ?, ?)"] * len(some))
-                    self._db.execute(_INSERT + marks, [*chain.from_iterable(some)])
-                self._db.execute("COMMIT")
-            except BaseException:
-                if self._db.in_transaction:  # where the disk is full, SQLite has rolled back by itself
-                    self._db.execute("ROLLBACK")
-                raise
+        with self._naming_the_file(), self._db:
+            self._db.execute("INSERT OR IGNORE INTO models (fingerprint) VALUES (?)", (fingerprint,))
+            (model,) = self._db.execute("SELECT id FROM models WHERE fingerprint = ?", (fingerprint,)).fetchone()
+            rows = [
+                (key, read, lost, _checksum(key, read, lost, value), now, model, value)
+                for key, read, lost, value in zip(keys, tokens, truncated, values, strict=True)
+            ]
+            for some in (rows[start : start + _AT_ONCE] for start in range(0, len(rows), _AT_ONCE)):
+                # One statement for all: between two, other threads of a busy process take turns.
+                marks = ",".join(["(?, ?, ?, ?, ?, ?, ?)"] * len(some))
+                self._db.execute(_INSERT + marks, [*chain.from_iterable(some)])
 
     def _prepare(self) -> None:
         self._db.execute("PRAGMA page_size = 16384")
@@ -214,3 +212,66 @@ _REMEDY = "move it away, or set HARNESS_CACHE to another folder"
 
 def _checksum(key: bytes, tokens: int, truncated: int, value: bytes, _stored: object = None) -> int:
     return zlib.crc32(value, zlib.crc32(b"%b%d,%d" % (key, tokens, truncated)))
+
+
+class Corpus:
+    """The documents of a run, read anew by each retriever; by id, each is looked up once.
+
+    Args:
+        documents: begins to read them.
+        count: how many there are.
+        texts: finds some of them by id; ids that no document has are left out.
+    """
+
+    def __init__(
+        self,
+        documents: Callable[[], Iterator[Document]],
+        count: int,
+        texts: Callable[[Collection[str]], Mapping[str, Document]],
+    ) -> None:
+        self._documents, self._count, self._texts = documents, count, texts
+        self._held: dict[str, Document] = {}
+        self.made: dict[str, Any] = {}
+        """What a retriever computed from the documents, for others that need the same."""
+
+    def __iter__(self) -> Iterator[Document]:
+        return self._documents()
+
+    def __length_hint__(self) -> int:
+        return self._count
+
+    def contents(self, ids: Collection[str]) -> Mapping[str, Document]:
+        """Return documents by id; raises BackendError where one of them is no document."""
+        missing = {id_ for id_ in ids if id_ not in self._held}
+        if missing:
+            self._held.update(self._texts(missing))
+            if strangers := sorted(missing - self._held.keys()):
+                what = f"{len(strangers):,} of its hits have unknown ids, such as {strangers[0]!r}"
+                raise BackendError(f"{what}: they cannot be reranked")
+        return {id_: self._held[id_] for id_ in ids}
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What a retriever is given before it indexes or searches."""
+
+    corpus: Corpus
+    cache: Cache
+    """Of vectors, scores and answers."""
+    corpus_digest: str = ""
+    """Of what is embedded: collections that outlive a run are named by it."""
+    folder: Path = field(default_factory=lambda: Path(tempfile.gettempdir()) / "retriever-harness")
+    """Where collections of this machine live from run to run."""
+    fresh: bool = True
+    """Index anew what a store holds."""
+    stores: dict[Any, Store] = field(default_factory=dict)
+    """What is open, to be closed at the end, by place and content: one folder cannot be opened twice."""
+
+
+def standalone(owner: object, documents: Iterable[Document]) -> Resources:
+    """What a retriever is given that no run gave anything: the user's cache, and documents in memory."""
+    held = {document.id: document for document in documents}
+    cache = Cache(default_path())
+    weakref.finalize(owner, cache.close)
+    corpus = Corpus(lambda: iter(held.values()), len(held), lambda ids: {id_: held[id_] for id_ in ids if id_ in held})
+    return Resources(corpus, cache)

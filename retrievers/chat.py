@@ -65,11 +65,9 @@ class Reply(NamedTuple):
 
 Readable = Callable[[int, Reply], bool]
 """Whether the reply to the prompt at a place holds an answer; not asked of declined and cut replies."""
-GIVEN_UP = 20
-"""Replies that cannot be read, and none before them that can, after which no more are paid for."""
+GIVEN_UP, _SHOWN = 20, 80
+"""Replies that cannot be read after which no more are paid for, and characters of one that a message shows."""
 _THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
-_SHOWN = 80
-"""Characters of a reply that a message shows."""
 
 
 class ChatForecast(NamedTuple):

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from retrievers import encoder_class
+from retrievers.cache import Resources, standalone
 from retrievers.chunking import Chunk, best_passages, document_of, in_context
 from retrievers.embedding import Embedder, windows
 from retrievers.errors import InputError, Problem
@@ -20,7 +21,6 @@ from retrievers.options import checked, encoder_table
 from retrievers.placeholders import made, without_user
 from retrievers.ragged import AnyVectors, form_of, numbers_of, with_direction
 from retrievers.ranking import Document, Query, Ranking, ranked
-from retrievers.resources import Resources, standalone
 from retrievers.stores import CSR, MEMORY, StoreOptions, open_store
 from retrievers.stores.matrices import NumberFormat, QuantizedStore, bytes_a_vector
 from retrievers.types import Encoder, FilterValues, Retriever, Store, facts_of, is_model
@@ -76,21 +76,18 @@ class Dense(Retriever):
         cut: Smaller | None = None,
         name: str = "vectors",
     ) -> None:
-        self._given = encoder
+        self._given, self._chunk, self._name = encoder, chunk, name
         self._encoder: Encoder | None = encoder if is_model(encoder) else None
-        if self._encoder is None:
-            encoder_table(encoder)  # refuses what is none
+        kind = type(encoder) if is_model(encoder) else encoder_class(encoder_table(encoder).get("kind", ""))
         late = chunk.late if isinstance(chunk, Chunk) else (chunk or {}).get("late")
-        if late and not getattr(self._encoder or encoder_class(encoder_table(encoder)["kind"]), "late", False):
+        if late and not getattr(kind, "late", False):
             what = "needs the vectors of a document's tokens, which this encoder does not give"
             raise InputError(Problem("chunk.late", what, "use a sentence-transformers model, or leave late out"))
         self._written = {"store": store, "chunk": chunk}
-        options = {"location": store} if isinstance(store, str) and store else store or {}
-        self.store = options if isinstance(options, StoreOptions) else StoreOptions(**options)
-        self._chunk = chunk
+        options = store if isinstance(store, Mapping) else {"location": store or None}
+        self.store = store if isinstance(store, StoreOptions) else StoreOptions(**options)
         self.conditions = tuple(conditions)
         self.cut = cut or Smaller()
-        self._name = name
         self._texts = self._dimensions = 0
         self._of_document = self._of_query = 0.0
         """Numbers that are kept of a document, or passage, and of a query, on average."""

@@ -17,13 +17,13 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from retrievers.cache import Corpus
 from retrievers.errors import BackendError, InputError, Problem, needing
 from retrievers.ids import KnownDocuments, document_id, hit_id
 from retrievers.meter import Meter
 from retrievers.opening import file_digest
 from retrievers.options import Configured, Text
 from retrievers.placeholders import expand
-from retrievers.resources import Corpus
 from retrievers.runs import Add, Line, blocks_of, read_run, stream_run
 from retrievers.types import CONTROL, Document, Floats, Query, Ranking, Retriever, collapsed, ranked
 from retrievers.user_objects import NamedObject, called, wrap_user_errors

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from retrievers.cache import Resources
 from retrievers.meter import Meter
 from retrievers.ranking import asked_until
-from retrievers.resources import Resources
 from retrievers.types import Document, FilterValues, Query, Ranking, Retriever, ranked
 
 Mask = npt.NDArray[np.bool_]

@@ -196,11 +196,11 @@ def reranker_table(model: Any, depth: int | None) -> dict[str, Any]:
     given = {} if depth is None else {"depth": depth}
     if isinstance(model, Configured | Mapping):
         return {**(model.written() if isinstance(model, Configured) else model), **given}
-    if isinstance(model, str | Path):
-        return {"kind": "cross-encoder", "model": str(model), **given}
     if library_kind(model) == "cross-encoder":
         return {"kind": "cross-encoder", "model": NamedObject.of(model), "device": str(model.device), **given}
-    raise InputError(Problem("reranker", f"a {type(model).__name__} is not a CrossEncoder", "or give its name"))
+    if not isinstance(model, str | Path):
+        raise InputError(Problem("reranker", f"a {type(model).__name__} is not a CrossEncoder", "or give its name"))
+    return {"kind": "cross-encoder", "model": str(model), **given}
 
 
 def library_kind(model: Any) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from retrievers import reranker_class
+from retrievers.cache import Resources, standalone
 from retrievers.calling import answers
 from retrievers.errors import BackendError
 from retrievers.identity import keys
@@ -16,7 +17,6 @@ from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.options import reranker_table
 from retrievers.placeholders import made
 from retrievers.ranking import RESOLUTION, Document, Floats, Query, Ranking, ranked, rounded
-from retrievers.resources import Resources, standalone
 from retrievers.types import Pair, PairScores, Reranker, Retriever, facts_of, is_model
 
 PairPositions = Sequence[Sequence[int]]

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar, Literal
 from urllib.parse import quote
 
-from retrievers.cache import Cache
+from retrievers.cache import Cache, Resources
 from retrievers.calling import Caller, Charge, answers, close_later, wait_for
 from retrievers.clients import JsonClient, check_address, sent_headers
 from retrievers.errors import BackendError, InputError, Problem
@@ -18,7 +18,6 @@ from retrievers.ids import hit_id
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.options import NotNegative, Positive, Whole
 from retrievers.placeholders import as_line, expand, hide_values, shown
-from retrievers.resources import Resources
 from retrievers.types import Limits, Query, Ranking, ranked
 
 QUERY, DEPTH = "{query}", "{depth}"

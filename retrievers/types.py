@@ -305,7 +305,7 @@ class Retriever(ABC):
         return self
 
     def use(self, resources: Any) -> None:
-        """Take the `retrievers.resources.Resources` of a run, its cache among them; called before anything else."""
+        """Take the `retrievers.cache.Resources` of a run, its cache among them; called before anything else."""
         return
 
     @abstractmethod

@@ -25,10 +25,10 @@ from harness.measures import Measure
 from harness.records.readings import ClaimPassage, Readings, Word
 from retrievers.cache import Cache
 from retrievers.chat import LONGEST, Chat, ChatForecast, ChatModel
+from retrievers.cross_encoder import CrossEncoderReranker
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
 from retrievers.placeholders import expand
-from retrievers.rerankers.cross_encoder import CrossEncoderReranker
 from retrievers.types import Floats
 
 ENTAILED = 0.5

@@ -198,10 +198,9 @@ def check_vectors(name: str, rows: Iterable[tuple[int, Any]], count: int, width:
             vectors = np.stack([_numbers(vector) for _, vector in ordered])
     except (ValueError, TypeError):
         raise BackendError(f"{name}: vectors came back that are none, or of several dimensions") from None
-    if vectors.ndim != 2 or not vectors.shape[1]:
-        raise BackendError(f"{name}: a vector without dimensions came back")
-    if width is not None and vectors.shape[1] != width:
-        raise BackendError(f"{name}: a vector has {vectors.shape[1]} dimensions instead of {width}")
+    if vectors.ndim != 2 or vectors.shape[1] != (width or vectors.shape[1] or -1):
+        instead = f" instead of {width}" if width else ""
+        raise BackendError(f"{name}: a vector has {vectors.shape[-1]} dimensions{instead}")
     if not np.isfinite(vectors).all():
         raise BackendError(f"{name}: a vector that is not finite came back")
     return vectors

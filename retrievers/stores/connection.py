@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from retrievers.calling import NOT_STARTED, PATIENCE, UNREADABLE, RetryLoop, Transient, in_thread, wait_for
@@ -114,17 +114,11 @@ class Connection:
 
         url = urlsplit(self._options.place)
         grpc = url.scheme.startswith("grpc")
-        client = QdrantClient(
-            host=url.hostname,
-            port=6333 if grpc else url.port or 6333,
-            grpc_port=url.port or 6334,
-            prefer_grpc=grpc,
-            https=url.scheme.endswith("s"),
-            prefix=url.path.strip("/") or None,
-            api_key=secret(self._options.api_key).get_secret_value() if self._options.api_key else None,
-            timeout=TIMEOUT,
-            check_compatibility=False,  # it would only warn, and not through our messages
-        )
+        where: Any = {"host": url.hostname, "prefix": url.path.strip("/") or None, "https": url.scheme.endswith("s")}
+        ports: Any = {"port": 6333 if grpc else url.port or 6333, "grpc_port": url.port or 6334, "prefer_grpc": grpc}
+        key = secret(self._options.api_key).get_secret_value() if self._options.api_key else None
+        # Its check of compatibility would only warn, and not through our messages.
+        client = QdrantClient(**where, **ports, api_key=key, timeout=TIMEOUT, check_compatibility=False)
         try:
             self.version = self._retry(lambda: client.info().version)
             if tuple(map(int, re.findall(r"\d{1,9}", self.version)[:2])) < OLDEST:

@@ -95,18 +95,14 @@ class EdgeStore(Store):
 
         self.close()
         self._ids, self._in_segment = [], 0
+        m, largest = self._options.m, min(self._segment * dimensions * 4 // 1024, UNLIMITED)
+        scanned, efforts = 1 if m else UNLIMITED, self._options.ef_construct
         config = edge.EdgeConfig(
             **_vectors(self._form, dimensions),
-            hnsw_config=edge.HnswIndexConfig(
-                m=self._options.m,
-                ef_construct=self._options.ef_construct,
-                full_scan_threshold=1 if self._options.m else UNLIMITED,
-            ),
+            hnsw_config=edge.HnswIndexConfig(m=m, ef_construct=efforts, full_scan_threshold=scanned),
             quantization_config=_quantization(self._options.quantization),
             optimizers=edge.EdgeOptimizersConfig(
-                default_segment_number=1,
-                indexing_threshold=1,
-                max_segment_size=min(self._segment * dimensions * 4 // 1024, UNLIMITED),
+                default_segment_number=1, indexing_threshold=1, max_segment_size=largest
             ),
             wal_enabled=False,  # an unfinished collection is made anew, so there is nothing to replay
         )

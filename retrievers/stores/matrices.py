@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from retrievers.filters import FieldValues, Mask
+from retrievers.filters import FieldValues
 from retrievers.ragged import AnyVectors, SparseVectors, dense, joined, unit_rows
 from retrievers.ranking import top_k_candidates
 from retrievers.stores import Opening
@@ -23,8 +23,8 @@ Codes = npt.NDArray[np.uint8]
 LEVELS = 256
 SEARCH = 32
 """Queries whose products with all sparse vectors are in memory at once."""
-DOCUMENTS, QUERIES = 16_384, 512
-"""Codes of documents, and queries, that are compared at once."""
+PRODUCTS = 1 << 24
+"""Products of queries and codes in memory at once: 128 MB."""
 
 
 class _Points(Store):
@@ -117,38 +117,20 @@ class QuantizedStore(_Points):
             self._buckets = calibrated(units)
         return to_bytes(units, self._buckets) if self._buckets else np.empty(units.shape, dtype=np.uint8)
 
-    def finish(self, notes: Mapping[str, Sequence[str]]) -> None:
-        """Put all codes together; raises BackendError where an id occurs twice."""
-        super().finish(notes)
-        self._parts = [np.concatenate(self._parts)]
-
     def search(
         self, vectors: AnyVectors, limit: int, *, exact: bool = True, wanted: Sequence[FilterValues] = ()
     ) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` documents, ties at the limit resolved."""
-        masks = self._values.masks(wanted)
-        answers: list[Ranking] = []
-        for start in range(0, len(vectors), QUERIES):
-            some = slice(start, start + QUERIES)
-            answers += self._ranked(dense(unit_rows(vectors[some])), limit, masks[some])
+        masks, asked, answers = self._values.masks(wanted), dense(unit_rows(vectors)), list[Ranking]()
+        if self._quantization == "binary":
+            asked = from_bits(to_bits(asked), self._dimensions)
+        size = max(1, PRODUCTS // max(1, len(self._ids)))
+        for start in range(0, len(asked), size):
+            parts = [self._scores(asked[start : start + size], codes) for codes in self._parts]
+            for at, scores in enumerate(np.concatenate(parts, axis=1), start):
+                best = top_k_candidates(scores, limit, masks[at] if masks else None)
+                answers.append(ranked([self._ids[i] for i in best], rounded(scores[best]), limit))
         return answers
-
-    def _ranked(self, queries: Vectors, limit: int, masks: Sequence[Mask]) -> list[Ranking]:
-        """Rank the documents for each query, or those of them that its mask leaves."""
-        asked = from_bits(to_bits(queries), self._dimensions) if self._quantization == "binary" else queries
-        positions: list[list[int]] = [[] for _ in queries]
-        scores: list[list[float]] = [[] for _ in queries]
-        for codes in self._parts:
-            for start in range(0, len(codes), DOCUMENTS):
-                block = self._scores(asked, codes[start : start + DOCUMENTS])
-                for query, row in enumerate(block):
-                    best = top_k_candidates(row, limit, masks[query][start : start + DOCUMENTS] if masks else None)
-                    positions[query] += (best + start).tolist()
-                    scores[query] += row[best].tolist()
-        return [
-            ranked([self._ids[position] for position in some], rounded(values), limit)
-            for some, values in zip(positions, scores, strict=True)
-        ]
 
     def _scores(self, asked: Vectors, codes: Codes) -> Floats:
         """(queries, documents)."""

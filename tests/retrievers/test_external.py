@@ -13,10 +13,10 @@ from harness.experiment import load
 from harness.labels.pool import Drawing, draw, gather
 from harness.pipeline import run
 from harness.running.forecast import Options
+from retrievers.cache import Corpus, Resources
 from retrievers.errors import BackendError, InputError
 from retrievers.external import Function, SavedRun
 from retrievers.meter import Meter
-from retrievers.resources import Corpus, Resources
 from retrievers.runs import write_run
 from retrievers.search_endpoint import Endpoint
 from retrievers.types import Document, Query

@@ -8,14 +8,14 @@ import pytest
 from harness.answers.overlap import needs_sacrebleu
 from harness.dataset import load, reference_of
 from retrievers.bm25 import BM25
+from retrievers.cross_encoder import CrossEncoderReranker
 from retrievers.encoders.bedrock import BedrockEncoder
 from retrievers.encoders.cohere import CohereEncoder
 from retrievers.encoders.gemini import GeminiEncoder
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.errors import InputError
 from retrievers.external import SavedRun
-from retrievers.rerankers.cross_encoder import CrossEncoderReranker
-from retrievers.rerankers.http_reranker import HttpReranker
+from retrievers.http_reranker import HttpReranker
 from retrievers.search_endpoint import Endpoint
 from retrievers.stores import StoreOptions
 from retrievers.types import facts_of

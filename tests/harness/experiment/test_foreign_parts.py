@@ -91,7 +91,6 @@ def test_a_store_is_named_by_a_word_or_by_its_scheme(tmp_path: Path) -> None:
         ({"name": "a", "kind": "broken"}, "retriever 'broken' cannot be loaded"),
         ({"name": "a", "kind": "clashing", "store": "there"},
          "Clashing has an option 'store', which is a word of every experiment"),
-        ({"name": "a", "encoder": {"kind": "hashing"}}, "encoder 'hashing' is the name of several: retrievers"),
         ({"name": "s", "kind": "sparse", "encoder": {"kind": "sparse-encoder", "model": "m"}, "store": "plain"},
          "'plain' does not keep sparse vectors"),
     ],

@@ -22,9 +22,9 @@ from retrievers.encoders.python_encoder import PythonEncoder
 from retrievers.external import Function, SavedRun
 from retrievers.filters import Condition, Filtered
 from retrievers.fused import Fused
+from retrievers.http_reranker import HttpReranker
 from retrievers.options import library_kind
 from retrievers.reranked import Reranked
-from retrievers.rerankers.http_reranker import HttpReranker
 from retrievers.search_endpoint import Endpoint
 from retrievers.types import Retriever
 from retrievers.user_objects import NamedObject
@@ -166,7 +166,6 @@ def test_lists_are_named_by_their_places_and_judgments_of_absent_documents_may_b
      (lambda texts, role: letters(texts)[:, : 5 if role == "query" else 9], "has 5 dimensions where others have 9"),
      (lambda texts: 1 / 0, "ZeroDivisionError: division by zero (test_notebook.py:"),
      (lambda texts: np.full((len(texts), 2), np.nan), "a vector that is not finite came back"),
-     (lambda texts: letters(texts) * 1j, "returned complex numbers"),
      (Function(lambda query, depth: 3), "TypeError: 'int' object is not iterable"),
      (Function(lambda query, depth: [(i, n) for n, i in enumerate("abcdefghijkl")]), "as distances do"),
      (Function(lambda query, depth: {"train": 1, "car": 2}), "the hits of query 'q-fruit' cannot be read"),

@@ -130,8 +130,7 @@ class HttpReranker(RemoteModel, Reranker):
         for i, (query, _) in enumerate(pairs):
             of.setdefault(query, []).append(i)
         for positions in of.values():
-            for some in runs(len(positions), self.batch_size):
-                yield [positions[i] for i in some]
+            yield from (positions[some.start : some.stop] for some in runs(len(positions), self.batch_size))
 
     def score(self, pairs: Sequence[Pair], call: Call) -> PairScores:
         """Score the documents of one query."""
@@ -189,11 +188,8 @@ class HttpReranker(RemoteModel, Reranker):
             tokens = billed((whole.get("usage") or {}).get("total_tokens"), least=len(documents))
             units = ((whole.get("meta") or {}).get("billed_units") or {}).get("search_units")
             searched = float(units) if isinstance(units, int | float) and 0 < units <= 1e9 else 0.0
-        if [place for place, _ in results] != list(range(len(documents))):
-            count = len(results) or "no"
-            what = f"{count} scores came back for {len(documents)} documents, not one for each"
-            raise BackendError(f"{self.name}: {what}")
         scores = np.asarray([score for _, score in results], dtype=np.float64)
-        if not np.isfinite(scores).all():
-            raise BackendError(f"{self.name}: a score that is not finite came back")
+        if [place for place, _ in results] != list(range(len(documents))) or not np.isfinite(scores).all():
+            what = f"{len(results) or 'no'} scores came back for {len(documents)} documents, not a finite one for each"
+            raise BackendError(f"{self.name}: {what}")
         return scores, tokens, searched
