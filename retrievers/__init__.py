@@ -45,8 +45,8 @@ STORES = {
 COMPOSED = {
     "Dense": "retrievers.dense:Dense",
     "Filtered": "retrievers.filters:Filtered",
-    "Fused": "retrievers.fused:Fused",
-    "Reranked": "retrievers.reranked:Reranked",
+    "Fused": "retrievers.composed:Fused",
+    "Reranked": "retrievers.composed:Reranked",
 }
 """Retrievers that hold parts: models, stores, other retrievers."""
 

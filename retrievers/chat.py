@@ -34,9 +34,8 @@ Answer = TypeVar("Answer")
 LONGEST = 8_000
 """Tokens of a text that a model is shown, as estimated; the rest is cut off, and counted."""
 log = logging.getLogger(__name__)
-_TEMPERATURE, _FORM = "temperature", "response_format"
-_FRAME = 8
-"""Tokens that the roles and marks of one message take at most, beside its text."""
+_TEMPERATURE, _FORM, _FRAME = "temperature", "response_format", 8
+"""Options that a server may not take; and tokens that the frame of one message takes at most, beside its text."""
 
 
 class Prompt(NamedTuple):

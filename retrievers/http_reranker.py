@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from retrievers.types import Counts, Floats, Pair, PairScores, Reranker, runs
 Dialect = Literal["cohere", "voyage", "jina", "tei", "vllm"]
 
 
-class RerankProtocol(NamedTuple):
+class Protocol(NamedTuple):
     """What one provider's protocol for reranking has of its own."""
 
     url: str
@@ -29,24 +30,20 @@ class RerankProtocol(NamedTuple):
     path: str
     key: str
     """The environment variable of the provider's key."""
-    documents: str
-    """What the list of documents is called in the body."""
-    more: Mapping[str, Any]
-    """What else is in the body."""
     tokens: int
     """Of one document, that the service reads."""
+    more: Mapping[str, Any] = MappingProxyType({})
+    """What else is in the body."""
+    documents: str = "documents"
+    """What the list of documents is called in the body."""
 
 
-PROTOCOLS: Mapping[Dialect, RerankProtocol] = {
-    "cohere": RerankProtocol("https://api.cohere.com", "v2/rerank", "CO_API_KEY", "documents", {}, 4096),
-    "voyage": RerankProtocol(
-        "https://api.voyageai.com/v1", "rerank", "VOYAGE_API_KEY", "documents", {"truncation": True}, 8000
-    ),
-    "jina": RerankProtocol(
-        "https://api.jina.ai/v1", "rerank", "JINA_API_KEY", "documents", {"return_documents": False}, 8192
-    ),
-    "tei": RerankProtocol("", "rerank", "", "texts", {"raw_scores": True, "truncate": True}, 512),
-    "vllm": RerankProtocol("", "rerank", "", "documents", {}, 512),
+PROTOCOLS: Mapping[Dialect, Protocol] = {
+    "cohere": Protocol("https://api.cohere.com", "v2/rerank", "CO_API_KEY", 4096),
+    "voyage": Protocol("https://api.voyageai.com/v1", "rerank", "VOYAGE_API_KEY", 8000, {"truncation": True}),
+    "jina": Protocol("https://api.jina.ai/v1", "rerank", "JINA_API_KEY", 8192, {"return_documents": False}),
+    "tei": Protocol("", "rerank", "", 512, {"raw_scores": True, "truncate": True}, "texts"),
+    "vllm": Protocol("", "rerank", "", 512),
 }
 
 
@@ -91,7 +88,7 @@ class HttpReranker(RemoteModel, Reranker):
         self._reached(access, self.max_tokens or protocol.tokens)
 
     @property
-    def _protocol(self) -> RerankProtocol:
+    def _protocol(self) -> Protocol:
         return PROTOCOLS[self.dialect]
 
     @property

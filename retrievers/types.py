@@ -194,7 +194,7 @@ class Encoder(Model):
 
 
 class Reranker(Model):
-    """Scores pairs of a query and a document, one request at a time; `retrievers.reranked` plans the requests."""
+    """Scores pairs of a query and a document, one request at a time; `retrievers.composed` plans the requests."""
 
     depth = 10
     """How many candidates of each query are scored; the others keep their order beneath them."""

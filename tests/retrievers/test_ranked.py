@@ -20,9 +20,9 @@ from harness.evaluation.runs import Conventions, score_runs
 from harness.experiment import parse
 from harness.measures import parse_all
 from retrievers import runs
+from retrievers.composed import Fused
 from retrievers.errors import InputError
 from retrievers.external import SavedRun
-from retrievers.fused import Fused
 from retrievers.ids import nfc
 from retrievers.meter import Meter
 from retrievers.types import RESOLUTION, Document, Query, ranked, rounded

@@ -9,10 +9,10 @@ import numpy as np
 from retrievers.bm25 import BM25
 from retrievers.cache import Cache, Corpus, Resources
 from retrievers.chunking import Chunk
+from retrievers.composed import Reranked
 from retrievers.dense import Dense
 from retrievers.filters import Condition
 from retrievers.meter import Meter
-from retrievers.reranked import Reranked
 from retrievers.types import Document, Embedded, Encoder, Reranker, Store
 
 

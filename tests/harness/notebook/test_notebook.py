@@ -15,16 +15,15 @@ from harness.measures import parse, score
 from harness.pipeline import run
 from harness.running.forecast import Options
 from retrievers.bm25 import BM25
+from retrievers.composed import Fused, Reranked
 from retrievers.dense import Dense
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.encoders.python_encoder import PythonEncoder
 from retrievers.external import Function, SavedRun
 from retrievers.filters import Condition, Filtered
-from retrievers.fused import Fused
 from retrievers.http_reranker import HttpReranker
 from retrievers.options import library_kind
-from retrievers.reranked import Reranked
 from retrievers.search_endpoint import Endpoint
 from retrievers.types import Retriever
 from retrievers.user_objects import NamedObject
