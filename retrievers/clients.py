@@ -7,7 +7,7 @@ import json
 import os
 import re
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
 import numpy as np
 from pydantic import Field, PrivateAttr
 
-from retrievers.calling import Caller, Charge, close_later, readable, refusal, unanswered
+from retrievers.calling import Answer, Caller, Charge, Refused, close_later, readable, refusal, unanswered
 from retrievers.costs import Price, price_of
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.options import Configured, NotNegative, Positive, Whole
@@ -251,6 +251,17 @@ def opened(client: Callable[..., Any], **options: Any) -> Any:
         what = f"no connection can be made with what they hold ({type(failure).__name__})"
         remedy = "http://user:password@host:port; a file that is there; pip install socksio for SOCKS"
         raise InputError(Problem("HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE", what, remedy)) from None
+
+
+async def in_halves(items: list[str], send: Callable[[list[str]], Awaitable[Answer]]) -> list[Answer]:
+    """Send what may be refused together in as few requests as the service takes; raises Refused for one alone."""
+    try:
+        return [await send(items)]
+    except Refused:
+        if len(items) == 1:
+            raise
+    half = (len(items) + 1) // 2
+    return [part for some in (items[:half], items[half:]) for part in await in_halves(some, send)]
 
 
 def joined(url: str, path: str) -> str:

@@ -37,10 +37,9 @@ def conditions_of(table: Mapping[str, Any]) -> list[Condition]:
     """
     conditions = []
     for name, value in table.items():
-        if isinstance(value, Mapping):
-            conditions.append(Condition(name, query_field=value["query"]))
-        else:
-            conditions.append(Condition(name, (value,) if isinstance(value, str) else tuple(sorted(value))))
+        own = value["query"] if isinstance(value, Mapping) else ""
+        held = () if own else (value,) if isinstance(value, str) else tuple(sorted(value))
+        conditions.append(Condition(name, held, own))
     return conditions
 
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from retrievers.calling import Charge, Refused, readable, wait_for
-from retrievers.clients import Access, RemoteModel, billed, shared_out
+from retrievers.calling import Charge, readable, wait_for
+from retrievers.clients import Access, RemoteModel, billed, in_halves, shared_out
 from retrievers.costs import Price, Tokens, beginning, estimate, searches
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.identity import fingerprint
@@ -136,20 +136,9 @@ class HttpReranker(RemoteModel, Reranker):
         query = pairs[0][0]
         whole = [document for _, document in pairs]
         sent = [beginning(document, self._limits.tokens) for document in whole]
-        scores, tokens = wait_for(self._taken(query, sent, call), call.stopped)
+        parts = wait_for(in_halves(sent, lambda some: self._whole(query, some, call)), call.stopped)
+        scores, tokens = map(np.concatenate, zip(*parts, strict=True))
         return PairScores(scores, tokens, estimate(whole) - estimate(sent))
-
-    async def _taken(self, query: str, documents: list[str], call: Call) -> tuple[Floats, Counts]:
-        """Send documents in as few requests as the service takes; raises BackendError where it does not take one."""
-        try:
-            return await self._whole(query, documents, call)
-        except Refused as refusal:
-            if len(documents) == 1:
-                raise BackendError(f"{refusal}; set max_tokens below {self._limits.tokens}") from None
-        half = (len(documents) + 1) // 2
-        parts = [await self._taken(query, some, call) for some in (documents[:half], documents[half:])]
-        scores, tokens = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return scores, tokens
 
     async def _whole(self, query: str, documents: list[str], call: Call) -> tuple[Floats, Counts]:
         """Send documents as they are."""

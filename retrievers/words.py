@@ -22,7 +22,7 @@ from concurrent.futures import Future
 from functools import cache, lru_cache
 from threading import Lock, Thread
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import regex
 
@@ -56,13 +56,6 @@ READ = 1_000
 """Characters of a text that are looked at."""
 
 
-class _Patterns(NamedTuple):
-    invisible: regex.Pattern[str]
-    run: regex.Pattern[str]
-    """A run in one of the groups `paired` and `tripled`, or else a word."""
-    cluster: regex.Pattern[str]
-
-
 def tokenize(text: str) -> list[str]:
     """Split text into the terms that BM25 counts.
 
@@ -77,16 +70,16 @@ def tokenize(text: str) -> list[str]:
     """
     if text.isascii():
         return ASCII_WORD.findall(text.lower())
-    patterns = _patterns()
-    folded = unicodedata.normalize("NFKC", patterns.invisible.sub("", text)).lower()
+    invisible, runs, cluster = _patterns()
+    folded = unicodedata.normalize("NFKC", invisible.sub("", text)).lower()
     # The Turkish İ becomes i with a dot above, which no Turkish text holds.
     folded = folded.replace("i" + DOT_ABOVE, "i")
     terms: list[str] = []
-    for run in patterns.run.finditer(folded):
+    for run in runs.finditer(folded):
         if run.lastgroup is None:
             terms.append(run[0])
         else:
-            terms.extend(_overlapping(patterns.cluster.findall(run[0]), 3 if run.lastgroup == "tripled" else 2))
+            terms.extend(_overlapping(cluster.findall(run[0]), 3 if run.lastgroup == "tripled" else 2))
     return terms
 
 
@@ -96,11 +89,14 @@ def _overlapping(clusters: list[str], size: int) -> list[str]:
 
 
 @cache
-def _patterns() -> _Patterns:
-    """Compiled at the first use: Unicode's tables take longer than the rest of the import."""
+def _patterns() -> tuple[regex.Pattern[str], ...]:
+    """What has no look; a run in one of the groups `paired` and `tripled`, or else a word; and a grapheme cluster.
+
+    Compiled at the first use: Unicode's tables take longer than the rest of the import.
+    """
     letter = rf"[[\w\p{{N}}]--[\p{{M}}{PAIRED}{TRIPLED}]]"
     word = rf"{letter}(?:{letter}|\p{{M}})*+"
-    return _Patterns(
+    return (
         regex.compile(rf"(?V1)[\p{{Default_Ignorable_Code_Point}}--\u200b]|(?<={TRIPLED})\u200b+(?={TRIPLED})"),
         regex.compile(
             rf"(?V1){word}(?:'{word})?+"
