@@ -22,7 +22,7 @@ from retrievers.types import Pair, PairScores, Reranker, Retriever, facts_of, is
 
 FusionMethod = Literal["rrf", "dbsf", "convex"]
 """By ranks, by scores of one scale, or by scores between the lowest and the highest of the query."""
-PairPositions = Sequence[Sequence[int]]
+Positions = Sequence[Sequence[int]]
 READ = "reranker depth"
 """What the manifest keeps of a reranker: how many hits of a query it read."""
 
@@ -139,7 +139,7 @@ class Reranked(Retriever):
             for query, head in zip(queries, heads, strict=True)
         ]
 
-    def _plan(self, lists: Sequence[Sequence[Pair]]) -> tuple[list[bytes], list[Pair], PairPositions, PairPositions]:
+    def _plan(self, lists: Sequence[Sequence[Pair]]) -> tuple[list[bytes], list[Pair], Positions, Positions]:
         """Return the names of pairs in the cache, the pairs, those of each request, and those of each query.
 
         Each distinct pair once, pairs of like length of all queries together. Where a score depends on its companions,
@@ -162,9 +162,7 @@ class Reranked(Retriever):
         rows = [range(starts[tuple(one)], starts[tuple(one)] + len(one)) for one in lists]
         return keys(model.fingerprint, "list", texts), pairs, requests, rows
 
-    def _scores(
-        self, names: Sequence[bytes], pairs: Sequence[Pair], requests: PairPositions, meter: Meter
-    ) -> PairScores:
+    def _scores(self, names: Sequence[bytes], pairs: Sequence[Pair], requests: Positions, meter: Meter) -> PairScores:
         """Score distinct pairs, those in the cache without the model; each finished request is stored at once."""
         cache = self._resources.cache
         held, cached = cache.get_scores(names)

@@ -23,7 +23,7 @@ from retrievers.ragged import AnyVectors, form_of, numbers_of, with_direction
 from retrievers.ranking import Document, Query, Ranking, ranked
 from retrievers.stores import CSR, MEMORY, StoreOptions, open_store
 from retrievers.stores.matrices import NumberFormat, QuantizedStore, bytes_a_vector
-from retrievers.types import Encoder, FilterValues, Retriever, Store, facts_of, is_model
+from retrievers.types import Encoder, Filters, Retriever, Store, facts_of, is_model
 
 COMPARED = 100
 """Queries for which an approximate search is compared with an exact one."""
@@ -192,9 +192,7 @@ class Dense(Retriever):
             filters = [wanted(query, self.conditions)] if self.conditions else []
             return self._nearest(vectors, filters, depth)[0] if with_direction(vectors)[0] else ranked([], [])
 
-    def _nearest(
-        self, vectors: AnyVectors, filters: Sequence[FilterValues], depth: int, *, exact: bool = False
-    ) -> list[Ranking]:
+    def _nearest(self, vectors: AnyVectors, filters: Filters, depth: int, *, exact: bool = False) -> list[Ranking]:
         """Return the documents nearest to each query's vectors, among those that its filter leaves."""
 
         def search(positions: list[int], limit: int) -> list[Ranking]:

@@ -10,14 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
 from retrievers.cache import Resources
 from retrievers.meter import Meter
-from retrievers.ranking import asked_until
+from retrievers.ranking import Mask, asked_until
 from retrievers.types import Document, FilterValues, Query, Ranking, Retriever, ranked
-
-Mask = npt.NDArray[np.bool_]
 
 
 class Condition(NamedTuple):

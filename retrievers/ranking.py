@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 Found = TypeVar("Found")
 RESOLUTION = 1e-6
 """Scores of ours nearer than this share of a query's largest absolute score are equal (see `rounded`)."""
@@ -223,9 +224,7 @@ def asked_until(
     return [answers[position] for position in range(queries)]
 
 
-def top_k_candidates(
-    scores: npt.NDArray[np.floating], depth: int, among: npt.NDArray[np.bool_] | None = None
-) -> npt.NDArray[np.intp]:
+def top_k_candidates(scores: npt.NDArray[np.floating], depth: int, among: Mask | None = None) -> npt.NDArray[np.intp]:
     """Return the positions of scores that could be in the first `depth`, ties at the end included.
 
     Args:

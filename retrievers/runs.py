@@ -255,9 +255,7 @@ def _refuse_other_kinds(path: str | Path, block: bytes) -> None:
         raise InputError(Problem(str(path), f"holds no TREC qrels: it looks like {kind}", remedy))
 
 
-def blocks_of(
-    path: str | Path, remedy: str = "give a file of TREC lines, plain or gzip"
-) -> Iterator[tuple[int, bytes]]:
+def blocks_of(path: str | Path, remedy: str = "give TREC lines, plain or gzip") -> Iterator[tuple[int, bytes]]:
     """Read a file of lines, plain or gzip, in blocks that end where a line ends: (number of the first line, block).
 
     Raises:

@@ -16,7 +16,7 @@ import numpy as np
 from retrievers.errors import InputError, Problem
 from retrievers.ragged import AnyVectors, Form, unit_rows
 from retrievers.stores import Opening, points
-from retrievers.types import FilterValues, Ranking, Store
+from retrievers.types import Filters, Ranking, Store
 
 if TYPE_CHECKING:
     import qdrant_edge
@@ -160,9 +160,7 @@ class EdgeStore(Store):
         with self._engine():
             pass
 
-    def search(
-        self, vectors: AnyVectors, limit: int, *, exact: bool = False, wanted: Sequence[FilterValues] = ()
-    ) -> list[Ranking]:
+    def search(self, vectors: AnyVectors, limit: int, *, exact: bool = False, wanted: Filters = ()) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` points, ties at the limit resolved."""
         import qdrant_edge as edge
 

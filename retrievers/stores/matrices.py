@@ -13,7 +13,7 @@ from retrievers.ragged import AnyVectors, SparseVectors, dense, joined, unit_row
 from retrievers.ranking import top_k_candidates
 from retrievers.stores import Opening
 from retrievers.stores.points import above_zero, count_matches
-from retrievers.types import FilterValues, Floats, Ranking, Store, Vectors, ranked, rounded
+from retrievers.types import Filters, Floats, Ranking, Store, Vectors, ranked, rounded
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -70,9 +70,7 @@ class CsrStore(_Points):
         self._postings = _csr(joined(self._parts)).T.tocsr()
         self._parts = []
 
-    def search(
-        self, vectors: AnyVectors, limit: int, *, exact: bool = True, wanted: Sequence[FilterValues] = ()
-    ) -> list[Ranking]:
+    def search(self, vectors: AnyVectors, limit: int, *, exact: bool = True, wanted: Filters = ()) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` points whose product is above 0, ties resolved."""
         masks, rankings = self._values.masks(wanted), []
         for start in range(0, len(vectors), SEARCH):
@@ -117,9 +115,7 @@ class QuantizedStore(_Points):
             self._buckets = calibrated(units)
         return to_bytes(units, self._buckets) if self._buckets else np.empty(units.shape, dtype=np.uint8)
 
-    def search(
-        self, vectors: AnyVectors, limit: int, *, exact: bool = True, wanted: Sequence[FilterValues] = ()
-    ) -> list[Ranking]:
+    def search(self, vectors: AnyVectors, limit: int, *, exact: bool = True, wanted: Filters = ()) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` documents, ties at the limit resolved."""
         masks, asked, answers = self._values.masks(wanted), dense(unit_rows(vectors)), list[Ranking]()
         if self._quantization == "binary":

@@ -17,7 +17,7 @@ from retrievers.ragged import AnyVectors, Form, SparseVectors, TokenVectors, den
 from retrievers.ranking import top_k_candidates
 from retrievers.stores import LOWEST_FULL_SCAN, LOWEST_INDEXING, MEMORY, Opening, StoreOptions, points
 from retrievers.stores.connection import Connection, notes_of
-from retrievers.types import FilterValues, Floats, Ranking, Store, ranked, rounded
+from retrievers.types import Filters, Floats, Ranking, Store, ranked, rounded
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models
@@ -145,9 +145,7 @@ class QdrantStore(Store):
         if not self._options.on_server and self._options.location != MEMORY:
             self.close()  # what is read back has other float noise: search that now, as every later run will
 
-    def search(
-        self, vectors: AnyVectors, limit: int, *, exact: bool = False, wanted: Sequence[FilterValues] = ()
-    ) -> list[Ranking]:
+    def search(self, vectors: AnyVectors, limit: int, *, exact: bool = False, wanted: Filters = ()) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` points, ties at the limit resolved."""
         units = unit_rows(vectors)
         read = wanted or self._options.location == MEMORY
@@ -207,9 +205,7 @@ class QdrantStore(Store):
                 self._connection.call(lambda c: c.update_collection(self.collection, optimizers_config=nothing))
             time.sleep(LOOK_EVERY)
 
-    def _ask(
-        self, units: AnyVectors, wanted: Sequence[FilterValues], size: int, *, exact: bool
-    ) -> list[points.EngineHits]:
+    def _ask(self, units: AnyVectors, wanted: Filters, size: int, *, exact: bool) -> list[points.EngineHits]:
         from qdrant_client import models
 
         # The engine in this process compares everything, and would warn of parameters.
@@ -233,7 +229,7 @@ class QdrantStore(Store):
 
         return [hits for some in self._each(send, units, SEARCH) for hits in some]
 
-    def _nearest(self, units: Floats, limit: int, wanted: Sequence[FilterValues]) -> Iterator[Ranking]:
+    def _nearest(self, units: Floats, limit: int, wanted: Filters) -> Iterator[Ranking]:
         """Rank the points that the engine in this process holds, those that match where anything is wanted.
 
         Asked itself, it takes three times as long, for an object of Python a hit, and a copy of all vectors a query;
