@@ -37,10 +37,7 @@ _SCHEMA = (
     "checksum INTEGER NOT NULL, stored_at INTEGER NOT NULL, model INTEGER NOT NULL REFERENCES models, "
     "value BLOB NOT NULL)",
 )
-_MODELS = (
-    "SELECT fingerprint, count(*), sum(length(value)) FROM rows JOIN models ON model = id GROUP BY id "
-    "ORDER BY fingerprint"
-)
+_MODELS = "SELECT fingerprint, count(*), sum(length(value)) FROM rows JOIN models ON model = id GROUP BY id"
 _INSERT = "INSERT OR REPLACE INTO rows (key, tokens, lost, checksum, stored_at, model, value) VALUES "
 
 Positions = npt.NDArray[np.intp]
@@ -135,7 +132,7 @@ class Cache:
     def info(self) -> tuple[CachedModel, ...]:
         """Return what each model has here, by fingerprint."""
         with self._naming_the_file():
-            return tuple(CachedModel(*row) for row in self._db.execute(_MODELS))
+            return tuple(sorted(CachedModel(*row) for row in self._db.execute(_MODELS)))
 
     def clear(self, fingerprint: str | None = None) -> int:
         """Remove one model's rows, or all; return how many there were, and give the space back."""

@@ -134,10 +134,8 @@ class Reranked(Retriever):
         """The texts of each query and its first hits."""
         heads = [ranking.doc_ids[: self.reranker.depth] for ranking in before]
         documents = self._resources.corpus.contents({doc_id for head in heads for doc_id in head})
-        return [
-            [(query.text, documents[doc_id].content) for doc_id in head]
-            for query, head in zip(queries, heads, strict=True)
-        ]
+        contents = [[documents[doc_id].content for doc_id in head] for head in heads]
+        return [[(query.text, one) for one in own] for query, own in zip(queries, contents, strict=True)]
 
     def _plan(self, lists: Sequence[Sequence[Pair]]) -> tuple[list[bytes], list[Pair], Positions, Positions]:
         """Return the names of pairs in the cache, the pairs, those of each request, and those of each query.

@@ -164,9 +164,8 @@ class BedrockEncoder(RemoteEncoder):
         from botocore.parsers import ResponseParserError
 
         try:
-            answer = client.invoke_model(
-                modelId=expand(self.model), body=body, contentType="application/json", accept="application/json"
-            )
+            kind = "application/json"
+            answer = client.invoke_model(modelId=expand(self.model), body=body, contentType=kind, accept=kind)
             text = answer["body"].read()
         except lost.ClientError as refused:
             said, error = refused.response["ResponseMetadata"], refused.response["Error"]

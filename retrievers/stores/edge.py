@@ -171,11 +171,8 @@ class EdgeStore(Store):
             for start in range(0, len(positions), SEARCH):
                 some = positions[start : start + SEARCH]
                 values = points.values_of(edge, unit_rows(vectors[some]), _row)
-                nearest = [edge.Query.Nearest(one, using=self._vector) for one in values]
-                requests = [
-                    edge.QueryRequest(limit=size, query=one, filter=filters[at], **how)
-                    for at, one in zip(some, nearest, strict=True)
-                ]
+                asked = zip(some, [edge.Query.Nearest(one, using=self._vector) for one in values], strict=True)
+                requests = [edge.QueryRequest(limit=size, query=one, filter=filters[at], **how) for at, one in asked]
                 with self._engine() as shard:
                     answers: Any = shard.query_batch(edge.QueryBatchRequest(requests))
                 for found in answers:
