@@ -35,6 +35,7 @@ class Endpoint(ExternalRetriever):
     scores: str | None = None
     """A JMESPath to their scores; left out, their order counts."""
     method: Literal["GET", "POST"] = "POST"
+    """How the request is sent."""
     headers: dict[str, str] | None = None
     """Sent along; a secret always as ${NAME}."""
     body: dict[str, Any] | None = None
