@@ -24,12 +24,11 @@ from harness.experiment import JudgeOptions
 from harness.measures import Measure
 from harness.records.readings import ClaimPassage, Readings, Word
 from retrievers.cache import Cache
-from retrievers.chat import Chat
-from retrievers.chat_model import LONGEST, ChatForecast, ChatModel, ReplySource
+from retrievers.chat import LONGEST, Chat, ChatForecast, ChatModel
+from retrievers.cross_encoder import CrossEncoderReranker
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
 from retrievers.placeholders import expand
-from retrievers.rerankers.cross_encoder import CrossEncoderReranker
 from retrievers.types import Floats
 
 ENTAILED = 0.5
@@ -107,7 +106,7 @@ def chat_of(table: JudgeOptions, cache: Cache) -> Chat:
     return Chat(model, cache)
 
 
-def build_judge(table: JudgeOptions, cache: Cache, meter: Meter, *, chat: ReplySource | None = None) -> Judge:
+def build_judge(table: JudgeOptions, cache: Cache, meter: Meter, *, chat: Chat | None = None) -> Judge:
     """Make a judge; no model is loaded and nothing is sent before the first request.
 
     Args:

@@ -17,8 +17,7 @@ from harness.answers.judges import NliJudge
 from harness.answers.judging import Inquiry, Questions, asked_once
 from harness.records.readings import ClaimPassage
 from retrievers.cache import Cache, default_path
-from retrievers.chat import GIVEN_UP, Chat
-from retrievers.chat_model import ChatModel, Prompt
+from retrievers.chat import GIVEN_UP, Chat, ChatModel, Prompt
 from retrievers.errors import InputError, Unreadable
 from retrievers.meter import Meter
 from tests.support import layouts, small

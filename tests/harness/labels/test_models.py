@@ -15,8 +15,7 @@ from harness.labels.judging_page import judging_page
 from harness.labels.model_grades import ONCE, AskingOptions, judge_by_model, plan_judging, prompt_digest
 from harness.labels.pool import CANNOT_TELL, digest_of
 from retrievers.cache import Cache
-from retrievers.chat import Chat
-from retrievers.chat_model import ChatModel
+from retrievers.chat import Chat, ChatModel
 from retrievers.errors import BackendError
 from retrievers.meter import Meter
 from retrievers.opening import locked
