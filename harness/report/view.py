@@ -18,7 +18,7 @@ from harness.evaluation.verdict import Comparison, Verdict
 from harness.measures import Measure, parse
 from harness.measures.table import row_of
 from harness.pages import is_color
-from harness.records import SHOWN, LabelledQuery, Manifest, ResolvedExperiment, Results
+from harness.records import SHOWN, LabelledQuery, Manifest, ResolvedExperiment, Results, RetrieverLedger
 from harness.report.text import colors_of
 from harness.stats.differences import ScoreTable
 from harness.stats.settings import Settings
@@ -332,3 +332,18 @@ def letters_of(view: View) -> dict[str, str]:
     """Name each retriever by a letter, in the order of the table; by a number if there are too many."""
     few = len(view.ranked) <= len(ascii_lowercase)
     return {name: ascii_lowercase[i] if few else f"{i + 1} " for i, name in enumerate(view.ranked)}
+
+
+def inherited(manifest: Manifest, retriever: str) -> RetrieverLedger:
+    """Return a retriever's ledger with those of its parts: ids once, counts summed."""
+    notes: dict[str, tuple[str, ...]] = {}
+    counts: dict[str, dict[str, float]] = {}
+    for part in manifest.resolved.parts(retriever):
+        own = manifest.ledger.retrievers[part]
+        for kind, noted in own.notes.items():
+            notes[kind] = tuple(dict.fromkeys([*notes.get(kind, ()), *noted]))
+        for stage, numbers in own.counts.items():
+            row = counts.setdefault(stage, {})
+            for kind, number in numbers.items():
+                row[kind] = row.get(kind, 0) + number
+    return RetrieverLedger(notes=notes, counts=counts)

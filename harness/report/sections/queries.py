@@ -17,8 +17,7 @@ from harness.pages import visible
 from harness.records import LENGTHS, SHOWN
 from harness.report import text
 from harness.report.charts import Section
-from harness.report.failures import Group, causes, groups, without_groups
-from harness.report.sections.slices import ALL, kinds_of, label_of, labels_of
+from harness.report.sections.slices import ALL, Group, causes, groups, kinds_of, label_of, labels_of, without_groups
 from harness.report.sections.tradeoffs import Rerun, reranked
 from harness.report.view import NOTHING, View, second
 

@@ -8,7 +8,6 @@ from harness.measures import parse, score
 from harness.records import Results
 from harness.report import charts, text
 from harness.report.charts import CostKind, Figure, Section, figure
-from harness.report.text import size
 from harness.report.view import View
 from harness.stats.differences import differences
 from harness.stats.intervals import mean
@@ -122,21 +121,14 @@ def _approximation(results: Results, name: str, counts: Mapping[str, float]) -> 
 
 
 def _unindexed(facts: Mapping[str, str]) -> str:
-    """Return which vectors are not in an engine's index, because their segments are below its thresholds.
+    """Return how many vectors an engine left out of its index, since its segments are small.
 
-    >>> _unindexed({"points": "9", "indexed_points": "0", "dimensions": "384", "indexing_threshold_kb": "10000"})
-    '9 of 9 vectors (13.8 kB) are neither in a graph nor compressed: below the threshold of 10.2 MB all are compared'
+    >>> _unindexed({"points": "9", "indexed_points": "0"})
+    '9 of 9 vectors are neither in a graph nor compressed: all of them are compared'
     """
     points, indexed = int(facts.get("points", 0)), int(facts.get("indexed_points", 0))
-    dimensions = int(facts["dimensions"])
-    indexing, full_scan = (1024 * int(facts.get(f"{name}_threshold_kb", 0)) for name in ("indexing", "full_scan"))
-    if left := max(0, points - indexed):
-        what = f"{left:,} of {points:,} vectors ({size(4 * dimensions * left)}) are neither in a graph nor compressed"
-        return f"{what}: below the threshold of {size(indexing)} all are compared" if indexing else what
-    if 4 * dimensions * points < full_scan:
-        whole = size(4 * dimensions * points)
-        return f"no graph is searched: {whole} are below the threshold of {size(full_scan)}, all vectors are compared"
-    return ""
+    what = f"{points - indexed:,} of {points:,} vectors are neither in a graph nor compressed: all of them are compared"
+    return what if indexed < points else ""
 
 
 class Rerun(NamedTuple):

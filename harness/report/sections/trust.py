@@ -13,11 +13,10 @@ from harness.evaluation.wording import ceiling_sentences, opposite_warning, warn
 from harness.experiment import Relevance
 from harness.measures import parse
 from harness.measures.compute import sensitivity
-from harness.records import Manifest, RetrieverLedger
 from harness.report import text
 from harness.report.charts import Section
 from harness.report.sections.decision import screen_of
-from harness.report.view import View
+from harness.report.view import View, inherited
 from harness.stats.power import FEWEST
 from retrievers.options import checked
 
@@ -182,21 +181,6 @@ def unjudged(view: View) -> dict[str, float]:
     if not view.table.tells_unjudged:
         return {}
     return {name: 1 - view.evaluation.judged[name] for name in view.retrievers if name in view.evaluation.judged}
-
-
-def inherited(manifest: Manifest, retriever: str) -> RetrieverLedger:
-    """Return a retriever's ledger with those of its parts: ids once, counts summed."""
-    notes: dict[str, tuple[str, ...]] = {}
-    counts: dict[str, dict[str, float]] = {}
-    for part in manifest.resolved.parts(retriever):
-        own = manifest.ledger.retrievers[part]
-        for kind, noted in own.notes.items():
-            notes[kind] = tuple(dict.fromkeys([*notes.get(kind, ()), *noted]))
-        for stage, numbers in own.counts.items():
-            row = counts.setdefault(stage, {})
-            for kind, number in numbers.items():
-                row[kind] = row.get(kind, 0) + number
-    return RetrieverLedger(notes=notes, counts=counts)
 
 
 def _called(kind: str) -> str:

@@ -12,9 +12,18 @@ import pytest
 from harness import records
 from harness.evaluation.conclusions import headline as headline_of
 from harness.evaluation.verdict import Finding, Reason, Verdict
-from harness.report.failures import causes, groups
 from harness.report.sections import decision, queries
-from harness.report.sections.slices import Slice, SlicePair, carried, labels_of, pair_of, slice_of, turns
+from harness.report.sections.slices import (
+    Slice,
+    SlicePair,
+    carried,
+    causes,
+    groups,
+    labels_of,
+    pair_of,
+    slice_of,
+    turns,
+)
 from harness.report.sections.tradeoffs import rerun_rows
 from harness.report.view import view_of
 from harness.report.write import markdown
