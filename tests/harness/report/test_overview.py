@@ -73,9 +73,9 @@ def test_what_is_whole_is_listed_with_means_and_verdict_and_the_rest_has_its_rea
     for entry in read.entries:
         results = records.read(place / entry.folder)
         means = results.summary[results.summary["measure"] == entry.primary].set_index("retriever")["mean"]
-        assert {one.retriever: one.mean for one in entry.standings} == means.to_dict()
-        assert [one.mean for one in entry.standings] == sorted(means, reverse=True)
-        leader, table = entry.standings[0].retriever, results.comparisons
+        assert entry.means == means.to_dict()
+        assert [*entry.means.values()] == sorted(means, reverse=True)
+        leader, table = next(iter(entry.means)), results.comparisons
         rows = table[(table["measure"] == entry.primary) & ((table["a"] == leader) | (table["b"] == leader))]
         shown = sum(verdict in ("better", "worse") for verdict in rows["verdict"].str.split(":").str[0])
         assert entry.verdict == (
