@@ -240,7 +240,7 @@ def _text(view: View, doc: str, letters: int) -> str:
     return kept.text if len(kept.text) <= letters else kept.text[:letters].rstrip() + "…"
 
 
-DIGITS = 9
+DIGITS = 7
 """Of scores: less is the noise of sums."""
 VALUES = 120_000
 """Most scores of a page; if there are more, it keeps the first measures."""
