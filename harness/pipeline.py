@@ -62,7 +62,7 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment | Loaded, option
         write_qrels(staging_dir, graded)
         with Cache(default_path(), fresh=options.fresh) as cache:
             if options.max_cost is not None and loaded.experiment.judge is not None:
-                from harness.answers.judges import check_price
+                from harness.answers.chat_judge import check_price
 
                 check_price(loaded.experiment.judge, loaded.question.measures, cache)
             take_over(loaded.experiment.vectors, built, cache)
@@ -227,7 +227,7 @@ def _judged(staging_dir: Path, work: _RunInputs, runs: Sequence[Run], cache: Cac
     measures = [measure for measure in loaded.question.measures if measure.claimed]
     if not measures or loaded.experiment.judge is None:
         return ClaimsJudging({}, {})
-    from harness.answers.judges import build_judge
+    from harness.answers.chat_judge import build_judge
     from harness.answers.judging import judge_run
 
     rankings = {one.retriever: one.rankings for one in runs if not one.error}

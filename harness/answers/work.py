@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from harness.answers.answer_measures import MEASURES, bleu_notes, questions_of, score_answers, vectors_of
 from harness.answers.cases import Case, TracedAnswer, judge_answers, pairs_of, texts_to_split, trace
-from harness.answers.chat_judge import CLAIMS_TAKEN, DryRun
-from harness.answers.judges import build_judge, chat_of
+from harness.answers.chat_judge import CLAIMS_TAKEN, DryRun, build_judge, chat_of
 from harness.answers.judging import Judge, signed
 from harness.answers.overlap import TOKENIZERS, Tokenizer, tokenizer_of
 from harness.answers.systems import System, read_systems

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from harness.dataset.judgments import GRADES, Judgment, read_judgments
 from harness.english import counted
 from harness.experiment import unset
-from harness.labels.judging_page import OrderedPair, Signature, ids, judgment_of, round_of
+from harness.labels.people import OrderedPair, Signature, ids, judgment_of, round_of
 from harness.labels.pool import CANNOT_TELL, GRADE_WORDS, Pool, PooledDocument, PooledQuery, digest_of
 from retrievers.cache import Cache, default_path
 from retrievers.chat import Chat, example_of, one_object, quoted

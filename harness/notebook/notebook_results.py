@@ -18,7 +18,7 @@ from harness.evaluation.evaluate import evaluation_of
 from harness.evaluation.readers import primary_of
 from harness.experiment import NAME
 from harness.records import LabelledQuery, Results
-from harness.records.export import log_to
+from harness.records.atomic_write import log_to
 from harness.report import first_screen, write_report
 from retrievers.errors import InputError, Problem, did_you_mean
 

@@ -21,9 +21,8 @@ import numpy as np
 from pydantic_core import from_json
 
 from harness.dataset import Dataset, Labels, reference_as_json, reference_from_json
-from harness.records.manifest import RetrieverLedger
+from harness.records.manifest import RetrieverLedger, create, write_jsonl
 from harness.records.readings import digest_of
-from harness.records.safe_files import create, write_jsonl
 from retrievers import runs
 from retrievers.errors import InputError, Problem
 from retrievers.meter import StageTotals

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from harness.measures import Claimed
 from harness.measures.measure import Truth
-from harness.records.safe_files import write_jsonl
+from harness.records.manifest import write_jsonl
 from retrievers.errors import InputError, Problem
 from retrievers.opening import text_file, writing
 from retrievers.types import Query

@@ -22,8 +22,7 @@ from harness.records.csv_tables import (
     read_columns,
     read_rows,
 )
-from harness.records.manifest import AGAIN, Manifest, read_manifest
-from harness.records.safe_files import CHANGED, read_jsonl, refuse_links
+from harness.records.manifest import AGAIN, CHANGED, Manifest, read_jsonl, read_manifest, refuse_links
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.meter import StageTotals
 from retrievers.opening import file_digest

@@ -10,7 +10,7 @@ import pytest
 from harness import records
 from harness.pipeline import run
 from harness.records import Results
-from harness.records.export import export, export_sets
+from harness.records.atomic_write import export, export_sets
 from harness.running.forecast import Options
 from retrievers.errors import InputError
 from tests.support import layouts, small
