@@ -159,7 +159,7 @@ def _scored(
     if any(measure.own for measure in measures):  # what is asked by lists of documents
         values = score(measures, judgments, {query: _in_order(run[query], conventions.precision) for query in run})
     else:
-        values = score_run(measures, judgments, run.items(), precision=conventions.precision)
+        values = score_run(measures, judgments, run, precision=conventions.precision)
     kept, notes = counted(judgments, met, conventions)
     steep = dict.fromkeys(measure.name for measure in measures if row_of(measure).by_largest_grade)
     notes += filter(None, [matched])
