@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from harness.answers.judging import (
@@ -97,18 +96,16 @@ def _one_of(words: Sequence[str]) -> dict[str, object]:
     return {"type": "array", "items": {"type": "string", "enum": list(words)}}
 
 
-FORMS = MappingProxyType({
+FORMS = {
     VERDICTS: form_of(verdicts=_one_of(WORDS)),
     CLAIMS: form_of(claims=_TEXTS),
     HELPS: form_of(verdicts=_TRUTHS),
     **dict.fromkeys(RELEVANCE, form_of(rating={"type": "integer", "enum": [0, 1, 2]})),
     QUESTIONS: form_of(questions=_TEXTS, noncommittal=_TRUTHS),
-})  # fmt: skip
+}
 """System prompt -> the schema of the reply. It has no number of items, which many servers do not support; the number is
 checked when the reply is read."""
-DIGEST = hashlib.sha256(
-    "\n".join([VERDICTS, CLAIMS, HELPS, *RELEVANCE, QUESTIONS]).encode()
-).hexdigest()[:12]  # fmt: skip
+DIGEST = hashlib.sha256("\n".join([VERDICTS, CLAIMS, HELPS, *RELEVANCE, QUESTIONS]).encode()).hexdigest()[:12]
 """Stored in every row of a model: other prompts give other verdicts."""
 
 

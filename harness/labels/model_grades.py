@@ -34,9 +34,6 @@ from retrievers.errors import InputError, Problem
 from retrievers.meter import Budget, Meter
 from retrievers.opening import locked, text_file, writing
 
-LONGEST_NAME = 200
-"""Most characters of a judge's name."""
-
 
 class AskedModel(NamedTuple):
     """The model of the command line, and the budget."""
@@ -60,12 +57,7 @@ def opened_chat(asked: AskedModel) -> Iterator[tuple[Chat, Meter]]:
         OverBudget: at the end, if more was billed than allowed.
     """
     sent, received = _prices(asked.price)
-    problems = list(unset({"--base-url": asked.base_url}))
-    if not 0 < len(asked.model) <= LONGEST_NAME:
-        problems.append(
-            Problem("--llm", f"{asked.model[:20]!r} is not a name of a model", "use its name on the server")
-        )
-    if problems:
+    if problems := list(unset({"--base-url": asked.base_url})):
         raise InputError(problems)
     model = ChatModel(model=asked.model, base_url=asked.base_url, key_name=asked.key_name,
                       input_price=sent, output_price=received)  # fmt: skip

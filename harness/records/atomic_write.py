@@ -6,7 +6,6 @@ TREC files, MTEB, Parquet, trackers.
 import csv
 import importlib
 import importlib.util
-import json
 import math
 import re
 import shlex
@@ -30,14 +29,8 @@ TAKEN = ("another run of this experiment is writing here", "wait for it, or choo
 
 
 def unfinished(place: Path) -> Path:
-    """Where a run writes until it is whole; a stopped run leaves its finished rankings there, with their qrels.
-
-    Where an experiment of that very name has its results there, the name is lengthened until it is free.
-    """
-    staging_dir = place.with_name(f"{place.name}.unfinished")
-    while _name_in(staging_dir) not in (None, place.name):
-        staging_dir = staging_dir.with_name(f"{staging_dir.name}.unfinished")
-    return staging_dir
+    """Where a run writes until it is whole; a stopped run leaves its finished rankings there, with their qrels."""
+    return place.with_name(f"{place.name}.unfinished")
 
 
 @contextmanager
@@ -47,7 +40,7 @@ def unfinished_folder(place: Path) -> Iterator[Path]:
     Whole results that a killed run could not put in place any more are put there first.
 
     Raises:
-        InputError: another run writes here, or it cannot be written.
+        InputError: another run writes here, it cannot be written, or an experiment of the name has its results there.
     """
     with ExitStack() as locks:
         try:
@@ -129,6 +122,8 @@ def experiment_and_data(folder: Path) -> tuple[Any, Any] | None:
 def _recover(place: Path, staging_dir: Path) -> None:
     """Finish what a killed run left undone between writing its last file and putting its folder in place."""
     written = _manifest(staging_dir)
+    if (staging_dir / "manifest.json").is_file() and (written is None or written.name != place.name):
+        raise InputError(Problem(str(staging_dir), "holds other results", "move them, or choose another --results"))
     if written is not None and (not written.resolved.report or (staging_dir / LAST_FILE).is_file()):
         put_in_place(staging_dir, place)
     elif not place.exists() and _old(place).is_dir():
@@ -145,16 +140,6 @@ def _manifest(folder: Path) -> Manifest | None:
         return read_manifest(folder)
     except InputError:
         return None
-
-
-def _name_in(folder: Path) -> str | None:
-    """The experiment whose results are in a folder, whichever release wrote them; None if unknown."""
-    try:
-        content = json.loads((folder / "manifest.json").read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return None
-    name = content.get("name") if isinstance(content, dict) else None
-    return name if isinstance(name, str) else None
 
 
 def export(results: Results, form: str, output: Path | None = None) -> tuple[Path, ...]:
@@ -206,8 +191,7 @@ def export_sets(place: Path, sets: Sequence[Results], form: str, output: Path | 
     folder = output or place / "export" / form
     files = [file for one in sets for file in export(one, form, folder / one.manifest.name)]
     if form == "mteb":
-        tasks = {one.manifest.name: {name: _main_score(one, name, text) for name, text in _mteb_results(one)}
-                 for one in sets}  # fmt: skip
+        tasks = {one.manifest.name: {name: score for name, _, score in _mteb_results(one)} for one in sets}
         models = [name for name in sets[0].retrievers if all(name in scores for scores in tasks.values())]
         with create(folder / "table.csv") as file:
             writer = csv.writer(file, lineterminator="\n")
@@ -229,7 +213,7 @@ def _trec(results: Results, place: Path) -> None:
 
 def _mteb(results: Results, place: Path) -> None:
     """A result of each retriever in the shape of MTEB, as the report wrote it."""
-    for name, text in _mteb_results(results):
+    for name, text, _ in _mteb_results(results):
         with create(place / f"{name}.json") as file:
             file.write(text)
 
@@ -248,42 +232,33 @@ def _parquet(results: Results, place: Path) -> None:
         for query, ranking in results.answers(name)
         for rank, hit in enumerate(ranking, 1)
     ]
-    columns = ["retriever", "query_id", "rank", "doc_id", "score"]
-    pd.DataFrame(rows, columns=columns).to_parquet(place / "rankings.parquet", index=False)
-    judged = results.grades()
-    labels = [(query, document, grade) for query, some in judged.items() for document, grade in some.items()]
-    frame = pd.DataFrame(labels, columns=["query_id", "doc_id", "relevance"])
-    frame.to_parquet(place / "qrels.parquet", index=False)
+    labels = [(query, document, grade) for query, some in results.grades().items() for document, grade in some.items()]
+    for name, table, columns in (
+        ("rankings", rows, ["retriever", "query_id", "rank", "doc_id", "score"]),
+        ("qrels", labels, ["query_id", "doc_id", "relevance"]),
+    ):
+        pd.DataFrame(table, columns=columns).to_parquet(place / f"{name}.parquet", index=False)
 
 
 FORMS: Mapping[str, Callable[[Results, Path], None]] = {"trec": _trec, "mteb": _mteb, "parquet": _parquet}
 
 
-def _mteb_results(results: Results) -> Iterator[tuple[str, str]]:
+def _mteb_results(results: Results) -> Iterator[tuple[str, str, float]]:
+    """Each retriever, its result in MTEB's shape as the report wrote it, and the score in that."""
     if not results.scored:
         raise InputError(Problem(str(results.folder), *UNSCORED))
     for name in results.retrievers:
+        path = results.folder / "tables" / f"{name}.mteb.json"
         try:
-            yield name, _mteb_path(results, name).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise _unusable(results, _mteb_path(results, name), error) from None
+            text = path.read_text(encoding="utf-8")
+            yield name, text, float(parse_json(text)["scores"]["test"][0]["main_score"])
+        except (OSError, ValueError, KeyError, IndexError, TypeError):
+            raise _unusable(results, path) from None
 
 
-def _main_score(results: Results, name: str, text: str) -> float:
-    """The score in a result of MTEB's shape; InputError where it is none."""
-    try:
-        return float(parse_json(text)["scores"]["test"][0]["main_score"])
-    except (ValueError, KeyError, IndexError, TypeError) as error:
-        raise _unusable(results, _mteb_path(results, name), error) from None
-
-
-def _mteb_path(results: Results, name: str) -> Path:
-    return results.folder / "tables" / f"{name}.mteb.json"
-
-
-def _unusable(results: Results, path: Path, error: Exception | None = None) -> InputError:
-    what = "is missing" if error is None or isinstance(error, OSError) else "is damaged"
-    return InputError(Problem(str(path), what, f"harness report {shlex.quote(str(results.folder))} writes it anew"))
+def _unusable(results: Results, path: Path) -> InputError:
+    remedy = f"harness report {shlex.quote(str(results.folder))} writes it anew"
+    return InputError(Problem(str(path), "is missing or damaged", remedy))
 
 
 REFUSED = re.compile(r"[^\w./ -]")

@@ -31,11 +31,9 @@ Row = TypeVar("Row")
 
 def refuse_links(folder: Path) -> None:
     """Raise InputError where a link in a folder leads out of it."""
-    root = folder.resolve()
     links = (path for path in folder.rglob("*") if path.is_symlink())
-    if problems := [Problem(str(path), "is a link that leads out of the results", COPY)
-                    for path in links if not path.resolve().is_relative_to(root)]:  # fmt: skip
-        raise InputError(problems)
+    if out := [path for path in links if not path.resolve().is_relative_to(folder.resolve())]:
+        raise InputError([Problem(str(path), "is a link that leads out of the results", COPY) for path in out])
 
 
 @contextmanager
@@ -296,13 +294,9 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         content = parse_json(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
-        if folder.is_dir():
-            inner = min(folder.glob("*/manifest.json"), default=None)
-            remedy = f"give one that it holds, such as {inner.parent}" if inner else "it holds no manifest.json"
-            raise InputError(Problem(str(folder), "is not a results folder", remedy)) from None
-        what = "is a file, not a results folder" if folder.exists() else "does not exist"
-        stopped = folder.with_name(f"{folder.name}.unfinished").is_dir()
-        remedy = "its run was stopped: run it again" if stopped else "give the folder that `harness run` wrote"
+        inner = min(folder.glob("*/manifest.json"), default=None) if folder.is_dir() else None
+        remedy = f"give one that it holds, such as {inner.parent}" if inner else "give one that `harness run` wrote"
+        what = "is not a results folder" if folder.exists() else "does not exist"
         raise InputError(Problem(str(folder), what, remedy)) from None
     except (OSError, ValueError) as error:
         raise InputError(Problem(str(path), f"cannot be read as JSON: {error}", AGAIN)) from None
@@ -310,17 +304,12 @@ def read_manifest(folder: Path) -> Manifest:
     if version != SCHEMA:
         what = f"is of version {version!r}, and this program reads version {SCHEMA}"
         raise InputError(Problem(str(path), what, AGAIN))
-    if content.get("waiting"):  # an earlier version's --live wrote it while its run went on
-        raise InputError(Problem(str(folder), "is of a run that was stopped", "run it again"))
     try:
         # Through JSON, since only there a list may be a tuple in strict mode.
-        manifest = _adapter().validate_json(json.dumps(_current(_with_ledger(content))), strict=True)
+        return _adapter().validate_json(json.dumps(_current(_with_ledger(content))), strict=True)
     except ValidationError as error:
-        faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()]
-    else:
-        return manifest
-    more = f" and {len(faults) - NAMED} more" if len(faults) > NAMED else ""
-    raise InputError(Problem(str(path), f"is damaged: {'; '.join(faults[:NAMED])}{more}", AGAIN))
+        faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:NAMED]]
+        raise InputError(Problem(str(path), f"is damaged: {'; '.join(faults)}", AGAIN)) from None
 
 
 @cache
@@ -330,21 +319,16 @@ def _adapter() -> TypeAdapter[Manifest]:
 
 def _current(content: Table) -> Table:
     """The tables of an earlier version in today's words: without retired keys, and with defaults that have changed."""
-    resolved = content.get("resolved")
-    statistics = resolved.get("statistics") if isinstance(resolved, Mapping) else None
-    if not isinstance(resolved, Mapping) or not isinstance(statistics, Mapping):
+    resolved, written = content.get("resolved"), content.get("experiment")
+    if not isinstance(resolved, Mapping) or not isinstance(written, Mapping):
         return content
-    written = content.get("experiment")
-    declared = written.get("statistics") if isinstance(written, Mapping) else None
-    statistics = without_retired(statistics)
+    statistics = without_retired(resolved.get("statistics") or {})
     # Of earlier versions signed ranks decided by default, and gave way to sign flips where there were weights.
-    undeclared = not (isinstance(declared, Mapping) and "test" in declared)
+    undeclared = "test" not in (written.get("statistics") or {})
     if statistics.get("test") == "wilcoxon" and (undeclared or statistics.get("weight")):
         del statistics["test"]
-    resolved = {**resolved, "statistics": statistics}
-    if isinstance(written, Mapping):
-        written = {key: value for key, value in written.items() if key != "cache"}
-    return {**content, "experiment": written, "resolved": resolved}
+    written = {key: value for key, value in written.items() if key != "cache"}
+    return {**content, "experiment": written, "resolved": {**resolved, "statistics": statistics}}
 
 
 def _with_ledger(content: Table) -> Table:

@@ -226,8 +226,7 @@ def _rows(path: Path, problems: list[Problem]) -> Iterator[tuple[str, dict[str, 
 
 
 def _append(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    written = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
-    if not written:
+    if not (written := [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]):
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     whole = path.read_bytes() if path.is_file() else b""

@@ -199,8 +199,6 @@ def test_ragas_keeps_its_epsilon_and_is_undefined_without_anything_to_divide_by(
     assert answer_measures.context_precision([False, True]) == 0.5 / (1 + 1e-10)
     assert answer_measures.context_precision([None, True]) is None
     assert answer_measures.context_precision([True, None]) == 1 / (1 + 1e-10), "either verdict on the second gives this"
-    assert answer_measures.supported([]) is answer_measures.context_relevance([]) is None
-    assert answer_measures.supported([[], []]) == 0
     question, asked = np.array([1.0, 0.0], dtype=np.float32), np.array([[1, 0], [1, 1]], dtype=np.float32)
     assert answer_measures.answer_relevancy(question, asked[:0], []) is None
     assert answer_measures.answer_relevancy(question, asked, [True, True]) == 0

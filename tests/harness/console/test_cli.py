@@ -79,7 +79,7 @@ REFUSED = [
     *((f"{command} nowhere", "nowhere") for command in ("run", "check", "init")),
     *((f"{command} results/none", "results/none: does not exist (")
       for command in ("score", "compare", "report", "reproduce", "pool")),
-    *((f"{command} page.html {more}", "page.html: is a file, not a results folder")
+    *((f"{command} page.html {more}", "page.html: is not a results folder")
       for command, more in (("report", ""), ("reproduce", ""), ("gate", f"{GATE} 0.02"))),
     ("score qrels", "no run was named"), ("score qrels first.run -m ndgc", "did you mean 'nDCG'?"),
     ("score qrels first.run --grades binary", "for results folders"), ("check " + "x" * 5000, "too long"),
