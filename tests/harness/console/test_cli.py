@@ -88,7 +88,7 @@ REFUSED = [
     ("score qrels first.run -m P(groups='first')@1", "there are no AND/OR groups in TREC qrels"),
     ("score qrels first.run --format csv --json", "cannot go with --format csv"),
     ("score RESULTS --grades binar", "is not a grade rule"), ("score RESULTS --grades [[1", "is not a grade rule"),
-    ("score RESULTS --grades explicit", "error: --grades: query 'q-"),
+    ("score RESULTS --grades explicit", "error: relevance.grades: query 'q-"),
     ("score RESULTS --queries misspelt.txt", "did you mean 'q-swim'?"),
     ("score RESULTS --queries empty.txt", "error: empty.txt: names no query ("),
     ("score RESULTS x.run", "x.run: does not exist"), ("score RESULTS first.run", "which has its own runs"),
