@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from harness import records
 from harness.dataset import Dataset, trec
-from harness.evaluation.compare import keys_of
 from harness.evaluation.csv_views import by_price, tables_of
 from harness.evaluation.evaluate import RunInputs, evaluate_run, write_evaluation
 from harness.evaluation.grading import GradedLabels, gains
@@ -207,11 +206,11 @@ def _write_scores(folder: Path, work: _RunInputs, runs: Sequence[Run], manifest:
     with meter.stage("scoring"):
         scores = score_lists(judged, {one.retriever: one.lists for one in runs if not one.error})
     prices = by_price(manifest, records.read_rows(folder / "costs.csv"))
-    with meter.stage("comparing", total=sum(map(len, keys_of(scores, question.experiment.baseline).values()))):
+    with meter.stage("comparing"):
         evaluation = None
         answers = {one.retriever: one.rankings.items for one in runs if not one.error}
         if scores.n:
-            evaluation = evaluate_run(RunInputs(manifest, scores, graded, queries, prices, answers), meter.step)
+            evaluation = evaluate_run(RunInputs(manifest, scores, graded, queries, prices, answers))
             write_evaluation(folder, evaluation)
     for name, table in tables_of(scores, evaluation).items():
         records.write_table(folder, name, table)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import ValidationError
 
-from harness.evaluation.compare import MOST_PAIRS, compare, equivalence_of, family, uncounted
+from harness.evaluation.compare import MOST_PAIRS, compare, equivalence_of, family
 from harness.evaluation.csv_views import Prices, by_price, equivalence_family, slice_families, uplift_family
 from harness.evaluation.evaluation import Abstention, Ceilings, Evaluation, NextLook, SweepChoice
 from harness.evaluation.evidence import CUTOFF, abstention_of, comparable, fragile_warnings, run_warnings
@@ -39,7 +39,6 @@ def evaluate(
     baseline: str | None,
     settings: Settings,
     low_is_good: AbstractSet[str] = frozenset(),
-    step: Callable[[], None] = uncounted,
 ) -> Evaluation:
     """Compare retrievers on every measure and conclude on the primary one.
 
@@ -48,7 +47,6 @@ def evaluate(
         baseline: each other retriever is compared with it; None compares all pairs.
         settings: the tests.
         low_is_good: measures for which less is better.
-        step: as for `compare`.
 
     Raises:
         InputError: the baseline has no score; the margin is not below the primary measure's range; no query has a value
@@ -60,7 +58,7 @@ def evaluate(
     check_margin("--margin", settings.margin, scores.span_of(scores.primary) or None)
     settings = replace(settings, by_people=settings.by_people and scores.by_people)
     scores = replace(scores, low_is_good=frozenset(low_is_good))
-    rows = compare(scores, baseline=baseline, settings=settings, step=step)
+    rows = compare(scores, baseline=baseline, settings=settings)
     return conclude(scores, rows, settings, baseline=baseline)
 
 
@@ -78,12 +76,11 @@ class RunInputs(NamedTuple):
     """Retriever -> what reads its rankings, of those that finished."""
 
 
-def evaluate_run(run: RunInputs, step: Callable[[], None] = uncounted) -> Evaluation:
+def evaluate_run(run: RunInputs) -> Evaluation:
     """Evaluate a run: what `evaluate` does, with every other family, its sweep, looks and warnings.
 
     Args:
         run: its scores, and what is known beside them.
-        step: as for `compare`.
 
     Raises:
         InputError: no query has a value of the primary measure from everyone.
@@ -96,7 +93,7 @@ def evaluate_run(run: RunInputs, step: Callable[[], None] = uncounted) -> Evalua
     pairs = family(list(scores.retrievers), baseline)
     decided = scores.of(scores.primary).only(scores.defined(scores.primary))
     equivalence = equivalence_of(decided, pairs, settings) if decided.n else {}
-    rows = compare(scores, baseline=baseline, settings=settings, step=step, equivalence=equivalence)
+    rows = compare(scores, baseline=baseline, settings=settings, equivalence=equivalence)
     choice = None
     if resolved.sweep is not None:
         from harness.evaluation.sweep import choose, sweep_of  # a wing: what has no sweep needs none of it
@@ -238,9 +235,8 @@ def conclude(
     measure = scores.primary
     kept = scores.defined(measure)
     if not kept.any():
-        raise InputError(
-            Problem(f"measure {measure!r}", "has no query with a value from everyone", "name another first")
-        )
+        what = "has no query with a value from everyone"
+        raise InputError(Problem(f"measure {measure!r}", what, "name another first"))
     decided = scores.of(measure).only(kept)
     group = decided.values[measure]
     means = by_mean({name: decided.mean(measure, name) for name in group}, low_is_good=measure in scores.low_is_good)

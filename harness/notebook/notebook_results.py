@@ -31,7 +31,6 @@ from typing import TYPE_CHECKING
 
 from harness.console.progress import progress_shown
 from harness.english import counted
-from harness.evaluation.compare import keys_of
 from harness.evaluation.csv_views import comparison_rows, summary_rows
 from harness.evaluation.evaluate import evaluate
 from harness.evaluation.folders import USUAL, declared_settings, score_folders
@@ -289,8 +288,8 @@ def compare_folders(folders: Sequence[Path], baseline: str | None, settings: Map
 def _compared(scores: Scores, baseline: str | None, settings: Settings, meter: Meter) -> ComparedRuns:
     import pandas as pd
 
-    with meter.stage("comparing", total=sum(map(len, keys_of(scores, baseline).values()))):
-        evaluation = evaluate(scores, baseline=baseline, settings=settings, step=meter.step)
+    with meter.stage("comparing"):
+        evaluation = evaluate(scores, baseline=baseline, settings=settings)
     return ComparedRuns(
         pd.DataFrame(list(scores.rows())),
         pd.DataFrame(summary_rows(evaluation.summary)),
