@@ -207,9 +207,9 @@ def _evaluated(scores: Scores, baseline: str | None, settings: Settings) -> Eval
     from harness.evaluation.evaluate import evaluate
     from retrievers.meter import Meter
 
-    with Progress(printing.console_of(stderr=True), quiet=len(scores.retrievers) < MANY) as progress:
-        with Meter(watch=lambda meter: progress.watch("", meter)).stage("comparing"):
-            return evaluate(scores, baseline=baseline, settings=settings)
+    progress = Progress(printing.console_of(stderr=True), quiet=len(scores.retrievers) < MANY)
+    with progress, Meter(watch=lambda meter: progress.watch("", meter)).stage("comparing"):
+        return evaluate(scores, baseline=baseline, settings=settings)
 
 
 def _scores_in(

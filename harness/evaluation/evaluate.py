@@ -17,9 +17,9 @@ from harness.evaluation.evaluation import Abstention, Ceilings, Evaluation, Next
 from harness.evaluation.evidence import CUTOFF, abstention_of, comparable, fragile_warnings, run_warnings
 from harness.evaluation.grading import GradedLabels, grade_labels
 from harness.evaluation.readers import judged_shares, relevance_of, scores_of_results
-from harness.evaluation.scores import Scores, by_mean
+from harness.evaluation.scores import Lists, Scores, by_mean
 from harness.evaluation.verdict import Comparison, Finding, Reason, TestRow, Verdict
-from harness.measures import parse
+from harness.measures import parse, score
 from harness.records import Manifest, Results, create
 from harness.stats.differences import differences
 from harness.stats.intervals import Summary, deviation, mean, summarize
@@ -31,6 +31,7 @@ from retrievers.opening import file_digest
 from retrievers.types import Query, Ranking
 
 FILE = "evaluation.json"
+RECALL = parse("SetR")
 
 
 def evaluate(
@@ -135,24 +136,18 @@ def _abstention(run: RunInputs, level: float) -> Abstention | None:
 
 def _ceilings(run: RunInputs, found: Evaluation) -> Ceilings | None:
     """The ceilings of a router and of a union, over the queries with a relevant document."""
-    relevant = {query: {doc for doc, grade in of.items() if grade > 0} for query, of in run.graded.grades.items() if of}
+    relevant = {query: of for query, of in run.graded.grades.items() if of}
     if len(run.answers) < 2 or not relevant or not found.measured or found.low_is_good:
         return None
     scores, cutoff = run.scores.of(run.scores.primary), parse(run.scores.primary).cutoff or CUTOFF
     kept = scores.only(scores.defined(scores.primary))
     router = mean(np.max([*kept.values[scores.primary].values()], axis=0), kept.units.weights)
-    together: dict[str, set[str]] = {query: set() for query in relevant}
-    recalls = []
-    for read in run.answers.values():
-        shares = dict.fromkeys(relevant, 0.0)
-        for query, ranking in read():
-            if query in relevant:
-                hits = relevant[query].intersection(ranking.doc_ids[:cutoff])
-                together[query] |= hits
-                shares[query] = len(hits) / len(relevant[query])
-        recalls.append(float(np.mean([*shares.values()])))
-    union = float(np.mean([len(hits) / len(relevant[query]) for query, hits in together.items()]))
-    return Ceilings(router, cutoff, union, max(recalls))
+    tops: list[Lists] = [
+        {query: ranking.doc_ids[:cutoff] for query, ranking in read()} for read in run.answers.values()
+    ]
+    together: Lists = {query: list({doc for top in tops for doc in top.get(query, ())}) for query in relevant}
+    union, *alone = (float(score([RECALL], relevant, one).values.mean()) for one in (together, *tops))
+    return Ceilings(router, cutoff, union, max(alone))
 
 
 @lru_cache(maxsize=1)
