@@ -13,7 +13,7 @@ import numpy as np
 
 from harness.answers import overlap, ragchecker
 from harness.answers.cases import Case
-from harness.answers.overlap import Tokenizer, bleu_signature, corpus_bleu, needs_sacrebleu, sentences
+from harness.answers.overlap import Tokenizer, bleu_signature, needs_sacrebleu, sentences
 from harness.answers.ragchecker import Entailments
 from harness.answers.systems import System
 from harness.evaluation.scores import Scores, scores_from_rows
@@ -235,15 +235,10 @@ def score_answers(
     return scores_from_rows({key: value for key, value in rows.items() if key[2] in defined})
 
 
-def bleu_notes(queries: Sequence[Query], systems: Sequence[System], tokenizer: Tokenizer) -> list[str]:
-    """BLEU of each system over all its answers, as in papers, and the signature of the values per query."""
-    references = [query.reference.answers for query in queries]
-    numbers = {len(answers) for answers in references if answers}
-    said = {system.name: [system.answer(query.id).response for query in queries] for system in systems}
-    values = {name: corpus_bleu(responses, references, tokenizer) for name, responses in said.items()}
-    notes = [f"{name}: BLEU over all answers {value:.2f}" for name, value in values.items() if value is not None]
-    signature = bleu_signature(tokenizer, numbers.pop() if len(numbers) == 1 else None)
-    return [*notes, f"BLEU of each query: {signature}"]
+def bleu_note(queries: Sequence[Query], tokenizer: Tokenizer) -> str:
+    """The signature of BLEU, by which others reproduce it."""
+    numbers = {len(query.reference.answers) for query in queries if query.reference.answers}
+    return f"BLEU: {bleu_signature(tokenizer, numbers.pop() if len(numbers) == 1 else None)}"
 
 
 def vectors_of(encoder: Embedder, texts: Sequence[str], meter: Meter) -> dict[str, Vectors]:

@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 
+from harness.answers import judging
 from harness.answers.judging import Inquiry, Judge, Questions, Replies, asked_once, signed
 from harness.answers.overlap import sentences
 from harness.answers.ragchecker import Entailments
@@ -23,9 +24,9 @@ from harness.answers.systems import Answer, Context, System
 from harness.evaluation.scores import Scores
 from harness.measures.measure import Truth, any_of
 from harness.records import readings
-from harness.records.readings import PEOPLE, By, ClaimPassage, Readings, Word
+from harness.records.readings import ClaimPassage, Readings, Word
 from harness.stats.differences import UNIT
-from harness.stats.intervals import Interval, mean, mean_interval
+from harness.stats.intervals import Interval, mean, student
 from retrievers.errors import Unreadable
 from retrievers.types import Query
 
@@ -42,7 +43,7 @@ class Case(NamedTuple):
     @property
     def reference(self) -> str:
         """The reference answers as one text; without one, the claims of the data set."""
-        return reference_text(self.query)
+        return judging.reference_text(self.query)
 
     @property
     def wanted(self) -> tuple[str, ...]:
@@ -94,11 +95,6 @@ class Case(NamedTuple):
         return any_of(self.entails(context.text, claim) for claim in claims)
 
 
-def reference_text(query: Query) -> str:
-    """The reference answers of a query as one text; without one, its claims."""
-    return "\n".join(query.reference.answers or [claim.text for claim in query.reference.claims])
-
-
 def judge_answers(folder: Path, judge: Judge, queries: Sequence[Query], systems: Sequence[System]) -> Readings:
     """Ask the judge for everything that is unknown, and store its replies in the folder, task by task.
 
@@ -114,11 +110,7 @@ def judge_answers(folder: Path, judge: Judge, queries: Sequence[Query], systems:
     by = signed(judge)
     known = readings.read_readings(folder, by)
     cases = [Case(query, system.answer(query.id), known) for query in queries for system in systems]
-    people = readings.read_readings(folder, By(PEOPLE)).claims
-    authored = {reference_text(q): [c.text for c in q.reference.claims] for q in queries if q.reference.claims}
-    readings.append_claims(
-        folder, By(PEOPLE), {text: claims for text, claims in authored.items() if text not in people}
-    )
+    judging.store_authored(folder, queries)
     claims = asked_once(texts_to_split(queries, systems), lambda text: known.claims.get(text) is not None, judge.claims)
     known.claims.update(claims)
     readings.append_claims(folder, by, claims)
@@ -240,7 +232,7 @@ def shares(traced: Sequence[TracedAnswer], scores: Scores, level: float = 0.95) 
     shares = []
     for fate in FATES:
         values = np.array([counted[query][fate] / counted[query].total() for query in scores.ids if query in counted])
-        interval = mean_interval(values, level, bounds=UNIT, units=units)
+        interval = student(values, level, bounds=UNIT, units=units)
         claims = sum(of[fate] for of in counted.values())
         shares.append(FateShare(fate, claims, mean(values, units.weights), interval))
     return shares

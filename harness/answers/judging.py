@@ -110,6 +110,19 @@ def asked_once(
     return {one: answers.get(place) for place, one in enumerate(missing)}
 
 
+def reference_text(query: Query) -> str:
+    """The reference answers of a query as one text; without one, its claims."""
+    return "\n".join(query.reference.answers or [claim.text for claim in query.reference.claims])
+
+
+def store_authored(folder: Path, queries: Iterable[Query]) -> None:
+    """Store the claims that came with the data, where they are not yet stored."""
+    people = readings.read_readings(folder, By(PEOPLE)).claims
+    authored = {reference_text(q): [c.text for c in q.reference.claims] for q in queries if q.reference.claims}
+    new = {text: claims for text, claims in authored.items() if text not in people}
+    readings.append_claims(folder, By(PEOPLE), new)
+
+
 class UnpromptedJudge:
     """The base of judges that are not chat models: a text's claims are its sentences; no ratings, no questions."""
 
@@ -336,12 +349,7 @@ def _claims(
     folder: Path, by: By, judge: Judge, queries: Sequence[Query], known: Readings
 ) -> dict[str, tuple[str, ...] | None]:
     """The claims that the judge extracts from references without claims. All are stored, each text once."""
-    authored = {
-        " ".join(query.reference.answers[:1]): [claim.text for claim in query.reference.claims]
-        for query in queries
-        if query.reference.claims
-    }
-    readings.append_claims(folder, By(PEOPLE), authored)
+    store_authored(folder, queries)
     bare = [q.reference.answers[0] for q in queries if q.reference.answers and not q.reference.claims]
     given = {text: known.claims[text] for text in bare if known.claims.get(text) is not None}
     claims = {**given, **asked_once(bare, given.__contains__, judge.claims)}

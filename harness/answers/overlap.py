@@ -114,22 +114,6 @@ def bleu(response: str, references: Sequence[str], tokenizer: Tokenizer, *, orde
     return min(float(scored.score) / 100, 1.0)
 
 
-def corpus_bleu(responses: Sequence[str], references: Sequence[Sequence[str]], tokenizer: Tokenizer) -> float | None:
-    """BLEU of all answers together, as in papers (0 to 100): n-grams are summed before the division.
-
-    Undefined (None) if no answer has a reference. Answers without a reference are excluded; with
-    several references, those of every answer are used.
-    """
-    pairs = [(response, refs) for response, refs in zip(responses, references, strict=True) if refs]
-    if not pairs:
-        return None
-    width = max(len(refs) for _, refs in pairs)
-    # One list per position; an answer with fewer references repeats its first one, which changes nothing.
-    streams = [[refs[i] if i < len(refs) else refs[0] for _, refs in pairs] for i in range(width)]
-    scored = _bleu(tokenizer).corpus_score([response for response, _ in pairs], streams)
-    return float(scored.score)
-
-
 def bleu_signature(tokenizer: Tokenizer, references: int | None = None) -> str:
     """The signature of sacrebleu, with which others can reproduce a BLEU score.
 

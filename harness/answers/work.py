@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple, cast
 
-from harness.answers.answer_measures import MEASURES, bleu_notes, questions_of, score_answers, vectors_of
+from harness.answers.answer_measures import MEASURES, bleu_note, questions_of, score_answers, vectors_of
 from harness.answers.cases import Case, TracedAnswer, judge_answers, pairs_of, texts_to_split, trace
 from harness.answers.chat_judge import CLAIMS_TAKEN, DryRun, build_judge, chat_of
 from harness.answers.judging import Judge, signed
@@ -307,7 +307,7 @@ def _tokenizer(inputs: Inputs, named: str | None) -> Tokenizer:
 
 def _notes(inputs: Inputs, scores: Scores, tokenizer: Tokenizer, judged_: VerdictCounts) -> list[str]:
     """Warnings about the numbers."""
-    notes = bleu_notes(inputs.queries, inputs.systems, tokenizer) if "BLEU" in scores.values else []
+    notes = [bleu_note(inputs.queries, tokenizer)] if "BLEU" in scores.values else []
     notes += judged_.lines()
     alike: dict[str, list[str]] = {}
     for measure, of in scores.undefined().items():

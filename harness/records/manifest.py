@@ -5,7 +5,6 @@ or changes its meaning makes a new version.
 """
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -13,8 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, TextIO, TypeVar
 
-from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
-from pydantic_core import PydanticCustomError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from harness.dataset.source import parse_json
 from harness.experiment import NAME, SWEPT
@@ -84,18 +82,9 @@ NAMED = 5
 """Faults of it that one message names."""
 
 
-def _no_path(pattern: str) -> Callable[[str], str]:
-    def check(name: str) -> str:
-        if not re.fullmatch(pattern, name) or name.endswith("\n"):
-            raise PydanticCustomError("name", "{name} is not a name", {"name": repr(name)})
-        return name
-
-    return check
-
-
-Name = Annotated[str, AfterValidator(_no_path(NAME))]
+Name = Annotated[str, Field(pattern=NAME)]
 """A name that leads to no other folder."""
-RetrieverName = Annotated[str, AfterValidator(_no_path(SWEPT))]
+RetrieverName = Annotated[str, Field(pattern=SWEPT)]
 """Another that leads to none."""
 Count = Annotated[int, Field(ge=0)]
 Table = Mapping[str, Any]

@@ -79,7 +79,7 @@ CHANGED, MANIFEST = "cannot be read whole", "manifest.json"
      *(("report", name, gone, f"{name}: is missing") for name in ("labels.jsonl", "scores.csv")),
      *(("report", name, cut, "changed or cut")
        for name in ("labels.jsonl", "documents.jsonl", "rankings/bm25.jsonl", "qrels.trec")),
-     *(("report", MANIFEST, called(name), "is not a name")
+     *(("report", MANIFEST, called(name), "String should match pattern")
        for name in ("../../escaped", "/tmp/escaped", "a/b", "..", "", "a\nb", "x" * 65, "a\\b")),
      ("report", MANIFEST, saying(schema=99), "is of version 99, and this program reads version 1"),
      ("report", MANIFEST, manifest(lambda content: []), "is of version None, and this program reads version 1"),
