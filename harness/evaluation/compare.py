@@ -68,7 +68,7 @@ def family(names: Sequence[str], baseline: str | None = None) -> list[tuple[str,
     return [(name, baseline) for name in names if name != baseline]
 
 
-def keys_of(scores: Scores, baseline: str | None = None) -> dict[str, list[Key]]:
+def _keys_of(scores: Scores, baseline: str | None) -> dict[str, list[Key]]:
     """Return the pairs of each measure's family; all pairs where the baseline has no scores.
 
     Above 1,000 pairs only the primary measure has a family; a residual, which is no quality, never has one.
@@ -106,7 +106,7 @@ def compare(
     Returns:
         The rows of each measure in turn; none for fewer than two retrievers.
     """
-    families = keys_of(scores, baseline)
+    families = _keys_of(scores, baseline)
     kept = {key: scores.defined(*key) for keys in families.values() for key in keys}
     pairs: dict[Key, TestedPair] = {}
     for mask in {one.tobytes(): one for one in kept.values() if one.any()}.values():
