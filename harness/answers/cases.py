@@ -41,11 +41,6 @@ class Case(NamedTuple):
     readings: Readings
 
     @property
-    def reference(self) -> str:
-        """The reference answers as one text; without one, the claims of the data set."""
-        return judging.reference_text(self.query)
-
-    @property
     def wanted(self) -> tuple[str, ...]:
         """The claims of the reference answer."""
         return readings.claims_of(self.query, self.readings)
@@ -84,7 +79,7 @@ class Case(NamedTuple):
         if made is None:
             return None
         return Entailments(
-            tuple(self.entails(self.reference, claim) for claim in made),
+            tuple(self.entails(judging.reference_text(self.query), claim) for claim in made),
             tuple(self.entails(self.answer.response, claim) for claim in wanted),
             self.rows(made),
             self.rows(wanted),
@@ -132,7 +127,7 @@ def pairs_of(case: Case) -> Iterator[ClaimPassage]:
     contexts = [context.text for context in case.answer.contexts]
     made = case.made or ()
     asked = [*((case.wanted, text) for text in contexts), *((made, text) for text in contexts)]
-    asked += [(case.wanted, case.answer.response), (made, case.reference)]
+    asked += [(case.wanted, case.answer.response), (made, judging.reference_text(case.query))]
     for claims, text in asked:
         yield from (ClaimPassage(claim, text) for claim in claims if text.strip())
 
@@ -210,11 +205,13 @@ class FateShare(NamedTuple):
 
 def trace(case: Case) -> TracedAnswer:
     """Trace every claim of one answer's reference."""
-    wanted, made = (
-        tuple(_traced(case, claim) for claim in case.wanted),
-        [(c, _basis(case, c)) for c in case.made or ()],
-    )
-    return TracedAnswer(case.query, case.answer.response, tuple(case.answer.contexts), wanted, tuple(made))
+    contexts = case.answer.contexts
+    wanted = [
+        Traced(claim, _fate(case, claim), tuple(one.id for one in contexts if case.entails(one.text, claim)))
+        for claim in case.wanted
+    ]
+    made = [(claim, _basis(case, claim)) for claim in case.made or ()]
+    return TracedAnswer(case.query, case.answer.response, tuple(contexts), tuple(wanted), tuple(made))
 
 
 def shares(traced: Sequence[TracedAnswer], scores: Scores, level: float = 0.95) -> list[FateShare]:
@@ -238,27 +235,19 @@ def shares(traced: Sequence[TracedAnswer], scores: Scores, level: float = 0.95) 
     return shares
 
 
-def _traced(case: Case, claim: str) -> Traced:
-    held_by = tuple(context.id for context in case.answer.contexts if case.entails(context.text, claim))
-    return Traced(claim, _fate(case, claim), held_by)
-
-
 def _fate(case: Case, claim: str) -> Fate:
-    stated = case.entails(case.answer.response, claim)
-    if stated is None:
-        return "unknown"
+    stated, retrieved = case.entails(case.answer.response, claim), case.held(claim)
     if stated:
         return "answered"
     if case.readings.word(claim, case.answer.response) == "contradicted":
         return "contradicted"
-    retrieved = case.held(claim)
-    if retrieved is None:
+    if stated is None or retrieved is None:
         return "unknown"
     return "not used" if retrieved else "not retrieved"
 
 
 def _basis(case: Case, claim: str) -> str:
-    right, held = case.entails(case.reference, claim), case.held(claim)
+    right, held = case.entails(judging.reference_text(case.query), claim), case.held(claim)
     if right is None or held is None:
         return "unknown"
     named = [name for name, known in (("reference", right), ("contexts", held)) if known]
