@@ -13,12 +13,11 @@ from typing import Any, NamedTuple, TypeVar
 from harness import experiment as tables
 from harness.experiment.option_tables import Kind
 from retrievers import encoder_class, reranker_class, retriever_class
+from retrievers.composed import Fused, Reranked
 from retrievers.dense import Dense, Smaller
 from retrievers.errors import BackendError, InputError, Problem, collecting
 from retrievers.filters import Condition, Filtered, SupportsFilter, conditions_of
-from retrievers.fused import Fused
 from retrievers.placeholders import made, without_keys
-from retrievers.reranked import Reranked
 from retrievers.types import Encoder, Model, Query, Reranker, Retriever
 from retrievers.user_objects import wrap_user_errors
 

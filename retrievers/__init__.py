@@ -22,9 +22,9 @@ ENCODERS = {
 }
 """kind -> class. The keyword arguments of a class are the options of its kind."""
 RERANKERS = {
-    "cross-encoder": "retrievers.rerankers.cross_encoder:CrossEncoderReranker",
-    "http": "retrievers.rerankers.http_reranker:HttpReranker",
-    "late-interaction": "retrievers.rerankers.cross_encoder:LateInteractionReranker",
+    "cross-encoder": "retrievers.cross_encoder:CrossEncoderReranker",
+    "http": "retrievers.http_reranker:HttpReranker",
+    "late-interaction": "retrievers.cross_encoder:LateInteractionReranker",
 }
 RETRIEVERS = {
     "bm25": "retrievers.bm25:BM25",
@@ -45,8 +45,8 @@ STORES = {
 COMPOSED = {
     "Dense": "retrievers.dense:Dense",
     "Filtered": "retrievers.filters:Filtered",
-    "Fused": "retrievers.fused:Fused",
-    "Reranked": "retrievers.reranked:Reranked",
+    "Fused": "retrievers.composed:Fused",
+    "Reranked": "retrievers.composed:Reranked",
 }
 """Retrievers that hold parts: models, stores, other retrievers."""
 
@@ -64,15 +64,15 @@ def __getattr__(name: str) -> type:
     return part
 
 
-def _with_entry_points(what: str) -> dict[str, str]:
+def _kinds(what: str) -> dict[str, str]:
     """Every kind with its class; third parties add kinds by `retriever_harness.encoders` and the like."""
-    return {point.name: point.value for point in _installed(what)} | TABLES[what]
+    return {point.name: point.value for point in _installed(what, tuple(sys.path))} | TABLES[what]
 
 
-encoder_kinds = partial(_with_entry_points, "encoder")
-reranker_kinds = partial(_with_entry_points, "reranker")
-retriever_kinds = partial(_with_entry_points, "retriever")
-store_kinds = partial(_with_entry_points, "store")
+encoder_kinds = partial(_kinds, "encoder")
+reranker_kinds = partial(_kinds, "reranker")
+retriever_kinds = partial(_kinds, "retriever")
+store_kinds = partial(_kinds, "store")
 
 
 def is_built_in(cls: type) -> bool:
@@ -91,36 +91,27 @@ def kind_of(cls: type) -> str:
     'bm25'
     """
     path = f"{cls.__module__}:{cls.__qualname__}"
-    kinds = (kind for what in TABLES for kind, of in _with_entry_points(what).items() if of == path)
+    kinds = (kind for what in TABLES for kind, of in _kinds(what).items() if of == path)
     if (kind := next(kinds, "")) == "":
         raise InputError(Problem(cls.__qualname__, "has no kind in an experiment file", "give a table, with a kind"))
     return kind
 
 
-def _installed(what: str) -> EntryPoints:
-    """The entry points that installed packages have in a group of ours."""
-    return _read(f"retriever_harness.{what}s", tuple(sys.path))
-
-
 @lru_cache(maxsize=4)
-def _read(group: str, folders: tuple[str, ...]) -> EntryPoints:
-    """Read once: it takes 15 ms, and every block of an experiment asks."""
-    return entry_points(group=group)
+def _installed(what: str, folders: tuple[str, ...]) -> EntryPoints:
+    """The entry points of other packages, read once: it takes 15 ms, and every block of an experiment asks."""
+    return entry_points(group=f"retriever_harness.{what}s")
 
 
 def _class(what: str, kind: str) -> type:
     """Import the class of a kind; the heavy library behind it is loaded at its first use, not here.
 
     Raises:
-        InputError: no package has this kind, or several have it, or it cannot be loaded.
+        InputError: no package has this kind, or it cannot be loaded.
     """
-    table = _with_entry_points(what)
+    table = _kinds(what)
     if kind not in table:
         raise InputError(Problem("kind", f"unknown {what} {kind!r}", did_you_mean(kind, table)))
-    named = {point.value for point in _installed(what).select(name=kind)} | {table[kind]}
-    if len(named) > 1:
-        same = f"{what} {kind!r} is the name of several: {', '.join(sorted(named))}"
-        raise InputError(Problem("kind", same, "uninstall the package that you do not mean"))
     module, _, name = table[kind].partition(":")
     try:
         with wrap_user_errors((module,)):

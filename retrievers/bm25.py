@@ -6,14 +6,14 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from pydantic import Field
 
+from retrievers.cache import Corpus
 from retrievers.chunking import Chunk, passages
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
 from retrievers.filters import Condition, FieldValues, shown, wanted
 from retrievers.meter import Meter
 from retrievers.options import Configured
-from retrievers.ranking import best_of
-from retrievers.resources import Corpus
-from retrievers.types import Document, Query, Ranking, Retriever, ranked, sample
+from retrievers.ranking import top_k_candidates
+from retrievers.types import Document, Query, Ranking, Retriever, ranked, rounded, sample
 from retrievers.words import NAMES, RULE, load_language_model, shared_language, tokenize
 
 SAMPLE = 200
@@ -127,7 +127,8 @@ class BM25(Configured, Retriever):
             scores = np.maximum.reduceat(scores, self._words.starts)
         if self._conditions:
             scores = np.where(self._words.values.matching(wanted(query, self._conditions)), scores, 0)
-        return best_of(self._words.ids, scores, depth, positive=True)
+        some = top_k_candidates(scores, depth, scores > 0)
+        return ranked([self._words.ids[i] for i in some.tolist()], rounded(scores[some]), depth)
 
     def _search(self, queries: Sequence[Query], depth: int, meter: Meter) -> Iterator[Ranking]:
         for query in queries:

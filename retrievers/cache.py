@@ -1,16 +1,20 @@
-"""Cache in SQLite: vectors of texts, scores of pairs, replies to prompts, each computed once.
+"""What the retrievers of a run share: the documents by id, open collections, and the cache.
+
+The cache has vectors of texts, scores of pairs, replies to prompts, each computed once.
 
 One SQLite file in write-ahead mode, safe for several processes. A row is found by the hash of all that changes
 it (fingerprint, role, text), so nothing ever needs to be invalidated; texts themselves are not kept. Every row
 has a checksum over its key and content: a damaged row counts as absent and is replaced.
 """
 
-import os
 import sqlite3
+import tempfile
 import time
+import weakref
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -22,7 +26,7 @@ from filelock import FileLock
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.opening import cache_folder
 from retrievers.ragged import Form, packed, unpacked
-from retrievers.types import Counts, Embedded, PairScores
+from retrievers.types import Counts, Document, Embedded, PairScores, Store
 
 _VERSION = 1
 _PATIENCE = 60  # seconds that another process may hold the file
@@ -33,6 +37,7 @@ _SCHEMA = (
     "checksum INTEGER NOT NULL, stored_at INTEGER NOT NULL, model INTEGER NOT NULL REFERENCES models, "
     "value BLOB NOT NULL)",
 )
+_MODELS = "SELECT fingerprint, count(*), sum(length(value)) FROM rows JOIN models ON model = id GROUP BY id"
 _INSERT = "INSERT OR REPLACE INTO rows (key, tokens, lost, checksum, stored_at, model, value) VALUES "
 
 Positions = npt.NDArray[np.intp]
@@ -63,16 +68,10 @@ class Cache:
         self.path = path
         self._opened = time.time_ns()
         self._fresh = fresh
-        # What is on a disk that takes nothing can be read: no lock is needed if nothing can be written.
-        readable = path.is_file() and not os.access(path.parent, os.W_OK)
         try:
-            if readable:
-                place = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
-                self._db = sqlite3.connect(place, uri=True, isolation_level=None, check_same_thread=False)
-                return
             path.parent.mkdir(parents=True, exist_ok=True)
             # Any thread may close it: the one that collects a retriever that no run gave a cache.
-            self._db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+            self._db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level="IMMEDIATE", check_same_thread=False)
         except (OSError, sqlite3.Error) as failure:
             raise InputError(Problem(str(path), f"cannot be opened: {failure}", "set HARNESS_CACHE")) from None
         try:
@@ -133,19 +132,15 @@ class Cache:
     def info(self) -> tuple[CachedModel, ...]:
         """Return what each model has here, by fingerprint."""
         with self._naming_the_file():
-            held = self._db.execute(
-                "SELECT fingerprint, count(*), sum(length(value)) FROM rows JOIN models ON model = id "
-                "GROUP BY id ORDER BY fingerprint"
-            ).fetchall()
-            return tuple(CachedModel(*row) for row in held)
+            return tuple(sorted(CachedModel(*row) for row in self._db.execute(_MODELS)))
 
     def clear(self, fingerprint: str | None = None) -> int:
         """Remove one model's rows, or all; return how many there were, and give the space back."""
         with self._naming_the_file():
-            removed = self._db.execute(
-                "DELETE FROM rows WHERE :name IS NULL OR model = (SELECT id FROM models WHERE fingerprint = :name)",
-                {"name": fingerprint},
-            ).rowcount
+            with self._db:
+                ours = "model = (SELECT id FROM models WHERE fingerprint = :name)"
+                delete = f"DELETE FROM rows WHERE :name IS NULL OR {ours}"  # noqa: S608 - nothing of a user's
+                removed = self._db.execute(delete, {"name": fingerprint}).rowcount
             self._db.execute("VACUUM")
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return removed
@@ -171,24 +166,17 @@ class Cache:
     def _store(self, fingerprint: str, keys: Sequence[bytes], content: tuple[list[bytes], Counts, Counts]) -> None:
         now = self._opened if self._fresh else time.time_ns()
         values, tokens, truncated = content[0], content[1].tolist(), content[2].tolist()
-        with self._naming_the_file():
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                self._db.execute("INSERT OR IGNORE INTO models (fingerprint) VALUES (?)", (fingerprint,))
-                (model,) = self._db.execute("SELECT id FROM models WHERE fingerprint = ?", (fingerprint,)).fetchone()
-                rows = [
-                    (key, read, lost, _checksum(key, read, lost, value), now, model, value)
-                    for key, read, lost, value in zip(keys, tokens, truncated, values, strict=True)
-                ]
-                for some in (rows[start : start + _AT_ONCE] for start in range(0, len(rows), _AT_ONCE)):
-                    # One statement for all: between two, other threads of a busy process take turns.
-                    marks = ",".join(["(?, ?, ?, ?, ?, ?, ?)"] * len(some))
-                    self._db.execute(_INSERT + marks, [*chain.from_iterable(some)])
-                self._db.execute("COMMIT")
-            except BaseException:
-                if self._db.in_transaction:  # where the disk is full, SQLite has rolled back by itself
-                    self._db.execute("ROLLBACK")
-                raise
+        with self._naming_the_file(), self._db:
+            self._db.execute("INSERT OR IGNORE INTO models (fingerprint) VALUES (?)", (fingerprint,))
+            (model,) = self._db.execute("SELECT id FROM models WHERE fingerprint = ?", (fingerprint,)).fetchone()
+            rows = [
+                (key, read, lost, _checksum(key, read, lost, value), now, model, value)
+                for key, read, lost, value in zip(keys, tokens, truncated, values, strict=True)
+            ]
+            for some in (rows[start : start + _AT_ONCE] for start in range(0, len(rows), _AT_ONCE)):
+                # One statement for all: between two, other threads of a busy process take turns.
+                marks = ",".join(["(?, ?, ?, ?, ?, ?, ?)"] * len(some))
+                self._db.execute(_INSERT + marks, [*chain.from_iterable(some)])
 
     def _prepare(self) -> None:
         self._db.execute("PRAGMA page_size = 16384")
@@ -221,3 +209,66 @@ _REMEDY = "move it away, or set HARNESS_CACHE to another folder"
 
 def _checksum(key: bytes, tokens: int, truncated: int, value: bytes, _stored: object = None) -> int:
     return zlib.crc32(value, zlib.crc32(b"%b%d,%d" % (key, tokens, truncated)))
+
+
+class Corpus:
+    """The documents of a run, read anew by each retriever; by id, each is looked up once.
+
+    Args:
+        documents: begins to read them.
+        count: how many there are.
+        texts: finds some of them by id; ids that no document has are left out.
+    """
+
+    def __init__(
+        self,
+        documents: Callable[[], Iterator[Document]],
+        count: int,
+        texts: Callable[[Collection[str]], Mapping[str, Document]],
+    ) -> None:
+        self._documents, self._count, self._texts = documents, count, texts
+        self._held: dict[str, Document] = {}
+        self.made: dict[str, Any] = {}
+        """What a retriever computed from the documents, for others that need the same."""
+
+    def __iter__(self) -> Iterator[Document]:
+        return self._documents()
+
+    def __length_hint__(self) -> int:
+        return self._count
+
+    def contents(self, ids: Collection[str]) -> Mapping[str, Document]:
+        """Return documents by id; raises BackendError where one of them is no document."""
+        missing = {id_ for id_ in ids if id_ not in self._held}
+        if missing:
+            self._held.update(self._texts(missing))
+            if strangers := sorted(missing - self._held.keys()):
+                what = f"{len(strangers):,} of its hits have unknown ids, such as {strangers[0]!r}"
+                raise BackendError(f"{what}: they cannot be reranked")
+        return {id_: self._held[id_] for id_ in ids}
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What a retriever is given before it indexes or searches."""
+
+    corpus: Corpus
+    cache: Cache
+    """Of vectors, scores and answers."""
+    corpus_digest: str = ""
+    """Of what is embedded: collections that outlive a run are named by it."""
+    folder: Path = field(default_factory=lambda: Path(tempfile.gettempdir()) / "retriever-harness")
+    """Where collections of this machine live from run to run."""
+    fresh: bool = True
+    """Index anew what a store holds."""
+    stores: dict[Any, Store] = field(default_factory=dict)
+    """What is open, to be closed at the end, by place and content: one folder cannot be opened twice."""
+
+
+def standalone(owner: object, documents: Iterable[Document]) -> Resources:
+    """What a retriever is given that no run gave anything: the user's cache, and documents in memory."""
+    held = {document.id: document for document in documents}
+    cache = Cache(default_path())
+    weakref.finalize(owner, cache.close)
+    corpus = Corpus(lambda: iter(held.values()), len(held), lambda ids: {id_: held[id_] for id_ in ids if id_ in held})
+    return Resources(corpus, cache)

@@ -4,7 +4,7 @@ import ipaddress
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -110,44 +110,13 @@ _SAMPLE = 1000
 """Tokens that a list price is asked for: below every step of prices by volume."""
 
 
-def list_price(provider: str, model: str, host: str = "") -> Price | None:
-    """Return the list price of a model, None if unknown; no network.
+def price_of(provider: str, model: str, *, own: float | None = None, base_url: str = "") -> Price | None:
+    """Return what a model costs: what the experiment says, else nothing on this machine, else the list price.
 
     A prefix of Bedrock's inference profiles ("us.", "eu.", "apac.", "global.") changes no price.
 
     Args:
-        provider: as genai-prices calls it; asked where no host is named.
-        model: its name at the provider.
-        host: of the provider's server, such as api.openai.com.
-
-    >>> list_price("aws", "eu.cohere.embed-v4:0").usd_per_million_tokens
-    0.12
-    """
-    plain = model
-    for prefix in ("us.", "eu.", "apac.", "jp.", "global."):
-        plain = plain.removeprefix(prefix)
-    own = "voyage" if host == "api.voyageai.com" else "" if host else provider
-    if (known := PRICES.get((own, plain))) is not None:
-        return known
-    import genai_prices  # takes half a second
-
-    usage = genai_prices.Usage(input_tokens=_SAMPLE)
-    try:
-        if host:
-            found = genai_prices.calc_price(usage, model, provider_api_url=f"https://{host}")
-        else:
-            found = genai_prices.calc_price(usage, model, provider_id=provider)
-    except LookupError:
-        return None
-    source = f"genai-prices {genai_prices.__version__}, read {datetime.now(UTC).date()}"
-    return Price(float(found.total_price * (10**6 // _SAMPLE)), source)
-
-
-def price_of(provider: str, model: str, *, own: float | None = None, base_url: str = "") -> Price | None:
-    """Return what a model costs: what the experiment says, else nothing on this machine, else the list price.
-
-    Args:
-        provider: as genai-prices calls it.
+        provider: as genai-prices calls it; asked where no server is named.
         model: its name at the provider.
         own: the experiment's `price`, dollars for a million tokens.
         base_url: the server, where it is named; list prices are those of the providers' own.
@@ -155,6 +124,8 @@ def price_of(provider: str, model: str, *, own: float | None = None, base_url: s
     Returns:
         None where the price is not known.
 
+    >>> price_of("aws", "eu.cohere.embed-v4:0").usd_per_million_tokens
+    0.12
     >>> price_of("openai", "bge-m3", base_url="http://localhost:11434/v1").usd_per_million_tokens
     0.0
     >>> price_of("openai", "text-embedding-3-small", base_url="https://models.example.org/v1") is None
@@ -164,11 +135,22 @@ def price_of(provider: str, model: str, *, own: float | None = None, base_url: s
     """
     if own is not None:
         return Price(own, "the experiment's price")
-    if base_url:
-        if on_this_machine(base_url):
-            return Price(0.0, "a server on this machine")
-        return list_price(provider, model, urlsplit(base_url).hostname or "")
-    return list_price(provider, model)
+    if on_this_machine(base_url):
+        return Price(0.0, "a server on this machine")
+    host = urlsplit(base_url).hostname
+    plain = re.sub(r"^(us|eu|apac|jp|global)\.", "", model)
+    if (known := PRICES.get(("voyage" if host == "api.voyageai.com" else host or provider, plain))) is not None:
+        return known
+    import genai_prices  # takes half a second
+
+    usage = genai_prices.Usage(input_tokens=_SAMPLE)
+    where: Any = {"provider_api_url": f"https://{host}"} if host else {"provider_id": provider}
+    try:
+        found = genai_prices.calc_price(usage, model, **where)
+    except LookupError:
+        return None
+    source = f"genai-prices {genai_prices.__version__}, read {datetime.now(UTC).date()}"
+    return Price(float(found.total_price * (10**6 // _SAMPLE)), source)
 
 
 def on_this_machine(url: str) -> bool:

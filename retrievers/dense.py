@@ -4,14 +4,15 @@ import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from retrievers import encoder_class
-from retrievers.chunking import Chunk, best_passages, document_of, in_context, pieces
-from retrievers.embedding import Cut, Embedder, Embeds, windows
+from retrievers.cache import Resources, standalone
+from retrievers.chunking import Chunk, best_passages, document_of, in_context
+from retrievers.embedding import Embedder, windows
 from retrievers.errors import InputError, Problem
 from retrievers.filters import Condition, shown, wanted
 from retrievers.identity import collection_of
@@ -20,15 +21,15 @@ from retrievers.options import checked, encoder_table
 from retrievers.placeholders import made, without_user
 from retrievers.ragged import AnyVectors, form_of, numbers_of, with_direction
 from retrievers.ranking import Document, Query, Ranking, ranked
-from retrievers.resources import Resources, standalone
 from retrievers.stores import CSR, MEMORY, StoreOptions, open_store
 from retrievers.stores.matrices import NumberFormat, QuantizedStore, bytes_a_vector
-from retrievers.types import Encoder, FilterValues, Retriever, Store, facts_of, is_model
+from retrievers.types import Encoder, Filters, Retriever, Store, facts_of, is_model
 
 COMPARED = 100
 """Queries for which an approximate search is compared with an exact one."""
 NUMBERS = "numbers"
-"""What a collection keeps among its notes: the vectors in it, the numbers of them all, and the texts that were read."""
+"""What a collection keeps among its notes: the vectors in it, the numbers of them all, and the texts that were read:
+documents, or passages, that are not blank."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,46 +43,6 @@ class Smaller:
     """The encoder's model at the smaller size: what it gives must be what cutting gives."""
     derived_from: str = ""
     """The retriever whose vectors these are."""
-
-
-class CorpusSize(NamedTuple):
-    """How many texts there are, and how large their vectors are."""
-
-    texts: int = 0
-    """Documents, or passages, that are not blank; 0 in collections of before, which did not keep it."""
-    dimensions: int = 0
-    """Of a text's vector, or of a token's."""
-    document_numbers: float = 0.0
-    """Numbers that are kept of a document, or passage, on average; 0 where all have one vector."""
-    query_numbers: float = 0.0
-
-
-class CountedCorpus:
-    """A corpus that knows how far it was read, so that progress can say how many texts there will be.
-
-    `empty` holds the ids of the blank documents that were met.
-    """
-
-    def __init__(self, documents: Iterable[Document]) -> None:
-        self._documents = documents
-        self._total = operator.length_hint(documents)
-        self._read = 0
-        self._ended = False
-        self.empty: list[str] = []
-
-    def __iter__(self) -> Iterator[Document]:
-        for document in self._documents:
-            self._read += 1
-            if not document.content.strip():
-                self.empty.append(document.id)
-            yield document
-        self._ended = True
-
-    def expected(self, texts: int) -> int | None:
-        """How many texts the corpus will give if `texts` came of what was read: exact at its end, None if unknown."""
-        if self._ended:
-            return texts
-        return round(texts * self._total / self._read) if self._total else None
 
 
 class Dense(Retriever):
@@ -115,24 +76,23 @@ class Dense(Retriever):
         cut: Smaller | None = None,
         name: str = "vectors",
     ) -> None:
-        self._given = encoder
+        self._given, self._chunk, self._name = encoder, chunk, name
         self._encoder: Encoder | None = encoder if is_model(encoder) else None
-        if self._encoder is None:
-            encoder_table(encoder)  # refuses what is none
+        kind = type(encoder) if is_model(encoder) else encoder_class(encoder_table(encoder).get("kind", ""))
         late = chunk.late if isinstance(chunk, Chunk) else (chunk or {}).get("late")
-        if late and not getattr(self._encoder or encoder_class(encoder_table(encoder)["kind"]), "late", False):
+        if late and not getattr(kind, "late", False):
             what = "needs the vectors of a document's tokens, which this encoder does not give"
             raise InputError(Problem("chunk.late", what, "use a sentence-transformers model, or leave late out"))
         self._written = {"store": store, "chunk": chunk}
-        options = {"location": store} if isinstance(store, str) and store else store or {}
-        self.store = options if isinstance(options, StoreOptions) else StoreOptions(**options)
-        self._chunk = chunk
+        options = store if isinstance(store, Mapping) else {"location": store or None}
+        self.store = store if isinstance(store, StoreOptions) else StoreOptions(**options)
         self.conditions = tuple(conditions)
         self.cut = cut or Smaller()
-        self._name = name
-        self._sizes = CorpusSize()
+        self._texts = self._dimensions = 0
+        self._of_document = self._of_query = 0.0
+        """Numbers that are kept of a document, or passage, and of a query, on average."""
         self._resources: Resources
-        self._embeds: Embeds
+        self._embeds: Embedder
         self._collection: Store
 
     @property
@@ -164,7 +124,7 @@ class Dense(Retriever):
         return {
             **facts_of(self.encoder),
             **({"derived_from": self.cut.derived_from} if self.cut.derived_from else {}),
-            **(self._embeds.provenance if isinstance(self._embeds, Cut) else {}),
+            **self._embeds.provenance,
             **self._place,
             **facts,
             **self._size_facts(facts),
@@ -179,14 +139,15 @@ class Dense(Retriever):
         """Embed the corpus window by window into the store, or use the finished collection that is there."""
         if not hasattr(self, "_resources"):
             self.use(standalone(self, ()))
-        self._embeds = self._embedder()
+        if self.chunks is not None and self.chunks.unit == "tokens" and not self.encoder.at_hand:
+            _ = self.encoder.concurrency  # loads the model: its tokenizer, not an estimate, says where documents end
+        self._embeds = Embedder(self.encoder, self._resources.cache, self.cut.dimensions, self.cut.asked)
         self._collection = self._opened(documents, meter)
         notes = None if self._fresh else self._collection.finished()
-        if notes is None:
+        if notes is None or len(notes.get(NUMBERS, ())) < 3:  # collections of before did not keep them all
             notes = self._build(documents, meter)
-        points, numbers, texts = map(int, [*notes.get(NUMBERS, ("0", "0")), "0"][:3])
-        texts = texts or sum(1 for _ in pieces(documents, self.chunks))  # collections of before did not keep it
-        self._sizes = CorpusSize(texts, document_numbers=numbers / points if points else 0.0)
+        points, numbers, self._texts = map(int, notes[NUMBERS])
+        self._of_document = numbers / max(points, 1)
         for kind, ids in notes.items():
             for document_id in ids if kind != NUMBERS else ():
                 meter.note(kind, document_id)
@@ -199,8 +160,7 @@ class Dense(Retriever):
             embedded = self._embeds.embed([query.text for query in queries], "query", meter)
             meter.count(lost_tokens=int(embedded.truncated_tokens.sum()))
         vectors = embedded.vectors
-        per_query = numbers_of(vectors) / len(queries)
-        self._sizes = self._sizes._replace(dimensions=vectors.shape[1], query_numbers=per_query)
+        self._dimensions, self._of_query = vectors.shape[1], numbers_of(vectors) / len(queries)
         directed = with_direction(vectors)
         for query, truncated, has_direction in zip(queries, embedded.truncated_tokens, directed, strict=True):
             if truncated:
@@ -232,9 +192,7 @@ class Dense(Retriever):
             filters = [wanted(query, self.conditions)] if self.conditions else []
             return self._nearest(vectors, filters, depth)[0] if with_direction(vectors)[0] else ranked([], [])
 
-    def _nearest(
-        self, vectors: AnyVectors, filters: Sequence[FilterValues], depth: int, *, exact: bool = False
-    ) -> list[Ranking]:
+    def _nearest(self, vectors: AnyVectors, filters: Filters, depth: int, *, exact: bool = False) -> list[Ranking]:
         """Return the documents nearest to each query's vectors, among those that its filter leaves."""
 
         def search(positions: list[int], limit: int) -> list[Ranking]:
@@ -246,32 +204,44 @@ class Dense(Retriever):
 
     def _build(self, documents: Iterable[Document], meter: Meter) -> dict[str, list[str]]:
         notes: dict[str, list[str]] = {"empty": [], "truncated": [], "zero-vector": []}
-        corpus = CountedCorpus(documents)
+        total, read = operator.length_hint(documents), 0
+
+        def counted() -> Iterator[Document]:
+            nonlocal read
+            for document in documents:
+                read += 1
+                if not document.content.strip():
+                    notes["empty"].append(document.id)
+                yield document
+
+        def expected(texts: int) -> int | None:
+            """How many texts all documents give, if so many came of those that were read."""
+            return round(texts * total / read) if total else None
+
         texts = distinct = points = numbers = 0
-        texts_of = in_context(corpus, self.chunks, contextual=self.encoder.contextual)
-        for some in windows(texts_of, self._embeds.form):
+        texts_of = in_context(counted(), self.chunks, contextual=self.encoder.contextual)
+        for some in windows(texts_of, self.encoder.form):
             window, wholes = [piece for piece, _ in some], [whole for _, whole in some if whole]
             # A document that is read whole begins with its title: its passages need none.
             contents = [piece.text if whole and self.chunks else piece.content for piece, whole in some]
             distinct += len(set(zip(contents, wholes, strict=True)) if wholes else set(contents))
-            with meter.stage("embed-documents", total=corpus.expected(distinct)):
+            with meter.stage("embed-documents", total=expected(distinct)):
                 embedded = self._embeds.embed(contents, "document", meter, wholes)
                 meter.count(lost_tokens=int(embedded.truncated_tokens.sum()))
             notes["truncated"] += _ids(window, embedded.truncated_tokens > 0)
             directed = with_direction(embedded.vectors)
             points, numbers = points + int(directed.sum()), numbers + numbers_of(embedded.vectors)
             notes["zero-vector"] += _ids(window, ~directed)
-            with meter.stage("index", total=corpus.expected(texts + len(contents))):
+            with meter.stage("index", total=expected(texts + len(contents))):
                 if not texts:
                     self._collection.create(embedded.vectors.shape[1], anew=self._fresh)
                 kept = [window[i] for i in np.flatnonzero(directed).tolist()]
                 self._collection.upsert([one.id for one in kept], embedded.vectors[directed], self._fields(kept))
-                meter.count(texts=int(directed.sum()))
+                meter.count(texts=len(kept))
             texts += len(contents)
         if not texts:
             raise InputError("nothing to index: the corpus holds no document with any content")
         with meter.stage("index"):
-            notes["empty"] = corpus.empty
             notes[NUMBERS] = [str(points), str(numbers), str(texts)]
             self._collection.finish(notes)
         return notes
@@ -285,17 +255,6 @@ class Dense(Retriever):
     def _fresh(self) -> bool:
         """Whether the collection is made anew even where a finished one is there."""
         return self._resources.fresh or not self.encoder.lasting
-
-    def _embedder(self) -> Embeds:
-        """What turns texts into vectors, through the cache."""
-        if self.chunks is not None and self.chunks.unit == "tokens" and not self.encoder.at_hand:
-            _ = self.encoder.concurrency  # loads the model: its tokenizer, not an estimate, says where documents end
-        cache = self._resources.cache
-        whole = Embedder(self.encoder, cache)
-        if self.cut.dimensions is None:
-            return whole
-        asked = None if self.cut.asked is None else Embedder(self.cut.asked, cache)
-        return Cut(whole, self.cut.dimensions, asked)
 
     def _opened(self, documents: Iterable[Document], meter: Meter) -> Store:
         """The collection: in memory one of its own, elsewhere those of one content are one."""
@@ -325,21 +284,20 @@ class Dense(Retriever):
         Args:
             store: what the store says of itself: how many of its points are indexed, where it says so.
         """
-        (texts, dimensions, of_document, of_query), form = self._sizes, self.encoder.form
-        facts = {"dimensions": str(dimensions), "vectors": str(texts)}
+        texts, dimensions, form = self._texts, self._dimensions, self.encoder.form
         if self.cut.quantization:
-            return {**facts, "vector_bytes": str(texts * bytes_a_vector(self.cut.quantization, dimensions))}
-        if form == "dense":
+            size = texts * bytes_a_vector(self.cut.quantization, dimensions)
+        elif form == "dense":
             unindexed = int(store.get("points", 0)) - int(store.get("indexed_points", 0))
-            indexed = texts - max(unindexed, 0)
-            return {**facts, "vector_bytes": str(self.store.bytes_read(texts, dimensions, indexed))}
+            size = self.store.bytes_read(texts, dimensions, texts - max(unindexed, 0))
+        else:
+            size = self.store.bytes_of_numbers(texts * self._of_document, form)
+        facts = {"dimensions": str(dimensions), "vectors": str(texts), "vector_bytes": str(size)}
+        if form == "dense":
+            return facts
         unit, width = ("nonzeros", 1) if form == "sparse" else ("tokens", dimensions)
-        return {
-            **facts,
-            "vector_bytes": str(self.store.bytes_of_numbers(texts * of_document, form)),
-            f"{unit}_per_text": f"{of_document / width:.4g}",
-            f"{unit}_per_query": f"{of_query / width:.4g}",
-        }
+        of_text, of_query = f"{self._of_document / width:.4g}", f"{self._of_query / width:.4g}"
+        return {**facts, f"{unit}_per_text": of_text, f"{unit}_per_query": of_query}
 
 
 def _ids(window: Sequence[Document], chosen: npt.NDArray[np.bool_]) -> list[str]:

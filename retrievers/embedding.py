@@ -1,18 +1,21 @@
 """Embeds many texts through the cache, each distinct text once; and smaller vectors by cutting."""
 
+from __future__ import annotations
+
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from retrievers.cache import Cache, Positions
-from retrievers.errors import BackendError, OverBudget
+from retrievers.cache import Cache
+from retrievers.calling import lots_of_answers
+from retrievers.errors import BackendError
 from retrievers.identity import Passage, passage_keys
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.ragged import Form, dense, finite, form_of, unit_rows
-from retrievers.retrying import lots_of_answers
-from retrievers.types import Embedded, Encoder, Role, Vectors
+from retrievers.types import Embedded, Encoder, Role
 
 PROOF = 20
 """Texts that are asked for at the smaller size."""
@@ -40,54 +43,36 @@ class Forecast(NamedTuple):
     """Whether the tokens are counted; else they are an estimate."""
 
 
-class Portion(NamedTuple):
-    """Some of the texts that were asked for."""
-
-    positions: Positions
-    embedded: Embedded
-    sent: bool
-    """Whether they were embedded for this run, which pays for them; else they were held somewhere."""
-
-
-class Embeds(Protocol):
-    """Turns texts, none of them blank, into vectors in the same order: normally an `Embedder`."""
-
-    @property
-    def form(self) -> Form:
-        """How a text is represented."""
-        return "dense"
-
-    def embed(self, texts: Sequence[str], role: Role, meter: Meter, documents: Sequence[str] = ()) -> Embedded:
-        """Embed texts, or passages with the document of each, normally through the cache."""
-
-    def one(self, text: str, role: Role, meter: Meter) -> Embedded:
-        """Embed one text past the cache."""
-
-
 class Embedder:
-    """An encoder with the places where its vectors may be already.
+    """An encoder with the cache in front of it, and what cuts its vectors.
 
     Args:
         encoder: what embeds.
         cache: keeps every answer of what is lasting; None where there is none, as on the nodes of a cluster.
+        size: how many leading numbers of each vector are kept; None for all.
+        proof: the same model at this size; what it gives must be what cutting gives, before anything is believed.
     """
 
-    def __init__(self, encoder: Encoder, cache: Cache | None) -> None:
+    def __init__(
+        self, encoder: Encoder, cache: Cache | None, size: int | None = None, proof: Encoder | None = None
+    ) -> None:
         self.encoder = encoder
         self._cache = cache if encoder.lasting else None
-        self._dimensions = 0
+        self._proof = None if proof is None else Embedder(proof, cache)
+        self._size, self._dimensions, self._least = size, 0, math.nan
 
     @property
-    def form(self) -> Form:
-        """How a text is represented."""
-        return self.encoder.form
+    def provenance(self) -> Mapping[str, str]:
+        """How vectors were cut, if they were, and how near they are to those that were asked for."""
+        proof = {} if math.isnan(self._least) else {"least_cosine_with_asked": f"{self._least:.6f}"}
+        return {} if self._size is None else {"cut_from": str(self._dimensions), **proof}
 
     def embed(self, texts: Sequence[str], role: Role, meter: Meter, documents: Sequence[str] = ()) -> Embedded:
         """Return the vectors of texts, in their order; none of them may be blank.
 
         Requests are planned from the distinct texts, sorted by length, then text, as if nothing were cached, so
-        that an interrupted run sends the same requests as an undisturbed one. The meter counts `texts` (distinct) and
-        `cached`; the encoder itself counts calls, tokens and dollars in it.
+        that an interrupted run sends the same requests as an undisturbed one; each answer is cached at once. The meter
+        counts `texts` (distinct) and `cached`; the encoder itself counts calls, tokens and dollars in it.
 
         Args:
             texts: what is embedded.
@@ -96,63 +81,45 @@ class Embedder:
             documents: of passages, the document that each was cut from: passages are kept and sent by document.
 
         Raises:
-            BackendError: a request failed for good (what the others brought is stored), or its vectors are
-                too few or too many, of another dimension, or not finite.
+            BackendError: a request failed for good (what the others brought is stored), or its vectors are too few or
+                too many, of another dimension, or not finite; or the model gives others when it is asked for few.
         """
         items = list(zip(texts, documents or [""] * len(texts), strict=True))
         distinct = distinct_passages(items)
-        places: list[Positions] = []
-        parts: list[Embedded] = []
-        for positions, embedded, _ in self.answered(distinct, role, meter):
-            places.append(positions)
-            parts.append(embedded)
-        if not parts:
+        if not distinct:
             return _NOTHING[1]
-        at = dict(zip(distinct, np.argsort(np.concatenate(places)).tolist(), strict=True))
-        return Embedded.of(parts).at([at[item] for item in items])
-
-    def answered(self, texts: Sequence[Passage], role: Role, meter: Meter) -> Iterator[Portion]:
-        """Yield the positions of some of the texts and their vectors, as they come; each text once.
-
-        First comes what the cache holds, then each answered request, which is cached at once.
-
-        Args:
-            texts: distinct, each with the document that it is read with.
-            role: of the texts.
-            meter: counts `texts` and `cached`.
-
-        Raises:
-            BackendError: as `embed`.
-        """
-        names = passage_keys(self.encoder.fingerprint_for(role), role, texts)
-        missing = np.ones(len(texts), dtype=bool)
+        fingerprint = self.encoder.fingerprint_for(role)
+        names = passage_keys(fingerprint, role, distinct)
         held, embedded = _NOTHING if self._cache is None else self._cache.get(names, self.encoder.form)
         meter.count(texts=len(held), cached=len(held))
         if len(held):
             self._expect(embedded.vectors.shape[1])
-            missing[held] = False
             if role == "query":
                 meter.count(cached_tokens=int(embedded.tokens.sum()))  # what queries cost is computed from them
-            yield Portion(held, embedded, sent=False)
-        if not missing.any():
-            return
-        wanted = [some for request in self._plan(texts, role) if (some := [i for i in request if missing[i]])]
+        places, parts = [*held.tolist()], [embedded] if len(held) else []
+        missing = set(range(len(distinct))).difference(places)
+        wanted = [some for request in self._plan(distinct, role) if (some := [i for i in request if i in missing])]
 
         def ask(some: list[int], stopped: Stop) -> Embedded:
-            return self._ask([texts[i] for i in some], role, Call(meter, stopped))
+            return self._ask([distinct[i] for i in some], role, Call(meter, stopped))
 
-        for lot in lots_of_answers(ask, wanted, width=self.encoder.concurrency):
+        for lot in lots_of_answers(ask, wanted, width=self.encoder.concurrency) if wanted else ():
+            answered = [i for some, _ in lot for i in some]
+            found = Embedded.of(part for _, part in lot)
             if self._cache is not None:  # a transaction costs as much as many rows
-                answered = [names[i] for some, _ in lot for i in some]
-                found = Embedded.of(embedded for _, embedded in lot)
-                self._cache.put(self.encoder.fingerprint_for(role), answered, found)
-            for some, embedded in lot:
-                meter.count(texts=len(some))
-                yield Portion(np.asarray(some, dtype=np.intp), embedded, sent=True)
+                self._cache.put(fingerprint, [names[i] for i in answered], found)
+            meter.count(texts=len(answered))
+            places += answered
+            parts.append(found)
+        at = dict(zip(distinct, np.argsort(places).tolist(), strict=True))
+        whole = self._cut(Embedded.of(parts).at([at[item] for item in items]))
+        if self._proof is not None and not documents and math.isnan(self._least) and role == "document":
+            self._least = self._compared(self._proof, texts, whole, meter)
+        return whole
 
     def one(self, text: str, role: Role, meter: Meter) -> Embedded:
         """Embed one text with the cache bypassed, as latency is measured."""
-        return self._ask([(text, "")], role, single_call(meter))
+        return self._cut(self._ask([(text, "")], role, single_call(meter)))
 
     def forecast(self, texts: Iterable[str], role: Role) -> Forecast:
         """Count what `embed` would do, with no network and no model; blank texts are left out.
@@ -207,6 +174,27 @@ class Embedder:
         if dimensions != self._dimensions:
             raise BackendError(f"a vector has {dimensions} dimensions where others have {self._dimensions}")
 
+    def _cut(self, embedded: Embedded) -> Embedded:
+        if self._size is None:
+            return embedded
+        if self._size > self._dimensions:
+            raise BackendError(f"the model's vectors have {self._dimensions} dimensions: {self._size} cannot be kept")
+        return embedded._replace(vectors=unit_rows(dense(embedded.vectors)[:, : self._size]))
+
+    def _compared(self, proof: Embedder, texts: Sequence[str], embedded: Embedded, meter: Meter) -> float:
+        """Return the least cosine between vectors that were cut and those that were asked for."""
+        some = proof_texts(texts)
+        own = dense(embedded.vectors)[[texts.index(text) for text in some]]
+        other = dense(unit_rows(proof.embed(some, "document", meter).vectors))
+        gave = f"vectors of {other.shape[1]}"
+        if other.shape == own.shape:
+            least = min(float(np.einsum("ij,ij->i", own.astype(np.float64), other).min()), 1.0)
+            if least > LEAST_COSINE:
+                return least
+            gave = f"others (the least cosine is {least:.4f})"
+        what = f"cutting to {self._size} dimensions differs from the service's own vectors of that size"
+        raise BackendError(f"{what}: it gave {gave} for {len(some)} texts {_REMEDY}")
+
 
 _NOTHING = np.empty(0, np.intp), Embedded(np.empty((0, 0), np.float32), *np.empty((2, 0), np.int64))
 
@@ -224,88 +212,7 @@ def windows(items: Iterable[Item], form: Form) -> Iterator[list[Item]]:
         yield window
 
 
-class Cut:
-    """The vectors of an embedder, cut to their leading numbers.
-
-    Args:
-        embedder: gives the full vectors.
-        dimensions: how many numbers are kept.
-        asked: embeds by the same model at this size; what it gives must be what cutting gives, before anything is
-            believed. None where there is nothing to compare with.
-    """
-
-    form: Form = "dense"
-
-    def __init__(self, embedder: Embeds, dimensions: int, asked: Embeds | None = None) -> None:
-        self._embedder = embedder
-        self._dimensions = dimensions
-        self._asked = asked
-        self._full = 0
-        self._least: float | None = None
-
-    @property
-    def provenance(self) -> Mapping[str, str]:
-        """How vectors were cut, and how near they are to those that were asked for."""
-        proof = {} if self._least is None else {"least_cosine_with_asked": f"{self._least:.6f}"}
-        return {"cut_from": str(self._full), **proof}
-
-    def embed(self, texts: Sequence[str], role: Role, meter: Meter, documents: Sequence[str] = ()) -> Embedded:
-        """Embed texts, normally through the cache, and cut their vectors.
-
-        Raises:
-            BackendError: the vectors have too few numbers, or the model gives others when it is asked for few.
-        """
-        embedded = self._cut(self._embedder.embed(texts, role, meter, documents))
-        if self._asked is not None and not documents and self._least is None and role == "document":
-            self._compare(self._asked, texts, embedded, meter)
-        return embedded
-
-    def one(self, text: str, role: Role, meter: Meter) -> Embedded:
-        """Embed one text past the cache, and cut its vector."""
-        return self._cut(self._embedder.one(text, role, meter))
-
-    def _cut(self, embedded: Embedded) -> Embedded:
-        self._full = embedded.vectors.shape[1]
-        if not len(embedded.vectors):
-            return embedded
-        if self._dimensions > self._full:
-            raise BackendError(f"the model's vectors have {self._full} dimensions: {self._dimensions} cannot be kept")
-        return embedded._replace(vectors=cut(dense(embedded.vectors), self._dimensions))
-
-    def _compare(self, asked: Embeds, texts: Sequence[str], embedded: Embedded, meter: Meter) -> None:
-        rows = {text: row for row, text in reversed(list(enumerate(texts)))}
-        some = proof_texts(texts)
-        try:
-            other = asked.embed(some, "document", meter).vectors
-        except OverBudget:
-            raise
-        except BackendError as failure:
-            what = f"asked for {self._dimensions} dimensions, the service failed: {failure}"
-            raise BackendError(f"{what} {_REMEDY}") from None
-        gave = f"vectors of {other.shape[1]}"
-        if other.shape[1] == self._dimensions:
-            pairs = np.stack([dense(embedded.vectors)[[rows[text] for text in some]], dense(other)]).astype(np.float64)
-            lengths = np.linalg.norm(pairs, axis=2).prod(axis=0)
-            least = min(float((pairs.prod(axis=0).sum(axis=1) / np.where(lengths, lengths, 1)).min()), 1.0)
-            if least > LEAST_COSINE:
-                self._least = least
-                return
-            gave = f"others (the least cosine is {least:.4f})"
-        what = f"cutting to {self._dimensions} dimensions differs from the service's own vectors of that size"
-        raise BackendError(f"{what}: it gave {gave} for {len(some)} texts {_REMEDY}")
-
-
 _REMEDY = "(proof = false takes the cut vectors as they are; or write a retriever with these encoder.dimensions)"
-
-
-def cut(vectors: Vectors, dimensions: int) -> Vectors:
-    """Return the leading numbers of each vector, scaled to length 1; what has no length stays as it is.
-
-    >>> import numpy as np
-    >>> cut(np.array([[3, 4, 12]], dtype=np.float32), 2).tolist()
-    [[0.6000000238418579, 0.800000011920929]]
-    """
-    return dense(unit_rows(vectors[:, :dimensions]))
 
 
 def proof_texts(texts: Iterable[str]) -> list[str]:
@@ -314,5 +221,9 @@ def proof_texts(texts: Iterable[str]) -> list[str]:
     >>> proof_texts(["a", "b", "a"])
     ['a', 'b']
     """
-    seen: dict[str, str] = {}
-    return list(islice((seen.setdefault(text, text) for text in texts if text not in seen), PROOF))
+    seen: dict[str, None] = {}
+    for text in texts:
+        seen[text] = None
+        if len(seen) == PROOF:
+            break
+    return list(seen)

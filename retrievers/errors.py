@@ -15,7 +15,7 @@ import difflib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from operator import attrgetter
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 
 class Problem(NamedTuple):
@@ -83,19 +83,10 @@ class NotShown(HarnessError):
     exit_code = 1
 
 
-class SupportsExtend(Protocol):
-    """A list of problems, or what holds them otherwise."""
-
-    def extend(self, problems: Iterable[Problem], /) -> None:
-        """Add several."""
-
-
 class collecting(AbstractContextManager[None, bool]):  # noqa: N801  (reads as `contextlib.suppress`)
     """Adds the problems of an InputError that is raised inside to a list, as `told` gives them, and goes on."""
 
-    def __init__(
-        self, problems: SupportsExtend, told: Callable[[InputError], Iterable[Problem]] = attrgetter("problems")
-    ) -> None:
+    def __init__(self, problems: Any, told: Callable[[InputError], Iterable[Problem]] = attrgetter("problems")) -> None:
         self._problems, self._told = problems, told
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:

@@ -1,5 +1,6 @@
 """Systems beside ours: rankings that somebody saved, and a function of the user's own."""
 
+import asyncio
 import inspect
 import json
 import math
@@ -16,13 +17,13 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from retrievers.cache import Corpus
 from retrievers.errors import BackendError, InputError, Problem, needing
 from retrievers.ids import KnownDocuments, document_id, hit_id
 from retrievers.meter import Meter
 from retrievers.opening import file_digest
 from retrievers.options import Configured, Text
 from retrievers.placeholders import expand
-from retrievers.resources import Corpus
 from retrievers.runs import Add, Line, blocks_of, read_run, stream_run
 from retrievers.types import CONTROL, Document, Floats, Query, Ranking, Retriever, collapsed, ranked
 from retrievers.user_objects import NamedObject, called, wrap_user_errors
@@ -64,9 +65,9 @@ def known_documents(documents: Iterable[Document]) -> KnownDocuments:
     """The ids and titles of a corpus, made once for all retrievers of a run."""
     made = documents.made if isinstance(documents, Corpus) else {}
     if "known" not in made:
-        made["known"] = known = KnownDocuments()
+        made["known"] = KnownDocuments()
         for document in documents:
-            known.add(document.id, document.title)
+            made["known"].add(document.id, document.title)
     found: KnownDocuments = made["known"]
     return found
 
@@ -193,11 +194,7 @@ class Function(ExternalRetriever):
     def _called(self, texts: list[str], depth: int) -> list[Any]:
         with wrap_user_errors((self.call,)):
             returned = self._imported()(texts, depth)
-            if inspect.isawaitable(returned):
-                import asyncio  # which nothing else of a run needs
-
-                returned = asyncio.run(_awaited(returned))
-            answers = list(returned)
+            answers = list(asyncio.run(returned) if inspect.iscoroutine(returned) else returned)
         if len(answers) != len(texts):
             raise BackendError(f"{self.call} returned {len(answers)} lists for {len(texts)} queries; {SHAPE}")
         return answers
@@ -206,39 +203,25 @@ class Function(ExternalRetriever):
         try:
             if isinstance(hits, str | Mapping | AbstractSet):  # which have no order, or none that was meant
                 raise TypeError
-            pairs = [(hit, None) if isinstance(hit, str | Real) else (hit[0], _number(hit[1])) for hit in hits]
-        except (TypeError, ValueError, IndexError, KeyError):
+            pairs = [(hit, None) if isinstance(hit, str | Real) else (hit[0], float(hit[1])) for hit in hits]
+        except (TypeError, ValueError, IndexError, KeyError, OverflowError):
             raise BackendError(f"{self.call}: the hits of query {query.id!r} cannot be read; {SHAPE}") from None
-        ids = [id_ for hit, _ in pairs if (id_ := hit_id(hit)) is not None]
-        if len(ids) < len(pairs):
-            wrong = next(hit for hit, _ in pairs if hit_id(hit) is None)
-            what = f"{wrong!r:.60} is among the hits of query {query.id!r}, which is not an id"
-            raise BackendError(f"{self.call}: {what}; an id is a text or a whole number")
+        named = [hit_id(hit) for hit, _ in pairs]
+        ids = [one for one in named if one is not None]
+        scores = [float(len(pairs) - place) if score is None else score for place, (_, score) in enumerate(pairs)]
+        if len(ids) < len(pairs) or not all(map(math.isfinite, scores)):
+            places = range(len(pairs))
+            wrong = next(pairs[place] for place in places if named[place] is None or not math.isfinite(scores[place]))
+            shape = "an id is a text or a whole number, a score a finite number"
+            raise BackendError(f"{self.call}: {wrong!r:.60} is among the hits of query {query.id!r}; {shape}")
         if len(set(ids)) < len(ids):
             raise BackendError(f"{self.call}: query {query.id!r} has a document twice")
-        scored = [float(len(pairs) - place) if score is None else score for place, (_, score) in enumerate(pairs)]
-        if not all(map(math.isfinite, scored)):
-            wrong = next(id_ for id_, score in zip(ids, scored, strict=True) if not math.isfinite(score))
-            what = f"query {query.id!r} has a score that is no finite number, of document {wrong!r}"
-            raise BackendError(f"{self.call}: {what}")
-        return ids, scored
+        return ids, scores
 
     def _imported(self) -> Callable[[list[str], int], Any]:
         if self._function is None:
             self._function = called(self.call)
         return self._function
-
-
-def _number(score: Any) -> float:
-    """A score as a float; a whole number that none can hold becomes infinite."""
-    try:
-        return float(score)
-    except OverflowError:
-        return math.inf
-
-
-async def _awaited(returned: Any) -> Any:
-    return await returned
 
 
 def _each(function: Callable[[str, int], Any]) -> Callable[[list[str], int], list[Any]]:
@@ -296,16 +279,14 @@ class SavedRun(ExternalRetriever):
 
     def _read(self) -> dict[str, tuple[tuple[str, ...], Floats]]:
         if self._run is None:
-            if self._path.exists() and not self._path.is_file():  # it is read twice, which a pipe cannot be
-                raise InputError(Problem(str(self._path), "is not a regular file", "write it to a file first"))
             rows = {".jsonl": _json_rows, ".ndjson": _json_rows, ".parquet": _parquet_rows}.get(self._path.suffix)
             lines = None if rows is None else partial(_lines, rows, self._path)
             # Runs are kept until the last one was asked: as arrays, whose documents they share, they take a fraction.
             run: dict[str, tuple[tuple[str, ...], Floats]] = {}
             for query, documents, scores in stream_run(self._path, lines):
                 if query in run:  # its lines are not grouped
-                    whole = read_run(self._path, lines).items()
-                    run = {query: (tuple(map(sys.intern, hits)), np.array([*hits.values()])) for query, hits in whole}
+                    whole = read_run(self._path, lines)
+                    run = {id_: (tuple(map(sys.intern, one)), np.array([*one.values()])) for id_, one in whole.items()}
                     break
                 run[query] = documents, scores
             self._run = run
@@ -339,9 +320,7 @@ def _json_rows(path: Path) -> Iterator[tuple[int, Any]]:
             try:
                 if line.strip():
                     yield number, json.loads(line.decode())
-            except UnicodeDecodeError:
-                raise InputError(Problem(str(path), "is not UTF-8", "save the file as UTF-8")) from None
-            except (ValueError, RecursionError) as error:
+            except (ValueError, RecursionError) as error:  # of UTF-8, too
                 raise InputError(Problem(f"{path}:{number}", f"is not JSON: {error}", ROW)) from None
 
 

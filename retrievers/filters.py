@@ -6,15 +6,14 @@ search engine that filters.
 
 import json
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
+from retrievers.cache import Resources
 from retrievers.meter import Meter
-from retrievers.ranking import asked_until
-from retrievers.resources import Resources
+from retrievers.ranking import Mask, asked_until
 from retrievers.types import Document, FilterValues, Query, Ranking, Retriever, ranked
 
 
@@ -35,10 +34,9 @@ def conditions_of(table: Mapping[str, Any]) -> list[Condition]:
     """
     conditions = []
     for name, value in table.items():
-        if isinstance(value, Mapping):
-            conditions.append(Condition(name, query_field=value["query"]))
-        else:
-            conditions.append(Condition(name, (value,) if isinstance(value, str) else tuple(sorted(value))))
+        own = value["query"] if isinstance(value, Mapping) else ""
+        held = () if own else (value,) if isinstance(value, str) else tuple(sorted(value))
+        conditions.append(Condition(name, held, own))
     return conditions
 
 
@@ -99,20 +97,19 @@ class Filtered(Retriever):
             if not self._values.matching(wanted(query, self._conditions)).any():
                 meter.note("nothing-matches-query", query.id)
 
-        def ask(positions: list[int], size: int) -> list[Ranking]:
-            return self.retriever.search([queries[position] for position in positions], size, meter)
-
-        return asked_until(
-            ask, len(queries), depth, lambda at, found, size: self._settled(queries[at], found, size, depth)
-        )
+        return self._enough(queries, depth, lambda some, size: self.retriever.search(some, size, meter))
 
     def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
         """Answer one query; it is asked again for more where too few hits match."""
+        return self._enough([query], depth, lambda some, size: [self.retriever.answer(some[0], size, meter)])[0]
 
-        def ask(_: list[int], size: int) -> list[Ranking]:
-            return [self.retriever.answer(query, size, meter)]
-
-        return asked_until(ask, 1, depth, lambda _, found, size: self._settled(query, found, size, depth))[0]
+    def _enough(
+        self, queries: Sequence[Query], depth: int, ask: Callable[[list[Query], int], list[Ranking]]
+    ) -> list[Ranking]:
+        return asked_until(
+            lambda positions, size: ask([queries[position] for position in positions], size), len(queries), depth,
+            lambda at, found, size: self._settled(queries[at], found, size, depth),
+        )  # fmt: skip
 
     def _settled(self, query: Query, found: Ranking, size: int, depth: int) -> Ranking | None:
         """The hits that match; None where there may be more of them."""
@@ -123,30 +120,32 @@ class Filtered(Retriever):
 
 
 class FieldValues:
-    """What some fields of documents hold, as numbers: which documents match is a comparison of arrays."""
+    """Which documents hold what in some fields, or, where none are named, in all that they are given with."""
 
-    def __init__(self, names: Iterable[str]) -> None:
-        self._numbers = {name: array("q") for name in names}
-        self._known: dict[str, dict[str, int]] = {name: {} for name in self._numbers}
+    def __init__(self, names: Iterable[str] | None = None) -> None:
+        self._names = None if names is None else set(names)
+        self._rows: dict[tuple[str, str], array[int]] = {}
         self._count = 0
 
     def add(self, fields: Mapping[str, str]) -> None:
         """Take in the fields of the next document."""
+        for name in fields.keys() if self._names is None else self._names & fields.keys():
+            self._rows.setdefault((name, fields[name]), array("q")).append(self._count)
         self._count += 1
-        for name, numbers in self._numbers.items():
-            value = fields.get(name)
-            known = self._known[name]
-            numbers.append(-1 if value is None else known.setdefault(value, len(known)))
 
-    def matching(self, wanted: FilterValues) -> npt.NDArray[np.bool_]:
+    def matching(self, wanted: FilterValues) -> Mask:
         """Return for each document, in the order in which they were taken in, whether it holds what is wanted."""
-        matches = np.ones(self._count, dtype=np.bool_)
+        met = np.zeros(self._count, dtype=np.int64)
         for name, values in wanted:
-            known = self._known.get(name, {})
-            numbers = [known[value] for value in values if value in known]
-            held = np.frombuffer(self._numbers[name], dtype=np.int64) if known else np.zeros(self._count, np.int64)
-            matches &= np.isin(held, numbers)
-        return matches
+            for value in set(values):
+                met[np.asarray(self._rows.get((name, value), ()), dtype=np.int64)] += 1
+        return np.asarray(met == len(wanted))
+
+    def masks(self, wanted: Iterable[FilterValues]) -> list[Mask]:
+        """Return which documents each query may find; nothing where that is every one."""
+        wanted = list(wanted)
+        masks = {one: self.matching(one) for one in set(wanted)}
+        return [masks[one] for one in wanted]
 
 
 def wanted(query: Query, conditions: Iterable[Condition]) -> FilterValues:
@@ -155,11 +154,8 @@ def wanted(query: Query, conditions: Iterable[Condition]) -> FilterValues:
     >>> wanted(Query("q", "text", {"lang": "ja"}), [Condition("language", query_field="lang")])
     (('language', ('ja',)),)
     """
-    pairs = []
-    for one in conditions:
-        own = query.fields.get(one.query_field, "")
-        pairs.append((one.field, one.values or ((own,) if own else ())))
-    return tuple(sorted(pairs))
+    own = ((one, query.fields.get(one.query_field, "")) for one in conditions)
+    return tuple(sorted((one.field, one.values or ((value,) if value else ())) for one, value in own))
 
 
 def shown(conditions: Iterable[Condition]) -> dict[str, str]:

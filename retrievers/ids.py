@@ -7,8 +7,9 @@ whole, are their digits. Everything else is no id. An id that is none of the doc
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from itertools import takewhile
 from numbers import Integral, Real
 from typing import Any
 from unicodedata import normalize
@@ -127,9 +128,9 @@ class KnownDocuments:
         if not self._by_path:
             self._by_path = _paths(self.ids)
         named = {name: match for name in unknown if (match := self._named(name)) is not None}
-        ambiguous = _from_two_folders(named)
-        found |= {name: match for name, match in named.items() if name not in ambiguous}
-        left = [name for name in unknown if name not in found and name not in ambiguous]
+        places = Counter(match.document for match in named.values() if match.by == "folder")
+        found |= {one: match for one, match in named.items() if match.by != "folder" or places[match.document] == 1}
+        left = [name for name in unknown if name not in named]
         prefix = common_folder(left) if len(left) > 1 else ""
         if prefix and not any(stem(id_).startswith(prefix) for id_ in self.ids):
             inner = {name: self._named(stem(name).removeprefix(prefix)) for name in left}
@@ -167,25 +168,14 @@ def _paths(ids: Collection[str]) -> dict[str, dict[str, str]]:
     return tables
 
 
-def _tails(path: str) -> Iterator[str]:
+def _tails(path: str) -> list[str]:
     """A path without its first folder, without its first two, and so on.
 
-    >>> list(_tails("a/b/c"))
+    >>> _tails("a/b/c")
     ['b/c', 'c']
     """
-    while "/" in path:
-        path = path.partition("/")[2]
-        if path:
-            yield path
-
-
-def _from_two_folders(named: Mapping[str, Match]) -> set[str]:
-    """Ids of several folders of which each, without its folder, would be the same document."""
-    folders: dict[str, set[str]] = {}
-    for name, match in named.items():
-        if match.by == "folder":
-            folders.setdefault(match.document, set()).add(stem(name))
-    return {name for name, match in named.items() if match.by == "folder" and len(folders[match.document]) > 1}
+    parts = path.split("/")
+    return [tail for start in range(1, len(parts)) if (tail := "/".join(parts[start:]))]
 
 
 def common_folder(names: Collection[str]) -> str:
@@ -194,13 +184,8 @@ def common_folder(names: Collection[str]) -> str:
     >>> common_folder(["docs/hr/a", "docs/b"]), common_folder(["a", "b"])
     ('docs/', '')
     """
-    paths = [stem(name).split("/")[:-1] for name in names]
-    shared = []
-    for parts in zip(*paths, strict=False):
-        if len(set(parts)) > 1:
-            break
-        shared.append(parts[0])
-    return "/".join(shared) + "/" if shared else ""
+    folders = zip(*(stem(name).split("/")[:-1] for name in names), strict=False)
+    return "".join(f"{one[0]}/" for one in takewhile(lambda one: len(set(one)) == 1, folders))
 
 
 def ways_of(matches: Iterable[Match]) -> Counter[str]:

@@ -161,11 +161,11 @@ class LocalModel(Configured, Model):
 
     def _tokens(self, items: Sequence[Item], role: Role = "document") -> TokenCounts:
         """Count what the loaded model reads: by its files, else by its own tokenizer."""
-        loaded, folder = self._loaded, self.weights.snapshot
-        limit = loaded.model.max_seq_length or model_files.UNLIMITED
-        own = model_files.RoleReading(loaded.tokenizer, special=True, limit=limit, least=0)
-        side = own if folder is None else model_files.side_of(folder, role)
-        side = own if side.tokenizer is None else side
+        model, folder = self._loaded.model, self.weights.snapshot
+        side = None if folder is None else model_files.side_of(folder, role)
+        if side is None or side.tokenizer is None:
+            limit = model.max_seq_length or model_files.UNLIMITED
+            side = model_files.RoleReading(self._loaded.tokenizer, special=True, limit=limit, least=0)
         whole = model_files.read_tokens(side.tokenizer, items, special=side.special)
         read = np.clip(whole, side.least, side.limit)
         return TokenCounts(read, np.maximum(whole - read, 0))

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from retrievers.errors import InputError, OverBudget, Problem
@@ -57,11 +58,15 @@ class Budget:
             self.spent -= usd
 
 
-class StageTotals(NamedTuple):
+@dataclass(slots=True)
+class StageTotals:
     """The sums of one stage."""
 
-    seconds: float
-    counts: dict[str, float]
+    seconds: float = 0.0
+    counts: dict[str, float] = field(default_factory=dict)
+    total: int | None = None
+    """Texts or steps that are expected."""
+    steps: int = 0
 
 
 class Meter:
@@ -79,10 +84,8 @@ class Meter:
         self._lock = threading.RLock()
         self._open: list[str] = []
         self._default = ""
-        self._totals: dict[str, int] = {}
-        self._seconds: dict[str, float] = {}
-        self._counts: dict[str, dict[str, float]] = {}
-        self._steps: dict[str, int] = {}
+        self._entered = 0
+        self._stages: dict[str, StageTotals] = {}
         self._notes: dict[str, list[str]] = {}
 
     @contextmanager
@@ -91,15 +94,16 @@ class Meter:
         started = time.perf_counter()
         with self._lock:
             self._open.append(name)
-            if total is not None:
-                self._totals[name] = total
+            self._entered += 1
+            stage = self._stages.setdefault(name, StageTotals())
+            stage.total = stage.total if total is None else total
         self._notify()
         try:
             yield
         finally:
             with self._lock:
                 self._open.pop()
-                self._seconds[name] = self._seconds.get(name, 0.0) + time.perf_counter() - started
+                stage.seconds += time.perf_counter() - started
             self._notify()
 
     @contextmanager
@@ -112,21 +116,18 @@ class Meter:
         >>> list(meter.stages())
         ['search']
         """
-        with self._lock:
-            before, self._default = dict(self._seconds), name
-        started = time.perf_counter()
+        started, entered, self._default = time.perf_counter(), self._entered, name
         try:
             yield
         finally:
-            with self._lock:
-                self._default = ""
-                if self._seconds == before:
-                    self._seconds[name] = before.get(name, 0.0) + time.perf_counter() - started
+            self._default = ""
+            if self._entered == entered:
+                self._stages.setdefault(name, StageTotals()).seconds += time.perf_counter() - started
 
     def count(self, **numbers: float) -> None:
         """Add numbers to the sums of the stage that is open."""
         with self._lock:
-            sums = self._counts.setdefault(self.current, {})
+            sums = self._stages.setdefault(self.current, StageTotals()).counts
             for name, number in numbers.items():
                 sums[name] = sums.get(name, 0) + number
         self._notify()
@@ -134,7 +135,7 @@ class Meter:
     def step(self) -> None:
         """Go one step on in the stage that is open, whose `total` is in steps: seen as progress, summed nowhere."""
         with self._lock:
-            self._steps[self.current] = self._steps.get(self.current, 0) + 1
+            self._stages.setdefault(self.current, StageTotals()).steps += 1
         self._notify()
 
     def note(self, kind: str, id: str) -> None:
@@ -152,24 +153,19 @@ class Meter:
         """The innermost open stage; outside any the one by default, else ""."""
         return self._open[-1] if self._open else self._default
 
-    def expected(self, stage: str) -> int | None:
-        """How many texts or steps a stage said there will be."""
-        return self._totals.get(stage)
-
-    def steps(self, stage: str) -> int:
-        """How many steps a stage has gone on."""
-        return self._steps.get(stage, 0)
-
-    def counts(self, stage: str) -> dict[str, float]:
+    def totals(self, stage: str) -> StageTotals:
         """The sums of one stage so far."""
         with self._lock:
-            return dict(self._counts.get(stage, {}))
+            found = self._stages.get(stage, StageTotals())
+            return replace(found, counts=dict(found.counts))
+
+    def counts(self, stage: str) -> dict[str, float]:
+        """What was counted in one stage so far."""
+        return self.totals(stage).counts
 
     def stages(self) -> dict[str, StageTotals]:
         """The sums by stage, in the order in which they were first entered."""
-        with self._lock:
-            names = dict.fromkeys([*self._seconds, *self._counts])
-            return {n: StageTotals(self._seconds.get(n, 0.0), dict(self._counts.get(n, {}))) for n in names}
+        return {name: self.totals(name) for name in list(self._stages)}
 
     def notes(self) -> dict[str, tuple[str, ...]]:
         """The noted ids by kind."""
@@ -200,7 +196,7 @@ class Call(NamedTuple):
     meter: Meter
     """Of the retriever for which the call is made."""
     stopped: Stop
-    """Set by the loop of requests that makes the call (`retrievers.retrying`), when another request failed for good
+    """Set by the loop of requests that makes the call (`retrievers.calling`), when another request failed for good
     or the run was interrupted: who waits for another try gives up."""
 
 

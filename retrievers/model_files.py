@@ -120,10 +120,8 @@ def _hub_cache() -> Path:
 @contextmanager
 def loading(model: str) -> Iterator[None]:
     """Load a model without chatter, and turn any failure into an InputError that names the model."""
-    chatty = ("sentence_transformers", "transformers", "huggingface_hub", "httpx")
-    loggers = {logging.getLogger(name): logging.getLogger(name).level for name in chatty}
-    for logger in loggers:
-        logger.setLevel(logging.ERROR)
+    for name in ("sentence_transformers", "transformers", "huggingface_hub", "httpx"):
+        logging.getLogger(name).setLevel(logging.ERROR)
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     try:
         yield
@@ -134,9 +132,6 @@ def loading(model: str) -> Iterator[None]:
         reason = (str(failure).strip().splitlines() or [type(failure).__name__])[0][:300]
         remedy = install if isinstance(failure, ImportError) else check
         raise InputError(Problem(f"model {model}", f"cannot be loaded: {reason}", remedy)) from failure
-    finally:
-        for logger, level in loggers.items():
-            logger.setLevel(level)
 
 
 def folder_digest(folder: Path) -> str:
@@ -266,29 +261,23 @@ def is_trained_as(folder: Path, library: Library) -> bool:
 
     Where they are not, sentence-transformers puts layers with random weights on top and says so in a log alone.
     """
-    kind = _settings(folder).get("model_type")
-    architectures = _json(folder / "config.json").get("architectures") or []
-    bare = not (folder / "modules.json").is_file()
-    scores = any(name.endswith("ForSequenceClassification") for name in architectures)
-    masked = any(name.endswith("ForMaskedLM") for name in architectures)
+    kind, bare = _settings(folder).get("model_type"), not (folder / "modules.json").is_file()
+    architectures = " ".join(f"{name} " for name in _json(folder / "config.json").get("architectures") or [])
+    scores, masked = "ForSequenceClassification " in architectures, "ForMaskedLM " in architectures
     if library == "SentenceTransformer":
         return kind != "CrossEncoder" and not (bare and scores)
     if library == "CrossEncoder":  # a bare body has a name such as BertModel
-        return kind == library or not architectures or (not masked and any("For" in name for name in architectures))
+        return kind == library or not architectures or (not masked and "For" in architectures)
     if library == "SparseEncoder":
         return kind == library or (masked and bare)
-    late = any(name == "HF_ColBERT" or name.endswith("ForRetrieval") for name in architectures)
-    return kind in (library, "ColBERT") or late
+    return kind in (library, "ColBERT") or "HF_ColBERT " in architectures or "ForRetrieval " in architectures
 
 
 def _limit(folder: Path) -> int:
     """The tokens that a folder of sentence-transformers reads: the smallest limit that its files name."""
-    named = (
-        ("sentence_bert_config.json", "max_seq_length"),
-        ("tokenizer_config.json", "model_max_length"),
-        ("config.json", "max_position_embeddings"),
-    )
-    limits = [limit for file, key in named if (limit := _json(folder / file).get(key))]
+    files = {"sentence_bert_config": "max_seq_length", "tokenizer_config": "model_max_length",
+             "config": "max_position_embeddings"}  # fmt: skip
+    limits = [limit for file, key in files.items() if (limit := _json(folder / f"{file}.json").get(key))]
     return int(min(limits, default=UNLIMITED))
 
 

@@ -108,7 +108,7 @@ def below(where: str, parts: Iterable[int | str]) -> str:
     return where
 
 
-def _keys(model: type[BaseModel], path: list[int | str]) -> list[str]:
+def _keys(model: Any, path: list[int | str]) -> list[str]:
     """The keys that a table inside a model may have; a place in a list has those of the list's tables."""
     for part in path:
         if isinstance(part, str):
@@ -196,11 +196,11 @@ def reranker_table(model: Any, depth: int | None) -> dict[str, Any]:
     given = {} if depth is None else {"depth": depth}
     if isinstance(model, Configured | Mapping):
         return {**(model.written() if isinstance(model, Configured) else model), **given}
-    if isinstance(model, str | Path):
-        return {"kind": "cross-encoder", "model": str(model), **given}
     if library_kind(model) == "cross-encoder":
         return {"kind": "cross-encoder", "model": NamedObject.of(model), "device": str(model.device), **given}
-    raise InputError(Problem("reranker", f"a {type(model).__name__} is not a CrossEncoder", "or give its name"))
+    if not isinstance(model, str | Path):
+        raise InputError(Problem("reranker", f"a {type(model).__name__} is not a CrossEncoder", "or give its name"))
+    return {"kind": "cross-encoder", "model": str(model), **given}
 
 
 def library_kind(model: Any) -> str:

@@ -70,10 +70,10 @@ def vector_table(ids: Sequence[str], names: Sequence[bytes], embedded: Embedded)
     import pyarrow as pa
 
     vectors = embedded.vectors
-    column = pa.array(
-        list(vectors) if isinstance(vectors, np.ndarray) else packed(vectors),
-        type=pa.list_(pa.float32()) if isinstance(vectors, np.ndarray) else pa.binary(),
-    )
+    if isinstance(vectors, np.ndarray):
+        column = pa.array(list(vectors), pa.list_(pa.float32()))
+    else:
+        column = pa.array(packed(vectors), pa.binary())
     counts = {"tokens": embedded.tokens, "truncated_tokens": embedded.truncated_tokens}
     return pa.table({"id": list(ids), "digest": list(names), "vector": column, **counts})
 

@@ -6,6 +6,7 @@ which may repeat a key: it passes `without_keys`.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Mapping
@@ -61,13 +62,7 @@ def secret(written: str) -> SecretStr:
 
 def hide_values(*options: Any) -> None:
     """Let no error show what `${NAME}` stands for in these options, which may hold keys."""
-    for option in options:
-        if isinstance(option, str):
-            _used.update(os.environ.get(name, "") for name in _names(option))
-        elif isinstance(option, Mapping):
-            hide_values(*option.values())
-        elif isinstance(option, list | tuple):
-            hide_values(*option)
+    _used.update(os.environ.get(name, "") for name in _names(json.dumps(options, default=str)))
 
 
 def without_keys(text: str) -> str:

@@ -7,16 +7,16 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from operator import itemgetter
 from types import MappingProxyType
-from typing import Literal, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 Found = TypeVar("Found")
-FusionMethod = Literal["rrf", "dbsf", "convex"]
-"""By ranks, by scores of one scale, or by scores between the lowest and the highest of the query."""
 RESOLUTION = 1e-6
 """Scores of ours nearer than this share of a query's largest absolute score are equal (see `rounded`)."""
 
@@ -93,16 +93,15 @@ def above(ranking: Ranking, floor: float) -> Ranking:
 def sample(documents: Iterable[Document], *, seed: int = 0, size: int = SAMPLE) -> list[Document]:
     """Return the documents whose hashed ids are the smallest, in the order of the corpus: any order gives the same."""
     start = hashlib.blake2b(f"{seed}\0".encode(), digest_size=8)
-    heap: list[tuple[int, int, Document]] = []
-    for place, document in enumerate(documents):
+
+    def hashed(item: tuple[int, Document]) -> bytes:
         digest = start.copy()
-        digest.update(document.id.encode("utf-8", "surrogatepass"))
-        item = (-int.from_bytes(digest.digest()), place, document)
-        if len(heap) < size:
-            heapq.heappush(heap, item)
-        elif item[0] > heap[0][0]:
-            heapq.heapreplace(heap, item)
-    return [document for _, _, document in sorted(heap, key=lambda item: item[1])]
+        digest.update(item[1].id.encode("utf-8", "surrogatepass"))
+        return digest.digest()
+
+    return [
+        document for _, document in sorted(heapq.nsmallest(size, enumerate(documents), key=hashed), key=itemgetter(0))
+    ]
 
 
 class Hit(NamedTuple):
@@ -225,93 +224,21 @@ def asked_until(
     return [answers[position] for position in range(queries)]
 
 
-def top_k_candidates(scores: npt.NDArray[np.floating], depth: int, *, positive: bool = False) -> npt.NDArray[np.intp]:
+def top_k_candidates(scores: npt.NDArray[np.floating], depth: int, among: Mask | None = None) -> npt.NDArray[np.intp]:
     """Return the positions of scores that could be in the first `depth`, ties at the end included.
 
     Args:
         scores: of one query, not rounded yet.
         depth: how many are kept in the end.
-        positive: leave out what is not above 0.
+        among: which may be kept; left out, all.
 
-    >>> top_k_candidates(np.array([0.5, 0.9, 0.0, 0.5]), 2, positive=True).tolist()
+    >>> top_k_candidates(np.array([0.5, 0.9, 0.0, 0.5, 1.0]), 2, np.array([1, 1, 1, 1, 0], dtype=np.bool_)).tolist()
     [0, 1, 3]
     """
-    some = np.flatnonzero(scores > 0) if positive else np.arange(len(scores))
+    some = np.arange(len(scores)) if among is None else np.flatnonzero(among)
     if len(some) <= depth:
         return some
     values = scores[some]
     cut = np.partition(values, len(some) - depth)[len(some) - depth]
     kept: npt.NDArray[np.intp] = some[values >= cut - 2 * RESOLUTION * float(np.abs(values).max())]
     return kept
-
-
-def best_of(doc_ids: Sequence[str], scores: npt.NDArray[np.floating], depth: int, *, positive: bool = False) -> Ranking:
-    """Return the best hits among all documents, by scores that were computed here; arguments as of `top_k_candidates`.
-
-    >>> best_of(["a", "b", "c"], np.array([0.5, 0.9, 0.50000001]), 2).doc_ids
-    ('b', 'c')
-    """
-    some = top_k_candidates(scores, depth, positive=positive)
-    return ranked([doc_ids[i] for i in some.tolist()], rounded(scores[some]), depth)
-
-
-def fuse(
-    rankings: Sequence[Ranking],
-    depth: int,
-    method: FusionMethod = "rrf",
-    *,
-    constant: float = 60,
-    weights: Sequence[float] = (),
-    minimum: Sequence[float] = (),
-) -> Ranking:
-    """Fuse rankings of one query: a document's score is the weighted sum of what each ranking gives it.
-
-    Args:
-        rankings: one of each retriever; a document that one of them lacks gets nothing from it.
-        depth: how many hits to keep.
-        method: "rrf": 1 / (constant + rank) (Cormack, Clarke & Büttcher 2009). "dbsf": the score on a scale of its
-            ranking's distribution, as Qdrant's (qdrant-client 1.20, `hybrid/fusion.py`). "convex": the score between
-            the lowest and the highest, 0 to 1, the weights' sum being 1 (Bruch, Gai & Ingber 2023).
-        constant: of "rrf", 60 as in the paper. Qdrant counts ranks from 0, so that its k = 61 is this 60, and its own
-            k = 2 is this 1.
-        weights: of each ranking; left out, all alike.
-        minimum: of "convex": the lowest score that each retriever could give; left out, the lowest of its hits.
-
-    >>> a, b = ranked(["x", "y"], [2, 1]), ranked(["y", "z"], [9, 8])
-    >>> [(hit.doc_id, round(hit.score, 6)) for hit in fuse([a, b], 2)]
-    [('y', 0.032522), ('x', 0.016393)]
-    >>> [(hit.doc_id, round(hit.score, 6)) for hit in fuse([a, b], 3, "convex", weights=[1, 3], minimum=[0, 0])]
-    [('y', 0.875), ('z', 0.666667), ('x', 0.25)]
-    """
-    shares = [1.0] * len(rankings) if not weights else [float(weight) for weight in weights]
-    if method == "convex":
-        shares = [share / sum(shares) for share in shares]
-    sums: dict[str, float] = {}
-    for place, (ranking, share) in enumerate(zip(rankings, shares, strict=True)):
-        if method == "rrf":
-            given = [1 / (constant + rank) for rank in range(1, len(ranking) + 1)]
-        elif method == "dbsf":
-            given = _by_distribution(ranking.scores)
-        else:
-            given = _between(ranking.scores, minimum[place] if minimum else None)
-        for doc_id, score in zip(ranking.doc_ids, given, strict=True):
-            sums[doc_id] = sums.get(doc_id, 0.0) + share * score
-    return ranked(list(sums), rounded(list(sums.values())), depth)
-
-
-def _by_distribution(scores: Floats) -> list[float]:
-    """(s - m + 3 d) / 6 d, by the mean m and the sample standard deviation d; 0.5 where all are alike, or one."""
-    if len(scores) < 2 or scores[0] == scores[-1] or not (spread := float(scores.std(ddof=1))):
-        return [0.5] * len(scores)
-    low = float(scores.mean()) - 3 * spread
-    return [(score - low) / (6 * spread) for score in scores.tolist()]
-
-
-def _between(scores: Floats, minimum: float | None) -> list[float]:
-    """(s - lowest) / (highest - lowest); 1 where all hits are alike and nothing says what the lowest could be."""
-    if not len(scores):
-        return []
-    low, high = float(scores[-1]) if minimum is None else minimum, float(scores[0])
-    if low == high:
-        return [1.0 if minimum is None else 0.0] * len(scores)
-    return [(score - low) / (high - low) for score in scores.tolist()]

@@ -31,7 +31,7 @@ from retrievers.types import Floats, Ranking
 BOM = b"\xef\xbb\xbf"
 LARGEST = float(np.finfo(np.float32).max)
 BLOCK, LONGEST_LINE = 1 << 20, 1 << 20
-"""Bytes that are read at once, and of a line, at most."""
+"""Bytes that are read at once, about, and of a line beyond them, at most."""
 NEWLINE_BYTE = b"\n"
 SHOWN = 20
 """How many problems of one file are listed; the rest is counted."""
@@ -255,30 +255,13 @@ def _refuse_other_kinds(path: str | Path, block: bytes) -> None:
         raise InputError(Problem(str(path), f"holds no TREC qrels: it looks like {kind}", remedy))
 
 
-def blocks_of(
-    path: str | Path, remedy: str = "give a file of TREC lines, plain or gzip"
-) -> Iterator[tuple[int, bytes]]:
+def blocks_of(path: str | Path, remedy: str = "give TREC lines, plain or gzip") -> Iterator[tuple[int, bytes]]:
     """Read a file of lines, plain or gzip, in blocks that end where a line ends: (number of the first line, block).
 
     Raises:
-        InputError: it cannot be read, or a line is longer than 1 MiB, which no line of TREC files is.
+        InputError: it cannot be read.
     """
-    number, rest = 1, b""
-    for raw in _read_blocks(path, remedy):
-        whole, newline, rest_of = (rest + raw).rpartition(b"\n")
-        if len(rest_of) > LONGEST_LINE:
-            what = f"is longer than {LONGEST_LINE:,} bytes"
-            where = f"{path}:{number + whole.count(NEWLINE_BYTE) + len(newline)}"
-            raise InputError(Problem(where, what, remedy))
-        rest = rest_of
-        if newline:
-            yield number, whole + newline
-            number += whole.count(NEWLINE_BYTE) + 1
-    if rest:
-        yield number, rest + NEWLINE_BYTE
-
-
-def _read_blocks(path: str | Path, remedy: str) -> Iterator[bytes]:
+    number = 1
     try:
         # Opened once: a pipe cannot be read again.
         with Path(path).open("rb") as raw:
@@ -286,11 +269,15 @@ def _read_blocks(path: str | Path, remedy: str) -> Iterator[bytes]:
             if file.peek(len(BOM)).startswith(BOM):
                 file.read(len(BOM))
             while block := file.read(BLOCK):
-                yield block
-    except OSError as error:
-        raise InputError(Problem(str(path), f"cannot be read: {error.strerror or error}", remedy)) from error
-    except (EOFError, zlib.error) as error:
-        raise InputError(Problem(str(path), f"cannot be read: {error}")) from error
+                block += file.readline(LONGEST_LINE)
+                if not block.endswith(NEWLINE_BYTE) and file.peek(1):
+                    where = f"{path}:{number + block.count(NEWLINE_BYTE)}"
+                    raise InputError(Problem(where, f"is longer than {LONGEST_LINE:,} bytes", remedy))
+                yield number, block if block.endswith(NEWLINE_BYTE) else block + NEWLINE_BYTE
+                number += block.count(NEWLINE_BYTE)
+    except (OSError, EOFError, zlib.error) as error:
+        what = getattr(error, "strerror", None) or error
+        raise InputError(Problem(str(path), f"cannot be read: {what}", remedy)) from error
 
 
 @dataclass

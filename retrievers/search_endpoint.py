@@ -5,10 +5,12 @@ import json
 import weakref
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 from urllib.parse import quote
 
-from retrievers.cache import Cache
+from retrievers.cache import Cache, Resources
+from retrievers.calling import Caller, Charge, answers, close_later, wait_for
+from retrievers.clients import JsonClient, check_address, sent_headers
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.external import ExternalRetriever, is_score, refuse_distances
 from retrievers.identity import fingerprint, keys
@@ -16,10 +18,6 @@ from retrievers.ids import hit_id
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.options import NotNegative, Positive, Whole
 from retrievers.placeholders import as_line, expand, hide_values, shown
-from retrievers.remote.calling import Caller, Charge, close_later, wait_for
-from retrievers.remote.clients import JsonClient, check_address, sent_headers
-from retrievers.resources import Resources
-from retrievers.retrying import answers
 from retrievers.types import Limits, Query, Ranking, ranked
 
 QUERY, DEPTH = "{query}", "{depth}"
@@ -36,8 +34,8 @@ class Endpoint(ExternalRetriever):
     """A JMESPath to the ids of the hits, best first, such as hits.hits[*]._id."""
     scores: str | None = None
     """A JMESPath to their scores; left out, their order counts."""
-    method: str = "POST"
-    """GET or POST."""
+    method: Literal["GET", "POST"] = "POST"
+    """How the request is sent."""
     headers: dict[str, str] | None = None
     """Sent along; a secret always as ${NAME}."""
     body: dict[str, Any] | None = None
@@ -62,8 +60,6 @@ class Endpoint(ExternalRetriever):
     def model_post_init(self, _: object) -> None:
         """Check the request; nothing is sent."""
         url, method, body = self.url, self.method, self.body
-        if method not in ("GET", "POST"):
-            raise InputError(Problem("method", f"{method!r} is not supported", "GET or POST"))
         check_address("url", url)
         if QUERY not in f"{url}{json.dumps(body, default=list)}":
             raise InputError(Problem("body", f"{QUERY} is missing", f"write {QUERY} in the body or the URL"))
@@ -100,18 +96,19 @@ class Endpoint(ExternalRetriever):
         """
         name = fingerprint("http", self._where, request=self._digest, depth=depth)
         digests = keys(name, "query", [query.text for query in queries])
-        replies = self._held(list(dict.fromkeys(digests)))
+        distinct = dict(zip(digests, queries, strict=True))
+        held = () if self._cache is None else self._cache.get_texts(list(distinct))
+        replies = {list(distinct)[i]: text for i, text, _ in held}
+
+        def ask(digest: bytes, stopped: Stop) -> str:
+            return self._asked(distinct[digest], depth, Call(meter, stopped))
+
         with meter.stage("search", total=len(queries)):
             meter.count(texts=len(queries), cached=sum(digest in replies for digest in digests))
-            waiting = {digest: query for digest, query in zip(digests, queries, strict=True) if digest not in replies}
-
+            waiting = [digest for digest in distinct if digest not in replies]
             if waiting:
                 self._opened()
-
-            def ask(item: tuple[bytes, Query], stopped: Stop) -> str:
-                return self._asked(item[1], depth, Call(meter, stopped))
-
-            for (digest, _), reply in answers(ask, list(waiting.items()), width=self.concurrency):
+            for digest, reply in answers(ask, waiting, width=self.concurrency):
                 replies[digest] = reply
                 if self._cache is not None:
                     self._cache.put_text(name, digest, reply)
@@ -126,10 +123,6 @@ class Endpoint(ExternalRetriever):
         reply = json.loads(self._asked(query, depth, single_call(meter)))
         return ranked(reply["ids"], reply["scores"], depth)
 
-    def _held(self, digests: list[bytes]) -> dict[bytes, str]:
-        held = () if self._cache is None else self._cache.get_texts(digests)
-        return {digests[i]: text for i, text, _ in held}
-
     def _asked(self, query: Query, depth: int, call: Call) -> str:
         client = self._opened()
 
@@ -140,36 +133,28 @@ class Endpoint(ExternalRetriever):
 
         answer = wait_for(self._caller.call(attempt, Charge(0, 0.0), call, 0), call.stopped)
         ids, scores = self._read(answer, query)
-        if len(set(ids)) < len(ids):
+        first = dict(reversed(list(zip(ids, scores, strict=True))))
+        if len(first) < len(ids):
             call.meter.note("repeated-hit-query", query.id)
-            first = dict(reversed(list(zip(ids, scores, strict=True))))
-            ids = list(dict.fromkeys(ids))
-            scores = [first[id_] for id_ in ids]
+        kept = list(dict.fromkeys(ids))[:depth]
         at = datetime.now(UTC).isoformat(timespec="seconds")
-        return json.dumps({"at": at, "ids": ids[:depth], "scores": scores[:depth]}, ensure_ascii=False)
+        return json.dumps({"at": at, "ids": kept, "scores": [first[id_] for id_ in kept]}, ensure_ascii=False)
 
     def _read(self, answer: object, query: Query) -> tuple[list[str], list[float]]:
         where = f"{self._where}: query {query.id!r}"
-        listed = self._at(self._ids, answer, where)
+        try:
+            listed, scores = self._ids.search(answer), self._scores.search(answer) if self._scores else None
+        except ValueError as error:  # of JMESPath
+            raise BackendError(f"{where}: the answer is not as described: {as_line(str(error))}") from None
         named = [hit_id(one) for one in listed] if isinstance(listed, list) else [None]
         ids = [one for one in named if one is not None]
         if len(ids) < len(named):
             raise BackendError(f"{where}: `ids` finds no list of ids in the answer: {as_line(json.dumps(answer))}")
         if self._scores is None:
             return ids, [float(len(ids) - place) for place in range(len(ids))]
-        scores = self._at(self._scores, answer, where)
         if not isinstance(scores, list) or len(scores) != len(ids) or not all(map(is_score, scores)):
             raise BackendError(f"{where}: `scores` does not find one number for each of {len(ids)} ids")
-        return ids, [float(score) for score in scores]
-
-    def _at(self, path: Any, answer: object, where: str) -> object:
-        import jmespath
-
-        try:
-            return path.search(answer)
-        except jmespath.exceptions.JMESPathError as error:
-            what = as_line(f"{path.expression}: {error}")
-            raise BackendError(f"{where}: the answer is not as described: {what}") from None
+        return ids, list(map(float, scores))
 
     @property
     def _where(self) -> str:

@@ -3,7 +3,7 @@
 import re
 import sys
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -17,8 +17,8 @@ SPACES = bytes(byte in b" \t\n\v\f\r" for byte in range(256))
 """For each byte, whether it separates fields."""
 WIDEST = 1 << 24
 """Bytes of a column, each field padded to the longest: a block with longer ones is read line by line."""
-KNOWN, SLOT_BITS, MIXING = 1 << 18, 17, np.uint64(0x9E3779B97F4A7C15)
-"""Ids that keep one text each; bits of the number by which they are found, and what spreads it."""
+KNOWN = 1 << 18
+"""Ids that keep one text each."""
 Numbers = npt.NDArray[Any]
 
 
@@ -82,40 +82,17 @@ def _decoded(escapes: re.Match[str]) -> str:
     return text if re.fullmatch(r"[\s%]+", text) else escapes[0]
 
 
-class KnownIds:
-    """One text for each id, however often and in however many files it occurs."""
-
-    def __init__(self) -> None:
-        self._codes, self._slots = dict[bytes, int](), np.zeros(1 << SLOT_BITS, np.int32)
-        self._fields, self._names = np.array([b""]), np.array([""], object)
-
-    @property
-    def full(self) -> bool:
-        """Whether so many ids are known that it is time for a new table."""
-        return len(self._codes) > KNOWN
-
-    def of(self, fields: npt.NDArray[np.bytes_]) -> tuple[str, ...]:
-        """Return the ids of some fields; UnicodeDecodeError where one is none."""
-        # Nearly all are found by what their slot holds: looking up each in a dictionary waits for memory each time.
-        words = fields.astype(f"S{-(-fields.itemsize // 8) * 8}").view(np.uint64).reshape(len(fields), -1)
-        mixed = words @ (MIXING * np.arange(1, 2 * words.shape[1], 2, dtype=np.uint64))
-        slots = (mixed ^ (mixed >> np.uint64(32))) * MIXING >> np.uint64(64 - SLOT_BITS)
-        codes = self._slots[slots]
-        if len(others := np.flatnonzero(self._fields[codes] != fields)):
-            some = fields[others].tolist()
-            new = [field for field in dict.fromkeys(some) if field not in self._codes]
-            self._names = np.concatenate([self._names, np.array(list(map(id_of, new)), object)])
-            self._codes.update(zip(new, range(len(self._fields), len(self._names)), strict=True))
-            self._fields = np.concatenate([self._fields, np.array(new, "S")])
-            codes[others] = list(map(self._codes.__getitem__, some))
-            self._slots[slots[others]] = codes[others]
-        return tuple(self._names[codes].tolist())
+_names: dict[bytes, str] = {}
 
 
-@cache
-def known_ids() -> KnownIds:
-    """The ids that this process has read."""
-    return KnownIds()
+def ids_of(fields: npt.NDArray[np.bytes_]) -> tuple[str, ...]:
+    """Return the ids of some fields, one text for each however often it occurs; raises UnicodeDecodeError."""
+    some = fields.tolist()
+    if len(_names) > KNOWN:
+        _names.clear()
+    for field in set(some).difference(_names):
+        _names[field] = id_of(field)
+    return tuple(map(_names.__getitem__, some))
 
 
 def columns_of(block: bytes, form: LineForm) -> tuple[list[tuple[str, slice]], tuple[str, ...], Numbers] | None:
@@ -135,12 +112,9 @@ def columns_of(block: bytes, form: LineForm) -> tuple[list[tuple[str, slice]], t
     starts = [0, *(np.flatnonzero(queries[1:] != queries[:-1]) + 1).tolist()]
     parts = map(slice, starts, [*starts[1:], len(queries)])
     values = numbers_in(numbers.tolist(), form)
-    if known_ids().full:
-        known_ids.cache_clear()
-    ids = known_ids()
     try:
-        named = [*zip(ids.of(queries[starts]), parts, strict=True)]
-        return None if values is None else (named, ids.of(documents), values)
+        named = [*zip(ids_of(queries[starts]), parts, strict=True)]
+        return None if values is None else (named, ids_of(documents), values)
     except UnicodeDecodeError:
         return None
 

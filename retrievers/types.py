@@ -41,6 +41,8 @@ Pair = tuple[str, str]
 """A query's text and a document's."""
 FilterValues = tuple[tuple[str, tuple[str, ...]], ...]
 """What a query wants of documents: fields, and for each the values of which a document must have one."""
+Filters = Sequence[FilterValues]
+"""Of each query; nothing where all documents are wanted."""
 
 MOST_DIMENSIONS = 65_536
 """Numbers of a vector, at most: what Qdrant takes."""
@@ -194,7 +196,7 @@ class Encoder(Model):
 
 
 class Reranker(Model):
-    """Scores pairs of a query and a document, one request at a time; `retrievers.reranked` plans the requests."""
+    """Scores pairs of a query and a document, one request at a time; `retrievers.composed` plans the requests."""
 
     depth = 10
     """How many candidates of each query are scored; the others keep their order beneath them."""
@@ -259,9 +261,7 @@ class Store(Protocol):
         """Make the collection ready for search, mark it complete, and keep the ids noted by kind with it."""
 
     @abstractmethod
-    def search(
-        self, vectors: AnyVectors, limit: int, *, exact: bool = False, wanted: Sequence[FilterValues] = ()
-    ) -> list[Ranking]:
+    def search(self, vectors: AnyVectors, limit: int, *, exact: bool = False, wanted: Filters = ()) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` points, ties at the limit resolved.
 
         `exact` compares every vector in full, also where the collection is approximate. `wanted` says for each vector
@@ -305,7 +305,7 @@ class Retriever(ABC):
         return self
 
     def use(self, resources: Any) -> None:
-        """Take the `retrievers.resources.Resources` of a run, its cache among them; called before anything else."""
+        """Take the `retrievers.cache.Resources` of a run, its cache among them; called before anything else."""
         return
 
     @abstractmethod
@@ -350,8 +350,8 @@ def runs(count: int, size: int) -> list[range]:
 
 
 __all__ = [
-    "MOST_DIMENSIONS", "RESOLUTION", "Claim", "Counts", "Document", "Embedded", "Encoder", "FilterValues", "Floats",
-    "Hit", "Limits", "Model", "Pair", "PairScores", "Price", "Query", "Ranking", "Reference", "Reranker", "Retriever",
-    "Role", "Store", "Vectors", "above", "collapsed", "facts_of", "is_model", "ranked", "rounded",
+    "MOST_DIMENSIONS", "RESOLUTION", "Claim", "Counts", "Document", "Embedded", "Encoder", "FilterValues", "Filters",
+    "Floats", "Hit", "Limits", "Model", "Pair", "PairScores", "Price", "Query", "Ranking", "Reference", "Reranker",
+    "Retriever", "Role", "Store", "Vectors", "above", "collapsed", "facts_of", "is_model", "ranked", "rounded",
     "runs", "sample", "without",
 ]  # fmt: skip

@@ -135,9 +135,6 @@ def wrap_user_errors(parts: Iterable[object]) -> Iterator[None]:
         yield
     except (HarnessError, KeyboardInterrupt):
         raise
-    except MemoryError as failure:
-        remedy = 'use store = "edge", or run fewer retrievers at once with --only'
-        raise BackendError(f"not enough memory ({remedy})") from failure
     except BaseException as failure:  # SystemExit too: user code does not end the program
         names = " or ".join(name for part in parts if part is not None and (name := _foreign(part)))
         said = " ".join("".join(traceback.format_exception_only(failure)).split())[:300]
@@ -158,10 +155,6 @@ def _place(trace: TracebackType | None, *, ours: bool) -> str:
     packages, python = sysconfig.get_path("purelib"), sysconfig.get_path("stdlib")
     frames = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(trace)]
     others = [one for one in frames if one[0].is_file() and not one[0].is_relative_to(OURS)]
-    installed = [one for one in others if one[0].is_relative_to(packages) or not one[0].is_relative_to(python)]
-    own = [one for one in installed if not one[0].is_relative_to(packages)]
-    for some in (own, installed, frames if ours else []):
-        if some:
-            file, line = some[-1]
-            return f"{file.name}:{line}"
-    return ""
+    own = [one for one in others if not one[0].is_relative_to(packages) and not one[0].is_relative_to(python)]
+    found = own or [one for one in others if one[0].is_relative_to(packages)] or (frames if ours else [])
+    return f"{found[-1][0].name}:{found[-1][1]}" if found else ""

@@ -15,7 +15,6 @@ The rule follows the word boundaries of Unicode (UAX #29), with these decisions:
 """
 
 import re
-import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -23,7 +22,7 @@ from concurrent.futures import Future
 from functools import cache, lru_cache
 from threading import Lock, Thread
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import regex
 
@@ -49,21 +48,12 @@ NAMES: Mapping[str, str] = MappingProxyType({
     "vi": "vietnamese", "yi": "yiddish", "zh": "chinese",
 })  # fmt: skip
 """Codes of ISO 639 -> names; those that Snowball stems are called as Snowball calls them."""
-TURN = 0.0002
-"""Seconds after which another thread may go on, while the model of languages is loaded beside other work."""
 SURE = 0.5
 """Probability from which on a language is named: more than that of all others together."""
 AGREED = 0.9
 """Share of some texts that must be in one language for it to be theirs."""
 READ = 1_000
 """Characters of a text that are looked at."""
-
-
-class _Patterns(NamedTuple):
-    invisible: regex.Pattern[str]
-    run: regex.Pattern[str]
-    """A run in one of the groups `paired` and `tripled`, or else a word."""
-    cluster: regex.Pattern[str]
 
 
 def tokenize(text: str) -> list[str]:
@@ -80,16 +70,16 @@ def tokenize(text: str) -> list[str]:
     """
     if text.isascii():
         return ASCII_WORD.findall(text.lower())
-    patterns = _patterns()
-    folded = unicodedata.normalize("NFKC", patterns.invisible.sub("", text)).lower()
+    invisible, runs, cluster = _patterns()
+    folded = unicodedata.normalize("NFKC", invisible.sub("", text)).lower()
     # The Turkish İ becomes i with a dot above, which no Turkish text holds.
     folded = folded.replace("i" + DOT_ABOVE, "i")
     terms: list[str] = []
-    for run in patterns.run.finditer(folded):
+    for run in runs.finditer(folded):
         if run.lastgroup is None:
             terms.append(run[0])
         else:
-            terms.extend(_overlapping(patterns.cluster.findall(run[0]), 3 if run.lastgroup == "tripled" else 2))
+            terms.extend(_overlapping(cluster.findall(run[0]), 3 if run.lastgroup == "tripled" else 2))
     return terms
 
 
@@ -99,11 +89,14 @@ def _overlapping(clusters: list[str], size: int) -> list[str]:
 
 
 @cache
-def _patterns() -> _Patterns:
-    """Compiled at the first use: Unicode's tables take longer than the rest of the import."""
+def _patterns() -> tuple[regex.Pattern[str], ...]:
+    """What has no look; a run in one of the groups `paired` and `tripled`, or else a word; and a grapheme cluster.
+
+    Compiled at the first use: Unicode's tables take longer than the rest of the import.
+    """
     letter = rf"[[\w\p{{N}}]--[\p{{M}}{PAIRED}{TRIPLED}]]"
     word = rf"{letter}(?:{letter}|\p{{M}})*+"
-    return _Patterns(
+    return (
         regex.compile(rf"(?V1)[\p{{Default_Ignorable_Code_Point}}--\u200b]|(?<={TRIPLED})\u200b+(?={TRIPLED})"),
         regex.compile(
             rf"(?V1){word}(?:'{word})?+"
@@ -157,17 +150,13 @@ def load_language_model() -> Future[Any]:
 
 _MODEL: Future[Any] = Future()
 _FIRST = Lock()
-"""Held from the first call on: of two at once, one would keep the other's switch interval for good."""
+"""Held from the first call on."""
 
 
 def _load() -> None:
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(TURN)  # decompression takes the lock again for every 8 kB: 600 waits of 5 ms
     try:
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
         _MODEL.set_result(LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True, min_confidence=SURE))
     except BaseException as error:  # anyone who waits is told
         _MODEL.set_exception(error)
-    finally:
-        sys.setswitchinterval(interval)

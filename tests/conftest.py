@@ -85,9 +85,9 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session", autouse=True)
 def short_pauses() -> None:
     """Whoever fails for a moment is asked again almost at once."""
-    from retrievers import retrying
+    from retrievers import calling
 
-    retrying.FIRST_PAUSE = 0.01
+    calling.FIRST_PAUSE = 0.01
 
 
 @pytest.fixture(scope="session")

@@ -30,18 +30,22 @@ from harness.experiment import JudgeOptions
 from harness.measures import Measure
 from harness.records.readings import WORDS, ClaimPassage, Readings, Word
 from retrievers.cache import Cache
-from retrievers.chat import Chat, example_of, one_object, quoted
-from retrievers.chat_model import (
+from retrievers.chat import (
     LONGEST,
     Answer,
+    Chat,
     ChatForecast,
     ChatModel,
     ChatRequest,
     Prompt,
+    Readable,
     Reply,
-    ReplySource,
     answers_of,
+    any_reply,
+    example_of,
     form_of,
+    one_object,
+    quoted,
     shown_of,
 )
 from retrievers.errors import InputError, Problem
@@ -191,7 +195,7 @@ class ModelJudge:
 
     prompt = DIGEST
 
-    def __init__(self, chat: ReplySource, *, meter: Meter, longest: int = LONGEST) -> None:
+    def __init__(self, chat: Chat, *, meter: Meter, longest: int = LONGEST) -> None:
         """Judge by a chat model; the meter counts calls, tokens and dollars, and has the budget."""
         self._chat, self._meter, self._longest = chat, meter, longest
         self.unread = ""
@@ -272,7 +276,7 @@ class ModelJudge:
         return portions
 
 
-class DryRun:
+class DryRun(Chat):
     """Replaces a chat model for forecasts: replies from the cache, records other requests, and makes claims up.
 
     If a text's claims are unknown, it is assumed to make five, each as long as a fifth of the text, so that their
@@ -281,20 +285,16 @@ class DryRun:
 
     def __init__(self, chat: Chat, *, cached: bool = True) -> None:
         """Record the requests to a chat model; with `cached=False` as if the cache were empty."""
-        self._chat, self._cached = chat, cached
+        super().__init__(chat.model, chat.cache)
+        self._cached = cached
         self._noted: dict[Prompt, None] = {}
 
-    @property
-    def model(self) -> ChatModel:
-        """The model."""
-        return self._chat.model
-
     def replies(
-        self, asked: Sequence[Prompt], meter: Meter, readable: Callable[[int, Reply], bool]
+        self, prompts: Sequence[Prompt], meter: Meter, readable: Readable = any_reply
     ) -> Iterator[tuple[int, Reply]]:
         """Yield cached replies, and made-up claims; no other prompt gets a reply."""
-        known = dict(self._chat.known(asked, readable)) if self._cached else {}
-        for place, prompt in enumerate(asked):
+        known = dict(self.known(prompts, readable)) if self._cached else {}
+        for place, prompt in enumerate(prompts):
             if place in known:
                 yield place, known[place]
                 continue
@@ -302,9 +302,9 @@ class DryRun:
             if prompt.system == CLAIMS:
                 yield place, Reply(_made_up(prompt.user))
 
-    def forecast(self) -> ChatForecast:
+    def forecast(self, prompts: Sequence[Prompt] = (), readable: Readable = any_reply) -> ChatForecast:
         """The estimated cost of the recorded requests."""
-        return self._chat.model.forecast(list(self._noted))
+        return self.model.forecast([*self._noted, *prompts])
 
 
 def _made_up(text: str) -> str:
@@ -323,7 +323,7 @@ def chat_of(table: JudgeOptions, cache: Cache) -> Chat:
     return Chat(model, cache)
 
 
-def build_judge(table: JudgeOptions, cache: Cache, meter: Meter, *, chat: ReplySource | None = None) -> Judge:
+def build_judge(table: JudgeOptions, cache: Cache, meter: Meter, *, chat: Chat | None = None) -> Judge:
     """Make a judge; no model is loaded and nothing is sent before the first request.
 
     Args:

@@ -16,9 +16,9 @@ from harness.dataset import Dataset
 from harness.measures import Claimed, Measure
 from harness.records import readings
 from harness.records.readings import PEOPLE, By, ClaimPassage, ClaimsJudging, Readings, Word
+from retrievers.cross_encoder import CrossEncoderReranker
 from retrievers.errors import BackendError, InputError, Problem, Unreadable
 from retrievers.meter import Meter
-from retrievers.rerankers.cross_encoder import CrossEncoderReranker
 from retrievers.types import Floats, Query, Ranking
 from retrievers.words import RULE, tokenize
 

@@ -173,14 +173,14 @@ class Progress:
     def _report_finished(self, *, but: str) -> None:
         """Say a line for every stage that is finished, but for one that may go on."""
         for key, meter in list(self._unreported.items()):
-            totals = meter.stages().get(key[1])
-            if key[1] == but or totals is None or not totals.seconds:
+            totals = meter.totals(key[1])
+            if key[1] == but or not totals.seconds:
                 continue
             del self._unreported[key]
             if key in self._tasks:
                 self._bars.remove_task(self._tasks.pop(key))
             reading = _reading(meter, key[1], totals.seconds)._replace(expected=None)
-            if meter.steps(key[1]):
+            if totals.steps:
                 reading = reading._replace(texts=0)
             took = f"{totals.seconds:.1f} s"
             details = [f"{counted(reading.texts, 'text')} in {took}" if reading.texts else took]
@@ -211,9 +211,9 @@ def progress_shown(wanted: bool | None) -> Iterator[Watch]:
 
 
 def _reading(meter: Meter, stage: str, seconds: float) -> StageProgress:
-    counts = meter.counts(stage)
-    texts, cached = int(counts.get("texts", 0)) or meter.steps(stage), int(counts.get("cached", 0))
-    return StageProgress(texts, meter.expected(stage), cached, seconds, meter.budget.spent, STEPS.get(stage, ""))
+    totals = meter.totals(stage)
+    texts, cached = int(totals.counts.get("texts", 0)) or totals.steps, int(totals.counts.get("cached", 0))
+    return StageProgress(texts, totals.total, cached, seconds, meter.budget.spent, STEPS.get(stage, ""))
 
 
 def _called(key: StageKey) -> str:

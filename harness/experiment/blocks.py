@@ -11,11 +11,11 @@ from harness.experiment.option_tables import JsonSchema, Kind, KindOf, options_o
 from harness.pages import VISIBLE, WHITE, contrast, is_color
 from retrievers import encoder_class, encoder_kinds, reranker_class, reranker_kinds, retriever_class, retriever_kinds
 from retrievers.chunking import Chunk
+from retrievers.composed import FusionMethod
 from retrievers.errors import InputError, Problem
 from retrievers.options import Strict, as_validation_error, checked
 from retrievers.placeholders import expand, without_user
 from retrievers.ragged import Form
-from retrievers.ranking import FusionMethod
 from retrievers.stores import StoreOptions
 from retrievers.stores.matrices import NumberFormat
 from retrievers.types import Retriever

@@ -16,8 +16,18 @@ from harness.dataset.judgments import read_judgments
 from harness.dataset.rows import read_jsonl
 from harness.dataset.source import Findings
 from harness.labels.pool import DrawnPool, Pool, digest_of, pool_of, pooled_query, shuffled_place, write_new
-from retrievers.chat import Chat, example_of, one_object, quoted
-from retrievers.chat_model import ChatRequest, Prompt, answers_of, form_of, nothing_read, shown_of
+from retrievers.chat import (
+    Chat,
+    ChatRequest,
+    Prompt,
+    answers_of,
+    example_of,
+    form_of,
+    nothing_read,
+    one_object,
+    quoted,
+    shown_of,
+)
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
 from retrievers.types import Document

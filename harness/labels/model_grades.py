@@ -17,17 +17,20 @@ from harness.experiment import unset
 from harness.labels.people import OrderedPair, Signature, ids, judgment_of, round_of
 from harness.labels.pool import CANNOT_TELL, GRADE_WORDS, Pool, PooledDocument, PooledQuery, digest_of
 from retrievers.cache import Cache, default_path
-from retrievers.chat import Chat, example_of, one_object, quoted
-from retrievers.chat_model import (
+from retrievers.chat import (
     LONGEST,
+    Chat,
     ChatForecast,
     ChatModel,
     ChatRequest,
     Prompt,
     Reply,
     answers_of,
+    example_of,
     form_of,
     nothing_read,
+    one_object,
+    quoted,
     shown_of,
 )
 from retrievers.errors import InputError, Problem

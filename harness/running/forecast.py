@@ -15,7 +15,7 @@ from harness.english import counted, join
 from harness.experiment import JudgeOptions, StoredVectors
 from harness.records import StageLatency
 from retrievers.cache import Cache, default_path
-from retrievers.chat_model import Prompt
+from retrievers.chat import Prompt
 from retrievers.chunking import Chunk, document_of, in_context, pieces
 from retrievers.dense import Dense
 from retrievers.embedding import Embedder, Forecast, distinct_passages, windows
@@ -104,7 +104,7 @@ def forecast(
     """
     read = in_context(dataset.documents(), chunks, contextual=embedder.encoder.contextual)
     contents = ((piece.text, whole) if whole and chunks else (piece.content, whole) for piece, whole in read)
-    distinct = map(distinct_passages, windows(contents, embedder.form))
+    distinct = map(distinct_passages, windows(contents, embedder.encoder.form))
     parts = [embedder.forecast_passages(window, "document") for window in distinct]
     nothing = Forecast(0, 0, 0, 0, exact=True)
     texts, cached, calls, tokens, _ = (sum(column) for column in zip(nothing, *parts, strict=True))

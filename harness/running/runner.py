@@ -10,11 +10,11 @@ from harness.records import Run, StageLatency
 from harness.running.forecast import RunContext, check_needs
 from harness.running.machine import measure, sampled, time_call
 from retrievers import is_built_in
+from retrievers.cache import Corpus, Resources
 from retrievers.errors import BackendError, DataChanged, HarnessError
 from retrievers.external import accepted, known_documents
 from retrievers.meter import Meter
 from retrievers.placeholders import without_keys
-from retrievers.resources import Corpus, Resources
 from retrievers.types import Query, Ranking, Retriever, above, collapsed, without
 from retrievers.user_objects import wrap_user_errors
 

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pydantic import Field
 
+from retrievers.calling import Transient, in_thread, readable, refusal, unanswered
+from retrievers.clients import Access, check_address
 from retrievers.costs import Tokens, estimate
 from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.identity import fingerprint
 from retrievers.placeholders import as_line, expand, hide_values, secret, shown
-from retrievers.remote.calling import in_thread, readable, refusal, unanswered
-from retrievers.remote.clients import Access, check_address
-from retrievers.retrying import Transient
 from retrievers.types import Role
 
 if TYPE_CHECKING:
@@ -165,9 +164,8 @@ class BedrockEncoder(RemoteEncoder):
         from botocore.parsers import ResponseParserError
 
         try:
-            answer = client.invoke_model(
-                modelId=expand(self.model), body=body, contentType="application/json", accept="application/json"
-            )
+            kind = "application/json"
+            answer = client.invoke_model(modelId=expand(self.model), body=body, contentType=kind, accept=kind)
             text = answer["body"].read()
         except lost.ClientError as refused:
             said, error = refused.response["ResponseMetadata"], refused.response["Error"]
@@ -175,8 +173,6 @@ class BedrockEncoder(RemoteEncoder):
             raise refusal(self.name, said["HTTPStatusCode"], words, said["HTTPHeaders"], code) from None
         except ResponseParserError as failure:
             raise Transient(f"{self.name}: an answer that cannot be read came back: {as_line(str(failure))}") from None
-        except lost.NoCredentialsError:
-            raise BackendError(f"AWS credentials were not found; {_CONFIGURE}") from None
         except (lost.HTTPClientError, lost.ConnectionError, lost.IncompleteReadError) as failure:
             raise unanswered(self.name, client.meta.endpoint_url, failure) from None
         except lost.BotoCoreError as failure:

@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from retrievers.calling import readable
+from retrievers.clients import Access
 from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
 from retrievers.placeholders import expand
-from retrievers.remote.calling import readable
-from retrievers.remote.clients import Access
 from retrievers.types import Role
 
 _URL = "https://api.cohere.com"

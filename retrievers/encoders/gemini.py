@@ -7,13 +7,13 @@ from urllib.parse import quote
 import numpy as np
 from pydantic import AfterValidator, Field
 
+from retrievers.calling import readable
+from retrievers.clients import Access
 from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
 from retrievers.meter import Call
 from retrievers.options import Whole
 from retrievers.placeholders import expand
 from retrievers.ragged import dense, unit_rows
-from retrievers.remote.calling import readable
-from retrievers.remote.clients import Access
 from retrievers.types import Embedded, Role
 
 _URL = "https://generativelanguage.googleapis.com/v1beta"

@@ -2,15 +2,16 @@
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any
 
 from pydantic import Field
 
+from retrievers import clients
+from retrievers.calling import readable
 from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
 from retrievers.options import Whole
 from retrievers.placeholders import expand
-from retrievers.remote import clients
-from retrievers.remote.calling import readable
 from retrievers.types import Role
 
 
@@ -69,12 +70,8 @@ class OpenAIEncoder(RemoteEncoder):
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps."""
-        extra = {
-            f"{role}_extra": json.dumps(extra, ensure_ascii=False, sort_keys=True)
-            for role, extra in self._extra.items()
-            if extra
-        }
-        return self._described(**extra)
+        written = partial(json.dumps, ensure_ascii=False, sort_keys=True)
+        return self._described(**{f"{role}_extra": written(extra) for role, extra in self._extra.items() if extra})
 
     def _open(self) -> clients.OpenAIClient:
         return clients.OpenAIClient(self._url, self._headers(), self.name)

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import blake2b
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -101,8 +101,6 @@ class PythonEncoder(Configured, Encoder):
             returned = self._function(role)(texts)
             on_a_device = hasattr(returned, "detach")  # a tensor of torch, on any device
             numbers = np.asarray(returned.detach().cpu().float() if on_a_device else returned)
-            if np.iscomplexobj(numbers):
-                raise BackendError(f"{self.call} returned complex numbers: vectors are compared by real ones")
             vectors = numbers.astype(np.float32)  # a copy: the function may write into its array again
         if vectors.ndim != 2 or len(vectors) != len(texts):
             what = f"returned an array of shape {vectors.shape} for {len(texts)} texts"
@@ -115,14 +113,13 @@ class PythonEncoder(Configured, Encoder):
         for name in (f"encode_{role}", "encode"):
             if callable(method := getattr(found, name, None)):
                 with_role = name == "encode" and "prompt_type" in _parameters(method)  # as models of MTEB are asked
-                return (lambda texts: method(texts, prompt_type=role)) if with_role else method
+                return partial(method, prompt_type=role) if with_role else method
         if not callable(found):
             what = f"{self.call!r} is not a function, and has no encode"
             raise InputError(Problem("call", what, "give a function of texts that returns a row for each"))
-        places = [
-            one for one in _parameters(found).values() if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
-        ]
-        two = len(places) > 1 and (places[1].name == "role" or places[1].default is inspect.Parameter.empty)
+        named = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+        second = [one for one in _parameters(found).values() if one.kind in named][1:2]
+        two = any(one.name == "role" or one.default is inspect.Parameter.empty for one in second)
         return (lambda texts: found(texts, role)) if two else found
 
 

@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from retrievers.calling import Charge, Refused, wait_for
+from retrievers.clients import RemoteModel, billed, in_halves, shared_out
 from retrievers.costs import Tokens, estimate
 from retrievers.errors import BackendError
 from retrievers.identity import fingerprint
 from retrievers.meter import Call
 from retrievers.placeholders import expand, shown
-from retrievers.remote.calling import Charge, Refused, wait_for
-from retrievers.remote.clients import RemoteModel, billed, shared_out
 from retrievers.types import MOST_DIMENSIONS, Counts, Embedded, Encoder, Role, Vectors
 
 _HALVINGS = 5
@@ -122,12 +122,12 @@ class RemoteEncoder(RemoteModel, Encoder):
         self._client()
         prompted = self._prompted(texts, role)
         sent = [text[: self.characters or None] for text in prompted]
-        embedded = wait_for(self._taken(sent, role, call), call.stopped)
+        embedded = Embedded.of(wait_for(in_halves(sent, lambda some: self._taken(some, role, call)), call.stopped))
         beyond = [_beyond(*pair) for pair in zip(prompted, sent, embedded.tokens.tolist(), strict=True)]
         return embedded._replace(truncated_tokens=embedded.truncated_tokens + np.asarray(beyond, dtype=np.int64))
 
     async def _taken(self, texts: list[str], role: Role, call: Call) -> Embedded:
-        """Send texts in as few requests as the provider takes, and as much of each as it takes.
+        """Send texts as they are; of one that is refused as much as the provider takes.
 
         Raises:
             Refused: not even the beginning of a text is taken: what was said of the whole text.
@@ -137,8 +137,7 @@ class RemoteEncoder(RemoteModel, Encoder):
         except Refused as refusal:
             first = refusal
         if len(texts) > 1:
-            half = (len(texts) + 1) // 2
-            return Embedded.of([await self._taken(some, role, call) for some in (texts[:half], texts[half:])])
+            raise first
         (text,) = texts
         for halving in range(1, _HALVINGS + 1):
             kept = text[: len(text) >> halving]
@@ -198,10 +197,9 @@ def check_vectors(name: str, rows: Iterable[tuple[int, Any]], count: int, width:
             vectors = np.stack([_numbers(vector) for _, vector in ordered])
     except (ValueError, TypeError):
         raise BackendError(f"{name}: vectors came back that are none, or of several dimensions") from None
-    if vectors.ndim != 2 or not vectors.shape[1]:
-        raise BackendError(f"{name}: a vector without dimensions came back")
-    if width is not None and vectors.shape[1] != width:
-        raise BackendError(f"{name}: a vector has {vectors.shape[1]} dimensions instead of {width}")
+    if vectors.ndim != 2 or vectors.shape[1] != (width or vectors.shape[1] or -1):
+        instead = f" instead of {width}" if width else ""
+        raise BackendError(f"{name}: a vector has {vectors.shape[-1]} dimensions{instead}")
     if not np.isfinite(vectors).all():
         raise BackendError(f"{name}: a vector that is not finite came back")
     return vectors

@@ -187,7 +187,7 @@ class SentenceTransformerEncoder(LocalEncoder):
 
         A passage that the model does not read in its document is embedded alone, and counted as truncated.
         """
-        model, tokenizer = self._loaded.model, self._loaded.tokenizer
+        model = self._loaded.model
         prompt = self._prompt("document", model.prompts) or ""
         wholes = list(dict.fromkeys(documents))
         tokens = self._tokens([prompt + whole for whole in wholes])
@@ -195,21 +195,23 @@ class SentenceTransformerEncoder(LocalEncoder):
                        convert_to_numpy=False)  # fmt: skip
         rows = dict(zip(wholes, self._run(wholes, tokens.read, read, call.stopped), strict=True))
         call.meter.count(calls=1, tokens=int(tokens.read.sum()))
-        found: list[Any] = []
-        for whole, row in rows.items():
-            spans = tokenizer.encode(prompt + whole).offsets
-            spans = spans if len(spans) == len(row) else spans[: len(row) - 1]  # its end was cut off
-            for passage in (one for one, of in zip(passages, documents, strict=True) if of == whole):
-                start = whole.find(passage) + len(prompt)
-                end = start + len(passage)
-                inside = [place for place, (a, b) in enumerate(spans) if start <= a < b <= end]
-                reads = start >= len(prompt) and inside and max(b for _, b in spans) >= end
-                found.append(row[inside].mean(0).float().numpy()[: self.truncate_dim] if reads else passage)
-        alone = [one for one in found if isinstance(one, str)]
+        found = [self._within(rows[whole], prompt, whole, one) for one, whole in zip(passages, documents, strict=True)]
+        unread = np.array([one is None for one in found])
+        alone = [passage for passage, one in zip(passages, found, strict=True) if one is None]
         more = iter(np.asarray(self.embed(alone, "document", call).vectors) if alone else [])
         counts = self._tokens(list(passages)).read
-        lost = np.array([isinstance(one, str) for one in found]) * counts
-        return Embedded(self._vectors([next(more) if isinstance(one, str) else one for one in found]), counts, lost)
+        return Embedded(self._vectors([next(more) if one is None else one for one in found]), counts, unread * counts)
+
+    def _within(self, row: Any, prompt: str, whole: str, passage: str) -> Any:
+        """The mean vector of a passage's tokens among those of its document; None where they were not all read."""
+        spans = self._loaded.tokenizer.encode(prompt + whole).offsets
+        spans = spans if len(spans) == len(row) else spans[: len(row) - 1]  # its end was cut off
+        start = whole.find(passage) + len(prompt)
+        end = start + len(passage)
+        inside = [place for place, (a, b) in enumerate(spans) if start <= a < b <= end]
+        if start < len(prompt) or not inside or max(b for _, b in spans) < end:
+            return None
+        return row[inside].mean(0).float().numpy()[: self.truncate_dim]
 
     def _wanted(self, model: Any) -> dict[str, Any]:
         return {"truncate_dim": self.truncate_dim}

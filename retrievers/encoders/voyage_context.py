@@ -7,11 +7,11 @@ alone.
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from retrievers.calling import readable, wait_for
+from retrievers.clients import Access, in_halves
 from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
 from retrievers.meter import Call
 from retrievers.placeholders import expand
-from retrievers.remote.calling import readable, wait_for
-from retrievers.remote.clients import Access
 from retrievers.types import Embedded, Role
 
 _URL = "https://api.voyageai.com/v1"
@@ -47,7 +47,8 @@ class VoyageContextEncoder(RemoteEncoder):
     def embed_passages(self, passages: Sequence[str], documents: Sequence[str], call: Call) -> Embedded:
         """Embed the passages of one document; one that is refused is sent in two parts."""
         self._client()
-        return wait_for(self._taken(list(passages), "document", call), call.stopped)
+        sent = in_halves(list(passages), lambda some: self._taken(some, "document", call))
+        return Embedded.of(wait_for(sent, call.stopped))
 
     async def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
         inputs = [texts] if role == "document" else [[text] for text in texts]

@@ -85,15 +85,11 @@ class StoreOptions(Configured):
 
     def _problems(self) -> Iterator[Problem]:
         if self.location is not None and not self.kind:
-            others = f"known: {', '.join(KNOWN)}; a folder's path has a separator: {f'./{self.location}'!r}"
-            remedy = f"{nearest(self.location, KNOWN)} {others}".lstrip()
-            if not self.location or "://" in self.location:
-                remedy = f"known: {', '.join(KNOWN)}, a folder, or a URL that begins with {', '.join(SERVER)}"
-            yield Problem("store", f"{self.location!r} names no store", remedy)
-        if not self.on_server:
-            for name in ("api_key", "defer_graph", *OF_A_COLLECTION):
-                if getattr(self, name) not in (None, False):
-                    yield Problem(f"store.{name}", "is for a server", "give the server's URL as location")
+            remedy = f"{nearest(self.location, KNOWN)} known: {', '.join(KNOWN)}, a folder such as ./vectors, or a URL"
+            yield Problem("store", f"{self.location!r} names no store", remedy.lstrip())
+        for name in () if self.on_server else ("api_key", "defer_graph", *OF_A_COLLECTION):
+            if getattr(self, name) not in (None, False):
+                yield Problem(f"store.{name}", "is for a server", "give the server's URL as location")
         if self.defer_graph and not self.m:
             yield Problem("store.defer_graph", "there is no graph to build", "set m, the links of a node")
         if self.approximate and not self.on_server and self.kind in (QDRANT, CSR):
@@ -148,12 +144,10 @@ class StoreOptions(Configured):
         >>> StoreOptions("http://localhost:6333", shards=3).suffix
         '-shards3'
         """
-        parts = [f"hnsw{self.m}x{self.ef_construct}"] if self.m else []
-        parts += [self.quantization] if self.quantization else []
-        for name in OF_A_COLLECTION:
-            if getattr(self, name) is not None:
-                parts.append(f"{name}{getattr(self, name)}")
-        return "".join(f"-{part}" for part in parts)
+        parts = [f"hnsw{self.m}x{self.ef_construct}" if self.m else "", self.quantization or ""]
+        own = {name: getattr(self, name) for name in OF_A_COLLECTION}
+        parts += [f"{name}{value}" for name, value in own.items() if value is not None]
+        return "".join(f"-{part}" for part in parts if part)
 
     def resolved(self, documents: int, form: Form = "dense") -> str:
         """Return the location; where none is given "csr" for sparse vectors, else memory for a small corpus or edge.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import re
 import shutil
 import warnings
@@ -11,16 +10,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-from retrievers import retrying
+from retrievers.calling import NOT_STARTED, PATIENCE, UNREADABLE, RetryLoop, Transient, in_thread, wait_for
 from retrievers.costs import on_this_machine
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
 from retrievers.meter import Meter, Stop
 from retrievers.placeholders import as_line, secret, shown
-from retrievers.remote.calling import in_thread, wait_for
-from retrievers.retrying import RetryLoop, Transient
 from retrievers.stores import MEMORY, PREFIX, StoreOptions
 from retrievers.stores.points import engine_errors
 
@@ -32,8 +29,6 @@ OLDEST = (1, 16)
 """The release of the server since which a collection has metadata, which say that it is complete."""
 PASSING = {408, 429, 500, 502, 503, 504, "UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED"}
 REFUSED = {401, 403, "UNAUTHENTICATED", "PERMISSION_DENIED"}
-_UNREADABLE = (ValueError, TypeError, AssertionError, AttributeError, RecursionError)
-log = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 
 
@@ -68,8 +63,7 @@ class Connection:
         self.address = location if location == MEMORY else str(Path(location).expanduser() / collection)
         if options.on_server:
             self.address = shown(options.location or "")
-        self._retries = RetryLoop(retrying.PATIENCE)
-        self._on_retry = partial((meter or Meter()).count, retries=1)
+        self._retries, self._meter = RetryLoop(PATIENCE), meter or Meter()
 
     def call(self, request: Callable[[QdrantClient], Answer]) -> Answer:
         """Send one request; to a server again after a pause where that may help, and every retry is counted.
@@ -82,7 +76,7 @@ class Connection:
             self._client = self._connect() if self._options.on_server else self._opened()
         client = self._client
         if self._options.on_server:
-            return self._retry(lambda: request(client), "run again: an upload goes on from where it was cut short")
+            return self._retry(lambda: request(client))
         with engine_errors(self.address), _without_its_warnings():
             return request(client)
 
@@ -119,51 +113,31 @@ class Connection:
         from qdrant_client import QdrantClient
 
         url = urlsplit(self._options.place)
-        grpc, secure = url.scheme.startswith("grpc"), url.scheme.endswith("s")
-        if self._options.api_key and not secure and url.hostname not in ("localhost", "127.0.0.1", "::1"):
-            log.warning("%s: the API key travels unencrypted; prefer https or grpcs", self.address)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Api key is used with an insecure connection")
-            client = QdrantClient(
-                host=url.hostname,
-                port=6333 if grpc else url.port or 6333,
-                grpc_port=url.port or 6334,
-                prefer_grpc=grpc,
-                https=secure,
-                prefix=url.path.strip("/") or None,
-                api_key=secret(self._options.api_key).get_secret_value() if self._options.api_key else None,
-                timeout=TIMEOUT,
-                check_compatibility=False,  # it would only warn, and not through our messages
-            )
+        grpc = url.scheme.startswith("grpc")
+        where: Any = {"host": url.hostname, "prefix": url.path.strip("/") or None, "https": url.scheme.endswith("s")}
+        ports: Any = {"port": 6333 if grpc else url.port or 6333, "grpc_port": url.port or 6334, "prefer_grpc": grpc}
+        key = secret(self._options.api_key).get_secret_value() if self._options.api_key else None
+        # Its check of compatibility would only warn, and not through our messages.
+        client = QdrantClient(**where, **ports, api_key=key, timeout=TIMEOUT, check_compatibility=False)
         try:
-            self.version = self._retry(lambda: client.info().version, "start the server, then run again")
-            self._check_version()
+            self.version = self._retry(lambda: client.info().version)
+            if tuple(map(int, re.findall(r"\d{1,9}", self.version)[:2])) < OLDEST:
+                oldest = ".".join(map(str, OLDEST))
+                what = f"the server is Qdrant {self.version[:40]!r}, and metadata of collections came with {oldest}"
+                raise InputError(Problem(self.address, what, f"use Qdrant {oldest} or newer"))
         except BaseException:
             client.close()
             raise
         return client
 
-    def _check_version(self) -> None:
-        """Refuse a server that lacks what is used."""
-        release = re.fullmatch(r"v?(\d{1,9})\.(\d{1,9})([.+-][\w.+-]{0,40})?", self.version, re.ASCII)
-        if release is None or (int(release[1]), int(release[2])) < OLDEST:
-            oldest = ".".join(map(str, OLDEST))
-            what = f"the server is Qdrant {self.version[:40]!r}, and metadata of collections came with {oldest}"
-            raise InputError(Problem(self.address, what, f"use Qdrant {oldest} or newer"))
-
-    def _retry(self, request: Callable[[], Answer], remedy: str) -> Answer:
+    def _retry(self, request: Callable[[], Answer]) -> Answer:
         """Send one request until it is answered, each try in a thread that is left behind after TIMEOUT."""
-        try:
-            return wait_for(self._retries.ask(partial(self._tried, request), self._on_retry, Stop()), Stop())
-        except Transient as last:
-            if last.enough is not None:
-                remedy = "is it running? start it, then run again"
-            raise BackendError(f"{last}; {remedy}") from last.__cause__
+        return wait_for(self._retries.ask(partial(self._tried, request), self._meter, Stop()), Stop())
 
     async def _tried(self, request: Callable[[], Answer]) -> Answer:
         """Send one request once; raises Transient where the failure may pass: no answer, a busy server or proxy."""
-        from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
-        from qdrant_client.http.exceptions import ApiException, ResponseHandlingException
+        from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
+        from qdrant_client.http.exceptions import ResponseHandlingException
 
         try:
             async with asyncio.timeout(TIMEOUT):
@@ -172,24 +146,19 @@ class Connection:
             raise
         except Exception as error:
             status, words = _status(error), _in_words(error)
-            source = error.source if isinstance(error, ResponseHandlingException) else error
             told = f"{self.address}: {words}"
-            if status in PASSING or isinstance(error, TimeoutError | ResourceExhaustedResponse) or (
-                source is not error and not isinstance(source, ValueError)  # what cannot be read stays so
-            ):  # fmt: skip
+            # What cannot be read stays so.
+            lost = isinstance(error, ResponseHandlingException) and not isinstance(error.source, ValueError)
+            if lost or status in PASSING or isinstance(error, TimeoutError | ResourceExhaustedResponse):
                 asked = getattr(error, "retry_after_s", None)
-                refused = "onnection refused" in words and on_this_machine(self._options.place)
-                after, enough = None if asked is None else float(asked), retrying.NOT_STARTED if refused else None
-                raise Transient(told, retry_after=after, enough=enough) from error
+                absent = "onnection refused" in words and on_this_machine(self._options.place)
+                told += NOT_STARTED if absent else ""
+                raise Transient(told, retry_after=None if asked is None else float(asked), hopeless=absent) from error
             if status in REFUSED:
                 key = 'set api_key = "${NAME}" in the store\'s table, and NAME in the environment'
                 raise InputError(Problem(self.address, f"the server refuses access ({status})", key)) from error
-            if isinstance(error, _UNREADABLE):  # what the client raises where an answer is not what it expects
-                what = f"the answer is not of Qdrant's protocol ({words}); look at the address"
-                raise BackendError(f"{self.address}: {what}") from error
-            if status is None and not isinstance(error, ApiException | QdrantException):
-                raise
-            raise BackendError(told) from error
+            look = "; look at the address" if isinstance(error, (*UNREADABLE, AssertionError)) else ""
+            raise BackendError(f"{told}{look}") from error
 
 
 def notes_of(info: models.CollectionInfo) -> dict[str, tuple[str, ...]] | None:

@@ -7,15 +7,16 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from retrievers.errors import InputError, Problem
-from retrievers.ragged import AnyVectors, Form, SparseVectors, numbers_of, unit_rows
+from retrievers.ragged import AnyVectors, Form, unit_rows
 from retrievers.stores import Opening, points
-from retrievers.types import FilterValues, Ranking, Store
+from retrievers.types import Filters, Ranking, Store
 
 if TYPE_CHECKING:
     import qdrant_edge
@@ -27,12 +28,9 @@ UPSERT = 256
 SEARCH = 256
 """Points, and queries, handed over in one call."""
 UNLIMITED = 2**40
-BESIDE_VECTOR = 110
-"""Bytes of a point beside its vector's."""
 SPARE = 64 * 2**20
 """Bytes that have to stay free: what the engine lays out ahead."""
 NOTES, IDS = "notes.json", "ids.json"
-Answer = TypeVar("Answer")
 
 
 class EdgeStore(Store):
@@ -66,7 +64,6 @@ class EdgeStore(Store):
         self._unfinished = opening.folder / f"{opening.collection}.unfinished"
         self._lock: BaseFileLock | None = None
         self._shard: qdrant_edge.EdgeShard | None = None
-        self._point_bytes = 0
         self._ids: list[str] = []
         self._in_segment = 0
 
@@ -80,116 +77,105 @@ class EdgeStore(Store):
         """How much of an approximate collection is in the graph or compressed."""
         if not self.approximate:
             return {}
-        info = self._ask(lambda shard: shard.info())
-        return {"points": str(info.points_count), "indexed_points": str(info.indexed_vectors_count)}
+        with self._engine() as shard:
+            info = shard.info()
+            return {"points": str(info.points_count), "indexed_points": str(info.indexed_vectors_count)}
 
     def finished(self) -> dict[str, tuple[str, ...]] | None:
         """Return the notes kept with the collection if it is there and complete, else None."""
         if not (self._folder / IDS).exists():  # or one of before, whose points carried their documents' ids
             return None
-        self._hold()
-        with points.engine_errors(self._folder):
+        with self._engine():  # opened now, so that the time of a search is that of searching
             kept = json.loads((self._folder / NOTES).read_text(encoding="utf-8"))
-            self._open()  # now, so that the time of a search is that of searching
-        return {kind: tuple(ids) for kind, ids in kept.items()}
+            return {kind: tuple(ids) for kind, ids in kept.items()}
 
     def create(self, dimensions: int, *, anew: bool = False) -> None:
         """Make the collection anew and empty, next to any finished one."""
         import qdrant_edge as edge
 
         self.close()
-        self._hold()
-        with points.engine_errors(self._folder):
-            shutil.rmtree(self._unfinished, ignore_errors=True)
-            self._unfinished.mkdir()
-        self._point_bytes = 4 * dimensions + BESIDE_VECTOR if self._form == "dense" else 0
-        # Optimising copies a segment, up to twice.
-        self._make_sure_of(self._documents + 2 * min(self._segment, self._documents))
         self._ids, self._in_segment = [], 0
+        m, largest = self._options.m, min(self._segment * dimensions * 4 // 1024, UNLIMITED)
+        scanned, efforts = 1 if m else UNLIMITED, self._options.ef_construct
         config = edge.EdgeConfig(
             **_vectors(self._form, dimensions),
-            hnsw_config=edge.HnswIndexConfig(
-                m=self._options.m,
-                ef_construct=self._options.ef_construct,
-                full_scan_threshold=1 if self._options.m else UNLIMITED,
-            ),
+            hnsw_config=edge.HnswIndexConfig(m=m, ef_construct=efforts, full_scan_threshold=scanned),
             quantization_config=_quantization(self._options.quantization),
             optimizers=edge.EdgeOptimizersConfig(
-                default_segment_number=1,
-                indexing_threshold=1,
-                max_segment_size=min(self._segment * dimensions * 4 // 1024, UNLIMITED),
+                default_segment_number=1, indexing_threshold=1, max_segment_size=largest
             ),
             wal_enabled=False,  # an unfinished collection is made anew, so there is nothing to replay
         )
         with points.engine_errors(self._folder):
+            self._hold()
+            shutil.rmtree(self._unfinished, ignore_errors=True)
+            self._unfinished.mkdir()
+            # Optimising copies a segment, up to twice; where a mapped file cannot grow, the process dies.
+            needed = SPARE + (4 * dimensions + 110) * (self._documents + 2 * min(self._segment, self._documents))
+            if (free := shutil.disk_usage(self._folder.parent).free) < needed:
+                what = f"needs {needed / 1e6:,.0f} MB of disk, and {free / 1e6:,.0f} MB are free"
+                raise InputError(Problem(f"store {self._folder}", what, "free disk space, then run again"))
             self._shard = edge.EdgeShard.create(str(self._unfinished), config)
 
     def upsert(self, ids: Sequence[str], vectors: AnyVectors, fields: Sequence[Mapping[str, str]] = ()) -> None:
         """Add points, which are numbered as they come."""
         import qdrant_edge as edge
 
-        size = 8 if isinstance(vectors, SparseVectors) else 4  # a sparse number has an index
-        self._point_bytes = math.ceil(numbers_of(vectors) * size / max(len(ids), 1)) + BESIDE_VECTOR
-        self._make_sure_of(len(ids))
-        if fields and not self._ids:
-            index = edge.UpdateOperation.create_field_index(points.FIELDS, edge.PayloadSchemaType.Keyword)
-            self._ask(lambda shard: shard.update(index))
         kept = [{points.FIELDS: points.field_pairs(own)} for own in fields] if fields else [None] * len(ids)
         start = 0
-        while start < len(ids):
-            if self._in_segment == self._segment:
-                self._ask(lambda shard: shard.optimize())
-                self._in_segment = 0
-            stop = min(start + UPSERT, len(ids), start + self._segment - self._in_segment)
-            some = slice(start, stop)
-            numbers = range(len(self._ids) + start, len(self._ids) + stop)
-            values = points.values_of(edge, unit_rows(vectors[some]), _row)
-            values = [{self._vector: one} for one in values] if self._vector else values
-            rows = zip(numbers, values, kept[some], strict=True)
-            update = edge.UpdateOperation.upsert_points([edge.Point(*row) for row in rows])
-            self._ask(lambda shard, update=update: shard.update(update))  # type: ignore[misc]
-            self._in_segment += stop - start
-            start = stop
+        with self._engine() as shard:
+            if fields and not self._ids:
+                shard.update(edge.UpdateOperation.create_field_index(points.FIELDS, edge.PayloadSchemaType.Keyword))
+            while start < len(ids):
+                if self._in_segment == self._segment:
+                    shard.optimize()
+                    self._in_segment = 0
+                stop = min(start + UPSERT, len(ids), start + self._segment - self._in_segment)
+                some = slice(start, stop)
+                numbers = range(len(self._ids) + start, len(self._ids) + stop)
+                values = points.values_of(edge, unit_rows(vectors[some]), _row)
+                values = [{self._vector: one} for one in values] if self._vector else values
+                rows = zip(numbers, values, kept[some], strict=True)
+                shard.update(edge.UpdateOperation.upsert_points([edge.Point(*row) for row in rows]))
+                self._in_segment += stop - start
+                start = stop
         self._ids += ids
 
     def finish(self, notes: Mapping[str, Sequence[str]]) -> None:
         """Build the index, put the collection in its place, and keep the notes with it."""
         import qdrant_edge as edge
 
-        with points.engine_errors(self._folder):
+        with self._engine() as shard:
             if self.approximate:
-                self._open().optimize()
-            self._open().flush()
-            points.count_matches(len(self._ids), self._open().count(edge.CountRequest(exact=True)))
+                shard.optimize()
+            shard.flush()
+            points.count_matches(len(self._ids), shard.count(edge.CountRequest(exact=True)))
             points.count_matches(len(self._ids), len(set(self._ids)))
-            self._open().close()
+            shard.close()
             self._shard = None
             for name, kept in ((NOTES, {kind: list(ids) for kind, ids in notes.items()}), (IDS, self._ids)):
                 (self._unfinished / name).write_text(json.dumps(kept, ensure_ascii=False), encoding="utf-8")
             shutil.rmtree(self._folder, ignore_errors=True)
             self._unfinished.rename(self._folder)
-            self._open()
+        with self._engine():
+            pass
 
-    def search(
-        self, vectors: AnyVectors, limit: int, *, exact: bool = False, wanted: Sequence[FilterValues] = ()
-    ) -> list[Ranking]:
+    def search(self, vectors: AnyVectors, limit: int, *, exact: bool = False, wanted: Filters = ()) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` points, ties at the limit resolved."""
         import qdrant_edge as edge
 
-        params = points.search_params(edge, self._options, exact=exact)
+        how = {"params": points.search_params(edge, self._options, exact=exact)}
         filters: list[edge.Filter | None] = [points.filter_of(edge, one) for one in wanted] or [None] * len(vectors)
 
         def ask(positions: list[int], size: int) -> Iterator[points.EngineHits]:
             for start in range(0, len(positions), SEARCH):
                 some = positions[start : start + SEARCH]
-                requests = [
-                    edge.QueryRequest(
-                        limit=size, query=edge.Query.Nearest(one, using=self._vector), params=params, filter=filters[at]
-                    )
-                    for at, one in zip(some, points.values_of(edge, unit_rows(vectors[some]), _row), strict=True)
-                ]
-                asked = edge.QueryBatchRequest(requests)
-                for found in self._ask(lambda shard, asked=asked: shard.query_batch(asked)):  # type: ignore[misc]
+                values = points.values_of(edge, unit_rows(vectors[some]), _row)
+                asked = zip(some, [edge.Query.Nearest(one, using=self._vector) for one in values], strict=True)
+                requests = [edge.QueryRequest(limit=size, query=one, filter=filters[at], **how) for at, one in asked]
+                with self._engine() as shard:
+                    answers: Any = shard.query_batch(edge.QueryBatchRequest(requests))
+                for found in answers:
                     yield points.EngineHits([self._ids[one.id] for one in found], [one.score for one in found])
 
         return points.past_ties(ask, vectors, limit)
@@ -198,49 +184,35 @@ class EdgeStore(Store):
         """Let go of the collection, so that another process may have it."""
         if self._shard is not None:
             self._shard.close()
-            self._shard = None
         if self._lock is not None:
             self._lock.release()
-            self._lock = None
-
-    def _ask(self, request: Callable[[qdrant_edge.EdgeShard], Answer]) -> Answer:
-        """Ask the engine, which is opened if it is not; its errors become ours."""
-        with points.engine_errors(self._folder):
-            return request(self._open())
-
-    def _make_sure_of(self, points: int) -> None:
-        """Raise InputError unless the disk has room: the process would crash where a mapped file cannot grow."""
-        needed, free = points * self._point_bytes + SPARE, shutil.disk_usage(self._folder.parent).free
-        if free < needed:
-            what = f"needs {needed / 1e6:,.0f} MB of disk, and {free / 1e6:,.0f} MB are free"
-            raise InputError(Problem(f"store {self._folder}", what, "free disk space, then run again"))
+        self._shard = self._lock = None
 
     def _hold(self) -> None:
         from filelock import FileLock, Timeout
 
         if self._lock is None:
+            self._folder.parent.mkdir(parents=True, exist_ok=True)
             # One lock a process: its retrievers may search one collection in several ways.
-            path = f"{self._folder}.lock"
-            lock = FileLock(path, timeout=0, is_singleton=True, thread_local=False)
-            with points.engine_errors(self._folder):
-                self._folder.parent.mkdir(parents=True, exist_ok=True)
-                try:
-                    lock.acquire()
-                except Timeout:
-                    remedy = "wait until it is done, or set another folder"
-                    problem = Problem(f"store {self._folder}", "another process uses it", remedy)
-                    raise InputError(problem) from None
+            lock = FileLock(f"{self._folder}.lock", timeout=0, is_singleton=True, thread_local=False)
+            try:
+                lock.acquire()
+            except Timeout:
+                remedy = "wait until it is done, or set another folder"
+                raise InputError(Problem(f"store {self._folder}", "another process uses it", remedy)) from None
             self._lock = lock
 
-    def _open(self) -> qdrant_edge.EdgeShard:
-        if self._shard is None:
-            import qdrant_edge as edge
+    @contextmanager
+    def _engine(self) -> Iterator[qdrant_edge.EdgeShard]:
+        """The engine, opened if it is not; its errors become ours."""
+        import qdrant_edge as edge
 
-            self._hold()
-            self._make_sure_of(0)  # the engine lays out a segment for points to come
-            self._ids = json.loads((self._folder / IDS).read_text(encoding="utf-8"))
-            self._shard = edge.EdgeShard.load(str(self._folder))
-        return self._shard
+        with points.engine_errors(self._folder):
+            if self._shard is None:
+                self._hold()
+                self._ids = json.loads((self._folder / IDS).read_text(encoding="utf-8"))
+                self._shard = edge.EdgeShard.load(str(self._folder))
+            yield self._shard
 
 
 def _quantization(kind: str | None) -> qdrant_edge.QuantizationConfigType | None:

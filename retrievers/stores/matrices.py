@@ -8,43 +8,41 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from retrievers.errors import BackendError
 from retrievers.filters import FieldValues
 from retrievers.ragged import AnyVectors, SparseVectors, dense, joined, unit_rows
 from retrievers.ranking import top_k_candidates
 from retrievers.stores import Opening
-from retrievers.stores.points import above_zero
-from retrievers.types import FilterValues, Floats, Ranking, Store, Vectors, ranked, rounded
+from retrievers.stores.points import above_zero, count_matches
+from retrievers.types import Filters, Floats, Ranking, Store, Vectors, ranked, rounded
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 NumberFormat = Literal["int8", "binary", "binary-dot"]
 Codes = npt.NDArray[np.uint8]
-Mask = npt.NDArray[np.bool_]
 LEVELS = 256
 SEARCH = 32
 """Queries whose products with all sparse vectors are in memory at once."""
-DOCUMENTS, QUERIES = 16_384, 512
-"""Codes of documents, and queries, that are compared at once."""
+PRODUCTS = 1 << 24
+"""Products of queries and codes in memory at once: 128 MB."""
 
 
 class _Points(Store):
     """The ids and fields of one collection's points, and their vectors in parts, as a kind of store keeps them."""
 
     _ids: list[str]
-    _fields: list[Mapping[str, str]]
     _values: FieldValues
     _parts: list[Any]
 
     def create(self, dimensions: int, *, anew: bool = False) -> None:
         """Make the collection anew and empty."""
-        self._ids, self._fields, self._values, self._parts = [], [], FieldValues(()), []
+        self._ids, self._values, self._parts = [], FieldValues(), []
 
     def upsert(self, ids: Sequence[str], vectors: AnyVectors, fields: Sequence[Mapping[str, str]] = ()) -> None:
         """Add points, whose ids are new."""
         self._ids += ids
-        self._fields += fields
+        for own in fields:
+            self._values.add(own)
         self._parts.append(self._kept(vectors))
 
     def _kept(self, vectors: AnyVectors) -> Any:
@@ -53,16 +51,7 @@ class _Points(Store):
 
     def finish(self, notes: Mapping[str, Sequence[str]]) -> None:
         """Put all points into one matrix; raises BackendError where an id occurs twice."""
-        if len(set(self._ids)) < len(self._ids):
-            raise BackendError("a document's id occurs twice")
-        self._values = FieldValues({name for own in self._fields for name in own})
-        for own in self._fields:
-            self._values.add(own)
-
-    def _masks(self, wanted: Sequence[FilterValues]) -> list[Mask]:
-        """Which points each query may find; nothing where that is every point."""
-        masks = {one: self._values.matching(one) for one in set(wanted)}
-        return [masks[one] for one in wanted]
+        count_matches(len(self._ids), len(set(self._ids)))
 
 
 class CsrStore(_Points):
@@ -81,20 +70,18 @@ class CsrStore(_Points):
         self._postings = _csr(joined(self._parts)).T.tocsr()
         self._parts = []
 
-    def search(
-        self, vectors: AnyVectors, limit: int, *, exact: bool = True, wanted: Sequence[FilterValues] = ()
-    ) -> list[Ranking]:
+    def search(self, vectors: AnyVectors, limit: int, *, exact: bool = True, wanted: Filters = ()) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` points whose product is above 0, ties resolved."""
-        masks, rankings = self._masks(wanted), []
+        masks, rankings = self._values.masks(wanted), []
         for start in range(0, len(vectors), SEARCH):
             products = (_csr(vectors[start : start + SEARCH]) @ self._postings).tocsr()
             for row in range(products.shape[0]):
                 inside = slice(products.indptr[row], products.indptr[row + 1])
                 scores, documents = products.data[inside], products.indices[inside]
+                among = scores > 0
                 if masks:
-                    kept = masks[start + row][documents]
-                    scores, documents = scores[kept], documents[kept]
-                best = top_k_candidates(scores, limit, positive=True)
+                    among &= masks[start + row][documents]
+                best = top_k_candidates(scores, limit, among)
                 found = ranked([self._ids[i] for i in documents[best]], rounded(scores[best]), limit)
                 rankings.append(above_zero(found))
         return rankings
@@ -128,39 +115,18 @@ class QuantizedStore(_Points):
             self._buckets = calibrated(units)
         return to_bytes(units, self._buckets) if self._buckets else np.empty(units.shape, dtype=np.uint8)
 
-    def finish(self, notes: Mapping[str, Sequence[str]]) -> None:
-        """Put all codes together; raises BackendError where an id occurs twice."""
-        super().finish(notes)
-        self._parts = [np.concatenate(self._parts)]
-
-    def search(
-        self, vectors: AnyVectors, limit: int, *, exact: bool = True, wanted: Sequence[FilterValues] = ()
-    ) -> list[Ranking]:
+    def search(self, vectors: AnyVectors, limit: int, *, exact: bool = True, wanted: Filters = ()) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` documents, ties at the limit resolved."""
-        masks = self._masks(wanted)
-        answers: list[Ranking] = []
-        for start in range(0, len(vectors), QUERIES):
-            some = slice(start, start + QUERIES)
-            answers += self._ranked(dense(unit_rows(vectors[some])), limit, masks[some])
+        masks, asked, answers = self._values.masks(wanted), dense(unit_rows(vectors)), list[Ranking]()
+        if self._quantization == "binary":
+            asked = from_bits(to_bits(asked), self._dimensions)
+        size = max(1, PRODUCTS // max(1, len(self._ids)))
+        for start in range(0, len(asked), size):
+            parts = [self._scores(asked[start : start + size], codes) for codes in self._parts]
+            for at, scores in enumerate(np.concatenate(parts, axis=1), start):
+                best = top_k_candidates(scores, limit, masks[at] if masks else None)
+                answers.append(ranked([self._ids[i] for i in best], rounded(scores[best]), limit))
         return answers
-
-    def _ranked(self, queries: Vectors, limit: int, masks: Sequence[Mask]) -> list[Ranking]:
-        """Rank the documents for each query, or those of them that its mask leaves."""
-        asked = from_bits(to_bits(queries), self._dimensions) if self._quantization == "binary" else queries
-        positions: list[list[int]] = [[] for _ in queries]
-        scores: list[list[float]] = [[] for _ in queries]
-        for codes in self._parts:
-            for start in range(0, len(codes), DOCUMENTS):
-                block = self._scores(asked, codes[start : start + DOCUMENTS])
-                for query, row in enumerate(block):
-                    matching = np.flatnonzero(masks[query][start : start + DOCUMENTS]) if masks else np.arange(len(row))
-                    best = matching[top_k_candidates(row[matching], limit)]
-                    positions[query] += (best + start).tolist()
-                    scores[query] += row[best].tolist()
-        return [
-            ranked([self._ids[position] for position in some], rounded(values), limit)
-            for some, values in zip(positions, scores, strict=True)
-        ]
 
     def _scores(self, asked: Vectors, codes: Codes) -> Floats:
         """(queries, documents)."""

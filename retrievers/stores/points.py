@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
@@ -10,16 +9,13 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
 from retrievers.ragged import AnyVectors, SparseVectors, TokenVectors
-from retrievers.ranking import asked_until
+from retrievers.ranking import above, asked_until
 from retrievers.stores import StoreOptions
 from retrievers.types import RESOLUTION, FilterValues, Ranking, ranked, rounded
-
-if TYPE_CHECKING:
-    from qdrant_client.models import QueryResponse
 
 ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -27,7 +23,6 @@ CROCKFORD = str.maketrans("0123456789ABCDEFGHJKMNPQRSTVWXYZ", "0123456789abcdefg
 """From the digits of a ULID to those that `int` reads in base 32."""
 DOCUMENTS = uuid.UUID("6f1f2a3e-6a0e-5d0c-9d6b-1f6d7b1f5c11")
 """Namespace of the point ids of documents whose own ids are neither ULID nor UUID."""
-NAMESPACE = DOCUMENTS.bytes
 SPARSE = "sparse"
 """The name of a collection's sparse vectors, which have to have one."""
 FIELDS = "fields"
@@ -44,18 +39,6 @@ class EngineHits(NamedTuple):
     scores: list[float]
 
 
-def answers_of(responses: Sequence[QueryResponse], count: int) -> list[EngineHits]:
-    """Return what qdrant-client answered to so many queries; raises ValueError where that is no answer to them."""
-    answers = [
-        EngineHits([(one.payload or {})["id"] for one in response.points], [one.score for one in response.points])
-        for response in responses
-        if all("id" in (one.payload or {}) for one in response.points)
-    ]
-    if len(answers) != count or not all(map(math.isfinite, (score for one in answers for score in one.scores))):
-        raise ValueError(f"no {count} lists of points with an id and a finite score")
-    return answers
-
-
 def point_id(document_id: str) -> str:
     """Return the UUID under which Qdrant keeps a document.
 
@@ -70,32 +53,15 @@ def point_id(document_id: str) -> str:
     >>> point_id("4983")
     '0a601265-def9-53ab-a29c-f0f168d4fc13'
     """
-    length = len(document_id)
-    if length == 36 and UUID.fullmatch(document_id):
+    if UUID.fullmatch(document_id):
         return document_id
-    if length == 26 and ULID.fullmatch(document_id):
-        digits = f"{int(document_id.translate(CROCKFORD), 32):032x}"
-    else:  # as uuid.uuid5, in a third of its time, which was a tenth of what adding a point takes
-        digest = hashlib.sha1(NAMESPACE + document_id.encode(), usedforsecurity=False).hexdigest()
-        digits = f"{digest[:12]}5{digest[13:16]}{'89ab'[int(digest[16], 16) % 4]}{digest[17:32]}"
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
-
-
-def payloads(ids: Sequence[str], fields: Sequence[Mapping[str, str]]) -> list[Payload]:
-    """Return what is kept with each point: the document's id, and the fields by which searches may be narrowed.
-
-    Fields are in one list under one key, so that a name may hold what a path of Qdrant's may not (a dot, a quote).
-
-    >>> payloads(["d1"], [{"language": "ja"}])
-    [{'id': 'd1', 'fields': ['["language", "ja"]']}]
-    """
-    if not fields:
-        return [{"id": doc_id} for doc_id in ids]
-    return [{"id": doc_id, FIELDS: field_pairs(own)} for doc_id, own in zip(ids, fields, strict=True)]
+    if ULID.fullmatch(document_id):
+        return str(uuid.UUID(int=int(document_id.translate(CROCKFORD), 32)))
+    return str(uuid.uuid5(DOCUMENTS, document_id))
 
 
 def field_pairs(fields: Mapping[str, str]) -> list[str]:
-    """Return a document's fields as a payload holds them.
+    """Return a document's fields as a payload holds them: in one list, since a path of Qdrant's takes not every name.
 
     >>> field_pairs({"language": "ja"})
     ['["language", "ja"]']
@@ -146,8 +112,8 @@ def count_matches(added: int, kept: int) -> None:
     """Raise BackendError unless the collection holds as many points as were added."""
     if added != kept:
         raise BackendError(
-            f"the collection holds {kept} points for {added} documents: points were lost, or a ULID and a UUID among "
-            "the document ids have the same 128 bits"
+            f"the collection holds {kept} points for {added} documents: points were lost, an id occurs twice, or a "
+            "ULID and a UUID among the ids have the same 128 bits"
         )
 
 
@@ -185,12 +151,10 @@ def past_ties(ask: Callable[[list[int], int], Iterable[EngineHits]], vectors: An
     sparse = isinstance(vectors, SparseVectors)  # what shares nothing with a query is not an answer to it
 
     def settled(_: int, found: EngineHits, size: int) -> Ranking | None:
-        doc_ids, scores = found
-        reach = _reach(scores, limit)
-        whole = len(scores) < size or reach < len(scores)
-        if not whole:
+        reach = _reach(found.scores, limit)
+        if reach == len(found.scores) == size:
             return None
-        ranking = ranked(doc_ids[:reach], rounded(scores[:reach]), limit)
+        ranking = ranked(found.doc_ids[:reach], rounded(found.scores[:reach]), limit)
         return above_zero(ranking) if sparse else ranking
 
     return asked_until(ask, len(vectors), limit + SPARE, settled)
@@ -202,8 +166,7 @@ def above_zero(ranking: Ranking) -> Ranking:
     >>> above_zero(ranked(["a", "b"], [1, 0])).doc_ids
     ('a',)
     """
-    kept = [hit for hit in ranking if hit.score > 0]
-    return ranked([hit.doc_id for hit in kept], [hit.score for hit in kept])
+    return above(ranking, math.ulp(0.0))
 
 
 def _reach(scores: Sequence[float], limit: int) -> int:

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
-from pydantic import TypeAdapter
 
+from retrievers.calling import answers
 from retrievers.errors import BackendError
+from retrievers.filters import FieldValues
 from retrievers.ragged import AnyVectors, Form, SparseVectors, TokenVectors, dense, unit_rows
-from retrievers.ranking import best_of, top_k_candidates
-from retrievers.retrying import answers
+from retrievers.ranking import top_k_candidates
 from retrievers.stores import LOWEST_FULL_SCAN, LOWEST_INDEXING, MEMORY, Opening, StoreOptions, points
 from retrievers.stores.connection import Connection, notes_of
-from retrievers.types import FilterValues, Floats, Ranking, Store, Vectors, ranked, rounded
+from retrievers.types import Filters, Floats, Ranking, Store, ranked, rounded
 
 if TYPE_CHECKING:
-    from qdrant_client import models
+    from qdrant_client import QdrantClient, models
 
 LOCAL = 1024
 """Points a request, and queries a request, to the engine in this process."""
-READ, ONE_PAGE = 4096, 1 << 30
-"""Points that are read at once from the engine in this process, as lists of Python's numbers; and all at once."""
+READ = 4096
+"""Points that are read at once from the engine in this process, as lists of Python's numbers."""
 PRODUCTS = 1 << 22
 """Products of queries and points in memory at once: 32 MB."""
 UPSERT, SEARCH = 256, 32
@@ -33,24 +34,20 @@ NUMBERS = 1_280_000
 """Numbers a request, at most: as JSON below a server's default limit of 32 MB."""
 PARALLEL = 4
 """Requests to a server at once: it works while the answer before is read, which takes half as long as a search."""
-CODES: Mapping[str, Mapping[str, Any]] = {
-    "scalar": {"type": "int8", "quantile": 0.99},
-    "product": {"compression": "x16"},
-    "binary": {},
-}
-"""How vectors are compressed."""
 LOOK_EVERY = 0.5
 """Seconds between two looks at a server that indexes."""
 LOOKS = 10
 """Looks at a server that says it is done and has not indexed all: what is indexed is counted a little later."""
+Answer = TypeVar("Answer")
 
 
-class Matching(NamedTuple):
-    """The points that a filter leaves, or all."""
+class HeldPoints(NamedTuple):
+    """All points of a collection, as the engine in this process compares them."""
 
     ids: list[str]
-    units: Vectors | Floats
+    units: Floats
     """(n, dimensions), each of length 1."""
+    values: FieldValues
 
 
 class QdrantStore(Store):
@@ -68,8 +65,8 @@ class QdrantStore(Store):
         self._connection = Connection(opening.options, opening.collection, opening.meter)
         self._resumed = False
         self._added = 0
-        self._whole: Matching | None = None
-        """All of them, once they were searched."""
+        self._held: HeldPoints | None = None
+        """Once they were searched here."""
 
     @property
     def approximate(self) -> bool:
@@ -104,7 +101,7 @@ class QdrantStore(Store):
         """Make the collection, or take up the unfinished one on a server unless it is to be made `anew`."""
         from qdrant_client import QdrantClient
 
-        self._added, self._whole = 0, None
+        self._added, self._held = 0, None
         info = self._info()
         self._resumed = self._options.on_server and not anew and info is not None and notes_of(info) is None
         if self._resumed:
@@ -123,19 +120,14 @@ class QdrantStore(Store):
         """Add points, or replace those with the same document id; to a server several requests at a time."""
         from qdrant_client.models import PayloadSchemaType
 
-        self._whole = None
-        units, kept = unit_rows(vectors), points.payloads(ids, fields)
-        if not self._options.on_server:
-            for some in _requests(units, LOCAL):
-                self._send(ids[some], units[some], kept[some])
-        else:
-            if fields and not self._added:  # a graph is built for filters only where the index of the payload is there
-                how = points.FIELDS, PayloadSchemaType.KEYWORD
-                self._connection.call(lambda client: client.create_payload_index(self.collection, *how))
-            batches = _requests(units, UPSERT)
-            sent = answers(lambda some, _: self._send(ids[some], units[some], kept[some]), batches, width=PARALLEL)
-            for _ in sent:
-                pass
+        self._held = None
+        if self._options.on_server and fields and not self._added:
+            how = points.FIELDS, PayloadSchemaType.KEYWORD  # a graph is built for filters only where their index is
+            self._connection.call(lambda client: client.create_payload_index(self.collection, *how))
+        held = [{points.FIELDS: points.field_pairs(own)} for own in fields] or [{}] * len(ids)
+        payloads = [{"id": doc_id, **own} for doc_id, own in zip(ids, held, strict=True)]
+        units = unit_rows(vectors)
+        self._each(lambda some: self._send(units[some], payloads[some]), units, UPSERT)
         self._added += len(ids)
 
     def finish(self, notes: Mapping[str, Sequence[str]]) -> None:
@@ -153,18 +145,15 @@ class QdrantStore(Store):
         if not self._options.on_server and self._options.location != MEMORY:
             self.close()  # what is read back has other float noise: search that now, as every later run will
 
-    def search(
-        self, vectors: AnyVectors, limit: int, *, exact: bool = False, wanted: Sequence[FilterValues] = ()
-    ) -> list[Ranking]:
+    def search(self, vectors: AnyVectors, limit: int, *, exact: bool = False, wanted: Filters = ()) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` points, ties at the limit resolved."""
         units = unit_rows(vectors)
-        held_here = wanted or self._options.location == MEMORY
-        if held_here and self._form == "dense" and not self._options.on_server:
-            return self._nearest(dense(units), limit, wanted)
+        read = wanted or self._options.location == MEMORY
+        if read and self._form == "dense" and not self._options.on_server:
+            return list(self._nearest(dense(units).astype(np.float64), limit, wanted))
 
-        def ask(positions: list[int], size: int) -> Iterator[points.EngineHits]:
-            asked = [wanted[i] for i in positions] if wanted else []
-            return self._ask(units[positions], asked, size, exact=exact)
+        def ask(positions: list[int], size: int) -> list[points.EngineHits]:
+            return self._ask(units[positions], [wanted[i] for i in positions if wanted], size, exact=exact)
 
         return points.past_ties(ask, vectors, limit)
 
@@ -172,10 +161,17 @@ class QdrantStore(Store):
         """Let go of the collection; a folder is free for another process."""
         self._connection.close()
 
-    def _send(self, ids: Sequence[str], units: AnyVectors, kept: Sequence[points.Payload]) -> None:
+    def _each(self, send: Callable[[slice], Answer], vectors: AnyVectors, most: int) -> list[Answer]:
+        """What is answered to some vectors and others, to so many at most at a time."""
+        if not self._options.on_server:
+            return [send(some) for some in _requests(vectors, LOCAL)]
+        found = answers(lambda one, _: send(one[1]), enumerate(_requests(vectors, most)), width=PARALLEL)
+        return [answer for _, answer in sorted(found, key=lambda one: one[0][0])]
+
+    def _send(self, units: AnyVectors, payloads: Sequence[points.Payload]) -> None:
         from qdrant_client import models
 
-        uuids: list[models.ExtendedPointId] = list(map(points.point_id, ids))
+        uuids: list[models.ExtendedPointId] = [points.point_id(one["id"]) for one in payloads]
         if self._resumed:
             there = self._connection.call(lambda client: client.retrieve(self.collection, uuids, with_payload=False))
             if len(there) == len(uuids):
@@ -183,11 +179,11 @@ class QdrantStore(Store):
         if self._options.on_server or isinstance(units, SparseVectors | TokenVectors):
             values: Any = points.values_of(models, units, np.ndarray.tolist)
             values = {points.SPARSE: values} if isinstance(units, SparseVectors) else values
-            batch = models.Batch(ids=uuids, vectors=values, payloads=list(kept))
+            batch = models.Batch(ids=uuids, vectors=values, payloads=list(payloads))
             self._connection.call(lambda client: client.upsert(self.collection, batch, wait=True))
         else:  # the engine in this process takes a matrix as it is
             self._connection.call(
-                lambda client: client.upload_collection(self.collection, units, list(kept), uuids, wait=True)
+                lambda client: client.upload_collection(self.collection, units, list(payloads), uuids, wait=True)
             )
 
     def _wait_for_index(self) -> None:
@@ -209,80 +205,62 @@ class QdrantStore(Store):
                 self._connection.call(lambda c: c.update_collection(self.collection, optimizers_config=nothing))
             time.sleep(LOOK_EVERY)
 
-    def _ask(
-        self, units: AnyVectors, wanted: Sequence[FilterValues], size: int, *, exact: bool
-    ) -> Iterator[points.EngineHits]:
+    def _ask(self, units: AnyVectors, wanted: Filters, size: int, *, exact: bool) -> list[points.EngineHits]:
         from qdrant_client import models
 
         # The engine in this process compares everything, and would warn of parameters.
         params = points.search_params(models, self._options, exact=exact) if self._options.on_server else None
         name = points.SPARSE if isinstance(units, SparseVectors) else None
 
-        def send(batch: slice) -> list[points.EngineHits]:
-            queries = points.values_of(models, units[batch], np.ndarray.tolist)
-            filters = [points.filter_of(models, one) for one in wanted[batch]] if wanted else [None] * len(queries)
+        def send(some: slice) -> list[points.EngineHits]:
+            queries = points.values_of(models, units[some], np.ndarray.tolist)
+            filters = [points.filter_of(models, one) for one in wanted[some]] or [None] * len(queries)
             asked = [
                 models.QueryRequest(query=one, limit=size, params=params, with_payload=["id"], using=name, filter=only)
                 for one, only in zip(queries, filters, strict=True)
             ]
-            return self._connection.call(
-                lambda client: points.answers_of(client.query_batch_points(self.collection, asked), len(asked))
-            )
 
-        if not self._options.on_server:
-            for batch in _requests(units, LOCAL):
-                yield from send(batch)
-            return
-        batches = enumerate(_requests(units, SEARCH))
-        found = {number: hits for (number, _), hits in answers(lambda one, _: send(one[1]), batches, width=PARALLEL)}
-        for number in sorted(found):
-            yield from found[number]
+            def answered(client: QdrantClient) -> list[points.EngineHits]:
+                found = zip(asked, client.query_batch_points(self.collection, asked), strict=True)
+                hits = [[((one.payload or {})["id"], one.score) for one in response.points] for _, response in found]
+                return [points.EngineHits([doc for doc, _ in one], [score for _, score in one]) for one in hits]
 
-    def _nearest(self, units: Vectors, limit: int, wanted: Sequence[FilterValues]) -> list[Ranking]:
-        """Rank the points that the engine in this process holds, or its payload filter leaves.
+            return self._connection.call(answered)
+
+        return [hits for some in self._each(send, units, SEARCH) for hits in some]
+
+    def _nearest(self, units: Floats, limit: int, wanted: Filters) -> Iterator[Ranking]:
+        """Rank the points that the engine in this process holds, those that match where anything is wanted.
 
         Asked itself, it takes three times as long, for an object of Python a hit, and a copy of all vectors a query;
-        and its filter goes through all payloads in Python, 25 microseconds a point.
+        its filter goes through all payloads in Python. One product for many queries takes a twentieth of one for each:
+        its last bits depend on who asks beside, so that the best hits are multiplied again, each for itself.
         """
-        if not wanted:
-            self._whole = self._whole or self._matching((), units.shape[1])
-            return list(_by_blocks(self._whole, units.astype(np.float64), limit))
-        held = {one: self._matching(one, units.shape[1]) for one in dict.fromkeys(wanted)}
-        return [best_of(held[one].ids, held[one].units @ unit, limit) for one, unit in zip(wanted, units, strict=True)]
+        self._held = held = self._held or self._read(units.shape[1])
+        masks = held.values.masks(wanted)
+        size = max(1, PRODUCTS // max(1, len(held.ids)))
+        for start in range(0, len(units), size):
+            for at, scores in enumerate(units[start : start + size] @ held.units.T, start):
+                some = top_k_candidates(scores, limit, masks[at] if masks else None)
+                own = np.einsum("ij,j->i", held.units[some], units[at])
+                yield ranked([held.ids[i] for i in some], rounded(own), limit)
 
-    def _matching(self, wanted: FilterValues, dimensions: int) -> Matching:
-        """Read points from the engine: all of them with 64 bits, as it compares them itself."""
-        from qdrant_client import QdrantClient, models
-
-        # A filter looks at all payloads for each page, so that what it leaves is one page.
-        how = {"scroll_filter": points.filter_of(models, wanted), "limit": ONE_PAGE} if wanted else {"limit": READ}
-        read = partial(QdrantClient.scroll, collection_name=self.collection, with_vectors=True, **how)
-        ids, parts, offset = list[str](), list[Vectors](), None
+    def _read(self, dimensions: int) -> HeldPoints:
+        """Read all points from the engine, with 64 bits, as it compares them itself."""
+        ids, parts, values, offset = list[str](), list[Floats](), FieldValues(), None
         while not parts or offset is not None:
-            records, offset = self._connection.call(partial(read, offset=offset))
-            ids += [(one.payload or {})["id"] for one in records]
-            parts.append(np.array([one.vector for one in records], np.float32).reshape(-1, dimensions))
-        units = np.concatenate(parts)
-        return Matching(ids, units if wanted else units.astype(np.float64))
+            page = {"limit": READ, "offset": offset, "with_vectors": True}
+            records, offset = self._connection.call(lambda client, page=page: client.scroll(self.collection, **page))  # type: ignore[misc]
+            for payload in (one.payload or {} for one in records):
+                ids.append(payload["id"])
+                values.add(dict(map(json.loads, payload.get(points.FIELDS, ()))))
+            parts.append(np.array([one.vector for one in records], np.float64).reshape(-1, dimensions))
+        return HeldPoints(ids, np.concatenate(parts), values)
 
     def _info(self) -> models.CollectionInfo | None:
         if not self._connection.call(lambda client: client.collection_exists(self.collection)):
             return None
         return self._connection.call(lambda client: client.get_collection(self.collection))
-
-
-def _by_blocks(held: Matching, units: Floats, limit: int) -> Iterator[Ranking]:
-    """Rank all points for each query: one product for many queries takes a twentieth of one for each.
-
-    Its last bits depend on who asks beside, so that the best hits are multiplied again, each for itself.
-    """
-    size = max(1, PRODUCTS // max(1, len(held.ids)))
-    for start in range(0, len(units), size):
-        block = units[start : start + size]
-        for unit, scores in zip(block, block @ held.units.T, strict=True):
-            some = top_k_candidates(scores, limit)
-            own = np.einsum("ij,j->i", held.units[some], unit)
-            yield ranked([held.ids[i] for i in some], rounded(own), limit)
 
 
 def _vectors(form: Form, dimensions: int, *, on_disk: bool | None) -> dict[str, Any]:
@@ -310,11 +288,17 @@ def _index(options: StoreOptions) -> dict[str, Any]:
     if options.approximate:
         full_scan, indexing = full_scan or LOWEST_FULL_SCAN, indexing or LOWEST_INDEXING
     links = 0 if options.defer_graph else options.m
-    quantized = {kind: {**CODES[kind], "always_ram": True} for kind in [options.quantization] if kind} or None
+    scalar = models.ScalarQuantizationConfig(type=models.ScalarType.INT8, quantile=0.99, always_ram=True)
+    product = models.ProductQuantizationConfig(compression=models.CompressionRatio.X16, always_ram=True)
+    quantized = {
+        "scalar": models.ScalarQuantization(scalar=scalar),
+        "product": models.ProductQuantization(product=product),
+        "binary": models.BinaryQuantization(binary=models.BinaryQuantizationConfig(always_ram=True)),
+    }
     return {
         "hnsw_config": models.HnswConfigDiff(m=links, ef_construct=options.ef_construct, full_scan_threshold=full_scan),
         "optimizers_config": models.OptimizersConfigDiff(indexing_threshold=indexing),
-        "quantization_config": TypeAdapter[Any](models.QuantizationConfig | None).validate_python(quantized),
+        "quantization_config": quantized.get(options.quantization or ""),
         "shard_number": options.shards,
         "replication_factor": options.replication,
     }

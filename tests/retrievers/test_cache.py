@@ -15,8 +15,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.pipeline import run as run_experiment
-from harness.running.forecast import Options
 from retrievers.cache import Cache, default_path
 from retrievers.embedding import Embedder
 from retrievers.encoders.hashing import HashingEncoder
@@ -25,7 +23,6 @@ from retrievers.identity import keys
 from retrievers.meter import Meter, single_call
 from retrievers.ragged import SparseVectors
 from retrievers.types import Embedded, Encoder, PairScores
-from tests.support import small
 
 
 def embedded(n, d=4, seed=0):
@@ -153,17 +150,6 @@ def test_two_connections_write_at_once(tmp_path):
         positions, found = cache.get(keys("model", "document", map(str, range(400))))
     assert len(positions) == 400
     assert np.array_equal(found.vectors[:, 0], positions.astype(np.float32))
-
-
-def test_a_full_cache_on_a_disk_that_takes_nothing_is_read(tmp_path, monkeypatch):
-    results = run_experiment(small.experiment(tmp_path), Options(tmp_path / "first"))
-    monkeypatch.setattr("retrievers.cache.os.access", lambda path, mode: False)
-    again = run_experiment(small.experiment(tmp_path, name="again"), Options(tmp_path / "again"))
-    assert again.scores.equals(results.scores)
-    embedded = again.costs[again.costs["stage"].str.startswith("embed")]
-    assert embedded["cached"].sum() == embedded["texts"].sum() > 0
-    anew = run_experiment(small.experiment(tmp_path, name="anew"), Options(tmp_path / "anew", fresh=True))
-    assert "readonly database" in anew.manifest.failed["hashing"]
 
 
 class Counting(Encoder):

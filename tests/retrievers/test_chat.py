@@ -7,12 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness import records
-from retrievers.chat import Chat, one_object, quoted
-from retrievers.chat_model import ChatModel, Prompt
+from retrievers.calling import answers
+from retrievers.chat import Chat, ChatModel, Prompt, one_object, quoted
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.errors import BackendError, InputError, OverBudget
 from retrievers.meter import Budget, Call, Meter, Stop, single_call
-from retrievers.retrying import answers
 from tests.support import small
 from tests.support.chat_fake import ChatProvider
 from tests.support.servers import OpenAIProvider, serving, tokens_of

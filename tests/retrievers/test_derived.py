@@ -81,8 +81,7 @@ def binary_dot(units, query):
 @pytest.mark.parametrize("score", [int8, binary, binary_dot])
 def test_a_search_ranks_as_each_pair_compared_by_itself(score, limit, monkeypatch):
     """Blocks smaller than the collection, and many ties among so few bits."""
-    monkeypatch.setattr("retrievers.stores.matrices.DOCUMENTS", 64)
-    monkeypatch.setattr("retrievers.stores.matrices.QUERIES", 3)
+    monkeypatch.setattr("retrievers.stores.matrices.PRODUCTS", 3 * 200)
     documents, queries = vectors(1, 200, 12), vectors(2, 8, 12)
     documents[150:] = documents[:50]  # and documents that are the same
     ids = [f"d{number}" for number in range(200)]

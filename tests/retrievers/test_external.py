@@ -13,10 +13,10 @@ from harness.experiment import load
 from harness.labels.pool import Drawing, draw, gather
 from harness.pipeline import run
 from harness.running.forecast import Options
+from retrievers.cache import Corpus, Resources
 from retrievers.errors import BackendError, InputError
 from retrievers.external import Function, SavedRun
 from retrievers.meter import Meter
-from retrievers.resources import Corpus, Resources
 from retrievers.runs import write_run
 from retrievers.search_endpoint import Endpoint
 from retrievers.types import Document, Query
@@ -81,7 +81,8 @@ def test_what_a_saved_run_lacks_and_has_beyond_is_noted(tmp_path):
      ("r.jsonl", "", "there is no line"),
      ("r.jsonl", '{"query_id": "a", "doc_id": "b", "score": "x"}', "'x' is not a score"),
      ("r.jsonl", '{"query_id": "a", "doc_id": "b", "score": 1}\n' * 2, "r.jsonl:2: document 'b' is ranked twice"),
-     ("r.jsonl", "[" * 100_000, "r.jsonl:1: is not JSON: maximum recursion"), ("r.jsonl", b"\xff", "is not UTF-8"),
+     ("r.jsonl", "[" * 100_000, "r.jsonl:1: is not JSON: maximum recursion"),
+     ("r.jsonl", b"\xff", "is not JSON: 'utf-8'"),
      ("r.parquet", "x", "cannot be read as Parquet"), ("none.trec", None, "cannot be read"),
      ("none.jsonl", None, "cannot be read"), ("r.trec", "a Q0 b 1 x t", "r.trec:1")],
 )  # fmt: skip
@@ -222,7 +223,7 @@ def test_passing_failures_are_tried_again_and_the_time_limit_bounds_the_whole_an
        for scores in ([1, 10**400], [1, float("nan")], [1, True], ["1", "2"], {"a": 1, "b": 2}, [1])),
      ({"hits": ["a", "b"]}, {}, "`scores` does not"), ({"hits": "ab"}, {}, "`ids` finds no list"),
      ({"hits": ["a", None]}, {}, "`ids` finds no list"), ([], {}, "`ids`"), ({"none": 0}, {}, "`ids`"),
-     ("hits", {}, "`ids`"), ({"hits": None}, {"ids": "sort(hits)"}, r"sort\(hits\)"),
+     ("hits", {}, "`ids`"), ({"hits": None}, {"ids": "sort(hits)"}, r"sort\(\)"),
      ({"hits": list("abcdefghijk"), "scores": [*range(11)]}, {}, "as distances do"),
      *(({"hits": ["a", id_], "scores": [2, 1]}, {}, "is among the hits, which is not an id")
        for id_ in ("", " ", "a\r\nb", "\x1b[31m", "\0", "\u2028"))],

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from retrievers import local_models
 from retrievers.cache import Cache
 from retrievers.costs import estimate
+from retrievers.cross_encoder import CrossEncoderReranker
 from retrievers.embedding import Embedder
 from retrievers.encoders.sentence_transformers import (
     LateInteractionEncoder,
@@ -22,7 +23,6 @@ from retrievers.errors import BackendError, InputError
 from retrievers.local_models import LocalModel
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.model_files import PACKAGED, Weights
-from retrievers.rerankers.cross_encoder import CrossEncoderReranker
 from tests.support import tiny
 from tests.support.flat_vectors import flat
 

@@ -20,11 +20,11 @@ from harness.evaluation.runs import Conventions, score_runs
 from harness.experiment import parse
 from harness.measures import parse_all
 from retrievers import runs
+from retrievers.composed import Fused
 from retrievers.errors import InputError
 from retrievers.external import SavedRun
 from retrievers.ids import nfc
 from retrievers.meter import Meter
-from retrievers.ranking import fuse
 from retrievers.types import RESOLUTION, Document, Query, ranked, rounded
 from tests.support.small import refusal
 
@@ -78,6 +78,10 @@ def test_a_saved_run_is_ordered_as_score_double_orders_it(queries):
         qrels.write_text("".join(f"{query.id} 0 d0 1\n" for query in asked))
         scored = score_runs(qrels, [path], parse_all(["RR"]), conventions=Conventions(precision="double"))
         assert ours == [scored.lists["theirs"]()[query.id] for query in asked]
+
+
+def fuse(rankings, depth, method="rrf", **options):
+    return Fused((), method, **options).fuse(rankings, depth)
 
 
 some_rankings = st.lists(

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from retrievers.composed import Reranked, above_the_rest
+from retrievers.cross_encoder import CrossEncoderReranker, LateInteractionReranker
 from retrievers.dense import Dense
 from retrievers.errors import BackendError, InputError, OverBudget
+from retrievers.http_reranker import HttpReranker
 from retrievers.local_models import LocalModel
 from retrievers.meter import Budget, Meter, single_call
-from retrievers.reranked import Reranked, above_the_rest
-from retrievers.rerankers.cross_encoder import CrossEncoderReranker, LateInteractionReranker
-from retrievers.rerankers.http_reranker import HttpReranker
 from retrievers.types import Document, Query, ranked
 from tests.support import tiny
 from tests.support.dialects import KEY, RerankProvider, overlap

@@ -121,7 +121,7 @@ def test_progress_counts_passages_against_passages(monkeypatch):
     """Documents stood there before: "3,040 of 163", and so no time was left."""
     monkeypatch.setattr("retrievers.embedding.WINDOW", 7)
     seen = []
-    watching = Meter(watch=lambda m: seen.append((m.counts(m.current).get("texts", 0), m.expected(m.current))))
+    watching = Meter(watch=lambda m: seen.append((m.counts(m.current).get("texts", 0), m.totals(m.current).total)))
     texts = ["".join(f"{n:04}{part:06}" for part in range(4)) for n in range(10)]  # no two passages are the same text
     retriever = OverStore(Numbers(lambda _: [1, 1]), lambda _: store_at(":memory:"), chunks=Chunk(size=10))
     retriever.index(documents(*texts, " "), watching)

@@ -7,50 +7,42 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 import numpy as np
 
 from retrievers.bm25 import BM25
-from retrievers.cache import Cache
+from retrievers.cache import Cache, Corpus, Resources
 from retrievers.chunking import Chunk
+from retrievers.composed import Reranked
 from retrievers.dense import Dense
-from retrievers.embedding import Embeds
-from retrievers.encoders.hashing import HashingEncoder
 from retrievers.filters import Condition
 from retrievers.meter import Meter
-from retrievers.reranked import Reranked
-from retrievers.resources import Corpus, Resources
-from retrievers.types import Document, Embedded, Reranker, Store
+from retrievers.types import Document, Embedded, Encoder, Reranker, Store
 
 
-class Numbers(Embeds):
+class Numbers(Encoder):
     """Embeds a text as the numbers that a function gives of it; of its 4 tokens, `lost` are not read."""
+
+    fingerprint, lasting = "numbers", False
 
     def __init__(self, row: Callable[[str], Sequence[float]], lost: Callable[[str], int] = lambda text: 0) -> None:
         self._row, self._lost = row, lost
 
-    def embed(self, texts, role, meter, documents=()):
+    def embed(self, texts, role, call):
         assert all(text.strip() for text in texts)
-        meter.count(texts=len(texts))
         vectors = np.array([self._row(text) for text in texts], dtype=np.float32).reshape(-1, len(self._row("")))
         return Embedded(vectors, np.full(len(texts), 4), np.array([self._lost(text) for text in texts], dtype=np.int64))
 
-    def one(self, text, role, meter):
-        return self.embed([text], role, meter)
-
 
 class OverStore(Dense):
-    """Searches what an embedder gives in a store that is opened when the corpus is indexed."""
+    """Searches what an encoder gives in a store that is opened when the corpus is indexed."""
 
     def __init__(
-        self, embedder: Embeds, open_store: Callable[[Meter], Store], *, fresh: bool = False,
+        self, encoder: Encoder, open_store: Callable[[Meter], Store], *, fresh: bool = False,
         chunks: Chunk | None = None, conditions: Sequence[Condition] = (),
     ) -> None:  # fmt: skip
-        super().__init__(HashingEncoder(), chunk=chunks, conditions=conditions)
-        self._given, self._open, self._anew = embedder, open_store, fresh
+        super().__init__(encoder, chunk=chunks, conditions=conditions)
+        self._open, self._anew = open_store, fresh
 
     @property
     def _fresh(self) -> bool:
         return self._anew
-
-    def _embedder(self) -> Embeds:
-        return self._given
 
     def _opened(self, documents: Iterable[Document], meter: Meter) -> Store:
         return self._open(meter)

@@ -7,7 +7,7 @@ from harness.evaluation.evaluate import conclude
 from harness.evaluation.gate import BASELINE, CHALLENGER, gate_scores
 from harness.evaluation.scores import Scores
 from harness.evaluation.verdict import Finding, Verdict
-from harness.evaluation.wording import REASONS, verdict_cell, verdict_word
+from harness.evaluation.wording import REASONS, verdict_cell
 from harness.measures import parse
 from harness.measures.table import row_of
 from harness.stats.differences import Range
@@ -41,11 +41,6 @@ def concluded(values, rows, *, measure="m", settings=None, **known):
 def cell(row):
     """The verdict as comparisons.csv has it."""
     return verdict_cell(row.finding)
-
-
-def word(row):
-    """The verdict without its reason."""
-    return verdict_word(row.finding)
 
 
 def shown(found, **verdicts):

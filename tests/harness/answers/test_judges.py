@@ -16,8 +16,7 @@ from harness.answers.chat_judge import ModelJudge
 from harness.answers.judging import Inquiry, NliJudge, Questions, asked_once
 from harness.records.readings import ClaimPassage
 from retrievers.cache import Cache, default_path
-from retrievers.chat import GIVEN_UP, Chat
-from retrievers.chat_model import ChatModel, Prompt
+from retrievers.chat import GIVEN_UP, Chat, ChatModel, Prompt
 from retrievers.errors import InputError, Unreadable
 from retrievers.meter import Meter
 from tests.support import layouts, small

@@ -268,6 +268,7 @@ def test_score_and_compare_of_a_results_folder_are_what_the_run_found(call, resu
     chosen.write_text("q-swim\n\nq-rails\n", encoding="utf-8")
     found = json.loads(call("score", results, "--queries", chosen, "-q", "-m", "RR", "--json").out)
     assert {row["query_id"] for row in found["scores"]} == {"q-swim", "q-rails"}
+    call("score", results, "-m", "R@5", code=0)  # as deep as the run
     measures = ("-m", "nDCG@3", "-m", "RR", "--json")
     runs = [results / "runs" / f"{name}.trec" for name in ("bm25", "hashing", "hybrid")]
     found = json.loads(call("compare", results / "qrels.trec", *runs, *measures).out)

@@ -16,6 +16,7 @@ from scipy import stats
 from harness import records
 from harness.dataset import load
 from harness.evaluation.evaluate import evaluation_of, read_evaluation
+from harness.evaluation.evidence import abstention_of
 from harness.evaluation.gate import corpus_change
 from harness.pipeline import run
 from harness.running.forecast import Options
@@ -23,6 +24,8 @@ from harness.stats.agreement import mean_overlap, overlap
 from harness.stats.differences import singles, units_of
 from harness.stats.multiplicity import cross_fitted
 from harness.stats.paired_tests import area, compare_areas
+from retrievers.ranking import ranked
+from retrievers.types import Query
 from tests.support import layouts
 from tests.support.small import refusal
 
@@ -148,6 +151,9 @@ def test_scores_tell_what_nothing_answers(tmp_path):
     assert 0 <= floor.above <= 1 and 0 <= floor.kept <= 1
     assert (evaluation.abstention.answerable, evaluation.abstention.unanswerable) == (10, 5)
     assert read_evaluation(found.folder, found.manifest).abstention == evaluation.abstention
+    answers = {"a": ranked(["x", "y"], [0.9, 0.5]), "u": ranked(["x"], [0.2])}  # what is judged 0 is no success
+    asked = {"a": Query("a", "a"), "u": Query("u", "u", {"answerable": "false"})}
+    assert abstention_of(asked, {"a": {"x": 0, "y": 1}}, {"r": answers}, 10, 0.95).floors[0].floor == 0.5
 
 
 @pytest.mark.parametrize(("floor", "success", "abstained"), [(None, 1.0, 0.0), (0.5, 1.0, 2 / 5), (0.75, 0.5, 1.0)])

@@ -67,6 +67,9 @@ def test_what_six_sets_say_is_the_known_answer() -> None:
     assert together(sets, "b", Settings(spent=True)).pairs[0].verdict is Verdict.UNDECIDED
     turned = together({f"s{i}": scores_of(d, 11 + i) for i, d in enumerate(KNOWN)}, "a", Settings())
     assert sets_sentence(turned.pairs[0]) == sentence  # however the pair is turned
+    third = {"RR": {**scores_of(0.1, 11).values["RR"], "c": np.full(11, 0.4)}}
+    three = {name: replace(scores_of(0.1, 11), values=third) for name in "st"}
+    assert [(one.a, one.b) for one in together(three, "b", Settings()).pairs] == [("a", "b"), ("c", "b")]
     each = [Settings(alpha=0.05), Settings(alpha=0.01), Settings(spent=True), Settings(by_people=False)]
     for turn in (1, -1):  # sets of different sizes are at different looks, in any order
         assert [_strictest(each[:count][::turn]) for count in range(1, 5)] == each

@@ -91,7 +91,6 @@ def test_a_store_is_named_by_a_word_or_by_its_scheme(tmp_path: Path) -> None:
         ({"name": "a", "kind": "broken"}, "retriever 'broken' cannot be loaded"),
         ({"name": "a", "kind": "clashing", "store": "there"},
          "Clashing has an option 'store', which is a word of every experiment"),
-        ({"name": "a", "encoder": {"kind": "hashing"}}, "encoder 'hashing' is the name of several: retrievers"),
         ({"name": "s", "kind": "sparse", "encoder": {"kind": "sparse-encoder", "model": "m"}, "store": "plain"},
          "'plain' does not keep sparse vectors"),
     ],
@@ -132,7 +131,6 @@ def test_a_whole_retriever_costs_what_it_says_or_nobody_knows_what(tmp_path: Pat
         (block("it", 'fault = "twice"'), "query 'q-fruit' has a document twice"),
         (block("it", 'encoder = { kind = "sparse" }', kind=""), "sparse vectors came back from an encoder of dense"),
         (ZeroDivisionError("by zero"), "ZeroDivisionError: by zero (test_foreign_parts.py:"),  # a fault of our own
-        (MemoryError(), 'store = "edge"'),
     ],
 )  # fmt: skip
 def test_what_fails_ends_its_retriever_alone(tmp_path, monkeypatch, failing, said) -> None:

@@ -15,8 +15,7 @@ from harness.labels.model_grades import ONCE, AskingOptions, judge_by_model, pla
 from harness.labels.people import judging_page
 from harness.labels.pool import CANNOT_TELL, digest_of
 from retrievers.cache import Cache
-from retrievers.chat import Chat
-from retrievers.chat_model import ChatModel
+from retrievers.chat import Chat, ChatModel
 from retrievers.errors import BackendError
 from retrievers.meter import Meter
 from retrievers.opening import locked

@@ -48,6 +48,7 @@ def test_by_hand(name: str, autorag: float, first: float) -> None:
 def test_a_document_in_several_groups_meets_them_all() -> None:
     groups = [["a", "b"], ["a", "c"]]
     assert group_value(parse("R(groups='first')"), groups, ["a"]) == 1
+    assert group_value(parse("F1(groups='first')"), groups, ["x"]) == 0
     assert group_value(parse("AP(groups='first')"), groups, ["x", "a", "b", "c"]) == 1 / 2
     assert group_value(parse("SetP(groups='first')"), groups, ["a", "b", "c"]) == 1
     assert group_value(parse("nDCG(groups='first')"), groups, ["a"]) == pytest.approx(1 / (1 + 1 / log2(3)))

@@ -15,17 +15,15 @@ from harness.measures import parse, score
 from harness.pipeline import run
 from harness.running.forecast import Options
 from retrievers.bm25 import BM25
+from retrievers.composed import Fused, Reranked
 from retrievers.dense import Dense
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.encoders.python_encoder import PythonEncoder
 from retrievers.external import Function, SavedRun
 from retrievers.filters import Condition, Filtered
-from retrievers.fused import Fused
+from retrievers.http_reranker import HttpReranker
 from retrievers.options import library_kind
-from retrievers.ranking import fuse
-from retrievers.reranked import Reranked
-from retrievers.rerankers.http_reranker import HttpReranker
 from retrievers.search_endpoint import Endpoint
 from retrievers.types import Retriever
 from retrievers.user_objects import NamedObject
@@ -167,7 +165,6 @@ def test_lists_are_named_by_their_places_and_judgments_of_absent_documents_may_b
      (lambda texts, role: letters(texts)[:, : 5 if role == "query" else 9], "has 5 dimensions where others have 9"),
      (lambda texts: 1 / 0, "ZeroDivisionError: division by zero (test_notebook.py:"),
      (lambda texts: np.full((len(texts), 2), np.nan), "a vector that is not finite came back"),
-     (lambda texts: letters(texts) * 1j, "returned complex numbers"),
      (Function(lambda query, depth: 3), "TypeError: 'int' object is not iterable"),
      (Function(lambda query, depth: [(i, n) for n, i in enumerate("abcdefghijkl")]), "as distances do"),
      (Function(lambda query, depth: {"train": 1, "car": 2}), "the hits of query 'q-fruit' cannot be read"),
@@ -430,7 +427,7 @@ def test_retrievers_compose_and_equal_parts_are_asked_once():
     assert len(asked) == len(set(asked)) == len(set(DOCUMENTS.values()) | set(QUERIES.values()))
     for query in QUERIES:
         runs = [found.rankings(name)[query] for name in ("words", "meaning")]
-        assert found.rankings("hybrid")[query].doc_ids == fuse(runs, 100).doc_ids
+        assert found.rankings("hybrid")[query].doc_ids == Fused(()).fuse(runs, 100).doc_ids
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ FAULTS = {
     "odd": ('raise type("Odd", (BaseException,), {})("over")', "Odd: over"),
     "unwritable": (r'raise ValueError("over \ud800")', r"ValueError: over \ud800"),
     "surrogate": (r'return [["\ud800", "apple"] for _ in queries]', r"'\ud800' is among the hits, which is not an id"),
-    "large": ('return [[("apple", 10 ** 400)] for _ in queries]', "a score that is no finite number"),
+    "large": ('return [[("apple", 10 ** 400)] for _ in queries]', "cannot be read"),
     "short": ("return []", "returned 0 lists for 6 queries"),
     "twice": ('return [["apple", "apple"] for _ in queries]', "has a document twice"),
     "number": ("return [[3] for _ in queries]", "6 of 6 hits have unknown ids, such as '3'"),

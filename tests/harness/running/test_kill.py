@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reas
 DOCUMENTS, QUERIES = 240, 24
 BATCH, CONCURRENCY = 4, 2
 UNSTORED = CONCURRENCY + CONCURRENCY // 2
-"""Requests that may be under way, or answered and not yet stored, when the process is killed (retrievers.retrying)."""
+"""Requests that may be under way, or answered and not yet stored, when the process is killed (retrievers.calling)."""
 WORDS = ("wing", "flow", "heat", "shock", "wave", "wheel", "river", "garden", "bread", "window", "piano", "winter")
 
 

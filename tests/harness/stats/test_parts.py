@@ -18,7 +18,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from harness.stats.differences import Range, differences, generator, singles, units_of
 from harness.stats.intervals import student, summarize, wilson
-from harness.stats.multiplicity import adjust, sets_like_these
+from harness.stats.multiplicity import adjust, length_slices, sets_like_these
 from harness.stats.paired_tests import paired_t
 from harness.stats.settings import Settings
 from harness.stats.sign_flip import DRAWS, Contrast, flipped_sums, max_t, max_t_pairs, sign_flip
@@ -239,6 +239,11 @@ def test_pairs_of_the_chosen_are_corrected_over_all_pairs() -> None:
     p = [np.mean([one >= abs(gap) - 1e-9 for one in largest]) for gap in (gaps.sum(axis=0) / sizes)[:2]]
     for alpha in (0.01, 0.04, 0.2, 0.9):
         assert max_t_pairs(values, singles(7), 0, alpha=alpha) == [False, *(one <= alpha for one in p)]
+
+
+def test_slices_by_length_are_thirds() -> None:
+    thirds = dict.fromkeys(length_slices(["x" * n for n in range(1, 13)]))
+    assert list(thirds) == ["short (up to 4)", "medium (5 to 8)", "long (9 or more)"]
 
 
 def test_sets_like_these_need_five() -> None:

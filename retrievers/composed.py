@@ -1,25 +1,28 @@
-"""The first hits of a retriever, read again by a reranker."""
+"""Retrievers of other retrievers: their rankings fused into one, or the first hits read again by a reranker."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
 
 import numpy as np
 
 from retrievers import reranker_class
+from retrievers.cache import Resources, standalone
+from retrievers.calling import answers
 from retrievers.errors import BackendError
 from retrievers.identity import keys
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.options import reranker_table
 from retrievers.placeholders import made
 from retrievers.ranking import RESOLUTION, Document, Floats, Query, Ranking, ranked, rounded
-from retrievers.resources import Resources, standalone
-from retrievers.retrying import answers
 from retrievers.types import Pair, PairScores, Reranker, Retriever, facts_of, is_model
 
-PairPositions = Sequence[Sequence[int]]
+FusionMethod = Literal["rrf", "dbsf", "convex"]
+"""By ranks, by scores of one scale, or by scores between the lowest and the highest of the query."""
+Positions = Sequence[Sequence[int]]
 READ = "reranker depth"
 """What the manifest keeps of a reranker: how many hits of a query it read."""
 
@@ -103,10 +106,10 @@ class Reranked(Retriever):
     def rerank_alone(self, query: Query, before: Ranking, meter: Meter) -> Ranking:
         """Rerank one query's hits with the cache bypassed, as latency is measured."""
         [pairs] = self._pairs([query], [before])
-        whole = _no_scores(len(pairs))
+        scores = np.zeros(len(pairs))
         for request in self.reranker.batches(pairs):
-            _put(whole, request, self._ask([pairs[i] for i in request], single_call(meter)))
-        return above_the_rest(before, whole.scores)
+            scores[list(request)] = self._ask([pairs[i] for i in request], single_call(meter)).scores
+        return above_the_rest(before, scores)
 
     def rerank(self, queries: Sequence[Query], before: Sequence[Ranking], meter: Meter) -> list[Ranking]:
         """Rerank every query's hits through the cache, pairs of like length of all queries together.
@@ -131,12 +134,10 @@ class Reranked(Retriever):
         """The texts of each query and its first hits."""
         heads = [ranking.doc_ids[: self.reranker.depth] for ranking in before]
         documents = self._resources.corpus.contents({doc_id for head in heads for doc_id in head})
-        return [
-            [(query.text, documents[doc_id].content) for doc_id in head]
-            for query, head in zip(queries, heads, strict=True)
-        ]
+        contents = [[documents[doc_id].content for doc_id in head] for head in heads]
+        return [[(query.text, one) for one in own] for query, own in zip(queries, contents, strict=True)]
 
-    def _plan(self, lists: Sequence[Sequence[Pair]]) -> tuple[list[bytes], list[Pair], PairPositions, PairPositions]:
+    def _plan(self, lists: Sequence[Sequence[Pair]]) -> tuple[list[bytes], list[Pair], Positions, Positions]:
         """Return the names of pairs in the cache, the pairs, those of each request, and those of each query.
 
         Each distinct pair once, pairs of like length of all queries together. Where a score depends on its companions,
@@ -159,29 +160,29 @@ class Reranked(Retriever):
         rows = [range(starts[tuple(one)], starts[tuple(one)] + len(one)) for one in lists]
         return keys(model.fingerprint, "list", texts), pairs, requests, rows
 
-    def _scores(
-        self, names: Sequence[bytes], pairs: Sequence[Pair], requests: PairPositions, meter: Meter
-    ) -> PairScores:
+    def _scores(self, names: Sequence[bytes], pairs: Sequence[Pair], requests: Positions, meter: Meter) -> PairScores:
         """Score distinct pairs, those in the cache without the model; each finished request is stored at once."""
         cache = self._resources.cache
         held, cached = cache.get_scores(names)
-        whole = _no_scores(len(pairs))
-        missing = np.ones(len(pairs), dtype=bool)
-        missing[held] = False
-        for request in requests if self.reranker.by_list else ():
-            missing[list(request)] = missing[list(request)].any()  # of a list that is not whole, all is asked again
-        wanted = [some for request in requests if (some := [i for i in request if missing[i]])]
-        kept = int((~missing[held]).sum())
-        meter.count(texts=kept, cached=kept)
-        _put(whole, held.tolist(), cached)
+        whole = PairScores(np.zeros(len(pairs)), *np.zeros((2, len(pairs)), dtype=np.int64))
+
+        def put(rows: Sequence[int], part: PairScores) -> None:
+            for column, values in zip(whole, part, strict=True):
+                column[list(rows)] = values
 
         def ask(some: list[int], stopped: Stop) -> PairScores:
             return self._ask([pairs[i] for i in some], Call(meter, stopped))
 
+        put(held.tolist(), cached)
+        missing = set(range(len(pairs))).difference(held.tolist())
+        for request in requests if self.reranker.by_list else ():
+            missing.update(request if not missing.isdisjoint(request) else ())  # of a list, all is asked again
+        wanted = [some for request in requests if (some := [i for i in request if i in missing])]
+        meter.count(texts=len(pairs) - len(missing), cached=len(pairs) - len(missing))
         for some, scored in answers(ask, wanted, width=self.reranker.concurrency if wanted else 1):
             cache.put_scores(self.reranker.fingerprint, [names[i] for i in some], scored)
             meter.count(texts=len(some))
-            _put(whole, some, scored)
+            put(some, scored)
         return whole
 
     def _ask(self, pairs: Sequence[Pair], call: Call) -> PairScores:
@@ -199,17 +200,6 @@ def _text_of(pair: Pair) -> str:
     return f"{len(query)} {query}{document}"
 
 
-def _no_scores(pairs: int) -> PairScores:
-    """Room for the scores of so many pairs."""
-    return PairScores(np.zeros(pairs), *np.zeros((2, pairs), dtype=np.int64))
-
-
-def _put(whole: PairScores, rows: Sequence[int], part: PairScores) -> None:
-    """Put scores in their places."""
-    for column, values in zip(whole, part, strict=True):
-        column[rows] = values
-
-
 def above_the_rest(candidates: Ranking, scores: Floats) -> Ranking:
     """Rank the first candidates by their scores; the others follow beneath, each a step of rounding lower."""
     if not len(scores):
@@ -217,3 +207,101 @@ def above_the_rest(candidates: Ranking, scores: Floats) -> Ranking:
     step = 4 * RESOLUTION * max(float(np.abs(scores).max()), 1.0)
     beneath = float(scores.min()) - step * np.arange(1, len(candidates) - len(scores) + 1)
     return ranked(candidates.doc_ids, rounded(np.concatenate([scores, beneath])))
+
+
+@dataclass(frozen=True, eq=False)
+class Fused(Retriever):
+    """Fusion of other retrievers' rankings: by ranks, or by scores.
+
+    >>> from retrievers import BM25
+    >>> Fused([BM25(), BM25(b=0.7)], constant=10).written()
+    {'kind': 'fusion', 'of': [{'kind': 'bm25'}, {'kind': 'bm25', 'b': 0.7}], 'constant': 10}
+    """
+
+    of: Sequence[Retriever]
+    """What is fused."""
+    method: FusionMethod = "rrf"
+    """"rrf": 1 / (constant + rank) (Cormack, Clarke & Büttcher 2009). "dbsf": the score on a scale of its ranking's
+    distribution, as Qdrant's (qdrant-client 1.20, `hybrid/fusion.py`). "convex": the score between the lowest and the
+    highest, 0 to 1, the weights' sum being 1 (Bruch, Gai & Ingber 2023)."""
+    constant: float = 60
+    """Of "rrf", 60 as in the paper. Qdrant counts ranks from 0: its k = 61 is this 60, and its own k = 2 is this 1."""
+    weights: tuple[float, ...] = ()
+    """Of each ranking; left out, all alike."""
+    minimum: tuple[float, ...] = ()
+    """Of "convex": the lowest score that each retriever could give; left out, the lowest of its hits."""
+
+    @property
+    def parts(self) -> tuple[Retriever, ...]:
+        """What is fused."""
+        return tuple(self.of)
+
+    def written(self) -> dict[str, Any]:
+        """Its table in an experiment file."""
+        options = {one.name: (getattr(self, one.name), one.default) for one in fields(self)[1:]}
+        said = {name: value for name, (value, default) in options.items() if value != default}
+        return {"kind": "fusion", "of": [part.written() for part in self.of], **said}
+
+    def made_of(self, parts: tuple[Retriever, ...]) -> Fused:
+        """Return the same fusion of other parts."""
+        return replace(self, of=parts)
+
+    def index(self, documents: Iterable[Document], meter: Meter) -> None:
+        """Index what is fused."""
+        for part in self.parts:
+            part.index(documents, meter)
+
+    def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:
+        """Return the fused rankings of all parts."""
+        found = [part.search(queries, depth, meter) for part in self.parts]
+        with meter.stage("fuse"):
+            return [self.fuse(of_query, depth) for of_query in zip(*found, strict=True)]
+
+    def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
+        """Answer one query with every part, then fuse."""
+        found = [part.answer(query, depth, meter) for part in self.parts]
+        with meter.stage("fuse"):
+            return self.fuse(found, depth)
+
+    def fuse(self, rankings: Sequence[Ranking], depth: int) -> Ranking:
+        """Fuse rankings of one query: a document's score is the weighted sum of what each ranking gives it.
+
+        >>> a, b = ranked(["x", "y"], [2, 1]), ranked(["y", "z"], [9, 8])
+        >>> [(hit.doc_id, round(hit.score, 6)) for hit in Fused(()).fuse([a, b], 2)]
+        [('y', 0.032522), ('x', 0.016393)]
+        >>> convex = Fused((), "convex", weights=(1, 3), minimum=(0, 0))
+        >>> [(hit.doc_id, round(hit.score, 6)) for hit in convex.fuse([a, b], 3)]
+        [('y', 0.875), ('z', 0.666667), ('x', 0.25)]
+        """
+        shares = list(map(float, self.weights)) or [1.0] * len(rankings)
+        if self.method == "convex":
+            shares = [share / sum(shares) for share in shares]
+        sums: dict[str, float] = {}
+        for place, (ranking, share) in enumerate(zip(rankings, shares, strict=True)):
+            if self.method == "rrf":
+                given = [1 / (self.constant + rank) for rank in range(1, len(ranking) + 1)]
+            elif self.method == "dbsf":
+                given = _by_distribution(ranking.scores)
+            else:
+                given = _between(ranking.scores, self.minimum[place] if self.minimum else None)
+            for doc_id, score in zip(ranking.doc_ids, given, strict=True):
+                sums[doc_id] = sums.get(doc_id, 0.0) + share * score
+        return ranked(list(sums), rounded(list(sums.values())), depth)
+
+
+def _by_distribution(scores: Floats) -> list[float]:
+    """(s - m + 3 d) / 6 d, by the mean m and the sample standard deviation d; 0.5 where all are alike, or one."""
+    if len(scores) < 2 or scores[0] == scores[-1] or not (spread := float(scores.std(ddof=1))):
+        return [0.5] * len(scores)
+    low = float(scores.mean()) - 3 * spread
+    return [(score - low) / (6 * spread) for score in scores.tolist()]
+
+
+def _between(scores: Floats, minimum: float | None) -> list[float]:
+    """(s - lowest) / (highest - lowest); 1 where all hits are alike and nothing says what the lowest could be."""
+    if not len(scores):
+        return []
+    low, high = float(scores[-1]) if minimum is None else minimum, float(scores[0])
+    if low == high:
+        return [1.0 if minimum is None else 0.0] * len(scores)
+    return [(score - low) / (high - low) for score in scores.tolist()]

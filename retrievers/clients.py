@@ -5,22 +5,23 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
 
 import numpy as np
 from pydantic import Field, PrivateAttr
 
+from retrievers.calling import Answer, Caller, Charge, Refused, close_later, readable, refusal, unanswered
 from retrievers.costs import Price, price_of
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.options import Configured, NotNegative, Positive, Whole
 from retrievers.placeholders import expand, hide_values, secret, shown
-from retrievers.remote.calling import Caller, Charge, close_later, readable, refusal, unanswered
 from retrievers.types import Counts, Limits
 
 if TYPE_CHECKING:
@@ -31,9 +32,9 @@ KEY, AZURE_KEY, BASE_URL = "OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "OPENAI_BAS
 _ACCOUNT = ("OpenAI-Organization", "OpenAI-Project")
 _NEVER_SENT = "none"
 """Stands for the key where there is none: the SDK asks for one, and its header is left out."""
+_ADDRESS = re.compile(r"https?://[^/?#\s:](.*\S)?")
 _IN_ADDRESSES = ";/?:@&=+$,[]#%!'()*~"
 """What remains in an address as it is; a letter such as ü is written as its bytes."""
-Part = TypeVar("Part")
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,18 +243,25 @@ def content_of(answer: Any, name: str) -> Any:
         return json.loads(answer.content)
 
 
-def opened(client: Callable[..., Part], **options: Any) -> Part:
-    """Make a client, which reads proxies and certificates from the environment.
-
-    Raises:
-        InputError: what is there cannot be used; its own words would repeat a proxy's password.
-    """
+def opened(client: Callable[..., Any], **options: Any) -> Any:
+    """Make a client; raises InputError where the proxies and certificates of the environment cannot be used."""
     try:
         return client(**options)
-    except (ValueError, TypeError, ImportError, OSError) as failure:
+    except (ValueError, TypeError, ImportError, OSError) as failure:  # whose words would repeat a proxy's password
         what = f"no connection can be made with what they hold ({type(failure).__name__})"
         remedy = "http://user:password@host:port; a file that is there; pip install socksio for SOCKS"
         raise InputError(Problem("HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE", what, remedy)) from None
+
+
+async def in_halves(items: list[str], send: Callable[[list[str]], Awaitable[Answer]]) -> list[Answer]:
+    """Send what may be refused together in as few requests as the service takes; raises Refused for one alone."""
+    try:
+        return [await send(items)]
+    except Refused:
+        if len(items) == 1:
+            raise
+    half = (len(items) + 1) // 2
+    return [part for some in (items[:half], items[half:]) for part in await in_halves(some, send)]
 
 
 def joined(url: str, path: str) -> str:
@@ -274,10 +282,8 @@ def check_address(where: str, written: str) -> None:
     """
     url: str = expand(written)
     try:
-        parts = urlsplit(url)
         # urlsplit would take spaces away in silence: what is asked must be the address that was read.
-        seen = url == url.strip() and url.isprintable()
-        whole = seen and parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        whole = bool(_ADDRESS.fullmatch(url)) and url.isprintable() and urlsplit(url).port != 0
     except ValueError:
         whole = False
     if not whole:

@@ -3,25 +3,26 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
+from retrievers.calling import Charge, readable, wait_for
+from retrievers.clients import Access, RemoteModel, billed, in_halves, shared_out
 from retrievers.costs import Price, Tokens, beginning, estimate, searches
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.identity import fingerprint
 from retrievers.meter import Call
 from retrievers.options import NotNegative, Whole
 from retrievers.placeholders import expand, hide_values, shown
-from retrievers.remote.calling import Charge, Refused, readable, wait_for
-from retrievers.remote.clients import Access, RemoteModel, billed, shared_out
 from retrievers.types import Counts, Floats, Pair, PairScores, Reranker, runs
 
 Dialect = Literal["cohere", "voyage", "jina", "tei", "vllm"]
 
 
-class RerankProtocol(NamedTuple):
+class Protocol(NamedTuple):
     """What one provider's protocol for reranking has of its own."""
 
     url: str
@@ -29,24 +30,20 @@ class RerankProtocol(NamedTuple):
     path: str
     key: str
     """The environment variable of the provider's key."""
-    documents: str
-    """What the list of documents is called in the body."""
-    more: Mapping[str, Any]
-    """What else is in the body."""
     tokens: int
     """Of one document, that the service reads."""
+    more: Mapping[str, Any] = MappingProxyType({})
+    """What else is in the body."""
+    documents: str = "documents"
+    """What the list of documents is called in the body."""
 
 
-PROTOCOLS: Mapping[Dialect, RerankProtocol] = {
-    "cohere": RerankProtocol("https://api.cohere.com", "v2/rerank", "CO_API_KEY", "documents", {}, 4096),
-    "voyage": RerankProtocol(
-        "https://api.voyageai.com/v1", "rerank", "VOYAGE_API_KEY", "documents", {"truncation": True}, 8000
-    ),
-    "jina": RerankProtocol(
-        "https://api.jina.ai/v1", "rerank", "JINA_API_KEY", "documents", {"return_documents": False}, 8192
-    ),
-    "tei": RerankProtocol("", "rerank", "", "texts", {"raw_scores": True, "truncate": True}, 512),
-    "vllm": RerankProtocol("", "rerank", "", "documents", {}, 512),
+PROTOCOLS: Mapping[Dialect, Protocol] = {
+    "cohere": Protocol("https://api.cohere.com", "v2/rerank", "CO_API_KEY", 4096),
+    "voyage": Protocol("https://api.voyageai.com/v1", "rerank", "VOYAGE_API_KEY", 8000, {"truncation": True}),
+    "jina": Protocol("https://api.jina.ai/v1", "rerank", "JINA_API_KEY", 8192, {"return_documents": False}),
+    "tei": Protocol("", "rerank", "", 512, {"raw_scores": True, "truncate": True}, "texts"),
+    "vllm": Protocol("", "rerank", "", 512),
 }
 
 
@@ -91,7 +88,7 @@ class HttpReranker(RemoteModel, Reranker):
         self._reached(access, self.max_tokens or protocol.tokens)
 
     @property
-    def _protocol(self) -> RerankProtocol:
+    def _protocol(self) -> Protocol:
         return PROTOCOLS[self.dialect]
 
     @property
@@ -130,8 +127,7 @@ class HttpReranker(RemoteModel, Reranker):
         for i, (query, _) in enumerate(pairs):
             of.setdefault(query, []).append(i)
         for positions in of.values():
-            for some in runs(len(positions), self.batch_size):
-                yield [positions[i] for i in some]
+            yield from (positions[some.start : some.stop] for some in runs(len(positions), self.batch_size))
 
     def score(self, pairs: Sequence[Pair], call: Call) -> PairScores:
         """Score the documents of one query."""
@@ -140,20 +136,9 @@ class HttpReranker(RemoteModel, Reranker):
         query = pairs[0][0]
         whole = [document for _, document in pairs]
         sent = [beginning(document, self._limits.tokens) for document in whole]
-        scores, tokens = wait_for(self._taken(query, sent, call), call.stopped)
+        parts = wait_for(in_halves(sent, lambda some: self._whole(query, some, call)), call.stopped)
+        scores, tokens = map(np.concatenate, zip(*parts, strict=True))
         return PairScores(scores, tokens, estimate(whole) - estimate(sent))
-
-    async def _taken(self, query: str, documents: list[str], call: Call) -> tuple[Floats, Counts]:
-        """Send documents in as few requests as the service takes; raises BackendError where it does not take one."""
-        try:
-            return await self._whole(query, documents, call)
-        except Refused as refusal:
-            if len(documents) == 1:
-                raise BackendError(f"{refusal}; set max_tokens below {self._limits.tokens}") from None
-        half = (len(documents) + 1) // 2
-        parts = [await self._taken(query, some, call) for some in (documents[:half], documents[half:])]
-        scores, tokens = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return scores, tokens
 
     async def _whole(self, query: str, documents: list[str], call: Call) -> tuple[Floats, Counts]:
         """Send documents as they are."""
@@ -189,11 +174,8 @@ class HttpReranker(RemoteModel, Reranker):
             tokens = billed((whole.get("usage") or {}).get("total_tokens"), least=len(documents))
             units = ((whole.get("meta") or {}).get("billed_units") or {}).get("search_units")
             searched = float(units) if isinstance(units, int | float) and 0 < units <= 1e9 else 0.0
-        if [place for place, _ in results] != list(range(len(documents))):
-            count = len(results) or "no"
-            what = f"{count} scores came back for {len(documents)} documents, not one for each"
-            raise BackendError(f"{self.name}: {what}")
         scores = np.asarray([score for _, score in results], dtype=np.float64)
-        if not np.isfinite(scores).all():
-            raise BackendError(f"{self.name}: a score that is not finite came back")
+        if [place for place, _ in results] != list(range(len(documents))) or not np.isfinite(scores).all():
+            what = f"{len(results) or 'no'} scores came back for {len(documents)} documents, not a finite one for each"
+            raise BackendError(f"{self.name}: {what}")
         return scores, tokens, searched

@@ -1,1 +1,0 @@
-"""What backends behind HTTP share: requests, limits, faults, redaction."""

@@ -1,1 +1,0 @@
-"""Rerankers, one file per kind."""
