@@ -59,7 +59,7 @@ def data() -> tuple[Qrels, Run]:
 
 
 def ours(qrels: Qrels, run: Run) -> None:
-    score_run([parse(name) for name in NAMES], qrels, run.items())
+    score_run([parse(name) for name in NAMES], qrels, run)
 
 
 def pytrec_eval(qrels: Qrels, run: Run) -> None:

@@ -204,8 +204,8 @@ def export(
     """Write a results folder in the format of another program, or log it to an experiment tracker."""
     from harness import records
     from harness.evaluation.across_sets import holds_sets, read_sets
-    from harness.records.export import TRACKERS, export_sets, log_to
-    from harness.records.export import export as write
+    from harness.records.atomic_write import TRACKERS, export_sets, log_to
+    from harness.records.atomic_write import export as write
 
     if form in TRACKERS:
         shared.refuse({"--output": output}, f"cannot go with --as {form}, which writes no file")

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from harness import records
 from harness.dataset import Dataset, trec
 from harness.dataset.load import reading_line
-from harness.evaluation.compare import keys_of
 from harness.evaluation.csv_views import by_price, tables_of
 from harness.evaluation.evaluate import RunInputs, evaluate_run, write_evaluation
 from harness.evaluation.grading import GradedLabels, gains
@@ -65,7 +64,7 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment | Loaded, option
         write_qrels(staging_dir, graded)
         with Cache(default_path(), fresh=options.fresh) as cache:
             if options.max_cost is not None and loaded.experiment.judge is not None:
-                from harness.answers.judges import check_price
+                from harness.answers.chat_judge import check_price
 
                 check_price(loaded.experiment.judge, loaded.question.measures, cache)
             take_over(loaded.experiment.vectors, built, cache)
@@ -212,11 +211,11 @@ def _write_scores(folder: Path, work: _RunInputs, runs: Sequence[Run], manifest:
     with meter.stage("scoring"):
         scores = score_lists(judged, {one.retriever: one.lists for one in runs if not one.error})
     prices = by_price(manifest, records.read_rows(folder / "costs.csv"))
-    with meter.stage("comparing", total=sum(map(len, keys_of(scores, question.experiment.baseline).values()))):
+    with meter.stage("comparing"):
         evaluation = None
         answers = {one.retriever: one.rankings.items for one in runs if not one.error}
         if scores.n:
-            evaluation = evaluate_run(RunInputs(manifest, scores, graded, queries, prices, answers), meter.step)
+            evaluation = evaluate_run(RunInputs(manifest, scores, graded, queries, prices, answers))
             write_evaluation(folder, evaluation)
     for name, table in tables_of(scores, evaluation).items():
         records.write_table(folder, name, table)
@@ -232,7 +231,7 @@ def _judged(staging_dir: Path, work: _RunInputs, runs: Sequence[Run], cache: Cac
     measures = [measure for measure in loaded.question.measures if measure.claimed]
     if not measures or loaded.experiment.judge is None:
         return ClaimsJudging({}, {})
-    from harness.answers.judges import build_judge
+    from harness.answers.chat_judge import build_judge
     from harness.answers.judging import judge_run
 
     rankings = {one.retriever: one.rankings for one in runs if not one.error}

@@ -33,7 +33,7 @@ FACES = {
                         "harness.dataset.trec"},
     "harness.experiment": {"harness.experiment", "harness.experiment.blocks", "harness.experiment.init",
                            "harness.experiment.option_tables", "harness.experiment.sweep"},
-    "harness.records": {"harness.records", "harness.records.export", "harness.records.readings"},
+    "harness.records": {"harness.records", "harness.records.atomic_write", "harness.records.readings"},
     "harness.report": {"harness.report", "harness.report.axes", "harness.report.html_page", "harness.report.index",
                        "harness.report.text", "harness.report.view", "harness.report.write"},
 }  # fmt: skip

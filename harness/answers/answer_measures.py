@@ -7,18 +7,17 @@ verdict.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
 from harness.answers import overlap, ragchecker
 from harness.answers.cases import Case
-from harness.answers.overlap import Tokenizer, bleu_signature, corpus_bleu, needs_sacrebleu, sentences
+from harness.answers.overlap import Tokenizer, bleu_signature, needs_sacrebleu, sentences
 from harness.answers.ragchecker import Entailments
 from harness.answers.systems import System
 from harness.evaluation.scores import Scores, scores_from_rows
-from harness.measures.measure import Truth, any_of, rank_precision, share
+from harness.measures.measure import Truth, rank_precision, share
 from harness.records.readings import Readings
 from retrievers.embedding import Embedder
 from retrievers.meter import Meter
@@ -29,20 +28,6 @@ EPSILON = 1e-10
 """RAGAS adds this to a divisor: a perfect list gets 0.9999999999."""
 HIGHEST = 2
 """The highest rating of the two prompts for context relevance."""
-
-
-def supported(claims: Sequence[Sequence[Truth]]) -> float | None:
-    """Faithfulness of a response, context recall of a reference: statements that the passages support / statements.
-
-    Args:
-        claims: for each statement, whether each passage entails it.
-
-    Range 0 to 1; undefined without a statement; 0 if nothing was retrieved.
-
-    >>> supported([[True, False], [False, False]]), supported([])
-    (0.5, None)
-    """
-    return share([any_of(row) for row in claims])
 
 
 def context_precision(useful: Sequence[Truth]) -> float | None:
@@ -58,18 +43,6 @@ def context_precision(useful: Sequence[Truth]) -> float | None:
     (0.9999999999, 0.0, None)
     """
     return rank_precision(useful, EPSILON) if useful else None
-
-
-def context_relevance(ratings: Sequence[int | None]) -> float | None:
-    """Context relevance, current form: the mean of the readable ratings 0, 1 or 2, halved.
-
-    RAGAS uses two prompts and excludes an unreadable reply. Range 0 to 1; undefined without a readable rating.
-
-    >>> context_relevance([2, 1]), context_relevance([None, 1]), context_relevance([None, None])
-    (0.75, 0.5, None)
-    """
-    read = [rating for rating in ratings if rating is not None]
-    return sum(read) / len(read) / HIGHEST if read else None
 
 
 def answer_relevancy(question: Vectors, regenerated: Vectors, noncommittal: Sequence[bool]) -> float | None:
@@ -110,8 +83,6 @@ class AnswerMeasure(NamedTuple):
     meaning: str
     """The description in the report."""
     low_is_good: bool = False
-    judged: bool = True
-    """Whether it needs a judge's verdicts."""
 
 
 def _words(compute: Callable[[str, tuple[str, ...], Tokenizer], float | None]) -> Callable[[Reading], float | None]:
@@ -142,12 +113,11 @@ def _checked(compute: Callable[[Entailments], float | None]) -> Callable[[Readin
 
 
 def _faithfulness(reading: Reading) -> float | None:
-    made = reading.case.made
-    return None if made is None else supported(reading.case.rows(made))
+    return _checked(ragchecker.faithfulness)(reading)
 
 
 def _context_recall(reading: Reading) -> float | None:
-    return supported(reading.case.rows(reading.case.wanted))
+    return share([reading.case.held(claim) for claim in reading.case.wanted])
 
 
 def _context_precision(reading: Reading) -> float | None:
@@ -168,10 +138,13 @@ def _context_relevancy(reading: Reading) -> float | None:
 
 
 def _context_relevance(reading: Reading) -> float | None:
-    """The mean over contexts with a rating; undefined without one."""
+    """The mean of the readable ratings of two prompts, halved, then over contexts; undefined without a rating."""
     case = reading.case
-    rated = [case.readings.opinion("relevance", case.query.text, context.text) for context in case.answer.contexts]
-    values = [value for ratings in rated if ratings and (value := context_relevance(ratings)) is not None]
+    rated = [
+        case.readings.opinion("relevance", case.query.text, context.text) or () for context in case.answer.contexts
+    ]
+    read = [known for ratings in rated if (known := [one for one in ratings if one is not None])]
+    values = [sum(known) / len(known) / HIGHEST for known in read]
     return sum(values) / len(values) if values else None
 
 
@@ -180,58 +153,54 @@ def _answer_relevancy(reading: Reading) -> float | None:
     opinion = case.readings.opinion("questions", case.answer.response)
     if opinion is None or case.query.text not in reading.vectors:
         return None
-    made = [reading.vectors[text] for text in opinion["questions"] if text in reading.vectors]
-    if len(made) < len(opinion["questions"]):
+    if not reading.vectors.keys() >= {*opinion["questions"]}:
         return None
-    return answer_relevancy(reading.vectors[case.query.text], np.array(made), opinion["noncommittal"])
+    made = np.array([reading.vectors[text] for text in opinion["questions"]])
+    return answer_relevancy(reading.vectors[case.query.text], made, opinion["noncommittal"])
 
 
-def _text(compute: Callable[[Reading], float | None], meaning: str) -> AnswerMeasure:
-    return AnswerMeasure(compute, meaning, judged=False)
-
-
-MEASURES: Mapping[str, AnswerMeasure] = MappingProxyType(
-    {
-        "BLEU": _text(_words(overlap.bleu), "n-grams of the answer in the reference, with a brevity penalty"),
-        "chrF": _text(_words(lambda r, refs, _: overlap.chrf(r, refs)), "runs of letters in common with the reference"),
-        "ROUGE-1": _text(_rouge(1, "f1"), "words in common with the reference, F1"),
-        "ROUGE-2": _text(_rouge(2, "f1"), "pairs of words in common with the reference, F1"),
-        "ROUGE-L": _text(_rouge(None, "f1"), "longest common subsequence of words with the reference, F1"),
-        "ROUGE-1-recall": _text(_rouge(1, "recall"), "share of the reference's words that the answer has"),
-        "ROUGE-2-recall": _text(_rouge(2, "recall"), "share of the reference's pairs of words that the answer has"),
-        "ROUGE-L-recall": _text(_rouge(None, "recall"), "longest common subsequence / words of the reference"),
-        "ExactMatch": _text(_words(lambda r, refs, _: overlap.exact_match(r, refs)), "1 if it equals a reference"),
-        "TokenF1": _text(_words(overlap.token_f1), "words in common with the best reference, without articles, F1"),
-        **{
-            f"ragas.{compute.__name__.removeprefix('_')}": AnswerMeasure(compute, meaning)
-            for compute, meaning in (
-                (_faithfulness, "share of the answer's claims that a context supports"),
-                (_context_precision, "whether the contexts useful to the reference rank first"),
-                (_context_utilization, "whether the contexts useful to the answer rank first"),
-                (_context_recall, "share of the reference's claims that a context supports"),
-                (_context_relevancy, "share of the contexts' sentences that help (2023)"),
-                (_context_relevance, "rating of the contexts for the query (current form)"),
-                (_answer_relevancy, "similarity of the query and questions generated from the answer"),
-            )
-        },
-        **{
-            f"ragchecker.{compute.__name__}": AnswerMeasure(_checked(compute), meaning, low_is_good=low)
-            for compute, meaning, low in (
-                (ragchecker.precision, "share of the answer's claims that are right", False),
-                (ragchecker.recall, "share of the reference's claims that the answer makes", False),
-                (ragchecker.f1, "harmonic mean of precision and recall", False),
-                (ragchecker.claim_recall, "share of the reference's claims that were retrieved", False),
-                (ragchecker.context_precision, "share of the contexts that support a claim of the reference", False),
-                (ragchecker.context_utilization, "share of the retrieved claims that the answer uses", False),
-                (ragchecker.noise_sensitivity_in_relevant, "wrong claims taken from relevant contexts", True),
-                (ragchecker.noise_sensitivity_in_irrelevant, "wrong claims taken from irrelevant contexts", True),
-                (ragchecker.hallucination, "wrong claims that no context supports", True),
-                (ragchecker.self_knowledge, "right claims that no context supports", False),
-                (ragchecker.faithfulness, "share of the answer's claims that a context supports", False),
-            )
-        },
-    }
-)
+MEASURES: Mapping[str, AnswerMeasure] = {
+    "BLEU": AnswerMeasure(_words(overlap.bleu), "n-grams of the answer in the reference, with a brevity penalty"),
+    "chrF": AnswerMeasure(
+        _words(lambda r, refs, _: overlap.chrf(r, refs)), "runs of letters in common with the reference"
+    ),
+    "ROUGE-1": AnswerMeasure(_rouge(1, "f1"), "words in common with the reference, F1"),
+    "ROUGE-2": AnswerMeasure(_rouge(2, "f1"), "pairs of words in common with the reference, F1"),
+    "ROUGE-L": AnswerMeasure(_rouge(None, "f1"), "longest common subsequence of words with the reference, F1"),
+    "ROUGE-1-recall": AnswerMeasure(_rouge(1, "recall"), "share of the reference's words that the answer has"),
+    "ROUGE-2-recall": AnswerMeasure(_rouge(2, "recall"), "share of the reference's pairs of words that the answer has"),
+    "ROUGE-L-recall": AnswerMeasure(_rouge(None, "recall"), "longest common subsequence / words of the reference"),
+    "ExactMatch": AnswerMeasure(_words(lambda r, refs, _: overlap.exact_match(r, refs)), "1 if it equals a reference"),
+    "TokenF1": AnswerMeasure(_words(overlap.token_f1), "words in common with the best reference, without articles, F1"),
+    **{
+        f"ragas.{compute.__name__.removeprefix('_')}": AnswerMeasure(compute, meaning)
+        for compute, meaning in (
+            (_faithfulness, "share of the answer's claims that a context supports"),
+            (_context_precision, "whether the contexts useful to the reference rank first"),
+            (_context_utilization, "whether the contexts useful to the answer rank first"),
+            (_context_recall, "share of the reference's claims that a context supports"),
+            (_context_relevancy, "share of the contexts' sentences that help (2023)"),
+            (_context_relevance, "rating of the contexts for the query (current form)"),
+            (_answer_relevancy, "similarity of the query and questions generated from the answer"),
+        )
+    },
+    **{
+        f"ragchecker.{compute.__name__}": AnswerMeasure(_checked(compute), meaning, low_is_good=low)
+        for compute, meaning, low in (
+            (ragchecker.precision, "share of the answer's claims that are right", False),
+            (ragchecker.recall, "share of the reference's claims that the answer makes", False),
+            (ragchecker.f1, "harmonic mean of precision and recall", False),
+            (ragchecker.claim_recall, "share of the reference's claims that were retrieved", False),
+            (ragchecker.context_precision, "share of the contexts that support a claim of the reference", False),
+            (ragchecker.context_utilization, "share of the retrieved claims that the answer uses", False),
+            (ragchecker.noise_sensitivity_in_relevant, "wrong claims taken from relevant contexts", True),
+            (ragchecker.noise_sensitivity_in_irrelevant, "wrong claims taken from irrelevant contexts", True),
+            (ragchecker.hallucination, "wrong claims that no context supports", True),
+            (ragchecker.self_knowledge, "right claims that no context supports", False),
+            (ragchecker.faithfulness, "share of the answer's claims that a context supports", False),
+        )
+    },
+}
 """A new measure is one function, one row here, and its test."""
 
 
@@ -266,16 +235,10 @@ def score_answers(
     return scores_from_rows({key: value for key, value in rows.items() if key[2] in defined})
 
 
-def bleu_notes(queries: Sequence[Query], systems: Sequence[System], tokenizer: Tokenizer) -> list[str]:
-    """BLEU of each system over all its answers, as in papers, and the signature of the values per query."""
-    references = [query.reference.answers for query in queries]
-    numbers = {len(answers) for answers in references if answers}
-    notes = []
-    for system in systems:
-        value = corpus_bleu([system.answer(query.id).response for query in queries], references, tokenizer)
-        notes += [] if value is None else [f"{system.name}: BLEU over all answers {value:.2f}"]
-    signature = bleu_signature(tokenizer, numbers.pop() if len(numbers) == 1 else None)
-    return [*notes, f"BLEU of each query: {signature}"]
+def bleu_note(queries: Sequence[Query], tokenizer: Tokenizer) -> str:
+    """The signature of BLEU, by which others reproduce it."""
+    numbers = {len(query.reference.answers) for query in queries if query.reference.answers}
+    return f"BLEU: {bleu_signature(tokenizer, numbers.pop() if len(numbers) == 1 else None)}"
 
 
 def vectors_of(encoder: Embedder, texts: Sequence[str], meter: Meter) -> dict[str, Vectors]:

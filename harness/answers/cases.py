@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 
+from harness.answers import judging
 from harness.answers.judging import Inquiry, Judge, Questions, Replies, asked_once, signed
 from harness.answers.overlap import sentences
 from harness.answers.ragchecker import Entailments
@@ -23,9 +24,9 @@ from harness.answers.systems import Answer, Context, System
 from harness.evaluation.scores import Scores
 from harness.measures.measure import Truth, any_of
 from harness.records import readings
-from harness.records.readings import PEOPLE, By, ClaimPassage, Readings, Word
+from harness.records.readings import ClaimPassage, Readings, Word
 from harness.stats.differences import UNIT
-from harness.stats.intervals import Interval, mean, mean_interval
+from harness.stats.intervals import Interval, mean, student
 from retrievers.errors import Unreadable
 from retrievers.types import Query
 
@@ -38,11 +39,6 @@ class Case(NamedTuple):
     query: Query
     answer: Answer
     readings: Readings
-
-    @property
-    def reference(self) -> str:
-        """The reference answers as one text; without one, the claims of the data set."""
-        return reference_text(self.query)
 
     @property
     def wanted(self) -> tuple[str, ...]:
@@ -83,7 +79,7 @@ class Case(NamedTuple):
         if made is None:
             return None
         return Entailments(
-            tuple(self.entails(self.reference, claim) for claim in made),
+            tuple(self.entails(judging.reference_text(self.query), claim) for claim in made),
             tuple(self.entails(self.answer.response, claim) for claim in wanted),
             self.rows(made),
             self.rows(wanted),
@@ -92,11 +88,6 @@ class Case(NamedTuple):
 
     def _any(self, claims: Sequence[str], context: Context) -> Truth:
         return any_of(self.entails(context.text, claim) for claim in claims)
-
-
-def reference_text(query: Query) -> str:
-    """The reference answers of a query as one text; without one, its claims."""
-    return "\n".join(query.reference.answers or [claim.text for claim in query.reference.claims])
 
 
 def judge_answers(folder: Path, judge: Judge, queries: Sequence[Query], systems: Sequence[System]) -> Readings:
@@ -114,11 +105,7 @@ def judge_answers(folder: Path, judge: Judge, queries: Sequence[Query], systems:
     by = signed(judge)
     known = readings.read_readings(folder, by)
     cases = [Case(query, system.answer(query.id), known) for query in queries for system in systems]
-    people = readings.read_readings(folder, By(PEOPLE)).claims
-    authored = {reference_text(q): [c.text for c in q.reference.claims] for q in queries if q.reference.claims}
-    readings.append_claims(
-        folder, By(PEOPLE), {text: claims for text, claims in authored.items() if text not in people}
-    )
+    judging.store_authored(folder, queries)
     claims = asked_once(texts_to_split(queries, systems), lambda text: known.claims.get(text) is not None, judge.claims)
     known.claims.update(claims)
     readings.append_claims(folder, by, claims)
@@ -140,7 +127,7 @@ def pairs_of(case: Case) -> Iterator[ClaimPassage]:
     contexts = [context.text for context in case.answer.contexts]
     made = case.made or ()
     asked = [*((case.wanted, text) for text in contexts), *((made, text) for text in contexts)]
-    asked += [(case.wanted, case.answer.response), (made, case.reference)]
+    asked += [(case.wanted, case.answer.response), (made, judging.reference_text(case.query))]
     for claims, text in asked:
         yield from (ClaimPassage(claim, text) for claim in claims if text.strip())
 
@@ -218,11 +205,13 @@ class FateShare(NamedTuple):
 
 def trace(case: Case) -> TracedAnswer:
     """Trace every claim of one answer's reference."""
-    wanted, made = (
-        tuple(_traced(case, claim) for claim in case.wanted),
-        [(c, _basis(case, c)) for c in case.made or ()],
-    )
-    return TracedAnswer(case.query, case.answer.response, tuple(case.answer.contexts), wanted, tuple(made))
+    contexts = case.answer.contexts
+    wanted = [
+        Traced(claim, _fate(case, claim), tuple(one.id for one in contexts if case.entails(one.text, claim)))
+        for claim in case.wanted
+    ]
+    made = [(claim, _basis(case, claim)) for claim in case.made or ()]
+    return TracedAnswer(case.query, case.answer.response, tuple(contexts), tuple(wanted), tuple(made))
 
 
 def shares(traced: Sequence[TracedAnswer], scores: Scores, level: float = 0.95) -> list[FateShare]:
@@ -240,33 +229,25 @@ def shares(traced: Sequence[TracedAnswer], scores: Scores, level: float = 0.95) 
     shares = []
     for fate in FATES:
         values = np.array([counted[query][fate] / counted[query].total() for query in scores.ids if query in counted])
-        interval = mean_interval(values, level, bounds=UNIT, units=units)
+        interval = student(values, level, bounds=UNIT, units=units)
         claims = sum(of[fate] for of in counted.values())
         shares.append(FateShare(fate, claims, mean(values, units.weights), interval))
     return shares
 
 
-def _traced(case: Case, claim: str) -> Traced:
-    held_by = tuple(context.id for context in case.answer.contexts if case.entails(context.text, claim))
-    return Traced(claim, _fate(case, claim), held_by)
-
-
 def _fate(case: Case, claim: str) -> Fate:
-    stated = case.entails(case.answer.response, claim)
-    if stated is None:
-        return "unknown"
+    stated, retrieved = case.entails(case.answer.response, claim), case.held(claim)
     if stated:
         return "answered"
     if case.readings.word(claim, case.answer.response) == "contradicted":
         return "contradicted"
-    retrieved = case.held(claim)
-    if retrieved is None:
+    if stated is None or retrieved is None:
         return "unknown"
     return "not used" if retrieved else "not retrieved"
 
 
 def _basis(case: Case, claim: str) -> str:
-    right, held = case.entails(case.reference, claim), case.held(claim)
+    right, held = case.entails(judging.reference_text(case.query), claim), case.held(claim)
     if right is None or held is None:
         return "unknown"
     named = [name for name, known in (("reference", right), ("contexts", held)) if known]

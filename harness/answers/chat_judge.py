@@ -1,4 +1,4 @@
-"""A language model as judge, at any OpenAI-compatible endpoint: its prompts and its replies.
+"""A language model as judge, at any OpenAI-compatible endpoint: prompts, replies, forecast; and an experiment's judge.
 
 Texts are quoted as data, and counts must match. A passage may contain an instruction, but it cannot end its own
 quotation, and can only cause an allowed verdict. A reply with a wrong number of verdicts, or prose, is unreadable.
@@ -8,17 +8,34 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
-from types import MappingProxyType
-from typing import Any
+from itertools import groupby, islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
-from harness.answers.judging import Inquiry, Questions, Replies
-from harness.records.readings import WORDS, ClaimPassage, Word
+from harness.answers.judging import (
+    ENTAILED,
+    THRESHOLD,
+    Inquiry,
+    Judge,
+    LexicalJudge,
+    NliJudge,
+    Questions,
+    Replies,
+    depth_of,
+    judge_rankings,
+)
+from harness.dataset import Dataset
+from harness.experiment import JudgeOptions
+from harness.measures import Measure
+from harness.records.readings import WORDS, ClaimPassage, Readings, Word
+from retrievers.cache import Cache
 from retrievers.chat import (
     LONGEST,
     Answer,
     Chat,
     ChatForecast,
+    ChatModel,
     ChatRequest,
     Prompt,
     Readable,
@@ -31,7 +48,9 @@ from retrievers.chat import (
     quoted,
     shown_of,
 )
+from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
+from retrievers.placeholders import expand
 
 MARKS = re.compile(r"<\s*+(/?)\s*+(PASSAGE|CLAIM|ANSWER|QUESTION|SENTENCE|TEXT)", re.IGNORECASE)
 CLAIMS_TAKEN = 5
@@ -81,18 +100,16 @@ def _one_of(words: Sequence[str]) -> dict[str, object]:
     return {"type": "array", "items": {"type": "string", "enum": list(words)}}
 
 
-FORMS = MappingProxyType({
+FORMS = {
     VERDICTS: form_of(verdicts=_one_of(WORDS)),
     CLAIMS: form_of(claims=_TEXTS),
     HELPS: form_of(verdicts=_TRUTHS),
     **dict.fromkeys(RELEVANCE, form_of(rating={"type": "integer", "enum": [0, 1, 2]})),
     QUESTIONS: form_of(questions=_TEXTS, noncommittal=_TRUTHS),
-})  # fmt: skip
+}
 """System prompt -> the schema of the reply. It has no number of items, which many servers do not support; the number is
 checked when the reply is read."""
-DIGEST = hashlib.sha256(
-    "\n".join([VERDICTS, CLAIMS, HELPS, *RELEVANCE, QUESTIONS]).encode()
-).hexdigest()[:12]  # fmt: skip
+DIGEST = hashlib.sha256("\n".join([VERDICTS, CLAIMS, HELPS, *RELEVANCE, QUESTIONS]).encode()).hexdigest()[:12]
 """Stored in every row of a model: other prompts give other verdicts."""
 
 
@@ -294,3 +311,82 @@ def _made_up(text: str) -> str:
     length = -(-len(text) // CLAIMS_TAKEN)
     parts = [text[i : i + length] for i in range(0, len(text), length)]
     return json.dumps({"claims": [f"{number}. {part}" for number, part in enumerate(parts)]})
+
+
+def chat_of(table: JudgeOptions, cache: Cache) -> Chat:
+    """The chat model that an experiment declares as judge; nothing is sent."""
+    model = ChatModel(
+        model=table.model, base_url=table.base_url, key_name=table.key_name, max_tokens=1000,
+        concurrency=table.concurrency, rpm=table.rpm, tpm=table.tpm,
+        input_price=table.input_price, output_price=table.output_price,
+    )  # fmt: skip
+    return Chat(model, cache)
+
+
+def build_judge(table: JudgeOptions, cache: Cache, meter: Meter, *, chat: Chat | None = None) -> Judge:
+    """Make a judge; no model is loaded and nothing is sent before the first request.
+
+    Args:
+        table: of the experiment.
+        cache: of a chat model's replies.
+        meter: counts calls and dollars.
+        chat: replaces the chat model of the table.
+
+    Raises:
+        InputError: an option is invalid.
+    """
+    if table.kind == "lexical":
+        return LexicalJudge(threshold=table.threshold or THRESHOLD)
+    if table.kind == "nli":
+        return NliJudge(expand(table.model), meter=meter, threshold=table.threshold or ENTAILED)
+    asked = chat if chat is not None else chat_of(table, cache)
+    return ModelJudge(asked, meter=meter, longest=table.longest or LONGEST)
+
+
+class ClaimsForecast(NamedTuple):
+    """The forecast of a run's judging."""
+
+    judge: str
+    """Its name in every verdict."""
+    pairs: int
+    """Claims against documents."""
+    requests: ChatForecast
+
+
+def forecast_claims(
+    table: JudgeOptions, dataset: Dataset, measures: Sequence[Measure], retrievers: int, cache: Cache
+) -> ClaimsForecast:
+    """Forecast the requests to a chat model if no two retrievers found the same document.
+
+    The data set's first documents are used as retrieved ones, and the cache is assumed to be empty.
+
+    Args:
+        table: the judge, of kind "openai".
+        dataset: with claims, or references to extract them from.
+        measures: of the experiment.
+        retrievers: their number.
+        cache: of the chat model.
+    """
+    depth = depth_of(measures)
+    width = dataset.count if depth is None else min(depth * retrievers, dataset.count)
+    stand_in = {document.id: document.content for document in islice(dataset.documents(), width)}
+    asked = [query for query in dataset.queries if query.reference.claims or query.reference.answers]
+    dry_run = DryRun(chat_of(table, cache), cached=False)
+    judge = build_judge(table, cache, Meter(), chat=dry_run)
+    with TemporaryDirectory() as place:
+        claimed = judge_rankings(Path(place), judge, asked, {query.id: stand_in for query in asked}, Readings())
+    pairs = sum(len(one.claims) * len(stand_in) for one in claimed.values())
+    return ClaimsForecast(judge.name, pairs, dry_run.forecast())
+
+
+def check_price(table: JudgeOptions, measures: Sequence[Measure], cache: Cache) -> None:
+    """Refuse a dollar limit without known prices, before anything is sent.
+
+    Raises:
+        InputError: the prices of the chat model are unknown.
+    """
+    asked = table.kind == "openai" and any(measure.claimed for measure in measures)
+    if asked and not chat_of(table, cache).model.priced:
+        unknown = f"the price of {table.model} is unknown, so --max-cost cannot be checked"
+        remedy = "write input_price and output_price: dollars per million tokens"
+        raise InputError(Problem("[judge]", unknown, remedy))

@@ -1,6 +1,6 @@
-"""The interface of a judge of answers, the judge without a model, and judging what was retrieved.
+"""The interface of a judge of answers, the judges that are no chat models, and judging what was retrieved.
 
-The judge without a model is weak, offline and deterministic: it misses paraphrases and negations, and never reports a
+The lexical judge is weak, offline and deterministic: it misses paraphrases and negations, and never reports a
 contradiction.
 """
 
@@ -9,13 +9,17 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
+from scipy import special
+
 from harness.answers.overlap import sentences
 from harness.dataset import Dataset
 from harness.measures import Claimed, Measure
 from harness.records import readings
 from harness.records.readings import PEOPLE, By, ClaimPassage, ClaimsJudging, Readings, Word
+from retrievers.cross_encoder import CrossEncoderReranker
 from retrievers.errors import BackendError, InputError, Problem, Unreadable
-from retrievers.types import Query, Ranking
+from retrievers.meter import Meter
+from retrievers.types import Floats, Query, Ranking
 from retrievers.words import RULE, tokenize
 
 Answer = TypeVar("Answer")
@@ -106,6 +110,19 @@ def asked_once(
     return {one: answers.get(place) for place, one in enumerate(missing)}
 
 
+def reference_text(query: Query) -> str:
+    """The reference answers of a query as one text; without one, its claims."""
+    return "\n".join(query.reference.answers or [claim.text for claim in query.reference.claims])
+
+
+def store_authored(folder: Path, queries: Iterable[Query]) -> None:
+    """Store the claims that came with the data, where they are not yet stored."""
+    people = readings.read_readings(folder, By(PEOPLE)).claims
+    authored = {reference_text(q): [c.text for c in q.reference.claims] for q in queries if q.reference.claims}
+    new = {text: claims for text, claims in authored.items() if text not in people}
+    readings.append_claims(folder, By(PEOPLE), new)
+
+
 class UnpromptedJudge:
     """The base of judges that are not chat models: a text's claims are its sentences; no ratings, no questions."""
 
@@ -169,6 +186,71 @@ def held(claim: str, passage: str) -> float | None:
 @lru_cache(maxsize=1 << 14)
 def _tokens(text: str) -> frozenset[str]:
     return frozenset(tokenize(text))
+
+
+ENTAILED = 0.5
+LABELS: Mapping[str, Word] = {"entailment": "entailed", "contradiction": "contradicted", "neutral": "neutral"}
+"""Output names of models -> verdicts."""
+
+
+class NliJudge(UnpromptedJudge):
+    """A claim is entailed, or contradicted, if the model gives that at least the probability `threshold`.
+
+    A sentence helps if the model finds that the query follows from it, for which such models were not trained.
+    """
+
+    def __init__(self, model: str, *, meter: Meter, threshold: float = ENTAILED) -> None:
+        """Configure the model, which is loaded for the first pair.
+
+        Args:
+            model: a folder, or a name of the hub, with the outputs entailment, neutral and contradiction.
+            meter: counts texts, calls, tokens, lost_tokens.
+            threshold: the least probability, above 0 and at most 1.
+        """
+        super().__init__(threshold)
+        self._meter = meter
+        self._model = CrossEncoderReranker(model=model)
+
+    @property
+    def name(self) -> str:
+        """The model, its weights and the threshold."""
+        weights = self._model.weights
+        return f"nli {weights.name} {weights.revision[:12]} {self.threshold:g}"
+
+    def verdicts(self, pairs: Sequence[ClaimPassage]) -> Replies[Word]:
+        """The verdict on each pair; pairs of similar length are batched."""
+        order = sorted(range(len(pairs)), key=lambda i: (len(pairs[i].text) + len(pairs[i].claim), pairs[i]))
+        for start in range(0, len(order), self._model.request_size):
+            places = order[start : start + self._model.request_size]
+            yield from zip(places, self._read([(pairs[i].text, pairs[i].claim) for i in places]), strict=True)
+
+    def helps(self, asked: Sequence[Inquiry]) -> Replies[bool]:
+        """Whether each query follows from its sentence according to the model."""
+        for place, word in self.verdicts([ClaimPassage(one.question, one.text) for one in asked]):
+            yield place, word == "entailed"
+
+    def _read(self, pairs: Sequence[tuple[str, str]]) -> list[Word]:
+        words = _words(self._model.labels, self._model.weights.model)
+        logits, tokens = self._model.logits(pairs)
+        read, lost = (int(of.sum()) for of in (tokens.read, tokens.truncated))
+        self._meter.count(texts=len(pairs), calls=1, tokens=read, lost_tokens=lost)
+        return [self._verdict(row, words) for row in special.softmax(logits, axis=1)]
+
+    def _verdict(self, row: Floats, words: Sequence[Word]) -> Word:
+        likely, word = max((float(row[i]), word) for i, word in enumerate(words) if word != "neutral")
+        return word if likely >= self.threshold else "neutral"
+
+
+def _words(named: Mapping[int, str], name: str) -> list[Word]:
+    """The verdict of each output of the model, by the names in its configuration."""
+    meanings = [LABELS.get(str(named[place]).lower()) for place in sorted(named)]
+    words = [word for word in meanings if word is not None]
+    if sorted(words) != sorted(LABELS.values()) or len(meanings) != len(words):
+        remedy = 'use a model for natural language inference, for example "cross-encoder/nli-deberta-v3-small"'
+        labels = ", ".join(map(str, named.values()))
+        what = f"{name} has the outputs {labels}, not entailment, neutral and contradiction"
+        raise InputError(Problem("judge.model", what, remedy))
+    return words
 
 
 Rankings = Mapping[str, Mapping[str, Ranking]]
@@ -267,12 +349,7 @@ def _claims(
     folder: Path, by: By, judge: Judge, queries: Sequence[Query], known: Readings
 ) -> dict[str, tuple[str, ...] | None]:
     """The claims that the judge extracts from references without claims. All are stored, each text once."""
-    authored = {
-        " ".join(query.reference.answers[:1]): [claim.text for claim in query.reference.claims]
-        for query in queries
-        if query.reference.claims
-    }
-    readings.append_claims(folder, By(PEOPLE), authored)
+    store_authored(folder, queries)
     bare = [q.reference.answers[0] for q in queries if q.reference.answers and not q.reference.claims]
     given = {text: known.claims[text] for text in bare if known.claims.get(text) is not None}
     claims = {**given, **asked_once(bare, given.__contains__, judge.claims)}

@@ -7,7 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import regex
 
@@ -41,11 +41,8 @@ def tokenizer_of(texts: Iterable[str]) -> Tokenizer:
     >>> tokenizer_of(["survey on customer satisfaction"]), tokenizer_of(["顧客満足度に関する NPS"])
     ('13a', 'char')
     """
-    letters = unspaced = 0
-    for text in texts:
-        letters += len(LETTER.findall(text))
-        unspaced += len(UNSPACED.findall(text))
-    return "char" if unspaced > letters / 5 else "13a"
+    text = "\n".join(texts)
+    return "char" if len(UNSPACED.findall(text)) > len(LETTER.findall(text)) / 5 else "13a"
 
 
 def words(text: str, tokenizer: Tokenizer) -> list[str]:
@@ -62,22 +59,8 @@ def words(text: str, tokenizer: Tokenizer) -> list[str]:
 
 @lru_cache
 def splitter(tokenizer: Tokenizer) -> Callable[[str], str]:
-    """The function of sacrebleu that puts spaces between the tokens of a text.
-
-    Raises:
-        InputError: sacrebleu or the tokenizer's dictionary is not installed, or there is no such tokenizer.
-    """
-    if tokenizer not in TOKENIZERS:
-        raise InputError(Problem("tokenizer", f"no tokenizer {tokenizer!r}", f"known: {', '.join(TOKENIZERS)}"))
-    needs_sacrebleu()
-    from sacrebleu.metrics.bleu import BLEU
-
-    try:
-        split: Callable[[str], str] = BLEU(tokenize=tokenizer).tokenizer
-    except (ImportError, RuntimeError):
-        extra = f"[{EXTRAS[tokenizer]}]" if tokenizer in EXTRAS else ""
-        remedy = f'pip install "sacrebleu{extra}", or use the tokenizer "char"'
-        raise InputError(Problem("tokenizer", f"{tokenizer!r} needs a dictionary", remedy)) from None
+    """The function of sacrebleu that puts spaces between the tokens of a text; raises as `_bleu`."""
+    split: Callable[[str], str] = _bleu(tokenizer).tokenizer
     return split
 
 
@@ -127,27 +110,8 @@ def bleu(response: str, references: Sequence[str], tokenizer: Tokenizer, *, orde
         return None
     if not response.strip():
         return 0.0
-    scored = _bleu(tokenizer, order).sentence_score(response, list(references))
+    scored = _bleu(tokenizer, effective_order=True, max_ngram_order=order).sentence_score(response, list(references))
     return min(float(scored.score) / 100, 1.0)
-
-
-def corpus_bleu(responses: Sequence[str], references: Sequence[Sequence[str]], tokenizer: Tokenizer) -> float | None:
-    """BLEU of all answers together, as in papers (0 to 100): n-grams are summed before the division.
-
-    Undefined (None) if no answer has a reference. Answers without a reference are excluded; with
-    several references, those of every answer are used.
-    """
-    pairs = [(response, refs) for response, refs in zip(responses, references, strict=True) if refs]
-    if not pairs:
-        return None
-    needs_sacrebleu()
-    from sacrebleu.metrics.bleu import BLEU
-
-    width = max(len(refs) for _, refs in pairs)
-    # One list per position; an answer with fewer references repeats its first one, which changes nothing.
-    streams = [[refs[i] if i < len(refs) else refs[0] for _, refs in pairs] for i in range(width)]
-    scored = BLEU(tokenize=tokenizer).corpus_score([response for response, _ in pairs], streams)
-    return float(scored.score)
 
 
 def bleu_signature(tokenizer: Tokenizer, references: int | None = None) -> str:
@@ -160,7 +124,7 @@ def bleu_signature(tokenizer: Tokenizer, references: int | None = None) -> str:
     >>> bleu_signature("char", 1).partition("|version:")[0]
     'nrefs:1|case:mixed|eff:yes|tok:char|smooth:exp'
     """
-    metric = _bleu(tokenizer, 4)
+    metric = _bleu(tokenizer, effective_order=True)
     metric.num_refs = "var" if references is None else references  # type: ignore[assignment]  # as in sacrebleu
     return str(metric.get_signature())
 
@@ -239,8 +203,7 @@ def token_f1(response: str, references: Sequence[str], tokenizer: Tokenizer) -> 
     >>> token_f1("a cat on the mat", ["the cat sat on mats"], "13a") == 2 * (2 / 3) * (2 / 4) / (2 / 3 + 2 / 4)
     True
     """
-    values = [_token_f1(response, reference, tokenizer) for reference in references]
-    return max(values, default=None)
+    return max((_token_f1(response, reference, tokenizer) for reference in references), default=None)
 
 
 def _token_f1(response: str, reference: str, tokenizer: Tokenizer) -> float:
@@ -277,8 +240,20 @@ def _longest_common(first: Sequence[str], second: Sequence[str]) -> int:
     return row[-1]
 
 
-def _bleu(tokenizer: Tokenizer, order: int) -> BLEU:
-    splitter(tokenizer)  # raises our own message
+def _bleu(tokenizer: Tokenizer, **options: Any) -> BLEU:
+    """BLEU of sacrebleu.
+
+    Raises:
+        InputError: sacrebleu or the tokenizer's dictionary is not installed, or there is no such tokenizer.
+    """
+    if tokenizer not in TOKENIZERS:
+        raise InputError(Problem("tokenizer", f"no tokenizer {tokenizer!r}", f"known: {', '.join(TOKENIZERS)}"))
+    needs_sacrebleu()
     from sacrebleu.metrics.bleu import BLEU
 
-    return BLEU(tokenize=tokenizer, effective_order=True, max_ngram_order=order)
+    try:
+        return BLEU(tokenize=tokenizer, **options)
+    except (ImportError, RuntimeError):
+        extra = f"[{EXTRAS[tokenizer]}]" if tokenizer in EXTRAS else ""
+        remedy = f'pip install "sacrebleu{extra}", or use the tokenizer "char"'
+        raise InputError(Problem("tokenizer", f"{tokenizer!r} needs a dictionary", remedy)) from None

@@ -109,7 +109,7 @@ def merge(
 ) -> None:
     """Add labels to a data set, where check, run and report read them; all or none."""
     from harness.dataset import DatasetReference
-    from harness.labels.merge_labels import adjudication_pool, merge_into
+    from harness.labels.people import adjudication_pool, merge_into
     from harness.labels.pool import check_new, read_policy, write_pool
 
     if adjudicate is None:
@@ -150,7 +150,7 @@ def export(
 ) -> None:
     """Write the merged labels as TREC qrels, or in the data set's own form; only people's where there are any."""
     from harness.dataset import DatasetReference, load
-    from harness.labels.merge_labels import export_labels
+    from harness.labels.people import export_labels
 
     data = load(DatasetReference(Path(dataset), queries=tuple(queries or ())))
     say(f"{output}: {export_labels(data, output, form, with_model=with_model).sentence()}")
@@ -179,8 +179,8 @@ def draft(
     from harness.evaluation.readers import read_ids
     from harness.labels.drafts import draft as write
     from harness.labels.drafts import keeping_pool, prompts_for, read_query, write_drafts
-    from harness.labels.judging_page import write_page
     from harness.labels.model_grades import AskedModel, forecast_sentence, opened_chat
+    from harness.labels.people import write_page
     from harness.labels.pool import check_new
     from retrievers.opening import locked
 
@@ -284,8 +284,8 @@ def judge(
     as_json: shared.Json = False,
 ) -> None:
     """Write the judging page of a pool (a file, no server), or let a model judge."""
-    from harness.labels.judging_page import twice_sentence, write_page
     from harness.labels.model_grades import AskedModel, AskingOptions
+    from harness.labels.people import twice_sentence, write_page
     from harness.labels.pool import read_pool
 
     to_judge = read_pool(pool_file)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 LEVEL = 0.95
 """Confidence of the intervals where no experiment declares another."""
-MANY = 100
-"""Comparisons from which on progress is shown: fewer take no second."""
+MANY = 15
+"""Retrievers from which on it is said that they are being compared: fewer take no second."""
 
 ByQuery = Annotated[bool, typer.Option("--by-query", "-q", help="Print the score of every query.")]
 
@@ -204,15 +204,12 @@ def _fail_unmatched(scores: Scores) -> None:
 def _evaluated(scores: Scores, baseline: str | None, settings: Settings) -> Evaluation:
     """Compare, with progress where there are many pairs."""
     from harness.console.progress import Progress
-    from harness.evaluation.compare import keys_of
     from harness.evaluation.evaluate import evaluate
     from retrievers.meter import Meter
 
-    pairs = sum(map(len, keys_of(scores, baseline).values()))
-    with Progress(printing.console_of(stderr=True), quiet=pairs < MANY) as progress:
-        meter = Meter(watch=lambda meter: progress.watch("", meter))
-        with meter.stage("comparing", total=pairs):
-            return evaluate(scores, baseline=baseline, settings=settings, step=meter.step)
+    progress = Progress(printing.console_of(stderr=True), quiet=len(scores.retrievers) < MANY)
+    with progress, Meter(watch=lambda meter: progress.watch("", meter)).stage("comparing"):
+        return evaluate(scores, baseline=baseline, settings=settings)
 
 
 def _scores_in(

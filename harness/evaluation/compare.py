@@ -1,9 +1,8 @@
 """Retrievers against each other: pairs, families, corrections -> comparisons."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import combinations
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -41,7 +40,7 @@ class TestedPair(NamedTuple):
 
 Equivalence = Mapping[tuple[str, str], tuple[FlipTest, float]]
 """Pair -> its test of equivalence, and the corrected p."""
-NOTHING_KNOWN: Mapping[Key, Reason] = MappingProxyType({})
+NOTHING_KNOWN: Mapping[Key, Reason] = {}
 
 
 class JudgedPair(NamedTuple):
@@ -69,7 +68,7 @@ def family(names: Sequence[str], baseline: str | None = None) -> list[tuple[str,
     return [(name, baseline) for name in names if name != baseline]
 
 
-def keys_of(scores: Scores, baseline: str | None = None) -> dict[str, list[Key]]:
+def _keys_of(scores: Scores, baseline: str | None) -> dict[str, list[Key]]:
     """Return the pairs of each measure's family; all pairs where the baseline has no scores.
 
     Above 1,000 pairs only the primary measure has a family; a residual, which is no quality, never has one.
@@ -89,17 +88,8 @@ RESIDUAL = "residual=True"
 """In the name of a measure: how much the unjudged documents could add."""
 
 
-def uncounted() -> None:
-    """Count no pairs, if nobody watches."""
-
-
 def compare(
-    scores: Scores,
-    *,
-    baseline: str | None = None,
-    settings: Settings,
-    step: Callable[[], None] = uncounted,
-    equivalence: Equivalence | None = None,
+    scores: Scores, *, baseline: str | None = None, settings: Settings, equivalence: Equivalence | None = None
 ) -> list[Comparison]:
     """Compare retrievers on every measure, each one family; the primary measure's rows are confirmatory.
 
@@ -111,18 +101,17 @@ def compare(
         scores: of any measures; the draws are shared by all measures and pairs of the same queries.
         baseline: each other retriever is compared with it; None, or one without scores, compares all pairs.
         settings: the tests and their levels.
-        step: called once for each pair of `keys_of`.
         equivalence: `equivalence_of` the primary measure's family, where that is known.
 
     Returns:
         The rows of each measure in turn; none for fewer than two retrievers.
     """
-    families = keys_of(scores, baseline)
+    families = _keys_of(scores, baseline)
     kept = {key: scores.defined(*key) for keys in families.values() for key in keys}
     pairs: dict[Key, TestedPair] = {}
     for mask in {one.tobytes(): one for one in kept.values() if one.any()}.values():
         keys = [key for key, one in kept.items() if np.array_equal(one, mask)]
-        pairs |= observe(scores.only(mask), keys, settings, step)
+        pairs |= observe(scores.only(mask), keys, settings)
     rows: list[Comparison] = []
     for measure, keys in families.items():
         tested = [pairs[key] for key in keys if key in pairs]
@@ -138,16 +127,13 @@ def compare_pairs(scores: Scores, pairs: Sequence[tuple[str, str]], settings: Se
     return list(_family(kept, list(observed.values()), settings))
 
 
-def observe(
-    scores: Scores, keys: Sequence[Key], settings: Settings, step: Callable[[], None] = uncounted
-) -> dict[Key, TestedPair]:
+def observe(scores: Scores, keys: Sequence[Key], settings: Settings) -> dict[Key, TestedPair]:
     """Return pairs over the same queries, defined for both, as every test wants to see them.
 
     Args:
         scores: of the queries that count.
         keys: which pairs, of which measures; their sign flips share the draws.
         settings: the test that decides, and the seed of the draws.
-        step: called once for each pair.
     """
     if not keys:
         return {}
@@ -162,7 +148,6 @@ def observe(
         by_query = differences(a, b)
         by_unit = differences(units.means(a), units.means(b)) if units.clustered else by_query
         observed = Observed(by_query, units, flips, signed_rank(by_unit))
-        step()
         difference = means[key.measure, key.a] - means[key.measure, key.b]
         return TestedPair(key, scores, observed, decide(observed, settings.test), difference)
 
@@ -205,7 +190,7 @@ def _family(
     if not any(np.nan_to_num(values).any() for values in scores.values[scores.primary].values()):
         known = {pair.key: Reason.NOTHING_MEASURED for pair in pairs}
     for pair, shown in zip(pairs, judged(pairs, settings, known, within, absent), strict=True):
-        d, ranks, units = pair.observed.queries, pair.observed.ranks, pair.observed.units
+        d, flips, ranks, units = pair.observed.queries, pair.observed.flips, pair.observed.ranks, pair.observed.units
         interval = student(d.values, settings.level, bounds=scores.gap_range, units=units)
         signed = {name: getattr(ranks, name) for name in ("zeros", "w_plus", "w_minus", "statistic", "effect_size")}
         tested = {name: getattr(pair.decided, name) for name in ("p_value", "p_minimum", "method")}
@@ -224,7 +209,7 @@ def _family(
             finding=shown.finding.swapped if scores.primary in scores.low_is_good else shown.finding,
             role="confirmatory" if confirmatory else "exploratory",
             p_minimum_adjusted=shown.floor,
-            p_randomization=pair.observed.flips.two_sided,
+            p_randomization=flips.two_sided,
             ci_method=interval.method,
             p_randomization_adjusted=shown.mean,
             clusters=len(units) if units.clustered else None,

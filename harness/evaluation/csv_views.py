@@ -4,6 +4,7 @@ And what the retrievers cost: money, time and memory, each with all that it uses
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from typing import Any, NamedTuple
@@ -21,7 +22,7 @@ from harness.records import Manifest, Results, TableColumns
 from harness.stats.intervals import Summary
 from harness.stats.multiplicity import large_slices, length_slices
 from harness.stats.settings import Settings
-from retrievers.types import CONTROL, Query
+from retrievers.types import CONTROL, Floats, Query
 
 Pairs = Sequence[tuple[str, str]]
 
@@ -235,9 +236,9 @@ def costs_of(results: Results) -> dict[str, Cost]:
 
 
 def _costs(manifest: Manifest, costs: Iterable[Mapping[str, Any]]) -> dict[str, Cost]:
-    rows: dict[str, list[Mapping[str, Any]]] = {}
+    rows = defaultdict[str, list[Mapping[str, Any]]](list)
     for row in costs:
-        rows.setdefault(row["retriever"], []).append(row)
+        rows[row["retriever"]].append(row)
     return {name: _cost(name, rows, manifest) for name in manifest.finished}
 
 
@@ -273,8 +274,8 @@ def frontier(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]
 def _cost(name: str, rows: Mapping[str, Sequence[Mapping[str, Any]]], manifest: Manifest) -> Cost:
     parts = manifest.resolved.parts(name)
     made_of = [row for part in parts for row in rows.get(part, ())]
-    timed = {part: [row for row in rows.get(part, ()) if not math.isnan(row["p50_ms"])] for part in parts}
-    whole = [row for of_part in timed.values() for row in of_part] if all(timed.values()) else []
+    timed = [row for row in made_of if not math.isnan(row["p50_ms"])]
+    whole = timed if {row["retriever"] for row in timed} == {*parts} else []
     per_million = [_per_million(row, manifest) for row in made_of if row["stage"] in PER_QUERY]
     known = [usd for usd in per_million if usd is not None]
     return Cost(
@@ -289,13 +290,11 @@ def _cost(name: str, rows: Mapping[str, Sequence[Mapping[str, Any]]], manifest: 
 
 def _stages(rows: Sequence[Mapping[str, Any]]) -> tuple[Stage, ...]:
     """The stages of one query in the order that it passes them; two searches of a fusion are one stage."""
-    stages: dict[str, Stage] = {}
+    stages: dict[str, Floats] = {}
     for row in sorted(rows, key=lambda row: PER_QUERY.index(row["stage"]) if row["stage"] in PER_QUERY else 0):
-        p50, p95, p99 = row["p50_ms"], row["p95_ms"], row["p99_ms"]
-        if before := stages.get(row["stage"]):
-            p50, p95, p99 = before.p50 + p50, before.p95 + p95, before.p99 + p99
-        stages[row["stage"]] = Stage(row["stage"], p50, p95, p99)
-    return tuple(stages.values())
+        own = np.array([row[name] for name in ("p50_ms", "p95_ms", "p99_ms")], dtype=np.float64)
+        stages[row["stage"]] = own + stages.get(row["stage"], 0.0)
+    return tuple(Stage(name, *times.tolist()) for name, times in stages.items())
 
 
 def _per_million(row: Mapping[str, Any], manifest: Manifest) -> float | None:
@@ -342,7 +341,5 @@ def _vector_bytes(parts: Sequence[str], manifest: Manifest) -> float | None:
         if "vector_bytes" in facts:
             total += float(facts["vector_bytes"])
         elif manifest.resolved.blocks[part]["kind"] == "dense":
-            if "dimensions" not in facts:
-                return None
-            total += 4.0 * int(facts["dimensions"]) * manifest.dataset.documents
-    return total
+            total += 4.0 * float(facts.get("dimensions", math.nan)) * manifest.dataset.documents
+    return None if math.isnan(total) else total

@@ -11,15 +11,15 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import ValidationError
 
-from harness.evaluation.compare import MOST_PAIRS, compare, equivalence_of, family, uncounted
+from harness.evaluation.compare import MOST_PAIRS, compare, equivalence_of, family
 from harness.evaluation.csv_views import Prices, by_price, equivalence_family, slice_families, uplift_family
 from harness.evaluation.evaluation import Abstention, Ceilings, Evaluation, NextLook, SweepChoice
 from harness.evaluation.evidence import CUTOFF, abstention_of, comparable, fragile_warnings, run_warnings
 from harness.evaluation.grading import GradedLabels, grade_labels
 from harness.evaluation.readers import judged_shares, relevance_of, scores_of_results
-from harness.evaluation.scores import Scores, by_mean
+from harness.evaluation.scores import Lists, Scores, by_mean
 from harness.evaluation.verdict import Comparison, Finding, Reason, TestRow, Verdict
-from harness.measures import parse
+from harness.measures import parse, score
 from harness.records import Manifest, Results, create
 from harness.stats.differences import differences
 from harness.stats.intervals import Summary, deviation, mean, summarize
@@ -31,6 +31,7 @@ from retrievers.opening import file_digest
 from retrievers.types import Query, Ranking
 
 FILE = "evaluation.json"
+RECALL = parse("SetR")
 
 
 def evaluate(
@@ -39,7 +40,6 @@ def evaluate(
     baseline: str | None,
     settings: Settings,
     low_is_good: AbstractSet[str] = frozenset(),
-    step: Callable[[], None] = uncounted,
 ) -> Evaluation:
     """Compare retrievers on every measure and conclude on the primary one.
 
@@ -48,7 +48,6 @@ def evaluate(
         baseline: each other retriever is compared with it; None compares all pairs.
         settings: the tests.
         low_is_good: measures for which less is better.
-        step: as for `compare`.
 
     Raises:
         InputError: the baseline has no score; the margin is not below the primary measure's range; no query has a value
@@ -60,7 +59,7 @@ def evaluate(
     check_margin("--margin", settings.margin, scores.span_of(scores.primary) or None)
     settings = replace(settings, by_people=settings.by_people and scores.by_people)
     scores = replace(scores, low_is_good=frozenset(low_is_good))
-    rows = compare(scores, baseline=baseline, settings=settings, step=step)
+    rows = compare(scores, baseline=baseline, settings=settings)
     return conclude(scores, rows, settings, baseline=baseline)
 
 
@@ -78,12 +77,11 @@ class RunInputs(NamedTuple):
     """Retriever -> what reads its rankings, of those that finished."""
 
 
-def evaluate_run(run: RunInputs, step: Callable[[], None] = uncounted) -> Evaluation:
+def evaluate_run(run: RunInputs) -> Evaluation:
     """Evaluate a run: what `evaluate` does, with every other family, its sweep, looks and warnings.
 
     Args:
         run: its scores, and what is known beside them.
-        step: as for `compare`.
 
     Raises:
         InputError: no query has a value of the primary measure from everyone.
@@ -96,7 +94,7 @@ def evaluate_run(run: RunInputs, step: Callable[[], None] = uncounted) -> Evalua
     pairs = family(list(scores.retrievers), baseline)
     decided = scores.of(scores.primary).only(scores.defined(scores.primary))
     equivalence = equivalence_of(decided, pairs, settings) if decided.n else {}
-    rows = compare(scores, baseline=baseline, settings=settings, step=step, equivalence=equivalence)
+    rows = compare(scores, baseline=baseline, settings=settings, equivalence=equivalence)
     choice = None
     if resolved.sweep is not None:
         from harness.evaluation.sweep import choose, sweep_of  # a wing: what has no sweep needs none of it
@@ -138,24 +136,18 @@ def _abstention(run: RunInputs, level: float) -> Abstention | None:
 
 def _ceilings(run: RunInputs, found: Evaluation) -> Ceilings | None:
     """The ceilings of a router and of a union, over the queries with a relevant document."""
-    relevant = {query: {doc for doc, grade in of.items() if grade > 0} for query, of in run.graded.grades.items() if of}
+    relevant = {query: of for query, of in run.graded.grades.items() if of}
     if len(run.answers) < 2 or not relevant or not found.measured or found.low_is_good:
         return None
     scores, cutoff = run.scores.of(run.scores.primary), parse(run.scores.primary).cutoff or CUTOFF
     kept = scores.only(scores.defined(scores.primary))
     router = mean(np.max([*kept.values[scores.primary].values()], axis=0), kept.units.weights)
-    together: dict[str, set[str]] = {query: set() for query in relevant}
-    recalls = []
-    for read in run.answers.values():
-        shares = dict.fromkeys(relevant, 0.0)
-        for query, ranking in read():
-            if query in relevant:
-                hits = relevant[query].intersection(ranking.doc_ids[:cutoff])
-                together[query] |= hits
-                shares[query] = len(hits) / len(relevant[query])
-        recalls.append(float(np.mean([*shares.values()])))
-    union = float(np.mean([len(hits) / len(relevant[query]) for query, hits in together.items()]))
-    return Ceilings(router, cutoff, union, max(recalls))
+    tops: list[Lists] = [
+        {query: ranking.doc_ids[:cutoff] for query, ranking in read()} for read in run.answers.values()
+    ]
+    together: Lists = {query: list({doc for top in tops for doc in top.get(query, ())}) for query in relevant}
+    union, *alone = (float(score([RECALL], relevant, one).values.mean()) for one in (together, *tops))
+    return Ceilings(router, cutoff, union, max(alone))
 
 
 @lru_cache(maxsize=1)
@@ -238,9 +230,8 @@ def conclude(
     measure = scores.primary
     kept = scores.defined(measure)
     if not kept.any():
-        raise InputError(
-            Problem(f"measure {measure!r}", "has no query with a value from everyone", "name another first")
-        )
+        what = "has no query with a value from everyone"
+        raise InputError(Problem(f"measure {measure!r}", what, "name another first"))
     decided = scores.of(measure).only(kept)
     group = decided.values[measure]
     means = by_mean({name: decided.mean(measure, name) for name in group}, low_is_good=measure in scores.low_is_good)

@@ -92,8 +92,8 @@ def to_judge(results: Results) -> ToJudge:
     for read in lists_of(results).values():
         for query, documents in read().items():
             pools[query].update(documents[:CUTOFF])
-    order = sorted(pools, key=lambda query: (-len(pools[query]), query))
-    return ToJudge(sum(map(len, pools.values())), tuple((query, len(pools[query])) for query in order[:10]))
+    sizes = sorted(((query, len(pool)) for query, pool in pools.items()), key=lambda one: (-one[1], one[0]))
+    return ToJudge(sum(size for _, size in sizes), tuple(sizes[:10]))
 
 
 def next_step(results: Results) -> str:
@@ -164,15 +164,11 @@ FOLDS = 5
 
 def comparable(tables: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """The retrievers whose scores mean the same for every query: cosines, cross-encoders, declared ones."""
-
-    def means_the_same(table: Mapping[str, Any]) -> bool:
-        if table.get("comparable_scores"):
-            return True
-        if table.get("rerank"):
-            return bool(table["rerank"].get("kind") == "cross-encoder")
-        return table.get("kind") == "dense"
-
-    return tuple(table["name"] for table in tables if means_the_same(table))
+    return tuple(
+        table["name"]
+        for table in tables
+        if table.get("comparable_scores") or (table.get("rerank") or table).get("kind") in ("cross-encoder", "dense")
+    )
 
 
 def abstention_of(
@@ -200,10 +196,9 @@ def abstention_of(
     floors = []
     for name, of in rankings.items():
         hits = np.array([_best_relevant(of.get(query), grades[query], cutoff) for query in positives])
-        found = area(*best[name], level)
-        floors.append(ScoreFloor(name, *found, _floor(hits), *_crossed(hits, best[name][1])))
-    pairs = [AbstentionPair(a, b, *compare_areas(best[a], best[b])) for a, b in combinations(best, 2)]
-    return Abstention(len(positives), len(negatives), tuple(floors), tuple(pairs))
+        floors.append(ScoreFloor(name, *area(*best[name], level), _floor(hits), *_crossed(hits, best[name][1])))
+    pairs = tuple(AbstentionPair(a, b, *compare_areas(best[a], best[b])) for a, b in combinations(best, 2))
+    return Abstention(len(positives), len(negatives), tuple(floors), pairs)
 
 
 def _best(of: Mapping[str, Ranking], queries: Sequence[str]) -> Floats:
@@ -309,8 +304,11 @@ def _half_read(manifest: Manifest) -> Iterator[RunWarning]:
         and number >= CUT * documents
     }
     if cut:
-        also = [name for name in manifest.finished if any(_is_made_of(name, of, manifest) for of in cut)]
-        names = tuple(dict.fromkeys((*cut, *also)))
+        parts = {name: resolved.parts(name) for name in manifest.finished}
+        models = {
+            name: {*of, *(resolved.blocks[part].get("derived_from") for part in of)} for name, of in parts.items()
+        }
+        names = tuple(dict.fromkeys((*cut, *(name for name, of in models.items() if of & cut.keys()))))
         yield RunWarning(WarningKind.HALF_READ, names, (min(cut.values()), max(cut.values())))
 
 
@@ -326,9 +324,3 @@ def _foreign_hits(manifest: Manifest) -> Iterator[RunWarning]:
         if matched := own.notes.get("matched-hit", ()):
             ways = Counter(one.rpartition("(by ")[2].rstrip(")") for one in matched)
             yield RunWarning(WarningKind.MATCHED_IDS, (name,), tuple(ways.values()), (*ways, matched[0]))
-
-
-def _is_made_of(retriever: str, name: str, manifest: Manifest) -> bool:
-    """Whether a retriever, or one that it uses, has the vectors of another."""
-    parts = manifest.resolved.parts(retriever)
-    return name in parts or any(manifest.resolved.blocks[part].get("derived_from") == name for part in parts)

@@ -121,8 +121,10 @@ def shared_queries(
         for one in results
     ]
     if removed is not None:
-        graded = [one._replace(grades={query: _relevant(grades) for query, grades in one.grades.items()})
-                  for one in graded]  # fmt: skip
+        graded = [
+            one._replace(grades={q: {d: g for d, g in of.items() if g > 0} for q, of in one.grades.items()})
+            for one in graded
+        ]
         gone = {query: None for one in graded for query, grades in one.grades.items() if removed & grades.keys()}
     every = Counter(query for one in results for query in set(one.score_columns["query_id"]) - gone.keys())
     common = [query for query in results[0].queries if every[query] == len(results)]
@@ -131,10 +133,6 @@ def shared_queries(
     ids = [query for query in worded if all(_judged(*side, query) == _judged(*sides[0], query) for side in sides)]
     absent, reworded = len(every) - len(common), len(common) - len(worded)
     return SharedQueries(tuple(ids), absent, reworded, len(worded) - len(ids), tuple(gone))
-
-
-def _relevant(grades: Mapping[str, int]) -> dict[str, int]:
-    return {doc: grade for doc, grade in grades.items() if grade > 0}
 
 
 def joined_scores(
@@ -179,7 +177,7 @@ def joined_scores(
     return replace(
         first,
         values=values,
-        ranges={measure: _widest(filter(None, (one.ranges[measure] for one in folders))) for measure in first.ranges},
+        ranges={m: max((one.ranges[m] for one in folders), key=_span) for m in first.ranges},
         identical=identical_pairs(values[first.primary], lists, (first.ids, cutoff)),
         by_people=all(scores.by_people for scores in folders),
         notes=(f"Found the same in more than one folder, and compared once: {join(once)}.",) if once else (),
@@ -188,8 +186,8 @@ def joined_scores(
     )
 
 
-def _widest(ranges: Iterable[Range]) -> Range | None:
-    return max(ranges, key=lambda one: one.span, default=None)
+def _span(bounds: Range | None) -> float:
+    return 0.0 if bounds is None else bounds.span
 
 
 def _same(a: Scores, first: str, b: Scores, second: str, cutoff: int | None) -> bool:
@@ -242,7 +240,7 @@ class DeclaredSettings(NamedTuple):
 
     settings: Settings
     """What all of them declare alike, with the default where they differ."""
-    note: str
+    note: str = ""
     """What they declare otherwise; "" where that is nothing."""
 
 
@@ -254,7 +252,7 @@ def declared_settings(paths: Sequence[Path]) -> DeclaredSettings:
     """
     inner = [[path] if _holds_results(path) else [one.parent for one in path.glob("*/manifest.json")] for path in paths]
     if not all(inner):
-        return DeclaredSettings(Settings(), "")
+        return DeclaredSettings(Settings())
     every = [settings_of(records.read_manifest(folder)) for folders in inner for folder in folders]
     first, apart = every[0], [one.name for one in fields(Settings) if len({getattr(s, one.name) for s in every}) > 1]
     # The scores have the first folder's weights and clusters; the seed only draws resamples.
@@ -295,11 +293,9 @@ def score_rankings(
     """
     first, *runs = paths
     if not first.is_dir():
-        if not runs and not first.exists():
-            raise InputError(Problem(str(first), "does not exist", "give a results folder, or qrels and runs"))
         if not runs:
-            remedy = "give runs after the qrels, or a results folder alone"
-            raise InputError(Problem("RUN", "no run was named", remedy))
+            what = "no run was named" if first.exists() else "does not exist"
+            raise InputError(Problem(str(first), what, "give a results folder, or qrels and runs"))
         if rule is not None:
             raise InputError(Problem("--grades", "qrels have their grades already", "it is for results folders"))
         return score_runs(first, runs, parse_all(named or USUAL), conventions=conventions)
@@ -313,15 +309,8 @@ def score_rankings(
         raise InputError(Problem(str(first), "is a results folder, which has its own runs", "give its qrels.trec"))
     results = records.read(first)
     measures = parse_all(named or computable(results.manifest.resolved.measures))
-    try:
-        scores = score_folder(results, measures, relevance=relevance_of(results, rule), queries=queries)
-        return replace(scores, notes=(*scores.notes, *judged_notes(scores, [results])))
-    except InputError as error:
-        if rule is None:
-            raise
-        raise InputError([
-            p._replace(where="--grades") if p.where == "relevance.grades" else p for p in error.problems
-        ]) from None  # fmt: skip
+    scores = score_folder(results, measures, relevance=relevance_of(results, rule), queries=queries)
+    return replace(scores, notes=(*scores.notes, *judged_notes(scores, [results])))
 
 
 def judged_notes(scores: Scores, results: Sequence[Results]) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """Non-inferiority: may a retriever take the place of another, and what did each lose or gain on a changed corpus?"""
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -39,8 +40,7 @@ def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
         InputError: a margin that is not a finite number above 0.
     """
     if not 0 < margin < math.inf:
-        remedy = "give the loss that you would accept, such as 0.02"
-        raise InputError(Problem("margin", f"{margin} is not a finite number above 0", remedy))
+        raise InputError(Problem("margin", f"{margin} is not a finite number above 0", "such as 0.02"))
     group, units, span = scores.values[scores.primary], scores.units, scores.span_of(scores.primary)
     d = differences(group[CHALLENGER], group[BASELINE])
     within = EquivalenceMargin(margin, span, units, settings.alpha)
@@ -138,11 +138,12 @@ def _check(sides: tuple[GateArm, GateArm]) -> None:
     (first, challenger), (second, baseline) = sides
     if first is second and challenger == baseline:
         raise InputError(Problem(challenger, "would be compared with itself", "name two different retrievers"))
-    if missing := [side for side in sides if side.retriever not in side.results.retrievers]:
-        raise InputError([
-            Problem(str(results.folder), f"holds no retriever {name!r}", did_you_mean(name, results.retrievers))
-            for results, name in missing
-        ])  # fmt: skip
+    if missing := [
+        Problem(str(results.folder), f"holds no retriever {name!r}", did_you_mean(name, results.retrievers))
+        for results, name in sides
+        if name not in results.retrievers
+    ]:
+        raise InputError(missing)
 
 
 SAYS = {Verdict.BETTER: "better", Verdict.WORSE: "worse", Verdict.EQUIVALENT: "equivalent"}
@@ -220,8 +221,9 @@ def corpus_change(old: Results, new: Results) -> CorpusChange:
     relevant = {query: set(new.queries[query].labels.relevant) for query in queries}
     changed = []
     for name, row in zip(names, rows, strict=True):
-        tops = [_tops(one, name, queries, cutoff) for one in (old, new)]
-        displaced = _displaced(tops[0], tops[1], relevant, fresh)
+        first, then = (_tops(one, name, cutoff) for one in (old, new))
+        displaced = sum(bool((first[q] - then[q]) & of) and bool((then[q] - first[q]) & fresh)
+                        for q, of in relevant.items())  # fmt: skip
         means = (scores.mean(primary, row.b), scores.mean(primary, row.a))
         changed.append(ChangedRetriever(name, *means, row, displaced))
     edited = tuple(sorted(fresh & before.keys()))
@@ -229,14 +231,5 @@ def corpus_change(old: Results, new: Results) -> CorpusChange:
                         shared.gone, queries, tuple(changed))  # fmt: skip
 
 
-def _tops(results: Results, name: str, queries: Collection[str], cutoff: int) -> dict[str, frozenset[str]]:
-    asked = set(queries)
-    return {query: frozenset(one.doc_ids[:cutoff]) for query, one in results.answers(name) if query in asked}
-
-
-def _displaced(
-    before: Mapping[str, frozenset[str]], after: Mapping[str, frozenset[str]],
-    relevant: Mapping[str, set[str]], fresh: Collection[str],
-) -> int:  # fmt: skip
-    pairs = [(before.get(query, frozenset()), after.get(query, frozenset()), of) for query, of in relevant.items()]
-    return sum(bool((old - new) & wanted) and bool((new - old) & set(fresh)) for old, new, wanted in pairs)
+def _tops(results: Results, name: str, cutoff: int) -> defaultdict[str, frozenset[str]]:
+    return defaultdict(frozenset, {query: frozenset(one.doc_ids[:cutoff]) for query, one in results.answers(name)})

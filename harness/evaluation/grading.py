@@ -4,6 +4,7 @@ import math
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -132,12 +133,12 @@ def alternatives(labels: Mapping[str, Labels], relevance: Relevance) -> dict[str
         named = relevance.grades if isinstance(relevance.grades, str) else "linear"
         rules = by_rule(lists, first=named) if named != "explicit" else {}
         rules = {"buckets": judged, **rules} if isinstance(relevance.grades, tuple) else rules
-        return {**rules, **_by_judge({query: labels[query] for query in judged}, relevance)}
-    if any(labels[query].groups is not None for query in judged):
+    elif any(labels[query].groups is not None for query in judged):
         return {"as given": judged}
-    binary = {query: {doc: min(g, 1) for doc, g in grades.items()} for query, grades in judged.items()}
-    readings = {"as given": judged, "binary": binary} if binary != judged else {"as given": judged}
-    return {**readings, **_by_judge({query: labels[query] for query in judged}, relevance)}
+    else:
+        binary = {query: {doc: min(g, 1) for doc, g in grades.items()} for query, grades in judged.items()}
+        rules = {"as given": judged, "binary": binary} if binary != judged else {"as given": judged}
+    return {**rules, **_by_judge({query: labels[query] for query in judged}, relevance)}
 
 
 def by_labeller(labels: Mapping[str, Labels]) -> dict[str, dict[str, Labels]]:
@@ -239,13 +240,11 @@ def weights_of(queries: Sequence[Query], name: str | None) -> tuple[float, ...] 
     weights, wrong = [], []
     for query in queries:
         value = query.fields.get(name, "")
-        try:
-            weight = float(value)
-        except ValueError:
-            weight = math.nan
-        if not 0 < weight < math.inf:
-            wrong.append(f"{query.id!r} has {value!r}")
-        weights.append(weight)
+        with suppress(ValueError):
+            if 0 < (weight := float(value)) < math.inf:
+                weights.append(weight)
+                continue
+        wrong.append(f"{query.id!r} has {value!r}")
     if wrong:
         what = f"{counted(len(wrong), 'query')} of {len(queries):,} without a number above 0 in the field {name!r}"
         raise InputError(Problem("[statistics] weight", f"{what}: {', '.join(wrong[:3])}", "such as 120, its traffic"))

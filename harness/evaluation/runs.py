@@ -17,7 +17,7 @@ from harness.evaluation.scores import Lists, Scores, measured
 from harness.measures import Measure, MeasureValues, score, score_run
 from harness.measures.compute import Judgments, Precision
 from harness.measures.table import row_of
-from retrievers.errors import InputError, Problem, collecting
+from retrievers.errors import InputError, Problem
 from retrievers.ids import KnownDocuments, ways_of
 from retrievers.runs import RunScores, read_run
 
@@ -43,8 +43,8 @@ class ScoredRun(NamedTuple):
     values: MeasureValues
     """Of the queries that count."""
     notes: tuple[str, ...]
-    lists: Callable[[], Lists] | None
-    """Reads what it ranks; None where that cannot be read again."""
+    lists: Callable[[], Lists]
+    """Reads what it ranks."""
 
 
 def score_runs(
@@ -78,11 +78,10 @@ def score_runs(
     problems: list[Problem] = []
     unmatched: list[Problem] = []
     for name, run in zip(run_names(runs), runs, strict=True):
-        with collecting(problems):
-            try:
-                done.append(_scored_file(name, run, judgments, measures, conventions))
-            except UnmatchedRun as error:
-                unmatched.extend(error.problems)
+        try:
+            done.append(_scored_file(name, run, judgments, measures, conventions))
+        except InputError as error:
+            (unmatched if isinstance(error, UnmatchedRun) else problems).extend(error.problems)
     if problems or not done:
         raise InputError(list(dict.fromkeys([*problems, *unmatched])))
     return replace(joined_runs(done, judgments, measures), unmatched=tuple(unmatched))
@@ -99,7 +98,7 @@ def joined_runs(runs: Sequence[ScoredRun], judgments: Judgments, measures: Seque
     counted_in = {run.name: frozenset(run.values.query_ids) for run in runs}
     scored = [query for query in judgments if any(query in own for own in counted_in.values())]
     columns = ((str(one), run.name, run.values.query_ids, run.values.of(one)) for one in measures for run in runs)
-    lists = {run.name: run.lists for run in runs if run.lists is not None}
+    lists = {run.name: run.lists for run in runs}
     found = measured(columns, {query: judgments[query] for query in scored}, lists, scored, str(measures[0]))
     return replace(
         found,
@@ -125,8 +124,9 @@ def _scored_file(
     name: str, path: str | Path, judgments: Judgments, measures: Sequence[Measure], conventions: Conventions
 ) -> ScoredRun:
     """Score one file; a pipe can be read only once."""
-    again = partial(read_run, path) if Path(path).is_file() else None
-    return _scored(ScoredAs(name, str(path), conventions), read_run(path), again, judgments, measures)
+    run = read_run(path)
+    again = partial(read_run, path) if Path(path).is_file() else lambda: run
+    return _scored(ScoredAs(name, str(path), conventions), run, again, judgments, measures)
 
 
 def scored_run(name: str, run: RunScores, judgments: Qrels, measures: Sequence[Measure]) -> ScoredRun:
@@ -143,10 +143,9 @@ class ScoredAs(NamedTuple):
 
 
 def _scored(
-    told: ScoredAs, run: RunScores, again: Callable[[], RunScores] | None, judgments: Judgments,
-    measures: Sequence[Measure],
-) -> ScoredRun:  # fmt: skip
-    """Score a run, with what gives it once more unless it can be read only once."""
+    told: ScoredAs, run: RunScores, again: Callable[[], RunScores], judgments: Judgments, measures: Sequence[Measure]
+) -> ScoredRun:
+    """Score a run, with what gives it once more."""
     (name, where, conventions), matched = told, ""
     met = judgments.keys() & run.keys()
     if not met:
@@ -159,17 +158,17 @@ def _scored(
     if any(measure.own for measure in measures):  # what is asked by lists of documents
         values = score(measures, judgments, {query: _in_order(run[query], conventions.precision) for query in run})
     else:
-        values = score_run(measures, judgments, run.items(), precision=conventions.precision)
+        values = score_run(measures, judgments, run, precision=conventions.precision)
     kept, notes = counted(judgments, met, conventions)
     steep = dict.fromkeys(measure.name for measure in measures if row_of(measure).by_largest_grade)
-    notes += filter(None, [matched])
+    notes += [matched] if matched else []
     notes += [f"{one}: the largest grade of the qrels is G = {values.largest_grade}" for one in steep]
     if ignored := len(run.keys() - judgments.keys()):
         notes.append(f"queries of the run without labels: {ignored} (ignored)")
     if not kept:
         raise InputError(Problem(where, "no query is left to score", "; ".join(notes)))
     values = values if len(kept) == len(judgments) else values.only(kept)
-    lists = None if again is None else partial(_ordered, again, frozenset(values.query_ids), conventions.precision)
+    lists = partial(_ordered, again, frozenset(values.query_ids), conventions.precision)
     return ScoredRun(name, values, tuple(notes), lists)
 
 
@@ -203,8 +202,7 @@ def counted(judgments: Judgments, met: set[str], conventions: Conventions) -> tu
     kept = set(judgments)
     notes = []
     if conventions.queries is not None:
-        unknown = [q for q in conventions.queries if q not in judgments]
-        if unknown:
+        if unknown := [q for q in conventions.queries if q not in judgments]:
             remedy = f"the qrels judge {count(len(judgments))}, such as {next(iter(judgments))!r}"
             raise InputError([Problem(f"query {q!r}", "is not judged", remedy) for q in unknown])
         kept &= set(conventions.queries)

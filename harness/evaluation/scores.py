@@ -86,15 +86,13 @@ class Scores:
 
     def __post_init__(self) -> None:
         for measure, declared in self.ranges.items():
-            if measure in self.values and declared is not None:
-                self._check_range(measure, declared)
-
-    def _check_range(self, measure: str, declared: Range) -> None:
-        low, high = self.extremes(measure)
-        slack = SLACK * max(1.0, abs(low), abs(high))
-        if low < declared.low - slack or high > declared.high + slack:
-            what = f"scores reach from {low:g} to {high:g}, outside {declared.low:g} to {declared.high:g}"
-            raise InputError(Problem(f"range of {measure}", what, "give the lowest and the highest possible score"))
+            if declared is None or measure not in self.values:
+                continue
+            low, high = self.extremes(measure)
+            slack = SLACK * max(1.0, abs(low), abs(high))
+            if low < declared.low - slack or high > declared.high + slack:
+                what = f"scores reach from {low:g} to {high:g}, outside {declared.low:g} to {declared.high:g}"
+                raise InputError(Problem(f"range of {measure}", what, "give the lowest and the highest possible score"))
 
     @property
     def n(self) -> int:
@@ -131,10 +129,9 @@ class Scores:
 
     def extremes(self, measure: str) -> tuple[float, float]:
         """The lowest and the highest score of a measure; 0 and 0 without any."""
-        known = [values[~np.isnan(values)] for values in self.values[measure].values()]
-        known = [values for values in known if len(values)]
-        low, high = (float(v.min()) for v in known), (float(v.max()) for v in known)
-        return min(low, default=0.0), max(high, default=0.0)
+        values = np.array([*self.values[measure].values()])
+        known = values[~np.isnan(values)]
+        return (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
 
     def range_of(self, measure: str) -> Range | None:
         """A measure's range; None where it is not known."""

@@ -1,6 +1,6 @@
 """Agreement and disagreement of judges: in pairs, all together, and each with their own second round."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations
 from pathlib import Path
@@ -39,13 +39,16 @@ class Dispute(NamedTuple):
 
 def disputes(judgments: Iterable[Judgment]) -> list[Dispute]:
     """List the pairs on which people differ by two grades or more, without an adjudicated grade."""
-    adjudicated = {one.key for one in judgments if one.design == "adjudication" and one.grade is not None}
-    open_disputes = []
-    for key, given in by_pair(one for one in judgments if one.kind == "human" and one.design == "sample").items():
-        grades = [one.grade for one in given if one.grade is not None]
-        if key not in adjudicated and grades and max(grades) - min(grades) >= SPREAD:
-            open_disputes.append(Dispute(*key, tuple((one.judge, one.grade) for one in given if one.grade is not None)))
-    return open_disputes
+    graded = [one for one in judgments if one.grade is not None]
+    settled = {one.key for one in graded if one.design == "adjudication"}
+    people = (one for one in graded if one.kind == "human" and one.design == "sample" and one.key not in settled)
+    given = {key: _grades_of(some) for key, some in by_pair(people).items()}
+    return [Dispute(*key, grades) for key, grades in given.items() if np.ptp([grade for _, grade in grades]) >= SPREAD]
+
+
+def _grades_of(judgments: Iterable[Judgment]) -> tuple[tuple[str, int], ...]:
+    """Each judge with the grade, where there is one."""
+    return tuple((one.judge, one.grade) for one in judgments if one.grade is not None)
 
 
 def apart(judgments: Iterable[Judgment]) -> list[Dispute]:
@@ -58,8 +61,7 @@ def apart(judgments: Iterable[Judgment]) -> list[Dispute]:
         by_kind = ([one for one in given if one.kind == kind] for kind in ("human", "llm"))
         people, model = (grades_by_document(some).get(key[1]) for some in by_kind)
         if people is not None and model is not None and abs(people - model) >= SPREAD:
-            grades = tuple((one.judge, one.grade) for one in given if one.grade is not None)
-            found.append((abs(people - model), Dispute(*key, grades)))
+            found.append((abs(people - model), Dispute(*key, _grades_of(given))))
     return [dispute for _, dispute in sorted(found, key=lambda one: -one[0])]
 
 
@@ -183,62 +185,53 @@ def _pair(ratings: Ratings, a: str, b: str) -> PairOfJudges | None:
     common = [key for key in ratings[a] if key in ratings[b]]
     if not common:
         return None
-    tables = _tables([(key, ratings[a][key], ratings[b][key]) for key in common])
+    tables = _tables((ratings[a], ratings[b]), common, _confusion)
     weighted = by_query(partial(cohen_kappa, categories=GRADES), tables)
     return _compared((a, b), tables)._replace(weighted=weighted)
 
 
 def _compared(judges: tuple[str, str], tables: Floats) -> PairOfJudges:
-    """The agreement of two judges from one confusion table per query."""
+    """The agreement of two judges from one confusion table per query, grades 1 and above being relevant."""
     whole = tables.sum(axis=0).astype(int)
+    binary = np.add.reduceat(np.add.reduceat(tables, [0, 1], axis=1), [0, 1], axis=2)
     return PairOfJudges(
         *judges, len(tables), int(whole.sum()),
-        by_query(cohen_kappa, tables), None, by_query(agreement.dice, _binary(tables)),
+        by_query(cohen_kappa, tables), None, by_query(agreement.dice, binary),
         None, tuple(tuple(row) for row in whole.tolist()),
     )  # fmt: skip
 
 
-def _tables(rated: Sequence[tuple[PairKey, int, int]]) -> Floats:
-    """One confusion table per query: (queries, 4, 4)."""
-    by: dict[str, tuple[list[int], list[int]]] = {}
-    for (query, _), *grades in rated:
-        for given, grade in zip(by.setdefault(query, ([], [])), grades, strict=True):
-            given.append(grade)
-    return np.stack([agreement.confusion(first, second, GRADES) for first, second in by.values()])
+def _tables(
+    ratings: Sequence[Mapping[PairKey, int]], keys: Sequence[PairKey], count: Callable[[Floats], Floats]
+) -> Floats:
+    """One table of counts per query: (queries, 4, 4)."""
+    values = np.array([[of.get(key, np.nan) for key in keys] for of in ratings], dtype=np.float64)
+    queries = np.array([query for query, _ in keys])
+    return np.stack([count(values[:, queries == query]) for query in dict.fromkeys(queries.tolist())])
 
 
-def _binary(tables: Floats) -> Floats:
-    """The same tables with grades 1 and above as one category."""
-    cells = [[tables[:, :1, :1], tables[:, :1, 1:]], [tables[:, 1:, :1], tables[:, 1:, 1:]]]
-    return np.stack([np.stack([cell.sum(axis=(1, 2)) for cell in row], axis=-1) for row in cells], axis=-2)
+def _confusion(values: Floats) -> Floats:
+    return agreement.confusion(values[0], values[1], GRADES)
 
 
 def _together(ratings: Ratings) -> AllJudges:
-    judges = sorted(ratings)
     keys = sorted({key for rated in ratings.values() for key in rated})
-    values = np.array([[ratings[judge].get(key, np.nan) for key in keys] for judge in judges], dtype=np.float64)
-    queries = np.array([key[0] for key in keys])
-    tables = np.stack(
-        [agreement.coincidences(values[:, queries == query], GRADES) for query in dict.fromkeys(queries.tolist())]
-    )
+    tables = _tables([*ratings.values()], keys, partial(agreement.coincidences, categories=GRADES))
     alphas = {
         level: by_query(partial(agreement.krippendorff_alpha, categories=GRADES, level=level), tables)
         for level in ("nominal", "ordinal", "interval")
     }
-    return AllJudges(tuple(judges), **alphas)
+    return AllJudges(tuple(sorted(ratings)), **alphas)
 
 
-def _self_agreements(judgments: Sequence[Judgment]) -> list[SelfAgreement]:
-    second = _ratings(one for one in judgments if one.round == 2)
-    first = _ratings(one for one in judgments if one.round == 1)
-    consistencies = []
+def _self_agreements(judgments: Sequence[Judgment]) -> Iterator[SelfAgreement]:
+    first, second = (_ratings(one for one in judgments if one.round == number) for number in (1, 2))
     for judge, again in sorted(second.items()):
-        rated = [(key, first[judge][key], grade) for key, grade in again.items() if key in first.get(judge, {})]
-        if rated:
-            same = sum(a == b for _, a, b in rated) / len(rated)
-            weighted = by_query(partial(cohen_kappa, categories=GRADES), _tables(rated))
-            consistencies.append(SelfAgreement(judge, len(rated), same, weighted))
-    return consistencies
+        own = first.get(judge, {})
+        if both := [key for key in again if key in own]:
+            tables = _tables((own, again), both, _confusion)
+            weighted = by_query(partial(cohen_kappa, categories=GRADES), tables)
+            yield SelfAgreement(judge, len(both), float(np.trace(tables.sum(axis=0))) / len(both), weighted)
 
 
 def _of_lists(folder: Path) -> list[PairOfJudges]:

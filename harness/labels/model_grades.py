@@ -14,7 +14,7 @@ from typing import NamedTuple
 from harness.dataset.judgments import GRADES, Judgment, read_judgments
 from harness.english import counted
 from harness.experiment import unset
-from harness.labels.judging_page import OrderedPair, Signature, ids, judgment_of, round_of
+from harness.labels.people import OrderedPair, Signature, ids, judgment_of, round_of
 from harness.labels.pool import CANNOT_TELL, GRADE_WORDS, Pool, PooledDocument, PooledQuery, digest_of
 from retrievers.cache import Cache, default_path
 from retrievers.chat import (
@@ -36,9 +36,6 @@ from retrievers.chat import (
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Budget, Meter
 from retrievers.opening import locked, text_file, writing
-
-LONGEST_NAME = 200
-"""Most characters of a judge's name."""
 
 
 class AskedModel(NamedTuple):
@@ -63,12 +60,7 @@ def opened_chat(asked: AskedModel) -> Iterator[tuple[Chat, Meter]]:
         OverBudget: at the end, if more was billed than allowed.
     """
     sent, received = _prices(asked.price)
-    problems = list(unset({"--base-url": asked.base_url}))
-    if not 0 < len(asked.model) <= LONGEST_NAME:
-        problems.append(
-            Problem("--llm", f"{asked.model[:20]!r} is not a name of a model", "use its name on the server")
-        )
-    if problems:
+    if problems := list(unset({"--base-url": asked.base_url})):
         raise InputError(problems)
     model = ChatModel(model=asked.model, base_url=asked.base_url, key_name=asked.key_name,
                       input_price=sent, output_price=received)  # fmt: skip

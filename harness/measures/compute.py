@@ -96,7 +96,7 @@ def score(
     by_claims = claims is not None
     plain = tuple(m for m in everything if not m.get("groups") and not m.own and not (by_claims and m.claimed))
     known = _each_once(judgments, rankings)
-    scores = _scored(plain, judgments, _portions(judgments, zip(judgments, known, strict=True)), in_order)
+    scores = _scored(plain, judgments, zip(judgments, known, strict=True), in_order)
     if plain == everything:
         return scores
     rows = dict(zip(plain, scores.values, strict=True))
@@ -108,7 +108,7 @@ def score(
             rows[measure] = np.array([own_value(measure, judgments[q], rankings.get(q, ()), q) for q in judgments])
         elif claims is not None and measure.claimed:
             rows[measure] = np.array(
-                [claim_value(measure, claims.get(q, NONE), rankings.get(q, ())) for q in judgments], dtype=np.float64
+                [claim_value(measure, claims.get(q, NONE), rankings.get(q, ())) for q in judgments]
             )
     return _sealed(everything, judgments, np.array([rows[m] for m in everything]), scores.largest_grade)
 
@@ -116,29 +116,28 @@ def score(
 def score_run(
     measures: Iterable[Measure],
     judgments: Judgments,
-    run: Iterable[tuple[str, Mapping[str, float]]],
+    run: Mapping[str, Mapping[str, float]],
     *,
     precision: Precision = "single",
 ) -> MeasureValues:
     """Score a run as trec_eval does: score descending, then document id descending.
 
-    The run is read as a stream and kept in memory only in portions. Every judged query gets a value: one that
-    the run lacks is an empty ranking; queries without judgments are ignored.
+    Every judged query gets a value: one that the run lacks is an empty ranking; queries without judgments are ignored.
 
     Args:
         measures: what to compute, none with `groups=`.
         judgments: query id -> document id -> grade.
-        run: pairs of query id and document id -> score, such as `run.items()`; each query once.
+        run: query id -> document id -> score.
         precision: how scores are compared: "single" as trec_eval 9.0.8 (32-bit floats), "double" as 10.0.
 
     Raises:
         InputError: a score is not finite; exponential gain meets a grade above 30.
 
-    >>> score_run([parse("P@1")], {"q": {"a": 1}}, [("q", {"a": 0.5, "b": 0.50000000001})]).values.tolist()
+    >>> score_run([parse("P@1")], {"q": {"a": 1}}, {"q": {"a": 0.5, "b": 0.50000000001}}).values.tolist()
     [[0.0]]
     """
-    make = partial(by_score, single=precision == "single")
-    return _scored(tuple(measures), judgments, _portions(judgments, _each_judged(judgments, run)), make)
+    hits = ((query, run.get(query, {})) for query in judgments)
+    return _scored(tuple(measures), judgments, hits, partial(by_score, single=precision == "single"))
 
 
 def span(measure: Measure, judgments: Judgments) -> float:
@@ -178,14 +177,14 @@ def value(name: str, judged: Mapping[str, int], ranking: Sequence[str]) -> float
 def _scored(
     measures: tuple[Measure, ...],
     judgments: Judgments,
-    portions: Iterable[tuple[Sequence[str], Sequence[Retrieved]]],
+    answers: Iterable[tuple[str, Retrieved]],
     make: Callable[[Sequence[Mapping[str, int]], Sequence[Retrieved], int], Batch],
 ) -> MeasureValues:
     """Compute the columns of all answers, portion by portion."""
     largest = _largest_grade(measures, judgments)
     column = {query_id: i for i, query_id in enumerate(judgments)}
     values = np.zeros((len(measures), len(judgments)))
-    for ids, portion in portions:
+    for ids, portion in _portions(judgments, answers):
         batch = make([judgments[query_id] for query_id in ids], portion, largest)
         columns = [column[query_id] for query_id in ids]
         for row, measure in enumerate(measures):
@@ -217,37 +216,24 @@ def _portions(
     portion: list[Retrieved] = []
     width = 1
     for query_id, answer in answers:
-        needed = max(width, len(answer), len(judgments[query_id]))
-        if ids and needed * (len(ids) + 1) > CELLS:
+        own = max(1, len(answer), len(judgments[query_id]))
+        if ids and max(width, own) * (len(ids) + 1) > CELLS:
             yield ids, portion
-            ids, portion, needed = [], [], max(len(answer), len(judgments[query_id]))
+            ids, portion, width = [], [], 1
         ids.append(query_id)
         portion.append(answer)
-        width = needed
+        width = max(width, own)
     if ids:
         yield ids, portion
-
-
-def _each_judged(
-    judgments: Judgments, run: Iterable[tuple[str, Mapping[str, float]]]
-) -> Iterator[tuple[str, Mapping[str, float]]]:
-    """The judged queries of a run as they come, then those that it lacks, with no hits."""
-    waiting = dict.fromkeys(judgments)
-    for query_id, hits in run:
-        if query_id in judgments:
-            del waiting[query_id]
-            yield query_id, hits
-    for query_id in waiting:
-        yield query_id, {}
 
 
 def _each_once(judgments: Judgments, rankings: Mapping[str, Sequence[str]]) -> list[Sequence[str]]:
     """The ranking of each judged query; refuses one that holds a document twice."""
     known = [rankings.get(query_id, ()) for query_id in judgments]
-    if sum(map(len, map(set, known))) < sum(map(len, known)):
-        query_id, ranking = next(pair for pair in zip(judgments, known, strict=True) if len({*pair[1]}) < len(pair[1]))
-        again = next(d for d in ranking if ranking.count(d) > 1)
-        raise InputError(Problem(f"query {query_id!r}", f"document {again!r} is ranked twice"))
+    for query_id, ranking in zip(judgments, known, strict=True):
+        if len({*ranking}) < len(ranking):
+            again = next(d for d in ranking if ranking.count(d) > 1)
+            raise InputError(Problem(f"query {query_id!r}", f"document {again!r} is ranked twice"))
     return known
 
 
@@ -311,13 +297,11 @@ def sensitivity(
     if measure.own:  # its function may have gone with its process
         return []
     variants = {rule: _allowed(measure, rule, judgments) for rule, judgments in rules.items()}
-    means: dict[tuple[str, Measure], dict[str, float]] = {
-        (rule, variant): {} for rule, under in variants.items() for variant in under
-    }
+    means: dict[tuple[str, Measure], dict[str, float]] = {}
     for name, run in rankings:
         for rule, under in variants.items():
             for variant, mean in score(under, rules[rule], run).means(weights).items():
-                means[rule, variant][name] = mean
+                means.setdefault((rule, variant), {})[name] = mean
     rows: list[Sensitivity] = []
     for (rule, variant), of in means.items():
         top = max(of.values(), default=0.0)

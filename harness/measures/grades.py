@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Literal
 
 from harness.measures.measure import Measure
-from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.errors import InputError, Problem
 
 Gain = Literal["linear", "exponential"]
 
@@ -43,7 +43,7 @@ def grade(documents_best_first: Iterable[str], rule: Rule) -> dict[str, int]:
     `reciprocal` gives round(2520 / place), at least 1; `Buckets` give what they declare.
 
     Raises:
-        InputError: there is no such rule, or its buckets are out of order.
+        InputError: its buckets are out of order.
 
     >>> grade(["b", "a", "b", "c"], "linear")
     {'b': 3, 'a': 2, 'c': 1}
@@ -56,10 +56,8 @@ def grade(documents_best_first: Iterable[str], rule: Rule) -> dict[str, int]:
         grades = list(range(n, 0, -1))
     elif rule == "binary":
         grades = [1] * n
-    elif rule == "reciprocal":
-        grades = [max(1, round(DIVISIBLE / place)) for place in range(1, n + 1)]
     else:
-        raise InputError(Problem("grades", f"there is no grade rule {rule!r}", did_you_mean(str(rule), RULES)))
+        grades = [max(1, round(DIVISIBLE / place)) for place in range(1, n + 1)]
     return dict(zip(documents, grades, strict=True))
 
 
@@ -89,7 +87,7 @@ def gain_warning(rule: str, largest: int, gain: Gain) -> str:
     >>> gain_warning("linear", 10, "exponential")
     "grades = 'linear' reaches 10: with exponential gain the best document decides almost alone"
     """
-    if gain == "linear":
+    if gain == "linear" or (largest <= STEEP and rule != "reciprocal"):
         return ""
     remedy = 'use gain = "linear", or grades = "explicit" or buckets with few levels'
     if rule == "reciprocal":
@@ -97,8 +95,6 @@ def gain_warning(rule: str, largest: int, gain: Gain) -> str:
     if largest > STEEPEST:
         what = f"grades = {rule!r} reaches {largest}: exponential gain is limited to grade {STEEPEST}"
         raise InputError(Problem("[relevance]", what, remedy))
-    if largest <= STEEP:
-        return ""
     return f"grades = {rule!r} reaches {largest}: with exponential gain the best document decides almost alone"
 
 

@@ -5,7 +5,6 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from harness.measures import formulas
@@ -20,10 +19,10 @@ class MeasureRow(NamedTuple):
     """All that the harness knows of one measure."""
 
     compute: Callable[[Batch, Measure], Floats]
-    meaning: str
-    """What its values say, in words for the report."""
     options: tuple[str, ...]
     """The parameters it takes; with `groups` it is computed by `group_value` instead."""
+    meaning: str
+    """What its values say, in words for the report."""
     cutoff: Literal["may", "must", "never"] = "may"
     bare: str = ""
     """The measure that is meant where the cutoff is left out."""
@@ -52,97 +51,59 @@ EITHER = ("groups", "rel")
 RETURNED = "share of the returned documents that are relevant"
 FOUND = "share of the relevant documents that were returned"
 
-MEASURES: Mapping[str, MeasureRow] = MappingProxyType(
-    {
-        "P": MeasureRow(
-            formulas.precision,
-            "share of the first k hits that are relevant, also where fewer than k came back",
-            EITHER, bare="SetP", binary="at 1",
-        ),
-        "R": MeasureRow(
-            formulas.recall, "share of the relevant documents that are among the first k hits",
-            EITHER, bare="SetR",
-        ),
-        "Rcap": MeasureRow(
-            formulas.capped_recall, "hits among the first k, divided by the most that could be there",
-            REL, cutoff="must", binary="at 1",
-        ),
-        "F1": MeasureRow(formulas.f1, "harmonic mean of the query's precision and recall", EITHER, bare="SetF"),
-        "Success": MeasureRow(
-            formulas.success, "1 where a relevant document is among the first k hits",
-            REL, binary="always",
-        ),
-        "RR": MeasureRow(
-            formulas.reciprocal_rank,
-            "1 divided by the rank of the first relevant hit; an ordinal number, its mean is to be read with care",
-            EITHER, binary="at 1",
-        ),
-        "AP": MeasureRow(
-            formulas.average_precision,
-            "mean of the precision at each relevant document, those not found counting 0",
-            EITHER,
-        ),
-        "Rprec": MeasureRow(
-            formulas.precision_at_r, "precision at the rank that equals the number of relevant documents",
-            REL, cutoff="never",
-        ),
-        "SetP": MeasureRow(formulas.set_precision, RETURNED, EITHER, binary="at 1"),
-        "SetR": MeasureRow(formulas.recall, FOUND, EITHER),
-        "SetF": MeasureRow(formulas.set_f1, "harmonic mean of the set's precision and recall", EITHER),
-        "SetAP": MeasureRow(
-            formulas.set_average_precision, "precision of the returned set times its recall",
-            REL,
-        ),
-        "CG": MeasureRow(formulas.cumulative_gain, "sum of the hits' gains", ("dcg",), bounded=False),
-        "DCG": MeasureRow(
-            formulas.discounted_gain, "sum of the hits' gains, discounted by the logarithm of their rank",
-            ("dcg",), bounded=False,
-        ),
-        "nDCG": MeasureRow(
-            formulas.normalised_gain, "discounted gain of the hits, divided by that of the best possible order",
-            ("dcg", "groups", "ideal"),
-        ),
-        "ERR": MeasureRow(
-            formulas.expected_reciprocal_rank, "expected reciprocal rank of the hit at which a reader stops",
-            (), by_largest_grade=True,
-        ),
-        "RBP": MeasureRow(
-            formulas.rank_biased_precision,
-            "rank-biased precision: what a reader sees who goes on to the next hit with probability p",
-            ("p", "rel", "residual"), beside="residual",
-        ),
-        "Bpref": MeasureRow(
-            formulas.binary_preference, "how rarely a judged irrelevant document ranks above a relevant one",
-            REL, cutoff="never",
-        ),
-        "Judged": MeasureRow(
-            formulas.judged_share, "share of the returned documents that were judged at all",
-            (), binary="at 1",
-        ),
-        "Abstain": MeasureRow(
-            formulas.abstain, "1 where nothing was returned for a query that nothing answers",
-            (), cutoff="never", binary="always",
-        ),
-        "ContextPrecision": MeasureRow(
-            formulas.context_precision,
-            "mean of the precision at each hit, divided by the hits: finding more can lower it",
-            ("by", "rel"), binary="at 1",
-        ),
-        "IDContextPrecision": MeasureRow(formulas.set_precision, RETURNED, REL, binary="at 1"),
-        "IDContextRecall": MeasureRow(formulas.recall, FOUND, REL),
-        "ClaimRecall": MeasureRow(
-            needs_claims, "share of the reference answer's claims that any of the first k documents supports", (),
-        ),
-        "ClaimPrecision": MeasureRow(
-            needs_claims, "share of the first k documents that support any claim of the reference answer", (),
-            binary="at 1",
-        ),
-    }
-)  # fmt: skip
+MEASURES: Mapping[str, MeasureRow] = {
+    "P": MeasureRow(formulas.precision, EITHER, bare="SetP", binary="at 1",
+                    meaning="share of the first k hits that are relevant, also where fewer than k came back"),
+    "R": MeasureRow(formulas.recall, EITHER, bare="SetR",
+                    meaning="share of the relevant documents that are among the first k hits"),
+    "Rcap": MeasureRow(formulas.capped_recall, REL, cutoff="must", binary="at 1",
+                       meaning="hits among the first k, divided by the most that could be there"),
+    "F1": MeasureRow(formulas.f1, EITHER, bare="SetF", meaning="harmonic mean of the query's precision and recall"),
+    "Success": MeasureRow(formulas.success, REL, binary="always",
+                          meaning="1 where a relevant document is among the first k hits"),
+    "RR": MeasureRow(formulas.reciprocal_rank, EITHER, binary="at 1",
+                     meaning="1 divided by the rank of the first relevant hit; an ordinal number, its mean is to be "
+                             "read with care"),
+    "AP": MeasureRow(formulas.average_precision, EITHER,
+                     meaning="mean of the precision at each relevant document, those not found counting 0"),
+    "Rprec": MeasureRow(formulas.precision_at_r, REL, cutoff="never",
+                        meaning="precision at the rank that equals the number of relevant documents"),
+    "SetP": MeasureRow(formulas.set_precision, EITHER, binary="at 1", meaning=RETURNED),
+    "SetR": MeasureRow(formulas.recall, EITHER, meaning=FOUND),
+    "SetF": MeasureRow(formulas.set_f1, EITHER, meaning="harmonic mean of the set's precision and recall"),
+    "SetAP": MeasureRow(formulas.set_average_precision, REL,
+                        meaning="precision of the returned set times its recall"),
+    "CG": MeasureRow(formulas.cumulative_gain, ("dcg",), bounded=False, meaning="sum of the hits' gains"),
+    "DCG": MeasureRow(formulas.discounted_gain, ("dcg",), bounded=False,
+                      meaning="sum of the hits' gains, discounted by the logarithm of their rank"),
+    "nDCG": MeasureRow(formulas.normalised_gain, ("dcg", "groups", "ideal"),
+                       meaning="discounted gain of the hits, divided by that of the best possible order"),
+    "ERR": MeasureRow(formulas.expected_reciprocal_rank, (), by_largest_grade=True,
+                      meaning="expected reciprocal rank of the hit at which a reader stops"),
+    "RBP": MeasureRow(formulas.rank_biased_precision, ("p", "rel", "residual"), beside="residual",
+                      meaning="rank-biased precision: what a reader sees who goes on to the next hit with probability "
+                              "p"),
+    "Bpref": MeasureRow(formulas.binary_preference, REL, cutoff="never",
+                        meaning="how rarely a judged irrelevant document ranks above a relevant one"),
+    "Judged": MeasureRow(formulas.judged_share, (), binary="at 1",
+                         meaning="share of the returned documents that were judged at all"),
+    "Abstain": MeasureRow(formulas.abstain, (), cutoff="never", binary="always",
+                          meaning="1 where nothing was returned for a query that nothing answers"),
+    "ContextPrecision": MeasureRow(formulas.context_precision, ("by", "rel"), binary="at 1",
+                                   meaning="mean of the precision at each hit, divided by the hits: finding more can "
+                                           "lower it"),
+    "IDContextPrecision": MeasureRow(formulas.set_precision, REL, binary="at 1", meaning=RETURNED),
+    "IDContextRecall": MeasureRow(formulas.recall, REL, meaning=FOUND),
+    "ClaimRecall": MeasureRow(needs_claims, (), meaning="share of the reference answer's claims that any of the first "
+                                                        "k documents supports"),
+    "ClaimPrecision": MeasureRow(needs_claims, (), binary="at 1",
+                                 meaning="share of the first k documents that support any claim of the reference "
+                                         "answer"),
+}  # fmt: skip
 """A new measure is one function, one row here, and its test."""
 
 
-OWN_ROW = MeasureRow(needs_claims, "a function of the user's own", ("high", "low"))
+OWN_ROW = MeasureRow(needs_claims, ("high", "low"), "a function of the user's own")
 """Of every measure of one's own, which `own_value` computes."""
 
 
@@ -167,63 +128,40 @@ def is_binary(measure: Measure) -> bool:
     return binary == "always" or (binary == "at 1" and measure.cutoff == 1 and not measure.get("groups"))
 
 
-ALIASES: Mapping[str, str] = MappingProxyType(
-    {
-        "map": "AP",
-        "mrr": "RR",
-        "precision": "P",
-        "recall": "R",
-        "hit": "Success",
-        "hits": "Success",
-        "hitrate": "Success",
-    }
-)
+ALIASES: Mapping[str, str] = {
+    "map": "AP", "mrr": "RR", "precision": "P", "recall": "R", "hit": "Success", "hits": "Success",
+    "hitrate": "Success",
+}  # fmt: skip
 """What people call a measure, in lower case and without underscores: read as ours."""
 
-ELSEWHERE: Mapping[str, str] = MappingProxyType(
-    {
-        "f": "F1",
-        "accuracy": "Success",
-        "reciprank": "RR",
-        "ndcgcut": "nDCG",
-        "mapcut": "AP",
-        "setp": "SetP",
-        "setrecall": "SetR",
-        "setf": "SetF",
-        "setmap": "SetAP",
-    }
-)
+ELSEWHERE: Mapping[str, str] = {
+    "f": "F1", "accuracy": "Success", "reciprank": "RR", "ndcgcut": "nDCG", "mapcut": "AP", "setp": "SetP",
+    "setrecall": "SetR", "setf": "SetF", "setmap": "SetAP",
+}  # fmt: skip
 """What other tools call a measure, in lower case: asked for by that name, ours is proposed. Without underscores."""
 
 
 Ideal = Literal["judged", "retrieved", "retrieved-all"]
 
-SHAPE = re.compile(r"\s*([\w.-]+)\s*(?:\((.*)\))?\s*(?:@\s*([0-9]+))?\s*", re.DOTALL)
-CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "dcg": ("log2", "exp-log2"),
-        "ideal": ("judged", "retrieved", "retrieved-all"),
-        "groups": ("autorag", "first"),
-        "by": ("ids", "claims"),
-    }
-)
-NUMBERS: Mapping[str, tuple[tuple[type, ...], float, float, str]] = MappingProxyType(
-    {
-        "rel": ((int,), 0, 2**31, "a whole number from 1"),
-        "p": ((float,), 0, 1, "a number between 0 and 1"),
-        "residual": ((bool,), -1, 2, "True or False"),
-    }
-)
+SHAPE = re.compile(r"\s*([\w.-]+)\s*(?:\((.*)\))?\s*(?:@\s*([0-9]{1,9}))?\s*", re.DOTALL)
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "dcg": ("log2", "exp-log2"),
+    "ideal": ("judged", "retrieved", "retrieved-all"),
+    "groups": ("autorag", "first"),
+    "by": ("ids", "claims"),
+}
+NUMBERS: Mapping[str, tuple[tuple[type, ...], float, float, str]] = {
+    "rel": ((int,), 0, 2**31, "a whole number from 1"),
+    "p": ((float,), 0, 1, "a number between 0 and 1"),
+    "residual": ((bool,), -1, 2, "True or False"),
+}
 """Types of a parameter, and the numbers between which it is."""
-DEFAULTS: Mapping[str, Parameter] = MappingProxyType(
-    {"dcg": "log2", "ideal": "judged", "rel": 1, "residual": False, "by": "ids", "low": 0.0, "high": 1.0}
-)
+DEFAULTS: Mapping[str, Parameter] = {
+    "dcg": "log2", "ideal": "judged", "rel": 1, "residual": False, "by": "ids", "low": 0.0, "high": 1.0,
+}  # fmt: skip
 """The values that are left out of a canonical name."""
 PERSISTENCE = 0.8
 """The p of RBP; always part of the canonical name."""
-
-LONGEST, SHOWN, DIGITS = 200, 40, 9
-"""Characters of a name, of one in a message, and digits of a cutoff: at most."""
 
 
 def parse(text: str, *, gain: Gain | None = None, ideal: Ideal | None = None) -> Measure:
@@ -244,20 +182,15 @@ def parse(text: str, *, gain: Gain | None = None, ideal: Ideal | None = None) ->
     >>> str(parse("map(REL=2)")), str(parse("recall@10")), str(parse("hit_rate@5"))
     ('AP(rel=2)', 'R@10', 'Success@5')
     """
-    if len(text) > LONGEST:
-        raise _refusal(text[:SHOWN] + "…", f"is longer than {LONGEST} characters", "a measure looks like nDCG@10")
-    shape = SHAPE.fullmatch(text)
-    if shape is not None and len(shape[3] or "") > DIGITS:
-        raise _refusal(text[:SHOWN] + "…", "no ranking is that deep", f"a cutoff has at most {DIGITS} digits")
-    if shape is None:
+    if (shape := SHAPE.fullmatch(text)) is None:
         raise _refusal(text, "this is not a measure", "a measure looks like nDCG@10 or P(rel=2)@5")
     name = _name(text, shape[1])
     options = row_named(name).options
     params = {key: _value(text, key, value) for key, value in _arguments(text, name, shape[2] or "").items()}
-    if alone := "groups" if "groups" in params else "by='claims'" if params.get("by") == "claims" else "":
+    if alone := next((key for key, value in params.items() if key == "groups" or value == "claims"), ""):
         if len(params) > 1:
-            written = f"groups={params['groups']!r}" if alone == "groups" else alone
-            raise _refusal(text, f"{alone} goes with no other parameter", f"write {name}({written})")
+            written = f"{name}({alone}={params[alone]!r})"
+            raise _refusal(text, f"{alone} goes with no other parameter", f"write {written}")
         options = ()
     if gain is not None and "dcg" in options:
         params.setdefault("dcg", "exp-log2" if gain == "exponential" else "log2")
@@ -302,9 +235,8 @@ def _name(text: str, written: str) -> str:
         return name
     bare = re.sub(r"(_at)?_?\d*$", "", word).replace("_", "")
     ours = ALIASES.get(bare) or ELSEWHERE.get(bare)
-    raise _refusal(
-        text, f"there is no measure {written!r}", f"here it is {ours!r}" if ours else did_you_mean(word, MEASURES)
-    )
+    remedy = f"here it is {ours!r}" if ours else did_you_mean(word, MEASURES)
+    raise _refusal(text, f"there is no measure {written!r}", remedy)
 
 
 def _arguments(text: str, name: str, inside: str) -> dict[str, object]:
@@ -316,16 +248,13 @@ def _arguments(text: str, name: str, inside: str) -> dict[str, object]:
         given = {str(k.arg).lower(): ast.literal_eval(k.value) for k in call.keywords}
         if len(given) < len(call.keywords):
             raise ValueError
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise _refusal(
-            text, f"cannot read ({inside})", "write parameters as name=value, each once, text in quotes"
-        ) from error
-    for key in given:
-        known = row_named(name).options
-        if key not in known:
-            raise _refusal(
-                text, f"{name} has no parameter {key!r}", did_you_mean(key, known) if known else "it takes none"
-            )
+    except (SyntaxError, ValueError) as error:
+        remedy = "write parameters as name=value, each once, text in quotes"
+        raise _refusal(text, f"cannot read ({inside})", remedy) from error
+    known = row_named(name).options
+    if unknown := next((key for key in given if key not in known), ""):
+        remedy = did_you_mean(unknown, known) if known else "it takes none"
+        raise _refusal(text, f"{name} has no parameter {unknown!r}", remedy)
     return given
 
 

@@ -16,7 +16,6 @@ from harness import records
 from harness.console import tables
 from harness.console.progress import progress_shown
 from harness.english import counted
-from harness.evaluation.compare import keys_of
 from harness.evaluation.conclusions import sentences
 from harness.evaluation.csv_views import comparison_rows, summary_rows
 from harness.evaluation.evaluate import evaluate, evaluation_of
@@ -28,7 +27,7 @@ from harness.experiment import NAME, statistics_of
 from harness.measures import parse_all
 from harness.notebook.in_memory import judgments_of, run_of
 from harness.records import LabelledQuery, Results
-from harness.records.export import log_to
+from harness.records.atomic_write import log_to
 from harness.report.write import first_screen, write_report
 from harness.stats.power import at_look
 from harness.stats.settings import Settings
@@ -280,8 +279,8 @@ def compare_folders(folders: Sequence[Path], baseline: str | None, settings: Map
 def _compared(scores: Scores, baseline: str | None, settings: Settings, meter: Meter) -> ComparedRuns:
     import pandas as pd
 
-    with meter.stage("comparing", total=sum(map(len, keys_of(scores, baseline).values()))):
-        evaluation = evaluate(scores, baseline=baseline, settings=settings, step=meter.step)
+    with meter.stage("comparing"):
+        evaluation = evaluate(scores, baseline=baseline, settings=settings)
     return ComparedRuns(
         pd.DataFrame(list(scores.rows())),
         pd.DataFrame(summary_rows(evaluation.summary)),

@@ -28,8 +28,11 @@ from harness.records.manifest import Manifest as Manifest
 from harness.records.manifest import ResolvedExperiment as ResolvedExperiment
 from harness.records.manifest import RetrieverFacts as RetrieverFacts
 from harness.records.manifest import RetrieverLedger as RetrieverLedger
+from harness.records.manifest import create as create
+from harness.records.manifest import read_jsonl as read_jsonl
 from harness.records.manifest import read_manifest as read_manifest
 from harness.records.manifest import resolved_experiment as resolved_experiment
+from harness.records.manifest import write_jsonl as write_jsonl
 from harness.records.manifest import write_manifest as write_manifest
 from harness.records.results import UNSCORED as UNSCORED
 from harness.records.results import Results as Results
@@ -39,6 +42,3 @@ from harness.records.results import earlier_queries as earlier_queries
 from harness.records.results import glance as glance
 from harness.records.results import holds_results as holds_results
 from harness.records.results import read as read
-from harness.records.safe_files import create as create
-from harness.records.safe_files import read_jsonl as read_jsonl
-from harness.records.safe_files import write_jsonl as write_jsonl

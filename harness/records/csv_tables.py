@@ -12,18 +12,15 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 from pydantic_core import from_json
 
 from harness.dataset import Dataset, Labels, reference_as_json, reference_from_json
-from harness.records.manifest import RetrieverLedger
+from harness.records.manifest import RetrieverLedger, create, write_jsonl
 from harness.records.readings import digest_of
-from harness.records.safe_files import create, write_jsonl
 from retrievers import runs
 from retrievers.errors import InputError, Problem
 from retrievers.meter import StageTotals
@@ -75,11 +72,9 @@ class Run:
 
 def ledger(run: Run) -> RetrieverLedger:
     """Return what the manifest keeps of a run's integrity."""
-    counts = {}
-    for stage, totals in run.stages.items():
-        if numbers := {name: number for name, number in totals.counts.items() if name not in COSTS}:
-            counts[stage] = numbers
-    return RetrieverLedger(notes=dict(run.notes), counts=counts)
+    counts = {stage: {name: number for name, number in totals.counts.items() if name not in COSTS}
+              for stage, totals in run.stages.items()}  # fmt: skip
+    return RetrieverLedger(notes=dict(run.notes), counts={stage: own for stage, own in counts.items() if own})
 
 
 def write_run(folder: Path, run: Run) -> None:
@@ -181,7 +176,6 @@ def ranking(line: bytes) -> tuple[str, Ranking]:
 
 FORMULA = re.compile(r"""(^|[;,\t])('*)(?=\s*"?(?:=|[+@-][^;,\t]*[(|!]))""")
 QUOTED = re.compile(r"""(^|[;,\t])'('*)(?=\s*"?(?:=|[+@-][^;,\t]*[(|!]))""")
-_NOTHING: Mapping[str, StageTotals] = MappingProxyType({})
 TABLES = ("scores", "summary", "comparisons", "tests", "costs")
 TableColumns = Mapping[str, Sequence[Any]]
 """A table: name of a column -> its values."""
@@ -221,7 +215,7 @@ def of_cell(cell: str) -> str:
 
 def write_table(folder: Path, name: str, table: TableColumns) -> None:
     """Write a CSV file: full precision, line feeds, empty cells for what is undefined, no text that would be run."""
-    columns = [_numbers(values) if column in NUMBERS else _texts(values) for column, values in table.items()]
+    columns = [(_numbers if column in NUMBERS else _texts)(values) for column, values in table.items()]
     with create(folder / f"{name}.csv") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(table)
@@ -238,14 +232,12 @@ def _numbers(values: Iterable[Any]) -> list[Any]:
 
 def _texts(values: Iterable[Any]) -> list[Any]:
     """Texts as they are written, each distinct one looked at once."""
-    known: dict[Any, Any] = {}
-    return [
-        known[one] if one in known else known.setdefault(one, as_cell(one) if isinstance(one, str) else None)
-        for one in values
-    ]
+    values = list(values)
+    known = {one: as_cell(one) if isinstance(one, str) else None for one in set(values)}
+    return list(map(known.__getitem__, values))
 
 
-def write_costs(folder: Path, runs: Iterable[Run], shared: Mapping[str, StageTotals] = _NOTHING) -> None:
+def write_costs(folder: Path, runs: Iterable[Run], shared: Mapping[str, StageTotals]) -> None:
     """Write costs.csv: one row per retriever and stage, in calls, tokens, dollars and seconds.
 
     Args:
@@ -253,17 +245,13 @@ def write_costs(folder: Path, runs: Iterable[Run], shared: Mapping[str, StageTot
         runs: the retrievers.
         shared: the stages that serve all retrievers at once, such as "judge"; their rows name no retriever.
     """
-    empty = StageTotals(0.0, {})
-    stages = [
-        (run.retriever, stage, run.stages.get(stage, empty), run.latency.get(stage, (None,) * 4))
-        for run in runs
-        for stage in dict.fromkeys([*run.stages, *run.latency])
-    ]
-    stages += [("", stage, totals, (None,) * 4) for stage, totals in shared.items()]
     rows = []
-    for name, stage, totals, latency in stages:
-        counts = [int(totals.counts.get(key, 0)) for key in ("calls", "texts", "cached", "tokens")]
-        rows.append((name, stage, *counts, totals.counts.get("usd", 0.0), totals.seconds, *latency))
+    for run in (*runs, Run("", {}, stages=shared)):
+        for stage in dict.fromkeys([*run.stages, *run.latency]):
+            totals = run.stages.get(stage, StageTotals(0.0, {}))
+            counts = [int(totals.counts.get(key, 0)) for key in ("calls", "texts", "cached", "tokens")]
+            spent = (totals.counts.get("usd", 0.0), totals.seconds)
+            rows.append((run.retriever, stage, *counts, *spent, *run.latency.get(stage, (None,) * 4)))
     write_table(folder, "costs", {name: [row[place] for row in rows] for place, name in enumerate(COSTS)})
 
 
@@ -271,12 +259,6 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     """Read the rows of a table that a run wrote; as `read_columns`."""
     columns = read_columns(path)
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
-def has_rows(path: Path) -> bool:
-    """Whether a table that a run wrote has more than its header; as `read_columns`."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        return len([*islice(csv.reader(file), 2)]) > 1
 
 
 def read_columns(path: Path) -> dict[str, list[Any]]:
@@ -299,14 +281,13 @@ def _read_numbers(cells: Sequence[str]) -> list[Any]:
 
 def _read_texts(cells: Sequence[str], column: str) -> list[Any]:
     texts: dict[str, Any] = {cell: of_cell(cell) for cell in set(cells)}
-    if column not in TEXT_COLUMNS and "" in texts:
-        texts[""] = math.nan
+    texts[""] = "" if column in TEXT_COLUMNS else math.nan
     return list(map(texts.__getitem__, cells))
 
 
 def file_digests(folder: Path) -> dict[str, str]:
     """Return name -> SHA-256 of every file of a results folder that is read back, for the manifest."""
     names = [*(f"{name}.csv" for name in TABLES), "labels.jsonl", "documents.jsonl", "qrels.trec"]
-    names += [name for name in ("evaluation.json",) if (folder / name).is_file()]  # missing if there are no labels
+    names += [path.name for path in folder.glob("evaluation.json")]  # missing if there are no labels
     names += sorted(f"rankings/{path.name}" for path in (folder / "rankings").glob("*.jsonl"))
     return {name: file_digest(folder / name) for name in names}

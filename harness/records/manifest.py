@@ -5,22 +5,76 @@ or changes its meaning makes a new version.
 """
 
 import json
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO, TypeVar
 
-from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
-from pydantic_core import PydanticCustomError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from harness.dataset.source import parse_json
 from harness.experiment import NAME, SWEPT
 from harness.identity import question_of, retriever_of
-from harness.records.safe_files import create
 from harness.stats.settings import without_retired
 from retrievers.errors import InputError, Problem
+from retrievers.opening import text_file, writing
+
+COPY = "copy the files themselves into the folder"
+CHANGED = "it was changed or cut since it was written"
+
+Row = TypeVar("Row")
+
+
+def refuse_links(folder: Path) -> None:
+    """Raise InputError where a link in a folder leads out of it."""
+    links = (path for path in folder.rglob("*") if path.is_symlink())
+    if out := [path for path in links if not path.resolve().is_relative_to(folder.resolve())]:
+        raise InputError([Problem(str(path), "is a link that leads out of the results", COPY) for path in out])
+
+
+@contextmanager
+def create(path: Path) -> Iterator[TextIO]:
+    r"""Write a file as UTF-8 with \n, made anew.
+
+    Whatever the environment holds is in it as `${NAME}`.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with text_file(path, "w") as file:
+            yield file
+
+
+def write_jsonl(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write one JSON object a line."""
+    with create(path) as handle:
+        handle.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def read_jsonl(path: Path, parse: Callable[[bytes], Row] = json.loads) -> Iterator[Row]:
+    """Stream the rows of a file.
+
+    Args:
+        path: the file.
+        parse: one line to a row; ValueError where it is none.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: a line is not a row.
+    """
+    with path.open("rb") as handle:
+        for number, line in enumerate(handle, 1):
+            if line.strip():
+                try:
+                    row = parse(line)
+                except (ValueError, RecursionError) as error:
+                    raise ValueError(f"line {number}: {error}") from None
+                yield row
+
 
 SCHEMA = 1
 AGAIN = "run the experiment again"
@@ -28,18 +82,9 @@ NAMED = 5
 """Faults of it that one message names."""
 
 
-def _no_path(pattern: str) -> Callable[[str], str]:
-    def check(name: str) -> str:
-        if not re.fullmatch(pattern, name) or name.endswith("\n"):
-            raise PydanticCustomError("name", "{name} is not a name", {"name": repr(name)})
-        return name
-
-    return check
-
-
-Name = Annotated[str, AfterValidator(_no_path(NAME))]
+Name = Annotated[str, Field(pattern=NAME)]
 """A name that leads to no other folder."""
-RetrieverName = Annotated[str, AfterValidator(_no_path(SWEPT))]
+RetrieverName = Annotated[str, Field(pattern=SWEPT)]
 """Another that leads to none."""
 Count = Annotated[int, Field(ge=0)]
 Table = Mapping[str, Any]
@@ -238,13 +283,9 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         content = parse_json(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
-        if folder.is_dir():
-            inner = min(folder.glob("*/manifest.json"), default=None)
-            remedy = f"give one that it holds, such as {inner.parent}" if inner else "it holds no manifest.json"
-            raise InputError(Problem(str(folder), "is not a results folder", remedy)) from None
-        what = "is a file, not a results folder" if folder.exists() else "does not exist"
-        stopped = folder.with_name(f"{folder.name}.unfinished").is_dir()
-        remedy = "its run was stopped: run it again" if stopped else "give the folder that `harness run` wrote"
+        inner = min(folder.glob("*/manifest.json"), default=None) if folder.is_dir() else None
+        remedy = f"give one that it holds, such as {inner.parent}" if inner else "give one that `harness run` wrote"
+        what = "is not a results folder" if folder.exists() else "does not exist"
         raise InputError(Problem(str(folder), what, remedy)) from None
     except (OSError, ValueError) as error:
         raise InputError(Problem(str(path), f"cannot be read as JSON: {error}", AGAIN)) from None
@@ -252,17 +293,12 @@ def read_manifest(folder: Path) -> Manifest:
     if version != SCHEMA:
         what = f"is of version {version!r}, and this program reads version {SCHEMA}"
         raise InputError(Problem(str(path), what, AGAIN))
-    if content.get("waiting"):  # an earlier version's --live wrote it while its run went on
-        raise InputError(Problem(str(folder), "is of a run that was stopped", "run it again"))
     try:
         # Through JSON, since only there a list may be a tuple in strict mode.
-        manifest = _adapter().validate_json(json.dumps(_current(_with_ledger(content))), strict=True)
+        return _adapter().validate_json(json.dumps(_current(_with_ledger(content))), strict=True)
     except ValidationError as error:
-        faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()]
-    else:
-        return manifest
-    more = f" and {len(faults) - NAMED} more" if len(faults) > NAMED else ""
-    raise InputError(Problem(str(path), f"is damaged: {'; '.join(faults[:NAMED])}{more}", AGAIN))
+        faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:NAMED]]
+        raise InputError(Problem(str(path), f"is damaged: {'; '.join(faults)}", AGAIN)) from None
 
 
 @cache
@@ -272,21 +308,16 @@ def _adapter() -> TypeAdapter[Manifest]:
 
 def _current(content: Table) -> Table:
     """The tables of an earlier version in today's words: without retired keys, and with defaults that have changed."""
-    resolved = content.get("resolved")
-    statistics = resolved.get("statistics") if isinstance(resolved, Mapping) else None
-    if not isinstance(resolved, Mapping) or not isinstance(statistics, Mapping):
+    resolved, written = content.get("resolved"), content.get("experiment")
+    if not isinstance(resolved, Mapping) or not isinstance(written, Mapping):
         return content
-    written = content.get("experiment")
-    declared = written.get("statistics") if isinstance(written, Mapping) else None
-    statistics = without_retired(statistics)
+    statistics = without_retired(resolved.get("statistics") or {})
     # Of earlier versions signed ranks decided by default, and gave way to sign flips where there were weights.
-    undeclared = not (isinstance(declared, Mapping) and "test" in declared)
+    undeclared = "test" not in (written.get("statistics") or {})
     if statistics.get("test") == "wilcoxon" and (undeclared or statistics.get("weight")):
         del statistics["test"]
-    resolved = {**resolved, "statistics": statistics}
-    if isinstance(written, Mapping):
-        written = {key: value for key, value in written.items() if key != "cache"}
-    return {**content, "experiment": written, "resolved": resolved}
+    written = {key: value for key, value in written.items() if key != "cache"}
+    return {**content, "experiment": written, "resolved": {**resolved, "statistics": statistics}}
 
 
 def _with_ledger(content: Table) -> Table:

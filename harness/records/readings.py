@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from harness.measures import Claimed
 from harness.measures.measure import Truth
-from harness.records.safe_files import write_jsonl
+from harness.records.manifest import write_jsonl
 from retrievers.errors import InputError, Problem
 from retrievers.opening import text_file, writing
 from retrievers.types import Query
@@ -226,8 +226,7 @@ def _rows(path: Path, problems: list[Problem]) -> Iterator[tuple[str, dict[str, 
 
 
 def _append(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    written = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
-    if not written:
+    if not (written := [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]):
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     whole = path.read_bytes() if path.is_file() else b""

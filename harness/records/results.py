@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,12 +18,10 @@ from harness.records.csv_tables import (
     LabelledQuery,
     Run,
     StageLatency,
-    has_rows,
     read_columns,
     read_rows,
 )
-from harness.records.manifest import AGAIN, Manifest, read_manifest
-from harness.records.safe_files import CHANGED, read_jsonl, refuse_links
+from harness.records.manifest import AGAIN, CHANGED, Manifest, read_jsonl, read_manifest, refuse_links
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.meter import StageTotals
 from retrievers.opening import file_digest
@@ -97,7 +95,7 @@ class Results:
     @property
     def scored(self) -> bool:
         """Whether any query could be scored; without labels there are rankings, costs and overlap alone."""
-        return self.table("scores", has_rows)
+        return self.manifest.dataset.scored > 0
 
     @property
     def which(self) -> str:
@@ -106,12 +104,12 @@ class Results:
 
     def grades(self) -> dict[str, dict[str, int]]:
         """The labels after the grade rule, as qrels.trec has them; empty where claims alone were scored."""
-        return grades_in(self.folder)
+        path = self.folder / "qrels.trec"
+        return {} if path.is_file() and not path.stat().st_size else dict(trec.read_qrels(path))
 
     def __repr__(self) -> str:
-        failed = f", {len(self.manifest.failed)} failed" if self.manifest.failed else ""
-        asked = self.manifest.dataset.queries
-        return f"<Results {self.manifest.name!r}: {len(self.retrievers)} retrievers{failed}, {asked} queries>"
+        about = f"{len(self.retrievers)} retrievers, {self.manifest.dataset.queries} queries"
+        return f"<Results {self.manifest.name!r}: {about}>"
 
     def rankings(self, retriever: str) -> dict[str, Ranking]:
         """The rankings of one retriever, by query id."""
@@ -135,15 +133,18 @@ class Results:
     def run(self, retriever: str) -> Run:
         """One retriever's run as it was: its rankings, costs, notes and provenance."""
         ledger = self.manifest.ledger.retrievers[retriever]
-        rows = [row for row in self.cost_rows if row["retriever"] == retriever]
+        rows = {row["stage"]: row for row in self.cost_rows if row["retriever"] == retriever}
+        names = ("calls", "texts", "cached", "tokens", "usd")
+        spent = {stage: {name: row[name] for name in names if row[name]} for stage, row in rows.items()}
         return Run(
             retriever,
             self.rankings(retriever),
-            stages=_stages(rows, ledger.counts),
+            stages={stage: StageTotals(row["seconds"], {**spent[stage], **ledger.counts.get(stage, {})})
+                    for stage, row in rows.items()},
             notes=ledger.notes,
             provenance=self.manifest.retrievers[retriever].provenance,
-            latency={row["stage"]: StageLatency(*(row[name] for name in StageLatency._fields))
-                     for row in rows if isinstance(row["measured_at"], str)},
+            latency={stage: StageLatency(*(row[name] for name in StageLatency._fields))
+                     for stage, row in rows.items() if isinstance(row["measured_at"], str)},
         )  # fmt: skip
 
 
@@ -206,22 +207,6 @@ def _unreadable(path: Path, error: Exception) -> InputError:
     return InputError(Problem(str(path), what, AGAIN))
 
 
-def _stages(rows: Iterable[Mapping[str, Any]], counts: Mapping[str, Mapping[str, float]]) -> dict[str, StageTotals]:
-    names = ("calls", "texts", "cached", "tokens", "usd")
-    sums = {row["stage"]: ({name: row[name] for name in names if row[name]}, row["seconds"]) for row in rows}
-    return {stage: StageTotals(seconds, {**own, **counts.get(stage, {})}) for stage, (own, seconds) in sums.items()}
-
-
-def grades_in(folder: Path) -> dict[str, dict[str, int]]:
-    """The labels after the grade rule, as qrels.trec has them; empty where claims alone were scored.
-
-    Raises:
-        InputError: it is missing, or cannot be read.
-    """
-    path = folder / "qrels.trec"
-    return {} if path.is_file() and not path.stat().st_size else dict(trec.read_qrels(path))
-
-
 def dataset_of(results: Results) -> Dataset:
     """Return the data set as it is now; it may have moved with the experiment's file.
 
@@ -240,7 +225,7 @@ def data_reference(results: Results) -> DatasetReference:
     """
     resolved = results.manifest.resolved
     # JSON has no tuples, as the tables of an experiment have.
-    table: dict[str, Any] = {k: tuple(one) if isinstance(one, list) else one for k, one in resolved.dataset.items()}
+    table = {key: tuple(one) if isinstance(one, list) else one for key, one in resolved.dataset.items()}
     declared = checked(DatasetTable, table, f"{results.folder / 'manifest.json'}: resolved.dataset")
     try:
         return locate(declared, Path(results.manifest.experiment_file))

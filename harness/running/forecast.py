@@ -301,7 +301,7 @@ def _ask_store(options: StoreOptions) -> None:
 
 
 def _ask_judge(table: JudgeOptions) -> None:
-    from harness.answers.judges import chat_of
+    from harness.answers.chat_judge import chat_of
 
     with Cache(default_path()) as cache:
         chat_of(table, cache).model.ask(PROMPT, single_call())

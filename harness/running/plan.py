@@ -248,7 +248,7 @@ def judging_rows(context: Planning) -> tuple[list[PlanRow], list[str]]:
     table = experiment.judge
     if table is None or table.kind != "openai" or not any(measure.claimed for measure in measures):
         return [], []
-    from harness.answers.judges import forecast_claims
+    from harness.answers.chat_judge import forecast_claims
 
     needed = forecast_claims(table, context.dataset, measures, len(experiment.retrievers), context.cache)
     same = context.same()

@@ -139,9 +139,7 @@ def by_query(coefficient: Callable[[Floats], Floats], tables: Floats, *, seed: i
     weights = generator(seed, "agreement", queries).multinomial(queries, np.full(queries, 1 / queries), size=RESAMPLES)
     drawn = coefficient(np.tensordot(weights.astype(np.float64), tables, axes=1))
     drawn = drawn[np.isfinite(drawn)]
-    if not len(drawn):
-        return Agreement(value, math.nan, math.nan)
-    low, high = np.quantile(drawn, [0.025, 0.975]).tolist()
+    low, high = np.quantile(drawn, [0.025, 0.975]).tolist() if len(drawn) else (math.nan, math.nan)
     return Agreement(value, low, high)
 
 
@@ -200,7 +198,7 @@ def overlap(a: Sequence[str], b: Sequence[str], p: float = PERSISTENCE) -> Overl
     beyond = depths[s:]
     uneven = math.fsum((x_s * (beyond - s) / (s * beyond) * weights[s:]).tolist())
     extrapolated = (1 - p) / p * (agreed + uneven) + ((x_n - x_s) / n + x_s / s) * float(weights[n - 1])
-    return Overlap(extrapolated, _top_share(short, long))
+    return Overlap(extrapolated, len({*short[:TOP]} & {*long[:TOP]}) / len(long[:TOP]))
 
 
 @lru_cache(maxsize=1 << 12)
@@ -217,10 +215,6 @@ def _shared(short: Sequence[str], long: Sequence[str]) -> Ints:
         if document in places:
             met[max(place, places[document])] += 1
     return np.cumsum(met)
-
-
-def _top_share(short: Sequence[str], long: Sequence[str]) -> float:
-    return len(set(short[:TOP]) & set(long[:TOP])) / len(long[:TOP])
 
 
 def mean_overlap(pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> Overlap | None:

@@ -46,29 +46,6 @@ def mean(values: Floats, weights: Floats | None = None) -> float:
     return math.fsum(values * weights) / math.fsum(weights)
 
 
-def mean_interval(
-    values: Floats,
-    level: float = 0.95,
-    *,
-    binary: bool = False,
-    bounds: Range | None = None,
-    units: Units | None = None,
-) -> Interval:
-    """Return Wilson's interval for a measure that can only be 0 or 1, else Student's t within the measure's range.
-
-    Args:
-        values: (n,).
-        level: confidence.
-        binary: whether the measure allows nothing but 0 and 1. Values that merely happen to be 0 and 1 do not
-            tell: the mean of a measure that goes up to 2 is not bounded by 1.
-        bounds: the measure's range, which the interval does not leave; None where it is not known.
-        units: clusters and weights of the queries, if any.
-    """
-    if binary and (units is None or not (units.clustered or units.weights is not None)):
-        return wilson(int(values.sum()), len(values), level) if len(values) > 1 else NONE
-    return student(values, level, bounds=bounds, units=units)
-
-
 def student(
     values: Floats, level: float = 0.95, *, bounds: Range | None = None, units: Units | None = None
 ) -> Interval:
@@ -195,14 +172,18 @@ def summarize(
     Args:
         values: (n,) finite scores, n >= 1.
         level: confidence of the interval.
-        binary: whether the measure can only be 0 or 1: then the interval is Wilson's, else Student's t.
+        binary: whether the measure can only be 0 or 1: then the interval is Wilson's, else Student's t. Values that
+            merely happen to be 0 and 1 do not tell: the mean of a measure that goes up to 2 is not bounded by 1.
         bounds: the measure's range, which the interval does not leave; None where it is not known.
         units: clusters and weights of the queries, if any.
 
     >>> summarize(np.array([0.0, 0.5, 1.0])).median
     0.5
     """
-    low, high, method = mean_interval(values, level, binary=binary, bounds=bounds, units=units)
+    if binary and (units is None or not (units.clustered or units.weights is not None)):
+        low, high, method = wilson(int(values.sum()), len(values), level) if len(values) > 1 else NONE
+    else:
+        low, high, method = student(values, level, bounds=bounds, units=units)
     q25, median, q75 = np.quantile(values, [0.25, 0.5, 0.75]).tolist()
     return Summary(
         count=len(values),

@@ -14,7 +14,6 @@ from scipy import special
 from harness.stats.differences import Floats, ScoreTable, Units, highest
 from harness.stats.intervals import NONE, Interval, deviation, mean, student
 from harness.stats.sign_flip import Contrast, FlipTest, sign_flip
-from retrievers.errors import InputError, Problem, did_you_mean
 
 
 def adjust(p_values: Sequence[float], method: str = "holm") -> tuple[float, ...]:
@@ -25,17 +24,10 @@ def adjust(p_values: Sequence[float], method: str = "holm") -> tuple[float, ...]
         method: "holm" (Holm 1979) and "bonferroni" keep the chance of any false claim in the family at alpha; "bh"
             (Benjamini & Hochberg 1995) the expected share of false claims among all claims.
 
-    Raises:
-        InputError: an unknown method.
-
     >>> adjust([0.01, 0.04, 0.03])
     (0.03, 0.06, 0.06)
     """
-    if method not in CORRECTIONS:
-        raise InputError(Problem("correction", f"unknown method {method!r}", did_you_mean(method, CORRECTIONS)))
     p = np.asarray(p_values, dtype=np.float64)
-    if not p.size:
-        return ()
     order = np.argsort(p, kind="stable")
     adjusted = np.empty_like(p)
     adjusted[order] = np.minimum(CORRECTIONS[method](p[order]), 1.0)
@@ -57,11 +49,7 @@ def _bh(p: Floats) -> Floats:
     return stepped
 
 
-CORRECTIONS: dict[str, Callable[[Floats], Floats]] = {
-    "holm": _holm,
-    "bonferroni": _bonferroni,
-    "bh": _bh,
-}
+CORRECTIONS: dict[str, Callable[[Floats], Floats]] = {"holm": _holm, "bonferroni": _bonferroni, "bh": _bh}
 """Ours: importing statsmodels takes longer than a whole comparison; the tests compare both."""
 
 
@@ -77,16 +65,14 @@ def adjusted_floors(p_values: Sequence[float], floors: Sequence[float | None], m
     (0.02, None)
     """
     correct, placed = CORRECTIONS[method], np.sort(np.asarray(p_values, dtype=np.float64))
-    found: list[float | None] = []
-    for own, floor in zip(p_values, floors, strict=False):
-        if floor is None:
-            found.append(None)
-            continue
-        at = int(np.searchsorted(placed, floor))
-        here = int(np.searchsorted(placed, own))
-        family = np.insert(np.delete(placed, here), at - (here < at), floor)
-        found.append(min(1.0, float(correct(family)[at - (here < at)])))
-    return tuple(found)
+
+    def adjusted(own: float, floor: float) -> float:
+        others = np.delete(placed, np.searchsorted(placed, own))
+        at = np.searchsorted(others, floor)
+        return min(1.0, float(correct(np.insert(others, at, floor))[at]))
+
+    pairs = zip(p_values, floors, strict=False)
+    return tuple(None if floor is None else adjusted(own, floor) for own, floor in pairs)
 
 
 PARTS = 5
@@ -112,11 +98,10 @@ def cross_fitted(scores: ScoreTable, ids: Sequence[str], units: Units, *, seed: 
     part = np.array([_part(seed, first[unit]) for unit in units.members.tolist()])
     table = np.column_stack(list(scores.values()))
     weights = np.ones(len(ids)) if units.weights is None else units.weights
-    parts = set(part.tolist())
-    if len(parts) < 2:
+    if not np.ptp(part):
         return None
     left_out = np.zeros(len(ids))
-    for one in sorted(parts):
+    for one in np.unique(part):
         held = part == one
         chosen = highest(weights[~held] @ table[~held] / weights[~held].sum())
         left_out[held] = table[held, chosen]
@@ -137,10 +122,8 @@ def large_slices(labels: Sequence[str]) -> dict[str, list[int]]:
     >>> large_slices(["en"] * 10 + ["ja"] * 9 + [""] * 10)
     {'en': [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]}
     """
-    places: dict[str, list[int]] = {}
-    for place, kind in enumerate(labels):
-        places.setdefault(kind, []).append(place)
-    return {kind: places[kind] for kind in sorted(places) if kind and len(places[kind]) >= FEWEST}
+    kinds = [kind for kind, count in sorted(Counter(labels).items()) if kind and count >= FEWEST]
+    return {kind: [place for place, own in enumerate(labels) if own == kind] for kind in kinds}
 
 
 def small_slices(labels: Sequence[str]) -> dict[str, int]:
@@ -158,16 +141,10 @@ def length_slices(texts: Sequence[str]) -> list[str]:
     >>> length_slices(["a", "bb", "ccc"])
     ['short (up to 1)', 'medium (2 to 2)', 'long (3 or more)']
     """
-    lengths = np.array([len(text) for text in texts])
+    lengths = np.array([*map(len, texts)])
     short, medium = (int(x) for x in np.quantile(lengths, [1 / 3, 2 / 3], method="inverted_cdf"))
-    return [
-        f"short (up to {short})"
-        if length <= short
-        else f"medium ({short + 1} to {medium})"
-        if length <= medium
-        else f"long ({medium + 1} or more)"
-        for length in lengths.tolist()
-    ]
+    names = np.array([f"short (up to {short})", f"medium ({short + 1} to {medium})", f"long ({medium + 1} or more)"])
+    return list(names[(lengths > short).astype(int) + (lengths > medium)].tolist())
 
 
 FEWEST_SETS = 5

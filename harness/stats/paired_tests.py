@@ -170,7 +170,7 @@ def area(positives: Floats, negatives: Floats, level: float = 0.95) -> Area:
     True
     """
     placed = [_placements(positives, negatives)]
-    value, ((variance,),) = _mean(placed)[0], _covariance(placed)
+    value, ((variance,),) = float(placed[0][0].mean()), _covariance(placed)
     half = float(special.ndtri((1 + level) / 2)) * float(np.sqrt(variance))
     return Area(value, max(0.0, value - half), min(1.0, value + half))
 
@@ -183,7 +183,7 @@ def compare_areas(first: tuple[Floats, Floats], second: tuple[Floats, Floats]) -
         second: those of the other, query by query.
     """
     placed = [_placements(*first), _placements(*second)]
-    (a, b), covariance = _mean(placed), _covariance(placed)
+    (a, b), covariance = (float(above.mean()) for above, _ in placed), _covariance(placed)
     variance = covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1]
     if variance <= 0:
         return AreaTest(a - b, 1.0 if a == b else 0.0)
@@ -199,10 +199,6 @@ def _share_below(scores: Floats, others: Floats) -> Floats:
     ordered = np.sort(others)
     below = np.searchsorted(ordered, scores, "left") + np.searchsorted(ordered, scores, "right")
     return np.asarray(below / (2 * len(others)))
-
-
-def _mean(placed: list[tuple[Floats, Floats]]) -> list[float]:
-    return [float(above.mean()) for above, _ in placed]
 
 
 def _covariance(placed: list[tuple[Floats, Floats]]) -> Floats:

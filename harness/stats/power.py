@@ -6,6 +6,7 @@ that were planned.
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -58,15 +59,9 @@ def queries_for(effect: float, alpha: float = 0.05) -> int | None:
     """
     if not effect > 0:
         raise ValueError(f"the effect {effect} is not above 0")
-    low, high = 1, 2
-    while t_power(effect, high, alpha) < POWER:
-        low, high = high, 2 * high
-        if low >= MOST:
-            return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if t_power(effect, middle, alpha) >= POWER else (middle, high)
-    return high if high <= MOST else None
+    sizes = range(2, MOST + 1)
+    place = bisect_left(sizes, POWER, key=lambda n: t_power(effect, n, alpha))
+    return sizes[place] if place < len(sizes) else None
 
 
 def detectable_effect(n: int, alpha: float = 0.05) -> float:

@@ -64,12 +64,7 @@ class Statistics:
         if not 0 < self.alpha < 1:
             problems.append(Problem("[statistics] alpha", f"{self.alpha} is not between 0 and 1", "0.05 is usual"))
         if self.margin is not None and not 0 < self.margin < LARGEST_MARGIN:
-            wrong = (
-                "is larger than the range of any measure"
-                if 0 < self.margin < math.inf
-                else "is not a finite number above 0"
-            )
-            what = f"{self.margin} {wrong}"
+            what = f"{self.margin} is not a number above 0 and below {LARGEST_MARGIN:g}"
             problems.append(Problem("[statistics] margin", what, "leave it out for none"))
         if self.weight is not None and self.test == "wilcoxon":
             what, remedy = "signed ranks have no weights", 'use test = "randomization", or leave weight out'

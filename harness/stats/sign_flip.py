@@ -83,12 +83,18 @@ def sign_flip(scores: Floats, contrasts: Sequence[Contrast], seed: int = 0) -> l
 
 def _enumerated(values: Floats, slack: float) -> FlipTest:
     """Try every sign pattern: each value doubles the sums."""
-    sums = np.zeros(1)
-    for value in values:
-        sums = np.concatenate([sums + value, sums - value])
+    sums = _patterns(values)
     observed = sums[0]
     above, outside = sums >= observed - slack, np.abs(sums) >= abs(observed) - slack
     return FlipTest(float(outside.mean()), float(above.mean()), "enumerated")
+
+
+def _patterns(rows: Floats) -> Floats:
+    """The sums of rows under every pattern of their signs, the observed one first."""
+    sums = np.zeros((1, *rows.shape[1:]))
+    for row in rows:
+        sums = np.concatenate([sums + row, sums - row])
+    return sums
 
 
 def _steps(values: Floats, slack: float) -> Integers | None:
@@ -342,15 +348,15 @@ def max_t_pairs(values: Floats, units: Units, best: int, *, alpha: float = 0.05,
     drawn = np.sort(np.concatenate(largest))
     more = 0 if _differing(sums) <= ROWS_ENUMERATED else 1
     total = sums.sum(axis=0)
-    apart = []
-    for other in range(values.shape[1]):
+
+    def apart(other: int) -> bool:
         size = wide[best, other]
-        if other == best or size <= slack * np.sqrt(len(sums)):
-            apart.append(False)
-            continue
+        if size <= slack * np.sqrt(len(sums)):
+            return False
         beyond = len(drawn) - int(np.searchsorted(drawn, abs(total[best] - total[other]) / size - 1e-9))
-        apart.append((beyond + more) / (len(drawn) + more) <= alpha)
-    return apart
+        return (beyond + more) / (len(drawn) + more) <= alpha
+
+    return [other != best and apart(other) for other in range(values.shape[1])]
 
 
 def _differing(sums: Floats) -> int:
@@ -362,8 +368,5 @@ def _flips(sums: Floats, seed: int) -> Iterator[Floats]:
     """Yield the sums of the columns under flips of whole rows: all patterns of few rows, else seeded draws."""
     if _differing(sums) > ROWS_ENUMERATED:
         yield from flipped_sums(sums, seed)
-        return
-    patterns = np.zeros((1, sums.shape[1]))
-    for row in sums[np.abs(sums).any(axis=1)]:
-        patterns = np.concatenate([patterns + row, patterns - row])
-    yield patterns
+    else:
+        yield _patterns(sums[np.abs(sums).any(axis=1)])

@@ -55,9 +55,7 @@ def signed_rank(pairs: Differences) -> SignedRank:
     >>> result.w_plus, result.zeros, result.p_value, result.p_minimum
     (10.0, 1, 0.125, 0.125)
     """
-    ranks = doubled_ranks(pairs.groups)
-    plus = int(ranks[pairs.groups[pairs.groups != 0] > 0].sum())
-    minus = int(ranks.sum()) - plus
+    ranks, plus, minus = _rank_sums(pairs)
     n = len(ranks)
     tail, method = _tail_for(ranks)
     p, floor = (min(1.0, 2 * tail(ranks, min(plus, minus))), math.ldexp(1.0, 1 - n)) if n else (1.0, 1.0)
@@ -68,7 +66,7 @@ def signed_rank(pairs: Differences) -> SignedRank:
         p_value=max(p, floor, SMALLEST),
         p_minimum=max(floor, SMALLEST),
         zeros=len(pairs.groups) - n,
-        effect_size=_rank_biserial(plus, minus),
+        effect_size=effect_size(pairs),
         method=method,
     )
 
@@ -80,13 +78,15 @@ def effect_size(pairs: Differences) -> float | None:
     >>> effect_size(differences(np.array([0.9, 0.8, 0.5]), np.array([0.8, 0.6, 0.8])))
     0.0
     """
+    _, plus, minus = _rank_sums(pairs)
+    return (plus - minus) / (plus + minus) if plus + minus else None
+
+
+def _rank_sums(pairs: Differences) -> tuple[Integers, int, int]:
+    """The doubled ranks, and their sums where a is ahead and where b is."""
     ranks = doubled_ranks(pairs.groups)
     plus = int(ranks[pairs.groups[pairs.groups != 0] > 0].sum())
-    return _rank_biserial(plus, int(ranks.sum()) - plus)
-
-
-def _rank_biserial(plus: int, minus: int) -> float | None:
-    return (plus - minus) / (plus + minus) if plus + minus else None
+    return ranks, plus, int(ranks.sum()) - plus
 
 
 def doubled_ranks(groups: Integers) -> Integers:

@@ -45,7 +45,7 @@ def test_measures_by_claims(name: str, ranking: str, value: float) -> None:
 def test_labels_alone_are_refused() -> None:
     assert "claims of reference" in str(refusal(score, [parse("ClaimRecall@5")], {"q": {"a": 1}}, {"q": ["a"]}))
     by_claims = [parse("ContextPrecision(by='claims')@5")]
-    assert "claims of reference" in str(refusal(score_run, by_claims, {"q": {"a": 1}}, [("q", {"a": 1.0})]))
+    assert "claims of reference" in str(refusal(score_run, by_claims, {"q": {"a": 1}}, {"q": {"a": 1.0}}))
     assert "no other parameter" in str(refusal(parse, "ContextPrecision(by='claims', rel=2)@5"))
     assert str(parse("ContextPrecision(by='ids')@5")) == "ContextPrecision@5"
 

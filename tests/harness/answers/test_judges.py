@@ -13,8 +13,7 @@ import pytest
 
 from harness import records
 from harness.answers.chat_judge import ModelJudge
-from harness.answers.judges import NliJudge
-from harness.answers.judging import Inquiry, Questions, asked_once
+from harness.answers.judging import Inquiry, NliJudge, Questions, asked_once
 from harness.records.readings import ClaimPassage
 from retrievers.cache import Cache, default_path
 from retrievers.chat import GIVEN_UP, Chat, ChatModel, Prompt

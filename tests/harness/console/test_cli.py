@@ -78,7 +78,7 @@ REFUSED = [
     *((f"{command} nowhere", "nowhere") for command in ("run", "check", "init")),
     *((f"{command} results/none", "results/none: does not exist (")
       for command in ("score", "compare", "report", "reproduce", "pool")),
-    *((f"{command} page.html {more}", "page.html: is a file, not a results folder")
+    *((f"{command} page.html {more}", "page.html: is not a results folder")
       for command, more in (("report", ""), ("reproduce", ""), ("gate", f"{GATE} 0.02"))),
     ("score qrels", "no run was named"), ("score qrels first.run -m ndgc", "did you mean 'nDCG'?"),
     ("score qrels first.run --grades binary", "for results folders"), ("check " + "x" * 5000, "too long"),
@@ -87,7 +87,7 @@ REFUSED = [
     ("score qrels first.run -m P(groups='first')@1", "there are no AND/OR groups in TREC qrels"),
     ("score qrels first.run --format csv --json", "cannot go with --format csv"),
     ("score RESULTS --grades binar", "is not a grade rule"), ("score RESULTS --grades [[1", "is not a grade rule"),
-    ("score RESULTS --grades explicit", "error: --grades: query 'q-"),
+    ("score RESULTS --grades explicit", "error: relevance.grades: query 'q-"),
     ("score RESULTS --queries misspelt.txt", "did you mean 'q-swim'?"),
     ("score RESULTS --queries empty.txt", "error: empty.txt: names no query ("),
     ("score RESULTS x.run", "x.run: does not exist"), ("score RESULTS first.run", "which has its own runs"),

@@ -100,10 +100,9 @@ def test_identical_rankings_are_called_so_and_prove_little(value, n, passed, sai
 
 @pytest.mark.parametrize("margin", [-0.1, 0.0, float("nan"), float("inf")])
 def test_a_margin_is_a_finite_number_above_0(margin):
-    with pytest.raises(InputError, match="is not a finite number above 0"):
-        Settings(margin=margin)
-    with pytest.raises(InputError, match="is larger than the range of any measure"):
-        Settings(margin=1e308)
+    for wrong in (margin, 1e308):
+        with pytest.raises(InputError, match="is not a number above 0 and below 1e"):
+            Settings(margin=wrong)
     # Points of the measure: a DCG may well differ by more than 1.
     assert Settings(margin=1.5).margin == 1.5
 

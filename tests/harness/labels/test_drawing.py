@@ -10,7 +10,7 @@ import pytest
 
 import harness
 from harness.dataset import load, reference_of
-from harness.labels.judging_page import in_order
+from harness.labels.people import in_order
 from harness.labels.pool import Drawing, draw, gather, lines_of, read_pool, write_pool
 from harness.report.write import write_report
 from retrievers.errors import InputError

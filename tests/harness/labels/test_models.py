@@ -11,8 +11,8 @@ from harness.dataset import load, reference_of
 from harness.dataset.judgments import read_judgments
 from harness.dataset.load import load_documents
 from harness.labels.drafts import KEEP, STYLES, draft, keeping_pool, kept_drafts, prompts_for, write_drafts
-from harness.labels.judging_page import judging_page
 from harness.labels.model_grades import ONCE, AskingOptions, judge_by_model, plan_judging, prompt_digest
+from harness.labels.people import judging_page
 from harness.labels.pool import CANNOT_TELL, digest_of
 from retrievers.cache import Cache
 from retrievers.chat import Chat, ChatModel

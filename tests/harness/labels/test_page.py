@@ -8,7 +8,7 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.support.ui import WebDriverWait
 
 from harness.dataset.judgments import read_judgments
-from harness.labels.judging_page import in_order, write_page
+from harness.labels.people import in_order, write_page
 from tests.support.browser import axe, chromium, complaints, requests, resize
 from tests.support.hostile import ATTACKS, SCRIPTS
 from tests.support.labels_small import pool, write

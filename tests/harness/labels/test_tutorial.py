@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness import records
-from harness.labels.judging_page import Signature, in_order, judgment_of
+from harness.labels.people import Signature, in_order, judgment_of
 from harness.labels.pool import digest_of, read_pool
 from tests.support.labels_small import write
 from tests.test_docs import PROJECT, blocks, run, shown

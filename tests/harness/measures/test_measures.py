@@ -163,9 +163,9 @@ def test_portions_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     judgments = {str(q): {f"d{d}": int(d) % 4 for d in random.permutation(40)[:q]} for q in range(30)}
     run = {str(q): {f"d{d}": float(d % 7) for d in random.permutation(60)[: 2 * q]} for q in range(25)}
     measures = [parse(name) for name in NAMES]
-    whole = score_run(measures, judgments, run.items())
+    whole = score_run(measures, judgments, run)
     monkeypatch.setattr("harness.measures.compute.CELLS", 50)
-    assert np.array_equal(score_run(measures, judgments, run.items()).values, whole.values)
+    assert np.array_equal(score_run(measures, judgments, run).values, whole.values)
 
 
 def test_missing_and_empty_rankings_score_as_empty_lists_and_count() -> None:
@@ -192,7 +192,7 @@ def test_missing_and_empty_rankings_score_as_empty_lists_and_count() -> None:
 def test_what_cannot_be_scored_is_refused(name: str, grade: int, run: Any, told: str) -> None:
     with pytest.raises(InputError, match=told):
         score([parse(name)], {"q": {"a": grade}}, {"q": run}) if isinstance(run, list) else score_run(
-            [parse(name)], {"q": {"a": grade}}, [("q", run)]
+            [parse(name)], {"q": {"a": grade}}, {"q": run}
         )
 
 

@@ -100,7 +100,7 @@ APART = {
 def test_scores_that_part_only_beyond_32_bits_tie_in_9_0_8_and_not_in_10_0(precision: str, version: int) -> None:
     run = {"q3": {"d9": 1.00000001, "d1": 1.00000002, "d0": 1.00000003}}
     measures = {name: ours(name) for name in APART}
-    scores = score_run(list(measures.values()), {"q3": {"d1": 1, "d9": 2}}, run.items(), precision=precision)
+    scores = score_run(list(measures.values()), {"q3": {"d1": 1, "d9": 2}}, run, precision=precision)
     got = dict(zip(scores.measures, scores.values[:, 0], strict=True))
     assert {name: f"{got[measure]:.4f}" for name, measure in measures.items()} == {
         name: values[version] for name, values in APART.items()
@@ -139,7 +139,7 @@ def test_pytrec_eval(qrels: dict[str, dict[str, int]], run: dict[str, dict[str, 
         families.setdefault(family, set()).add(cutoff) if cutoff.isdigit() else families.setdefault(name, set())
     asked = {f"{family}.{','.join(sorted(cuts))}" if cuts else family for family, cuts in families.items()}
     theirs = pytrec_eval.RelevanceEvaluator(qrels, asked, relevance_level=rel).evaluate(run)
-    scores = score_run([at_level(name, rel) for name in TREC_EVAL], qrels, run.items())
+    scores = score_run([at_level(name, rel) for name in TREC_EVAL], qrels, run)
     for row, name in zip(scores.values, TREC_EVAL.values(), strict=True):
         want = [theirs[q][name] if q in theirs else 0.0 for q in scores.query_ids]
         np.testing.assert_allclose(row, want, rtol=0, atol=1e-9, err_msg=name)
@@ -151,7 +151,7 @@ def test_set_average_precision_to_the_last_bit(returned: int, relevant: int, hit
     qrels = {"q": {f"r{i}": 1 for i in range(relevant)}}
     run = {"q": {f"r{i}" if i < hits else f"x{i}": 1.0 for i in range(returned)}}
     theirs = pytrec_eval.RelevanceEvaluator(qrels, {"set_map"}).evaluate(run)["q"]["set_map"]
-    assert score_run([parse("SetAP")], qrels, run.items()).values[0, 0] == theirs
+    assert score_run([parse("SetAP")], qrels, run).values[0, 0] == theirs
 
 
 IR_MEASURES = [
@@ -172,7 +172,7 @@ def test_ir_measures(qrels: dict[str, dict[str, int]], run: dict[str, dict[str, 
         (str(m.measure), m.query_id): m.value
         for m in ir_measures.iter_calc([ir_measures.parse_measure(name) for name in IR_MEASURES], qrels, run)
     }
-    scores = score_run([parse(name) for name in IR_MEASURES], qrels, run.items())
+    scores = score_run([parse(name) for name in IR_MEASURES], qrels, run)
     for name, row in zip(IR_MEASURES, scores.values, strict=True):
         want = [theirs[name, q] for q in scores.query_ids]
         np.testing.assert_allclose(row, want, rtol=0, atol=1e-9, err_msg=name)
@@ -184,7 +184,7 @@ def test_ir_measures(qrels: dict[str, dict[str, int]], run: dict[str, dict[str, 
 def test_judged_of_ir_measures(qrels: dict[str, dict[str, int]], order: list[int], depth: int, name: str) -> None:
     run = {q: {DOCUMENTS[i]: float(i) for i in order[:depth]} for q in QUERIES}
     theirs = {m.query_id: m.value for m in ir_measures.iter_calc([ir_measures.parse_measure(name)], qrels, run)}
-    scores = score_run([parse(name)], qrels, run.items())
+    scores = score_run([parse(name)], qrels, run)
     np.testing.assert_allclose(scores.values[0], [theirs[q] for q in scores.query_ids], rtol=0, atol=1e-9)
 
 
@@ -202,6 +202,6 @@ def test_err_and_exponential_ndcg_of_gdeval() -> None:
     names = ["ERR@5", "ERR@20", "nDCG(dcg='exp-log2')@5", "nDCG(dcg='exp-log2')@20"]
     measures = [ir_measures.parse_measure(name) for name in names]
     theirs = {(str(m.measure), m.query_id): m.value for m in ir_measures.iter_calc(measures, qrels, run)}
-    scores = score_run([parse(name) for name in names], qrels, run.items())
+    scores = score_run([parse(name) for name in names], qrels, run)
     for name, row in zip(names, scores.values, strict=True):
         np.testing.assert_allclose(row, [theirs[name, q] for q in scores.query_ids], rtol=0, atol=5.1e-6, err_msg=name)

@@ -10,7 +10,7 @@ import pytest
 from harness import records
 from harness.pipeline import run
 from harness.records import Results
-from harness.records.export import export, export_sets
+from harness.records.atomic_write import export, export_sets
 from harness.running.forecast import Options
 from retrievers.errors import InputError
 from tests.support import layouts, small
@@ -61,5 +61,5 @@ def test_the_command(results, tmp_path, capsys):
 def test_a_damaged_result_of_mteb_is_named(results, tmp_path, raw):
     shutil.copytree(results.folder, tmp_path / "copy")
     (tmp_path / "copy" / "tables" / "bm25.mteb.json").write_bytes(raw)
-    with pytest.raises(InputError, match=r"bm25.mteb.json: is (damaged|not UTF-8) .harness report .* writes it anew"):
+    with pytest.raises(InputError, match=r"bm25.mteb.json: is missing or damaged .harness report .* writes it anew"):
         export_sets(tmp_path, [records.read(tmp_path / "copy")], "mteb", tmp_path / "table")
