@@ -6,6 +6,7 @@ from harness.experiment.experiment_file import Loaded as Loaded
 from harness.experiment.experiment_file import load as load
 from harness.experiment.experiment_file import load_sets as load_sets
 from harness.experiment.experiment_file import locate as locate
+from harness.experiment.experiment_file import reference_in as reference_in
 from harness.experiment.experiment_file import with_runs_located as with_runs_located
 from harness.experiment.model import DatasetTable as DatasetTable
 from harness.experiment.model import Experiment as Experiment

@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -105,9 +105,34 @@ def _loaded(tables: dict[str, Any], path: Path, *, built: bool, code: bool) -> L
         table = dataset_table(tables)
     with collecting(problems):
         dataset = None if table is None else locate(table, path)
+    if question is None:
+        problems += [p for p in _wrong_measures(tables, "" if built else f"{path}: ") if p not in problems]
     if problems or question is None or dataset is None:
         raise InputError(problems)
     return Loaded(question, tables, path, dataset)
+
+
+def reference_in(path: Path) -> tuple[DatasetReference, bool]:
+    """Find the data set of an experiment file that may be wrong elsewhere, and whether dangling labels are dropped.
+
+    Raises:
+        InputError: the file is not TOML, or its data set cannot be found.
+    """
+    tables = _read(path)
+    relevance = tables.get("relevance")
+    drops = isinstance(relevance, Mapping) and relevance.get("dangling") == "drop"
+    return locate(dataset_table(tables), path), drops
+
+
+def _wrong_measures(tables: Mapping[str, Any], where: str) -> Iterator[Problem]:
+    """The measures that cannot be read, told also where another key is wrong."""
+    listed = tables.get("measures")
+    for key, some in (("primary", [tables.get("primary")]), ("measures", listed if isinstance(listed, list) else [])):
+        for text in (one for one in some if isinstance(one, str)):
+            problems: list[Problem] = []
+            with collecting(problems):
+                measures.parse_all([text])
+            yield from (one._replace(where=f"{where}{key}: {text!r}") for one in problems)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from harness.dataset import load as load_dataset
 from harness.dataset.load import column_lines, reading_line
 from harness.english import asked, counted, first_few
 from harness.evaluation.grading import GradedLabels, grade_labels, weights_of, with_bare_queries
-from harness.experiment import Loaded
+from harness.experiment import Loaded, reference_in
 from harness.experiment import load as load_experiment
 from harness.measures import score, span
 from harness.running.dataset_summary import DatasetSummary, dataset_summary
@@ -172,7 +172,10 @@ def check(
     if isinstance(target, DatasetReference) or (isinstance(target, Path) and target.suffix.lower() != ".toml"):
         dataset = load_dataset(target if isinstance(target, DatasetReference) else reference_of(target))
         return Checked(dataset, dataset_summary(dataset), Capacity(len(measured(dataset))))
-    loaded = load_experiment(target, code=code)
+    try:
+        loaded = load_experiment(target, code=code)
+    except InputError as error:
+        raise InputError([*error.problems, *_of_the_data(target)]) from None
     dataset, graded, built = prepare(loaded)
     if problems := [problem for one in built for problem in _refused(one)]:
         raise InputError(problems)
@@ -213,6 +216,16 @@ def _lacking(built: Sequence[Built]) -> Iterator[str]:
                 yield f"{one.name}: its model is not on this machine; a run downloads it"
             for problem in missing_requirements(one.name, model):
                 yield f"{problem}; a run needs it for what is not cached"
+
+
+def _of_the_data(target: object) -> list[Problem]:
+    """What is wrong with the data set of an experiment file that is itself wrong, as far as it can be known."""
+    problems: list[Problem] = []
+    if isinstance(target, Path):
+        with collecting(problems):
+            reference, drops = reference_in(target)
+            load_dataset(reference, drop_dangling=drops)
+    return [problem for problem in problems if not problem.where.startswith((str(target), "dataset"))]
 
 
 def prepare(loaded: Loaded) -> Prepared:

@@ -21,6 +21,23 @@ from tests.support.small import ended, ends, refusal
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 
+def test_everything_that_is_wrong_at_once(tmp_path):
+    folder = layouts.beir(tmp_path / "data")
+    (folder / "corpus.jsonl").write_text("not json\n")
+    path = tmp_path / "e.toml"
+    path.write_text(
+        f'name = "e"\ndataset = "{folder.as_posix()}"\nprimary = "nDGC@10"\nmeasure = ["P@5"]\n'
+        f'measures = ["nDGC@10", "Precission@5", "R@10", "Suces@1"]\n[[retrievers]]\nname = "a"\nkind = "bm52"\n'
+        f'[[retrievers]]\nname = "b"\nkind = "bm25"\nk2 = 1\n'
+    )
+    shown = str(refusal(check, path))
+    for part in ("unknown key 'measure' (did you mean 'measures'?)", "'nDGC@10'", "'Precission@5'", "'Suces@1'",
+                 "unknown kind 'bm52'", "did you mean 'bm25'?", "unknown key 'k2'",
+                 "corpus.jsonl:1: is not JSON"):  # fmt: skip
+        assert part in shown, f"{part} is not in\n{shown}"
+    assert "did you mean 'data'" in str(refusal(check, tmp_path / "dta"))
+
+
 @pytest.mark.parametrize(
     ("change", "more", "told"),
     [(('name = "bm25"\n', 'name = "dataset"\n'), "", ["is used for the data set"]),
