@@ -18,10 +18,10 @@ from harness.measures.compute import Judgments
 from harness.running.forecast import cuts_itself, forecast, take_over
 from harness.running.machine import REQUEST, EarlierRun, Throughput, earlier_runs, price_sentence, sampled
 from retrievers.cache import Cache, default_path
-from retrievers.chunking import Chunk
+from retrievers.chunking import Chunk, pieces
 from retrievers.costs import searches
 from retrievers.dense import Dense
-from retrievers.embedding import Embedder, Forecast
+from retrievers.embedding import Embedder, Forecast, proof_texts
 from retrievers.types import Limits, Model, Query, Reranker, Role
 
 SCATTER = 0.2
@@ -214,6 +214,16 @@ def _chunks(dense: Dense) -> Chunk | None:
     return None if cuts_itself(dense) else dense.chunks
 
 
+def proof_rows(one: Built, dense: Dense, throughput: Throughput, context: Planning) -> Iterator[PlanRow]:
+    """The row of the texts that are embedded at the size to which vectors are cut, to compare the two."""
+    key = f"{one.models[id(dense.encoder)]} {dense.chunks and dense.chunks.name} {dense.cut.dimensions}"
+    if dense.cut.asked is not None and key not in context.planned:
+        some = proof_texts(piece.content for piece in pieces(context.dataset.documents(), _chunks(dense)))
+        expected = Embedder(dense.cut.asked, context.cache).forecast(some, "document")
+        context.planned[key] = _row(one.name, "embed-documents", expected, throughput)
+        yield context.planned[key]
+
+
 def reranking_rows(name: str, reranker: Reranker, throughput: Throughput, context: Planning) -> Iterator[PlanRow]:
     """The rows of a reranker: at most `depth` pairs a query, the first documents standing for the candidates."""
     width = min(reranker.depth, context.loaded.experiment.depth, context.dataset.count)
@@ -340,6 +350,7 @@ def plan(loaded: Loaded, dataset: Dataset, built: Sequence[Built], results: Path
                 if not dense.cut.derived_from:
                     notes.append(f"{one.name}: {note}")
                     notes += [f"{one.name}: documents count uncut, since chunk.call is not run"] * cuts_itself(dense)
+                rows += proof_rows(one, dense, throughput, context)
             for reranker in one.rerankers:
                 throughput, note = throughput_of("rerank", one, reranker, context)
                 rows += reranking_rows(one.name, reranker, throughput, context)

@@ -26,7 +26,7 @@ LISTED = ["fewer", "other", "small", "small.1", "third"]
 UNREAD = {
     "cut": "rankings/bm25.jsonl: is missing",
     "damaged": "scores.csv: cannot be read whole",
-    "notes": "is not a results folder (it holds no manifest.json)",
+    "notes": "is not a results folder",
     "small.unfinished": "a run that was stopped, or is under way; 1 finished ranking",
 }
 
