@@ -106,6 +106,12 @@ def test_above_a_thousand_pairs_only_the_primary_measure_is_compared_and_far_ahe
     assert all(row.verdict.separates for row in rows if "r7" in (row.a, row.b))
 
 
+def test_the_smallest_p_of_the_exact_test_is_shown_where_it_is_above_the_level():
+    values = {"a": np.array([0.9, 0.8, 0.7, 0.6]), "b": np.array([0.1, 0.2, 0.3, 0.2])}
+    rows = concluded(values, compare(values)).board.rows
+    assert [(row.retriever, row.p_wilcoxon, row.floor) for row in rows] == [("a", None, None), ("b", 0.125, 0.125)]
+
+
 # Verdicts
 
 RNG = np.random.default_rng(8)

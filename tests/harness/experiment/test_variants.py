@@ -178,6 +178,7 @@ def test_a_sweep_runs_resumes_and_comes_out_again(tmp_path: Path, swept: tuple[R
     assert costs["texts"].sum() - costs["cached"].sum() == before.total()["texts"] - 12
     choice = evaluation_of(results).sweep
     assert choice is not None and choice.configurations == 12 and choice.chosen in choice.alike
+    assert choice.expected is not None and choice.expected <= choice.gain  # chosen and measured on other queries
     (row,) = results.tests[results.tests["family"] == "sweep"].to_dict("records")
     assert (row["a"], row["b"], row["p_value"]) == (choice.chosen, "bm25", choice.p_value)
     assert reproduce(results.folder).differing == ()
