@@ -1,4 +1,4 @@
-"""The commands that lead from queries to labels: pool, judge; labels agree, merge, export; queries draft, keep."""
+"""Commands for queries and labels: pool, judge; labels agree, merge, export; queries draft, keep; and for answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from harness.console import shared_options as shared
-from harness.console.printing import print_json, print_result, say, warn
+from harness.console.printing import print_json, print_result, print_scores, say, warn
 from harness.english import count, counted
 from retrievers.errors import InputError, Problem
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from harness.labels.model_grades import AskedModel, AskingOptions
     from harness.labels.pool import Pool
     from harness.stats.agreement import Agreement
-from harness.console.printing import print_scores
 
 LISTED = 10
 """Pairs of one list that are shown; the rest is counted."""
@@ -320,17 +319,12 @@ def _judge_by_model(
     print_result([f"{path}: {judged.sentence()}"], as_json=as_json, path=str(path), **judged._asdict())
 
 
-answers_app = typer.Typer(
-    cls=shared.HelpGroup,
-    help="Judge and score the answers of a generator: claims, verdicts, measures.",
-    rich_markup_mode=None,
-)
+answers_app = shared.group("Judge and score the answers of a generator: claims, verdicts, measures.")
 
 EXPERIMENT = typer.Argument(metavar="EXPERIMENT", help="An experiment file, for its data set and [judge].")
 ExperimentFile = Annotated[Path, EXPERIMENT]
 ANSWERS = typer.Argument(metavar="ANSWERS", help="A folder with <system>.jsonl for each system, one answer a line.")
 SystemFolder = Annotated[Path, ANSWERS]
-PlanOnly = Annotated[bool, typer.Option("--plan", help="Only print what a chat model would be asked; nothing is sent.")]
 TOKENIZER = typer.Option("--tokenizer", help="Tokenizer of BLEU and ROUGE: 13a, char, ja-mecab, …")
 TokenizerOption = Annotated[str | None, TOKENIZER]
 MEASURE = typer.Option("--measure", "-m", help="A measure; may be repeated, the first decides.")
@@ -357,7 +351,7 @@ def judge_folder(
     experiment: ExperimentFile,
     folder: SystemFolder,
     max_cost: shared.MaxCost = None,
-    plan: PlanOnly = False,
+    plan: shared.PlanOnly = False,
     no_code: shared.NoCode = False,
     as_json: shared.Json = False,
 ) -> None:
