@@ -142,8 +142,8 @@ a skewness below -0.5 against the claim, or sum up to less than one query can lo
     Section(
         "Power",
         """\
-n = 150, the true mean 2.8 standard errors above 0. Each test decides alone, so that its power is that of the verdict.
-Before: both had to reject.""",
+n = 150, the true mean 2.8 standard errors above 0: how often the verdict is "better", and how often the test that
+decides rejects in that direction by itself. Before: both had to reject.""",
         stats_rates.power,
         name="tests",
     ),

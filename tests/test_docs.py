@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,10 +17,12 @@ from typing import NamedTuple
 import pytest
 import yaml
 
+import harness
 from harness.cli import app, main
 from harness.evaluation.csv_views import COLUMNS as CSV
 from harness.experiment.blocks import KINDS
 from harness.records.csv_tables import COSTS
+from harness.running.forecast import Options
 from tests.harness.console.test_cli import commands
 from tests.support import tiny
 from tests.support.qdrant_fake import fake_qdrant
@@ -149,6 +152,22 @@ def test_the_tutorial(reader: Path, capsys: pytest.CaptureFixture[str]) -> None:
     need_the_local_model()
     (reader / "handbook" / "queries.json").unlink(missing_ok=True)
     follow(PROJECT / "docs" / "tutorial.md", capsys)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("test", "said", "p"),
+    [("randomization", "Use minilm", 0.021), ("wilcoxon", "minilm leads; undecided against hybrid", 0.216)],
+)
+def test_the_quickstart_is_decided_by_the_test_that_is_declared(test, said, p, reader, tmp_path):
+    """The known answers of the two rules: one test decides, whatever the other says."""
+    need_the_local_model()
+    tables = tomllib.loads((reader / "experiments" / "quickstart.toml").read_text(encoding="utf-8"))
+    tables["statistics"]["test"] = test
+    ran = harness.run(tables, Options(tmp_path))
+    pair = ran.comparisons.set_index(["measure", "a", "b"]).loc["nDCG@10", "minilm", "hybrid"]
+    assert ran.sentences[0].startswith(said)
+    assert (round(pair.p_adjusted, 3), round(pair.p_wilcoxon_adjusted, 3)) == (p, 0.216)
 
 
 @pytest.mark.slow

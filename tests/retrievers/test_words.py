@@ -33,6 +33,7 @@ from tests.support.small import Call
         ("Thai, short", "รถ", "รถ"),
         ("Thai beside others", "ซื้อiPhone15", "ซื้อ iphone15"),
         ("Japanese", "東京タワー", "東京 京タ タワ ワー"),
+        ("Japanese, dots end a word (UAX #29)", "カ・タカ゠ナ", "カ タカ ナ"),
         ("Japanese, half width", "ｶﾞｷﾞｸﾞ", "ガギ ギグ"),
         ("Ainu", "ㇷ゚カ", "ㇷ゚カ"),
         ("Korean", "한국어", "한국 국어"),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 from fractions import Fraction
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -150,6 +152,22 @@ def test_beyond_500_the_tail_is_that_of_the_exact_count(n, sizes):
             looked_at += 1
             assert tail(ranks, low * unit) == pytest.approx(exact, rel=bound)
     assert looked_at > 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "steps"), [(13, 5), (13, 10**6), (30, 5), (30, 10**6)])
+def test_where_pairs_are_swapped_it_rejects_as_often_as_it_can(n, steps, monkeypatch, project):
+    monkeypatch.syspath_prepend(project / "benchmarks")
+    rate, level = import_module("stats_samples").swapped(n, steps, 20_000)
+    slack = 3 * math.sqrt(level * (1 - level) / 20_000)
+    assert abs(rate - level) <= slack and rate <= 0.05 + slack
+
+
+@pytest.mark.slow
+def test_where_retrievers_are_permuted_a_corrected_family_rejects_in_at_most_5_percent(monkeypatch, project):
+    monkeypatch.syspath_prepend(project / "benchmarks")
+    rows = list(import_module("stats_null").permuted(5_000))[2:]
+    assert [row for row in rows if not row.endswith(("| yes |", "| no correction |"))] == [] and len(rows) == 16
 
 
 def test_the_method_says_what_counted():
