@@ -243,6 +243,16 @@ def test_the_workflows_are_whole_files_whose_commands_run(reader: Path, tmp_path
     assert summary.read_text(encoding="utf-8").startswith("### Retrieval gate passed")
 
 
+def test_the_rates_of_the_verdicts_are_those_that_the_benchmarks_print() -> None:
+    printed = (PROJECT / "benchmarks" / "stats.md").read_text(encoding="utf-8").partition("any of several")[2]
+    rows = [re.findall(r"([\d.]+)%", line) for line in printed.partition("## The warning")[0].splitlines()]
+    several, sweeps = ([row for row in rows if len(row) == length] for length in (5, 6))
+    rates = {"/".join(cells) for i in range(0, len(several), 3) for cells in zip(*several[i : i + 3], strict=True)}
+    rates |= {"/".join(half) for row in sweeps for half in (row[:3], row[3:])}
+    told = re.findall(r"[\d.]+/[\d.]+/[\d.]+", (PROJECT / "docs" / "verdicts.md").read_text(encoding="utf-8"))
+    assert len(told) == 57 and set(told) <= rates
+
+
 def test_links_lead_somewhere_and_files_that_are_named_are_there() -> None:
     folders = {PROJECT: "*.md", **{PROJECT / name: "**/*.md" for name in ("docs", "benchmarks", ".github", "tests")}}
     for page in (page for folder, pattern in folders.items() for page in folder.glob(pattern)):
