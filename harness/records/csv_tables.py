@@ -263,12 +263,20 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 
 def read_columns(path: Path) -> dict[str, list[Any]]:
     """Read a table that a run wrote, NaN for what is undefined; OSError or ValueError where it cannot be read."""
+    cells: list[str] = []
     with path.open(encoding="utf-8-sig", newline="") as file:
-        header, *rows = csv.reader(file)
-    columns = zip(*rows, strict=True) if rows else ((),) * len(header)
+        rows = csv.reader(file)
+        header = next(rows, [])
+        for row in rows:
+            if len(row) != len(header):
+                raise ValueError(f"line {rows.line_num} has {len(row)} cells")
+            cells += row
+    if not header:
+        raise ValueError("it is empty")
+    columns = {name: cells[place :: len(header)] for place, name in enumerate(header)}
     return {
-        name: _read_numbers(cells) if name in NUMBERS else _read_texts(cells, name)
-        for name, cells in zip(header, columns, strict=True)
+        name: _read_numbers(column) if name in NUMBERS else _read_texts(column, name)
+        for name, column in columns.items()
     }
 
 
