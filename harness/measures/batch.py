@@ -47,7 +47,7 @@ class Batch:
 
     def hits_so_far(self, rel: int) -> Ints:
         """(n, depth): relevant documents down to each rank."""
-        return self._once(("so far", rel), lambda: np.cumsum(self.hits(rel), axis=1, dtype=np.int64))
+        return self._once(("so far", rel), lambda: np.cumsum(self.hits(rel), axis=1, dtype=np.int32))
 
     def hits_within(self, rel: int, cutoff: int | None) -> Ints:
         """(n,): relevant documents among the first `cutoff`."""
@@ -107,7 +107,7 @@ def total(terms: Floats) -> Floats:
 def in_order(judgments: Sequence[Mapping[str, int]], rankings: Sequence[Collection[str]], largest: int) -> Batch:
     """Look the documents of each ranking up in the judgments of its query; best first."""
     lengths = _lengths(rankings)
-    grades = _flat((map(j.get, d, repeat(UNJUDGED)) for j, d in zip(judgments, rankings, strict=True)), np.int64)
+    grades = _looked_up((map(j.get, d, repeat(UNJUDGED)) for j, d in zip(judgments, rankings, strict=True)), np.int64)
     judged = _flat((j.values() for j in judgments), np.int64)
     return Batch(_padded(grades, lengths, UNJUDGED), lengths, _best_first(judged, _lengths(judgments)), largest)
 
@@ -127,9 +127,9 @@ def by_score(
     pairs = zip(judgments, hits, strict=True)
     if known.sum() < lengths.sum():  # the fewer are looked up among the more
         looked_up, grade = known, judged
-        theirs = _flat((map(s.get, j, repeat(nan)) for j, s in pairs), np.float64)
+        theirs = _looked_up((map(s.get, j, repeat(nan)) for j, s in pairs), np.float64)
     else:
-        looked_up, grade = lengths, _flat((map(j.get, s, repeat(UNJUDGED)) for j, s in pairs), np.int64)
+        looked_up, grade = lengths, _looked_up((map(j.get, s, repeat(UNJUDGED)) for j, s in pairs), np.int64)
         theirs = flat
     with np.errstate(over="ignore"):
         scores, wanted = (
@@ -174,6 +174,11 @@ def _lengths(rows: Sequence[Sized]) -> Ints:
 def _flat(rows: Iterable[Iterable[float]], kind: type) -> Array:
     """All values of some rows, one after another."""
     return np.fromiter(chain.from_iterable(rows), kind)
+
+
+def _looked_up(rows: Iterable[Iterable[float]], kind: type) -> Array:
+    """The same of what is looked up while it is asked for: quicker where NumPy does not wait in between."""
+    return np.fromiter([*chain.from_iterable(rows)], kind)
 
 
 def _best_first(flat: Ints, lengths: Ints) -> Ints:

@@ -216,13 +216,14 @@ def _portions(
     portion: list[Retrieved] = []
     width = 1
     for query_id, answer in answers:
-        own = max(1, len(answer), len(judgments[query_id]))
-        if ids and max(width, own) * (len(ids) + 1) > CELLS:
+        for own in (len(answer), len(judgments[query_id])):
+            if own > width:
+                width = own
+        if ids and width * (len(ids) + 1) > CELLS:
             yield ids, portion
-            ids, portion, width = [], [], 1
+            ids, portion, width = [], [], max(1, len(answer), len(judgments[query_id]))
         ids.append(query_id)
         portion.append(answer)
-        width = max(width, own)
     if ids:
         yield ids, portion
 

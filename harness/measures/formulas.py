@@ -206,7 +206,7 @@ def binary_preference(batch: Batch, measure: Measure) -> Floats:
     rel = measure.rel
     relevant = batch.relevant(rel)
     others = ((batch.judged >= 0) & (batch.judged < rel)).sum(axis=1)
-    before = np.cumsum((batch.grades >= 0) & (batch.grades < rel), axis=1)
+    before = np.cumsum((batch.grades >= 0) & (batch.grades < rel), axis=1, dtype=np.int32)
     rows, ranks = np.nonzero(batch.hits(rel))
     most = np.maximum(np.minimum(relevant, others), 1)
     kept = 1.0 - np.minimum(before[rows, ranks], relevant[rows]) / most[rows]
