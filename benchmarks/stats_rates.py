@@ -124,7 +124,7 @@ def shown(table: Floats, p: Floats, tested: Floats) -> Bools:
 
 
 def power(experiments: int) -> Iterator[str]:
-    """Power at n = 150 where sign flips have about 80 %: of each verdict, of its test alone, and of the earlier rule."""
+    """Power at n = 150 where sign flips have about 80 %: of each verdict, its test alone, and the earlier rule."""
     yield "| differences, n = 150 | mean decides | flips alone | Wilcoxon decides | signed ranks alone | before: both |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: |"
     for name, draw in shapes().items():
