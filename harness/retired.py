@@ -36,7 +36,7 @@ RETIRED: tuple[tuple[str, str, str], ...] = (
     ("", "cache", "leave it out: cached vectors are used as they are, and --fresh embeds everything again"),
     ("harness", "noise", "embedding noise is far below that of drawing other queries: read the intervals"),
     ("harness cache", "verify", "damaged rows count as absent; to embed everything again, run with --fresh"),
-    ("harness pool", "--next", "draw a sample of questions with --sample; the report says how much is judged"),
+    ("harness pool", "--next", "draw a sample of queries with --sample; the report says how much is judged"),
     ("harness pool", "--pair", "a pool holds the top documents of every retriever"),
     ("harness judge", "--terminal", "judge on the page that harness judge POOL writes"),
     ("harness judge", "--judge", "the page of harness judge POOL asks for your name"),
