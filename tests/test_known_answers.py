@@ -18,8 +18,13 @@ import pytest
 import pytrec_eval
 import Stemmer
 
+from statsmodels.stats.power import TTestPower
+
+from harness.evaluation.evaluate import evaluation_of, settings_of
+from harness.evaluation.evaluation import NextLook
 from harness.pipeline import run
 from harness.running.forecast import Options
+from harness.stats.power import at_look
 from tests.support import layouts
 from tests.support.recompute import verified
 from tests.support.small import BM25
@@ -106,6 +111,27 @@ def by_trec_eval(collection: layouts.Collection, rankings: Run) -> dict[str, flo
             for name, theirs in MEASURES.items()}  # fmt: skip
 
 
+def experiment(folder: Path, collection: layouts.Collection, tables: str) -> Path:
+    file = folder / "known.toml"
+    file.write_text(
+        f'name = "known"\ndataset = "{layouts.beir(folder / "data", collection).as_posix()}"\nprimary = "nDCG@10"\n'
+        f"measures = {json.dumps(list(MEASURES))}\nreport = false\n{tables}",
+        encoding="utf-8",
+    )
+    return file
+
+
+def test_two_retrievers_are_compared_by_slice_and_the_next_look_has_the_power_of_a_t_test(tmp_path):
+    looks = f"[statistics]\nmargin = 0.01\nlooks = {{ queries = [138, 300] }}\n{BM25}k1 = 2.0\n"
+    found = run(experiment(tmp_path, collection_of("en"), looks + BM25.replace("bm25", "own", 1)), Options(tmp_path))
+    assert "query length" in set(found.tests["family"])
+    scores = found.scores[found.scores["measure"] == "nDCG@10"].pivot(index="query_id", columns="retriever")["value"]
+    evaluation = evaluation_of(found)
+    effect = evaluation.difference / (scores["bm25"] - scores["own"]).std()
+    expected = TTestPower().power(effect, 300, at_look(settings_of(found.manifest), 300).alpha)
+    assert evaluation.next_look == NextLook(300, pytest.approx(expected, rel=1e-6)) and 0.1 < expected < 1
+
+
 @pytest.mark.parametrize(
     ("language", "retriever", "search", "figure"),
     [("en", BM25, partial(bm25, terms=stems), 0.35544),
@@ -116,13 +142,7 @@ def by_trec_eval(collection: layouts.Collection, rankings: Run) -> dict[str, flo
 def test_a_run_is_what_its_formula_or_its_model_gives(tmp_path, language, retriever, search, figure):
     collection = collection_of(language)
     expected = by_trec_eval(collection, search(collection.documents, collection.queries))
-    file = tmp_path / "known.toml"
-    file.write_text(
-        f'name = "known"\ndataset = "{layouts.beir(tmp_path / "data", collection).as_posix()}"\nprimary = "nDCG@10"\n'
-        f"measures = {json.dumps(list(MEASURES))}\nreport = false\n{retriever}",
-        encoding="utf-8",
-    )
-    found = run(file, Options(tmp_path / "out"))
+    found = run(experiment(tmp_path, collection, retriever), Options(tmp_path / "out"))
     means = dict(zip(found.summary["measure"], found.summary["mean"], strict=True))
     assert means == pytest.approx(expected, abs=1e-4)  # bm25s scores in 32 bits: near ties may change places
     assert means["nDCG@10"] == pytest.approx(figure, abs=1e-4)

@@ -249,6 +249,8 @@ def merge_lists(lists: Mapping[str, tuple[str, ...]]) -> Labels:
 
     >>> merge_lists({"ann": ("x", "y"), "ben": ("y", "z")}).ranked
     ('y', 'x', 'z')
+    >>> merge_lists({"ann": ("x", *"abcy"), "ben": (*"pqrst", "y")}).ranked[0]  # ranks 5 and 6; "x" has 1 and 11
+    'y'
     """
     most = max(MOST, *(len(ranked) for ranked in lists.values()))
     places = {

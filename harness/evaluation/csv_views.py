@@ -52,8 +52,7 @@ def slices_of(queries: Sequence[Query], cluster: str | None = None) -> dict[str,
 def slice_families(scores: Scores, pairs: Pairs, queries: Sequence[Query], settings: Settings) -> Iterator[TestRow]:
     """Yield, for each way to divide the queries, the deciding tests within each slice: one family, always exploratory.
 
-    Corrected over all slices and pairs together. Slices of fewer than 10 queries are left out: `stats.heterogeneity`
-    names them (`small_slices`).
+    Corrected over all slices and pairs together. Slices of fewer than 10 queries are left out (`small_slices`).
 
     Args:
         scores: of the queries for which everyone has a value.
@@ -261,7 +260,7 @@ def by_price(manifest: Manifest, costs: Iterable[Mapping[str, Any]]) -> dict[str
 def frontier(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
     """Return the (price, quality) that no other point beats on both, cheapest first.
 
-    >>> frontier([(1, 0.5), (2, 0.4), (3, 0.6)])
+    >>> frontier([(1, 0.5), (2, 0.4), (3, 0.6), (4, 0.6)])
     [(1, 0.5), (3, 0.6)]
     """
     kept: list[tuple[float, float]] = []

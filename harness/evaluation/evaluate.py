@@ -119,11 +119,13 @@ def _next_look(declared: Settings, scores: Scores, found: Evaluation) -> NextLoo
     queries = next((number for number in planned if number > found.n), None)
     if queries is None or not found.plans or not found.measured:
         return None
+    if None in found.plans.values():
+        return NextLook(queries, None)
     kept = scores.of(scores.primary).only(scores.defined(scores.primary))
     group, units = kept.values[scores.primary], kept.units
     scatter = max(deviation(units.means(group[found.leader] - group[other])) for other in found.plans)
     level = at_look(declared, queries).alpha / max(1, len(found.comparisons[found.measure]))
-    return NextLook(queries, t_power(found.difference / scatter, queries, level) if scatter else 1.0)
+    return NextLook(queries, t_power(found.difference / scatter, queries, level))
 
 
 def _abstention(run: RunInputs, level: float) -> Abstention | None:

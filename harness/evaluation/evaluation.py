@@ -211,8 +211,9 @@ class NextLook:
     """The planned look that comes next, where something is undecided."""
 
     queries: int
-    power: float
-    """With which it finds `Evaluation.difference` of the hardest undecided pair, if differences scatter as they do."""
+    power: float | None
+    """With which it finds `Evaluation.difference` of the hardest undecided pair, if differences scatter as they do; None
+    where too few queries differ to say how far they scatter."""
 
 
 class Evaluation(BaseModel):

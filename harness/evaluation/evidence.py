@@ -130,6 +130,9 @@ def pairs_by_weight(names: Sequence[str], baseline: str | None, n: int, most: in
         baseline: the declared one.
         n: queries.
         most: pairs times queries.
+
+    >>> pairs_by_weight(("a", "b", "c", "d"), "d", n=10, most=50)
+    [('a', 'd'), ('a', 'b'), ('a', 'c'), ('b', 'd'), ('c', 'd')]
     """
     pairs = list(combinations(names, 2))
     leader = names[0] if names else ""

@@ -88,7 +88,7 @@ class Evidence(NamedTuple):
 def verdict_on(evidence: Evidence, alpha: float) -> Finding:
     """Return the verdict on a against b. Swapping a and b swaps better and worse, no more.
 
-    >>> verdict_on(Evidence(0.01, 0.001, 1, None), 0.05).verdict.name
+    >>> verdict_on(Evidence(0.05, 0.001, 1, None), 0.05).verdict.name
     'BETTER'
     >>> verdict_on(Evidence(0.0625, 0.0625, 1, None), 0.05).reason.name
     'TOO_FEW'

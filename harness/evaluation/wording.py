@@ -225,7 +225,7 @@ def look_step(found: Evaluation) -> str:
     cost, following = f"{found.judgments:,} labels of {count(found.n)}", found.next_look
     if not found.plans or following is None:
         return f"{'Undecided at the last look' if found.plans else 'Decided'}, with {cost}."
-    power = f"{100 * following.power:.0f} % power"
+    power = "power unknown" if following.power is None else f"{100 * following.power:.0f} % power"
     return f"Go on to {count(following.queries)} ({power}): harness pool RESULTS --next-look."
 
 

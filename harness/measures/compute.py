@@ -148,8 +148,9 @@ def span(measure: Measure, judgments: Judgments) -> float:
     Raises:
         InputError: exponential gain meets a grade above 30.
 
-    >>> span(parse("nDCG@2"), {"q": {"a": 3, "b": 1}}), span(parse("CG@1"), {"q": {"a": 3, "b": 1}})
-    (1.0, 3.0)
+    >>> names = "nDCG@2", "CG@1", "own.effort(low=1, high=5)"
+    >>> [span(parse(name), {"q": {"a": 3, "b": 1}}) for name in names]
+    [1.0, 3.0, 4.0]
     """
     low, high = bounds(measure, judgments)
     return high - low

@@ -109,8 +109,8 @@ def lower_tail(ranks: Integers, low: int) -> float:
     The ranks are dealt into two halves; each half's subset sums are counted, and the tail is the sum over the
     first half's sums of what the second half leaves room for.
 
-    >>> lower_tail(np.array([1, 2, 3]), 2)
-    0.375
+    >>> lower_tail(np.array([1, 2, 3]), 2), lower_tail(np.array([1, 2, 3]), 4)
+    (0.375, 0.75)
     """
     if low < 0:
         return 0.0

@@ -192,6 +192,13 @@ def test_a_file_in_the_place_of_the_folder_is_the_users_mistake(tmp_path, locati
         fill(open_store(options, "c", documents=9, folder=taken, meter=Meter()), ["a"], random_vectors(1, 4))
 
 
+def test_retrievers_of_one_process_search_one_edge_collection_in_their_own_ways(places):
+    vectors, first = random_vectors(20, 4), places("edge", m=16)
+    fill(first, [f"d{i}" for i in range(20)], vectors)
+    second = places("edge", m=16, ef=64)
+    assert second.finished() == {} and [one.doc_ids[0] for one in second.search(vectors[:2], 1)] == ["d0", "d1"]
+
+
 def test_a_full_disk_is_told_before_the_engine_dies_of_it(places, monkeypatch):
     vectors, store = random_vectors(20, 4), places("edge")
     fill(store, [f"d{i}" for i in range(20)], vectors)

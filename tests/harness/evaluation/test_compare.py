@@ -270,6 +270,7 @@ NOISE = np.random.default_rng(0).normal(0, 0.2, 100)
      ({"a": np.array([0.5]), "b": np.array([0.6])}, None, "Label more queries.", "Use"),
      ({"a": np.zeros(200), "b": np.zeros(200)}, MARGIN, "every score of m is 0. Check that the labels", "Mean"),
      ({"a": np.full(6, 0.5), "b": np.full(6, 0.5)}, None, "undecided, no query differs", "reliably detect"),
+     ({name: 0.5 + np.roll(NOISE, i) for i, name in enumerate("abc")}, None, "between the 3 retrievers", "Use"),
      ({"a": np.ones(100), "b": np.full(100, 0.5)}, T, "undefined, all differences are equal", "reliably detect"),
      # Beside a pair that more queries may well tell apart, a plan is made for that pair alone.
      ({"a": np.full(100, 0.8), "b": np.full(100, 0.3), "c": 0.799 + NOISE - NOISE.mean()}, T,

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from harness.evaluation.conclusions import sentences
 from harness.evaluation.evaluate import evaluation_of
 from harness.experiment import parse
 from harness.experiment.sweep import words_of
@@ -179,6 +180,9 @@ def test_a_sweep_runs_resumes_and_comes_out_again(tmp_path: Path, swept: tuple[R
     choice = evaluation_of(results).sweep
     assert choice is not None and choice.configurations == 12 and choice.chosen in choice.alike
     assert choice.expected is not None and choice.expected <= choice.gain  # chosen and measured on other queries
+    others = [name for name in choice.alike if name != choice.chosen]
+    told = f"{len(others)} others may be as good; cheapest: {others[0]}."
+    assert told in sentences(evaluation_of(results)) and (choice.low is None or choice.low >= -1)
     (row,) = results.tests[results.tests["family"] == "sweep"].to_dict("records")
     assert (row["a"], row["b"], row["p_value"]) == (choice.chosen, "bm25", choice.p_value)
     assert reproduce(results.folder).differing == ()
