@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 import pytrec_eval
 import Stemmer
-
 from statsmodels.stats.power import TTestPower
 
 from harness.evaluation.evaluate import evaluation_of, settings_of

@@ -212,8 +212,10 @@ class NextLook:
 
     queries: int
     power: float | None
-    """With which it finds `Evaluation.difference` of the hardest undecided pair, if differences scatter as they do; None
-    where too few queries differ to say how far they scatter."""
+    """With which it finds `Evaluation.difference` of the hardest undecided pair, if differences scatter as they do.
+
+    None where too few queries differ to say how far they scatter.
+    """
 
 
 class Evaluation(BaseModel):
