@@ -1,6 +1,7 @@
 """The view that every section of a report reads: the results in reading order."""
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -133,8 +134,8 @@ def read_answers(results: Results, grades: trec.Qrels, primary: Measure) -> dict
                 documents, scores = ranking.doc_ids, ranking.scores
                 kept = tuple(map(ids.setdefault, documents[: max(looked_at, SHOWN)], documents))
                 heads[query], top[query] = kept[:looked_at], Ranking(kept[:SHOWN], scores[:SHOWN].copy())
-                found = sorted((documents.index(doc) + 1, doc) for doc in relevant[query].intersection(documents))
-                places[query] = {ids.setdefault(doc, doc): i for i, doc in found}
+                wanted = relevant[query]
+                places[query] = {ids.setdefault(doc, doc): i for i, doc in enumerate(documents, 1) if doc in wanted}
                 tied += _tied(scores, cutoff)
                 short += len(documents) < cutoff
         first = np.array([min(places.get(query, {}).values(), default=np.inf) for query in judged])
@@ -146,7 +147,7 @@ def _tied(scores: Floats, cutoff: int) -> bool:
     if len(scores) <= cutoff:
         return False
     last, after = scores[cutoff - 1 : cutoff + 1].tolist()
-    return bool(last - after <= TIE * max(abs(last), abs(after), np.finfo(float).tiny))
+    return bool(last - after <= TIE * max(abs(last), abs(after), sys.float_info.min))
 
 
 RANKINGS = 10_000
