@@ -182,7 +182,7 @@ class Cache:
         self._db.execute("PRAGMA page_size = 16384")
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")  # a killed process loses nothing; a power cut, the last rows
-        self._db.execute(f"PRAGMA mmap_size = {1 << 26}")  # all: a fifth quicker, and resident
+        self._db.execute(f"PRAGMA mmap_size = {1 << 26}")  # all of it would count as memory
         self._db.execute("PRAGMA cache_size = -65536")
         version = self._db.execute("PRAGMA user_version").fetchone()[0]
         if not version:

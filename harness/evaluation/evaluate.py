@@ -21,7 +21,7 @@ from harness.evaluation.scores import Lists, Scores, by_mean
 from harness.evaluation.verdict import Comparison, Finding, Reason, TestRow, Verdict
 from harness.measures import parse, score
 from harness.records import Manifest, Results, create
-from harness.stats.differences import differences
+from harness.stats.differences import Differences, differences
 from harness.stats.intervals import Summary, deviation, mean, summarize
 from harness.stats.power import at_look, look_at, queries_needed, t_power
 from harness.stats.settings import EXAMPLE, Settings, check_margin
@@ -122,8 +122,7 @@ def _next_look(declared: Settings, scores: Scores, found: Evaluation) -> NextLoo
     if None in found.plans.values():
         return NextLook(queries, None)
     kept = scores.of(scores.primary).only(scores.defined(scores.primary))
-    group, units = kept.values[scores.primary], kept.units
-    scatter = max(deviation(units.means(group[found.leader] - group[other])) for other in found.plans)
+    scatter = max(deviation(_scattering(kept, (found.leader, other)).values) for other in found.plans)
     level = at_look(declared, queries).alpha / max(1, len(found.comparisons[found.measure]))
     return NextLook(queries, t_power(found.difference / scatter, queries, level))
 
@@ -287,11 +286,15 @@ def _leading_a_sweep(scores: Scores, leader: str, settings: Settings) -> dict[st
 
 def _needed(scores: Scores, pair: tuple[str, str], alpha: float, difference: float) -> int | None:
     """How many queries, or clusters, find a true difference between two retrievers on the primary measure."""
+    return queries_needed(_scattering(scores, pair), difference, alpha)
+
+
+def _scattering(scores: Scores, pair: tuple[str, str]) -> Differences:
+    """The differences of two retrievers on the primary measure, as plans take them."""
     group, units = scores.values[scores.primary], scores.units
     # Unequal weights tell as much as fewer queries of equal weight: as if the differences scattered more.
     more = math.sqrt(len(units) / units.effective)
-    d = differences(more * units.means(group[pair[0]]), more * units.means(group[pair[1]]))
-    return queries_needed(d, difference, alpha)
+    return differences(more * units.means(group[pair[0]]), more * units.means(group[pair[1]]))
 
 
 def _of_leader(leader: str, rows: Sequence[Comparison]) -> dict[str, Comparison]:
