@@ -246,6 +246,8 @@ def test_the_three_sets_and_their_words():
     _, found = judged({"bad": base - 0.3, "best": base, "twin": twin, "maybe": maybe}, MARGIN)
     assert (found.leader, found.shown_worse, found.within_margin) == ("best", ("bad",), ("best", "twin"))
     assert tuple(found.plans) == ("maybe",)
+    standings = {row.retriever: row.standing for row in found.board.rows}
+    assert standings == {"best": "leader", "twin": "good", "maybe": "open", "bad": "worse"}
     assert judged({"a": np.full(6, 0.3), "b": np.full(6, 0.1 + 0.2)})[1].leader == "a"  # b's is higher by 6e-17
     said = " ".join(sentences(found))
     assert "as good as best within 0.02: twin." in said and "best leads; undecided against maybe." in said
