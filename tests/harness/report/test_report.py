@@ -248,7 +248,7 @@ def test_a_fusion_costs_what_its_parts_cost(results):
     assert costs["dense"].usd_per_million == pytest.approx(10.0)  # billed for five texts, not for ten
     assert costs["words"].usd_per_million == 0
     assert costs["both"].usd_per_million == pytest.approx(10.0)
-    reranked = priced(results, dense=[("rerank", 60, 30, 0.003, 1.0)])["dense"]  # 30 pairs billed; 10 a query, 6 queries
+    reranked = priced(results, dense=[("rerank", 60, 30, 0.003, 1.0)])["dense"]  # 10 pairs a query
     assert reranked.usd_per_million == pytest.approx(0.003 / 30 * 10 * 1e6)
     assert costs["both"].usd == pytest.approx(0.50005)
     assert [(stage.stage, stage.p50) for stage in costs["both"].stages] == [
