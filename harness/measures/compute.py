@@ -217,14 +217,13 @@ def _portions(
     portion: list[Retrieved] = []
     width = 1
     for query_id, answer in answers:
-        for own in (len(answer), len(judgments[query_id])):
-            if own > width:
-                width = own
-        if ids and width * (len(ids) + 1) > CELLS:
+        own = max(1, len(answer), len(judgments[query_id]))
+        if ids and max(width, own) * (len(ids) + 1) > CELLS:
             yield ids, portion
-            ids, portion, width = [], [], max(1, len(answer), len(judgments[query_id]))
+            ids, portion, width = [], [], 1
         ids.append(query_id)
         portion.append(answer)
+        width = max(width, own)
     if ids:
         yield ids, portion
 
