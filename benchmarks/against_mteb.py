@@ -21,21 +21,39 @@ from overhead import harnessed, portion
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("dataset", type=Path)
     parser.add_argument("--model", default="sentence-transformers/all-MiniLM-L6-v2")
-    parser.add_argument("--documents", type=int, help="only the first so many documents, and those that are judged")
-    parser.add_argument("--rounds", type=int, default=1, help="the machine's speed varies")
+    parser.add_argument(
+        "--documents",
+        type=int,
+        help="only the first so many documents, and those that are judged",
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=1, help="the machine's speed varies"
+    )
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         data = portion(arguments.dataset, Path(folder) / "data", arguments.documents)
         for turn in range(arguments.rounds):
             os.environ["HARNESS_CACHE"] = str(Path(folder) / f"cache{turn}")
             theirs, score = through_mteb(data, arguments.model)
-            print(f"mteb                           {theirs:8.1f} s            nDCG@10 {score:.5f}", flush=True)
-            for label, dtype in (("cold", "float32"), ("cold, bfloat16", "bfloat16"), ("all cached", "float32")):
+            print(
+                f"mteb                           {theirs:8.1f} s            nDCG@10 {score:.5f}",
+                flush=True,
+            )
+            for label, dtype in (
+                ("cold", "float32"),
+                ("cold, bfloat16", "bfloat16"),
+                ("all cached", "float32"),
+            ):
                 ours, score = harnessed(data, Path(folder), arguments.model, dtype)
-                print(f"harness, {label:<21} {ours:8.1f} s   {ours / theirs:5.3f}   nDCG@10 {score:.5f}", flush=True)
+                print(
+                    f"harness, {label:<21} {ours:8.1f} s   {ours / theirs:5.3f}   nDCG@10 {score:.5f}",
+                    flush=True,
+                )
 
 
 def through_mteb(data: Path, name: str) -> tuple[float, float]:
@@ -51,15 +69,29 @@ def through_mteb(data: Path, name: str) -> tuple[float, float]:
 
         def load_data(self, **_: Any) -> None:
             texts = {
-                kind: [json.loads(line) for line in (data / f"{kind}.jsonl").open(encoding="utf-8")]
+                kind: [
+                    json.loads(line)
+                    for line in (data / f"{kind}.jsonl").open(encoding="utf-8")
+                ]
                 for kind in ("corpus", "queries")
             }
             judged: dict[str, dict[str, int]] = {}
-            for line in (data / "qrels" / "test.tsv").read_text(encoding="utf-8").splitlines()[1:]:
+            for line in (
+                (data / "qrels" / "test.tsv")
+                .read_text(encoding="utf-8")
+                .splitlines()[1:]
+            ):
                 query, document, grade = line.split("\t")
                 judged.setdefault(query, {})[document] = int(grade)
-            corpus = [{"id": row["_id"], "title": row["title"], "text": row["text"]} for row in texts["corpus"]]
-            queries = [{"id": row["_id"], "text": row["text"]} for row in texts["queries"] if row["_id"] in judged]
+            corpus = [
+                {"id": row["_id"], "title": row["title"], "text": row["text"]}
+                for row in texts["corpus"]
+            ]
+            queries = [
+                {"id": row["_id"], "text": row["text"]}
+                for row in texts["queries"]
+                if row["_id"] in judged
+            ]
             split = {
                 "corpus": datasets.Dataset.from_list(corpus),
                 "queries": datasets.Dataset.from_list(queries),
@@ -70,8 +102,12 @@ def through_mteb(data: Path, name: str) -> tuple[float, float]:
             self.data_loaded = True
 
     started = time.perf_counter()
-    model = mteb.models.SentenceTransformerEncoderWrapper(str(Weights(name).folder or name), device="cpu")
-    result = mteb.evaluate(model, Local(), cache=None, show_progress_bar=False, co2_tracker=False)
+    model = mteb.models.SentenceTransformerEncoderWrapper(
+        str(Weights(name).folder or name), device="cpu"
+    )
+    result = mteb.evaluate(
+        model, Local(), cache=None, show_progress_bar=False, co2_tracker=False
+    )
     seconds = time.perf_counter() - started
     return seconds, float(result.task_results[0].scores["test"][0]["ndcg_at_10"])
 

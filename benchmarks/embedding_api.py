@@ -44,7 +44,11 @@ class SteadyProvider(OpenAIProvider):
     def admit(self, body: dict[str, Any], headers: Mapping[str, str]) -> str:
         """Note a request and return its fault."""
         fault: str = super().admit(body, headers)
-        return "429-after" if self.refused and len(self.requests) % 10 < self.refused else fault
+        return (
+            "429-after"
+            if self.refused and len(self.requests) % 10 < self.refused
+            else fault
+        )
 
     def vectors(self, texts: list[str], fault: str) -> np.ndarray:
         """The same vector for every text."""
@@ -61,7 +65,9 @@ def serve(pipe: Connection, refused: int) -> None:
 def provider(refused: int = 0) -> Iterator[str]:
     """Serve in another process."""
     here, there = multiprocessing.Pipe()
-    process = multiprocessing.get_context("spawn").Process(target=serve, args=(there, refused))
+    process = multiprocessing.get_context("spawn").Process(
+        target=serve, args=(there, refused)
+    )
     process.start()
     yield here.recv()
     here.send("enough")
@@ -69,7 +75,9 @@ def provider(refused: int = 0) -> Iterator[str]:
 
 
 def batches(count: int) -> list[list[str]]:
-    return [[f"text number {i * SIZE + j:06}" for j in range(SIZE)] for i in range(count)]
+    return [
+        [f"text number {i * SIZE + j:06}" for j in range(SIZE)] for i in range(count)
+    ]
 
 
 def plain(url: str, requests: int, concurrency: int) -> float:
@@ -77,7 +85,9 @@ def plain(url: str, requests: int, concurrency: int) -> float:
     import openai
 
     async def all_of_them() -> float:
-        async with openai.AsyncOpenAI(base_url=url, api_key="none", max_retries=20) as client:
+        async with openai.AsyncOpenAI(
+            base_url=url, api_key="none", max_retries=20
+        ) as client:
             await client.embeddings.create(model="m", input=["warm"])
             gate = asyncio.Semaphore(concurrency)
 
@@ -96,7 +106,9 @@ def plain(url: str, requests: int, concurrency: int) -> float:
 
 def ours(url: str, requests: int, concurrency: int, **options: float) -> float:
     """Embed through the encoder and its cache, and return the seconds."""
-    encoder = OpenAIEncoder("m", base_url=url, batch_size=SIZE, concurrency=concurrency, **options)
+    encoder = OpenAIEncoder(
+        "m", base_url=url, batch_size=SIZE, concurrency=concurrency, **options
+    )
     with tempfile.TemporaryDirectory() as folder, Cache(Path(folder) / "c") as cache:
         embedder = Embedder(encoder, cache)
         embedder.embed(["warm"], "query", Meter())
@@ -115,12 +127,18 @@ def main() -> None:
                 for _ in range(ROUNDS if not refused else 3):
                     seconds["plain"].append(plain(url, requests, concurrency))
                     seconds["ours"].append(ours(url, requests, concurrency))
-            theirs, own = (float(np.median(seconds[name])) for name in ("plain", "ours"))
+            theirs, own = (
+                float(np.median(seconds[name])) for name in ("plain", "ours")
+            )
             said = f"{refused * 10:2} % refused, {concurrency:2} at once"
-            print(f"{said}: {requests * SIZE / own:7.0f} texts/s, {theirs / own:.2f} of asyncio + openai")
+            print(
+                f"{said}: {requests * SIZE / own:7.0f} texts/s, {theirs / own:.2f} of asyncio + openai"
+            )
     with provider() as url:
         seconds_limited = ours(url, 150, 16, rpm=600)
-    print(f"limit of 600 requests a minute: {150 / seconds_limited * 60 / 600:.1%} of it")
+    print(
+        f"limit of 600 requests a minute: {150 / seconds_limited * 60 / 600:.1%} of it"
+    )
 
 
 if __name__ == "__main__":

@@ -25,21 +25,35 @@ def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     megabytes = count * DIMENSIONS * 4 / 1e6
     texts = [f"{i:07} of the texts of this benchmark" for i in range(count)]
-    vectors = np.random.default_rng(0).normal(size=(REQUEST, DIMENSIONS)).astype(np.float32)
+    vectors = (
+        np.random.default_rng(0).normal(size=(REQUEST, DIMENSIONS)).astype(np.float32)
+    )
     counts = np.ones(REQUEST, dtype=np.int64)
-    with tempfile.TemporaryDirectory() as folder, Cache(Path(folder) / "cache.sqlite") as cache:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Cache(Path(folder) / "cache.sqlite") as cache,
+    ):
         started = time.perf_counter()
         for i in range(0, count, REQUEST):
             some = texts[i : i + REQUEST]
-            part = Embedded(vectors[: len(some)], counts[: len(some)], counts[: len(some)])
+            part = Embedded(
+                vectors[: len(some)], counts[: len(some)], counts[: len(some)]
+            )
             cache.put("benchmark", keys("benchmark", "document", some), part)
         seconds = time.perf_counter() - started
-        print(f"stored {count:,} vectors in {seconds:.1f} s, {megabytes / seconds:.0f} MB/s, {REQUEST} a transaction")
-        for name, order in (("as stored", texts), ("shuffled", np.random.default_rng(1).permutation(texts).tolist())):
+        print(
+            f"stored {count:,} vectors in {seconds:.1f} s, {megabytes / seconds:.0f} MB/s, {REQUEST} a transaction"
+        )
+        for name, order in (
+            ("as stored", texts),
+            ("shuffled", np.random.default_rng(1).permutation(texts).tolist()),
+        ):
             started = time.perf_counter()
             found = 0
             for i in range(0, count, WINDOW):
-                positions, _ = cache.get(keys("benchmark", "document", order[i : i + WINDOW]))
+                positions, _ = cache.get(
+                    keys("benchmark", "document", order[i : i + WINDOW])
+                )
                 found += len(positions)
             seconds = time.perf_counter() - started
             assert found == count

@@ -22,13 +22,27 @@ from retrievers.meter import Meter, single_call
 from retrievers.model_files import PACKAGED, Weights
 
 ROUNDS = 4
-WORDS = ("retrieval", "of", "the", "survey", "template", "measures", "employee", "and", "customer", "engagement")
+WORDS = (
+    "retrieval",
+    "of",
+    "the",
+    "survey",
+    "template",
+    "measures",
+    "employee",
+    "and",
+    "customer",
+    "engagement",
+)
 
 
 def texts(count: int) -> list[str]:
     random = np.random.default_rng(0)
     lengths = random.integers(20, 300, size=count)
-    return [" ".join(random.choice(WORDS, size=length)) + f" {i}" for i, length in enumerate(lengths)]
+    return [
+        " ".join(random.choice(WORDS, size=length)) + f" {i}"
+        for i, length in enumerate(lengths)
+    ]
 
 
 def main() -> None:
@@ -43,9 +57,14 @@ def main() -> None:
     seconds: dict[str, list[float]] = {"plain": [], "harness": [], "warm": []}
     for _ in range(ROUNDS):
         started = time.perf_counter()
-        expected = plain.encode(corpus, normalize_embeddings=True, show_progress_bar=False)
+        expected = plain.encode(
+            corpus, normalize_embeddings=True, show_progress_bar=False
+        )
         seconds["plain"].append(time.perf_counter() - started)
-        with tempfile.TemporaryDirectory() as folder, Cache(Path(folder) / "c") as cache:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            Cache(Path(folder) / "c") as cache,
+        ):
             embedder = Embedder(encoder, cache)
             for kind in ("harness", "warm"):
                 started = time.perf_counter()
@@ -53,8 +72,12 @@ def main() -> None:
                 seconds[kind].append(time.perf_counter() - started)
         assert np.allclose(found.vectors, expected, atol=1e-5)
     best = {kind: min(times) for kind, times in seconds.items()}
-    print(f"{name}, {len(corpus)} texts: encode {best['plain']:.2f} s, harness {best['harness']:.2f} s")
-    print(f"overhead {best['harness'] / best['plain'] - 1:+.1%}, a warm run takes {best['warm'] / best['plain']:.2%}")
+    print(
+        f"{name}, {len(corpus)} texts: encode {best['plain']:.2f} s, harness {best['harness']:.2f} s"
+    )
+    print(
+        f"overhead {best['harness'] / best['plain'] - 1:+.1%}, a warm run takes {best['warm'] / best['plain']:.2%}"
+    )
 
 
 if __name__ == "__main__":

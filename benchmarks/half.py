@@ -20,10 +20,16 @@ import harness
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("dataset", type=Path)
     parser.add_argument("--model", default="sentence-transformers/all-MiniLM-L6-v2")
-    parser.add_argument("--documents", type=int, help="only the first so many documents, and those that are judged")
+    parser.add_argument(
+        "--documents",
+        type=int,
+        help="only the first so many documents, and those that are judged",
+    )
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         data = portion(arguments.dataset, Path(folder) / "data", arguments.documents)
@@ -40,7 +46,10 @@ def main() -> None:
         results = harness.run(file, harness.Options(Path(folder) / "results"))
         whole, half = (results.rankings(dtype) for dtype in ("float32", "bfloat16"))
     for cut in (1, 10, 100):
-        common = [len(set(hits.doc_ids[:cut]) & set(half[query].doc_ids[:cut])) for query, hits in whole.items()]
+        common = [
+            len(set(hits.doc_ids[:cut]) & set(half[query].doc_ids[:cut]))
+            for query, hits in whole.items()
+        ]
         print(
             f"of the first {cut:3} hits the same: {sum(common) / sum(len(r.doc_ids[:cut]) for r in whole.values()):.4f}"
         )
@@ -48,9 +57,15 @@ def main() -> None:
     for query, hits in whole.items():
         scores = dict(zip(half[query].doc_ids, half[query].scores, strict=True))
         pairs = zip(hits.doc_ids, hits.scores, strict=True)
-        differences += [abs(score - scores[doc_id]) for doc_id, score in pairs if doc_id in scores]
-    print(f"scores of common hits differ by {np.mean(differences):.5f} on average, {max(differences):.5f} at most")
-    for row in results.summary[results.summary["measure"] == "nDCG@10"].to_dict("records"):
+        differences += [
+            abs(score - scores[doc_id]) for doc_id, score in pairs if doc_id in scores
+        ]
+    print(
+        f"scores of common hits differ by {np.mean(differences):.5f} on average, {max(differences):.5f} at most"
+    )
+    for row in results.summary[results.summary["measure"] == "nDCG@10"].to_dict(
+        "records"
+    ):
         print(f"nDCG@10 {row['retriever']}: {row['mean']:.5f}")
 
 

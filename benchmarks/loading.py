@@ -24,7 +24,10 @@ class Clock:
 
     def read(self) -> str:
         """Return both."""
-        wall, processor = time.perf_counter() - self._wall, time.process_time() - self._processor
+        wall, processor = (
+            time.perf_counter() - self._wall,
+            time.process_time() - self._processor,
+        )
         return f"{wall:.1f} s, {processor:.1f} s of a processor"
 
 
@@ -42,12 +45,19 @@ def judgments(folder: Path) -> str:
         file.write("query-id\tcorpus-id\tscore\n")
         for query in range(30_000):
             some = draw.sample(range(1_000_000), 100)
-            file.writelines(f"q{query}\td{document}\t{document % 4}\n" for document in some)
+            file.writelines(
+                f"q{query}\td{document}\t{document % 4}\n" for document in some
+            )
     clock, found = Clock(), Findings()
     _, source = open_source(DatasetReference(folder))
-    held: dict[str, Labels] = {query: labels for _, query, labels in source.labels(found)}
+    held: dict[str, Labels] = {
+        query: labels for _, query, labels in source.labels(found)
+    }
     told = clock.read()
-    assert not found and sum(len(labels.documents) for labels in held.values()) == 3_000_000
+    assert (
+        not found
+        and sum(len(labels.documents) for labels in held.values()) == 3_000_000
+    )
     return f"3,000,000 judgments of 30,000 queries: {told}"
 
 
@@ -61,13 +71,22 @@ def documents(folder: Path) -> str:
     with (folder / "corpus.jsonl").open("w", encoding="utf-8") as file:
         for number in range(1_000_000):
             text = " ".join(draw.choices(words, k=12))
-            file.write(json.dumps({"_id": f"d{number}", "title": "", "text": text}) + "\n")
+            file.write(
+                json.dumps({"_id": f"d{number}", "title": "", "text": text}) + "\n"
+            )
     with (folder / "queries.jsonl").open("w", encoding="utf-8") as file:
-        file.writelines(json.dumps({"_id": f"q{n}", "text": " ".join(draw.choices(words, k=5))}) + "\n"
-                        for n in range(1_000))  # fmt: skip
+        file.writelines(
+            json.dumps({"_id": f"q{n}", "text": " ".join(draw.choices(words, k=5))})
+            + "\n"
+            for n in range(1_000)
+        )
     with (folder / "qrels" / "test.tsv").open("w", encoding="utf-8") as file:
         file.write("query-id\tcorpus-id\tscore\n")
-        file.writelines(f"q{n}\td{d}\t1\n" for n in range(1_000) for d in draw.sample(range(1_000_000), 3))
+        file.writelines(
+            f"q{n}\td{d}\t1\n"
+            for n in range(1_000)
+            for d in draw.sample(range(1_000_000), 3)
+        )
     clock = Clock()
     report = list(check(folder).lines())
     told = clock.read()
@@ -77,6 +96,8 @@ def documents(folder: Path) -> str:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as place:
-        told = {"judgments": judgments, "documents": documents}[sys.argv[1]](Path(place))
+        told = {"judgments": judgments, "documents": documents}[sys.argv[1]](
+            Path(place)
+        )
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"{told}, peak {peak:,.0f} MiB")

@@ -30,14 +30,20 @@ def judged(differences: Floats) -> tuple[float, float]:
         some = differences[:, :number]
         t = some.mean(1) / (some.std(1, ddof=1) / np.sqrt(number))
         rejects = np.abs(t) > stats.t.isf(level / 2, number - 1)
-        ended[rejects] = number  # the earliest look counts: looks are gone through backwards
+        ended[rejects] = (
+            number  # the earliest look counts: looks are gone through backwards
+        )
         claimed |= rejects
     return float(ended.mean()), float(claimed.mean())
 
 
 def effect_of(power: float, scatter: Floats) -> float:
     """The mean, in standard deviations, that the last look finds with this power."""
-    return float(optimize.brentq(lambda one: judged(scatter + one)[1] - power, 0.0, 1.0, xtol=1e-3))
+    return float(
+        optimize.brentq(
+            lambda one: judged(scatter + one)[1] - power, 0.0, 1.0, xtol=1e-3
+        )
+    )
 
 
 def main() -> None:
@@ -47,20 +53,32 @@ def main() -> None:
         from harness import records
 
         results = records.read(folder)
-        table = results.scores[results.scores["measure"] == results.manifest.resolved.primary]
-        values = table.pivot(index="query_id", columns="retriever", values="value").to_numpy()
+        table = results.scores[
+            results.scores["measure"] == results.manifest.resolved.primary
+        ]
+        values = table.pivot(
+            index="query_id", columns="retriever", values="value"
+        ).to_numpy()
         gaps = values[:, 0] - values[:, 1]
         samples[f"{folder.name}: {' and '.join(results.retrievers[:2])}"] = rng.choice(
             (gaps - gaps.mean()) / gaps.std(ddof=1), (RUNS, LOOKS[-1])
         )
-    print(f"looks at {LOOKS}, level {ALPHA}, power {POWER} at the last; {RUNS:,} runs each")
+    print(
+        f"looks at {LOOKS}, level {ALPHA}, power {POWER} at the last; {RUNS:,} runs each"
+    )
     for name, scatter in samples.items():
         effect = effect_of(POWER, scatter)
         for times in (0, 1, 2):
             mean, power = judged(scatter + times * effect)
             fixed = queries_for(effect, ALPHA) or 0
-            share = f"{mean / fixed:.2f} of the fixed plan's {fixed}" if times else "no difference"
-            print(f"{name:40} {times} x {effect:.3f} sd: {mean:6.1f} queries, claimed {power:.3f}; {share}")
+            share = (
+                f"{mean / fixed:.2f} of the fixed plan's {fixed}"
+                if times
+                else "no difference"
+            )
+            print(
+                f"{name:40} {times} x {effect:.3f} sd: {mean:6.1f} queries, claimed {power:.3f}; {share}"
+            )
 
 
 if __name__ == "__main__":

@@ -53,11 +53,18 @@ def corpus(folder: Path, count: int, queries: int) -> None:
     with (folder / "corpus.jsonl").open("w", encoding="utf-8") as rows:
         for i in range(count):
             text = " ".join(chance.choices(words, k=12))
-            rows.write(json.dumps({"_id": f"d{i}", "title": f"t{i}", "text": text}) + "\n")
-    asked = [json.dumps({"_id": f"q{i}", "text": " ".join(chance.choices(words, k=5))}) for i in range(queries)]
+            rows.write(
+                json.dumps({"_id": f"d{i}", "title": f"t{i}", "text": text}) + "\n"
+            )
+    asked = [
+        json.dumps({"_id": f"q{i}", "text": " ".join(chance.choices(words, k=5))})
+        for i in range(queries)
+    ]
     (folder / "queries.jsonl").write_text("\n".join(asked), encoding="utf-8")
     judged = [f"q{i}\td{chance.randrange(count)}\t1" for i in range(queries)]
-    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n" + "\n".join(judged), encoding="utf-8")
+    (folder / "qrels" / "test.tsv").write_text(
+        "query-id\tcorpus-id\tscore\n" + "\n".join(judged), encoding="utf-8"
+    )
 
 
 def experiment(folder: Path, retrievers: str) -> Path:
@@ -80,7 +87,9 @@ def whole_run(file: Path) -> str:
 def peak(code: str, cache: Path) -> Peak:
     """Run Python in a process of its own."""
     start = time.perf_counter()
-    process = subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "HARNESS_CACHE": str(cache)})
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], env={**os.environ, "HARNESS_CACHE": str(cache)}
+    )
     anonymous = resident = 0.0
     while process.poll() is None:
         status = Path(f"/proc/{process.pid}/status").read_text()
@@ -98,18 +107,30 @@ def _megabytes(status: str, key: str) -> float:
 
 
 def show(what: str, one: Peak) -> None:
-    print(f"{what}: {one.anonymous:.0f} MB, resident {one.resident:.0f} MB, {one.seconds:.0f} s", flush=True)
+    print(
+        f"{what}: {one.anonymous:.0f} MB, resident {one.resident:.0f} MB, {one.seconds:.0f} s",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("documents", type=int, nargs="*", default=[50_000, 200_000], metavar="DOCUMENTS")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "documents", type=int, nargs="*", default=[50_000, 200_000], metavar="DOCUMENTS"
+    )
     parser.add_argument("--queries", type=int, nargs="+", metavar="QUERIES")
     given = parser.parse_args()
     for count in given.queries or given.documents:
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch)
-            documents, queries = (DOCUMENTS, count) if given.queries else (count, QUERIES)
+            documents, queries = (
+                (DOCUMENTS, count) if given.queries else (count, QUERIES)
+            )
             corpus(folder / "data", documents, queries)
             file = experiment(folder, WORDS if given.queries else HASHED)
-            show(f"{documents:,} documents, {queries:,} queries", peak(whole_run(file), folder / "cache"))
+            show(
+                f"{documents:,} documents, {queries:,} queries",
+                peak(whole_run(file), folder / "cache"),
+            )

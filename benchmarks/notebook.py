@@ -36,8 +36,13 @@ def embedding() -> float:
 
     minilm = load_model(device="cpu")
     table = minilm[0].auto_model.embeddings.word_embeddings.weight.detach().numpy()
-    words = SentenceTransformer(modules=[StaticEmbedding(minilm.tokenizer, embedding_weights=table)], device="cpu")
-    documents = {file.stem: file.read_text(encoding="utf-8") for file in DATA.glob("*.md")}
+    words = SentenceTransformer(
+        modules=[StaticEmbedding(minilm.tokenizer, embedding_weights=table)],
+        device="cpu",
+    )
+    documents = {
+        file.stem: file.read_text(encoding="utf-8") for file in DATA.glob("*.md")
+    }
     asked = json.loads((DATA / "queries-extended.json").read_text(encoding="utf-8"))
     queries = {one["id"]: one["query"] for one in asked}
     qrels = {one["id"]: one["relevant_documents"] for one in asked}
@@ -50,7 +55,9 @@ def embedding() -> float:
     def ours() -> None:
         with tempfile.TemporaryDirectory() as cache:
             os.environ["HARNESS_CACHE"] = cache
-            harness.evaluate(documents, queries, qrels, {"minilm": minilm, "words": words})
+            harness.evaluate(
+                documents, queries, qrels, {"minilm": minilm, "words": words}
+            )
 
     ours()  # what is loaded at first use is no cost of a run
     return min(seconds(ours) / seconds(bare) for _ in range(ROUNDS))
@@ -66,20 +73,30 @@ def judgments() -> float:
 
     random, queries, deep = np.random.default_rng(0), 3_000, 100
     names = np.array([f"d{number}" for number in range(100_000)])
-    judged = [names[random.choice(len(names), deep, replace=False)] for _ in range(queries)]
-    frame = pd.DataFrame({
-        "query_id": np.repeat([f"q{number}" for number in range(queries)], deep), "doc_id": np.concatenate(judged),
-        "relevance": random.integers(0, 4, queries * deep),
-    })  # fmt: skip
+    judged = [
+        names[random.choice(len(names), deep, replace=False)] for _ in range(queries)
+    ]
+    frame = pd.DataFrame(
+        {
+            "query_id": np.repeat([f"q{number}" for number in range(queries)], deep),
+            "doc_id": np.concatenate(judged),
+            "relevance": random.integers(0, 4, queries * deep),
+        }
+    )
     run = {
-        f"q{number}": dict(zip(row[:10].tolist(), range(10, 0, -1), strict=True)) for number, row in enumerate(judged)
+        f"q{number}": dict(zip(row[:10].tolist(), range(10, 0, -1), strict=True))
+        for number, row in enumerate(judged)
     }
 
     def theirs() -> None:
         table: dict[str, dict[str, int]] = {}
-        for query, document, grade in zip(*(frame[column].to_list() for column in frame), strict=True):
+        for query, document, grade in zip(
+            *(frame[column].to_list() for column in frame), strict=True
+        ):
             table.setdefault(query, {})[document] = grade
-        pytrec_eval.RelevanceEvaluator(table, {"ndcg_cut_10", "recip_rank"}).evaluate(run)
+        pytrec_eval.RelevanceEvaluator(table, {"ndcg_cut_10", "recip_rank"}).evaluate(
+            run
+        )
 
     def ours() -> None:
         scored_run("a", run, judgments_of(frame), parse_all(["nDCG@10", "RR"]))

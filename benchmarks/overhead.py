@@ -20,10 +20,16 @@ import numpy as np
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("dataset", type=Path)
     parser.add_argument("--model", default="sentence-transformers/all-MiniLM-L6-v2")
-    parser.add_argument("--documents", type=int, help="only the first so many documents, and those that are judged")
+    parser.add_argument(
+        "--documents",
+        type=int,
+        help="only the first so many documents, and those that are judged",
+    )
     parser.add_argument("--dtype", default="float32")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -33,8 +39,12 @@ def main() -> None:
         cold, found = harnessed(data, Path(folder), arguments.model, arguments.dtype)
         warm, again = harnessed(data, Path(folder), arguments.model, arguments.dtype)
     print(f"encode and product by hand   {by_hand:8.1f} s   nDCG@10 {right:.5f}")
-    print(f"experiment, cold             {cold:8.1f} s   nDCG@10 {found:.5f}   ratio {cold / by_hand:.3f}")
-    print(f"experiment, all cached       {warm:8.1f} s   nDCG@10 {again:.5f}   ratio to cold {warm / cold:.3f}")
+    print(
+        f"experiment, cold             {cold:8.1f} s   nDCG@10 {found:.5f}   ratio {cold / by_hand:.3f}"
+    )
+    print(
+        f"experiment, all cached       {warm:8.1f} s   nDCG@10 {again:.5f}   ratio to cold {warm / cold:.3f}"
+    )
 
 
 def plain(data: Path, name: str, dtype: str) -> tuple[float, float]:
@@ -48,13 +58,19 @@ def plain(data: Path, name: str, dtype: str) -> tuple[float, float]:
 
     dataset = load(DatasetReference(data))
     model = SentenceTransformer(
-        str(Weights(name).folder or name), device="cpu", model_kwargs={"torch_dtype": getattr(torch, dtype)}
+        str(Weights(name).folder or name),
+        device="cpu",
+        model_kwargs={"torch_dtype": getattr(torch, dtype)},
     )
     model.encode(["warm up"])
     documents = list(dataset.documents())
     started = time.perf_counter()
-    vectors = model.encode([document.content for document in documents], normalize_embeddings=True)
-    queries = model.encode([query.text for query in dataset.queries], normalize_embeddings=True)
+    vectors = model.encode(
+        [document.content for document in documents], normalize_embeddings=True
+    )
+    queries = model.encode(
+        [query.text for query in dataset.queries], normalize_embeddings=True
+    )
     scores = queries.astype(np.float32) @ vectors.astype(np.float32).T
     best = np.argpartition(-scores, 99, axis=1)[:, :100]
     seconds = time.perf_counter() - started
@@ -80,7 +96,9 @@ def harnessed(data: Path, folder: Path, model: str, dtype: str) -> tuple[float, 
     started = time.perf_counter()
     results = harness.run(file, harness.Options(folder / "results"))
     seconds = time.perf_counter() - started
-    return seconds, float(results.summary.loc[results.summary["measure"] == "nDCG@10", "mean"].iloc[0])
+    return seconds, float(
+        results.summary.loc[results.summary["measure"] == "nDCG@10", "mean"].iloc[0]
+    )
 
 
 def portion(source: Path, target: Path, count: int | None) -> Path:
@@ -90,13 +108,19 @@ def portion(source: Path, target: Path, count: int | None) -> Path:
     (target / "qrels").mkdir(parents=True)
     judged = (source / "qrels" / "test.tsv").read_text(encoding="utf-8")
     (target / "qrels" / "test.tsv").write_text(judged, encoding="utf-8")
-    (target / "queries.jsonl").write_text((source / "queries.jsonl").read_text(encoding="utf-8"), encoding="utf-8")
+    (target / "queries.jsonl").write_text(
+        (source / "queries.jsonl").read_text(encoding="utf-8"), encoding="utf-8"
+    )
     named = {line.split("\t")[1] for line in judged.splitlines()[1:]}
     with (
         (source / "corpus.jsonl").open(encoding="utf-8") as rows,
         (target / "corpus.jsonl").open("w", encoding="utf-8") as kept,
     ):
-        kept.writelines(row for number, row in enumerate(rows) if number < count or json.loads(row)["_id"] in named)
+        kept.writelines(
+            row
+            for number, row in enumerate(rows)
+            if number < count or json.loads(row)["_id"] in named
+        )
     return target
 
 

@@ -29,20 +29,31 @@ OPENED = """
 
 def collection(folder: Path, queries: int) -> Path:
     rng = random.Random(0)
-    words = ["".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=rng.randint(3, 10))) for _ in range(WORDS)]
+    words = [
+        "".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=rng.randint(3, 10)))
+        for _ in range(WORDS)
+    ]
 
     def speak(count: int) -> str:
-        return " ".join(words[min(WORDS - 1, int(rng.paretovariate(0.6)))] for _ in range(count))
+        return " ".join(
+            words[min(WORDS - 1, int(rng.paretovariate(0.6)))] for _ in range(count)
+        )
 
     (folder / "qrels").mkdir(parents=True)
     with (folder / "corpus.jsonl").open("w", encoding="utf-8") as handle:
         for i in range(DOCUMENTS):
-            handle.write(json.dumps({"_id": f"doc-{i:06}", "title": speak(6), "text": speak(60)}) + "\n")
+            handle.write(
+                json.dumps({"_id": f"doc-{i:06}", "title": speak(6), "text": speak(60)})
+                + "\n"
+            )
     rows = ["query-id\tcorpus-id\tscore"]
     with (folder / "queries.jsonl").open("w", encoding="utf-8") as handle:
         for i in range(queries):
             handle.write(json.dumps({"_id": f"query-{i:04}", "text": speak(8)}) + "\n")
-            rows += [f"query-{i:04}\tdoc-{doc:06}\t{rng.randint(1, 3)}" for doc in rng.sample(range(DOCUMENTS), 10)]
+            rows += [
+                f"query-{i:04}\tdoc-{doc:06}\t{rng.randint(1, 3)}"
+                for doc in rng.sample(range(DOCUMENTS), 10)
+            ]
     (folder / "qrels" / "test.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
     return folder
 
@@ -54,7 +65,9 @@ def experiment(folder: Path, data: Path, retrievers: int) -> Path:
     )
     measures = '["P@5", "R@10", "R@100", "nDCG@10", "RR@10", "AP", "Success@10"]'
     path = folder / "big.toml"
-    path.write_text(f'name = "big"\ndataset = "{data}"\nprimary = "nDCG@10"\nmeasures = {measures}\n{blocks}')
+    path.write_text(
+        f'name = "big"\ndataset = "{data}"\nprimary = "nDCG@10"\nmeasures = {measures}\n{blocks}'
+    )
     return path
 
 
@@ -70,7 +83,9 @@ def opening(page: Path) -> list[float]:
 
 
 def main() -> None:
-    queries, retrievers = (int(word) for word in (*sys.argv[1:], *("1000", "10")[len(sys.argv) - 1 :]))
+    queries, retrievers = (
+        int(word) for word in (*sys.argv[1:], *("1000", "10")[len(sys.argv) - 1 :])
+    )
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         path = experiment(folder, collection(folder / "data", queries), retrievers)
@@ -80,10 +95,14 @@ def main() -> None:
         write_report(read)
         seconds = time.perf_counter() - started
         page = results.folder / "report.html"
-        print(f"{retrievers} retrievers x {queries} queries x 100 hits: {page.stat().st_size / 1e6:.1f} MB")
+        print(
+            f"{retrievers} retrievers x {queries} queries x 100 hits: {page.stat().st_size / 1e6:.1f} MB"
+        )
         print(f"written in {seconds:.1f} s")
         paint, ready, load = opening(page)
-        print(f"in Chromium: first paint {paint:.0f} ms, document complete {ready:.0f} ms, loaded {load:.0f} ms")
+        print(
+            f"in Chromium: first paint {paint:.0f} ms, document complete {ready:.0f} ms, loaded {load:.0f} ms"
+        )
 
 
 if __name__ == "__main__":

@@ -26,20 +26,79 @@ from harness.measures import parse, parse_all, score_run
 
 QUERIES, HITS, JUDGMENTS, CORPUS = 2_000, 100, 30, 50_000
 NAMES = [
-    "P@1", "P@5", "P@10", "P@20", "P@100", "R@5", "R@10", "R@20", "R@100", "nDCG@5", "nDCG@10", "nDCG@20", "nDCG@100",
-    "nDCG", "AP@5", "AP@10", "AP@100", "AP", "Success@1", "Success@5", "Success@10", "RR", "Rprec", "Bpref", "SetP",
-    "SetR", "SetF",
-]  # fmt: skip
+    "P@1",
+    "P@5",
+    "P@10",
+    "P@20",
+    "P@100",
+    "R@5",
+    "R@10",
+    "R@20",
+    "R@100",
+    "nDCG@5",
+    "nDCG@10",
+    "nDCG@20",
+    "nDCG@100",
+    "nDCG",
+    "AP@5",
+    "AP@10",
+    "AP@100",
+    "AP",
+    "Success@1",
+    "Success@5",
+    "Success@10",
+    "RR",
+    "Rprec",
+    "Bpref",
+    "SetP",
+    "SetR",
+    "SetF",
+]
 """The 27 measures: all that pytrec_eval, ir-measures and this project have in common, at the usual cutoffs."""
 TREC_EVAL = {
-    "P.1,5,10,20,100", "recall.5,10,20,100", "ndcg_cut.5,10,20,100", "ndcg", "map_cut.5,10,100", "map",
-    "success.1,5,10", "recip_rank", "Rprec", "bpref", "set_P", "set_recall", "set_F",
-}  # fmt: skip
+    "P.1,5,10,20,100",
+    "recall.5,10,20,100",
+    "ndcg_cut.5,10,20,100",
+    "ndcg",
+    "map_cut.5,10,100",
+    "map",
+    "success.1,5,10",
+    "recip_rank",
+    "Rprec",
+    "bpref",
+    "set_P",
+    "set_recall",
+    "set_F",
+}
 RANX = [
-    "precision@1", "precision@5", "precision@10", "precision@20", "precision@100", "recall@5", "recall@10", "recall@20",
-    "recall@100", "ndcg@5", "ndcg@10", "ndcg@20", "ndcg@100", "ndcg", "map@5", "map@10", "map@100", "map", "hit_rate@1",
-    "hit_rate@5", "hit_rate@10", "mrr", "r-precision", "bpref", "precision", "recall", "f1",
-]  # fmt: skip
+    "precision@1",
+    "precision@5",
+    "precision@10",
+    "precision@20",
+    "precision@100",
+    "recall@5",
+    "recall@10",
+    "recall@20",
+    "recall@100",
+    "ndcg@5",
+    "ndcg@10",
+    "ndcg@20",
+    "ndcg@100",
+    "ndcg",
+    "map@5",
+    "map@10",
+    "map@100",
+    "map",
+    "hit_rate@1",
+    "hit_rate@5",
+    "hit_rate@10",
+    "mrr",
+    "r-precision",
+    "bpref",
+    "precision",
+    "recall",
+    "f1",
+]
 Qrels = dict[str, dict[str, int]]
 Run = dict[str, dict[str, float]]
 
@@ -51,10 +110,19 @@ def data() -> tuple[Qrels, Run]:
     qrels, run = {}, {}
     for q in range(QUERIES):
         drawn = random.choice(CORPUS, HITS + JUDGMENTS // 2, replace=False)
-        judged = np.concatenate([random.choice(drawn[:HITS], JUDGMENTS // 2, replace=False), drawn[HITS:]])
-        scores, grades = random.random(HITS).tolist(), random.integers(0, 4, JUDGMENTS).tolist()
-        run[f"q{q}"] = {names[d]: s for d, s in zip(drawn[:HITS].tolist(), scores, strict=True)}
-        qrels[f"q{q}"] = {names[d]: g for d, g in zip(judged.tolist(), grades, strict=True)}
+        judged = np.concatenate(
+            [random.choice(drawn[:HITS], JUDGMENTS // 2, replace=False), drawn[HITS:]]
+        )
+        scores, grades = (
+            random.random(HITS).tolist(),
+            random.integers(0, 4, JUDGMENTS).tolist(),
+        )
+        run[f"q{q}"] = {
+            names[d]: s for d, s in zip(drawn[:HITS].tolist(), scores, strict=True)
+        }
+        qrels[f"q{q}"] = {
+            names[d]: g for d, g in zip(judged.tolist(), grades, strict=True)
+        }
     return qrels, run
 
 
@@ -71,7 +139,9 @@ def pytrec_eval(qrels: Qrels, run: Run) -> None:
 def ir_measures(qrels: Qrels, run: Run) -> None:
     import ir_measures
 
-    for _ in ir_measures.iter_calc([ir_measures.parse_measure(name) for name in NAMES], qrels, run):
+    for _ in ir_measures.iter_calc(
+        [ir_measures.parse_measure(name) for name in NAMES], qrels, run
+    ):
         pass
 
 
@@ -93,7 +163,9 @@ def compare(rounds: int) -> None:
     """Print the first call and the median of `rounds` interleaved further calls of each program."""
     qrels, run = data()
     present = {
-        name: call for name, call in PROGRAMS.items() if call is ours or importlib.util.find_spec(name) is not None
+        name: call
+        for name, call in PROGRAMS.items()
+        if call is ours or importlib.util.find_spec(name) is not None
     }
     times: dict[str, list[float]] = {name: [] for name in present}
     for _ in range(rounds + 1):
@@ -101,10 +173,14 @@ def compare(rounds: int) -> None:
             start = time.perf_counter()
             call(qrels, run)
             times[name].append(time.perf_counter() - start)
-    print(f"{len(NAMES)} measures, {QUERIES:,} queries x {HITS} hits, {JUDGMENTS} judgments each; seconds")
+    print(
+        f"{len(NAMES)} measures, {QUERIES:,} queries x {HITS} hits, {JUDGMENTS} judgments each; seconds"
+    )
     print(f"{'program':20} {'first call':>10} {'median':>8} {'best':>8}")
     for name, (first, *others) in times.items():
-        print(f"{name:20} {first:10.3f} {statistics.median(others):8.3f} {min(others):8.3f}")
+        print(
+            f"{name:20} {first:10.3f} {statistics.median(others):8.3f} {min(others):8.3f}"
+        )
     for name in PROGRAMS.keys() - present.keys():
         print(f"{name:20} not installed")
 
@@ -118,15 +194,24 @@ def stream(queries: int) -> None:
         with run.open("w") as rankings, qrels.open("w") as judgments:
             for query in range(queries):
                 drawn = random.integers(1, 88_000, HITS).cumsum().tolist()
-                rankings.writelines(f"{query} Q0 {d} {end}" for d, end in zip(drawn, places, strict=True))
+                rankings.writelines(
+                    f"{query} Q0 {d} {end}"
+                    for d, end in zip(drawn, places, strict=True)
+                )
                 judgments.write(f"{query} 0 {drawn[query % HITS]} 1\n")
-        print(f"{queries:,} queries x {HITS} hits: {run.stat().st_size / 2**30:.2f} GiB")
+        print(
+            f"{queries:,} queries x {HITS} hits: {run.stat().st_size / 2**30:.2f} GiB"
+        )
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         start = time.perf_counter()
-        (result,) = score_runs(qrels, [run], parse_all(["nDCG@10", "RR@10", "R@100", "AP"]))
+        (result,) = score_runs(
+            qrels, [run], parse_all(["nDCG@10", "RR@10", "R@100", "AP"])
+        )
         seconds = time.perf_counter() - start
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        print(f"{seconds:.1f} s, {queries * HITS / seconds:,.0f} lines/s; peak {before >> 10} -> {peak >> 10} MiB")
+        print(
+            f"{seconds:.1f} s, {queries * HITS / seconds:,.0f} lines/s; peak {before >> 10} -> {peak >> 10} MiB"
+        )
         for measure, mean in result.scores.means().items():
             print(f"{measure!s:8} {mean:.6f}")
 
@@ -142,13 +227,24 @@ def files(queries: int) -> None:
         with qrels.open("w") as judgments, run.open("w") as hits:
             for query in range(queries):
                 drawn = random.choice(1_000_000, 150, replace=False).tolist()
-                grades, scores = random.integers(0, 3, 100).tolist(), np.sort(random.random(100))[::-1].tolist()
-                judgments.writelines(f"q{query} 0 d{d} {g}\n" for d, g in zip(drawn[50:], grades, strict=True))
-                hits.writelines(f"q{query} Q0 d{d} 1 {s!r} t\n" for d, s in zip(drawn[:100], scores, strict=True))
+                grades, scores = (
+                    random.integers(0, 3, 100).tolist(),
+                    np.sort(random.random(100))[::-1].tolist(),
+                )
+                judgments.writelines(
+                    f"q{query} 0 d{d} {g}\n"
+                    for d, g in zip(drawn[50:], grades, strict=True)
+                )
+                hits.writelines(
+                    f"q{query} Q0 d{d} 1 {s!r} t\n"
+                    for d, s in zip(drawn[:100], scores, strict=True)
+                )
         for name, work in {
             "retriever-harness": lambda: score_runs(qrels, [run], parse_all(names)),
             "ir-measures": lambda: ir_measures.calc_aggregate(
-                theirs, ir_measures.read_trec_qrels(str(qrels)), ir_measures.read_trec_run(str(run))
+                theirs,
+                ir_measures.read_trec_qrels(str(qrels)),
+                ir_measures.read_trec_run(str(run)),
             ),
         }.items():
             taken = []
@@ -160,7 +256,9 @@ def files(queries: int) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--stream", type=int, metavar="QUERIES")
     parser.add_argument("--files", type=int, metavar="QUERIES")

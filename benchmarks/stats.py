@@ -65,21 +65,31 @@ def speed(experiments: int) -> Iterator[str]:
     base = rng.random(n)
 
     def continuous() -> dict[str, Floats]:
-        return {name: np.round(np.clip(base * 0.7 + rng.random(n) * 0.3, 0, 1), 4) for name in names}
+        return {
+            name: np.round(np.clip(base * 0.7 + rng.random(n) * 0.3, 0, 1), 4)
+            for name in names
+        }
 
     def precision(k: int) -> dict[str, Floats]:
-        return {name: rng.binomial(k, np.clip(base * 0.6 + 0.2, 0, 1)) / k for name in names}
+        return {
+            name: rng.binomial(k, np.clip(base * 0.6 + 0.2, 0, 1)) / k for name in names
+        }
 
     usual = {
         "nDCG@10": continuous(),
         "AP@10": continuous(),
         "RR@10": {name: 1 / rng.integers(1, 11, n) for name in names},
-        **{measure: precision(k) for measure, k in (("P@5", 5), ("R@10", 7), ("F1@10", 9), ("Success@10", 1))},
+        **{
+            measure: precision(k)
+            for measure, k in (("P@5", 5), ("R@10", 7), ("F1@10", 9), ("Success@10", 1))
+        },
     }
     worst = {f"measure {j}": continuous() for j in range(7)}
     for name, scores in (("two continuous", usual), ("seven continuous", worst)):
         table = Scores(ids=tuple(f"{i:04}" for i in range(n)), values=scores)
-        seconds = timed(lambda table=table: compare(table, settings=Settings(margin=0.02)))
+        seconds = timed(
+            lambda table=table: compare(table, settings=Settings(margin=0.02))
+        )
         yield f"| 10 retrievers x 7 measures ({name}) x 1,000 queries, all 315 pairs | {seconds} | 30 |"
 
 
@@ -109,7 +119,12 @@ that query is always added, and below the limit of information nothing passes. "
 differences with signs drawn at random. Sign flips with 2,000 draws.""",
         stats_verdicts.margins,
     ),
-    Section("Without simulation", "Samples for which the two rules can be compared outright.", stats_verdicts.cases, 0),
+    Section(
+        "Without simulation",
+        "Samples for which the two rules can be compared outright.",
+        stats_verdicts.cases,
+        0,
+    ),
     Section(
         '"Better" and "worse": one pair',
         """\
@@ -260,7 +275,9 @@ query in a hundred loses 0.9: where the sample holds none of those, no test can 
 
 def main() -> None:
     names = [section.called for section in SECTIONS]
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--experiments", type=int, default=20_000)
     parser.add_argument("--only", nargs="+", choices=names, default=names)
     given = parser.parse_args()
@@ -272,7 +289,9 @@ def main() -> None:
         if section.called not in given.only:
             continue
         print(f"\n## {section.title}\n\n{section.text}\n", flush=True)
-        with changed("sign_flip", **({"DRAWS": section.draws} if section.draws else {})):
+        with changed(
+            "sign_flip", **({"DRAWS": section.draws} if section.draws else {})
+        ):
             for line in section.table(given.experiments):
                 print(line, flush=True)
 

@@ -42,15 +42,29 @@ def permuted(experiments: int) -> Iterator[str]:
             rng = np.random.default_rng([k, n])
             claimed = dict.fromkeys(("none", "holm", "bonferroni", "bh"), 0)
             for _ in range(experiments):
-                table = rng.binomial(10, np.clip(rng.random((n, 1)) * 0.6 + np.arange(k) / 20, 0, 1)) / 10
+                table = (
+                    rng.binomial(
+                        10, np.clip(rng.random((n, 1)) * 0.6 + np.arange(k) / 20, 0, 1)
+                    )
+                    / 10
+                )
                 table = rng.permuted(table, axis=1)
-                p = [signed_rank(differences(table[:, i], table[:, j])).p_value for i, j in combinations(range(k), 2)]
+                p = [
+                    signed_rank(differences(table[:, i], table[:, j])).p_value
+                    for i, j in combinations(range(k), 2)
+                ]
                 claimed["none"] += min(p) <= ALPHA
                 for correction in ("holm", "bonferroni", "bh"):
                     claimed[correction] += min(adjust(p, correction)) <= ALPHA
             for correction, count in claimed.items():
                 bound = ALPHA + 3 * math.sqrt(ALPHA * (1 - ALPHA) / experiments)
-                within = "no correction" if correction == "none" else "yes" if count / experiments <= bound else "NO"
+                within = (
+                    "no correction"
+                    if correction == "none"
+                    else "yes"
+                    if count / experiments <= bound
+                    else "NO"
+                )
                 yield f"| {k} | {n} | {correction} | {count / experiments:.4f} | {bound:.4f} | {within} |"
 
 
@@ -58,8 +72,12 @@ POPULATIONS: dict[str, Callable[[np.random.Generator, tuple[int, int]], Floats]]
     "normal": lambda rng, shape: rng.normal(0, 0.1, shape),
     "exponential": lambda rng, shape: (rng.exponential(1, shape) - 1) / 10,
     "lognormal": lambda rng, shape: (rng.lognormal(0, 1, shape) - math.exp(0.5)) / 10,
-    "rare losses": lambda rng, shape: rng.choice([0.05, -0.4, 0.0], shape, p=[0.8, 0.1, 0.1]),
-    "rarer losses": lambda rng, shape: rng.choice([0.02, -0.9, 0.0], shape, p=[0.45, 0.01, 0.54]),
+    "rare losses": lambda rng, shape: rng.choice(
+        [0.05, -0.4, 0.0], shape, p=[0.8, 0.1, 0.1]
+    ),
+    "rarer losses": lambda rng, shape: rng.choice(
+        [0.02, -0.9, 0.0], shape, p=[0.45, 0.01, 0.54]
+    ),
 }
 
 
@@ -73,10 +91,21 @@ def skewed(experiments: int) -> Iterator[str]:
             zero = np.zeros(n)
             rows = [differences(column, zero) for column in table.T]
             columns = np.column_stack([table, zero])
-            flips = sign_flip(columns, [Contrast(j, experiments) for j in range(experiments)])
+            flips = sign_flip(
+                columns, [Contrast(j, experiments) for j in range(experiments)]
+            )
             rates = [
-                np.mean([signed_rank(differences(c, zero)).p_value <= ALPHA for c in table.T]),
+                np.mean(
+                    [
+                        signed_rank(differences(c, zero)).p_value <= ALPHA
+                        for c in table.T
+                    ]
+                ),
                 np.mean([flip.two_sided <= ALPHA for flip in flips]),
                 np.mean([paired_t(d).p_value <= ALPHA for d in rows]),
             ]
-            yield f"| {name} | {n} | " + " | ".join(f"{rate:.1%}" for rate in rates) + " |"
+            yield (
+                f"| {name} | {n} | "
+                + " | ".join(f"{rate:.1%}" for rate in rates)
+                + " |"
+            )

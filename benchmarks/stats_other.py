@@ -39,7 +39,10 @@ def _tables(rng: np.random.Generator, queries: int) -> Floats:
     first = rng.random((queries, 20)) < 0.3
     second = first ^ (rng.random((queries, 20)) < rng.beta(1, 9, (queries, 1)))
     return (
-        np.stack([[(first == i) & (second == j) for j in (0, 1)] for i in (0, 1)]).sum(axis=-1).transpose(2, 0, 1) * 1.0
+        np.stack([[(first == i) & (second == j) for j in (0, 1)] for i in (0, 1)])
+        .sum(axis=-1)
+        .transpose(2, 0, 1)
+        * 1.0
     )
 
 
@@ -54,7 +57,13 @@ def cheapest(experiments: int) -> Iterator[str]:
             near, far = rng.normal(0, 0.03, n), rng.normal(0.03, 0.3, n)
             scores = Scores(
                 ids=tuple(f"{i:04}" for i in range(n)),
-                values={"m": {"a": base, "b": np.clip(base + near, 0, 1), "c": np.clip(base + far, 0, 1)}},
+                values={
+                    "m": {
+                        "a": base,
+                        "b": np.clip(base + near, 0, 1),
+                        "c": np.clip(base + far, 0, 1),
+                    }
+                },
             )
             settings = Settings(margin=0.02, alpha=ALPHA)
             result = conclude(scores, compare(scores, settings=settings), settings)

@@ -31,7 +31,10 @@ CHOICES = ((50, 3), (50, 12), (50, 48), (150, 3), (150, 12), (150, 48))
 
 def shapes() -> Mapping[str, Shape]:
     """Shapes with a true mean of 0; the shipped ones drawn with weights exp(t d), so that their mean is 0."""
-    return made_up() | {f"{name}, tilt {tilt_of(d):+.1f}": tilted(d, tilt_of(d)) for name, d in shipped().items()}
+    return made_up() | {
+        f"{name}, tilt {tilt_of(d):+.1f}": tilted(d, tilt_of(d))
+        for name, d in shipped().items()
+    }
 
 
 def tilt_of(values: Floats) -> float:
@@ -60,7 +63,9 @@ def pairs(experiments: int) -> Iterator[str]:
             rng, both = np.random.default_rng([n, len(name), 5]), []
             for _ in range(-(-experiments // BATCH)):
                 table = draw(rng, (BATCH, n))
-                both.append([(p <= ALPHA).mean() for p in (flip_p(table), rank_p(table))])
+                both.append(
+                    [(p <= ALPHA).mean() for p in (flip_p(table), rank_p(table))]
+                )
             for of, rate in zip(rates.values(), np.mean(both, axis=0), strict=True):
                 of.append(rate)
         for test, of in rates.items():
@@ -78,7 +83,9 @@ def families(experiments: int) -> Iterator[str]:
                 rng, found = np.random.default_rng([n, many, len(name)]), []
                 for _ in range(-(-experiments // BATCH)):
                     p = flip_p(draw(rng, (BATCH * many, n))).reshape(BATCH, many)
-                    found.append(np.mean([min(adjust(row.tolist())) <= ALPHA for row in p]))
+                    found.append(
+                        np.mean([min(adjust(row.tolist())) <= ALPHA for row in p])
+                    )
                 rates.append(np.mean(found))
             yield f"| {name} | {many} | {' | '.join(f'{rate:.1%}' for rate in rates)} |"
 
@@ -88,7 +95,10 @@ def choices(experiments: int) -> Iterator[str]:
     yield f"| differences, mean 0 | {' | '.join(f'{m} at n = {n}' for n, m in CHOICES)} |"
     yield f"| --- | {' | '.join('---:' for _ in CHOICES)} |"
     rounds = min(experiments, 500)
-    losses = {f"{name} losses": lambda rng, s, draw=draw: -draw(rng, s) for name, draw in [*made_up().items()][1:3]}
+    losses = {
+        f"{name} losses": lambda rng, s, draw=draw: -draw(rng, s)
+        for name, draw in [*made_up().items()][1:3]
+    }
     for name, draw in {**made_up(), **losses}.items():
         rates = []
         for n, m in CHOICES:
@@ -106,21 +116,35 @@ def warnings(experiments: int) -> Iterator[str]:
     yield f"| claims | {' | '.join(f'n = {n}' for n in FEW)} |"
     yield f"| --- | {' | '.join('---:' for _ in FEW)} |"
     false = [(f"false: {name}", draw) for name, draw in made_up().items()]
-    true = [(f"true: {name}", tilted(values, 0.0)) for name, values in shipped().items()]
+    true = [
+        (f"true: {name}", tilted(values, 0.0)) for name, values in shipped().items()
+    ]
     for name, draw in [*false, *true]:
         rates = []
         for n in FEW:
             table = draw(np.random.default_rng([n, len(name), 3]), (experiments, n))
             claimed = table[flip_p(table) <= ALPHA]
-            rates.append(f"{np.mean([fragile(row, 1.0) for row in claimed]):.0%}" if len(claimed) > 20 else "–")
+            rates.append(
+                f"{np.mean([fragile(row, 1.0) for row in claimed]):.0%}"
+                if len(claimed) > 20
+                else "–"
+            )
         yield f"| {name} | {' | '.join(rates)} |"
 
 
 def shown(table: Floats, p: Floats, tested: Floats) -> Bools:
     """Which samples (rows) the product's own verdict calls better, by a test's p and the sign of what it tests."""
     floors = np.ldexp(1.0, 1 - np.count_nonzero(table, axis=1))
-    evidence = map(Evidence, p.tolist(), floors.tolist(), np.sign(tested).astype(int).tolist(), [None] * len(table))
-    return np.array([verdict_on(one, ALPHA).verdict is Verdict.BETTER for one in evidence])
+    evidence = map(
+        Evidence,
+        p.tolist(),
+        floors.tolist(),
+        np.sign(tested).astype(int).tolist(),
+        [None] * len(table),
+    )
+    return np.array(
+        [verdict_on(one, ALPHA).verdict is Verdict.BETTER for one in evidence]
+    )
 
 
 def power(experiments: int) -> Iterator[str]:
@@ -131,7 +155,9 @@ def power(experiments: int) -> Iterator[str]:
         rng = np.random.default_rng([150, len(name), 8])
         table = draw(rng, (experiments, 150))
         table += 2.8 * float(table.std()) / np.sqrt(150)
-        ranks = stats.rankdata(np.abs(table), axis=1) - (table == 0).sum(axis=1, keepdims=True)
+        ranks = stats.rankdata(np.abs(table), axis=1) - (table == 0).sum(
+            axis=1, keepdims=True
+        )
         of_mean, of_ranks = table.sum(axis=1), (np.sign(table) * ranks).sum(axis=1)
         found = []
         for p, tested in ((flip_p(table), of_mean), (rank_p(table), of_ranks)):

@@ -28,10 +28,20 @@ def clustered(experiments: int) -> Iterator[str]:
     yield "| --- | --- | ---: | ---: | --- | ---: | ---: | ---: | --- |"
     shapes = equal_means()
     equal = [(name, "30 x 5", [5] * 30, draw) for name, draw in shapes.items()]
-    some = [(name, shapes[name]) for name in ("normal", "exponential", "0/1, 10 % won and lost")]
-    unequal = [(name, "30, of 1 to 9", [1 + j % 9 for j in range(30)], draw) for name, draw in some]
-    unequal += [(name, "one of 30, and 30 of 1", [30] + [1] * 30, draw) for name, draw in some]
-    unequal += [(name, "one of 100, and 50 of 1", [100] + [1] * 50, draw) for name, draw in some]
+    some = [
+        (name, shapes[name])
+        for name in ("normal", "exponential", "0/1, 10 % won and lost")
+    ]
+    unequal = [
+        (name, "30, of 1 to 9", [1 + j % 9 for j in range(30)], draw)
+        for name, draw in some
+    ]
+    unequal += [
+        (name, "one of 30, and 30 of 1", [30] + [1] * 30, draw) for name, draw in some
+    ]
+    unequal += [
+        (name, "one of 100, and 50 of 1", [100] + [1] * 50, draw) for name, draw in some
+    ]
     for name, needs, sizes, draw in [*equal, *unequal]:
         units = units_of([str(j) for j, size in enumerate(sizes) for _ in range(size)])
         n, rounds = len(units.members), -(-experiments // BATCH)
@@ -41,10 +51,17 @@ def clustered(experiments: int) -> Iterator[str]:
             rates[:2] += (flip_p(table) <= ALPHA).mean(), claims(table, units).mean()
             rates[2:] += [
                 np.mean([covers(interval(row, units=units_)) for row in table])
-                for interval, units_ in ((student, None), (_robust, units), (student, units))
+                for interval, units_ in (
+                    (student, None),
+                    (_robust, units),
+                    (student, units),
+                )
             ]
         query, cluster, covered, plain, levered = rates / rounds
-        few, near = "yes" if cluster <= 0.06 else "no", "yes" if levered >= 0.94 else "no"
+        few, near = (
+            "yes" if cluster <= 0.06 else "no",
+            "yes" if levered >= 0.94 else "no",
+        )
         yield (
             f"| {name} | {needs} | {query:.1%} | {cluster:.1%} | {few} | {covered:.1%} | {plain:.1%} | {levered:.1%} | "
             f"{near} |"
@@ -66,7 +83,10 @@ def weighted(experiments: int) -> Iterator[str]:
     for name, draw in equal_means().items():
         for n in (30, 150):
             rng = np.random.default_rng([n, len(name), 9])
-            table, weights = draw(rng, (experiments, n)), rng.lognormal(0, 1, (experiments, n))
+            table, weights = (
+                draw(rng, (experiments, n)),
+                rng.lognormal(0, 1, (experiments, n)),
+            )
             plain = levered = 0.0
             for row, w in zip(table, weights, strict=True):
                 h = w / w.sum()
@@ -80,10 +100,16 @@ def weighted(experiments: int) -> Iterator[str]:
             yield f"| {name} | {n} | {plain / experiments:.1%} | {levered / experiments:.1%} | {claimed:.1%} |"
 
 
-def _paraphrased(rng: np.random.Generator, draw: Shape, members: Integers, needs: int) -> Floats:
+def _paraphrased(
+    rng: np.random.Generator, draw: Shape, members: Integers, needs: int
+) -> Floats:
     """Queries that take their need's value with the chance sqrt(0.5): two of a need correlate by 0.5."""
     shape = (BATCH, len(members))
-    return np.where(rng.random(shape) < math.sqrt(0.5), draw(rng, (BATCH, needs))[:, members], draw(rng, shape))
+    return np.where(
+        rng.random(shape) < math.sqrt(0.5),
+        draw(rng, (BATCH, needs))[:, members],
+        draw(rng, shape),
+    )
 
 
 PLANNED = (
@@ -98,24 +124,43 @@ def looks(experiments: int) -> Iterator[str]:
     yield "| differences, mean 0 | looks at | each at 5 % | before: as the next planned | now: at what is reached |"
     yield "| --- | --- | ---: | ---: | ---: |"
     shapes = equal_means() | {
-        "normal in steps, 40 % ties": lambda rng, s: np.round(rng.normal(0, 2, s)) * (rng.random(s) > 0.4) / 10
+        "normal in steps, 40 % ties": lambda rng, s: (
+            np.round(rng.normal(0, 2, s)) * (rng.random(s) > 0.4) / 10
+        )
     }
     for name, draw in shapes.items():
         for what, planned, taken in PLANNED:
             rng = np.random.default_rng(taken)
-            p = np.concatenate([
-                np.column_stack([flip_p(table[:, :n]) for n in taken])
-                for table in (draw(rng, (BATCH, taken[-1])) for _ in range(-(-experiments // BATCH)))
-            ])  # fmt: skip
+            p = np.concatenate(
+                [
+                    np.column_stack([flip_p(table[:, :n]) for n in taken])
+                    for table in (
+                        draw(rng, (BATCH, taken[-1]))
+                        for _ in range(-(-experiments // BATCH))
+                    )
+                ]
+            )
             planned_levels = levels(ALPHA, planned)
-            next_ones = [planned_levels[min(sum(n > one for one in planned), len(planned) - 1)] for n in taken]
+            next_ones = [
+                planned_levels[min(sum(n > one for one in planned), len(planned) - 1)]
+                for n in taken
+            ]
             reached = [
                 0.0 if at.spent else at.alpha
                 for place, n in enumerate(taken)
-                for at in [at_look(Settings(looks=Looks(planned), earlier=taken[:place]), n)]
+                for at in [
+                    at_look(Settings(looks=Looks(planned), earlier=taken[:place]), n)
+                ]
             ]
-            rates = [(p <= np.array(level)).any(axis=1).mean() for level in (ALPHA, next_ones, reached)]
-            yield f"| {name} | {what} | " + " | ".join(f"{rate:.1%}" for rate in rates) + " |"
+            rates = [
+                (p <= np.array(level)).any(axis=1).mean()
+                for level in (ALPHA, next_ones, reached)
+            ]
+            yield (
+                f"| {name} | {what} | "
+                + " | ".join(f"{rate:.1%}" for rate in rates)
+                + " |"
+            )
         naive, spent = _recommended(experiments, draw)
         yield f"| {name} | {FIRST} and the number recommended then | {naive:.1%} | – | {spent:.1%} |"
 
@@ -145,6 +190,8 @@ def _numbers(table: Floats) -> Integers:
     """How many queries the observed difference of each sample (row) would need in all; 0 where nobody would follow."""
     numbers = []
     for row in table:
-        most = queries_for(abs(mean(row)) / deviation(row), ALPHA) if mean(row) else None
+        most = (
+            queries_for(abs(mean(row)) / deviation(row), ALPHA) if mean(row) else None
+        )
         numbers.append(most if most is not None and len(row) < most <= MOST else 0)
     return np.array(numbers)

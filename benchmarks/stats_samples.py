@@ -41,8 +41,12 @@ def observed(row: Floats) -> Differences:
 
 def claims(table: Floats, units: Units) -> Floats:
     """Which samples (rows) are called different."""
-    columns = np.column_stack([*(units.sums(row) for row in table), np.zeros(len(units))])
-    flips = sign_flip(columns, [Contrast(place, len(table)) for place in range(len(table))])
+    columns = np.column_stack(
+        [*(units.sums(row) for row in table), np.zeros(len(units))]
+    )
+    flips = sign_flip(
+        columns, [Contrast(place, len(table)) for place in range(len(table))]
+    )
     return np.array([flip.two_sided for flip in flips]) <= ALPHA
 
 
@@ -86,9 +90,13 @@ def flip_p(values: Floats, step: float = 0.0) -> Floats:
     p: Floats = np.clip(2 * tail, np.ldexp(1.0, 1 - np.minimum(non_zero, 1_000)), 1.0)
     few = non_zero <= COUNTED
     if few.any():
-        largest = np.take_along_axis(values[few], np.argsort(-np.abs(values[few]), axis=1)[:, :COUNTED], axis=1)
+        largest = np.take_along_axis(
+            values[few], np.argsort(-np.abs(values[few]), axis=1)[:, :COUNTED], axis=1
+        )
         reached = np.abs(largest @ _patterns(largest.shape[1]))
-        p[few] = (reached >= sums[few, None] - 1e-9 * np.maximum(1.0, sums[few, None])).mean(axis=1)
+        p[few] = (
+            reached >= sums[few, None] - 1e-9 * np.maximum(1.0, sums[few, None])
+        ).mean(axis=1)
     return p
 
 
@@ -119,5 +127,7 @@ def swapped(n: int, steps: int, experiments: int) -> tuple[float, float]:
 def attainable(a: Floats, b: Floats) -> float:
     """The largest level of at most 5 % that the exact test can have with these magnitudes."""
     ranks = np.sort(doubled_ranks(differences(a, b).groups))
-    tail = np.ldexp(np.cumsum(subset_sums(ranks, int(ranks.sum()) // 2)), 1 - len(ranks))
+    tail = np.ldexp(
+        np.cumsum(subset_sums(ranks, int(ranks.sum()) // 2)), 1 - len(ranks)
+    )
     return float(max(tail[tail <= ALPHA * (1 + 1e-12)], default=0.0))

@@ -28,15 +28,21 @@ def intervals(experiments: int) -> Iterator[str]:
         "Beta(4, 0.4)": (4 / 4.4, lambda rng, s: rng.beta(4, 0.4, s)),
         "Beta(1, 9)": (0.1, lambda rng, s: rng.beta(1, 9, s)),
         "two in three are 1, else uniform": (
-            2 / 3 + 1 / 6, lambda rng, s: np.where(rng.random(s) < 2 / 3, 1.0, rng.random(s)),
+            2 / 3 + 1 / 6,
+            lambda rng, s: np.where(rng.random(s) < 2 / 3, 1.0, rng.random(s)),
         ),
         "Beta(3, 3)": (0.5, lambda rng, s: rng.beta(3, 3, s)),
-    }  # fmt: skip
+    }
     for name, (truth, draw) in shapes.items():
         table = draw(np.random.default_rng(len(name)), (experiments, 13))
         plain = [student(row) for row in table]
         now = [student(row, bounds=Range(0.0, 1.0)) for row in table]
-        left = np.mean([x.low is not None and x.high is not None and (x.low < 0 or x.high > 1) for x in plain])
+        left = np.mean(
+            [
+                x.low is not None and x.high is not None and (x.low < 0 or x.high > 1)
+                for x in plain
+            ]
+        )
         logit = np.mean([x.method == "logit" for x in now])
         covered = [np.mean([covers(x, truth) for x in rows]) for rows in (plain, now)]
         yield f"| {name} | {truth:.3f} | {left:.1%} | {covered[0]:.1%} | {covered[1]:.1%} | {logit:.1%} |"
@@ -47,8 +53,14 @@ def power(experiments: int) -> Iterator[str]:
     yield "| differences | truly needed for 0.05 | median plan | power of as many |"
     yield "| --- | ---: | ---: | ---: |"
     for name, draw in equal_means().items():
-        table = draw(np.random.default_rng([7, len(name)]), (min(experiments, PLANS), QUERIES))
-        plans = [one for row in table if (one := queries_needed(observed(row), WORTH, ALPHA)) is not None]
+        table = draw(
+            np.random.default_rng([7, len(name)]), (min(experiments, PLANS), QUERIES)
+        )
+        plans = [
+            one
+            for row in table
+            if (one := queries_needed(observed(row), WORTH, ALPHA)) is not None
+        ]
         plan = float(np.median(plans))
         fresh = draw(np.random.default_rng(3), (BATCH, int(plan))) + WORTH
         found = np.mean((flip_p(fresh) <= ALPHA) & (fresh.mean(axis=1) > 0))

@@ -53,10 +53,18 @@ def compute(data: Path) -> None:
         with tempfile.TemporaryDirectory() as place:
             path = Path(place) / "e.toml"
             path.write_text(
-                EXPERIMENT.format(name=name, data=(data / name).as_posix(), k1=list(K1), b=list(B)), "utf-8"
+                EXPERIMENT.format(
+                    name=name, data=(data / name).as_posix(), k1=list(K1), b=list(B)
+                ),
+                "utf-8",
             )
-            scores = run(path, Options(place)).scores.pivot(index="query_id", columns="retriever", values="value")
-        np.save(KEPT / f"{name}.npy", scores.drop(columns="bm25").sub(scores["bm25"], axis=0).to_numpy())
+            scores = run(path, Options(place)).scores.pivot(
+                index="query_id", columns="retriever", values="value"
+            )
+        np.save(
+            KEPT / f"{name}.npy",
+            scores.drop(columns="bm25").sub(scores["bm25"], axis=0).to_numpy(),
+        )
 
 
 def tables() -> dict[str, Callable[[np.random.Generator, int], Floats]]:
@@ -66,11 +74,19 @@ def tables() -> dict[str, Callable[[np.random.Generator, int], Floats]]:
         name, values = path.stem, np.load(path)
         values = values[:, values.std(axis=0) > 0]
 
-        drawn[f"{name}, BM25 grid of {values.shape[1]}"] = partial(_rows, values - values.mean(axis=0))
-        drawn[f"{name}, BM25 grid of {values.shape[1]}, {SIGNS}"] = partial(_signed, values)
+        drawn[f"{name}, BM25 grid of {values.shape[1]}"] = partial(
+            _rows, values - values.mean(axis=0)
+        )
+        drawn[f"{name}, BM25 grid of {values.shape[1]}, {SIGNS}"] = partial(
+            _signed, values
+        )
     for m, r in ((12, 0.5), (48, 0.5), (48, 0.9)):
         drawn[f"normal, {m} with correlation {r}"] = lambda rng, n, m=m, r=r: (
-            0.1 * (np.sqrt(r) * rng.standard_normal((n, 1)) + np.sqrt(1 - r) * rng.standard_normal((n, m)))
+            0.1
+            * (
+                np.sqrt(r) * rng.standard_normal((n, 1))
+                + np.sqrt(1 - r) * rng.standard_normal((n, m))
+            )
         )
     return drawn
 
@@ -86,7 +102,11 @@ def _signed(values: Floats, rng: np.random.Generator, n: int) -> Floats:
 
 
 def _t(sums: Floats) -> Floats:
-    t: Floats = sums.mean(axis=0) / np.maximum(sums.std(axis=0, ddof=1), 1e-12) * np.sqrt(len(sums))
+    t: Floats = (
+        sums.mean(axis=0)
+        / np.maximum(sums.std(axis=0, ddof=1), 1e-12)
+        * np.sqrt(len(sums))
+    )
     return t
 
 
@@ -117,10 +137,18 @@ def sweeps(experiments: int) -> Iterator[str]:
     yield "| differences | queries | gain | naive | half and half | Bonferroni | max-T |"
     yield "| --- | ---: | --- | ---: | ---: | ---: | ---: |"
     for name, draw in tables().items():
-        for n, gain in ((50, "none"), (150, "none"), (300, "none"), (150, THIRD), (150, ONE)):
+        for n, gain in (
+            (50, "none"),
+            (150, "none"),
+            (300, "none"),
+            (150, THIRD),
+            (150, ONE),
+        ):
             if gain != "none" and name.endswith(SIGNS):
                 continue
-            rng = np.random.default_rng([n, len(name), gain == THIRD, *[1] * (gain == ONE)])
+            rng = np.random.default_rng(
+                [n, len(name), gain == THIRD, *[1] * (gain == ONE)]
+            )
             claimed = np.zeros(4)
             for _ in range(rounds):
                 rows = draw(rng, n)
@@ -134,7 +162,9 @@ def bounds(experiments: int) -> Iterator[str]:
     rounds = min(experiments, 1_000)
     shapes: dict[str, Callable[[np.random.Generator, int], Floats]] = {
         "normal": lambda rng, n: rng.standard_normal((n, 6)),
-        "exponential, rare large losses": lambda rng, n: 1 - rng.standard_exponential((n, 6)),
+        "exponential, rare large losses": lambda rng, n: (
+            1 - rng.standard_exponential((n, 6))
+        ),
     }
     yield "| differences | weights | queries | bound above 0 |"
     yield "| --- | --- | ---: | ---: |"
@@ -145,7 +175,11 @@ def bounds(experiments: int) -> Iterator[str]:
                 above = 0
                 for _ in range(rounds):
                     weights = rng.lognormal(sigma=spread, size=n) if spread else None
-                    low = max_t(0.1 * draw(rng, n), singles(n, weights), seed=int(rng.integers(1 << 30))).low
+                    low = max_t(
+                        0.1 * draw(rng, n),
+                        singles(n, weights),
+                        seed=int(rng.integers(1 << 30)),
+                    ).low
                     above += low is not None and low > 0
                 yield f"| {name} | {'lognormal' if spread else 'equal'} | {n} | {above / rounds:.1%} |"
 

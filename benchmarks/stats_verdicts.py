@@ -32,9 +32,16 @@ def margins(experiments: int) -> Iterator[str]:
     for name, shape in at_the_margin().items():
         for n in SIZES:
             rng = np.random.default_rng([n, len(name)])
-            lost, equal = shape.lost(rng, (experiments, n)), shape.equal(rng, (experiments, n))
+            lost, equal = (
+                shape.lost(rng, (experiments, n)),
+                shape.equal(rng, (experiments, n)),
+            )
             after, power = passed(lost, now), passed(equal, now)
-            good = "yes" if after <= ALPHA + 3 * math.sqrt(ALPHA * (1 - ALPHA) / experiments) else "NO"
+            good = (
+                "yes"
+                if after <= ALPHA + 3 * math.sqrt(ALPHA * (1 - ALPHA) / experiments)
+                else "NO"
+            )
             yield f"| {name} | {n} | {passed(lost, before):.1%} | {after:.1%} | {good} | {power:.1%} |"
 
 
@@ -54,7 +61,11 @@ def passed(table: Floats, rule: Rule) -> float:
 def now(rows: Sequence[Differences], within: EquivalenceMargin) -> list[FlipTest]:
     """The rule of today, each row against scores of 0."""
     scores = {str(place): d.values for place, d in enumerate(rows)}
-    return not_worse({**scores, "": np.zeros(len(rows[0].values))}, [(name, "") for name in scores], within)
+    return not_worse(
+        {**scores, "": np.zeros(len(rows[0].values))},
+        [(name, "") for name in scores],
+        within,
+    )
 
 
 def before(rows: Sequence[Differences], within: EquivalenceMargin) -> list[FlipTest]:
@@ -62,10 +73,15 @@ def before(rows: Sequence[Differences], within: EquivalenceMargin) -> list[FlipT
     columns = []
     for d in rows:
         few = np.count_nonzero(d.values < -within.margin - d.slack) < 10
-        columns.append(np.append(d.values + within.margin, within.margin - 1.0 if few else 0.0))
+        columns.append(
+            np.append(d.values + within.margin, within.margin - 1.0 if few else 0.0)
+        )
     table = np.column_stack([*columns, np.zeros(len(columns[0]))])
     tests = sign_flip(table, [Contrast(place, len(rows)) for place in range(len(rows))])
-    return [FlipTest(0.0, 0.0, "identical") if not d.values.any() else t for d, t in zip(rows, tests, strict=True)]
+    return [
+        FlipTest(0.0, 0.0, "identical") if not d.values.any() else t
+        for d, t in zip(rows, tests, strict=True)
+    ]
 
 
 def cases(experiments: int) -> Iterator[str]:
@@ -89,9 +105,13 @@ def cases(experiments: int) -> Iterator[str]:
 
 def _gate(challenger: Floats, baseline: Floats) -> Gate:
     ids = tuple(map(str, range(len(baseline))))
-    scores = Scores(ids=ids, values={"score": {CHALLENGER: challenger, BASELINE: baseline}})
+    scores = Scores(
+        ids=ids, values={"score": {CHALLENGER: challenger, BASELINE: baseline}}
+    )
     return gate_scores(scores, margin=MARGIN, settings=Settings())
 
 
 def _word(decided: Gate) -> str:
-    return f"{'passes' if decided.passed else 'does not pass'} (p = {decided.p_value:.2g})"
+    return (
+        f"{'passes' if decided.passed else 'does not pass'} (p = {decided.p_value:.2g})"
+    )

@@ -40,7 +40,9 @@ PAUSE = 0.2
 
 
 def normal(count: int, seed: int) -> Vectors:
-    return np.random.default_rng(seed).standard_normal((count, DIMENSIONS), dtype=np.float32)
+    return np.random.default_rng(seed).standard_normal(
+        (count, DIMENSIONS), dtype=np.float32
+    )
 
 
 def row(*cells: object) -> None:
@@ -65,16 +67,29 @@ def times(work: Callable[[], object]) -> Times:
 def medians(rounds: int, work: Callable[[], object]) -> Times:
     """Return the median times of a piece of work, after one round that does not count."""
     work()
-    return Times(*map(statistics.median, zip(*(times(work) for _ in range(rounds)), strict=True)))
+    return Times(
+        *map(statistics.median, zip(*(times(work) for _ in range(rounds)), strict=True))
+    )
 
 
-def compare(label: str, rounds: int, *, ours: Callable[[], object], theirs: Callable[[], object]) -> None:
+def compare(
+    label: str, rounds: int, *, ours: Callable[[], object], theirs: Callable[[], object]
+) -> None:
     """Print the median times of two pieces of work in turns, and the medians of the rounds' ratios."""
     ours(), theirs()
     measured = np.array([(times(ours), times(theirs)) for _ in range(rounds)])
-    mine, other = (f"{wall:.3f} s ({processor:.3f} s)" for wall, processor in np.median(measured, axis=0))
+    mine, other = (
+        f"{wall:.3f} s ({processor:.3f} s)"
+        for wall, processor in np.median(measured, axis=0)
+    )
     wall, processor = np.median(measured[:, 0] / measured[:, 1], axis=0)
-    row(label, other, mine, f"{wall:.2f} ({processor:.2f})", f"{1 / wall:.1f} times faster")
+    row(
+        label,
+        other,
+        mine,
+        f"{wall:.2f} ({processor:.2f})",
+        f"{1 / wall:.1f} times faster",
+    )
 
 
 def anonymous_mb() -> float:
@@ -103,7 +118,13 @@ def peak_memory(peak: list[float]) -> Iterator[None]:
 
 
 def edge(folder: str, name: str, count: int, **options: Any) -> Store:
-    return open_store(StoreOptions("edge", **options), name, documents=count, folder=Path(folder), meter=Meter())
+    return open_store(
+        StoreOptions("edge", **options),
+        name,
+        documents=count,
+        folder=Path(folder),
+        meter=Meter(),
+    )
 
 
 def fill(store: Store, vectors: Vectors) -> None:
@@ -130,8 +151,13 @@ def blas(queries: Vectors, units: Vectors) -> list[set[int]]:
 
 
 def same_ids(store: Store, queries: Vectors, units: Vectors) -> float:
-    found = [{int(doc_id[1:]) for doc_id in ranking.doc_ids} for ranking in store.search(queries, TOP)]
-    return statistics.fmean(a == b for a, b in zip(found, blas(queries, units), strict=True))
+    found = [
+        {int(doc_id[1:]) for doc_id in ranking.doc_ids}
+        for ranking in store.search(queries, TOP)
+    ]
+    return statistics.fmean(
+        a == b for a, b in zip(found, blas(queries, units), strict=True)
+    )
 
 
 def small(folder: str) -> None:
@@ -145,7 +171,9 @@ def small(folder: str) -> None:
 
     def upload() -> QdrantClient:
         client = QdrantClient(":memory:")
-        client.create_collection("c", models.VectorParams(size=DIMENSIONS, distance=models.Distance.COSINE))
+        client.create_collection(
+            "c", models.VectorParams(size=DIMENSIONS, distance=models.Distance.COSINE)
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             client.upload_collection("c", vectors=vectors, ids=ids, payload=payload)
@@ -153,7 +181,12 @@ def small(folder: str) -> None:
 
     store, client = edge(folder, "small", count), upload()
     loop = partial(client.query_points, "c", limit=TOP)
-    compare("upsert; upload_collection in memory", 5, ours=lambda: fill(store, vectors), theirs=upload)
+    compare(
+        "upsert; upload_collection in memory",
+        5,
+        ours=lambda: fill(store, vectors),
+        theirs=upload,
+    )
     compare(
         "300 queries; a loop of query_points",
         1,
@@ -180,12 +213,18 @@ def small(folder: str) -> None:
 def million(folder: str) -> None:
     count = 1_000_000
     before = anonymous_mb()
-    vectors = np.lib.format.open_memmap(f"{folder}/v.npy", "w+", np.float32, (count, DIMENSIONS))
-    units = np.lib.format.open_memmap(f"{folder}/u.npy", "w+", np.float32, (count, DIMENSIONS))
+    vectors = np.lib.format.open_memmap(
+        f"{folder}/v.npy", "w+", np.float32, (count, DIMENSIONS)
+    )
+    units = np.lib.format.open_memmap(
+        f"{folder}/u.npy", "w+", np.float32, (count, DIMENSIONS)
+    )
     for start in range(0, count, BLOCK):
         vectors[start : start + BLOCK] = normal(BLOCK, start)
         block = np.asarray(vectors[start : start + BLOCK])
-        units[start : start + BLOCK] = block / np.linalg.norm(block, axis=1, keepdims=True)
+        units[start : start + BLOCK] = block / np.linalg.norm(
+            block, axis=1, keepdims=True
+        )
     queries = normal(1000, 7)
     indexing: dict[int, float] = {}
     searching: dict[int, float] = {}
@@ -197,16 +236,30 @@ def million(folder: str) -> None:
         with peak_memory(peaks):
             built = times(partial(fill, store, vectors[:size]))
             indexing[size] = built.processor
-            searching[size] = medians(3, partial(store.search, queries[:300], TOP)).processor
+            searching[size] = medians(
+                3, partial(store.search, queries[:300], TOP)
+            ).processor
             if size == count:
                 whole = times(partial(store.search, queries, TOP))
     for name, taken in (("index", indexing), ("search", searching)):
         for low, high in ((10_000, 100_000), (100_000, count), (10_000, count)):
             power = math.log(taken[high] / taken[low]) / math.log(high / low)
             what = f"growth of {name}, {low:,} to {high:,}"
-            row(what, "", f"{taken[low]:.2f} to {taken[high]:.2f} s", f"n^{power:.2f}", "")
+            row(
+                what,
+                "",
+                f"{taken[low]:.2f} to {taken[high]:.2f} s",
+                f"n^{power:.2f}",
+                "",
+            )
     row("upsert 1,000,000", "", f"{built.wall:.1f} s ({built.processor:.1f} s)", "", "")
-    row("1,000 queries in 1,000,000", "", f"{whole.wall:.1f} ms ({whole.processor:.1f} ms) a query", "", "")
+    row(
+        "1,000 queries in 1,000,000",
+        "",
+        f"{whole.wall:.1f} ms ({whole.processor:.1f} ms) a query",
+        "",
+        "",
+    )
     row("peak RssAnon above the start", "", f"{max(peaks) - before:.0f} MB", "", "")
     for asked, rounds in ((queries[:300], 5), (queries, 3)):
         compare(
@@ -215,7 +268,13 @@ def million(folder: str) -> None:
             ours=partial(store.search, asked, TOP),
             theirs=partial(blas, asked, units),
         )
-    row("the same ids as BLAS", "", f"{same_ids(store, queries[:100], units):.1%}", "", "")
+    row(
+        "the same ids as BLAS",
+        "",
+        f"{same_ids(store, queries[:100], units):.1%}",
+        "",
+        "",
+    )
     store.close()
 
 
@@ -239,15 +298,26 @@ def approximate(folder: str) -> None:
         {"m": 16, "ef": 256, "quantization": "scalar"},
     ):
         store = edge(folder, "a", count, **options)
-        built = f"{times(partial(fill, store, vectors)).wall:.1f}" if store.finished() is None else "as above"
+        built = (
+            f"{times(partial(fill, store, vectors)).wall:.1f}"
+            if store.finished() is None
+            else "as above"
+        )
         search = partial(store.search, queries, TOP)
         took = medians(3, search).wall
         recall = statistics.fmean(
-            len(set(a.doc_ids) & set(b.doc_ids)) / TOP for a, b in zip(search(), truth, strict=True)
+            len(set(a.doc_ids) & set(b.doc_ids)) / TOP
+            for a, b in zip(search(), truth, strict=True)
         )
         needed = StoreOptions("edge", **options).bytes_read(count, DIMENSIONS)
         label = " ".join(f"{key}={value}" for key, value in options.items())
-        row(label, f"{recall:.3f}", f"{took / 300 * 1e3:.2f}", f"{needed / 1e6:.1f}", built)
+        row(
+            label,
+            f"{recall:.3f}",
+            f"{took / 300 * 1e3:.2f}",
+            f"{needed / 1e6:.1f}",
+            built,
+        )
         store.close()
 
 
@@ -260,4 +330,6 @@ def clustered(count: int, seed: int) -> Vectors:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as scratch:
-        {"small": small, "million": million, "approximate": approximate}[sys.argv[1]](scratch)
+        {"small": small, "million": million, "approximate": approximate}[sys.argv[1]](
+            scratch
+        )

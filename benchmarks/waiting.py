@@ -55,7 +55,9 @@ def seconds(act: Callable[[], object], rounds: int = 3, first: int = 1) -> Took:
 
 
 def python(*words: str) -> None:
-    subprocess.run([sys.executable, *words], cwd=PROJECT, check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, *words], cwd=PROJECT, check=True, capture_output=True
+    )
 
 
 def command(*words: object) -> None:
@@ -84,14 +86,26 @@ def commands(folder: Path) -> None:
         command("init", PROJECT / "datasets" / "survey-templates-en", "--output", made)
 
     of_start("harness init", seconds(init))
-    of_start("harness check", seconds(partial(command, "check", QUICKSTART, "--results", results)))
+    of_start(
+        "harness check",
+        seconds(partial(command, "check", QUICKSTART, "--results", results)),
+    )
     run = seconds(partial(command, "run", QUICKSTART, "--results", results))
     page = (results / "quickstart" / "report.html").stat().st_size / 1e6
-    row("quickstart, all cached", run, "import qdrant_client", client, f"page {page:.2f} MB")
+    row(
+        "quickstart, all cached",
+        run,
+        "import qdrant_client",
+        client,
+        f"page {page:.2f} MB",
+    )
     saved = results / "quickstart"
     of_start("harness score RESULTS", seconds(partial(command, "score", saved)))
     of_start(
-        "harness score QRELS RUN", seconds(partial(command, "score", saved / "qrels.trec", saved / "runs/bm25.trec"))
+        "harness score QRELS RUN",
+        seconds(
+            partial(command, "score", saved / "qrels.trec", saved / "runs/bm25.trec")
+        ),
     )
     of_start("harness report", seconds(partial(command, "report", saved)))
 
@@ -102,18 +116,29 @@ def indexing(folder: Path) -> None:
     from retrievers.meter import Meter
     from retrievers.stores import StoreOptions, open_store
 
-    vectors = np.random.default_rng(0).normal(size=(COUNT, DIMENSIONS)).astype(np.float32)
+    vectors = (
+        np.random.default_rng(0).normal(size=(COUNT, DIMENSIONS)).astype(np.float32)
+    )
     ids, payload = list(range(COUNT)), [{"id": f"d{i}"} for i in range(COUNT)]
 
     def upload() -> None:
         client = QdrantClient(":memory:")
-        client.create_collection("c", models.VectorParams(size=DIMENSIONS, distance=models.Distance.COSINE))
+        client.create_collection(
+            "c", models.VectorParams(size=DIMENSIONS, distance=models.Distance.COSINE)
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             client.upload_collection("c", vectors=vectors, ids=ids, payload=payload)
 
     def ours(place: str) -> None:
-        store = open_store(StoreOptions(place), "c", documents=COUNT, folder=folder, meter=Meter(), form="dense")
+        store = open_store(
+            StoreOptions(place),
+            "c",
+            documents=COUNT,
+            folder=folder,
+            meter=Meter(),
+            form="dense",
+        )
         store.create(DIMENSIONS, anew=True)
         store.upsert([f"d{i}" for i in ids], vectors)
         store.finish({})
@@ -134,7 +159,12 @@ def indexing(folder: Path) -> None:
 def measures() -> None:
     data = scoring.data()
     theirs = seconds(partial(scoring.pytrec_eval, *data))
-    row("27 measures, 2,000 queries x 100", seconds(partial(scoring.ours, *data)), "pytrec_eval", theirs)
+    row(
+        "27 measures, 2,000 queries x 100",
+        seconds(partial(scoring.ours, *data)),
+        "pytrec_eval",
+        theirs,
+    )
 
 
 def saved(folder: Path, queries: int, retrievers: int) -> Path:
@@ -145,15 +175,26 @@ def saved(folder: Path, queries: int, retrievers: int) -> Path:
     for i in range(retrievers):
         lines = []
         for query, grades in judged.items():
-            fill = [f"doc-{number:06}" for number in rng.choice(report.DOCUMENTS, 100, replace=False).tolist()]
+            fill = [
+                f"doc-{number:06}"
+                for number in rng.choice(report.DOCUMENTS, 100, replace=False).tolist()
+            ]
             scores = rng.normal(size=100) + 2
             known = dict(zip(fill, scores.tolist(), strict=True))
-            known |= {doc: grade + float(rng.normal()) * (1 + i / retrievers) for doc, grade in grades.items()}
+            known |= {
+                doc: grade + float(rng.normal()) * (1 + i / retrievers)
+                for doc, grade in grades.items()
+            }
             best = sorted(known.items(), key=lambda item: -item[1])[:100]
-            lines += [f"{query} Q0 {doc} {rank} {score:.4f} r{i}" for rank, (doc, score) in enumerate(best, start=1)]
+            lines += [
+                f"{query} Q0 {doc} {rank} {score:.4f} r{i}"
+                for rank, (doc, score) in enumerate(best, start=1)
+            ]
         run = folder / f"r{i}.trec"
         run.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        blocks.append(f'\n[[retrievers]]\nname = "r{i}"\nkind = "run"\npath = "{run}"\n')
+        blocks.append(
+            f'\n[[retrievers]]\nname = "r{i}"\nkind = "run"\npath = "{run}"\n'
+        )
     path = folder / "saved.toml"
     head = f'name = "saved"\nreport = false\ndataset = "{data}"\nprimary = "nDCG@10"\nmeasures = {MEASURES}\n'
     path.write_text(head + "".join(blocks), encoding="utf-8")
@@ -174,9 +215,18 @@ def large(folder: Path) -> None:
         path = saved(folder / f"{retrievers}", queries, retrievers)
         lines = partial(parsed, [path.parent / f"r{i}.trec" for i in range(retrievers)])
         theirs = seconds(lines, 1)
-        what, results = f"{retrievers} x {queries:,} x {len(MEASURES)}", path.parent / "results"
+        what, results = (
+            f"{retrievers} x {queries:,} x {len(MEASURES)}",
+            path.parent / "results",
+        )
         took = seconds(partial(command, "run", path, "--results", results), 1, 0)
-        row(f"comparing {what}", took, "pandas", theirs, f"largest process so far {peak_of_children():.2f} GB")
+        row(
+            f"comparing {what}",
+            took,
+            "pandas",
+            theirs,
+            f"largest process so far {peak_of_children():.2f} GB",
+        )
         took = seconds(partial(command, "report", results / "saved"), 1, 0)
         size = (results / "saved" / "report.html").stat().st_size / 1e6
         row(f"reporting {what}", took, "pandas", theirs, f"page {size:.1f} MB")
@@ -197,8 +247,17 @@ def searching(folder: Path) -> None:
     from retrievers.stores import StoreOptions, open_store
 
     rng, limit = np.random.default_rng(0), 100
-    vectors, queries = (rng.normal(size=(n, 256)).astype(np.float32) for n in (20_000, 100_000))
-    store = open_store(StoreOptions(":memory:"), "s", documents=20_000, folder=folder, meter=Meter(), form="dense")
+    vectors, queries = (
+        rng.normal(size=(n, 256)).astype(np.float32) for n in (20_000, 100_000)
+    )
+    store = open_store(
+        StoreOptions(":memory:"),
+        "s",
+        documents=20_000,
+        folder=folder,
+        meter=Meter(),
+        form="dense",
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         store.create(256, anew=True)
@@ -211,25 +270,37 @@ def searching(folder: Path) -> None:
             np.argpartition(queries[start : start + 256] @ vectors.T, -limit, axis=1)
 
     theirs = seconds(product, 1, 0)
-    row("searching 100,000 in 20,000 x 256", seconds(partial(store.search, queries, limit), 1, 0), "BLAS", theirs)
+    row(
+        "searching 100,000 in 20,000 x 256",
+        seconds(partial(store.search, queries, limit), 1, 0),
+        "BLAS",
+        theirs,
+    )
 
 
 def documents(folder: Path) -> None:
     """A million documents by hashing, the report with it: its memory."""
     memory.corpus(folder / "data", 1_000_000, memory.QUERIES)
     file = memory.experiment(folder, memory.HASHED)
-    memory.show("1,000,000 documents by hashing", memory.peak(memory.whole_run(file), folder / "cache"))
+    memory.show(
+        "1,000,000 documents by hashing",
+        memory.peak(memory.whole_run(file), folder / "cache"),
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--large", action="store_true")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         os.environ["HARNESS_CACHE"] = str(folder / "cache")
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-        os.environ["PYTHONPYCACHEPREFIX"] = str(folder / "compiled")  # nobody compiles his packages at each start
+        os.environ["PYTHONPYCACHEPREFIX"] = str(
+            folder / "compiled"
+        )  # nobody compiles his packages at each start
         os.environ["PYTHONPATH"] = str(PROJECT)
         print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
         commands(folder)

@@ -39,7 +39,13 @@ _HOMES = {
     "run_sets": "harness.notebook.running:run_sets",
 }
 
-_RETIRED = {"Encoder": "Dense", "Fusion": "Fused", "OpenAI": "Dense", "Reranked": "Reranked", "Search": "Function"}
+_RETIRED = {
+    "Encoder": "Dense",
+    "Fusion": "Fused",
+    "OpenAI": "Dense",
+    "Reranked": "Reranked",
+    "Search": "Function",
+}
 
 
 def __getattr__(name: str) -> _typing.Any:
@@ -48,7 +54,9 @@ def __getattr__(name: str) -> _typing.Any:
 
     if name not in __all__:
         instead = _RETIRED.get(name, "")
-        raise AttributeError(f"module 'harness' has no attribute {name!r}{instead and f': use retrievers.{instead}'}")
+        raise AttributeError(
+            f"module 'harness' has no attribute {name!r}{instead and f': use retrievers.{instead}'}"
+        )
     module, _, attribute = _HOMES[name].partition(":")
     return getattr(importlib.import_module(module), attribute)
 

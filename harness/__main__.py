@@ -20,7 +20,9 @@ def start() -> None:
         sys.stderr.write("stopped\n")
         sys.exit(130)
     finally:
-        signal.signal(signal.SIGINT, lambda *_: os._exit(130))  # threads are waited for, and one more Ctrl-C ends that
+        signal.signal(
+            signal.SIGINT, lambda *_: os._exit(130)
+        )  # threads are waited for, and one more Ctrl-C ends that
         gc.disable()  # or all that is left is searched for cycles before the process ends: 0.3 s of 4
 
 

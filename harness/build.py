@@ -54,8 +54,16 @@ class Built:
         form = "{history}\n{query}" if self.conversation == "all" else self.conversation
         if form == "last":
             return list(queries)
-        texts = (form.replace("{history}", "\n".join(one.history)).replace("{query}", one.text) for one in queries)
-        return [replace(one, text=text) if one.history else one for one, text in zip(queries, texts, strict=True)]
+        texts = (
+            form.replace("{history}", "\n".join(one.history)).replace(
+                "{query}", one.text
+            )
+            for one in queries
+        )
+        return [
+            replace(one, text=text) if one.history else one
+            for one, text in zip(queries, texts, strict=True)
+        ]
 
     @property
     def own(self) -> tuple[Retriever, ...]:
@@ -86,7 +94,9 @@ class Built:
     @property
     def blamed(self) -> list[object]:
         """Whose code may fail for it."""
-        encoders = [one for dense in self.denses for one in (dense.encoder, dense.cut.asked)]
+        encoders = [
+            one for dense in self.denses for one in (dense.encoder, dense.cut.asked)
+        ]
         return [*encoders, *map(unfiltered, self.own), *self.rerankers]
 
 
@@ -126,7 +136,9 @@ def build(blocks: Sequence[tables.Block]) -> tuple[Built, ...]:
             if not set(of) <= named.keys():
                 continue  # what is wrong with its part is reported
             found: dict[int, str] = {}
-            named[block.name] = retriever = _retriever(block, NamedParts(named, found), parts)
+            named[block.name] = retriever = _retriever(
+                block, NamedParts(named, found), parts
+            )
             functions, conditions = dict(functions_of(block)), tuple(_conditions(block))
             text = block.conversation.text if block.conversation else "last"
             more = (functions, conditions, parts.models, text, block.floor)
@@ -141,14 +153,22 @@ def _retriever(block: tables.Block, known: NamedParts, parts: BuiltOnce) -> Retr
     match block:
         case tables.Fusion():
             of = tuple(_part(part, known, parts) for part in block.of)
-            first: Retriever = Fused(of, block.method, block.constant, block.weights, block.minimum)
+            first: Retriever = Fused(
+                of, block.method, block.constant, block.weights, block.minimum
+            )
         case tables.RerankedTable():
             first = _part(block.of, known, parts)
         case tables.VectorConfig() | tables.CustomConfig():
             make = (
-                partial(_dense, block, parts) if isinstance(block, tables.VectorConfig) else partial(_standalone, block)
+                partial(_dense, block, parts)
+                if isinstance(block, tables.VectorConfig)
+                else partial(_standalone, block)
             )
-            first = _once(canonical(block.model_dump(exclude={"name", "rerank", "color"})), parts, make)
+            first = _once(
+                canonical(block.model_dump(exclude={"name", "rerank", "color"})),
+                parts,
+                make,
+            )
         case _:
             raise TypeError(f"{type(block).__name__} is no retriever")
     if block.rerank is None:
@@ -178,8 +198,17 @@ def _dense(block: tables.VectorConfig, parts: BuiltOnce) -> Dense:
     cut = None
     if isinstance(block, tables.DenseTable):
         asked = _at_its_own_size(block, encoder, parts)
-        cut = Smaller(block.dimensions, block.quantization, asked, block.derived_from or "")
-    return Dense(encoder, store=block.store, chunk=block.chunk, conditions=_conditions(block), cut=cut, name=block.name)
+        cut = Smaller(
+            block.dimensions, block.quantization, asked, block.derived_from or ""
+        )
+    return Dense(
+        encoder,
+        store=block.store,
+        chunk=block.chunk,
+        conditions=_conditions(block),
+        cut=cut,
+        name=block.name,
+    )
 
 
 def _standalone(block: tables.CustomConfig) -> Retriever:
@@ -196,7 +225,10 @@ def _standalone(block: tables.CustomConfig) -> Retriever:
 
 def in_block(name: str, error: InputError) -> list[Problem]:
     """Return the problems of an error, each with the name of the retriever that has it."""
-    return [p._replace(where=f"retriever {name!r}: {p.where}", what=without_keys(p.what)) for p in error.problems]
+    return [
+        p._replace(where=f"retriever {name!r}: {p.where}", what=without_keys(p.what))
+        for p in error.problems
+    ]
 
 
 def missing_requirements(name: str, part: Model | Retriever) -> list[Problem]:
@@ -208,7 +240,9 @@ def missing_requirements(name: str, part: Model | Retriever) -> list[Problem]:
 
 
 @contextmanager
-def collecting_of(problems: list[Problem], name: str, part: Model | Retriever) -> Iterator[None]:
+def collecting_of(
+    problems: list[Problem], name: str, part: Model | Retriever
+) -> Iterator[None]:
     """Add the problems that are raised inside, by us or by a part's own code, under the name of the retriever."""
     with collecting(problems, partial(in_block, name)):
         try:
@@ -225,9 +259,17 @@ def canonical(table: Mapping[str, Any]) -> str:
 
 def _conditions(block: tables.Block) -> list[Condition]:
     """Return what the `filter` of a table, and of those in it, asks of documents."""
-    asked = block.filter if isinstance(block, tables.VectorConfig | tables.CustomConfig) else {}
-    own = conditions_of({name: one.model_dump() if isinstance(one, tables.QueryField) else one
-                         for name, one in asked.items()})  # fmt: skip
+    asked = (
+        block.filter
+        if isinstance(block, tables.VectorConfig | tables.CustomConfig)
+        else {}
+    )
+    own = conditions_of(
+        {
+            name: one.model_dump() if isinstance(one, tables.QueryField) else one
+            for name, one in asked.items()
+        }
+    )
     inner = (part for part in tables.parts_in(block) if isinstance(part, tables.Block))
     return [*own, *(one for part in inner for one in _conditions(part))]
 
@@ -242,26 +284,44 @@ def _built(cls: Any, options: Mapping[str, Any]) -> Any:
             return part
     except BackendError as failure:
         remedy = "look at the documentation of its package"
-        raise InputError(Problem("kind", f"its options are refused: {failure}", remedy)) from failure
+        raise InputError(
+            Problem("kind", f"its options are refused: {failure}", remedy)
+        ) from failure
 
 
-def _at_its_own_size(block: tables.DenseTable, encoder: Encoder, parts: BuiltOnce) -> Encoder | None:
+def _at_its_own_size(
+    block: tables.DenseTable, encoder: Encoder, parts: BuiltOnce
+) -> Encoder | None:
     """Build the encoder that asks a service for as many dimensions as are kept; None where none can be asked."""
-    if block.dimensions is None or not block.proof or encoder.limits is None or SIZE not in block.encoder.options:
+    if (
+        block.dimensions is None
+        or not block.proof
+        or encoder.limits is None
+        or SIZE not in block.encoder.options
+    ):
         return None
-    smaller = Kind(kind=block.encoder.kind, options={**block.encoder.options, SIZE: block.dimensions})
+    smaller = Kind(
+        kind=block.encoder.kind,
+        options={**block.encoder.options, SIZE: block.dimensions},
+    )
     try:
         asked: Encoder = _model(smaller, encoder_class, parts)
         return asked
     except InputError as error:
         remedy = "proof = false takes the cut vectors as they are"
-        raise InputError([Problem("dimensions", one.what, remedy) for one in error.problems]) from None
+        raise InputError(
+            [Problem("dimensions", one.what, remedy) for one in error.problems]
+        ) from None
 
 
 def _model(kind: Kind, find: Any, parts: BuiltOnce, what: str = "encoder") -> Any:
     """Build an encoder or a reranker unless an equal one is there."""
     written = kind.written()
-    model = _once(f"{what} {canonical(written)}", parts, lambda: _built(find(kind.kind), kind.options))
+    model = _once(
+        f"{what} {canonical(written)}",
+        parts,
+        lambda: _built(find(kind.kind), kind.options),
+    )
     parts.models[id(model)] = written
     return model
 
@@ -269,5 +329,9 @@ def _model(kind: Kind, find: Any, parts: BuiltOnce, what: str = "encoder") -> An
 def functions_of(block: tables.Block) -> Iterator[tuple[str, str]]:
     """Yield the user's functions that a retriever calls: the key, and "package.module:function"."""
     for place, one in walk(block.model_dump()):
-        if isinstance(one, Mapping) and one.get("call") and (one.get("kind") == "python" or place.endswith("chunk")):
+        if (
+            isinstance(one, Mapping)
+            and one.get("call")
+            and (one.get("kind") == "python" or place.endswith("chunk"))
+        ):
             yield f"{place}.call".lstrip("."), one["call"]

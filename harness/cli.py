@@ -51,7 +51,12 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-Version = Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")]
+Version = Annotated[
+    bool,
+    typer.Option(
+        "--version", callback=_version, is_eager=True, help="Print the version."
+    ),
+]
 
 
 @app.callback()
@@ -63,7 +68,9 @@ def _main(
 
 def run(
     experiment: shared.ExperimentFiles,
-    results: Annotated[Path, typer.Option(help="Folder for results, which go to RESULTS/<name>/.")] = Path("results"),
+    results: Annotated[
+        Path, typer.Option(help="Folder for results, which go to RESULTS/<name>/.")
+    ] = Path("results"),
     only: Annotated[list[str] | None, shared.ONLY] = None,
     fresh: shared.Fresh = False,
     max_cost: shared.MaxCost = None,
@@ -84,7 +91,15 @@ def run(
 
         with Progress(printing.console_of(stderr=True), quiet=quiet) as progress:
             notify = (lambda line: None) if quiet else printing.warn
-            options = Options(results, tuple(only or ()), fresh, max_cost, not no_code, notify, watch=progress.watch)
+            options = Options(
+                results,
+                tuple(only or ()),
+                fresh,
+                max_cost,
+                not no_code,
+                notify,
+                watch=progress.watch,
+            )
             try:
                 finished = run_files(load_files(experiment, code=not no_code), options)
             finally:
@@ -95,7 +110,9 @@ def run(
 
 
 def demo(
-    results: Annotated[Path, typer.Option(help="Folder for results, which go to RESULTS/<name>/.")] = Path("results"),
+    results: Annotated[
+        Path, typer.Option(help="Folder for results, which go to RESULTS/<name>/.")
+    ] = Path("results"),
     quiet: shared.Quiet = False,
     as_json: shared.Json = False,
 ) -> None:
@@ -109,7 +126,12 @@ def demo(
     run([experiment], results, quiet=quiet, as_json=as_json)
 
 
-Results = Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder, or a folder of results folders.")]
+Results = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RESULTS", help="A results folder, or a folder of results folders."
+    ),
+]
 
 
 def report(
@@ -134,14 +156,21 @@ def report(
     if records.holds_results(results):
         from harness.report.index import write_index
 
-        printing.print_listing(write_index(results), results, quiet=quiet, as_json=as_json)
+        printing.print_listing(
+            write_index(results), results, quiet=quiet, as_json=as_json
+        )
         return
 
     record = records.read(results)
     write_report(record)
     printing.print_results(record, quiet=quiet, as_json=as_json, explain=explain)
     if not quiet and not as_json:
-        printing.warn(*(f"{name} failed: {reason}" for name, reason in record.manifest.failed.items()))
+        printing.warn(
+            *(
+                f"{name} failed: {reason}"
+                for name, reason in record.manifest.failed.items()
+            )
+        )
 
 
 def reproduce(
@@ -149,7 +178,9 @@ def reproduce(
     fresh: shared.Fresh = False,
     max_cost: shared.MaxCost = None,
     no_code: shared.NoCode = False,
-    trust: Annotated[bool, typer.Option("--trust", help="Run the experiment without asking first.")] = (False),
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Run the experiment without asking first.")
+    ] = (False),
     quiet: shared.Quiet = False,
     as_json: shared.Json = False,
 ) -> None:
@@ -160,10 +191,17 @@ def reproduce(
     from harness.running.forecast import Options
 
     if not trust:
-        records.read_manifest(results)  # an unreadable folder is reported before the question
-        printing.agree(f"Run the experiment of {results}? It may run code, read files and send texts.", "--trust")
+        records.read_manifest(
+            results
+        )  # an unreadable folder is reported before the question
+        printing.agree(
+            f"Run the experiment of {results}? It may run code, read files and send texts.",
+            "--trust",
+        )
     with Progress(printing.console_of(stderr=True), quiet=quiet) as progress:
-        options = Options(fresh=fresh, max_cost=max_cost, code=not no_code, watch=progress.watch)
+        options = Options(
+            fresh=fresh, max_cost=max_cost, code=not no_code, watch=progress.watch
+        )
         reproduction = again(results, options)
     if as_json:
         printing.print_json(**reproduction._asdict())
@@ -171,11 +209,19 @@ def reproduce(
         printing.say(reproduction.sentence())
 
 
-Output = Annotated[Path | None, typer.Option(help="File to write; default: <folder>.toml in the current folder.")]
+Output = Annotated[
+    Path | None,
+    typer.Option(help="File to write; default: <folder>.toml in the current folder."),
+]
 
 
 def init(
-    folder: Annotated[str, typer.Argument(metavar="DATASET", help="A folder, a file, or the name of a data set.")],
+    folder: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATASET", help="A folder, a file, or the name of a data set."
+        ),
+    ],
     output: Output = None,
     columns: shared.Columns = None,
     documents: shared.Documents = None,
@@ -190,7 +236,9 @@ def init(
     """Read documents and labels, show how they were read, and write an experiment."""
     from harness.experiment.init import write_experiment
 
-    given = shared.DatasetOptions(columns, documents, queries, labels, form, split, header, dangling, match)
+    given = shared.DatasetOptions(
+        columns, documents, queries, labels, form, split, header, dangling, match
+    )
     written = write_experiment(shared.data_set(folder, given), output)
     printing.say(*written.lines())
 
@@ -198,7 +246,10 @@ def init(
 def export(
     results: shared.Folder,
     form: Annotated[str, FORM],
-    output: Annotated[Path | None, typer.Option(help="Folder for the files; default: RESULTS/export/FORM.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="Folder for the files; default: RESULTS/export/FORM."),
+    ] = None,
     as_json: shared.Json = False,
 ) -> None:
     """Write a results folder in the format of another program, or log it to an experiment tracker."""
@@ -208,7 +259,9 @@ def export(
     from harness.records.atomic_write import export as write
 
     if form in TRACKERS:
-        shared.refuse({"--output": output}, f"cannot go with --as {form}, which writes no file")
+        shared.refuse(
+            {"--output": output}, f"cannot go with --as {form}, which writes no file"
+        )
         logged = log_to(records.read(results), form)
         printing.print_result([f"{form}: run {logged}"], as_json=as_json, run=logged)
         return
@@ -224,7 +277,16 @@ COMPARE, LABEL, MAINTAIN = "Compare", "Label", "Maintain"
 """Headings of `harness --help`."""
 
 for heading, commands in {
-    COMPARE: (demo, init, several.check, run, scoring.score, scoring.compare, scoring.gate, report),
+    COMPARE: (
+        demo,
+        init,
+        several.check,
+        run,
+        scoring.score,
+        scoring.compare,
+        scoring.gate,
+        report,
+    ),
     LABEL: (label_commands.pool, label_commands.judge),
     MAINTAIN: (caches.embed, export, reproduce),
 }.items():
@@ -269,7 +331,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             with suppress(OSError):
                 sys.stdout.close()  # else Python tries again to write the rest, and complains
     except (Interrupted, KeyboardInterrupt) as stop:
-        kept = ": what was paid for is kept; the same command continues" if KEEPING & {*words[:1]} else ""
+        kept = (
+            ": what was paid for is kept; the same command continues"
+            if KEEPING & {*words[:1]}
+            else ""
+        )
         printing.warn(str(stop) or f"stopped{kept}")
         code = 130
     printing.hide_tracebacks()

@@ -111,10 +111,22 @@ def shared_beginning(names: Sequence[str]) -> str:
     >>> shared_beginning(["bge-m3-dense-of-all", "bge-m3-sparse", "bge-m3-colbert"]), shared_beginning(["ab", "ac"])
     ('bge-m3-', '')
     """
-    first, last = min(names), max(names)  # whatever these two begin with, all between them do
-    common = first[: next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))]
+    first, last = (
+        min(names),
+        max(names),
+    )  # whatever these two begin with, all between them do
+    common = first[
+        : next(
+            (i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b),
+            len(first),
+        )
+    ]
     end = max((common.rfind(mark) for mark in "-_/.: "), default=-1) + 1
-    return common[:end] if len(names) > 2 and end > 5 and max(map(len, names)) > LONG_NAME else ""
+    return (
+        common[:end]
+        if len(names) > 2 and end > 5 and max(map(len, names)) > LONG_NAME
+        else ""
+    )
 
 
 def short_p(p: float | None) -> str:
@@ -125,4 +137,10 @@ def short_p(p: float | None) -> str:
     """
     if p is None:
         return ""
-    return "<.001" if p < 0.001 else f"{p:.2f}" if p >= 0.9995 else f"{p:.3f}".removeprefix("0")
+    return (
+        "<.001"
+        if p < 0.001
+        else f"{p:.2f}"
+        if p >= 0.9995
+        else f"{p:.3f}".removeprefix("0")
+    )

@@ -22,13 +22,17 @@ def run_of(written: Mapping[str, Any], digest: str) -> tuple[dict[str, Any], str
     asked = {key: value for key, value in written.items() if key != "report"}
     if isinstance(blocks := asked.get("retrievers"), Sequence):
         asked["retrievers"] = [
-            {key: value for key, value in block.items() if key != DRAWN} if isinstance(block, Mapping) else block
+            {key: value for key, value in block.items() if key != DRAWN}
+            if isinstance(block, Mapping)
+            else block
             for block in blocks
         ]
     return asked, digest
 
 
-def retriever_of(table: Mapping[str, Any], facts: Mapping[str, str], parts: Sequence[str]) -> str:
+def retriever_of(
+    table: Mapping[str, Any], facts: Mapping[str, str], parts: Sequence[str]
+) -> str:
     """What a retriever is, whatever it is called: its table, its model as it answered, and what it uses.
 
     Keys that have their default say nothing: a later version, which has more of them, knows the retriever again.
@@ -38,17 +42,30 @@ def retriever_of(table: Mapping[str, Any], facts: Mapping[str, str], parts: Sequ
         facts: what the manifest keeps of its models.
         parts: what the retrievers are that it uses.
     """
-    defaults = {name: field.get_default(call_default_factory=True) for name, field in DenseTable.model_fields.items()}
-    own = {key: value for key, value in table.items() if key not in NO_PART and value != defaults.get(key)}
+    defaults = {
+        name: field.get_default(call_default_factory=True)
+        for name, field in DenseTable.model_fields.items()
+    }
+    own = {
+        key: value
+        for key, value in table.items()
+        if key not in NO_PART and value != defaults.get(key)
+    }
     if isinstance(encoder := own.get("encoder"), Mapping):
-        own["encoder"] = {key: value for key, value in encoder.items() if value not in (None, "")}
+        own["encoder"] = {
+            key: value for key, value in encoder.items() if value not in (None, "")
+        }
     if "fingerprint" in facts and "encoder" not in table:
         own = {}  # It says all that its table says, and stays the same where later versions have more options.
-    model = {key: facts[key] for key in ("fingerprint", "revision", "sha256") if key in facts}
+    model = {
+        key: facts[key] for key in ("fingerprint", "revision", "sha256") if key in facts
+    }
     return json.dumps([own, model, sorted(parts)], sort_keys=True, default=str)
 
 
-def question_of(primary: str, baseline: str | None, retrievers: Mapping[str, str]) -> tuple[str, str | None, list[str]]:
+def question_of(
+    primary: str, baseline: str | None, retrievers: Mapping[str, str]
+) -> tuple[str, str | None, list[str]]:
     """What a run asks, whatever its retrievers are called.
 
     Args:
@@ -56,7 +73,11 @@ def question_of(primary: str, baseline: str | None, retrievers: Mapping[str, str
         baseline: the name of the retriever that the others are compared with.
         retrievers: name -> what it is.
     """
-    return primary, None if baseline is None else retrievers.get(baseline), sorted(retrievers.values())
+    return (
+        primary,
+        None if baseline is None else retrievers.get(baseline),
+        sorted(retrievers.values()),
+    )
 
 
 def query_of(query: Query) -> tuple[str, ...]:

@@ -10,11 +10,18 @@ from typing import Any
 
 from markupsafe import Markup
 
-_NOWHERE = (*range(0x80, 0xA0), *range(0xD800, 0xE000), *range(0xFDD0, 0xFDF0), 0xFFFE, 0xFFFF)
+_NOWHERE = (
+    *range(0x80, 0xA0),
+    *range(0xD800, 0xE000),
+    *range(0xFDD0, 0xFDF0),
+    0xFFFE,
+    0xFFFF,
+)
 SHOWN_AS = {
-    **{code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"}, 0x7F: 0x2421,
+    **{code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"},
+    0x7F: 0x2421,
     **dict.fromkeys(_NOWHERE, 0xFFFD),
-}  # fmt: skip
+}
 """What no page, SVG or JSON may hold -> what is shown instead."""
 
 WHITE, DARK = "#ffffff", "#14171b"
@@ -113,7 +120,10 @@ def on_dark(color: str) -> str:
     ('#615fad', '#cf3a5e')
     """
     parts = [int(color[at : at + 2], 16) for at in (1, 3, 5)]
-    shades = ("#" + "".join(f"{round(part + (255 - part) * step / 20):02x}" for part in parts) for step in range(21))
+    shades = (
+        "#" + "".join(f"{round(part + (255 - part) * step / 20):02x}" for part in parts)
+        for step in range(21)
+    )
     return next(shade for shade in shades if contrast(shade, DARK) >= VISIBLE)
 
 
@@ -123,5 +133,8 @@ def _hashed(code: str) -> str:
 
 def _luminance(color: str) -> float:
     shares = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    red, green, blue = (share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares)
+    red, green, blue = (
+        share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4
+        for share in shares
+    )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue

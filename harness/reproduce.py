@@ -26,15 +26,26 @@ CUTOFF = 10
 def approximate(results: Results) -> tuple[str, ...]:
     """Return the retrievers that search an approximate index, and those that use them."""
     facts = results.manifest.retrievers
-    guessing = {name for name, one in facts.items() if one.provenance.get("search") == "approximate"}
-    return tuple(name for name in results.retrievers if guessing & {*results.manifest.resolved.parts(name)})
+    guessing = {
+        name
+        for name, one in facts.items()
+        if one.provenance.get("search") == "approximate"
+    }
+    return tuple(
+        name
+        for name in results.retrievers
+        if guessing & {*results.manifest.resolved.parts(name)}
+    )
 
 
 def _found_again(earlier: Results, again: Results, name: str) -> float:
     """The share of a retriever's first ten hits that are there again."""
     before, now = earlier.rankings(name), again.rankings(name)
     total = sum(len(ranking.doc_ids[:CUTOFF]) for ranking in before.values())
-    common = sum(len({*hits.doc_ids[:CUTOFF]} & {*now[query].doc_ids[:CUTOFF]}) for query, hits in before.items())
+    common = sum(
+        len({*hits.doc_ids[:CUTOFF]} & {*now[query].doc_ids[:CUTOFF]})
+        for query, hits in before.items()
+    )
     return common / total if total else 1.0
 
 
@@ -57,7 +68,9 @@ class Reproduction(NamedTuple):
     def sentence(self) -> str:
         """What was found, in words."""
         if not self.differing:
-            return "reproduced: rankings, scores and comparisons are the same to the byte"
+            return (
+                "reproduced: rankings, scores and comparisons are the same to the byte"
+            )
         means = f"reproduced: means within {TOLERANCE:g} (largest difference {self.largest:.2g}); "
         other = "".join(
             f"; {name} searches an approximate index, which no two builds make alike: "
@@ -87,9 +100,19 @@ def reproduce(folder: str | Path, options: Options = Options()) -> Reproduction:
         InputError: the folder, the data set as it is now, or the environment is at fault.
     """
     written = records.read_manifest(Path(folder)).experiment
-    if objects := [text.removeprefix(OBJECT) for _, text in strings(written) if text.startswith(OBJECT)]:
+    if objects := [
+        text.removeprefix(OBJECT)
+        for _, text in strings(written)
+        if text.startswith(OBJECT)
+    ]:
         what = f"used objects that only that process had: {join(objects)}"
-        raise InputError(Problem(str(folder), what, "run its notebook again, and compare: harness compare OLD NEW"))
+        raise InputError(
+            Problem(
+                str(folder),
+                what,
+                "run its notebook again, and compare: harness compare OLD NEW",
+            )
+        )
     earlier = records.read(folder)
     with tempfile.TemporaryDirectory(prefix="reproduce-") as place:
         path = Path(place) / "experiment.toml"
@@ -97,18 +120,36 @@ def reproduce(folder: str | Path, options: Options = Options()) -> Reproduction:
         digest = prepare(load(path, code=options.code)).dataset.digest
         if digest != earlier.manifest.dataset.digest:
             what = "is not the data of these results: a document, query or label has changed"
-            raise InputError(Problem(earlier.manifest.dataset.path, what, "restore it, or run the experiment anew"))
+            raise InputError(
+                Problem(
+                    earlier.manifest.dataset.path,
+                    what,
+                    "restore it, or run the experiment anew",
+                )
+            )
         again = run(path, options._replace(results=Path(place), only=()))
         return _compared(earlier, again)
 
 
 def _compared(earlier: Results, again: Results) -> Reproduction:
     if lost := set(earlier.retrievers) - set(again.retrievers):
-        reasons = "; ".join(f"{name}: {again.manifest.failed.get(name)}" for name in sorted(lost))
+        reasons = "; ".join(
+            f"{name}: {again.manifest.failed.get(name)}" for name in sorted(lost)
+        )
         raise NotShown(f"not reproduced: {reasons}")
-    files = [f"rankings/{name}.jsonl" for name in earlier.retrievers] + ["scores.csv", "comparisons.csv"]
-    differing = tuple(f for f in files if (earlier.folder / f).read_bytes() != (again.folder / f).read_bytes())
-    before, now = (one.summary.set_index(["retriever", "measure"])["mean"] for one in (earlier, again))
+    files = [f"rankings/{name}.jsonl" for name in earlier.retrievers] + [
+        "scores.csv",
+        "comparisons.csv",
+    ]
+    differing = tuple(
+        f
+        for f in files
+        if (earlier.folder / f).read_bytes() != (again.folder / f).read_bytes()
+    )
+    before, now = (
+        one.summary.set_index(["retriever", "measure"])["mean"]
+        for one in (earlier, again)
+    )
     apart = (before - now.reindex(before.index)).abs().fillna(float("inf"))
     loose = approximate(earlier)
     exact = apart[~apart.index.isin(loose, level="retriever")]
@@ -126,12 +167,17 @@ def _compared(earlier: Results, again: Results) -> Reproduction:
 def _changed(earlier: Results, again: Results) -> dict[str, str]:
     before, now = earlier.manifest.versions, again.manifest.versions
     names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
-    return {name: f"{name} {before.get(name, 'absent')}, now {now.get(name, 'absent')}" for name in names}
+    return {
+        name: f"{name} {before.get(name, 'absent')}, now {now.get(name, 'absent')}"
+        for name in names
+    }
 
 
 def _written(earlier: Results) -> str:
     """The experiment of a manifest as TOML, the data set found from where it was found then."""
-    experiment = with_runs_located(earlier.manifest.experiment, Path(earlier.manifest.experiment_file))
+    experiment = with_runs_located(
+        earlier.manifest.experiment, Path(earlier.manifest.experiment_file)
+    )
     dataset = experiment["dataset"]
     table = {"path": dataset} if isinstance(dataset, str) else dict(dataset)
     reference = records.data_reference(earlier)

@@ -50,9 +50,16 @@ COMPOSED = {
 }
 """Retrievers that hold parts: models, stores, other retrievers."""
 
-TABLES = {"encoder": ENCODERS, "reranker": RERANKERS, "retriever": RETRIEVERS, "store": STORES}
+TABLES = {
+    "encoder": ENCODERS,
+    "reranker": RERANKERS,
+    "retriever": RETRIEVERS,
+    "store": STORES,
+}
 _PARTS = {
-    path.partition(":")[2]: path.partition(":")[0] for table in (*TABLES.values(), COMPOSED) for path in table.values()
+    path.partition(":")[2]: path.partition(":")[0]
+    for table in (*TABLES.values(), COMPOSED)
+    for path in table.values()
 }
 
 
@@ -66,7 +73,9 @@ def __getattr__(name: str) -> type:
 
 def _kinds(what: str) -> dict[str, str]:
     """Every kind with its class; third parties add kinds by `retriever_harness.encoders` and the like."""
-    return {point.name: point.value for point in _installed(what, tuple(sys.path))} | TABLES[what]
+    return {
+        point.name: point.value for point in _installed(what, tuple(sys.path))
+    } | TABLES[what]
 
 
 encoder_kinds = partial(_kinds, "encoder")
@@ -93,7 +102,13 @@ def kind_of(cls: type) -> str:
     path = f"{cls.__module__}:{cls.__qualname__}"
     kinds = (kind for what in TABLES for kind, of in _kinds(what).items() if of == path)
     if (kind := next(kinds, "")) == "":
-        raise InputError(Problem(cls.__qualname__, "has no kind in an experiment file", "give a table, with a kind"))
+        raise InputError(
+            Problem(
+                cls.__qualname__,
+                "has no kind in an experiment file",
+                "give a table, with a kind",
+            )
+        )
     return kind
 
 
@@ -111,14 +126,18 @@ def _class(what: str, kind: str) -> type:
     """
     table = _kinds(what)
     if kind not in table:
-        raise InputError(Problem("kind", f"unknown {what} {kind!r}", did_you_mean(kind, table)))
+        raise InputError(
+            Problem("kind", f"unknown {what} {kind!r}", did_you_mean(kind, table))
+        )
     module, _, name = table[kind].partition(":")
     try:
         with wrap_user_errors((module,)):
             cls: type = getattr(importlib.import_module(module), name)
     except BackendError as failure:
         remedy = "install its package again"
-        raise InputError(Problem("kind", f"{what} {kind!r} cannot be loaded: {failure}", remedy)) from failure
+        raise InputError(
+            Problem("kind", f"{what} {kind!r} cannot be loaded: {failure}", remedy)
+        ) from failure
     return cls
 
 

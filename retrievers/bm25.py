@@ -13,7 +13,15 @@ from retrievers.filters import Condition, FieldValues, shown, wanted
 from retrievers.meter import Meter
 from retrievers.options import Configured
 from retrievers.ranking import top_k_candidates
-from retrievers.types import Document, Query, Ranking, Retriever, ranked, rounded, sample
+from retrievers.types import (
+    Document,
+    Query,
+    Ranking,
+    Retriever,
+    ranked,
+    rounded,
+    sample,
+)
 from retrievers.words import NAMES, RULE, load_language_model, shared_language, tokenize
 
 SAMPLE = 200
@@ -70,7 +78,11 @@ class BM25(Configured, Retriever):
             load_language_model()  # on another core, while the documents are read
         self._stem = _stemmer(self.stemming or "")
         if self.chunk is not None and self.chunk.unit == "tokens":
-            raise InputError(Problem("chunk.unit", "BM25 has no tokens of an encoder", "leave it out"))
+            raise InputError(
+                Problem(
+                    "chunk.unit", "BM25 has no tokens of an encoder", "leave it out"
+                )
+            )
 
     @property
     def fingerprint(self) -> str:
@@ -82,8 +94,16 @@ class BM25(Configured, Retriever):
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps: all that changes a ranking, and that nothing is paid."""
-        words = f"stemmed as {self._language.capitalize()}" if self._language else "not stemmed"
-        facts = {"fingerprint": self.fingerprint, "words": words, "usd_per_million_tokens": "0"}
+        words = (
+            f"stemmed as {self._language.capitalize()}"
+            if self._language
+            else "not stemmed"
+        )
+        facts = {
+            "fingerprint": self.fingerprint,
+            "words": words,
+            "usd_per_million_tokens": "0",
+        }
         return {**facts, **shown(self._conditions)}
 
     def check(self) -> None:
@@ -106,12 +126,20 @@ class BM25(Configured, Retriever):
             meter.count(texts=len(words.corpus))
             if not words.corpus:
                 raise BackendError("bm25: no document has a word to index")
-            self._engine = bm25s.BM25(k1=self.k1, b=self.b, method="lucene", dtype="float32")
-            self._engine.index((words.corpus, words.vocabulary), create_empty_token=False, show_progress=False)
+            self._engine = bm25s.BM25(
+                k1=self.k1, b=self.b, method="lucene", dtype="float32"
+            )
+            self._engine.index(
+                (words.corpus, words.vocabulary),
+                create_empty_token=False,
+                show_progress=False,
+            )
             self._words, self._language = words._replace(corpus=[]), words.stemming
             self._stem = _stemmer(words.stemming)
 
-    def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:
+    def search(
+        self, queries: Sequence[Query], depth: int, meter: Meter
+    ) -> list[Ranking]:
         """Rank the documents that share a term with the query; the others are no answer."""
         with meter.stage("search", total=len(queries)):
             return list(self._search(queries, depth, meter))
@@ -119,20 +147,35 @@ class BM25(Configured, Retriever):
     def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
         """Rank the documents for one query, counting nothing, as latency is measured."""
         stems = map(self._stem, tokenize(query.text))
-        terms = [number for stem in stems if (number := self._words.vocabulary.get(stem)) is not None]
+        terms = [
+            number
+            for stem in stems
+            if (number := self._words.vocabulary.get(stem)) is not None
+        ]
         if not terms:
             return ranked((), ())
         scores = self._engine.get_scores_from_ids(terms)
         if self.chunk is not None:
             scores = np.maximum.reduceat(scores, self._words.starts)
         if self._conditions:
-            scores = np.where(self._words.values.matching(wanted(query, self._conditions)), scores, 0)
+            scores = np.where(
+                self._words.values.matching(wanted(query, self._conditions)), scores, 0
+            )
         some = top_k_candidates(scores, depth, scores > 0)
-        return ranked([self._words.ids[i] for i in some.tolist()], rounded(scores[some]), depth)
+        return ranked(
+            [self._words.ids[i] for i in some.tolist()], rounded(scores[some]), depth
+        )
 
-    def _search(self, queries: Sequence[Query], depth: int, meter: Meter) -> Iterator[Ranking]:
+    def _search(
+        self, queries: Sequence[Query], depth: int, meter: Meter
+    ) -> Iterator[Ranking]:
         for query in queries:
-            if self._conditions and not self._words.values.matching(wanted(query, self._conditions)).any():
+            if (
+                self._conditions
+                and not self._words.values.matching(
+                    wanted(query, self._conditions)
+                ).any()
+            ):
                 meter.note("nothing-matches-query", query.id)
             yield self.answer(query, depth, meter)
             meter.count(texts=1)
@@ -146,19 +189,28 @@ class BM25(Configured, Retriever):
         if words is None:
             words = _Words([], [], [], FieldValues(fields), [], {})
             seen = sample(_read(documents, self.chunk, words), size=SAMPLE)
-            language = _stemming_of(seen) if self._language is None and words.corpus else self._language or ""
+            language = (
+                _stemming_of(seen)
+                if self._language is None and words.corpus
+                else self._language or ""
+            )
             words = _stemmed(words, language) if language else words
             if sum(map(len, words.corpus)) <= KEPT:
                 made[key] = words
         return words
 
 
-def _read(documents: Iterable[Document], chunks: Chunk | None, words: _Words) -> Iterator[Document]:
+def _read(
+    documents: Iterable[Document], chunks: Chunk | None, words: _Words
+) -> Iterator[Document]:
     """Add the words of each document, or of its passages, to those there are, and yield those that have any."""
     numbers = words.vocabulary
     for document in documents:
         parts = [document] if chunks is None else passages(document, chunks)
-        rows = [[numbers.setdefault(word, len(numbers)) for word in tokenize(part.content)] for part in parts]
+        rows = [
+            [numbers.setdefault(word, len(numbers)) for word in tokenize(part.content)]
+            for part in parts
+        ]
         if any(rows):
             words.ids.append(document.id)
             words.values.add(document.fields)
@@ -181,7 +233,9 @@ def _stemming_of(documents: Iterable[Document]) -> str:
     """The language of nine in ten documents, where Snowball has it, else ""."""
     import Stemmer
 
-    language = NAMES.get(shared_language(document.content for document in documents), "")
+    language = NAMES.get(
+        shared_language(document.content for document in documents), ""
+    )
     return language if language in Stemmer.algorithms() else ""
 
 

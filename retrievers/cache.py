@@ -71,11 +71,21 @@ class Cache:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             # Any thread may close it: the one that collects a retriever that no run gave a cache.
-            self._db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level="IMMEDIATE", check_same_thread=False)
+            self._db = sqlite3.connect(
+                path,
+                timeout=_PATIENCE,
+                isolation_level="IMMEDIATE",
+                check_same_thread=False,
+            )
         except (OSError, sqlite3.Error) as failure:
-            raise InputError(Problem(str(path), f"cannot be opened: {failure}", "set HARNESS_CACHE")) from None
+            raise InputError(
+                Problem(str(path), f"cannot be opened: {failure}", "set HARNESS_CACHE")
+            ) from None
         try:
-            with self._naming_the_file(), FileLock(path.with_suffix(".lock"), timeout=_PATIENCE):
+            with (
+                self._naming_the_file(),
+                FileLock(path.with_suffix(".lock"), timeout=_PATIENCE),
+            ):
                 self._prepare()  # one process at a time: SQLite does not wait for another that begins a log
         except BaseException:
             self._db.close()
@@ -95,7 +105,9 @@ class Cache:
         """Return the keys in the cache, without their values."""
         return {key for (key,) in self._select("key", wanted)}
 
-    def get(self, wanted: Sequence[bytes], form: Form = "dense") -> tuple[Positions, Embedded]:
+    def get(
+        self, wanted: Sequence[bytes], form: Form = "dense"
+    ) -> tuple[Positions, Embedded]:
         """Return the positions of the distinct keys that are cached, and their rows; (0, 0) vectors if none is."""
         positions, values, tokens, truncated = self._read(wanted)
         try:
@@ -113,9 +125,13 @@ class Cache:
     def get_scores(self, wanted: Sequence[bytes]) -> tuple[Positions, PairScores]:
         """Return which of the distinct keys have scores, as positions, and the scores."""
         positions, values, tokens, truncated = self._read(wanted)
-        return positions, PairScores(np.frombuffer(b"".join(values), dtype="<f8"), tokens, truncated)
+        return positions, PairScores(
+            np.frombuffer(b"".join(values), dtype="<f8"), tokens, truncated
+        )
 
-    def put_scores(self, fingerprint: str, keys: Sequence[bytes], scored: PairScores) -> None:
+    def put_scores(
+        self, fingerprint: str, keys: Sequence[bytes], scored: PairScores
+    ) -> None:
         """Keep scores in one transaction; rows with the same keys are replaced."""
         values = [score.tobytes() for score in np.asarray(scored.scores, dtype="<f8")]
         self._store(fingerprint, keys, (values, scored.tokens, scored.truncated_tokens))
@@ -123,11 +139,22 @@ class Cache:
     def get_texts(self, wanted: Sequence[bytes]) -> Iterator[tuple[int, str, int]]:
         """Yield which of the distinct keys have replies, as positions, the reply, and the tokens that were billed."""
         positions, values, tokens, _ = self._read(wanted)
-        return zip(positions.tolist(), (value.decode() for value in values), tokens.tolist(), strict=True)
+        return zip(
+            positions.tolist(),
+            (value.decode() for value in values),
+            tokens.tolist(),
+            strict=True,
+        )
 
-    def put_text(self, fingerprint: str, key: bytes, text: str, tokens: int = 0) -> None:
+    def put_text(
+        self, fingerprint: str, key: bytes, text: str, tokens: int = 0
+    ) -> None:
         """Keep a reply, and the tokens that it was billed for."""
-        self._store(fingerprint, [key], ([text.encode("utf-8", "replace")], np.array([tokens]), np.array([0])))
+        self._store(
+            fingerprint,
+            [key],
+            ([text.encode("utf-8", "replace")], np.array([tokens]), np.array([0])),
+        )
 
     def info(self) -> tuple[CachedModel, ...]:
         """Return what each model has here, by fingerprint."""
@@ -145,17 +172,25 @@ class Cache:
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return removed
 
-    def _read(self, wanted: Sequence[bytes]) -> tuple[Positions, list[bytes], Counts, Counts]:
+    def _read(
+        self, wanted: Sequence[bytes]
+    ) -> tuple[Positions, list[bytes], Counts, Counts]:
         """Read whole rows."""
         place = {key: i for i, key in enumerate(wanted)}
-        whole = [row for row in self._select("key, tokens, lost, value, checksum", wanted) if row[4] == _checksum(*row)]
+        whole = [
+            row
+            for row in self._select("key, tokens, lost, value, checksum", wanted)
+            if row[4] == _checksum(*row)
+        ]
         counts = np.asarray([row[1:3] for row in whole], dtype=np.int64).reshape(-1, 2)
         positions = np.asarray([place[row[0]] for row in whole], dtype=np.intp)
         return positions, [row[3] for row in whole], counts[:, 0], counts[:, 1]
 
     def _select(self, columns: str, wanted: Sequence[bytes]) -> Iterator[Any]:
         # Its own rows bear the time at which it was opened: a clock that is set back does not tell what is new.
-        own, opened = (" AND stored_at = ?", (self._opened,)) if self._fresh else ("", ())
+        own, opened = (
+            (" AND stored_at = ?", (self._opened,)) if self._fresh else ("", ())
+        )
         with self._naming_the_file():
             for start in range(0, len(wanted), _AT_ONCE):
                 some = wanted[start : start + _AT_ONCE]
@@ -163,17 +198,31 @@ class Cache:
                 select = f"SELECT {columns} FROM rows WHERE {where}"  # noqa: S608 - nothing of a user's
                 yield from self._db.execute(select, (*some, *opened))
 
-    def _store(self, fingerprint: str, keys: Sequence[bytes], content: tuple[list[bytes], Counts, Counts]) -> None:
+    def _store(
+        self,
+        fingerprint: str,
+        keys: Sequence[bytes],
+        content: tuple[list[bytes], Counts, Counts],
+    ) -> None:
         now = self._opened if self._fresh else time.time_ns()
         values, tokens, truncated = content[0], content[1].tolist(), content[2].tolist()
         with self._naming_the_file(), self._db:
-            self._db.execute("INSERT OR IGNORE INTO models (fingerprint) VALUES (?)", (fingerprint,))
-            (model,) = self._db.execute("SELECT id FROM models WHERE fingerprint = ?", (fingerprint,)).fetchone()
+            self._db.execute(
+                "INSERT OR IGNORE INTO models (fingerprint) VALUES (?)", (fingerprint,)
+            )
+            (model,) = self._db.execute(
+                "SELECT id FROM models WHERE fingerprint = ?", (fingerprint,)
+            ).fetchone()
             rows = [
                 (key, read, lost, _checksum(key, read, lost, value), now, model, value)
-                for key, read, lost, value in zip(keys, tokens, truncated, values, strict=True)
+                for key, read, lost, value in zip(
+                    keys, tokens, truncated, values, strict=True
+                )
             ]
-            for some in (rows[start : start + _AT_ONCE] for start in range(0, len(rows), _AT_ONCE)):
+            for some in (
+                rows[start : start + _AT_ONCE]
+                for start in range(0, len(rows), _AT_ONCE)
+            ):
                 # One statement for all: between two, other threads of a busy process take turns.
                 marks = ",".join(["(?, ?, ?, ?, ?, ?, ?)"] * len(some))
                 self._db.execute(_INSERT + marks, [*chain.from_iterable(some)])
@@ -181,8 +230,12 @@ class Cache:
     def _prepare(self) -> None:
         self._db.execute("PRAGMA page_size = 16384")
         self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute("PRAGMA synchronous = NORMAL")  # a killed process loses nothing; a power cut, the last rows
-        self._db.execute(f"PRAGMA mmap_size = {1 << 26}")  # all of it would count as memory
+        self._db.execute(
+            "PRAGMA synchronous = NORMAL"
+        )  # a killed process loses nothing; a power cut, the last rows
+        self._db.execute(
+            f"PRAGMA mmap_size = {1 << 26}"
+        )  # all of it would count as memory
         self._db.execute("PRAGMA cache_size = -65536")
         version = self._db.execute("PRAGMA user_version").fetchone()[0]
         if not version:
@@ -197,17 +250,26 @@ class Cache:
         """Say which file it is when SQLite fails."""
         try:
             yield
-        except (sqlite3.OperationalError, OSError) as failure:  # locked, full, read-only
+        except (
+            sqlite3.OperationalError,
+            OSError,
+        ) as failure:  # locked, full, read-only
             room = "free disk space, or " if "full" in str(failure) else ""
-            raise BackendError(f"{self.path}: {failure} ({room}set HARNESS_CACHE to another folder)") from failure
+            raise BackendError(
+                f"{self.path}: {failure} ({room}set HARNESS_CACHE to another folder)"
+            ) from failure
         except sqlite3.DatabaseError as failure:
-            raise InputError(Problem(str(self.path), f"is damaged: {failure}", _REMEDY)) from failure
+            raise InputError(
+                Problem(str(self.path), f"is damaged: {failure}", _REMEDY)
+            ) from failure
 
 
 _REMEDY = "move it away, or set HARNESS_CACHE to another folder"
 
 
-def _checksum(key: bytes, tokens: int, truncated: int, value: bytes, _stored: object = None) -> int:
+def _checksum(
+    key: bytes, tokens: int, truncated: int, value: bytes, _stored: object = None
+) -> int:
     return zlib.crc32(value, zlib.crc32(b"%b%d,%d" % (key, tokens, truncated)))
 
 
@@ -257,7 +319,9 @@ class Resources:
     """Of vectors, scores and answers."""
     corpus_digest: str = ""
     """Of what is embedded: collections that outlive a run are named by it."""
-    folder: Path = field(default_factory=lambda: Path(tempfile.gettempdir()) / "retriever-harness")
+    folder: Path = field(
+        default_factory=lambda: Path(tempfile.gettempdir()) / "retriever-harness"
+    )
     """Where collections of this machine live from run to run."""
     fresh: bool = True
     """Index anew what a store holds."""
@@ -270,5 +334,9 @@ def standalone(owner: object, documents: Iterable[Document]) -> Resources:
     held = {document.id: document for document in documents}
     cache = Cache(default_path())
     weakref.finalize(owner, cache.close)
-    corpus = Corpus(lambda: iter(held.values()), len(held), lambda ids: {id_: held[id_] for id_ in ids if id_ in held})
+    corpus = Corpus(
+        lambda: iter(held.values()),
+        len(held),
+        lambda ids: {id_: held[id_] for id_ in ids if id_ in held},
+    )
     return Resources(corpus, cache)

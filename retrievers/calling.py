@@ -83,7 +83,9 @@ class Refused(Exception):
 class Transient(Exception):
     """A failure that may not happen again."""
 
-    def __init__(self, reason: str, *, retry_after: float | None = None, hopeless: bool = False) -> None:
+    def __init__(
+        self, reason: str, *, retry_after: float | None = None, hopeless: bool = False
+    ) -> None:
         """Take the reason, the seconds to wait for, and whether it is final of a service that has never answered."""
         super().__init__(reason)
         self.retry_after, self.hopeless = retry_after, hopeless
@@ -105,7 +107,9 @@ class RetryLoop:
         self._answered = False
         self._said = -SILENCE
 
-    async def ask(self, request: Callable[[], Awaitable[Answer]], meter: Meter, stopped: Stop) -> Answer:
+    async def ask(
+        self, request: Callable[[], Awaitable[Answer]], meter: Meter, stopped: Stop
+    ) -> Answer:
         """Send a request until it is answered.
 
         The request asks once, and raises Transient where another try may help; the meter counts `retries`.
@@ -116,14 +120,20 @@ class RetryLoop:
         import tenacity
 
         started, waited_for = time.monotonic(), ""
-        exponential = tenacity.wait_random_exponential(multiplier=FIRST_PAUSE, max=LONGEST_PAUSE)
+        exponential = tenacity.wait_random_exponential(
+            multiplier=FIRST_PAUSE, max=LONGEST_PAUSE
+        )
 
         def left() -> float:
             return max(started + self._patience - time.monotonic(), 0.0)
 
         def over(state: RetryCallState) -> bool:
             self._answered |= not _failure(state).hopeless
-            return stopped.is_set() or not left() or not (self._answered or state.attempt_number < HOPELESS)
+            return (
+                stopped.is_set()
+                or not left()
+                or not (self._answered or state.attempt_number < HOPELESS)
+            )
 
         def pause(state: RetryCallState) -> float:
             after = _failure(state).retry_after
@@ -144,15 +154,21 @@ class RetryLoop:
                 await asyncio.sleep(min(rest, LOOK))
 
         again = tenacity.AsyncRetrying(
-            retry=tenacity.retry_if_exception_type(Transient), wait=pause, stop=over, sleep=sleep,
-            before_sleep=before_sleep, reraise=True,
-        )  # fmt: skip
+            retry=tenacity.retry_if_exception_type(Transient),
+            wait=pause,
+            stop=over,
+            sleep=sleep,
+            before_sleep=before_sleep,
+            reraise=True,
+        )
         try:
             answer: Answer = await again(request)
         except Transient as last:
             tries = again.statistics["attempt_number"]
             took = f"{tries} {'try' if tries == 1 else 'tries'} in {time.monotonic() - started:.0f} s"
-            raise BackendError(f"gave up after {took} (patience = {self._patience:g}): {last}") from last.__cause__
+            raise BackendError(
+                f"gave up after {took} (patience = {self._patience:g}): {last}"
+            ) from last.__cause__
         self._answered = True
         return answer
 
@@ -174,7 +190,11 @@ class Caller:
         self._next = 0.0
 
     async def call(
-        self, attempt: Callable[[], Awaitable[tuple[Answer, Charge]]], promised: Charge, call: Call, pace: int
+        self,
+        attempt: Callable[[], Awaitable[tuple[Answer, Charge]]],
+        promised: Charge,
+        call: Call,
+        pace: int,
     ) -> Answer:
         """Send one request until it succeeds or fails for good, within the budget; count what it cost.
 
@@ -295,19 +315,35 @@ def lots_of_answers(
         while True:
             # Half as many again are ready, so that no thread idles while the caller treats an answer.
             room = 0 if failures else width + width // 2 - len(running)
-            running.update((pool.submit(ask, request, stopped), request) for request in islice(waiting, room))
+            running.update(
+                (pool.submit(ask, request, stopped), request)
+                for request in islice(waiting, room)
+            )
             if not running:
                 break
-            done = [(running.pop(one), one) for one in wait(running, return_when=FIRST_COMPLETED).done]
-            failures += [failure for _, one in done if (failure := one.exception()) is not None]
-            if lot := [(request, one.result()) for request, one in done if one.exception() is None]:
+            done = [
+                (running.pop(one), one)
+                for one in wait(running, return_when=FIRST_COMPLETED).done
+            ]
+            failures += [
+                failure for _, one in done if (failure := one.exception()) is not None
+            ]
+            if lot := [
+                (request, one.result())
+                for request, one in done
+                if one.exception() is None
+            ]:
                 yield lot
             if failures:
                 stopped.set()
-                running = {one: some for one, some in running.items() if not one.cancel()}
+                running = {
+                    one: some for one, some in running.items() if not one.cancel()
+                }
     except BaseException:
         stopped.interrupt()
-        pool.shutdown(wait=False, cancel_futures=True)  # so that the line of a stopped run comes at once
+        pool.shutdown(
+            wait=False, cancel_futures=True
+        )  # so that the line of a stopped run comes at once
         raise
     pool.shutdown()
     if failures:
@@ -320,26 +356,37 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     >>> retry_after({"retry-after": "2.5"}), retry_after({"retry-after": "soon"}), retry_after({})
     (2.5, None, None)
     """
-    for read in (float, lambda date: parsedate_to_datetime(date).timestamp() - time.time()):
+    for read in (
+        float,
+        lambda date: parsedate_to_datetime(date).timestamp() - time.time(),
+    ):
         with suppress(ValueError, OverflowError, OSError):
             return max(0.0, read(headers.get("retry-after", "")))
     return None
 
 
-def refusal(name: str, status: int, body: str, headers: Mapping[str, str], code: str = "") -> Exception:
+def refusal(
+    name: str, status: int, body: str, headers: Mapping[str, str], code: str = ""
+) -> Exception:
     """Return what an answer that is no success means for its request; `code` is the error's, else the body's."""
     said, words, about = error_in(body)
     code = code or said
     message = f"{name}: {status} {as_line(words or body)}".rstrip()
     if not QUOTA.isdisjoint((code, str(status))):
-        return BackendError(f"{message}; the quota is used up: raise it, then run again: what was paid for is kept")
+        return BackendError(
+            f"{message}; the quota is used up: raise it, then run again: what was paid for is kept"
+        )
     if status in _PASSING or status >= 500:
         return Transient(message, retry_after=retry_after(headers))
     if status in _REFUSED:
         return Refused(message, code, about)
     if 300 <= status < 400:
-        return BackendError(f"{message}; the server redirects: write the address that it names")
-    return BackendError(message + (_REMEDIES.get(code) or _REMEDIES.get(str(status), "")))
+        return BackendError(
+            f"{message}; the server redirects: write the address that it names"
+        )
+    return BackendError(
+        message + (_REMEDIES.get(code) or _REMEDIES.get(str(status), ""))
+    )
 
 
 def error_in(body: str) -> tuple[str, str, str]:
@@ -356,7 +403,9 @@ def error_in(body: str) -> tuple[str, str, str]:
     if not isinstance(error, dict):
         error = {**content, "message": error or content.get("message")}
     words = next(filter(None, map(error.get, ("message", "detail", "Message"))), "")
-    code = next(filter(None, map(error.get, ("code", "error_type", "type", "__type"))), "")
+    code = next(
+        filter(None, map(error.get, ("code", "error_type", "type", "__type"))), ""
+    )
     words = words if isinstance(words, str) else json.dumps(words, ensure_ascii=False)
     return str(code), words, str(error.get("param") or "")
 
@@ -386,9 +435,16 @@ def unanswered(name: str, url: str, failure: BaseException) -> Exception:
         if remedy is not None and getattr(cause, "errno", None) != socket.EAI_AGAIN:
             return BackendError(f"{name}: {as_line(str(cause))}{remedy}")
     refused = any(isinstance(cause, ConnectionRefusedError) for cause in causes)
-    why = "connection refused" if refused else as_line(str(causes[-1])) or type(causes[-1]).__name__
+    why = (
+        "connection refused"
+        if refused
+        else as_line(str(causes[-1])) or type(causes[-1]).__name__
+    )
     hopeless = refused and on_this_machine(url)
-    return Transient(f"{name}: no complete response: {why}{NOT_STARTED if hopeless else ''}", hopeless=hopeless)
+    return Transient(
+        f"{name}: no complete response: {why}{NOT_STARTED if hopeless else ''}",
+        hopeless=hopeless,
+    )
 
 
 def _causes(failure: BaseException | None) -> Iterator[BaseException]:

@@ -104,10 +104,18 @@ class ChatModel(clients.RemoteModel):
 
     def model_post_init(self, _: object) -> None:
         """Describe the model; nothing is sent."""
-        server, name = self.server, self.key_name or ("" if self.base_url else clients.KEY)
+        server, name = (
+            self.server,
+            self.key_name or ("" if self.base_url else clients.KEY),
+        )
         clients.check_address("base_url" if self.base_url else clients.BASE_URL, server)
         own = server if name else ""
-        self._reached(clients.Access(provider="openai", base_url=server, own=own, variables=(name,)), self.max_tokens)
+        self._reached(
+            clients.Access(
+                provider="openai", base_url=server, own=own, variables=(name,)
+            ),
+            self.max_tokens,
+        )
 
     @property
     def server(self) -> str:
@@ -117,12 +125,19 @@ class ChatModel(clients.RemoteModel):
     @property
     def elsewhere(self) -> str:
         """The server as it may be kept, where it is not OpenAI's own: another may have another model of that name."""
-        return shown(self.base_url or self.server) if self.server != clients.OPENAI_URL else ""
+        return (
+            shown(self.base_url or self.server)
+            if self.server != clients.OPENAI_URL
+            else ""
+        )
 
     @property
     def priced(self) -> bool:
         """Whether both prices are known; a server on this machine costs nothing unless you give a price."""
-        return on_this_machine(expand(self.server)) or None not in (self.input_price, self.output_price)
+        return on_this_machine(expand(self.server)) or None not in (
+            self.input_price,
+            self.output_price,
+        )
 
     @property
     def fingerprint(self) -> str:
@@ -132,7 +147,9 @@ class ChatModel(clients.RemoteModel):
 
     def expected(self, prompts: Sequence[Prompt]) -> int:
         """Estimate the tokens of prompts."""
-        return int(estimate([text for one in prompts for text in one[:2]]).sum()) + 2 * _FRAME * len(prompts)
+        return int(
+            estimate([text for one in prompts for text in one[:2]]).sum()
+        ) + 2 * _FRAME * len(prompts)
 
     def forecast(self, prompts: Sequence[Prompt]) -> ChatForecast:
         """Count what asking these prompts would take, were none of them in the cache."""
@@ -142,7 +159,9 @@ class ChatModel(clients.RemoteModel):
 
     def price_of(self, sent: int, received: int) -> float:
         """Return the dollars of so many tokens; 0 where no price is known."""
-        return (sent * (self.input_price or 0.0) + received * (self.output_price or 0.0)) / 1e6
+        return (
+            sent * (self.input_price or 0.0) + received * (self.output_price or 0.0)
+        ) / 1e6
 
     def _cost(self, sent: int, received: int) -> Charge:
         return Charge(sent + received, self.price_of(sent, received))
@@ -152,7 +171,13 @@ class ChatModel(clients.RemoteModel):
         self.check()
         if meter.budget.limit is not None and not self.priced:
             unknown = f"the price of {self.model} is not known, so that --max-cost cannot be kept"
-            raise InputError(Problem("--price", unknown, "give the dollars for a million tokens in and out: IN,OUT"))
+            raise InputError(
+                Problem(
+                    "--price",
+                    unknown,
+                    "give the dollars for a million tokens in and out: IN,OUT",
+                )
+            )
 
     def _open(self) -> clients.OpenAIClient:
         return clients.OpenAIClient(self._url, self._headers(), self.name)
@@ -176,28 +201,59 @@ class ChatModel(clients.RemoteModel):
                 reply = await self._asked(prompt, without, call)
             except Refused as refusal:
                 first = first or refusal
-                left = [one for one in (_FORM, _TEMPERATURE) if one not in without | self._taken]
-                blamed = [one for one in left if refusal.about.startswith(one) or not refusal.about]
-                if not blamed or refusal.code in {"content_filter", "context_length_exceeded"}:
+                left = [
+                    one
+                    for one in (_FORM, _TEMPERATURE)
+                    if one not in without | self._taken
+                ]
+                blamed = [
+                    one
+                    for one in left
+                    if refusal.about.startswith(one) or not refusal.about
+                ]
+                if not blamed or refusal.code in {
+                    "content_filter",
+                    "context_length_exceeded",
+                }:
                     return Reply("", declined=str(first))
                 without |= {blamed[0]}
                 continue
             if _TEMPERATURE in without and _TEMPERATURE not in self._without:
-                log.warning("%s takes no temperature but its own: its replies may vary from run to run", self.name)
+                log.warning(
+                    "%s takes no temperature but its own: its replies may vary from run to run",
+                    self.name,
+                )
             self._without |= without if prompt.form else without - {_FORM}
             self._taken |= {_FORM, _TEMPERATURE} - without
             return reply
 
-    async def _asked(self, prompt: Prompt, without: frozenset[str], call: Call) -> Reply:
+    async def _asked(
+        self, prompt: Prompt, without: frozenset[str], call: Call
+    ) -> Reply:
         """Send one request."""
         client = self._client()
         # OpenAI's newer models know only the second name, most other servers only the first.
-        longest = "max_completion_tokens" if clients.is_server_of(self.server, clients.OPENAI_URL) else "max_tokens"
-        messages = [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}]
+        longest = (
+            "max_completion_tokens"
+            if clients.is_server_of(self.server, clients.OPENAI_URL)
+            else "max_tokens"
+        )
+        messages = [
+            {"role": "system", "content": prompt.system},
+            {"role": "user", "content": prompt.user},
+        ]
         how = {_TEMPERATURE: self.temperature, longest: self.max_tokens}
-        body: dict[str, Any] = {"model": expand(self.model), "messages": messages, **how}
+        body: dict[str, Any] = {
+            "model": expand(self.model),
+            "messages": messages,
+            **how,
+        }
         if prompt.form:
-            schema = {"name": "reply", "strict": True, "schema": json.loads(prompt.form)}
+            schema = {
+                "name": "reply",
+                "strict": True,
+                "schema": json.loads(prompt.form),
+            }
             body[_FORM] = {"type": "json_schema", "json_schema": schema}
         body = {key: value for key, value in body.items() if key not in without}
         sent = self.expected([prompt])
@@ -207,18 +263,33 @@ class ChatModel(clients.RemoteModel):
             with readable(self.name, answer):
                 choice, usage = answer["choices"][0], answer.get("usage") or {}
                 message = choice["message"]
-                text, refused, ended = message.get("content") or "", message.get("refusal"), choice.get("finish_reason")
-                used = [clients.billed(usage.get(one)) for one in ("prompt_tokens", "completion_tokens")]
+                text, refused, ended = (
+                    message.get("content") or "",
+                    message.get("refusal"),
+                    choice.get("finish_reason"),
+                )
+                used = [
+                    clients.billed(usage.get(one))
+                    for one in ("prompt_tokens", "completion_tokens")
+                ]
                 if not isinstance(text, str):
                     raise ValueError
-            cost = self._cost(*used) if used[0] else self._cost(sent, int(estimate([text])[0]))
+            cost = (
+                self._cost(*used)
+                if used[0]
+                else self._cost(sent, int(estimate([text])[0]))
+            )
             if ended == "content_filter":
-                return Reply("", declined="the endpoint's content filter stopped the reply"), cost
+                return Reply(
+                    "", declined="the endpoint's content filter stopped the reply"
+                ), cost
             if refused and not text:
                 return Reply("", declined=str(refused)), cost
             return Reply(text, cost.tokens, whole=ended != "length"), cost
 
-        return await self._caller.call(attempt, self._cost(sent, self.max_tokens), call, sent)
+        return await self._caller.call(
+            attempt, self._cost(sent, self.max_tokens), call, sent
+        )
 
 
 def any_reply(place: int, reply: Reply) -> bool:
@@ -244,13 +315,19 @@ class Chat:
         self.model = model
         self.cache = cache
 
-    def forecast(self, prompts: Sequence[Prompt], readable: Readable = any_reply) -> ChatForecast:
+    def forecast(
+        self, prompts: Sequence[Prompt], readable: Readable = any_reply
+    ) -> ChatForecast:
         """Count what `replies` would do, with no network."""
         known = {prompts[place] for place, _ in self.known(prompts, readable)}
         missing = [prompt for prompt in dict.fromkeys(prompts) if prompt not in known]
-        return self.model.forecast(missing)._replace(prompts=len(prompts), cached=len(prompts) - len(missing))
+        return self.model.forecast(missing)._replace(
+            prompts=len(prompts), cached=len(prompts) - len(missing)
+        )
 
-    def known(self, prompts: Sequence[Prompt], readable: Readable = any_reply) -> Iterator[tuple[int, Reply]]:
+    def known(
+        self, prompts: Sequence[Prompt], readable: Readable = any_reply
+    ) -> Iterator[tuple[int, Reply]]:
         """Yield the place of each prompt that the cache can answer, with its reply."""
         places = self._places(prompts)
         names = list(places)
@@ -275,20 +352,32 @@ class Chat:
         def usable(place: int, reply: Reply) -> bool:
             return reply.whole and not reply.declined and readable(place, reply)
 
-        for number, (place, reply) in enumerate(self._answered(prompts, meter, usable), start=1):
+        for number, (place, reply) in enumerate(
+            self._answered(prompts, meter, usable), start=1
+        ):
             yield place, reply
             heard = heard or usable(place, reply)
             if number >= GIVEN_UP and not heard:
                 model, said = self.model.model, example_of(reply)
-                what = f"{number} replies of {model}, and none of them can be read, {said}"
-                raise Unreadable(f"{what}: no more are requested; look at the model and its server")
+                what = (
+                    f"{number} replies of {model}, and none of them can be read, {said}"
+                )
+                raise Unreadable(
+                    f"{what}: no more are requested; look at the model and its server"
+                )
 
-    def _answered(self, prompts: Sequence[Prompt], meter: Meter, usable: Readable) -> Iterator[tuple[int, Reply]]:
+    def _answered(
+        self, prompts: Sequence[Prompt], meter: Meter, usable: Readable
+    ) -> Iterator[tuple[int, Reply]]:
         known = dict(self.known(prompts, usable))
         for place, reply in known.items():
             meter.count(cached=1)
             yield place, reply
-        missing = {name: some for name, some in self._places(prompts).items() if some[0] not in known}
+        missing = {
+            name: some
+            for name, some in self._places(prompts).items()
+            if some[0] not in known
+        }
         if not missing:
             return
         self.model.check_budget(meter)
@@ -298,12 +387,17 @@ class Chat:
 
         for name, reply in answers(ask, list(missing), width=self.model.at_once):
             if usable(missing[name][0], reply):
-                self.cache.put_text(self.model.fingerprint, name, reply.text, reply.tokens)
+                self.cache.put_text(
+                    self.model.fingerprint, name, reply.text, reply.tokens
+                )
             yield from ((place, reply) for place in missing[name])
 
     def _places(self, prompts: Sequence[Prompt]) -> dict[bytes, list[int]]:
         """The places of each distinct prompt, by its key in the cache."""
-        written = [json.dumps([prompt.system, prompt.user, prompt.round], ensure_ascii=False) for prompt in prompts]
+        written = [
+            json.dumps([prompt.system, prompt.user, prompt.round], ensure_ascii=False)
+            for prompt in prompts
+        ]
         places: dict[bytes, list[int]] = {}
         for place, name in enumerate(keys(self.model.fingerprint, "chat", written)):
             places.setdefault(name, []).append(place)
@@ -358,7 +452,12 @@ class ChatRequest(NamedTuple):
 
 def form_of(**properties: object) -> str:
     """The form of a reply: the JSON schema of an object with these properties and no others, as text."""
-    schema = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    schema = {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
     return json.dumps(schema)
 
 
@@ -373,7 +472,10 @@ def shown_of(text: str, longest: int = LONGEST) -> tuple[str, bool]:
 
 
 def answers_of(
-    chat: Chat, meter: Meter, asked: Sequence[ChatRequest], read: Callable[[str, int], Answer | None]
+    chat: Chat,
+    meter: Meter,
+    asked: Sequence[ChatRequest],
+    read: Callable[[str, int], Answer | None],
 ) -> Iterator[tuple[int, Reply, Answer | None]]:
     """Ask, and yield the place of each request with its reply, and with what can be read in it.
 
@@ -382,10 +484,16 @@ def answers_of(
     """
 
     def answer_in(place: int, reply: Reply) -> Answer | None:
-        return read(reply.text, asked[place].items) if reply.whole and not reply.declined else None
+        return (
+            read(reply.text, asked[place].items)
+            if reply.whole and not reply.declined
+            else None
+        )
 
     prompts = [one.prompt for one in asked]
-    for place, reply in chat.replies(prompts, meter, lambda *said: answer_in(*said) is not None):
+    for place, reply in chat.replies(
+        prompts, meter, lambda *said: answer_in(*said) is not None
+    ):
         answer, items = answer_in(place, reply), asked[place].items
         if asked[place].cut:
             meter.count(truncated=items)
@@ -394,7 +502,11 @@ def answers_of(
         yield place, reply, answer
 
 
-def nothing_read(model: str, number: int, wanted: str, done: str, example: str) -> BackendError:
+def nothing_read(
+    model: str, number: int, wanted: str, done: str, example: str
+) -> BackendError:
     """The failure of a model of whose replies none holds what is wanted, so that nothing was done."""
     said = f"{number:,} replies of {model} hold no {wanted}, {example}"
-    return BackendError(f"{said}: nothing was {done}; look at the model and its server, and run again")
+    return BackendError(
+        f"{said}: nothing was {done}; look at the model and its server, and run again"
+    )

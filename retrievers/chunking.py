@@ -50,12 +50,32 @@ class Chunk(Strict):
     @model_validator(mode="after")
     def _moves_on(self) -> Self:
         with as_validation_error():
-            if self.call and (self.size, self.overlap, self.unit, self.by) != (None, 0, "characters", None):
-                raise InputError(Problem("call", "cuts by itself", "leave size, overlap, unit and by out"))
+            if self.call and (self.size, self.overlap, self.unit, self.by) != (
+                None,
+                0,
+                "characters",
+                None,
+            ):
+                raise InputError(
+                    Problem(
+                        "call", "cuts by itself", "leave size, overlap, unit and by out"
+                    )
+                )
             if not self.call and self.size is None:
-                raise InputError(Problem("size", "is missing, or below 1", "{ size = 800, overlap = 100 }"))
+                raise InputError(
+                    Problem(
+                        "size",
+                        "is missing, or below 1",
+                        "{ size = 800, overlap = 100 }",
+                    )
+                )
             if not self.call and self.overlap >= (self.size or 0):
-                raise InputError(Problem("overlap", f"{self.overlap} is not between 0 and the size, {self.size}"))
+                raise InputError(
+                    Problem(
+                        "overlap",
+                        f"{self.overlap} is not between 0 and the size, {self.size}",
+                    )
+                )
         return self
 
     def counting(self, lengths: Callable[[Sequence[str], Role], Tokens]) -> Self:
@@ -68,7 +88,9 @@ class Chunk(Strict):
     def count(self) -> Count | None:
         """Counts the tokens of documents; None if passages are measured in characters."""
         lengths = self._count
-        return None if lengths is None else lambda texts: lengths(texts, "document").counts
+        return (
+            None if lengths is None else lambda texts: lengths(texts, "document").counts
+        )
 
     def check(self) -> None:
         """Raise InputError where what cuts is not installed: the user's function, or the package for sentences."""
@@ -81,7 +103,9 @@ class Chunk(Strict):
     def name(self) -> str:
         """What tells these passages from others of the same texts."""
         cut = f"{self.size}x{self.overlap}{'-tokens' if self.unit == 'tokens' else ''}"
-        return (self.call or (f"{cut}-{self.by}" if self.by else cut)) + ("-late" if self.late else "")
+        return (self.call or (f"{cut}-{self.by}" if self.by else cut)) + (
+            "-late" if self.late else ""
+        )
 
     def suffix(self, documents: Iterable[Document]) -> str:
         """What tells a collection of passages from one of whole documents: of a user's function, what it gives."""
@@ -89,7 +113,9 @@ class Chunk(Strict):
             return f"-chunks{self.name}"
         digest = hashlib.sha256(b"late" if self.late else b"")
         for piece in pieces(documents, self):
-            digest.update(f"{piece.id}{SEPARATOR}{piece.text}\n".encode("utf-8", "surrogatepass"))
+            digest.update(
+                f"{piece.id}{SEPARATOR}{piece.text}\n".encode("utf-8", "surrogatepass")
+            )
         return f"-chunks-{digest.hexdigest()[:16]}"
 
 
@@ -112,7 +138,9 @@ def passages(document: Document, chunks: Chunk) -> list[Document]:
     else:
         parts = _cut(document.title, text, chunks)
     return [
-        Document(f"{document.id}{SEPARATOR}{number}", document.title, part, document.fields)
+        Document(
+            f"{document.id}{SEPARATOR}{number}", document.title, part, document.fields
+        )
         for number, part in enumerate(part for part in parts if part or not text)
     ]
 
@@ -121,14 +149,28 @@ def _cut(title: str, text: str, chunks: Chunk) -> list[str]:
     parts, start, size = list[str](), 0, chunks.size or 1
     fitting = None if chunks.count is None else _fitting(title, size, chunks.count)
     longest = LONGEST_TOKEN * size
-    while (room := fitting(text[start : start + longest]) if fitting else size) < len(text) - start:
+    while (room := fitting(text[start : start + longest]) if fitting else size) < len(
+        text
+    ) - start:
         reach, overlap = text[start : start + room + 1], room * chunks.overlap // size
         least = 0 if chunks.by else max(room // 2, overlap)
-        length = max((gap.start() for gap in BREAK.finditer(reach) if least < gap.start() <= room), default=room)
+        length = max(
+            (
+                gap.start()
+                for gap in BREAK.finditer(reach)
+                if least < gap.start() <= room
+            ),
+            default=room,
+        )
         parts.append(reach[:length].strip())
         end = start + length
         start = end - overlap if length > overlap else end
-        if chunks.by and start < end and not BREAK.fullmatch(text[start - 1 : start]) and not text[start].isspace():
+        if (
+            chunks.by
+            and start < end
+            and not BREAK.fullmatch(text[start - 1 : start])
+            and not text[start].isspace()
+        ):
             gap = BREAK.search(text, start, end)
             start = gap.end() if gap else end
     return [*parts, text[start:].strip()]
@@ -136,13 +178,17 @@ def _cut(title: str, text: str, chunks: Chunk) -> list[str]:
 
 def _semantic(title: str, text: str, chunks: Chunk) -> list[str]:
     """The passages of semantic-text-splitter: as much as fits, by paragraphs, else by sentences, else by words."""
-    splitter = getattr(_splitter(), "MarkdownSplitter" if chunks.by == "heading" else "TextSplitter")
+    splitter = getattr(
+        _splitter(), "MarkdownSplitter" if chunks.by == "heading" else "TextSplitter"
+    )
     size, count = chunks.size or 1, chunks.count
     if count is None:
         made = splitter(size, chunks.overlap)
     else:
         alone, limit = _limit(title, size, count)
-        tokens = lru_cache(maxsize=1 << 12)(lambda part: int(count([f"{title} {part}".strip()])[0]) - alone)
+        tokens = lru_cache(maxsize=1 << 12)(
+            lambda part: int(count([f"{title} {part}".strip()])[0]) - alone
+        )
         room = max(1, limit - alone)
         made = splitter.from_callback(tokens, room, min(chunks.overlap, room - 1))
     parts: list[str] = made.chunks(text)
@@ -158,8 +204,12 @@ def _called(call: str, text: str) -> list[str]:
     """What the user's function makes of a text."""
     with wrap_user_errors((call,)):
         parts = list(named_function(call, "chunk.call")(text))
-    if not all(isinstance(part, str) for part in parts) or (text and not any(map(str.strip, parts))):
-        raise BackendError(f"{call} gave {str(parts)[:80]} for a text; give a list of texts")
+    if not all(isinstance(part, str) for part in parts) or (
+        text and not any(map(str.strip, parts))
+    ):
+        raise BackendError(
+            f"{call} gave {str(parts)[:80]} for a text; give a list of texts"
+        )
     return [part.strip() for part in parts] or [text]
 
 
@@ -177,7 +227,9 @@ def _fitting(title: str, size: int, count: Count) -> Callable[[str], int]:
         low, least, high, most = 0, alone, len(rest), tokens(rest)
         if most <= limit:
             return high
-        while high - low > max(1, high // 32):  # nearer than this, a passage would hardly end elsewhere
+        while high - low > max(
+            1, high // 32
+        ):  # nearer than this, a passage would hardly end elsewhere
             step = max(1, (high - low) // 8)
             middle = low + (high - low) * (limit - least) // max(1, most - least)
             middle = min(max(middle, low + step), high - step)
@@ -212,7 +264,11 @@ def in_context(
     """
     for document in documents:
         if document.content.strip():
-            whole = document.content.strip() if contextual or (chunks and chunks.late) else ""
+            whole = (
+                document.content.strip()
+                if contextual or (chunks and chunks.late)
+                else ""
+            )
             for piece in passages(document, chunks) if chunks else (document,):
                 yield piece, whole
 
@@ -226,7 +282,9 @@ def document_of(passage_id: str) -> str:
     return passage_id.rpartition(SEPARATOR)[0] or passage_id
 
 
-def best_passages(search: Callable[[list[int], int], list[Ranking]], queries: int, depth: int) -> list[Ranking]:
+def best_passages(
+    search: Callable[[list[int], int], list[Ranking]], queries: int, depth: int
+) -> list[Ranking]:
     """Return the best `depth` documents of each query by the score of their best passage.
 
     Asks for four passages a document, and for four times more again where that was not enough, or where a passage
@@ -243,7 +301,9 @@ def best_passages(search: Callable[[list[int], int], list[Ranking]], queries: in
         for passage, score in hits:
             best.setdefault(document_of(passage), score)
         ranking = ranked(list(best), list(best.values()), depth)
-        whole = len(hits) < size or (len(ranking) == depth and hits.scores[-1] < ranking.scores[-1])
+        whole = len(hits) < size or (
+            len(ranking) == depth and hits.scores[-1] < ranking.scores[-1]
+        )
         return ranking if whole else None
 
     return asked_until(search, queries, 4 * depth, settled)

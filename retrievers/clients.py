@@ -17,7 +17,16 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
 import numpy as np
 from pydantic import Field, PrivateAttr
 
-from retrievers.calling import Answer, Caller, Charge, Refused, close_later, readable, refusal, unanswered
+from retrievers.calling import (
+    Answer,
+    Caller,
+    Charge,
+    Refused,
+    close_later,
+    readable,
+    refusal,
+    unanswered,
+)
 from retrievers.costs import Price, price_of
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.options import Configured, NotNegative, Positive, Whole
@@ -159,7 +168,9 @@ class RemoteModel(Configured):
 
     def _charge(self, tokens: int, searches: float = 0) -> Charge:
         """What is billed, in dollars where the price is known."""
-        return Charge(tokens, 0.0 if self.price is None else self.price.usd(tokens, searches))
+        return Charge(
+            tokens, 0.0 if self.price is None else self.price.usd(tokens, searches)
+        )
 
 
 class JsonClient:
@@ -177,7 +188,9 @@ class JsonClient:
 
     async def ask(self, path: str, body: object) -> Any:
         """Send one request to an address below the server's, and return what its answer says."""
-        return await self.send("POST", joined(self._url, path), json.dumps(body).encode())
+        return await self.send(
+            "POST", joined(self._url, path), json.dumps(body).encode()
+        )
 
     async def send(self, method: str, url: str, body: bytes) -> Any:
         """Send one request as it is, and return what its answer says.
@@ -189,7 +202,9 @@ class JsonClient:
         """
         address = quote(without_user_part(url), safe=_IN_ADDRESSES)
         try:
-            answer = await self._http.request(method, address, content=body, headers=self._headers)
+            answer = await self._http.request(
+                method, address, content=body, headers=self._headers
+            )
         except self._failure as failure:
             raise unanswered(self._name, url, failure) from None
         return content_of(answer, self._name)
@@ -208,16 +223,23 @@ class OpenAIClient:
         if not is_server_of(self._url, OPENAI_URL):
             absent.update(_ACCOUNT, _custom_headers())
         named = {header.lower() for header in headers}
-        self._headers = {**headers, **{one: openai.Omit() for one in absent if one.lower() not in named}}
+        self._headers = {
+            **headers,
+            **{one: openai.Omit() for one in absent if one.lower() not in named},
+        }
         parts = urlsplit(without_user_part(self._url))
         query = dict(parse_qsl(parts.query))
         azure = by_deployment(self._url)
         version = {"api_version": query.pop("api-version", "")} if azure else {}
         sdk = opened(
-            openai.AsyncAzureOpenAI if azure else openai.AsyncOpenAI, default_query=query, max_retries=0, timeout=None,
+            openai.AsyncAzureOpenAI if azure else openai.AsyncOpenAI,
+            default_query=query,
+            max_retries=0,
+            timeout=None,
             base_url=urlunsplit((parts.scheme, parts.netloc, parts.path, "", "")),
-            api_key=headers.get("api-key", _NEVER_SENT), **version,
-        )  # fmt: skip
+            api_key=headers.get("api-key", _NEVER_SENT),
+            **version,
+        )
         self.close_async = sdk.close
         # The answer as it came: the SDK's own objects cost more than all else on the way.
         self.embeddings = sdk.embeddings.with_raw_response.create
@@ -247,13 +269,24 @@ def opened(client: Callable[..., Any], **options: Any) -> Any:
     """Make a client; raises InputError where the proxies and certificates of the environment cannot be used."""
     try:
         return client(**options)
-    except (ValueError, TypeError, ImportError, OSError) as failure:  # whose words would repeat a proxy's password
-        what = f"no connection can be made with what they hold ({type(failure).__name__})"
+    except (
+        ValueError,
+        TypeError,
+        ImportError,
+        OSError,
+    ) as failure:  # whose words would repeat a proxy's password
+        what = (
+            f"no connection can be made with what they hold ({type(failure).__name__})"
+        )
         remedy = "http://user:password@host:port; a file that is there; pip install socksio for SOCKS"
-        raise InputError(Problem("HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE", what, remedy)) from None
+        raise InputError(
+            Problem("HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE", what, remedy)
+        ) from None
 
 
-async def in_halves(items: list[str], send: Callable[[list[str]], Awaitable[Answer]]) -> list[Answer]:
+async def in_halves(
+    items: list[str], send: Callable[[list[str]], Awaitable[Answer]]
+) -> list[Answer]:
     """Send what may be refused together in as few requests as the service takes; raises Refused for one alone."""
     try:
         return [await send(items)]
@@ -261,7 +294,11 @@ async def in_halves(items: list[str], send: Callable[[list[str]], Awaitable[Answ
         if len(items) == 1:
             raise
     half = (len(items) + 1) // 2
-    return [part for some in (items[:half], items[half:]) for part in await in_halves(some, send)]
+    return [
+        part
+        for some in (items[:half], items[half:])
+        for part in await in_halves(some, send)
+    ]
 
 
 def joined(url: str, path: str) -> str:
@@ -271,7 +308,15 @@ def joined(url: str, path: str) -> str:
     'https://example.org/openai/deployments/e/embeddings?api-version=1'
     """
     parts = urlsplit(url)
-    return urlunsplit((parts.scheme, parts.netloc, f"{parts.path.rstrip('/')}/{path}", parts.query, ""))
+    return urlunsplit(
+        (
+            parts.scheme,
+            parts.netloc,
+            f"{parts.path.rstrip('/')}/{path}",
+            parts.query,
+            "",
+        )
+    )
 
 
 def check_address(where: str, written: str) -> None:
@@ -283,11 +328,21 @@ def check_address(where: str, written: str) -> None:
     url: str = expand(written)
     try:
         # urlsplit would take spaces away in silence: what is asked must be the address that was read.
-        whole = bool(_ADDRESS.fullmatch(url)) and url.isprintable() and urlsplit(url).port != 0
+        whole = (
+            bool(_ADDRESS.fullmatch(url))
+            and url.isprintable()
+            and urlsplit(url).port != 0
+        )
     except ValueError:
         whole = False
     if not whole:
-        raise InputError(Problem(where, f"{shown(written)!r} is an invalid URL", "write https://host/path"))
+        raise InputError(
+            Problem(
+                where,
+                f"{shown(written)!r} is an invalid URL",
+                "write https://host/path",
+            )
+        )
 
 
 def is_server_of(url: str, own: str) -> bool:
@@ -310,16 +365,26 @@ def sent_headers(url: str, given: Mapping[str, str]) -> dict[str, str]:
         BackendError: a value that no header can have.
     """
     parts = urlsplit(expand(url))
-    sent = {"content-type": ("Content-Type", "application/json"), "accept": ("Accept", "application/json")}
+    sent = {
+        "content-type": ("Content-Type", "application/json"),
+        "accept": ("Accept", "application/json"),
+    }
     if parts.username is not None:
         pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-        sent["authorization"] = ("Authorization", f"Basic {base64.b64encode(pair.encode()).decode()}")
+        sent["authorization"] = (
+            "Authorization",
+            f"Basic {base64.b64encode(pair.encode()).decode()}",
+        )
     hide_values(given)
-    sent |= {name.lower(): (name, expand(value).strip()) for name, value in given.items()}
+    sent |= {
+        name.lower(): (name, expand(value).strip()) for name, value in given.items()
+    }
     for name, value in sent.values():
         if not (value.isascii() and value.isprintable()):
             what = f"the header {name!r} holds a character that no header may have, such as a line break"
-            raise BackendError(f"{what}: look at the environment variable that it is from")
+            raise BackendError(
+                f"{what}: look at the environment variable that it is from"
+            )
     return dict(sent.values())
 
 
@@ -330,7 +395,9 @@ def without_user_part(url: str) -> str:
     'https://example.org/v1?key=abc'
     """
     parts = urlsplit(url)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, parts.query, ""))
+    return urlunsplit(
+        (parts.scheme, parts.netloc.rpartition("@")[2], parts.path, parts.query, "")
+    )
 
 
 def server_url(base_url: str) -> str:
@@ -346,7 +413,9 @@ def by_deployment(url: str) -> bool:
 def is_azure(url: str) -> bool:
     """Return whether an address is of Azure's own servers."""
     parts = urlsplit(expand(url))
-    return parts.scheme == "https" and (parts.hostname or "").endswith(".openai.azure.com")
+    return parts.scheme == "https" and (parts.hostname or "").endswith(
+        ".openai.azure.com"
+    )
 
 
 def billed(said: object, least: int = 1) -> int:
@@ -360,7 +429,9 @@ def billed(said: object, least: int = 1) -> int:
 
 def shared_out(total: int, weights: Counts) -> Counts:
     """Divide the billed tokens among the texts by their estimates, so that they add up."""
-    ends = np.rint(np.cumsum(weights) * (total / max(int(weights.sum()), 1))).astype(np.int64)
+    ends = np.rint(np.cumsum(weights) * (total / max(int(weights.sum()), 1))).astype(
+        np.int64
+    )
     shares: Counts = ends - np.concatenate([[0], ends[:-1]])
     return shares
 

@@ -17,7 +17,15 @@ from retrievers.identity import keys
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.options import reranker_table
 from retrievers.placeholders import made
-from retrievers.ranking import RESOLUTION, Document, Floats, Query, Ranking, ranked, rounded
+from retrievers.ranking import (
+    RESOLUTION,
+    Document,
+    Floats,
+    Query,
+    Ranking,
+    ranked,
+    rounded,
+)
 from retrievers.types import Pair, PairScores, Reranker, Retriever, facts_of, is_model
 
 FusionMethod = Literal["rrf", "dbsf", "convex"]
@@ -41,10 +49,14 @@ class Reranked(Retriever):
     20
     """
 
-    def __init__(self, retriever: Retriever, reranker: Any, *, depth: int | None = None) -> None:
+    def __init__(
+        self, retriever: Retriever, reranker: Any, *, depth: int | None = None
+    ) -> None:
         self._of = retriever
         self._given = reranker, depth
-        self._reranker: Reranker | None = reranker if is_model(reranker) and depth is None else None
+        self._reranker: Reranker | None = (
+            reranker if is_model(reranker) and depth is None else None
+        )
         if self._reranker is None:
             reranker_table(reranker, depth)  # refuses what is none
         self._resources: Resources
@@ -59,7 +71,11 @@ class Reranked(Retriever):
 
     def written(self) -> dict[str, Any]:
         """Its table in an experiment file."""
-        return {"kind": "rerank", "of": self._of.written(), "rerank": reranker_table(*self._given)}
+        return {
+            "kind": "rerank",
+            "of": self._of.written(),
+            "rerank": reranker_table(*self._given),
+        }
 
     @property
     def parts(self) -> tuple[Retriever, ...]:
@@ -69,7 +85,9 @@ class Reranked(Retriever):
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the first stage says of itself, and the reranker."""
-        model = {f"reranker {key}": value for key, value in facts_of(self.reranker).items()}
+        model = {
+            f"reranker {key}": value for key, value in facts_of(self.reranker).items()
+        }
         return {**self._of.provenance, **model, READ: str(self.reranker.depth)}
 
     def made_of(self, parts: tuple[Retriever, ...]) -> Reranked:
@@ -91,10 +109,15 @@ class Reranked(Retriever):
             documents = self._resources.corpus
         self._of.index(documents, meter)
 
-    def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:
+    def search(
+        self, queries: Sequence[Query], depth: int, meter: Meter
+    ) -> list[Ranking]:
         """Return each query's hits, the first of them in the order of the reranker's scores."""
         before = self._of.search(queries, depth, meter)
-        with meter.stage("rerank", total=sum(min(self.reranker.depth, len(ranking)) for ranking in before)):
+        with meter.stage(
+            "rerank",
+            total=sum(min(self.reranker.depth, len(ranking)) for ranking in before),
+        ):
             return self.rerank(queries, before, meter)
 
     def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
@@ -108,10 +131,14 @@ class Reranked(Retriever):
         [pairs] = self._pairs([query], [before])
         scores = np.zeros(len(pairs))
         for request in self.reranker.batches(pairs):
-            scores[list(request)] = self._ask([pairs[i] for i in request], single_call(meter)).scores
+            scores[list(request)] = self._ask(
+                [pairs[i] for i in request], single_call(meter)
+            ).scores
         return above_the_rest(before, scores)
 
-    def rerank(self, queries: Sequence[Query], before: Sequence[Ranking], meter: Meter) -> list[Ranking]:
+    def rerank(
+        self, queries: Sequence[Query], before: Sequence[Ranking], meter: Meter
+    ) -> list[Ranking]:
         """Rerank every query's hits through the cache, pairs of like length of all queries together.
 
         The first `depth` hits are in the order of their scores, the others keep their order beneath them. The meter
@@ -128,16 +155,28 @@ class Reranked(Retriever):
         for query, own in zip(queries, rows, strict=True):
             if scored.truncated_tokens[own].any():
                 meter.note("truncated-pair", query.id)
-        return [above_the_rest(one, scored.scores[own]) for one, own in zip(before, rows, strict=True)]
+        return [
+            above_the_rest(one, scored.scores[own])
+            for one, own in zip(before, rows, strict=True)
+        ]
 
-    def _pairs(self, queries: Sequence[Query], before: Sequence[Ranking]) -> list[list[Pair]]:
+    def _pairs(
+        self, queries: Sequence[Query], before: Sequence[Ranking]
+    ) -> list[list[Pair]]:
         """The texts of each query and its first hits."""
         heads = [ranking.doc_ids[: self.reranker.depth] for ranking in before]
-        documents = self._resources.corpus.contents({doc_id for head in heads for doc_id in head})
+        documents = self._resources.corpus.contents(
+            {doc_id for head in heads for doc_id in head}
+        )
         contents = [[documents[doc_id].content for doc_id in head] for head in heads]
-        return [[(query.text, one) for one in own] for query, own in zip(queries, contents, strict=True)]
+        return [
+            [(query.text, one) for one in own]
+            for query, own in zip(queries, contents, strict=True)
+        ]
 
-    def _plan(self, lists: Sequence[Sequence[Pair]]) -> tuple[list[bytes], list[Pair], Positions, Positions]:
+    def _plan(
+        self, lists: Sequence[Sequence[Pair]]
+    ) -> tuple[list[bytes], list[Pair], Positions, Positions]:
         """Return the names of pairs in the cache, the pairs, those of each request, and those of each query.
 
         Each distinct pair once, pairs of like length of all queries together. Where a score depends on its companions,
@@ -145,26 +184,48 @@ class Reranked(Retriever):
         """
         model = self.reranker
         if not model.by_list:
-            distinct = sorted({pair for one in lists for pair in one}, key=lambda pair: (sum(map(len, pair)), pair))
+            distinct = sorted(
+                {pair for one in lists for pair in one},
+                key=lambda pair: (sum(map(len, pair)), pair),
+            )
             place = {pair: i for i, pair in enumerate(distinct)}
             names = keys(model.fingerprint, "pair", map(_text_of, distinct))
-            return names, distinct, list(model.batches(distinct)), [[place[pair] for pair in one] for one in lists]
+            return (
+                names,
+                distinct,
+                list(model.batches(distinct)),
+                [[place[pair] for pair in one] for one in lists],
+            )
         starts: dict[tuple[Pair, ...], int] = {}
         texts, pairs, requests = list[str](), list[Pair](), list[list[int]]()
         for whole in dict.fromkeys(map(tuple, lists)):
             starts[whole] = len(pairs)
-            requests += [[len(pairs) + i for i in request] for request in model.batches(whole)]
-            digest = hashlib.blake2b("".join(map(_text_of, whole)).encode("utf-8", "surrogatepass")).hexdigest()
+            requests += [
+                [len(pairs) + i for i in request] for request in model.batches(whole)
+            ]
+            digest = hashlib.blake2b(
+                "".join(map(_text_of, whole)).encode("utf-8", "surrogatepass")
+            ).hexdigest()
             texts += [f"{digest} {_text_of(pair)}" for pair in whole]
             pairs += whole
-        rows = [range(starts[tuple(one)], starts[tuple(one)] + len(one)) for one in lists]
+        rows = [
+            range(starts[tuple(one)], starts[tuple(one)] + len(one)) for one in lists
+        ]
         return keys(model.fingerprint, "list", texts), pairs, requests, rows
 
-    def _scores(self, names: Sequence[bytes], pairs: Sequence[Pair], requests: Positions, meter: Meter) -> PairScores:
+    def _scores(
+        self,
+        names: Sequence[bytes],
+        pairs: Sequence[Pair],
+        requests: Positions,
+        meter: Meter,
+    ) -> PairScores:
         """Score distinct pairs, those in the cache without the model; each finished request is stored at once."""
         cache = self._resources.cache
         held, cached = cache.get_scores(names)
-        whole = PairScores(np.zeros(len(pairs)), *np.zeros((2, len(pairs)), dtype=np.int64))
+        whole = PairScores(
+            np.zeros(len(pairs)), *np.zeros((2, len(pairs)), dtype=np.int64)
+        )
 
         def put(rows: Sequence[int], part: PairScores) -> None:
             for column, values in zip(whole, part, strict=True):
@@ -176,11 +237,21 @@ class Reranked(Retriever):
         put(held.tolist(), cached)
         missing = set(range(len(pairs))).difference(held.tolist())
         for request in requests if self.reranker.by_list else ():
-            missing.update(request if not missing.isdisjoint(request) else ())  # of a list, all is asked again
-        wanted = [some for request in requests if (some := [i for i in request if i in missing])]
+            missing.update(
+                request if not missing.isdisjoint(request) else ()
+            )  # of a list, all is asked again
+        wanted = [
+            some
+            for request in requests
+            if (some := [i for i in request if i in missing])
+        ]
         meter.count(texts=len(pairs) - len(missing), cached=len(pairs) - len(missing))
-        for some, scored in answers(ask, wanted, width=self.reranker.concurrency if wanted else 1):
-            cache.put_scores(self.reranker.fingerprint, [names[i] for i in some], scored)
+        for some, scored in answers(
+            ask, wanted, width=self.reranker.concurrency if wanted else 1
+        ):
+            cache.put_scores(
+                self.reranker.fingerprint, [names[i] for i in some], scored
+            )
             meter.count(texts=len(some))
             put(some, scored)
         return whole
@@ -205,7 +276,9 @@ def above_the_rest(candidates: Ranking, scores: Floats) -> Ranking:
     if not len(scores):
         return candidates
     step = 4 * RESOLUTION * max(float(np.abs(scores).max()), 1.0)
-    beneath = float(scores.min()) - step * np.arange(1, len(candidates) - len(scores) + 1)
+    beneath = float(scores.min()) - step * np.arange(
+        1, len(candidates) - len(scores) + 1
+    )
     return ranked(candidates.doc_ids, rounded(np.concatenate([scores, beneath])))
 
 
@@ -238,8 +311,14 @@ class Fused(Retriever):
 
     def written(self) -> dict[str, Any]:
         """Its table in an experiment file."""
-        options = {one.name: (getattr(self, one.name), one.default) for one in fields(self)[1:]}
-        said = {name: value for name, (value, default) in options.items() if value != default}
+        options = {
+            one.name: (getattr(self, one.name), one.default) for one in fields(self)[1:]
+        }
+        said = {
+            name: value
+            for name, (value, default) in options.items()
+            if value != default
+        }
         return {"kind": "fusion", "of": [part.written() for part in self.of], **said}
 
     def made_of(self, parts: tuple[Retriever, ...]) -> Fused:
@@ -251,7 +330,9 @@ class Fused(Retriever):
         for part in self.parts:
             part.index(documents, meter)
 
-    def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:
+    def search(
+        self, queries: Sequence[Query], depth: int, meter: Meter
+    ) -> list[Ranking]:
         """Return the fused rankings of all parts."""
         found = [part.search(queries, depth, meter) for part in self.parts]
         with meter.stage("fuse"):
@@ -279,11 +360,15 @@ class Fused(Retriever):
         sums: dict[str, float] = {}
         for place, (ranking, share) in enumerate(zip(rankings, shares, strict=True)):
             if self.method == "rrf":
-                given = [1 / (self.constant + rank) for rank in range(1, len(ranking) + 1)]
+                given = [
+                    1 / (self.constant + rank) for rank in range(1, len(ranking) + 1)
+                ]
             elif self.method == "dbsf":
                 given = _by_distribution(ranking.scores)
             else:
-                given = _between(ranking.scores, self.minimum[place] if self.minimum else None)
+                given = _between(
+                    ranking.scores, self.minimum[place] if self.minimum else None
+                )
             for doc_id, score in zip(ranking.doc_ids, given, strict=True):
                 sums[doc_id] = sums.get(doc_id, 0.0) + share * score
         return ranked(list(sums), rounded(list(sums.values())), depth)
@@ -291,7 +376,11 @@ class Fused(Retriever):
 
 def _by_distribution(scores: Floats) -> list[float]:
     """(s - m + 3 d) / 6 d, by the mean m and the sample standard deviation d; 0.5 where all are alike, or one."""
-    if len(scores) < 2 or scores[0] == scores[-1] or not (spread := float(scores.std(ddof=1))):
+    if (
+        len(scores) < 2
+        or scores[0] == scores[-1]
+        or not (spread := float(scores.std(ddof=1)))
+    ):
         return [0.5] * len(scores)
     low = float(scores.mean()) - 3 * spread
     return [(score - low) / (6 * spread) for score in scores.tolist()]

@@ -55,7 +55,13 @@ def _estimated(text: str) -> int:
     total = 0.0
     if not text.isascii():
         for letter in _ASCII.sub("", text):
-            total += 0.75 if letter < "\u0530" else 1.5 if "\u3000" <= letter < "\ud7ff" or letter >= "\uff00" else 2.5
+            total += (
+                0.75
+                if letter < "\u0530"
+                else 1.5
+                if "\u3000" <= letter < "\ud7ff" or letter >= "\uff00"
+                else 2.5
+            )
         text = " ".join(_ASCII.findall(text))
     for piece in _PIECES.findall(text):
         total += (len(piece) + 3) // 4 if piece[0].isalpha() else 1
@@ -73,7 +79,10 @@ class Price(NamedTuple):
 
     def usd(self, tokens: int, searches: float = 0) -> float:
         """Return the dollars for so many tokens and searches."""
-        return tokens * self.usd_per_million_tokens / 1e6 + searches * self.usd_per_thousand_searches / 1e3
+        return (
+            tokens * self.usd_per_million_tokens / 1e6
+            + searches * self.usd_per_thousand_searches / 1e3
+        )
 
 
 _SEARCH_DOCUMENTS, _SEARCH_TOKENS = 100, 500
@@ -110,7 +119,9 @@ _SAMPLE = 1000
 """Tokens that a list price is asked for: below every step of prices by volume."""
 
 
-def price_of(provider: str, model: str, *, own: float | None = None, base_url: str = "") -> Price | None:
+def price_of(
+    provider: str, model: str, *, own: float | None = None, base_url: str = ""
+) -> Price | None:
     """Return what a model costs: what the experiment says, else nothing on this machine, else the list price.
 
     A prefix of Bedrock's inference profiles ("us.", "eu.", "apac.", "global.") changes no price.
@@ -139,12 +150,18 @@ def price_of(provider: str, model: str, *, own: float | None = None, base_url: s
         return Price(0.0, "a server on this machine")
     host = urlsplit(base_url).hostname
     plain = re.sub(r"^(us|eu|apac|jp|global)\.", "", model)
-    if (known := PRICES.get(("voyage" if host == "api.voyageai.com" else host or provider, plain))) is not None:
+    if (
+        known := PRICES.get(
+            ("voyage" if host == "api.voyageai.com" else host or provider, plain)
+        )
+    ) is not None:
         return known
     import genai_prices  # takes half a second
 
     usage = genai_prices.Usage(input_tokens=_SAMPLE)
-    where: Any = {"provider_api_url": f"https://{host}"} if host else {"provider_id": provider}
+    where: Any = (
+        {"provider_api_url": f"https://{host}"} if host else {"provider_id": provider}
+    )
     try:
         found = genai_prices.calc_price(usage, model, **where)
     except LookupError:

@@ -12,7 +12,13 @@ from retrievers.costs import Tokens
 from retrievers.errors import InputError, Problem
 from retrievers.local_models import LocalModel, TokenCounts
 from retrievers.meter import Call, Stop
-from retrievers.model_files import Library, is_trained_as, prompt_of, side_tokens, stored_prompts
+from retrievers.model_files import (
+    Library,
+    is_trained_as,
+    prompt_of,
+    side_tokens,
+    stored_prompts,
+)
 from retrievers.options import Text, Whole
 from retrievers.types import Pair, PairScores, Reranker, Role
 
@@ -60,7 +66,12 @@ class CrossEncoderReranker(LocalReranker):
     def score(self, pairs: Sequence[Pair], call: Call) -> PairScores:
         """Score the pairs of one request."""
         if (outputs := self._loaded.model.num_labels) != 1:
-            raise InputError(Problem("rerank.model", f"{self.weights.written} has {outputs} outputs, not one"))
+            raise InputError(
+                Problem(
+                    "rerank.model",
+                    f"{self.weights.written} has {outputs} outputs, not one",
+                )
+            )
         logits, tokens = self.logits(pairs, call.stopped)
         call.meter.count(calls=1, tokens=int(tokens.read.sum()))
         return PairScores(logits.reshape(len(pairs)), *tokens)
@@ -70,7 +81,9 @@ class CrossEncoderReranker(LocalReranker):
         """What the model's configuration calls its outputs; loads the model."""
         return getattr(self._loaded.model.config, "id2label", None) or {}
 
-    def logits(self, pairs: Sequence[Pair], stopped: Stop | None = None) -> tuple[npt.NDArray[np.float64], TokenCounts]:
+    def logits(
+        self, pairs: Sequence[Pair], stopped: Stop | None = None
+    ) -> tuple[npt.NDArray[np.float64], TokenCounts]:
         """Return what the model gives each pair, before any activation, and the tokens that it read."""
         model = self._loaded.model
         prompt = (model.prompts or {}).get(model.default_prompt_name) or ""
@@ -81,7 +94,9 @@ class CrossEncoderReranker(LocalReranker):
     def _call(self, model: Any) -> Any:
         import torch
 
-        return partial(model.predict, activation_fn=torch.nn.Identity(), show_progress_bar=False)
+        return partial(
+            model.predict, activation_fn=torch.nn.Identity(), show_progress_bar=False
+        )
 
     def _set_up(self, model: Any) -> None:
         self._call(model)([("a", "b")], batch_size=1)
@@ -97,7 +112,9 @@ class LateInteractionReranker(LocalReranker):
 
     kind = "late-interaction"
     library = "SentenceTransformer"
-    threaded = False  # queries may be filled up, documents are not: one tokenizer for both
+    threaded = (
+        False  # queries may be filled up, documents are not: one tokenizer for both
+    )
 
     @property
     def fingerprint(self) -> str:
@@ -106,7 +123,11 @@ class LateInteractionReranker(LocalReranker):
 
     def count(self, texts: Sequence[str]) -> Tokens:
         """Count the tokens of texts, each as one side of a pair, without loading the model."""
-        prompt = prompt_of(stored_prompts(self.weights.snapshot), "document") if self._trained else ""
+        prompt = (
+            prompt_of(stored_prompts(self.weights.snapshot), "document")
+            if self._trained
+            else ""
+        )
         return super().count([prompt + text for text in texts])
 
     def score(self, pairs: Sequence[Pair], call: Call) -> PairScores:
@@ -114,8 +135,13 @@ class LateInteractionReranker(LocalReranker):
         asked, candidates = zip(*pairs, strict=True)
         queries, first = self._side(asked, "query", call.stopped)
         documents, second = self._side(candidates, "document", call.stopped)
-        scores = [float((q @ d.T).max(axis=1).mean()) for q, d in zip(queries, documents, strict=True)]
-        tokens = TokenCounts(first.read + second.read, first.truncated + second.truncated)
+        scores = [
+            float((q @ d.T).max(axis=1).mean())
+            for q, d in zip(queries, documents, strict=True)
+        ]
+        tokens = TokenCounts(
+            first.read + second.read, first.truncated + second.truncated
+        )
         call.meter.count(calls=1, tokens=int(tokens.read.sum()))
         return PairScores(np.asarray(scores, dtype=np.float64), *tokens)
 
@@ -130,9 +156,13 @@ class LateInteractionReranker(LocalReranker):
 
     def _load(self) -> Any:
         model = super()._load()
-        if type(model).__name__ != self._class():  # of the hub's, the files are here only now
+        if (
+            type(model).__name__ != self._class()
+        ):  # of the hub's, the files are here only now
             what = f"{self.weights.written} is a MultiVectorEncoder, which was not known before its files were here"
-            raise InputError(Problem("rerank.model", what, "run again: now it is known"))
+            raise InputError(
+                Problem("rerank.model", what, "run again: now it is known")
+            )
         return model
 
     def _set_up(self, model: Any) -> None:
@@ -143,12 +173,30 @@ class LateInteractionReranker(LocalReranker):
     ) -> tuple[list[npt.NDArray[np.float32]], TokenCounts]:
         """Return the token vectors of one side of some pairs, of length 1, and the tokens that were read."""
         model = self._loaded.model
-        prompt, task = (prompt_of(model.prompts, role), {"task": role}) if self._trained else ("", {})
-        encode = partial(model.encode, output_value="token_embeddings", show_progress_bar=False, **task)
+        prompt, task = (
+            (prompt_of(model.prompts, role), {"task": role})
+            if self._trained
+            else ("", {})
+        )
+        encode = partial(
+            model.encode,
+            output_value="token_embeddings",
+            show_progress_bar=False,
+            **task,
+        )
         tokens = self._tokens([prompt + text for text in texts], role)
         try:
-            rows = self._run(texts, tokens.read, partial(encode, prompt=prompt), stopped)
+            rows = self._run(
+                texts, tokens.read, partial(encode, prompt=prompt), stopped
+            )
         except KeyError:  # a static model
-            raise InputError(Problem("rerank.model", f"{self.weights.written} has no vectors of tokens")) from None
+            raise InputError(
+                Problem(
+                    "rerank.model", f"{self.weights.written} has no vectors of tokens"
+                )
+            ) from None
         vectors = [row.float().cpu().numpy() for row in rows]
-        return [one / np.maximum(np.linalg.norm(one, axis=1, keepdims=True), 1e-12) for one in vectors], tokens
+        return [
+            one / np.maximum(np.linalg.norm(one, axis=1, keepdims=True), 1e-12)
+            for one in vectors
+        ], tokens

@@ -78,14 +78,26 @@ class Dense(Retriever):
     ) -> None:
         self._given, self._chunk, self._name = encoder, chunk, name
         self._encoder: Encoder | None = encoder if is_model(encoder) else None
-        kind = type(encoder) if is_model(encoder) else encoder_class(encoder_table(encoder).get("kind", ""))
+        kind = (
+            type(encoder)
+            if is_model(encoder)
+            else encoder_class(encoder_table(encoder).get("kind", ""))
+        )
         late = chunk.late if isinstance(chunk, Chunk) else (chunk or {}).get("late")
         if late and not getattr(kind, "late", False):
             what = "needs the vectors of a document's tokens, which this encoder does not give"
-            raise InputError(Problem("chunk.late", what, "use a sentence-transformers model, or leave late out"))
+            raise InputError(
+                Problem(
+                    "chunk.late",
+                    what,
+                    "use a sentence-transformers model, or leave late out",
+                )
+            )
         self._written = {"store": store, "chunk": chunk}
         options = store if isinstance(store, Mapping) else {"location": store or None}
-        self.store = store if isinstance(store, StoreOptions) else StoreOptions(**options)
+        self.store = (
+            store if isinstance(store, StoreOptions) else StoreOptions(**options)
+        )
         self.conditions = tuple(conditions)
         self.cut = cut or Smaller()
         self._texts = self._dimensions = 0
@@ -108,14 +120,22 @@ class Dense(Retriever):
         """How documents are cut: by characters, or by the tokens of the encoder."""
         if self._chunk is None:
             return None
-        chunk = self._chunk if isinstance(self._chunk, Chunk) else checked(Chunk, self._chunk, "chunk")
+        chunk = (
+            self._chunk
+            if isinstance(self._chunk, Chunk)
+            else checked(Chunk, self._chunk, "chunk")
+        )
         return chunk.counting(self.encoder.lengths) if chunk.unit == "tokens" else chunk
 
     def written(self) -> dict[str, Any]:
         """Its table in an experiment file."""
         table = encoder_table(self._given)
         form = getattr(encoder_class(table["kind"]), "form", "dense")
-        return {"kind": form, "encoder": table, **{key: value for key, value in self._written.items() if value}}
+        return {
+            "kind": form,
+            "encoder": table,
+            **{key: value for key, value in self._written.items() if value},
+        }
 
     @property
     def provenance(self) -> Mapping[str, str]:
@@ -123,7 +143,9 @@ class Dense(Retriever):
         facts = self._collection.facts
         return {
             **facts_of(self.encoder),
-            **({"derived_from": self.cut.derived_from} if self.cut.derived_from else {}),
+            **(
+                {"derived_from": self.cut.derived_from} if self.cut.derived_from else {}
+            ),
             **self._embeds.provenance,
             **self._place,
             **facts,
@@ -139,12 +161,20 @@ class Dense(Retriever):
         """Embed the corpus window by window into the store, or use the finished collection that is there."""
         if not hasattr(self, "_resources"):
             self.use(standalone(self, ()))
-        if self.chunks is not None and self.chunks.unit == "tokens" and not self.encoder.at_hand:
+        if (
+            self.chunks is not None
+            and self.chunks.unit == "tokens"
+            and not self.encoder.at_hand
+        ):
             _ = self.encoder.concurrency  # loads the model: its tokenizer, not an estimate, says where documents end
-        self._embeds = Embedder(self.encoder, self._resources.cache, self.cut.dimensions, self.cut.asked)
+        self._embeds = Embedder(
+            self.encoder, self._resources.cache, self.cut.dimensions, self.cut.asked
+        )
         self._collection = self._opened(documents, meter)
         notes = None if self._fresh else self._collection.finished()
-        if notes is None or len(notes.get(NUMBERS, ())) < 3:  # collections of before did not keep them all
+        if (
+            notes is None or len(notes.get(NUMBERS, ())) < 3
+        ):  # collections of before did not keep them all
             notes = self._build(documents, meter)
         points, numbers, self._texts = map(int, notes[NUMBERS])
         self._of_document = numbers / max(points, 1)
@@ -152,17 +182,26 @@ class Dense(Retriever):
             for document_id in ids if kind != NUMBERS else ():
                 meter.note(kind, document_id)
 
-    def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:
+    def search(
+        self, queries: Sequence[Query], depth: int, meter: Meter
+    ) -> list[Ranking]:
         """Return one ranking of at most `depth` hits per query, in the order of the queries."""
         if not queries:
             return []
         with meter.stage("embed-queries", total=len({query.text for query in queries})):
-            embedded = self._embeds.embed([query.text for query in queries], "query", meter)
+            embedded = self._embeds.embed(
+                [query.text for query in queries], "query", meter
+            )
             meter.count(lost_tokens=int(embedded.truncated_tokens.sum()))
         vectors = embedded.vectors
-        self._dimensions, self._of_query = vectors.shape[1], numbers_of(vectors) / len(queries)
+        self._dimensions, self._of_query = (
+            vectors.shape[1],
+            numbers_of(vectors) / len(queries),
+        )
         directed = with_direction(vectors)
-        for query, truncated, has_direction in zip(queries, embedded.truncated_tokens, directed, strict=True):
+        for query, truncated, has_direction in zip(
+            queries, embedded.truncated_tokens, directed, strict=True
+        ):
             if truncated:
                 meter.note("truncated-query", query.id)
             if not has_direction:
@@ -174,7 +213,9 @@ class Dense(Retriever):
             meter.count(texts=len(queries))
         if self._collection.approximate:
             with meter.stage("search-exact", total=len(asked[:COMPARED])):
-                exact = self._nearest(vectors[directed][:COMPARED], filters[:COMPARED], depth, exact=True)
+                exact = self._nearest(
+                    vectors[directed][:COMPARED], filters[:COMPARED], depth, exact=True
+                )
                 _count_shared(rankings[:COMPARED], exact, depth, meter)
         for query, ranking in zip(asked, rankings, strict=True):
             if not ranking.doc_ids and form_of(vectors) == "sparse":
@@ -182,7 +223,10 @@ class Dense(Retriever):
             elif self.conditions and not ranking.doc_ids:
                 meter.note("nothing-matches-query", query.id)
         found = iter(rankings)
-        return [next(found) if has_direction else ranked([], []) for has_direction in directed.tolist()]
+        return [
+            next(found) if has_direction else ranked([], [])
+            for has_direction in directed.tolist()
+        ]
 
     def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
         """Answer one query, its text embedded anew; embedding and search are stages of their own."""
@@ -190,19 +234,33 @@ class Dense(Retriever):
             vectors = self._embeds.one(query.text, "query", meter).vectors
         with meter.stage("search"):
             filters = [wanted(query, self.conditions)] if self.conditions else []
-            return self._nearest(vectors, filters, depth)[0] if with_direction(vectors)[0] else ranked([], [])
+            return (
+                self._nearest(vectors, filters, depth)[0]
+                if with_direction(vectors)[0]
+                else ranked([], [])
+            )
 
-    def _nearest(self, vectors: AnyVectors, filters: Filters, depth: int, *, exact: bool = False) -> list[Ranking]:
+    def _nearest(
+        self, vectors: AnyVectors, filters: Filters, depth: int, *, exact: bool = False
+    ) -> list[Ranking]:
         """Return the documents nearest to each query's vectors, among those that its filter leaves."""
 
         def search(positions: list[int], limit: int) -> list[Ranking]:
             some = [filters[i] for i in positions] if filters else ()
-            return self._collection.search(vectors[positions], limit, exact=exact, wanted=some)
+            return self._collection.search(
+                vectors[positions], limit, exact=exact, wanted=some
+            )
 
         count = len(vectors)
-        return best_passages(search, count, depth) if self.chunks else search(list(range(count)), depth)
+        return (
+            best_passages(search, count, depth)
+            if self.chunks
+            else search(list(range(count)), depth)
+        )
 
-    def _build(self, documents: Iterable[Document], meter: Meter) -> dict[str, list[str]]:
+    def _build(
+        self, documents: Iterable[Document], meter: Meter
+    ) -> dict[str, list[str]]:
         notes: dict[str, list[str]] = {"empty": [], "truncated": [], "zero-vector": []}
         total, read = operator.length_hint(documents), 0
 
@@ -219,28 +277,47 @@ class Dense(Retriever):
             return round(texts * total / read) if total else None
 
         texts = distinct = points = numbers = 0
-        texts_of = in_context(counted(), self.chunks, contextual=self.encoder.contextual)
+        texts_of = in_context(
+            counted(), self.chunks, contextual=self.encoder.contextual
+        )
         for some in windows(texts_of, self.encoder.form):
-            window, wholes = [piece for piece, _ in some], [whole for _, whole in some if whole]
+            window, wholes = (
+                [piece for piece, _ in some],
+                [whole for _, whole in some if whole],
+            )
             # A document that is read whole begins with its title: its passages need none.
-            contents = [piece.text if whole and self.chunks else piece.content for piece, whole in some]
-            distinct += len(set(zip(contents, wholes, strict=True)) if wholes else set(contents))
+            contents = [
+                piece.text if whole and self.chunks else piece.content
+                for piece, whole in some
+            ]
+            distinct += len(
+                set(zip(contents, wholes, strict=True)) if wholes else set(contents)
+            )
             with meter.stage("embed-documents", total=expected(distinct)):
                 embedded = self._embeds.embed(contents, "document", meter, wholes)
                 meter.count(lost_tokens=int(embedded.truncated_tokens.sum()))
             notes["truncated"] += _ids(window, embedded.truncated_tokens > 0)
             directed = with_direction(embedded.vectors)
-            points, numbers = points + int(directed.sum()), numbers + numbers_of(embedded.vectors)
+            points, numbers = (
+                points + int(directed.sum()),
+                numbers + numbers_of(embedded.vectors),
+            )
             notes["zero-vector"] += _ids(window, ~directed)
             with meter.stage("index", total=expected(texts + len(contents))):
                 if not texts:
                     self._collection.create(embedded.vectors.shape[1], anew=self._fresh)
                 kept = [window[i] for i in np.flatnonzero(directed).tolist()]
-                self._collection.upsert([one.id for one in kept], embedded.vectors[directed], self._fields(kept))
+                self._collection.upsert(
+                    [one.id for one in kept],
+                    embedded.vectors[directed],
+                    self._fields(kept),
+                )
                 meter.count(texts=len(kept))
             texts += len(contents)
         if not texts:
-            raise InputError("nothing to index: the corpus holds no document with any content")
+            raise InputError(
+                "nothing to index: the corpus holds no document with any content"
+            )
         with meter.stage("index"):
             notes[NUMBERS] = [str(points), str(numbers), str(texts)]
             self._collection.finish(notes)
@@ -249,7 +326,14 @@ class Dense(Retriever):
     def _fields(self, documents: Sequence[Document]) -> list[dict[str, str]]:
         """The fields of documents by which searches are narrowed; nothing where none are."""
         names = sorted({one.field for one in self.conditions})
-        return [{name: one.fields[name] for name in names if name in one.fields} for one in documents] if names else []
+        return (
+            [
+                {name: one.fields[name] for name in names if name in one.fields}
+                for one in documents
+            ]
+            if names
+            else []
+        )
 
     @property
     def _fresh(self) -> bool:
@@ -263,18 +347,32 @@ class Dense(Retriever):
         exactness = {"search": "approximate" if self.store.approximate else "exact"}
         self._place: dict[str, str] = {"store": without_user(place), **exactness}
         if self.cut.quantization:
-            self._place = {"store": MEMORY, "search": "exact", "quantization": self.cut.quantization}
+            self._place = {
+                "store": MEMORY,
+                "search": "exact",
+                "quantization": self.cut.quantization,
+            }
             return QuantizedStore(self.cut.quantization)
         content, stores = self._name, self._resources.stores
         if place not in (CSR, MEMORY):
             parts = self.chunks.suffix(documents) if self.chunks else ""
             fields = [one.field for one in self.conditions]
-            held = self.encoder.fingerprint_for("document"), self._resources.corpus_digest
-            content = collection_of(*held, parts=parts, dimensions=self.cut.dimensions, fields=fields)
+            held = (
+                self.encoder.fingerprint_for("document"),
+                self._resources.corpus_digest,
+            )
+            content = collection_of(
+                *held, parts=parts, dimensions=self.cut.dimensions, fields=fields
+            )
         key = self.store, content, self._name if self.store.on_server else ""
         if key not in stores:
             stores[key] = open_store(
-                self.store, content, documents=count, folder=self._resources.folder, meter=meter, form=form
+                self.store,
+                content,
+                documents=count,
+                folder=self._resources.folder,
+                meter=meter,
+                form=form,
             )
         return stores[key]
 
@@ -288,28 +386,46 @@ class Dense(Retriever):
         if self.cut.quantization:
             size = texts * bytes_a_vector(self.cut.quantization, dimensions)
         elif form == "dense":
-            unindexed = int(store.get("points", 0)) - int(store.get("indexed_points", 0))
+            unindexed = int(store.get("points", 0)) - int(
+                store.get("indexed_points", 0)
+            )
             size = self.store.bytes_read(texts, dimensions, texts - max(unindexed, 0))
         else:
             size = self.store.bytes_of_numbers(texts * self._of_document, form)
-        facts = {"dimensions": str(dimensions), "vectors": str(texts), "vector_bytes": str(size)}
+        facts = {
+            "dimensions": str(dimensions),
+            "vectors": str(texts),
+            "vector_bytes": str(size),
+        }
         if form == "dense":
             return facts
         unit, width = ("nonzeros", 1) if form == "sparse" else ("tokens", dimensions)
-        of_text, of_query = f"{self._of_document / width:.4g}", f"{self._of_query / width:.4g}"
+        of_text, of_query = (
+            f"{self._of_document / width:.4g}",
+            f"{self._of_query / width:.4g}",
+        )
         return {**facts, f"{unit}_per_text": of_text, f"{unit}_per_query": of_query}
 
 
 def _ids(window: Sequence[Document], chosen: npt.NDArray[np.bool_]) -> list[str]:
     """Return the ids of the chosen documents, or of those that have a chosen passage."""
-    return list(dict.fromkeys(document_of(window[i].id) for i in np.flatnonzero(chosen).tolist()))
+    return list(
+        dict.fromkeys(
+            document_of(window[i].id) for i in np.flatnonzero(chosen).tolist()
+        )
+    )
 
 
-def _count_shared(approximate: Sequence[Ranking], exact: Sequence[Ranking], depth: int, meter: Meter) -> None:
+def _count_shared(
+    approximate: Sequence[Ranking], exact: Sequence[Ranking], depth: int, meter: Meter
+) -> None:
     """Count how many of the exact hits an approximate search found, among the first 10 and within the depth."""
     counts = {"texts": len(exact)}
     for name, cutoff in (("hits_at_10", 10), ("hits", depth)):
-        pairs = [(set(a.doc_ids[:cutoff]), set(b.doc_ids[:cutoff])) for a, b in zip(approximate, exact, strict=True)]
+        pairs = [
+            (set(a.doc_ids[:cutoff]), set(b.doc_ids[:cutoff]))
+            for a, b in zip(approximate, exact, strict=True)
+        ]
         counts[f"exact_{name}"] = sum(len(b) for _, b in pairs)
         counts[f"shared_{name}"] = sum(len(a & b) for a, b in pairs)
     meter.count(**counts)

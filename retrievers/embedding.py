@@ -54,7 +54,11 @@ class Embedder:
     """
 
     def __init__(
-        self, encoder: Encoder, cache: Cache | None, size: int | None = None, proof: Encoder | None = None
+        self,
+        encoder: Encoder,
+        cache: Cache | None,
+        size: int | None = None,
+        proof: Encoder | None = None,
     ) -> None:
         self.encoder = encoder
         self._cache = cache if encoder.lasting else None
@@ -64,10 +68,22 @@ class Embedder:
     @property
     def provenance(self) -> Mapping[str, str]:
         """How vectors were cut, if they were, and how near they are to those that were asked for."""
-        proof = {} if math.isnan(self._least) else {"least_cosine_with_asked": f"{self._least:.6f}"}
-        return {} if self._size is None else {"cut_from": str(self._dimensions), **proof}
+        proof = (
+            {}
+            if math.isnan(self._least)
+            else {"least_cosine_with_asked": f"{self._least:.6f}"}
+        )
+        return (
+            {} if self._size is None else {"cut_from": str(self._dimensions), **proof}
+        )
 
-    def embed(self, texts: Sequence[str], role: Role, meter: Meter, documents: Sequence[str] = ()) -> Embedded:
+    def embed(
+        self,
+        texts: Sequence[str],
+        role: Role,
+        meter: Meter,
+        documents: Sequence[str] = (),
+    ) -> Embedded:
         """Return the vectors of texts, in their order; none of them may be blank.
 
         Requests are planned from the distinct texts, sorted by length, then text, as if nothing were cached, so
@@ -90,20 +106,34 @@ class Embedder:
             return _NOTHING[1]
         fingerprint = self.encoder.fingerprint_for(role)
         names = passage_keys(fingerprint, role, distinct)
-        held, embedded = _NOTHING if self._cache is None else self._cache.get(names, self.encoder.form)
+        held, embedded = (
+            _NOTHING
+            if self._cache is None
+            else self._cache.get(names, self.encoder.form)
+        )
         meter.count(texts=len(held), cached=len(held))
         if len(held):
             self._expect(embedded.vectors.shape[1])
             if role == "query":
-                meter.count(cached_tokens=int(embedded.tokens.sum()))  # what queries cost is computed from them
+                meter.count(
+                    cached_tokens=int(embedded.tokens.sum())
+                )  # what queries cost is computed from them
         places, parts = [*held.tolist()], [embedded] if len(held) else []
         missing = set(range(len(distinct))).difference(places)
-        wanted = [some for request in self._plan(distinct, role) if (some := [i for i in request if i in missing])]
+        wanted = [
+            some
+            for request in self._plan(distinct, role)
+            if (some := [i for i in request if i in missing])
+        ]
 
         def ask(some: list[int], stopped: Stop) -> Embedded:
             return self._ask([distinct[i] for i in some], role, Call(meter, stopped))
 
-        for lot in lots_of_answers(ask, wanted, width=self.encoder.concurrency) if wanted else ():
+        for lot in (
+            lots_of_answers(ask, wanted, width=self.encoder.concurrency)
+            if wanted
+            else ()
+        ):
             answered = [i for some, _ in lot for i in some]
             found = Embedded.of(part for _, part in lot)
             if self._cache is not None:  # a transaction costs as much as many rows
@@ -113,7 +143,12 @@ class Embedder:
             parts.append(found)
         at = dict(zip(distinct, np.argsort(places).tolist(), strict=True))
         whole = self._cut(Embedded.of(parts).at([at[item] for item in items]))
-        if self._proof is not None and not documents and math.isnan(self._least) and role == "document":
+        if (
+            self._proof is not None
+            and not documents
+            and math.isnan(self._least)
+            and role == "document"
+        ):
             self._least = self._compared(self._proof, texts, whole, meter)
         return whole
 
@@ -126,7 +161,9 @@ class Embedder:
 
         A model that is not on this machine yet has nothing in the cache.
         """
-        return self.forecast_passages(distinct_passages((text, "") for text in texts if text.strip()), role)
+        return self.forecast_passages(
+            distinct_passages((text, "") for text in texts if text.strip()), role
+        )
 
     def forecast_passages(self, distinct: Sequence[Passage], role: Role) -> Forecast:
         """The same of distinct passages, each with its document."""
@@ -134,11 +171,26 @@ class Embedder:
         if self._cache is not None and self.encoder.at_hand:
             names = passage_keys(self.encoder.fingerprint_for(role), role, distinct)
             held = self._cache.held(names)
-            missing = {text: None for text, name in zip(distinct, names, strict=True) if name not in held}
-        read = list(dict.fromkeys(document or text for text, document in missing))  # a document is read once
+            missing = {
+                text: None
+                for text, name in zip(distinct, names, strict=True)
+                if name not in held
+            }
+        read = list(
+            dict.fromkeys(document or text for text, document in missing)
+        )  # a document is read once
         tokens = self.encoder.count(read, role)
-        calls = sum(any(distinct[i] in missing for i in request) for request in self._plan(distinct, role))
-        return Forecast(len(distinct), len(distinct) - len(missing), calls, int(tokens.counts.sum()), tokens.exact)
+        calls = sum(
+            any(distinct[i] in missing for i in request)
+            for request in self._plan(distinct, role)
+        )
+        return Forecast(
+            len(distinct),
+            len(distinct) - len(missing),
+            calls,
+            int(tokens.counts.sum()),
+            tokens.exact,
+        )
 
     def _plan(self, texts: Sequence[Passage], role: Role) -> Iterable[Sequence[int]]:
         """Split distinct texts into requests, as positions; the passages of a document are never apart."""
@@ -147,24 +199,40 @@ class Embedder:
         requests: list[list[int]] = [[]]
         for _, group in groupby(range(len(texts)), key=lambda place: texts[place][1]):
             places = list(group)
-            if requests[-1] and len(requests[-1]) + len(places) > self.encoder.request_size:
+            if (
+                requests[-1]
+                and len(requests[-1]) + len(places) > self.encoder.request_size
+            ):
                 requests.append([])
             requests[-1] += places
         return requests
 
     def _ask(self, texts: Sequence[Passage], role: Role, call: Call) -> Embedded:
         """Send one request and check the answer."""
-        alone, documents = [text for text, _ in texts], [document for _, document in texts]
+        alone, documents = (
+            [text for text, _ in texts],
+            [document for _, document in texts],
+        )
         together = any(documents)
-        ask = self.encoder.embed_passages(alone, documents, call) if together else self.encoder.embed(alone, role, call)
+        ask = (
+            self.encoder.embed_passages(alone, documents, call)
+            if together
+            else self.encoder.embed(alone, role, call)
+        )
         vectors, tokens, truncated = ask
-        if len(vectors.shape) != 2 or not len(vectors) == len(tokens) == len(truncated) == len(texts):
-            raise BackendError(f"{len(vectors)} vectors came back for {len(texts)} texts")
+        if len(vectors.shape) != 2 or not len(vectors) == len(tokens) == len(
+            truncated
+        ) == len(texts):
+            raise BackendError(
+                f"{len(vectors)} vectors came back for {len(texts)} texts"
+            )
         self._expect(vectors.shape[1])
         if not finite(vectors):
             raise BackendError("a vector that is not finite came back")
         if form_of(vectors) != self.encoder.form:
-            raise BackendError(f"{form_of(vectors)} vectors came back from an encoder of {self.encoder.form} ones")
+            raise BackendError(
+                f"{form_of(vectors)} vectors came back from an encoder of {self.encoder.form} ones"
+            )
         if self.encoder.form == "dense":
             vectors = np.asarray(vectors, dtype=np.float32)
         return Embedded(vectors, tokens, truncated)
@@ -172,23 +240,33 @@ class Embedder:
     def _expect(self, dimensions: int) -> None:
         self._dimensions = self._dimensions or dimensions
         if dimensions != self._dimensions:
-            raise BackendError(f"a vector has {dimensions} dimensions where others have {self._dimensions}")
+            raise BackendError(
+                f"a vector has {dimensions} dimensions where others have {self._dimensions}"
+            )
 
     def _cut(self, embedded: Embedded) -> Embedded:
         if self._size is None:
             return embedded
         if self._size > self._dimensions:
-            raise BackendError(f"the model's vectors have {self._dimensions} dimensions: {self._size} cannot be kept")
-        return embedded._replace(vectors=unit_rows(dense(embedded.vectors)[:, : self._size]))
+            raise BackendError(
+                f"the model's vectors have {self._dimensions} dimensions: {self._size} cannot be kept"
+            )
+        return embedded._replace(
+            vectors=unit_rows(dense(embedded.vectors)[:, : self._size])
+        )
 
-    def _compared(self, proof: Embedder, texts: Sequence[str], embedded: Embedded, meter: Meter) -> float:
+    def _compared(
+        self, proof: Embedder, texts: Sequence[str], embedded: Embedded, meter: Meter
+    ) -> float:
         """Return the least cosine between vectors that were cut and those that were asked for."""
         some = proof_texts(texts)
         own = dense(embedded.vectors)[[texts.index(text) for text in some]]
         other = dense(unit_rows(proof.embed(some, "document", meter).vectors))
         gave = f"vectors of {other.shape[1]}"
         if other.shape == own.shape:
-            least = min(float(np.einsum("ij,ij->i", own.astype(np.float64), other).min()), 1.0)
+            least = min(
+                float(np.einsum("ij,ij->i", own.astype(np.float64), other).min()), 1.0
+            )
             if least > LEAST_COSINE:
                 return least
             gave = f"others (the least cosine is {least:.4f})"
@@ -196,13 +274,20 @@ class Embedder:
         raise BackendError(f"{what}: it gave {gave} for {len(some)} texts {_REMEDY}")
 
 
-_NOTHING = np.empty(0, np.intp), Embedded(np.empty((0, 0), np.float32), *np.empty((2, 0), np.int64))
+_NOTHING = (
+    np.empty(0, np.intp),
+    Embedded(np.empty((0, 0), np.float32), *np.empty((2, 0), np.int64)),
+)
 
 
 def distinct_passages(items: Iterable[Passage]) -> list[Passage]:
     """Return each once, as requests are planned: by length, then text; those of documents in their order."""
     once = list(dict.fromkeys(items))
-    return once if once and once[0][1] else sorted(once, key=lambda item: (len(item[0]), item[0]))
+    return (
+        once
+        if once and once[0][1]
+        else sorted(once, key=lambda item: (len(item[0]), item[0]))
+    )
 
 
 def windows(items: Iterable[Item], form: Form) -> Iterator[list[Item]]:

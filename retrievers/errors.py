@@ -53,7 +53,9 @@ class InputError(HarnessError):
     def __init__(self, problems: str | Problem | Sequence[Problem]) -> None:
         if isinstance(problems, str):
             problems = Problem("", problems)
-        self.problems = (problems,) if isinstance(problems, Problem) else tuple(problems)
+        self.problems = (
+            (problems,) if isinstance(problems, Problem) else tuple(problems)
+        )
         super().__init__("\n".join(map(str, self.problems)))
 
 
@@ -86,7 +88,11 @@ class NotShown(HarnessError):
 class collecting(AbstractContextManager[None, bool]):  # noqa: N801  (reads as `contextlib.suppress`)
     """Adds the problems of an InputError that is raised inside to a list, as `told` gives them, and goes on."""
 
-    def __init__(self, problems: Any, told: Callable[[InputError], Iterable[Problem]] = attrgetter("problems")) -> None:
+    def __init__(
+        self,
+        problems: Any,
+        told: Callable[[InputError], Iterable[Problem]] = attrgetter("problems"),
+    ) -> None:
         self._problems, self._told = problems, told
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
@@ -108,8 +114,12 @@ def needing(where: str, package: str, extra: str = "") -> Iterator[None]:
     try:
         yield
     except ImportError:
-        remedy = f"pip install {package}" + (f', or the extra "{extra}"' if extra else "")
-        raise InputError(Problem(where, f"needs the package {package}", remedy)) from None
+        remedy = f"pip install {package}" + (
+            f', or the extra "{extra}"' if extra else ""
+        )
+        raise InputError(
+            Problem(where, f"needs the package {package}", remedy)
+        ) from None
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

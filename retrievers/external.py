@@ -25,13 +25,30 @@ from retrievers.opening import file_digest
 from retrievers.options import Configured, Text
 from retrievers.placeholders import expand
 from retrievers.runs import Add, Line, blocks_of, read_run, stream_run
-from retrievers.types import CONTROL, Document, Floats, Query, Ranking, Retriever, collapsed, ranked
+from retrievers.types import (
+    CONTROL,
+    Document,
+    Floats,
+    Query,
+    Ranking,
+    Retriever,
+    collapsed,
+    ranked,
+)
 from retrievers.user_objects import NamedObject, called, wrap_user_errors
 
 SHAPE = "for each query a list of ids, or of pairs of id and score, best first"
 """What a function returns."""
 QUERY = ("query_id", "query-id", "qid", "q_id", "query")
-DOCUMENT = ("doc_id", "document_id", "corpus-id", "corpus_id", "docno", "docid", "document")
+DOCUMENT = (
+    "doc_id",
+    "document_id",
+    "corpus-id",
+    "corpus_id",
+    "docno",
+    "docid",
+    "document",
+)
 SCORE = ("score",)
 ROW = '{"query_id": "q1", "doc_id": "d1", "score": 0.5}'
 """Of a saved run, as rows."""
@@ -58,7 +75,9 @@ class ExternalRetriever(Configured, Retriever):
         """The rankings under the ids of the documents, if these are known."""
         if self._known is None:
             return rankings
-        return recognised(rankings, self._known, meter, irrelevant=bool(self.unknown_hits))
+        return recognised(
+            rankings, self._known, meter, irrelevant=bool(self.unknown_hits)
+        )
 
 
 def known_documents(documents: Iterable[Document]) -> KnownDocuments:
@@ -73,7 +92,11 @@ def known_documents(documents: Iterable[Document]) -> KnownDocuments:
 
 
 def recognised(
-    rankings: Sequence[Ranking], known: KnownDocuments, meter: Meter, *, irrelevant: bool = False
+    rankings: Sequence[Ranking],
+    known: KnownDocuments,
+    meter: Meter,
+    *,
+    irrelevant: bool = False,
 ) -> list[Ranking]:
     """Return rankings with the ids of the documents, matched where they are written otherwise; the rest is counted.
 
@@ -94,7 +117,9 @@ def recognised(
     for doc_id in sorted(unknown):
         if not doc_id.strip() or CONTROL.search(doc_id):
             what = "it is blank, or holds a control character"
-            raise BackendError(f"{doc_id[:80]!r} is among the hits, which is not an id: {what}")
+            raise BackendError(
+                f"{doc_id[:80]!r} is among the hits, which is not an id: {what}"
+            )
         meter.note("not-in-corpus", doc_id)
     lost = sum(unknown.values())
     if lost > MOST_UNKNOWN * hits.total() and not irrelevant:
@@ -106,12 +131,17 @@ def recognised(
         )
     if lost:
         meter.count(foreign_hits=lost, hits_given=hits.total())
-    renamed = {doc: match.document for doc, match in matches.items() if match.document != doc}
+    renamed = {
+        doc: match.document for doc, match in matches.items() if match.document != doc
+    }
     if not renamed:
         return list(rankings)
     for doc, document in renamed.items():
         meter.note("matched-hit", f"{doc} -> {document} (by {matches[doc].by})")
-    return [one if renamed.keys().isdisjoint(one.doc_ids) else collapsed(one, renamed) for one in rankings]
+    return [
+        one if renamed.keys().isdisjoint(one.doc_ids) else collapsed(one, renamed)
+        for one in rankings
+    ]
 
 
 def refuse_distances(answers: Iterable[Sequence[float]]) -> None:
@@ -122,10 +152,14 @@ def refuse_distances(answers: Iterable[Sequence[float]]) -> None:
     steps = [later - first for scores in answers for first, later in pairwise(scores)]
     if sum(step > 0 for step in steps) >= RISES and min(steps) >= 0:
         what = "its scores rise from the first hit to the last, as distances do"
-        raise BackendError(f"{what}: give hits best first, the highest score the best; of distances, none or negated")
+        raise BackendError(
+            f"{what}: give hits best first, the highest score the best; of distances, none or negated"
+        )
 
 
-def accepted(answers: Mapping[str, Ranking], known: KnownDocuments, depth: int, meter: Meter) -> dict[str, Ranking]:
+def accepted(
+    answers: Mapping[str, Ranking], known: KnownDocuments, depth: int, meter: Meter
+) -> dict[str, Ranking]:
     """Return the rankings of another package's retriever, by query id, in our order and at most `depth` hits long.
 
     Raises:
@@ -137,7 +171,9 @@ def accepted(answers: Mapping[str, Ranking], known: KnownDocuments, depth: int, 
     for query_id, ranking in answers.items():
         if len(set(ranking.doc_ids)) < len(ranking):
             raise BackendError(f"query {query_id!r} has a document twice")
-    kept = [ranked(ranking.doc_ids, ranking.scores, depth) for ranking in answers.values()]
+    kept = [
+        ranked(ranking.doc_ids, ranking.scores, depth) for ranking in answers.values()
+    ]
     return dict(zip(answers, recognised(kept, known, meter), strict=True))
 
 
@@ -159,7 +195,10 @@ class Function(ExternalRetriever):
     def __init__(self, *given: Any, **options: Any) -> None:
         """Take the function, or its name; nothing is imported before it is checked or asked."""
         if given and callable(given[0]):
-            given, options = (NamedObject.of(_each(given[0])),), {"batch_size": 1, **options}
+            given, options = (
+                (NamedObject.of(_each(given[0])),),
+                {"batch_size": 1, **options},
+            )
         super().__init__(*given, **options)
 
     @property
@@ -173,7 +212,9 @@ class Function(ExternalRetriever):
         """Import the function: the code of its module runs."""
         self._imported()
 
-    def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:
+    def search(
+        self, queries: Sequence[Query], depth: int, meter: Meter
+    ) -> list[Ranking]:
         """Call the function on the texts of the queries.
 
         Raises:
@@ -185,7 +226,10 @@ class Function(ExternalRetriever):
             for start in range(0, len(queries), size):
                 some = queries[start : start + size]
                 answers = self._called([query.text for query in some], depth)
-                hits = [self._hits(query, given) for query, given in zip(some, answers, strict=True)]
+                hits = [
+                    self._hits(query, given)
+                    for query, given in zip(some, answers, strict=True)
+                ]
                 refuse_distances(scores for _, scores in hits)
                 rankings += [ranked(ids, scores, depth) for ids, scores in hits]
                 meter.count(calls=1, texts=len(some))
@@ -194,26 +238,46 @@ class Function(ExternalRetriever):
     def _called(self, texts: list[str], depth: int) -> list[Any]:
         with wrap_user_errors((self.call,)):
             returned = self._imported()(texts, depth)
-            answers = list(asyncio.run(returned) if inspect.iscoroutine(returned) else returned)
+            answers = list(
+                asyncio.run(returned) if inspect.iscoroutine(returned) else returned
+            )
         if len(answers) != len(texts):
-            raise BackendError(f"{self.call} returned {len(answers)} lists for {len(texts)} queries; {SHAPE}")
+            raise BackendError(
+                f"{self.call} returned {len(answers)} lists for {len(texts)} queries; {SHAPE}"
+            )
         return answers
 
     def _hits(self, query: Query, hits: Any) -> tuple[list[str], list[float]]:
         try:
-            if isinstance(hits, str | Mapping | AbstractSet):  # which have no order, or none that was meant
+            if isinstance(
+                hits, str | Mapping | AbstractSet
+            ):  # which have no order, or none that was meant
                 raise TypeError
-            pairs = [(hit, None) if isinstance(hit, str | Real) else (hit[0], float(hit[1])) for hit in hits]
+            pairs = [
+                (hit, None) if isinstance(hit, str | Real) else (hit[0], float(hit[1]))
+                for hit in hits
+            ]
         except (TypeError, ValueError, IndexError, KeyError, OverflowError):
-            raise BackendError(f"{self.call}: the hits of query {query.id!r} cannot be read; {SHAPE}") from None
+            raise BackendError(
+                f"{self.call}: the hits of query {query.id!r} cannot be read; {SHAPE}"
+            ) from None
         named = [hit_id(hit) for hit, _ in pairs]
         ids = [one for one in named if one is not None]
-        scores = [float(len(pairs) - place) if score is None else score for place, (_, score) in enumerate(pairs)]
+        scores = [
+            float(len(pairs) - place) if score is None else score
+            for place, (_, score) in enumerate(pairs)
+        ]
         if len(ids) < len(pairs) or not all(map(math.isfinite, scores)):
             places = range(len(pairs))
-            wrong = next(pairs[place] for place in places if named[place] is None or not math.isfinite(scores[place]))
+            wrong = next(
+                pairs[place]
+                for place in places
+                if named[place] is None or not math.isfinite(scores[place])
+            )
             shape = "an id is a text or a whole number, a score a finite number"
-            raise BackendError(f"{self.call}: {wrong!r:.60} is among the hits of query {query.id!r}; {shape}")
+            raise BackendError(
+                f"{self.call}: {wrong!r:.60} is among the hits of query {query.id!r}; {shape}"
+            )
         if len(set(ids)) < len(ids):
             raise BackendError(f"{self.call}: query {query.id!r} has a document twice")
         return ids, scores
@@ -230,7 +294,10 @@ def _each(function: Callable[[str, int], Any]) -> Callable[[list[str], int], lis
     def each(queries: list[str], depth: int) -> list[Any]:
         answers = [function(query, depth) for query in queries]
         # What has no order, or none that was meant, stays as it is: it is refused.
-        return [hits if isinstance(hits, str | Mapping | AbstractSet) else list(hits) for hits in answers]
+        return [
+            hits if isinstance(hits, str | Mapping | AbstractSet) else list(hits)
+            for hits in answers
+        ]
 
     each.__qualname__ = getattr(function, "__qualname__", type(function).__qualname__)
     return each
@@ -262,7 +329,9 @@ class SavedRun(ExternalRetriever):
         """Read the file whole; raises InputError where it is none, or a line of it is wrong."""
         self._read()
 
-    def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:
+    def search(
+        self, queries: Sequence[Query], depth: int, meter: Meter
+    ) -> list[Ranking]:
         """Return each query's hits, by score; a query that the file lacks has none, and is noted."""
         run = self._read()
         with meter.stage("search", total=len(queries)):
@@ -270,7 +339,9 @@ class SavedRun(ExternalRetriever):
                 if query.id not in run:
                     meter.note("not-answered-query", query.id)
             meter.count(texts=len(queries))
-            if len(queries) > 1 and not any(query.id in run for query in queries):  # one alone is timed
+            if len(queries) > 1 and not any(
+                query.id in run for query in queries
+            ):  # one alone is timed
                 what = f"{self._shown} answers none of the queries, but such as {next(iter(run))!r}"
                 raise BackendError(f"{what}: its ids have to be those of the data set")
             hits = [run.get(query.id, ((), ())) for query in queries]
@@ -279,23 +350,34 @@ class SavedRun(ExternalRetriever):
 
     def _read(self) -> dict[str, tuple[tuple[str, ...], Floats]]:
         if self._run is None:
-            rows = {".jsonl": _json_rows, ".ndjson": _json_rows, ".parquet": _parquet_rows}.get(self._path.suffix)
+            rows = {
+                ".jsonl": _json_rows,
+                ".ndjson": _json_rows,
+                ".parquet": _parquet_rows,
+            }.get(self._path.suffix)
             lines = None if rows is None else partial(_lines, rows, self._path)
             # Runs are kept until the last one was asked: as arrays, whose documents they share, they take a fraction.
             run: dict[str, tuple[tuple[str, ...], Floats]] = {}
             for query, documents, scores in stream_run(self._path, lines):
                 if query in run:  # its lines are not grouped
                     whole = read_run(self._path, lines)
-                    run = {id_: (tuple(map(sys.intern, one)), np.array([*one.values()])) for id_, one in whole.items()}
+                    run = {
+                        id_: (tuple(map(sys.intern, one)), np.array([*one.values()]))
+                        for id_, one in whole.items()
+                    }
                     break
                 run[query] = documents, scores
             self._run = run
         return self._run
 
 
-def _lines(rows: Callable[[Path], Iterator[tuple[int, Any]]], path: Path, add: Add) -> Iterator[Line]:
+def _lines(
+    rows: Callable[[Path], Iterator[tuple[int, Any]]], path: Path, add: Add
+) -> Iterator[Line]:
     for number, row in rows(path):
-        query, document = (document_id(_value(row, names)) for names in (QUERY, DOCUMENT))
+        query, document = (
+            document_id(_value(row, names)) for names in (QUERY, DOCUMENT)
+        )
         score = _value(row, SCORE)
         if query is None or document is None or score is None:
             add(number, "has no query, document or score", ROW)
@@ -307,11 +389,19 @@ def _lines(rows: Callable[[Path], Iterator[tuple[int, Any]]], path: Path, add: A
 
 def is_score(value: object) -> bool:
     """Whether a value is a finite number; a whole number may be larger than any float."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    return (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and abs(value) <= sys.float_info.max
+    )
 
 
 def _value(row: Any, names: Iterable[str]) -> Any:
-    return next((row[name] for name in names if name in row), None) if isinstance(row, Mapping) else None
+    return (
+        next((row[name] for name in names if name in row), None)
+        if isinstance(row, Mapping)
+        else None
+    )
 
 
 def _json_rows(path: Path) -> Iterator[tuple[int, Any]]:
@@ -321,7 +411,9 @@ def _json_rows(path: Path) -> Iterator[tuple[int, Any]]:
                 if line.strip():
                     yield number, json.loads(line.decode())
             except (ValueError, RecursionError) as error:  # of UTF-8, too
-                raise InputError(Problem(f"{path}:{number}", f"is not JSON: {error}", ROW)) from None
+                raise InputError(
+                    Problem(f"{path}:{number}", f"is not JSON: {error}", ROW)
+                ) from None
 
 
 def _parquet_rows(path: Path) -> Iterator[tuple[int, Any]]:

@@ -35,7 +35,9 @@ def conditions_of(table: Mapping[str, Any]) -> list[Condition]:
     conditions = []
     for name, value in table.items():
         own = value["query"] if isinstance(value, Mapping) else ""
-        held = () if own else (value,) if isinstance(value, str) else tuple(sorted(value))
+        held = (
+            () if own else (value,) if isinstance(value, str) else tuple(sorted(value))
+        )
         conditions.append(Condition(name, held, own))
     return conditions
 
@@ -61,8 +63,12 @@ class Filtered(Retriever):
     {'kind': 'bm25', 'filter': {'language': ['ja']}}
     """
 
-    def __init__(self, retriever: Retriever, conditions: Mapping[str, Any] | Sequence[Condition]) -> None:
-        given = conditions_of(conditions) if isinstance(conditions, Mapping) else conditions
+    def __init__(
+        self, retriever: Retriever, conditions: Mapping[str, Any] | Sequence[Condition]
+    ) -> None:
+        given = (
+            conditions_of(conditions) if isinstance(conditions, Mapping) else conditions
+        )
         self.retriever, self._conditions = retriever, tuple(given)
         self._rows: dict[str, int] = {}
         self._values = FieldValues(one.field for one in self._conditions)
@@ -91,32 +97,57 @@ class Filtered(Retriever):
             self._values.add(document.fields)
         self.retriever.index(documents, meter)
 
-    def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:
+    def search(
+        self, queries: Sequence[Query], depth: int, meter: Meter
+    ) -> list[Ranking]:
         """Return each query's hits among the documents that match; none, with a note, where no document does."""
         for query in queries:
             if not self._values.matching(wanted(query, self._conditions)).any():
                 meter.note("nothing-matches-query", query.id)
 
-        return self._enough(queries, depth, lambda some, size: self.retriever.search(some, size, meter))
+        return self._enough(
+            queries, depth, lambda some, size: self.retriever.search(some, size, meter)
+        )
 
     def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
         """Answer one query; it is asked again for more where too few hits match."""
-        return self._enough([query], depth, lambda some, size: [self.retriever.answer(some[0], size, meter)])[0]
+        return self._enough(
+            [query],
+            depth,
+            lambda some, size: [self.retriever.answer(some[0], size, meter)],
+        )[0]
 
     def _enough(
-        self, queries: Sequence[Query], depth: int, ask: Callable[[list[Query], int], list[Ranking]]
+        self,
+        queries: Sequence[Query],
+        depth: int,
+        ask: Callable[[list[Query], int], list[Ranking]],
     ) -> list[Ranking]:
         return asked_until(
-            lambda positions, size: ask([queries[position] for position in positions], size), len(queries), depth,
+            lambda positions, size: ask(
+                [queries[position] for position in positions], size
+            ),
+            len(queries),
+            depth,
             lambda at, found, size: self._settled(queries[at], found, size, depth),
-        )  # fmt: skip
+        )
 
-    def _settled(self, query: Query, found: Ranking, size: int, depth: int) -> Ranking | None:
+    def _settled(
+        self, query: Query, found: Ranking, size: int, depth: int
+    ) -> Ranking | None:
         """The hits that match; None where there may be more of them."""
         matching = self._values.matching(wanted(query, self._conditions))
-        hits = [hit for hit in found if (row := self._rows.get(hit.doc_id)) is not None and matching[row]]
+        hits = [
+            hit
+            for hit in found
+            if (row := self._rows.get(hit.doc_id)) is not None and matching[row]
+        ]
         kept = ranked([hit.doc_id for hit in hits], [hit.score for hit in hits], depth)
-        return kept if len(kept) == depth or len(found) < size or size >= len(self._rows) else None
+        return (
+            kept
+            if len(kept) == depth or len(found) < size or size >= len(self._rows)
+            else None
+        )
 
 
 class FieldValues:
@@ -129,7 +160,9 @@ class FieldValues:
 
     def add(self, fields: Mapping[str, str]) -> None:
         """Take in the fields of the next document."""
-        for name in fields.keys() if self._names is None else self._names & fields.keys():
+        for name in (
+            fields.keys() if self._names is None else self._names & fields.keys()
+        ):
             self._rows.setdefault((name, fields[name]), array("q")).append(self._count)
         self._count += 1
 
@@ -155,7 +188,11 @@ def wanted(query: Query, conditions: Iterable[Condition]) -> FilterValues:
     (('language', ('ja',)),)
     """
     own = ((one, query.fields.get(one.query_field, "")) for one in conditions)
-    return tuple(sorted((one.field, one.values or ((value,) if value else ())) for one, value in own))
+    return tuple(
+        sorted(
+            (one.field, one.values or ((value,) if value else ())) for one, value in own
+        )
+    )
 
 
 def shown(conditions: Iterable[Condition]) -> dict[str, str]:
@@ -170,4 +207,6 @@ def shown(conditions: Iterable[Condition]) -> dict[str, str]:
 
 def table_of(conditions: Iterable[Condition]) -> dict[str, Any]:
     """Return the table of fields that asks for this."""
-    return {one.field: list(one.values) or {"query": one.query_field} for one in conditions}
+    return {
+        one.field: list(one.values) or {"query": one.query_field} for one in conditions
+    }

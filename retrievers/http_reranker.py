@@ -40,9 +40,23 @@ class Protocol(NamedTuple):
 
 PROTOCOLS: Mapping[Dialect, Protocol] = {
     "cohere": Protocol("https://api.cohere.com", "v2/rerank", "CO_API_KEY", 4096),
-    "voyage": Protocol("https://api.voyageai.com/v1", "rerank", "VOYAGE_API_KEY", 8000, {"truncation": True}),
-    "jina": Protocol("https://api.jina.ai/v1", "rerank", "JINA_API_KEY", 8192, {"return_documents": False}),
-    "tei": Protocol("", "rerank", "", 512, {"raw_scores": True, "truncate": True}, "texts"),
+    "voyage": Protocol(
+        "https://api.voyageai.com/v1",
+        "rerank",
+        "VOYAGE_API_KEY",
+        8000,
+        {"truncation": True},
+    ),
+    "jina": Protocol(
+        "https://api.jina.ai/v1",
+        "rerank",
+        "JINA_API_KEY",
+        8192,
+        {"return_documents": False},
+    ),
+    "tei": Protocol(
+        "", "rerank", "", 512, {"raw_scores": True, "truncate": True}, "texts"
+    ),
     "vllm": Protocol("", "rerank", "", 512),
 }
 
@@ -81,10 +95,29 @@ class HttpReranker(RemoteModel, Reranker):
         """Describe the service; nothing is sent."""
         protocol, dialect = self._protocol, self.dialect
         if not (self.base_url or protocol.url):
-            raise InputError(Problem("rerank.base_url", f"{dialect} has no server of its own", "http://localhost:8080"))
+            raise InputError(
+                Problem(
+                    "rerank.base_url",
+                    f"{dialect} has no server of its own",
+                    "http://localhost:8080",
+                )
+            )
         if not (self.model or dialect == "tei"):
-            raise InputError(Problem("rerank.model", "is missing", f"the name of one of {dialect}'s models"))
-        access = Access(dialect, protocol.url, self.base_url, self.api_key, (protocol.key,), headers=self.headers or {})
+            raise InputError(
+                Problem(
+                    "rerank.model",
+                    "is missing",
+                    f"the name of one of {dialect}'s models",
+                )
+            )
+        access = Access(
+            dialect,
+            protocol.url,
+            self.base_url,
+            self.api_key,
+            (protocol.key,),
+            headers=self.headers or {},
+        )
         self._reached(access, self.max_tokens or protocol.tokens)
 
     @property
@@ -106,16 +139,31 @@ class HttpReranker(RemoteModel, Reranker):
     @property
     def fingerprint(self) -> str:
         """All that changes a score: the service, the model, what is added to the body, and where documents are cut."""
-        return fingerprint(f"http-{self.dialect}", self.model, server=self._url, extra=self.extra or {},
-                           tokens=self._limits.tokens)  # fmt: skip
+        return fingerprint(
+            f"http-{self.dialect}",
+            self.model,
+            server=self._url,
+            extra=self.extra or {},
+            tokens=self._limits.tokens,
+        )
 
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps."""
-        extra = {"extra": json.dumps(self.extra, ensure_ascii=False, sort_keys=True)} if self.extra else {}
+        extra = (
+            {"extra": json.dumps(self.extra, ensure_ascii=False, sort_keys=True)}
+            if self.extra
+            else {}
+        )
         model = self.model or "the server's"
-        return {"model": model, "source": shown(self._url), "dialect": self.dialect, "depth": str(self.depth),
-                "max_tokens": str(self._limits.tokens), **extra}  # fmt: skip
+        return {
+            "model": model,
+            "source": shown(self._url),
+            "dialect": self.dialect,
+            "depth": str(self.depth),
+            "max_tokens": str(self._limits.tokens),
+            **extra,
+        }
 
     def count(self, texts: Sequence[str]) -> Tokens:
         """Estimate the tokens of texts, each as one side of a pair."""
@@ -127,7 +175,10 @@ class HttpReranker(RemoteModel, Reranker):
         for i, (query, _) in enumerate(pairs):
             of.setdefault(query, []).append(i)
         for positions in of.values():
-            yield from (positions[some.start : some.stop] for some in runs(len(positions), self.batch_size))
+            yield from (
+                positions[some.start : some.stop]
+                for some in runs(len(positions), self.batch_size)
+            )
 
     def score(self, pairs: Sequence[Pair], call: Call) -> PairScores:
         """Score the documents of one query."""
@@ -136,11 +187,15 @@ class HttpReranker(RemoteModel, Reranker):
         query = pairs[0][0]
         whole = [document for _, document in pairs]
         sent = [beginning(document, self._limits.tokens) for document in whole]
-        parts = wait_for(in_halves(sent, lambda some: self._whole(query, some, call)), call.stopped)
+        parts = wait_for(
+            in_halves(sent, lambda some: self._whole(query, some, call)), call.stopped
+        )
         scores, tokens = map(np.concatenate, zip(*parts, strict=True))
         return PairScores(scores, tokens, estimate(whole) - estimate(sent))
 
-    async def _whole(self, query: str, documents: list[str], call: Call) -> tuple[Floats, Counts]:
+    async def _whole(
+        self, query: str, documents: list[str], call: Call
+    ) -> tuple[Floats, Counts]:
         """Send documents as they are."""
         counts = estimate(documents) + int(estimate([query])[0])
         expected = int(counts.sum()), searches(estimate(documents).tolist())
@@ -151,31 +206,53 @@ class HttpReranker(RemoteModel, Reranker):
             charge = self._charge(tokens or expected[0], searched or expected[1])
             return (scores, charge.tokens), charge
 
-        scores, tokens = await self._caller.call(attempt, promised, call, promised.tokens)
+        scores, tokens = await self._caller.call(
+            attempt, promised, call, promised.tokens
+        )
         return scores, shared_out(tokens, counts)
 
-    async def _send(self, query: str, documents: list[str]) -> tuple[Floats, int, float]:
+    async def _send(
+        self, query: str, documents: list[str]
+    ) -> tuple[Floats, int, float]:
         """Return the scores of documents, and the tokens and searches that are billed, 0 where the service says none.
 
         Fewer tokens than documents cannot be meant.
         """
         model = {"model": expand(self.model)} if self.model else {}
-        limit = {"max_tokens_per_doc": self._limits.tokens} if self.dialect == "cohere" else {}
+        limit = (
+            {"max_tokens_per_doc": self._limits.tokens}
+            if self.dialect == "cohere"
+            else {}
+        )
         body = {
-            **model, "query": query, self._protocol.documents: documents, **self._protocol.more, **limit,
+            **model,
+            "query": query,
+            self._protocol.documents: documents,
+            **self._protocol.more,
+            **limit,
             **expand(self.extra or {}),
-        }  # fmt: skip
+        }
         answer = await self._client().ask(self._protocol.path, body)
         with readable(self.name, answer):
             whole = {"results": answer} if self.dialect == "tei" else answer
             rows = whole["data"] if self.dialect == "voyage" else whole["results"]
             key = "score" if self.dialect == "tei" else "relevance_score"
             results = sorted((int(row["index"]), float(row[key])) for row in rows)
-            tokens = billed((whole.get("usage") or {}).get("total_tokens"), least=len(documents))
-            units = ((whole.get("meta") or {}).get("billed_units") or {}).get("search_units")
-            searched = float(units) if isinstance(units, int | float) and 0 < units <= 1e9 else 0.0
+            tokens = billed(
+                (whole.get("usage") or {}).get("total_tokens"), least=len(documents)
+            )
+            units = ((whole.get("meta") or {}).get("billed_units") or {}).get(
+                "search_units"
+            )
+            searched = (
+                float(units)
+                if isinstance(units, int | float) and 0 < units <= 1e9
+                else 0.0
+            )
         scores = np.asarray([score for _, score in results], dtype=np.float64)
-        if [place for place, _ in results] != list(range(len(documents))) or not np.isfinite(scores).all():
+        if [place for place, _ in results] != list(
+            range(len(documents))
+        ) or not np.isfinite(scores).all():
             what = f"{len(results) or 'no'} scores came back for {len(documents)} documents, not a finite one for each"
             raise BackendError(f"{self.name}: {what}")
         return scores, tokens, searched

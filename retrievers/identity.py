@@ -21,7 +21,9 @@ def fingerprint(kind: str, model: str, **parts: object) -> str:
     >>> fingerprint("hashing", "3-4 grams", dimensions=256)
     'hashing-3-4-grams-0a81ff12fb0165f4'
     """
-    whole = json.dumps([kind, expand(model), expand(parts)], sort_keys=True, ensure_ascii=False)
+    whole = json.dumps(
+        [kind, expand(model), expand(parts)], sort_keys=True, ensure_ascii=False
+    )
     digest = hashlib.blake2b(whole.encode(), digest_size=8).hexdigest()
     readable = re.sub(r"[^A-Za-z0-9._-]+", "-", f"{kind}-{model}").strip("-")[:60]
     return f"{readable}-{digest}"
@@ -42,9 +44,14 @@ def keys(fingerprint: str, role: str, texts: Iterable[str]) -> list[bytes]:
     return digests
 
 
-def passage_keys(fingerprint: str, role: str, passages: Iterable[Passage]) -> list[bytes]:
+def passage_keys(
+    fingerprint: str, role: str, passages: Iterable[Passage]
+) -> list[bytes]:
     """Return the keys of texts, those that are read with a document by the digest of that, too."""
-    named = (f"{text}\x1f{_digest(document)}" if document else text for text, document in passages)
+    named = (
+        f"{text}\x1f{_digest(document)}" if document else text
+        for text, document in passages
+    )
     return keys(fingerprint, role, named)
 
 
@@ -55,7 +62,12 @@ def _digest(document: str) -> str:
 
 
 def collection_of(
-    fingerprint: str, corpus: str, *, parts: str = "", dimensions: int | None = None, fields: Iterable[str] = ()
+    fingerprint: str,
+    corpus: str,
+    *,
+    parts: str = "",
+    dimensions: int | None = None,
+    fields: Iterable[str] = (),
 ) -> str:
     """Return what a lasting collection holds, as its name says it.
 
@@ -71,5 +83,9 @@ def collection_of(
     """
     size = "" if dimensions is None else f"-cut{dimensions}"
     names = sorted(set(fields))
-    by = f"-by{hashlib.sha256(json.dumps(names).encode()).hexdigest()[:16]}" if names else ""
+    by = (
+        f"-by{hashlib.sha256(json.dumps(names).encode()).hexdigest()[:16]}"
+        if names
+        else ""
+    )
     return f"{fingerprint}-{corpus}{parts}{size}{by}"

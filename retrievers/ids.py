@@ -48,8 +48,14 @@ def id_column(values: Iterable[Any]) -> list[str | None]:
     """
     values = list(values)
     ids = [document_id(value) for value in values]
-    if any(id_ is None and isinstance(value, float) and value == value for id_, value in zip(ids, values, strict=True)):
-        return [id_ if isinstance(value, str) else None for id_, value in zip(ids, values, strict=True)]
+    if any(
+        id_ is None and isinstance(value, float) and value == value
+        for id_, value in zip(ids, values, strict=True)
+    ):
+        return [
+            id_ if isinstance(value, str) else None
+            for id_, value in zip(ids, values, strict=True)
+        ]
     return ids
 
 
@@ -59,10 +65,37 @@ def nfc(text: str) -> str:
 
 
 FILES = (
-    ".md", ".markdown", ".mdx", ".rst", ".adoc", ".org", ".txt", ".text", ".html", ".htm", ".xhtml", ".xml", ".json",
-    ".yaml", ".yml", ".pdf", ".doc", ".docx", ".odt", ".rtf", ".ppt", ".pptx", ".xls", ".xlsx", ".csv", ".tsv",
-    ".epub", ".eml", ".msg", ".ipynb",
-)  # fmt: skip
+    ".md",
+    ".markdown",
+    ".mdx",
+    ".rst",
+    ".adoc",
+    ".org",
+    ".txt",
+    ".text",
+    ".html",
+    ".htm",
+    ".xhtml",
+    ".xml",
+    ".json",
+    ".yaml",
+    ".yml",
+    ".pdf",
+    ".doc",
+    ".docx",
+    ".odt",
+    ".rtf",
+    ".ppt",
+    ".pptx",
+    ".xls",
+    ".xlsx",
+    ".csv",
+    ".tsv",
+    ".epub",
+    ".eml",
+    ".msg",
+    ".ipynb",
+)
 """Suffixes of files that are documents: no other is removed, since `pkg.load` and `pkg.save` are two ids."""
 WHOLE = re.compile(r"([0-9]+)\.0+")
 """A whole number as a float is written."""
@@ -76,7 +109,11 @@ def stem(name: str) -> str:
     """
     path = name.replace("\\", "/").removeprefix("./")
     before, dot, suffix = path.rpartition(".")
-    return before if before and not before.endswith("/") and f"{dot}{suffix.lower()}" in FILES else path
+    return (
+        before
+        if before and not before.endswith("/") and f"{dot}{suffix.lower()}" in FILES
+        else path
+    )
 
 
 def plain_text(text: str) -> str:
@@ -127,14 +164,28 @@ class KnownDocuments:
             return found
         if not self._by_path:
             self._by_path = _paths(self.ids)
-        named = {name: match for name in unknown if (match := self._named(name)) is not None}
-        places = Counter(match.document for match in named.values() if match.by == "folder")
-        found |= {one: match for one, match in named.items() if match.by != "folder" or places[match.document] == 1}
+        named = {
+            name: match for name in unknown if (match := self._named(name)) is not None
+        }
+        places = Counter(
+            match.document for match in named.values() if match.by == "folder"
+        )
+        found |= {
+            one: match
+            for one, match in named.items()
+            if match.by != "folder" or places[match.document] == 1
+        }
         left = [name for name in unknown if name not in named]
         prefix = common_folder(left) if len(left) > 1 else ""
         if prefix and not any(stem(id_).startswith(prefix) for id_ in self.ids):
-            inner = {name: self._named(stem(name).removeprefix(prefix)) for name in left}
-            found |= {name: Match(match.document, "folder") for name, match in inner.items() if match is not None}
+            inner = {
+                name: self._named(stem(name).removeprefix(prefix)) for name in left
+            }
+            found |= {
+                name: Match(match.document, "folder")
+                for name, match in inner.items()
+                if match is not None
+            }
         return found
 
     def named(self, name: str) -> str | None:
@@ -144,7 +195,11 @@ class KnownDocuments:
 
     def _named(self, name: str) -> Match | None:
         path = stem(name)
-        keys = [("file name", path), *(("folder", tail) for tail in _tails(path)), ("base name", path)]
+        keys = [
+            ("file name", path),
+            *(("folder", tail) for tail in _tails(path)),
+            ("base name", path),
+        ]
         if whole := WHOLE.fullmatch(name.strip()):
             keys.append(("whole number", whole[1]))
         for way, key in keys:
@@ -185,7 +240,9 @@ def common_folder(names: Collection[str]) -> str:
     ('docs/', '')
     """
     folders = zip(*(stem(name).split("/")[:-1] for name in names), strict=False)
-    return "".join(f"{one[0]}/" for one in takewhile(lambda one: len(set(one)) == 1, folders))
+    return "".join(
+        f"{one[0]}/" for one in takewhile(lambda one: len(set(one)) == 1, folders)
+    )
 
 
 def ways_of(matches: Iterable[Match]) -> Counter[str]:
@@ -194,4 +251,6 @@ def ways_of(matches: Iterable[Match]) -> Counter[str]:
 
 
 def _digest(text: str) -> bytes:
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return hashlib.blake2b(
+        text.encode("utf-8", "surrogatepass"), digest_size=8
+    ).digest()

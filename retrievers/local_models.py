@@ -98,7 +98,11 @@ class LocalModel(Configured, Model):
 
     def _named(self, **parts: object) -> str:
         """The name of all that changes what comes out: the weights, dtype, backend, and the parts that are given."""
-        how = {"weights": self.weights.revision, "dtype": self.dtype, "backend": self.backend}
+        how = {
+            "weights": self.weights.revision,
+            "dtype": self.dtype,
+            "backend": self.backend,
+        }
         return fingerprint(self.kind, self.weights.name, **how, **parts)
 
     @property
@@ -134,12 +138,25 @@ class LocalModel(Configured, Model):
         if len(self._devices) > 1:
             pool = model.start_multi_process_pool(self._devices)
             atexit.register(model.stop_multi_process_pool, pool)
-            return LoadedModel(model, 1, cores, {"pool": pool, "chunk_size": self.batch_size}, tokenizer)
+            return LoadedModel(
+                model,
+                1,
+                cores,
+                {"pool": pool, "chunk_size": self.batch_size},
+                tokenizer,
+            )
         # onnx has threads of its own, and code that comes with a model may keep things between calls.
-        alone = not self.threaded or self.backend == "onnx" or self.trust_remote_code or model.device.type != "cpu"
+        alone = (
+            not self.threaded
+            or self.backend == "onnx"
+            or self.trust_remote_code
+            or model.device.type != "cpu"
+        )
         if not alone:
             self._set_up(model)
-        return LoadedModel(model, 1 if alone else min(cores, THREADS), cores, {}, tokenizer)
+        return LoadedModel(
+            model, 1 if alone else min(cores, THREADS), cores, {}, tokenizer
+        )
 
     @abstractmethod
     def _set_up(self, model: Any) -> None:
@@ -147,16 +164,28 @@ class LocalModel(Configured, Model):
 
     def _load(self) -> Any:
         if self.backend == "onnx" and importlib.util.find_spec("onnxruntime") is None:
-            raise InputError(Problem("backend", "onnx is not installed", "pip install 'sentence-transformers[onnx]'"))
+            raise InputError(
+                Problem(
+                    "backend",
+                    "onnx is not installed",
+                    "pip install 'sentence-transformers[onnx]'",
+                )
+            )
         chatter: Any = importlib.import_module("transformers.utils.logging")
         chatter.disable_progress_bar()
         return getattr(importlib.import_module("sentence_transformers"), self._class())(
             str(self.weights.folder or self.weights.model),
-            device=None if len(self._devices) > 1 or self._devices == ["auto"] else self._devices[0],
+            device=None
+            if len(self._devices) > 1 or self._devices == ["auto"]
+            else self._devices[0],
             trust_remote_code=self.trust_remote_code,
             revision=None if self.weights.folder else self.weights.revision,
             backend=self.backend,
-            **({"model_kwargs": {"dtype": self.dtype}} if self.backend == "torch" else {}),
+            **(
+                {"model_kwargs": {"dtype": self.dtype}}
+                if self.backend == "torch"
+                else {}
+            ),
         ).eval()
 
     def _tokens(self, items: Sequence[Item], role: Role = "document") -> TokenCounts:
@@ -165,13 +194,19 @@ class LocalModel(Configured, Model):
         side = None if folder is None else model_files.side_of(folder, role)
         if side is None or side.tokenizer is None:
             limit = model.max_seq_length or model_files.UNLIMITED
-            side = model_files.RoleReading(self._loaded.tokenizer, special=True, limit=limit, least=0)
+            side = model_files.RoleReading(
+                self._loaded.tokenizer, special=True, limit=limit, least=0
+            )
         whole = model_files.read_tokens(side.tokenizer, items, special=side.special)
         read = np.clip(whole, side.least, side.limit)
         return TokenCounts(read, np.maximum(whole - read, 0))
 
     def _run(
-        self, items: Sequence[Item], tokens: Counts, call: Callable[..., Sequence[Any]], stopped: Stop | None = None
+        self,
+        items: Sequence[Item],
+        tokens: Counts,
+        call: Callable[..., Sequence[Any]],
+        stopped: Stop | None = None,
     ) -> list[Any]:
         """Run the model over the texts, or pairs, of one request and return what comes of each, in their order.
 
@@ -198,11 +233,25 @@ class LocalModel(Configured, Model):
                 if stopped is not None and stopped.interrupted:
                     raise BackendError("stopped, since the run was interrupted")
                 longest = max(1, int(tokens[order[len(rows)]]))
-                some = order[len(rows) : len(rows) + max(1, CALL // longest)] if split else order
-                rows.extend(call([items[i] for i in some], batch_size=min(len(some), self.batch_size), **workers))
-        except RuntimeError as failure:  # how torch says that memory is short, or that a kernel failed
+                some = (
+                    order[len(rows) : len(rows) + max(1, CALL // longest)]
+                    if split
+                    else order
+                )
+                rows.extend(
+                    call(
+                        [items[i] for i in some],
+                        batch_size=min(len(some), self.batch_size),
+                        **workers,
+                    )
+                )
+        except (
+            RuntimeError
+        ) as failure:  # how torch says that memory is short, or that a kernel failed
             message = " ".join(str(failure).strip().splitlines()[:1])[:300]
-            raise BackendError(f"{self.weights.name}: {message} (a smaller batch_size may help)") from None
+            raise BackendError(
+                f"{self.weights.name}: {message} (a smaller batch_size may help)"
+            ) from None
         finally:
             torch.set_num_threads(cores)  # threads to come begin with what was set last
         return [rows[i] for i in np.argsort(order).tolist()]
@@ -214,4 +263,8 @@ class LocalModel(Configured, Model):
             if self.library == "SentenceTransformer":
                 why = "it scores pairs, as a reranker does, and its numbers of single texts mean nothing"
             what = f"{self.weights.written} is not a {self.library}: {why}"
-            raise InputError(Problem("model", what, f"name a model that was trained as a {self.library}"))
+            raise InputError(
+                Problem(
+                    "model", what, f"name a model that was trained as a {self.library}"
+                )
+            )

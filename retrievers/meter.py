@@ -18,9 +18,13 @@ class Budget:
 
     def __init__(self, limit: float | None = None) -> None:
         """Take the most dollars; None for no limit. Raises InputError where they are no finite number of 0 or more."""
-        if limit is not None and not 0 <= limit < math.inf:  # no sum is above NaN, or infinity
+        if (
+            limit is not None and not 0 <= limit < math.inf
+        ):  # no sum is above NaN, or infinity
             what = f"{limit} is not a number of dollars"
-            raise InputError(Problem("max_cost", what, "0 or more, or none for no limit"))
+            raise InputError(
+                Problem("max_cost", what, "0 or more, or none for no limit")
+            )
         self.limit = limit
         self.refused = False
         """Whether something was not sent, since it would have cost more than there was."""
@@ -50,7 +54,9 @@ class Budget:
         """
         if self.limit is not None and self.spent > self.limit:
             more = f"${self.spent:.6f} is billed, more than the ${self.limit:.6f} of --max-cost"
-            raise OverBudget(f"{more}: requests cost more than was expected of them; {kept}")
+            raise OverBudget(
+                f"{more}: requests cost more than was expected of them; {kept}"
+            )
 
     def give_back(self, usd: float) -> None:
         """Return what was promised and not spent (negative: what was spent beyond the promise)."""
@@ -78,7 +84,9 @@ class Meter:
     count (retries, lost_tokens, …) goes to the integrity ledger. Safe for many threads.
     """
 
-    def __init__(self, budget: Budget | None = None, watch: Callable[[Meter], None] | None = None) -> None:
+    def __init__(
+        self, budget: Budget | None = None, watch: Callable[[Meter], None] | None = None
+    ) -> None:
         self.budget = budget or Budget()
         self._watch = watch
         self._lock = threading.RLock()
@@ -122,7 +130,9 @@ class Meter:
         finally:
             self._default = ""
             if self._entered == entered:
-                self._stages.setdefault(name, StageTotals()).seconds += time.perf_counter() - started
+                self._stages.setdefault(name, StageTotals()).seconds += (
+                    time.perf_counter() - started
+                )
 
     def count(self, **numbers: float) -> None:
         """Add numbers to the sums of the stage that is open."""

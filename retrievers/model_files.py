@@ -38,21 +38,49 @@ class Weights:
         self.held: Any = model.value if isinstance(model, NamedObject) else None
         """The model itself, where it is an object of this process."""
         own = self.held is None and Path(self.model).is_dir()
-        package = importlib.util.find_spec(_PACKAGE) if self.model == PACKAGED and not (own or self._asked) else None
+        package = (
+            importlib.util.find_spec(_PACKAGE)
+            if self.model == PACKAGED and not (own or self._asked)
+            else None
+        )
         self.packaged = package is not None
         """Whether the weights come from the `offline` package."""
-        self.folder = Path(self.model) if own else Path(package.origin or "").parent / "model" if package else None
+        self.folder = (
+            Path(self.model)
+            if own
+            else Path(package.origin or "").parent / "model"
+            if package
+            else None
+        )
         """The folder that holds the weights, None where the hub has them."""
-        if self.held is None and self.folder is None and not HUB_NAME.fullmatch(self.model):
-            remedy = "a folder is looked for in the working directory" if "/" in model or "\\" in model else ""
-            raise InputError(Problem("model", f"{model!r} is neither a folder nor a name of the hub", remedy))
+        if (
+            self.held is None
+            and self.folder is None
+            and not HUB_NAME.fullmatch(self.model)
+        ):
+            remedy = (
+                "a folder is looked for in the working directory"
+                if "/" in model or "\\" in model
+                else ""
+            )
+            raise InputError(
+                Problem(
+                    "model",
+                    f"{model!r} is neither a folder nor a name of the hub",
+                    remedy,
+                )
+            )
 
     @property
     def name(self) -> str:
         """The model's name for people: a folder's last part."""
         if self.held is not None:
             return type(self.held).__name__
-        return self.model if self.folder is None or self.packaged else self.folder.resolve().name
+        return (
+            self.model
+            if self.folder is None or self.packaged
+            else self.folder.resolve().name
+        )
 
     @property
     def at_hand(self) -> bool:
@@ -83,13 +111,17 @@ class Weights:
     def default_prompt(self) -> str:
         """What the model's files put before a text where nothing is said of its role; "" for nothing."""
         settings = _settings(self.snapshot) if self.held is None else vars(self.held)
-        return (settings.get("prompts") or {}).get(settings.get("default_prompt_name")) or ""
+        return (settings.get("prompts") or {}).get(
+            settings.get("default_prompt_name")
+        ) or ""
 
     @property
     def provenance(self) -> Mapping[str, str]:
         """Model, source and revision, for the manifest."""
         absent = "hub" if self.held is None else "object"
-        source = absent if self.folder is None else _PACKAGE if self.packaged else "folder"
+        source = (
+            absent if self.folder is None else _PACKAGE if self.packaged else "folder"
+        )
         kind, _, digest = self.revision.rpartition(":")
         return {"model": self.written, "source": source, kind or "revision": digest}
 
@@ -108,12 +140,18 @@ class Weights:
         with loading(self.written):
             from huggingface_hub import HfApi
 
-            return str(HfApi().model_info(self.model, revision=self._asked or None, timeout=20).sha)
+            return str(
+                HfApi()
+                .model_info(self.model, revision=self._asked or None, timeout=20)
+                .sha
+            )
 
 
 def _hub_cache() -> Path:
     """The hub's cache on this machine, where huggingface_hub itself would look."""
-    home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "huggingface")
+    home = os.environ.get("HF_HOME") or Path(
+        os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "huggingface"
+    )
     return Path(os.environ.get("HF_HUB_CACHE") or Path(home, "hub")).expanduser()
 
 
@@ -128,18 +166,31 @@ def loading(model: str) -> Iterator[None]:
     except HarnessError:
         raise
     except Exception as failure:
-        install, check = "pip install sentence-transformers torch", "check its name, its revision, the network"
-        reason = (str(failure).strip().splitlines() or [type(failure).__name__])[0][:300]
+        install, check = (
+            "pip install sentence-transformers torch",
+            "check its name, its revision, the network",
+        )
+        reason = (str(failure).strip().splitlines() or [type(failure).__name__])[0][
+            :300
+        ]
         remedy = install if isinstance(failure, ImportError) else check
-        raise InputError(Problem(f"model {model}", f"cannot be loaded: {reason}", remedy)) from failure
+        raise InputError(
+            Problem(f"model {model}", f"cannot be loaded: {reason}", remedy)
+        ) from failure
 
 
 def folder_digest(folder: Path) -> str:
     """Return the SHA-256 over a model's folder: every file's path and content, but for hidden files and *.md."""
     whole = hashlib.sha256()
-    for path in sorted(folder.rglob("*"), key=lambda p: p.relative_to(folder).as_posix()):
+    for path in sorted(
+        folder.rglob("*"), key=lambda p: p.relative_to(folder).as_posix()
+    ):
         relative = path.relative_to(folder)
-        if path.is_file() and path.suffix != ".md" and not any(part.startswith(".") for part in relative.parts):
+        if (
+            path.is_file()
+            and path.suffix != ".md"
+            and not any(part.startswith(".") for part in relative.parts)
+        ):
             whole.update(f"{relative.as_posix()}\0{file_digest(path)}\n".encode())
     return whole.hexdigest()
 
@@ -147,23 +198,39 @@ def folder_digest(folder: Path) -> str:
 def model_digest(model: Any) -> str:
     """Return the SHA-256 of a loaded model of sentence-transformers: its layers, weights, prompts and tokenizer."""
     torch: Any = importlib.import_module("torch")
-    settings = [getattr(model, name, None) for name in ("prompts", "default_prompt_name", "truncate_dim")]
-    whole = hashlib.sha256(f"{type(model).__qualname__}\n{model}\n{settings}\n".encode())
+    settings = [
+        getattr(model, name, None)
+        for name in ("prompts", "default_prompt_name", "truncate_dim")
+    ]
+    whole = hashlib.sha256(
+        f"{type(model).__qualname__}\n{model}\n{settings}\n".encode()
+    )
     for name, tensor in sorted(model.state_dict().items()):
         whole.update(f"{name}\0{tensor.dtype}\0{tuple(tensor.shape)}\n".encode())
-        whole.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+        whole.update(
+            tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy()
+        )
     tokenizer: Any = getattr(model, "tokenizer", None)
     tokenizer = getattr(tokenizer, "backend_tokenizer", tokenizer)
-    if hasattr(tokenizer, "to_str"):  # how it cuts and fills up texts changes as it is used
+    if hasattr(
+        tokenizer, "to_str"
+    ):  # how it cuts and fills up texts changes as it is used
         parts = json.loads(tokenizer.to_str()).items()
-        kept = {key: part for key, part in parts if key not in ("truncation", "padding")}
+        kept = {
+            key: part for key, part in parts if key not in ("truncation", "padding")
+        }
         whole.update(json.dumps(kept, sort_keys=True).encode())
     return whole.hexdigest()
 
 
-Library = Literal["CrossEncoder", "MultiVectorEncoder", "SentenceTransformer", "SparseEncoder"]
+Library = Literal[
+    "CrossEncoder", "MultiVectorEncoder", "SentenceTransformer", "SparseEncoder"
+]
 """Classes of sentence-transformers."""
-PROMPTS: Mapping[Role, tuple[str, ...]] = {"query": ("query",), "document": ("document", "passage", "corpus")}
+PROMPTS: Mapping[Role, tuple[str, ...]] = {
+    "query": ("query",),
+    "document": ("document", "passage", "corpus"),
+}
 """Names of a role's prompt; the first that a model has is used, as sentence-transformers does."""
 UNLIMITED = 1 << 31
 """Tokens from which on a limit is none."""
@@ -189,11 +256,20 @@ def side_of(folder: Path, role: Role) -> RoleReading:
     routes = _json(place / "router_config.json")
     if kind.endswith(".Router") and routes:
         structure = routes["structure"]
-        first = structure.get(role) or structure[routes["parameters"].get("default_route") or next(iter(structure))]
+        first = (
+            structure.get(role)
+            or structure[
+                routes["parameters"].get("default_route") or next(iter(structure))
+            ]
+        )
         place, kind = place / first[0], routes["types"][first[0]]
     settings = _json(place / "sentence_bert_config.json")
     expansion = (settings.get("query_expansion") or {}) if role == "query" else {}
-    length = expansion.get("length") if expansion.get("strategy") == "fixed" else settings.get(f"{role}_length")
+    length = (
+        expansion.get("length")
+        if expansion.get("strategy") == "fixed"
+        else settings.get(f"{role}_length")
+    )
     limit = UNLIMITED if kind.endswith(".StaticEmbedding") else _limit(place)
     file = place / "tokenizer.json"
     return RoleReading(
@@ -204,7 +280,9 @@ def side_of(folder: Path, role: Role) -> RoleReading:
     )
 
 
-def side_tokens(folder: Path | None, role: Role, texts: Sequence[str], *, whole: bool = False) -> Tokens:
+def side_tokens(
+    folder: Path | None, role: Role, texts: Sequence[str], *, whole: bool = False
+) -> Tokens:
     """Count the tokens that a model in a folder reads of each text; an estimate where they cannot be counted.
 
     Args:
@@ -217,16 +295,27 @@ def side_tokens(folder: Path | None, role: Role, texts: Sequence[str], *, whole:
     if side is None or side.tokenizer is None:
         return Tokens(estimate(texts), exact=False)
     counts = read_tokens(side.tokenizer, texts, special=side.special)
-    return Tokens(counts if whole else np.clip(counts, side.least, side.limit), exact=True)
+    return Tokens(
+        counts if whole else np.clip(counts, side.least, side.limit), exact=True
+    )
 
 
 def tokenizer_in(model: Any) -> Any:
     """Return a loaded model's tokenizer: a copy, which cuts nothing, where the library lets it be copied."""
     tokenizer = getattr(model.tokenizer, "backend_tokenizer", model.tokenizer)
-    return _whole(type(tokenizer).from_str(tokenizer.to_str())) if hasattr(tokenizer, "to_str") else tokenizer
+    return (
+        _whole(type(tokenizer).from_str(tokenizer.to_str()))
+        if hasattr(tokenizer, "to_str")
+        else tokenizer
+    )
 
 
-def read_tokens(tokenizer: Any, texts: Sequence[str] | Sequence[tuple[str, str]], *, special: bool = True) -> Counts:
+def read_tokens(
+    tokenizer: Any,
+    texts: Sequence[str] | Sequence[tuple[str, str]],
+    *,
+    special: bool = True,
+) -> Counts:
     """Count the tokens of whole texts, or pairs.
 
     Args:
@@ -235,10 +324,18 @@ def read_tokens(tokenizer: Any, texts: Sequence[str] | Sequence[tuple[str, str]]
         special: count the marks that are put around a text.
     """
     if hasattr(tokenizer, "encode_batch_fast"):
-        found: Sequence[Any] = tokenizer.encode_batch_fast(list(texts), add_special_tokens=special)
+        found: Sequence[Any] = tokenizer.encode_batch_fast(
+            list(texts), add_special_tokens=special
+        )
     else:
-        sides = [list(texts)] if isinstance(texts[0], str) else map(list, zip(*texts, strict=True))
-        found = tokenizer(*sides, truncation=False, verbose=False, add_special_tokens=special)["input_ids"]
+        sides = (
+            [list(texts)]
+            if isinstance(texts[0], str)
+            else map(list, zip(*texts, strict=True))
+        )
+        found = tokenizer(
+            *sides, truncation=False, verbose=False, add_special_tokens=special
+        )["input_ids"]
     return np.asarray([len(one) for one in found], dtype=np.int64)
 
 
@@ -253,7 +350,14 @@ def prompt_of(prompts: Mapping[str, str | None] | None, role: Role) -> str:
     >>> prompt_of({"query": "search: ", "passage": "text: "}, "document")
     'text: '
     """
-    return next((prompt for name in PROMPTS[role] if (prompt := (prompts or {}).get(name)) is not None), "")
+    return next(
+        (
+            prompt
+            for name in PROMPTS[role]
+            if (prompt := (prompts or {}).get(name)) is not None
+        ),
+        "",
+    )
 
 
 def is_trained_as(folder: Path, library: Library) -> bool:
@@ -261,23 +365,46 @@ def is_trained_as(folder: Path, library: Library) -> bool:
 
     Where they are not, sentence-transformers puts layers with random weights on top and says so in a log alone.
     """
-    kind, bare = _settings(folder).get("model_type"), not (folder / "modules.json").is_file()
-    architectures = " ".join(f"{name} " for name in _json(folder / "config.json").get("architectures") or [])
-    scores, masked = "ForSequenceClassification " in architectures, "ForMaskedLM " in architectures
+    kind, bare = (
+        _settings(folder).get("model_type"),
+        not (folder / "modules.json").is_file(),
+    )
+    architectures = " ".join(
+        f"{name} " for name in _json(folder / "config.json").get("architectures") or []
+    )
+    scores, masked = (
+        "ForSequenceClassification " in architectures,
+        "ForMaskedLM " in architectures,
+    )
     if library == "SentenceTransformer":
         return kind != "CrossEncoder" and not (bare and scores)
     if library == "CrossEncoder":  # a bare body has a name such as BertModel
-        return kind == library or not architectures or (not masked and "For" in architectures)
+        return (
+            kind == library
+            or not architectures
+            or (not masked and "For" in architectures)
+        )
     if library == "SparseEncoder":
         return kind == library or (masked and bare)
-    return kind in (library, "ColBERT") or "HF_ColBERT " in architectures or "ForRetrieval " in architectures
+    return (
+        kind in (library, "ColBERT")
+        or "HF_ColBERT " in architectures
+        or "ForRetrieval " in architectures
+    )
 
 
 def _limit(folder: Path) -> int:
     """The tokens that a folder of sentence-transformers reads: the smallest limit that its files name."""
-    files = {"sentence_bert_config": "max_seq_length", "tokenizer_config": "model_max_length",
-             "config": "max_position_embeddings"}  # fmt: skip
-    limits = [limit for file, key in files.items() if (limit := _json(folder / f"{file}.json").get(key))]
+    files = {
+        "sentence_bert_config": "max_seq_length",
+        "tokenizer_config": "model_max_length",
+        "config": "max_position_embeddings",
+    }
+    limits = [
+        limit
+        for file, key in files.items()
+        if (limit := _json(folder / f"{file}.json").get(key))
+    ]
     return int(min(limits, default=UNLIMITED))
 
 

@@ -39,7 +39,9 @@ def text_file(path: str | Path, mode: Literal["x", "w", "a"]) -> TextIO:
     Raises:
         OSError: it cannot be written; with "x", it is there already.
     """
-    return Path(path).open(mode, encoding="utf-8", newline="\n", buffering=1 if mode == "a" else -1)
+    return Path(path).open(
+        mode, encoding="utf-8", newline="\n", buffering=1 if mode == "a" else -1
+    )
 
 
 @contextmanager
@@ -58,7 +60,9 @@ def writing(path: Path, taken: str = "name another file") -> Iterator[None]:
     except FileExistsError:
         raise InputError(Problem(path.as_posix(), "is there already", taken)) from None
     except OSError as error:
-        raise InputError(Problem(path.as_posix(), f"cannot be written: {error.strerror}", ELSEWHERE)) from None
+        raise InputError(
+            Problem(path.as_posix(), f"cannot be written: {error.strerror}", ELSEWHERE)
+        ) from None
 
 
 def locked(path: Path, what: str, remedy: str) -> AbstractContextManager[object]:

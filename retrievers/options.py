@@ -11,7 +11,9 @@ from retrievers import kind_of
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.user_objects import NamedObject
 
-KEEPS_OBJECT = WrapValidator(lambda value, check: value if isinstance(value, NamedObject) else check(value))
+KEEPS_OBJECT = WrapValidator(
+    lambda value, check: value if isinstance(value, NamedObject) else check(value)
+)
 """Annotates a text that may carry an object of this process: it passes as it is."""
 Text = Annotated[str, KEEPS_OBJECT]
 Whole = Annotated[int, Field(ge=1)]
@@ -24,7 +26,9 @@ NAME_RULE = "letters (A to Z), digits, '.', '_' and '-', begins with a letter or
 class Strict(BaseModel):
     """A table whose keys are all known, whose values are of the right type and never change."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True
+    )
 
 
 class Configured(Strict):
@@ -44,13 +48,18 @@ class Configured(Strict):
     def __init__(self, *given: Any, **options: Any) -> None:
         """Check the options; raises InputError with what is wrong of each."""
         try:
-            super().__init__(**dict(zip([self.first], given, strict=False)), **frozen(options))
+            super().__init__(
+                **dict(zip([self.first], given, strict=False)), **frozen(options)
+            )
         except ValidationError as error:
             raise InputError(list(problems_of(error, type(self), ""))) from None
 
     def written(self) -> dict[str, Any]:
         """Its table in an experiment file."""
-        return {"kind": kind_of(type(self)), **dict(sorted(self.model_dump(by_alias=True, exclude_unset=True).items()))}
+        return {
+            "kind": kind_of(type(self)),
+            **dict(sorted(self.model_dump(by_alias=True, exclude_unset=True).items())),
+        }
 
 
 class InvalidTable(ValueError):
@@ -70,7 +79,9 @@ def as_validation_error() -> Iterator[None]:
         raise InvalidTable(error.problems) from None
 
 
-def checked(model: type[OptionsType], table: Mapping[str, Any], where: str) -> OptionsType:
+def checked(
+    model: type[OptionsType], table: Mapping[str, Any], where: str
+) -> OptionsType:
     """Validate a table, lists taken as tuples; every complaint becomes a Problem with its key."""
     try:
         return model.model_validate(frozen(table))
@@ -78,7 +89,9 @@ def checked(model: type[OptionsType], table: Mapping[str, Any], where: str) -> O
         raise InputError(list(problems_of(error, model, where))) from None
 
 
-def problems_of(error: ValidationError, model: type[BaseModel], where: str) -> Iterator[Problem]:
+def problems_of(
+    error: ValidationError, model: type[BaseModel], where: str
+) -> Iterator[Problem]:
     """What pydantic complains of, each with its key."""
     for fault in error.errors():
         place = below(where, fault["loc"])
@@ -88,7 +101,11 @@ def problems_of(error: ValidationError, model: type[BaseModel], where: str) -> I
                 yield one._replace(where=below(place, [one.where] if one.where else []))
         elif fault["type"] == "extra_forbidden":
             *outer, key = fault["loc"]
-            yield Problem(place, f"unknown key {key!r}", did_you_mean(str(key), _keys(model, outer)))
+            yield Problem(
+                place,
+                f"unknown key {key!r}",
+                did_you_mean(str(key), _keys(model, outer)),
+            )
         elif fault["type"] == "missing":
             yield Problem(place, "is missing")
         elif fault["type"] == "too_short":
@@ -97,8 +114,13 @@ def problems_of(error: ValidationError, model: type[BaseModel], where: str) -> I
             yield Problem(place, str(complaint))
         else:
             value = fault["input"]
-            shown = repr(list(value) if isinstance(value, tuple) else value)  # TOML has lists
-            yield Problem(place, f"{shown if len(shown) < 60 else shown[:57] + '…'}: {_plain(fault['msg'])}")
+            shown = repr(
+                list(value) if isinstance(value, tuple) else value
+            )  # TOML has lists
+            yield Problem(
+                place,
+                f"{shown if len(shown) < 60 else shown[:57] + '…'}: {_plain(fault['msg'])}",
+            )
 
 
 def below(where: str, parts: Iterable[int | str]) -> str:
@@ -129,7 +151,9 @@ def _plain(message: str) -> str:
         return f"a name has {NAME_RULE}"
     if "should be a valid dictionary" in message:
         return "should be a table"
-    return message.replace("Input should be", "should be").replace("valid tuple", "list")
+    return message.replace("Input should be", "should be").replace(
+        "valid tuple", "list"
+    )
 
 
 def frozen(value: Any) -> Any:
@@ -171,13 +195,22 @@ def encoder_table(model: Any) -> dict[str, Any]:
     if isinstance(model, Configured):
         return model.written()
     if found := library_kind(model):
-        own = {"device": str(model.device), "truncate_dim": getattr(model, "truncate_dim", None)}
+        own = {
+            "device": str(model.device),
+            "truncate_dim": getattr(model, "truncate_dim", None),
+        }
         taken = {key: value for key, value in own.items() if value is not None}
         return {"kind": found, "model": NamedObject.of(model), **taken}
-    if callable(model) or any(hasattr(model, one) for one in ("encode", "encode_document")):
+    if callable(model) or any(
+        hasattr(model, one) for one in ("encode", "encode_document")
+    ):
         return {"kind": "python", "call": NamedObject.of(model)}
     what = f"an object of type {type(model).__name__} is no model"
-    raise InputError(Problem("encoder", what, "a name, an object with encode, or a function of texts"))
+    raise InputError(
+        Problem(
+            "encoder", what, "a name, an object with encode, or a function of texts"
+        )
+    )
 
 
 def reranker_table(model: Any, depth: int | None) -> dict[str, Any]:
@@ -195,18 +228,39 @@ def reranker_table(model: Any, depth: int | None) -> dict[str, Any]:
     """
     given = {} if depth is None else {"depth": depth}
     if isinstance(model, Configured | Mapping):
-        return {**(model.written() if isinstance(model, Configured) else model), **given}
+        return {
+            **(model.written() if isinstance(model, Configured) else model),
+            **given,
+        }
     if library_kind(model) == "cross-encoder":
-        return {"kind": "cross-encoder", "model": NamedObject.of(model), "device": str(model.device), **given}
+        return {
+            "kind": "cross-encoder",
+            "model": NamedObject.of(model),
+            "device": str(model.device),
+            **given,
+        }
     if not isinstance(model, str | Path):
-        raise InputError(Problem("reranker", f"a {type(model).__name__} is not a CrossEncoder", "or give its name"))
+        raise InputError(
+            Problem(
+                "reranker",
+                f"a {type(model).__name__} is not a CrossEncoder",
+                "or give its name",
+            )
+        )
     return {"kind": "cross-encoder", "model": str(model), **given}
 
 
 def library_kind(model: Any) -> str:
     """The kind of a model that sentence-transformers made, asked in the library's own way; "" for any other object."""
     for cls in type(model).__mro__:
-        if cls.__module__.partition(".")[0] == "sentence_transformers" and cls.__name__ in OF_LIBRARY:
+        if (
+            cls.__module__.partition(".")[0] == "sentence_transformers"
+            and cls.__name__ in OF_LIBRARY
+        ):
             asked = "predict" if cls.__name__ == "CrossEncoder" else "encode"
-            return OF_LIBRARY[cls.__name__] if getattr(type(model), asked) is getattr(cls, asked) else ""
+            return (
+                OF_LIBRARY[cls.__name__]
+                if getattr(type(model), asked) is getattr(cls, asked)
+                else ""
+            )
     return ""

@@ -53,7 +53,11 @@ def vector_folder(url: str, fingerprint: str, role: Role) -> VectorFolder:
 
 def digests(folder: VectorFolder) -> set[bytes]:
     """Return the digests of all texts whose vectors are in a folder; raises InputError where it cannot be read."""
-    return {digest for table in _tables(folder, ["digest"]) for digest in table["digest"].to_pylist()}
+    return {
+        digest
+        for table in _tables(folder, ["digest"])
+        for digest in table["digest"].to_pylist()
+    }
 
 
 def write_manifest(folder: VectorFolder, form: Form) -> None:
@@ -61,7 +65,11 @@ def write_manifest(folder: VectorFolder, form: Form) -> None:
     with _reaching(folder.path):
         folder.files.create_dir(folder.path, recursive=True)
         with folder.files.open_output_stream(f"{folder.path}/{MANIFEST}") as file:
-            named = {"fingerprint": folder.fingerprint, "role": folder.role, "form": form}
+            named = {
+                "fingerprint": folder.fingerprint,
+                "role": folder.role,
+                "form": form,
+            }
             file.write(json.dumps(named, indent=1).encode())
 
 
@@ -75,10 +83,14 @@ def vector_table(ids: Sequence[str], names: Sequence[bytes], embedded: Embedded)
     else:
         column = pa.array(packed(vectors), pa.binary())
     counts = {"tokens": embedded.tokens, "truncated_tokens": embedded.truncated_tokens}
-    return pa.table({"id": list(ids), "digest": list(names), "vector": column, **counts})
+    return pa.table(
+        {"id": list(ids), "digest": list(names), "vector": column, **counts}
+    )
 
 
-def import_vectors(cache: Cache, url: str, fingerprints: Sequence[str] | None = None) -> list[Imported]:
+def import_vectors(
+    cache: Cache, url: str, fingerprints: Sequence[str] | None = None
+) -> list[Imported]:
     """Copy vectors into the cache that it does not hold; reading again costs one look at each digest.
 
     Args:
@@ -100,15 +112,26 @@ def import_vectors(cache: Cache, url: str, fingerprints: Sequence[str] | None = 
             if entry.type == FileType.File and entry.base_name == MANIFEST
         ]
     if not manifests:
-        raise InputError(Problem(url, "holds no vectors", "fill it with harness embed EXPERIMENT --to URL"))
+        raise InputError(
+            Problem(
+                url,
+                "holds no vectors",
+                "fill it with harness embed EXPERIMENT --to URL",
+            )
+        )
     done = []
     for path in sorted(manifests):
         fingerprint, role = path.split("/")[-3:-1]
         with _reaching(path), files.open_input_stream(path) as file:
             named = json.loads(file.read())
-        if (named.get("fingerprint"), named.get("role")) != (fingerprint, role) or role not in get_args(Role):
+        if (named.get("fingerprint"), named.get("role")) != (
+            fingerprint,
+            role,
+        ) or role not in get_args(Role):
             what = f"names {named.get('fingerprint')!r} and {named.get('role')!r}, its folder {fingerprint!r}, {role!r}"
-            raise InputError(Problem(path, what, "move the folder back to the names in it"))
+            raise InputError(
+                Problem(path, what, "move the folder back to the names in it")
+            )
         if fingerprints is None or fingerprint in fingerprints:
             folder = VectorFolder(files, path.rpartition("/")[0], fingerprint, role)
             done.append(_take_over(cache, folder, named["form"]))
@@ -131,13 +154,26 @@ def _take_over(cache: Cache, folder: VectorFolder, form: Form) -> Imported:
                 cells = [np.asarray(cell, dtype="<f4").tobytes() for cell in cells]
             vectors = unpacked(form, cells)
         except ValueError:
-            raise InputError(Problem(folder.path, "holds vectors of several widths", "embed them again")) from None
+            raise InputError(
+                Problem(
+                    folder.path, "holds vectors of several widths", "embed them again"
+                )
+            ) from None
         if (width and vectors.shape[1] != width) or not finite(vectors):
-            what = "holds a vector that is not finite" if not finite(vectors) else "holds vectors of several widths"
+            what = (
+                "holds a vector that is not finite"
+                if not finite(vectors)
+                else "holds vectors of several widths"
+            )
             raise InputError(Problem(folder.path, what, "embed them again"))
         width, rows = vectors.shape[1], rows + len(new)
-        counts = [some[name].to_numpy().astype(np.int64) for name in ("tokens", "truncated_tokens")]
-        cache.put(folder.fingerprint, some["digest"].to_pylist(), Embedded(vectors, *counts))
+        counts = [
+            some[name].to_numpy().astype(np.int64)
+            for name in ("tokens", "truncated_tokens")
+        ]
+        cache.put(
+            folder.fingerprint, some["digest"].to_pylist(), Embedded(vectors, *counts)
+        )
     return Imported(folder.fingerprint, folder.role, rows, known)
 
 
@@ -148,12 +184,19 @@ def _tables(folder: VectorFolder, columns: list[str]) -> Iterator[Any]:
     from pyarrow.fs import FileSelector
 
     with _reaching(folder.path):
-        inside = folder.files.get_file_info(FileSelector(folder.path, allow_not_found=True))
-        for path in sorted(entry.path for entry in inside if entry.path.endswith(".parquet")):
+        inside = folder.files.get_file_info(
+            FileSelector(folder.path, allow_not_found=True)
+        )
+        for path in sorted(
+            entry.path for entry in inside if entry.path.endswith(".parquet")
+        ):
             try:
                 file = parquet.ParquetFile(path, filesystem=folder.files)
             except pa.ArrowInvalid:
-                log.warning("%s is not a whole file and is not read; its texts are embedded again", path)
+                log.warning(
+                    "%s is not a whole file and is not read; its texts are embedded again",
+                    path,
+                )
                 continue
             for batch in file.iter_batches(ROWS, columns=columns):
                 yield pa.Table.from_batches([batch])
@@ -166,7 +209,11 @@ def _opened(url: str) -> tuple[Any, str]:
         from fsspec.core import url_to_fs
     try:
         files, root = url_to_fs(expand(url))
-    except (ImportError, ValueError, OSError) as failure:  # no such protocol, or its package is absent
+    except (
+        ImportError,
+        ValueError,
+        OSError,
+    ) as failure:  # no such protocol, or its package is absent
         remedy = "name a folder, or a URL that fsspec opens"
         raise InputError(Problem(url, f"cannot be opened: {failure}", remedy)) from None
     return PyFileSystem(FSSpecHandler(files)), root.rstrip("/")
@@ -178,4 +225,8 @@ def _reaching(place: str) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as failure:
-        raise InputError(Problem(place, f"cannot be reached: {failure}", "check the place, and its keys")) from None
+        raise InputError(
+            Problem(
+                place, f"cannot be reached: {failure}", "check the place, and its keys"
+            )
+        ) from None

@@ -21,13 +21,24 @@ REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 SHORTEST = 6
 """Characters of a key below which it is a word like any other, and hiding it would hide what is said."""
 KEY_NAMES = (
-    "OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "CO_API_KEY", "VOYAGE_API_KEY", "JINA_API_KEY", "GEMINI_API_KEY",
-    "GOOGLE_API_KEY", "QDRANT_API_KEY", "HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
+    "OPENAI_API_KEY",
+    "AZURE_OPENAI_API_KEY",
+    "CO_API_KEY",
+    "VOYAGE_API_KEY",
+    "JINA_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "QDRANT_API_KEY",
+    "HF_TOKEN",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
     "AWS_BEARER_TOKEN_BEDROCK",
-)  # fmt: skip
+)
 """Variables that libraries here, or code of the user's own, read by themselves."""
 _LONGEST = 400
-_USER = re.compile(r"(?<=://)[^/?#\s]*@")  # to the last @ before the path, as addresses are read
+_USER = re.compile(
+    r"(?<=://)[^/?#\s]*@"
+)  # to the last @ before the path, as addresses are read
 _used: set[str] = set()
 """Keys that this process has used."""
 
@@ -40,7 +51,11 @@ def expand(value: Any) -> Any:
     {'model': 'minilm', 'of': ['${NOT_SET_ANYWHERE}']}
     """
     if isinstance(value, str):
-        return REFERENCE.sub(lambda name: os.environ.get(name[1], name[0]), value) if "${" in value else value
+        return (
+            REFERENCE.sub(lambda name: os.environ.get(name[1], name[0]), value)
+            if "${" in value
+            else value
+        )
     if isinstance(value, Mapping):
         return {key: expand(inner) for key, inner in value.items()}
     return type(value)(map(expand, value)) if type(value) in (list, tuple) else value
@@ -56,13 +71,19 @@ def secret(written: str) -> SecretStr:
     from pydantic import SecretStr
 
     value: str = expand(written)
-    _used.update([value] if value == written else [value, *(os.environ.get(name, "") for name in _names(written))])
+    _used.update(
+        [value]
+        if value == written
+        else [value, *(os.environ.get(name, "") for name in _names(written))]
+    )
     return SecretStr(value)
 
 
 def hide_values(*options: Any) -> None:
     """Let no error show what `${NAME}` stands for in these options, which may hold keys."""
-    _used.update(os.environ.get(name, "") for name in _names(json.dumps(options, default=str)))
+    _used.update(
+        os.environ.get(name, "") for name in _names(json.dumps(options, default=str))
+    )
 
 
 def without_keys(text: str) -> str:

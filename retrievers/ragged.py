@@ -30,8 +30,14 @@ class _Ragged:
         chosen = np.arange(len(self))[rows]
         sizes = np.diff(self.starts)[chosen]
         starts = _starts(sizes)
-        positions = np.repeat(self.starts[:-1][chosen] - starts[:-1], sizes) + np.arange(starts[-1])
-        return replace(self, starts=starts, **{name: getattr(self, name)[positions] for name in self.columns})
+        positions = np.repeat(
+            self.starts[:-1][chosen] - starts[:-1], sizes
+        ) + np.arange(starts[-1])
+        return replace(
+            self,
+            starts=starts,
+            **{name: getattr(self, name)[positions] for name in self.columns},
+        )
 
     def _rows(self) -> Iterator[slice]:
         """Where the numbers, or tokens, of each text are."""
@@ -56,7 +62,12 @@ class SparseVectors(_Ragged):
         """
         rows, columns = np.nonzero(whole)
         values = np.asarray(whole[rows, columns], dtype=np.float32)
-        return cls(_starts(np.bincount(rows, minlength=len(whole))), values, columns.astype(np.int32), whole.shape[1])
+        return cls(
+            _starts(np.bincount(rows, minlength=len(whole))),
+            values,
+            columns.astype(np.int32),
+            whole.shape[1],
+        )
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -81,7 +92,10 @@ class TokenVectors(_Ragged):
         >>> TokenVectors.of([np.ones((2, 3)), np.ones((1, 3))]).starts.tolist()
         [0, 2, 3]
         """
-        return cls(_starts([len(text) for text in texts]), np.concatenate(texts).astype(np.float32, copy=False))
+        return cls(
+            _starts([len(text) for text in texts]),
+            np.concatenate(texts).astype(np.float32, copy=False),
+        )
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -121,7 +135,10 @@ def joined(parts: Sequence[AnyVectors]) -> AnyVectors:
         return np.concatenate([dense(part) for part in parts])
     ragged = [part for part in parts if isinstance(part, type(first))]
     starts = _starts(np.concatenate([np.diff(part.starts) for part in ragged]))
-    columns: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in ragged]) for name in first.columns}
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in ragged])
+        for name in first.columns
+    }
     return replace(first, starts=starts, **columns)
 
 
@@ -154,7 +171,9 @@ def with_direction(vectors: AnyVectors) -> npt.NDArray[np.bool_]:
     if isinstance(vectors, SparseVectors):
         return np.diff(vectors.starts) > 0
     if isinstance(vectors, TokenVectors):
-        return np.fromiter((row.any() for row in vectors.rows()), np.bool_, len(vectors))
+        return np.fromiter(
+            (row.any() for row in vectors.rows()), np.bool_, len(vectors)
+        )
     return np.asarray(vectors.any(axis=1))
 
 
@@ -169,7 +188,10 @@ def packed(vectors: AnyVectors) -> list[bytes]:
     head = vectors.shape[1].to_bytes(4, "little")
     if isinstance(vectors, TokenVectors):
         return [head + row.astype("<f4").tobytes() for row in vectors.rows()]
-    return [head + row.astype("<i4").tobytes() + values.astype("<f4").tobytes() for row, values in vectors.rows()]
+    return [
+        head + row.astype("<i4").tobytes() + values.astype("<f4").tobytes()
+        for row, values in vectors.rows()
+    ]
 
 
 def unpacked(form: Form, rows: Sequence[bytes]) -> AnyVectors:
@@ -181,7 +203,9 @@ def unpacked(form: Form, rows: Sequence[bytes]) -> AnyVectors:
     if form == "dense" or not rows:
         if len({len(row) for row in rows}) > 1:
             raise ValueError("vectors of several dimensions")
-        return np.frombuffer(b"".join(rows), dtype="<f4").reshape(len(rows), -1 if rows else 0)
+        return np.frombuffer(b"".join(rows), dtype="<f4").reshape(
+            len(rows), -1 if rows else 0
+        )
     heads = {row[:4] for row in rows}
     dimensions = int.from_bytes(heads.pop(), "little") if len(heads) == 1 else 0
     width = 8 if form == "sparse" else 4 * dimensions
@@ -189,10 +213,19 @@ def unpacked(form: Form, rows: Sequence[bytes]) -> AnyVectors:
         raise ValueError("vectors of several dimensions")
     starts = _starts([(len(row) - 4) // width for row in rows])
     if form == "multivector":
-        return TokenVectors(starts, np.frombuffer(b"".join(row[4:] for row in rows), "<f4").reshape(-1, dimensions))
+        return TokenVectors(
+            starts,
+            np.frombuffer(b"".join(row[4:] for row in rows), "<f4").reshape(
+                -1, dimensions
+            ),
+        )
     halves = [4 + (len(row) - 4) // 2 for row in rows]
-    indices = np.frombuffer(b"".join(row[4:half] for row, half in zip(rows, halves, strict=True)), "<i4")
-    values = np.frombuffer(b"".join(row[half:] for row, half in zip(rows, halves, strict=True)), "<f4")
+    indices = np.frombuffer(
+        b"".join(row[4:half] for row, half in zip(rows, halves, strict=True)), "<i4"
+    )
+    values = np.frombuffer(
+        b"".join(row[half:] for row, half in zip(rows, halves, strict=True)), "<f4"
+    )
     if len(indices) and not 0 <= indices.min() <= indices.max() < dimensions:
         raise ValueError("sparse vectors with numbers beyond their dimensions")
     return SparseVectors(starts, values, indices, dimensions)
@@ -204,4 +237,6 @@ def _values(vectors: AnyVectors) -> _DENSE:
 
 def _starts(sizes: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """Where texts of some sizes begin, and where the last ends."""
-    return np.cumsum(np.concatenate([[0], np.asarray(sizes, dtype=np.int64)]), dtype=np.int64)
+    return np.cumsum(
+        np.concatenate([[0], np.asarray(sizes, dtype=np.int64)]), dtype=np.int64
+    )

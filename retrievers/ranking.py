@@ -90,7 +90,9 @@ def above(ranking: Ranking, floor: float) -> Ranking:
     return Ranking(ranking.doc_ids[:kept], ranking.scores[:kept])
 
 
-def sample(documents: Iterable[Document], *, seed: int = 0, size: int = SAMPLE) -> list[Document]:
+def sample(
+    documents: Iterable[Document], *, seed: int = 0, size: int = SAMPLE
+) -> list[Document]:
     """Return the documents whose hashed ids are the smallest, in the order of the corpus: any order gives the same."""
     start = hashlib.blake2b(f"{seed}\0".encode(), digest_size=8)
 
@@ -100,7 +102,10 @@ def sample(documents: Iterable[Document], *, seed: int = 0, size: int = SAMPLE) 
         return digest.digest()
 
     return [
-        document for _, document in sorted(heapq.nsmallest(size, enumerate(documents), key=hashed), key=itemgetter(0))
+        document
+        for _, document in sorted(
+            heapq.nsmallest(size, enumerate(documents), key=hashed), key=itemgetter(0)
+        )
     ]
 
 
@@ -128,7 +133,9 @@ class Ranking:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Ranking):
             return NotImplemented
-        return self.doc_ids == other.doc_ids and np.array_equal(self.scores, other.scores)
+        return self.doc_ids == other.doc_ids and np.array_equal(
+            self.scores, other.scores
+        )
 
 
 def without(ranking: Ranking, doc_id: str, depth: int) -> Ranking:
@@ -153,7 +160,9 @@ def collapsed(ranking: Ranking, same_as: Mapping[str, str]) -> Ranking:
     return ranked(list(best), list(best.values()))
 
 
-def ranked(doc_ids: Sequence[str], scores: npt.ArrayLike, depth: int | None = None) -> Ranking:
+def ranked(
+    doc_ids: Sequence[str], scores: npt.ArrayLike, depth: int | None = None
+) -> Ranking:
     """Return hits in the one total order: score descending, then document id descending.
 
     Scores are compared as the doubles that they are: what another system gave says its order to the last digit, and
@@ -202,9 +211,11 @@ def rounded(scores: npt.ArrayLike) -> Floats:
 
 
 def asked_until(
-    ask: Callable[[list[int], int], Iterable[Found]], queries: int, size: int,
+    ask: Callable[[list[int], int], Iterable[Found]],
+    queries: int,
+    size: int,
     settled: Callable[[int, Found, int], Ranking | None],
-) -> list[Ranking]:  # fmt: skip
+) -> list[Ranking]:
     """Return one ranking per query; those that are not settled by what came are asked for four times more, and again.
 
     Args:
@@ -224,7 +235,9 @@ def asked_until(
     return [answers[position] for position in range(queries)]
 
 
-def top_k_candidates(scores: npt.NDArray[np.floating], depth: int, among: Mask | None = None) -> npt.NDArray[np.intp]:
+def top_k_candidates(
+    scores: npt.NDArray[np.floating], depth: int, among: Mask | None = None
+) -> npt.NDArray[np.intp]:
     """Return the positions of scores that could be in the first `depth`, ties at the end included.
 
     Args:
@@ -240,5 +253,7 @@ def top_k_candidates(scores: npt.NDArray[np.floating], depth: int, among: Mask |
         return some
     values = scores[some]
     cut = np.partition(values, len(some) - depth)[len(some) - depth]
-    kept: npt.NDArray[np.intp] = some[values >= cut - 2 * RESOLUTION * float(np.abs(values).max())]
+    kept: npt.NDArray[np.intp] = some[
+        values >= cut - 2 * RESOLUTION * float(np.abs(values).max())
+    ]
     return kept

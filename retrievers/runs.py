@@ -23,7 +23,14 @@ from pydantic_core import to_json
 from retrievers.errors import InputError, Problem
 from retrievers.opening import NUMBERS_OF_FIELDS, kind_of, text_file, writing
 from retrievers.trec_columns import QRELS as QRELS
-from retrievers.trec_columns import RUN, LineForm, Numbers, columns_of, id_of, numbers_in
+from retrievers.trec_columns import (
+    RUN,
+    LineForm,
+    Numbers,
+    columns_of,
+    id_of,
+    numbers_in,
+)
 from retrievers.trec_columns import decode as decode
 from retrievers.trec_columns import encode as encode
 from retrievers.types import Floats, Ranking
@@ -68,7 +75,9 @@ def read_qrels(path: str | Path) -> Qrels:
     return _by_query(path, QRELS)
 
 
-def _by_query(path: str | Path, form: LineForm, lines: Lines | None = None) -> dict[str, dict[str, Any]]:
+def _by_query(
+    path: str | Path, form: LineForm, lines: Lines | None = None
+) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     problems = LineProblems(path)
     for some in _stretches(path, form, problems, lines):
@@ -79,7 +88,9 @@ def _by_query(path: str | Path, form: LineForm, lines: Lines | None = None) -> d
     return found
 
 
-def stream_run(path: str | Path, lines: Lines | None = None) -> Iterator[tuple[str, tuple[str, ...], Floats]]:
+def stream_run(
+    path: str | Path, lines: Lines | None = None
+) -> Iterator[tuple[str, tuple[str, ...], Floats]]:
     """Read a run query by query, as far as its lines are grouped: query id, documents and their scores.
 
     Only one query's hits are in memory at a time. A query whose lines are not grouped comes again. Arguments and
@@ -93,7 +104,9 @@ def stream_run(path: str | Path, lines: Lines | None = None) -> Iterator[tuple[s
     problems.refuse(nothing=some is None)
 
 
-def write_run(path: str | Path, run: Iterable[tuple[str, Ranking]], *, tag: str) -> None:
+def write_run(
+    path: str | Path, run: Iterable[tuple[str, Ranking]], *, tag: str
+) -> None:
     """Write the lines of rankings, pairs of query id and ranking."""
     with writing(Path(path)), text_file(path, "w") as file:
         for query, ranking in run:
@@ -116,9 +129,13 @@ def lines_of(query: str, ranking: Ranking, scores: list[str], *, tag: str) -> st
         return ""
     lowered = falling(ranking.scores)
     begin, end = f"{encode(query)} Q0 ", f" {tag}\n"
-    parts = [end + begin] * (4 * len(scores))  # no step of Python for each of millions of lines
+    parts = [end + begin] * (
+        4 * len(scores)
+    )  # no step of Python for each of millions of lines
     text = "".join(ranking.doc_ids)
-    plain = text.isascii() and text.isprintable() and " " not in text and "%" not in text
+    plain = (
+        text.isascii() and text.isprintable() and " " not in text and "%" not in text
+    )
     ids = ranking.doc_ids if plain else map(encode, ranking.doc_ids)
     parts[0], parts[1::4], parts[2::4] = begin, ids, _ranks(len(scores))
     parts[3::4] = scores if lowered is None else map(repr, lowered)
@@ -132,7 +149,9 @@ def written(scores: Floats) -> list[str]:
     ['0.5', '1e-07']
     """
     numbers: list[float] = scores.tolist()
-    if numbers and numbers[0] < 1e16 and numbers[-1] >= 1e-4:  # no exponents: the same, in a third of the time
+    if (
+        numbers and numbers[0] < 1e16 and numbers[-1] >= 1e-4
+    ):  # no exponents: the same, in a third of the time
         return to_json(numbers).decode()[1:-1].split(",")
     return list(map(repr, numbers))
 
@@ -148,7 +167,11 @@ def falling(scores: Floats) -> list[float] | None:
     >>> falling(np.array([0.5, 0.5]))
     [0.5, 0.4999999701976776]
     """
-    near = np.clip(scores, -LARGEST, LARGEST) if max(scores[0], -scores[-1]) > LARGEST else scores
+    near = (
+        np.clip(scores, -LARGEST, LARGEST)
+        if max(scores[0], -scores[-1]) > LARGEST
+        else scores
+    )
     singles = near.astype(np.float32)
     if near is scores and (singles[1:] < singles[:-1]).all():
         return None
@@ -164,7 +187,10 @@ def write_qrels(path: str | Path, judgments: Mapping[str, Mapping[str, int]]) ->
     """Write judgments (or gains) as `query 0 document grade`."""
     with writing(Path(path)), text_file(path, "w") as file:
         for query, judged in judgments.items():
-            file.writelines(f"{encode(query)} 0 {encode(document)} {grade}\n" for document, grade in judged.items())
+            file.writelines(
+                f"{encode(query)} 0 {encode(document)} {grade}\n"
+                for document, grade in judged.items()
+            )
 
 
 class Stretch(NamedTuple):
@@ -176,7 +202,9 @@ class Stretch(NamedTuple):
     documents: tuple[str, ...]
     values: Numbers
 
-    def refuse_twice(self, earlier: Collection[str], problems: LineProblems, done: str) -> None:
+    def refuse_twice(
+        self, earlier: Collection[str], problems: LineProblems, done: str
+    ) -> None:
         """Note each document that was in an earlier line."""
         seen = set(earlier)
         if len(seen.union(self.documents)) < len(seen) + len(self.documents):
@@ -187,25 +215,40 @@ class Stretch(NamedTuple):
                 seen.add(document)
 
 
-def _stretches(path: str | Path, form: LineForm, problems: LineProblems, lines: Lines | None) -> Iterator[Stretch]:
+def _stretches(
+    path: str | Path, form: LineForm, problems: LineProblems, lines: Lines | None
+) -> Iterator[Stretch]:
     """The lines of a file, those of one query together; what is malformed goes to `problems`."""
-    every = _parts(path, form, problems) if lines is None else _of_lines(lines(problems.add))
+    every = (
+        _parts(path, form, problems)
+        if lines is None
+        else _of_lines(lines(problems.add))
+    )
     for query, parts in groupby(every, attrgetter("query")):
         some, *others = parts
         if others:
             _, numbers, documents, values = zip(some, *others, strict=True)
-            some = Stretch(query, [*chain(*numbers)], (*chain(*documents),), np.concatenate(values))
+            some = Stretch(
+                query, [*chain(*numbers)], (*chain(*documents),), np.concatenate(values)
+            )
         yield some
 
 
-def _parts(path: str | Path, form: LineForm, problems: LineProblems) -> Iterator[Stretch]:
+def _parts(
+    path: str | Path, form: LineForm, problems: LineProblems
+) -> Iterator[Stretch]:
     """The same, cut where a block ends."""
     begun = form is not QRELS
     for first, block in blocks_of(path):
         if columns := columns_of(block, form):
             queries, names, values = columns
             for query, at in queries:
-                yield Stretch(query, range(first + at.start, first + at.stop), names[at], values[at])
+                yield Stretch(
+                    query,
+                    range(first + at.start, first + at.stop),
+                    names[at],
+                    values[at],
+                )
         else:
             if not begun:
                 _refuse_other_kinds(path, block)
@@ -219,20 +262,30 @@ def _of_lines(lines: Iterable[Line]) -> Iterator[Stretch]:
         yield Stretch(query, numbers, documents, np.array(values))
 
 
-def lines_one_by_one(first: int, block: bytes, form: LineForm, add: Add) -> Iterator[Line]:
+def lines_one_by_one(
+    first: int, block: bytes, form: LineForm, add: Add
+) -> Iterator[Line]:
     """The lines of a block that may hold any; one that is malformed goes to `add`."""
     raw, query = b"", ""
     for number, line in enumerate(block.split(NEWLINE_BYTE), start=first):
         fields = line.split()
-        if not fields or (fields[0].startswith(b"#") and len(fields) != form.width):  # blank, or a comment
+        if not fields or (
+            fields[0].startswith(b"#") and len(fields) != form.width
+        ):  # blank, or a comment
             continue
         values = numbers_in(fields[form.column : form.column + 1], form)
         if len(fields) < form.width or (form is QRELS and len(fields) > form.width):
             tabs = line.count(b"\t") == form.width - 1
-            remedy = "an id with white space: write a space as %20" if tabs else form.fields
+            remedy = (
+                "an id with white space: write a space as %20" if tabs else form.fields
+            )
             add(number, f"{len(fields)} fields instead of {form.width}", remedy)
         elif values is None:
-            add(number, f"{fields[form.column].decode(errors='replace')!r:.60} is not a {form.value}", form.remedy)
+            add(
+                number,
+                f"{fields[form.column].decode(errors='replace')!r:.60} is not a {form.value}",
+                form.remedy,
+            )
         else:
             try:
                 if fields[0] != raw:
@@ -247,15 +300,27 @@ def _refuse_other_kinds(path: str | Path, block: bytes) -> None:
     line = block.lstrip().partition(b"\n")[0]
     fields = line.split()  # bytes: only what separates fields in TREC files
     if len(fields) == RUN.width and fields[1].upper() == b"Q0":
-        raise InputError(Problem(str(path), "is a run, not qrels", "give the qrels first, then the runs"))
+        raise InputError(
+            Problem(
+                str(path), "is a run, not qrels", "give the qrels first, then the runs"
+            )
+        )
     kind = kind_of(line.decode("utf-8", "replace"))
-    judged = len(fields) == QRELS.width and numbers_in(fields[3:], QRELS) is not None  # an id may begin with a brace
-    if (kind == "JSON" and not judged) or (kind and len(fields) not in NUMBERS_OF_FIELDS):  # and hold a comma
+    judged = (
+        len(fields) == QRELS.width and numbers_in(fields[3:], QRELS) is not None
+    )  # an id may begin with a brace
+    if (kind == "JSON" and not judged) or (
+        kind and len(fields) not in NUMBERS_OF_FIELDS
+    ):  # and hold a comma
         remedy = f"expected four fields a line: {QRELS.fields}"
-        raise InputError(Problem(str(path), f"holds no TREC qrels: it looks like {kind}", remedy))
+        raise InputError(
+            Problem(str(path), f"holds no TREC qrels: it looks like {kind}", remedy)
+        )
 
 
-def blocks_of(path: str | Path, remedy: str = "give TREC lines, plain or gzip") -> Iterator[tuple[int, bytes]]:
+def blocks_of(
+    path: str | Path, remedy: str = "give TREC lines, plain or gzip"
+) -> Iterator[tuple[int, bytes]]:
     """Read a file of lines, plain or gzip, in blocks that end where a line ends: (number of the first line, block).
 
     Raises:
@@ -265,19 +330,30 @@ def blocks_of(path: str | Path, remedy: str = "give TREC lines, plain or gzip") 
     try:
         # Opened once: a pipe cannot be read again.
         with Path(path).open("rb") as raw:
-            file = gzip.GzipFile(fileobj=raw) if raw.peek(2).startswith(b"\x1f\x8b") else raw
+            file = (
+                gzip.GzipFile(fileobj=raw)
+                if raw.peek(2).startswith(b"\x1f\x8b")
+                else raw
+            )
             if file.peek(len(BOM)).startswith(BOM):
                 file.read(len(BOM))
             while block := file.read(BLOCK):
                 block += file.readline(LONGEST_LINE)
                 if not block.endswith(NEWLINE_BYTE) and file.peek(1):
                     where = f"{path}:{number + block.count(NEWLINE_BYTE)}"
-                    raise InputError(Problem(where, f"is longer than {LONGEST_LINE:,} bytes", remedy))
-                yield number, block if block.endswith(NEWLINE_BYTE) else block + NEWLINE_BYTE
+                    raise InputError(
+                        Problem(where, f"is longer than {LONGEST_LINE:,} bytes", remedy)
+                    )
+                yield (
+                    number,
+                    block if block.endswith(NEWLINE_BYTE) else block + NEWLINE_BYTE,
+                )
                 number += block.count(NEWLINE_BYTE)
     except (OSError, EOFError, zlib.error) as error:
         what = getattr(error, "strerror", None) or error
-        raise InputError(Problem(str(path), f"cannot be read: {what}", remedy)) from error
+        raise InputError(
+            Problem(str(path), f"cannot be read: {what}", remedy)
+        ) from error
 
 
 @dataclass
@@ -298,6 +374,12 @@ class LineProblems:
         """Raise InputError if there was any problem, or nothing in the file at all."""
         listed = [problem for _, problem in sorted(self.listed)]
         if more := self.count - len(listed):
-            listed.append(Problem(str(self.path), f"and {more} more lines like these", stands_for=more))
+            listed.append(
+                Problem(
+                    str(self.path), f"and {more} more lines like these", stands_for=more
+                )
+            )
         if listed or nothing:
-            raise InputError(listed or Problem(str(self.path), "there is no line in this file"))
+            raise InputError(
+                listed or Problem(str(self.path), "there is no line in this file")
+            )

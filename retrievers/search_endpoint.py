@@ -62,20 +62,34 @@ class Endpoint(ExternalRetriever):
         url, method, body = self.url, self.method, self.body
         check_address("url", url)
         if QUERY not in f"{url}{json.dumps(body, default=list)}":
-            raise InputError(Problem("body", f"{QUERY} is missing", f"write {QUERY} in the body or the URL"))
+            raise InputError(
+                Problem(
+                    "body",
+                    f"{QUERY} is missing",
+                    f"write {QUERY} in the body or the URL",
+                )
+            )
         self._ids = _path("ids", expand(self.ids))
         self._scores = _path("scores", expand(self.scores)) if self.scores else None
         # Keys change from day to day, and answers do not: a header counts as it is written.
         headers = [self.headers] if self.headers else []
-        shape = json.dumps([*expand([url, method, body, self.ids, self.scores]), *headers], default=list)
+        shape = json.dumps(
+            [*expand([url, method, body, self.ids, self.scores]), *headers],
+            default=list,
+        )
         self._digest = hashlib.sha256(shape.encode()).hexdigest()
-        limits = Limits(self.concurrency, self.rpm, tpm=0, patience=self.patience, tokens=0)
+        limits = Limits(
+            self.concurrency, self.rpm, tpm=0, patience=self.patience, tokens=0
+        )
         self._caller = Caller(limits, self.timeout, lambda: self._where)
 
     @property
     def provenance(self) -> Mapping[str, str]:
         """The address without its query string, and since when the oldest answer is kept."""
-        return {"url": shown(self.url), **({"answered_at": self._oldest} if self._oldest else {})}
+        return {
+            "url": shown(self.url),
+            **({"answered_at": self._oldest} if self._oldest else {}),
+        }
 
     def use(self, resources: Resources) -> None:
         """Keep answers in the run's cache, and take those that are there: --fresh asks anew."""
@@ -84,11 +98,15 @@ class Endpoint(ExternalRetriever):
     def _opened(self) -> JsonClient:
         if self._client is None:
             hide_values(self.url, self.body)
-            self._client = JsonClient(self.url, sent_headers(self.url, self.headers or {}), self._where)
+            self._client = JsonClient(
+                self.url, sent_headers(self.url, self.headers or {}), self._where
+            )
             weakref.finalize(self, close_later, self._client.close_async)
         return self._client
 
-    def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:
+    def search(
+        self, queries: Sequence[Query], depth: int, meter: Meter
+    ) -> list[Ranking]:
         """Return the endpoint's hits for each query.
 
         Raises:
@@ -104,7 +122,9 @@ class Endpoint(ExternalRetriever):
             return self._asked(distinct[digest], depth, Call(meter, stopped))
 
         with meter.stage("search", total=len(queries)):
-            meter.count(texts=len(queries), cached=sum(digest in replies for digest in digests))
+            meter.count(
+                texts=len(queries), cached=sum(digest in replies for digest in digests)
+            )
             waiting = [digest for digest in distinct if digest not in replies]
             if waiting:
                 self._opened()
@@ -127,33 +147,59 @@ class Endpoint(ExternalRetriever):
         client = self._opened()
 
         async def attempt() -> tuple[object, Charge]:
-            url = expand(self.url).replace(QUERY, quote(query.text, safe="")).replace(DEPTH, str(depth))
-            body = b"" if self.body is None else json.dumps(_filled(expand(self.body), query.text, depth)).encode()
+            url = (
+                expand(self.url)
+                .replace(QUERY, quote(query.text, safe=""))
+                .replace(DEPTH, str(depth))
+            )
+            body = (
+                b""
+                if self.body is None
+                else json.dumps(_filled(expand(self.body), query.text, depth)).encode()
+            )
             return await client.send(self.method, url, body), Charge(0, 0.0)
 
-        answer = wait_for(self._caller.call(attempt, Charge(0, 0.0), call, 0), call.stopped)
+        answer = wait_for(
+            self._caller.call(attempt, Charge(0, 0.0), call, 0), call.stopped
+        )
         ids, scores = self._read(answer, query)
         first = dict(reversed(list(zip(ids, scores, strict=True))))
         if len(first) < len(ids):
             call.meter.note("repeated-hit-query", query.id)
         kept = list(dict.fromkeys(ids))[:depth]
         at = datetime.now(UTC).isoformat(timespec="seconds")
-        return json.dumps({"at": at, "ids": kept, "scores": [first[id_] for id_ in kept]}, ensure_ascii=False)
+        return json.dumps(
+            {"at": at, "ids": kept, "scores": [first[id_] for id_ in kept]},
+            ensure_ascii=False,
+        )
 
     def _read(self, answer: object, query: Query) -> tuple[list[str], list[float]]:
         where = f"{self._where}: query {query.id!r}"
         try:
-            listed, scores = self._ids.search(answer), self._scores.search(answer) if self._scores else None
+            listed, scores = (
+                self._ids.search(answer),
+                self._scores.search(answer) if self._scores else None,
+            )
         except ValueError as error:  # of JMESPath
-            raise BackendError(f"{where}: the answer is not as described: {as_line(str(error))}") from None
+            raise BackendError(
+                f"{where}: the answer is not as described: {as_line(str(error))}"
+            ) from None
         named = [hit_id(one) for one in listed] if isinstance(listed, list) else [None]
         ids = [one for one in named if one is not None]
         if len(ids) < len(named):
-            raise BackendError(f"{where}: `ids` finds no list of ids in the answer: {as_line(json.dumps(answer))}")
+            raise BackendError(
+                f"{where}: `ids` finds no list of ids in the answer: {as_line(json.dumps(answer))}"
+            )
         if self._scores is None:
             return ids, [float(len(ids) - place) for place in range(len(ids))]
-        if not isinstance(scores, list) or len(scores) != len(ids) or not all(map(is_score, scores)):
-            raise BackendError(f"{where}: `scores` does not find one number for each of {len(ids)} ids")
+        if (
+            not isinstance(scores, list)
+            or len(scores) != len(ids)
+            or not all(map(is_score, scores))
+        ):
+            raise BackendError(
+                f"{where}: `scores` does not find one number for each of {len(ids)} ids"
+            )
         return ids, list(map(float, scores))
 
     @property
@@ -174,7 +220,11 @@ def _path(key: str, written: str) -> Any:
 def _filled(value: Any, text: str, depth: int) -> Any:
     """A template with the query and the depth in it; texts are put in as data, never as JSON."""
     if isinstance(value, str):
-        return depth if value == DEPTH else value.replace(DEPTH, str(depth)).replace(QUERY, text)
+        return (
+            depth
+            if value == DEPTH
+            else value.replace(DEPTH, str(depth)).replace(QUERY, text)
+        )
     if isinstance(value, Mapping):
         return {key: _filled(inner, text, depth) for key, inner in value.items()}
     if isinstance(value, list | tuple):

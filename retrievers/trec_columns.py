@@ -37,10 +37,26 @@ class LineForm(NamedTuple):
     """What a line does with its document."""
 
 
-RUN = LineForm("query Q0 document rank score tag", 6, 4, float, sys.float_info.max, "score",
-               "a score is a finite number", "ranked")  # fmt: skip
-QRELS = LineForm("query iteration document grade", 4, 3, int, 2**31 - 1, "grade",
-                 "a grade is a whole number below 2^31", "judged")  # fmt: skip
+RUN = LineForm(
+    "query Q0 document rank score tag",
+    6,
+    4,
+    float,
+    sys.float_info.max,
+    "score",
+    "a score is a finite number",
+    "ranked",
+)
+QRELS = LineForm(
+    "query iteration document grade",
+    4,
+    3,
+    int,
+    2**31 - 1,
+    "grade",
+    "a grade is a whole number below 2^31",
+    "judged",
+)
 
 
 def numbers_in(fields: Sequence[bytes], form: LineForm) -> Numbers | None:
@@ -53,7 +69,9 @@ def numbers_in(fields: Sequence[bytes], form: LineForm) -> Numbers | None:
     return values if fit.all() and b"_" not in b"".join(fields) else None
 
 
-@lru_cache(maxsize=1 << 16)  # a document is a hit of many queries, and of many retrievers
+@lru_cache(
+    maxsize=1 << 16
+)  # a document is a hit of many queries, and of many retrievers
 def encode(id: str) -> str:
     """Percent-encode the white space and the percent signs of an id.
 
@@ -95,12 +113,16 @@ def ids_of(fields: npt.NDArray[np.bytes_]) -> tuple[str, ...]:
     return tuple(map(_names.__getitem__, some))
 
 
-def columns_of(block: bytes, form: LineForm) -> tuple[list[tuple[str, slice]], tuple[str, ...], Numbers] | None:
+def columns_of(
+    block: bytes, form: LineForm
+) -> tuple[list[tuple[str, slice]], tuple[str, ...], Numbers] | None:
     """The columns of a block in which every line has so many fields: queries, each with its lines, documents, numbers.
 
     Ten times as fast as line by line. None for any other block, which is to be read line by line.
     """
-    edges = np.flatnonzero(np.diff(np.frombuffer(block.translate(SPACES), np.bool_), prepend=True))
+    edges = np.flatnonzero(
+        np.diff(np.frombuffer(block.translate(SPACES), np.bool_), prepend=True)
+    )
     ends = np.flatnonzero(np.frombuffer(block, np.uint8) == NEWLINE)
     if len(edges) != 2 * form.width * len(ends) or b"\0" in block:
         return None
@@ -108,7 +130,9 @@ def columns_of(block: bytes, form: LineForm) -> tuple[list[tuple[str, slice]], t
     apart = (fields[:, -1, 1] > ends).any() or (fields[1:, 0, 0] < ends[:-1]).any()
     if apart or int(np.diff(fields).max()) * len(ends) > WIDEST:
         return None
-    queries, documents, numbers = (_column(block, fields[:, place]) for place in (0, 2, form.column))
+    queries, documents, numbers = (
+        _column(block, fields[:, place]) for place in (0, 2, form.column)
+    )
     starts = [0, *(np.flatnonzero(queries[1:] != queries[:-1]) + 1).tolist()]
     parts = map(slice, starts, [*starts[1:], len(queries)])
     values = numbers_in(numbers.tolist(), form)
@@ -124,6 +148,8 @@ def _column(block: bytes, edges: npt.NDArray[np.intp]) -> npt.NDArray[np.bytes_]
     lengths = edges[:, 1] - edges[:, 0]
     width = int(lengths.max())
     # A field of that width begins at every byte of the block: those wanted are copied, and what follows them is erased.
-    column = np.ndarray((len(block),), f"S{width}", block + bytes(width), strides=(1,))[edges[:, 0]]
+    column = np.ndarray((len(block),), f"S{width}", block + bytes(width), strides=(1,))[
+        edges[:, 0]
+    ]
     column.view(np.uint8).reshape(-1, width)[np.arange(width) >= lengths[:, None]] = 0
     return column

@@ -66,7 +66,9 @@ class Embedded(NamedTuple):
 
     def at(self, rows: Sequence[int] | npt.NDArray[np.intp]) -> Embedded:
         """Return some of the texts, in the order of their positions."""
-        return Embedded(self.vectors[rows], self.tokens[rows], self.truncated_tokens[rows])
+        return Embedded(
+            self.vectors[rows], self.tokens[rows], self.truncated_tokens[rows]
+        )
 
 
 class PairScores(NamedTuple):
@@ -190,7 +192,9 @@ class Encoder(Model):
     def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
         """Embed the texts of one request; counts `calls` and `tokens`, and `usd` where it costs, in `call.meter`."""
 
-    def embed_passages(self, passages: Sequence[str], documents: Sequence[str], call: Call) -> Embedded:
+    def embed_passages(
+        self, passages: Sequence[str], documents: Sequence[str], call: Call
+    ) -> Embedded:
         """Embed passages with the document of each, those of one document together and in their order."""
         raise NotImplementedError(f"{type(self).__name__} reads passages alone")
 
@@ -250,7 +254,12 @@ class Store(Protocol):
         """Make the collection ready for points; a half-built one may be resumed unless it is to be made `anew`."""
 
     @abstractmethod
-    def upsert(self, ids: Sequence[str], vectors: AnyVectors, fields: Sequence[Mapping[str, str]] = ()) -> None:
+    def upsert(
+        self,
+        ids: Sequence[str],
+        vectors: AnyVectors,
+        fields: Sequence[Mapping[str, str]] = (),
+    ) -> None:
         """Add points: each document's once, or `finish` ends in an error.
 
         `fields` are those of each document by which searches may be narrowed: their payload, where there are any.
@@ -261,7 +270,14 @@ class Store(Protocol):
         """Make the collection ready for search, mark it complete, and keep the ids noted by kind with it."""
 
     @abstractmethod
-    def search(self, vectors: AnyVectors, limit: int, *, exact: bool = False, wanted: Filters = ()) -> list[Ranking]:
+    def search(
+        self,
+        vectors: AnyVectors,
+        limit: int,
+        *,
+        exact: bool = False,
+        wanted: Filters = (),
+    ) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` points, ties at the limit resolved.
 
         `exact` compares every vector in full, also where the collection is approximate. `wanted` says for each vector
@@ -313,7 +329,9 @@ class Retriever(ABC):
         """Take in the corpus; called once, before any search. Where no stage is opened, the time is that of "index"."""
 
     @abstractmethod
-    def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:
+    def search(
+        self, queries: Sequence[Query], depth: int, meter: Meter
+    ) -> list[Ranking]:
         """Return one ranking of at most `depth` hits per query, in the order of the queries."""
 
     def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
@@ -337,7 +355,11 @@ def facts_of(model: Model) -> dict[str, str]:
     search = model.price.usd_per_thousand_searches
     price = {"usd_per_million_tokens": f"{model.price.usd_per_million_tokens:g}"}
     price |= {"usd_per_thousand_searches": f"{search:g}"} if search else {}
-    return {**provenance, **price, **({"price_source": model.price.source} if model.price.usd(1, 1) else {})}
+    return {
+        **provenance,
+        **price,
+        **({"price_source": model.price.source} if model.price.usd(1, 1) else {}),
+    }
 
 
 def runs(count: int, size: int) -> list[range]:
@@ -350,8 +372,37 @@ def runs(count: int, size: int) -> list[range]:
 
 
 __all__ = [
-    "MOST_DIMENSIONS", "RESOLUTION", "Claim", "Counts", "Document", "Embedded", "Encoder", "FilterValues", "Filters",
-    "Floats", "Hit", "Limits", "Model", "Pair", "PairScores", "Price", "Query", "Ranking", "Reference", "Reranker",
-    "Retriever", "Role", "Store", "Vectors", "above", "collapsed", "facts_of", "is_model", "ranked", "rounded",
-    "runs", "sample", "without",
-]  # fmt: skip
+    "MOST_DIMENSIONS",
+    "RESOLUTION",
+    "Claim",
+    "Counts",
+    "Document",
+    "Embedded",
+    "Encoder",
+    "FilterValues",
+    "Filters",
+    "Floats",
+    "Hit",
+    "Limits",
+    "Model",
+    "Pair",
+    "PairScores",
+    "Price",
+    "Query",
+    "Ranking",
+    "Reference",
+    "Reranker",
+    "Retriever",
+    "Role",
+    "Store",
+    "Vectors",
+    "above",
+    "collapsed",
+    "facts_of",
+    "is_model",
+    "ranked",
+    "rounded",
+    "runs",
+    "sample",
+    "without",
+]

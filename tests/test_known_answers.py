@@ -29,7 +29,13 @@ from tests.support.recompute import verified
 from tests.support.small import BM25
 
 PROJECT = Path(__file__).parents[1]
-MEASURES = {"nDCG@10": "ndcg_cut_10", "AP": "map", "RR": "recip_rank", "R@100": "recall_100", "P@10": "P_10"}
+MEASURES = {
+    "nDCG@10": "ndcg_cut_10",
+    "AP": "map",
+    "RR": "recip_rank",
+    "R@100": "recall_100",
+    "P@10": "P_10",
+}
 MINILM = """
 [[retrievers]]
 name = "minilm"
@@ -43,13 +49,24 @@ def collection_of(language: str) -> layouts.Collection:
     """Names and descriptions of the survey templates in one language, with graded labels."""
     folder, documents = PROJECT / "datasets" / f"survey-templates-{language}", {}
     for file in sorted(folder.glob("01*.md")):
-        lines = re.findall(r"^\* \S.*?: (.+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+        lines = re.findall(
+            r"^\* \S.*?: (.+)$", file.read_text(encoding="utf-8"), re.MULTILINE
+        )
         documents[file.stem] = " ".join(lines[1:3])
     files = (folder / f"{name}.json" for name in ("queries", "queries-extended"))
-    rows = [row for file in files for row in json.loads(file.read_text(encoding="utf-8"))]
+    rows = [
+        row for file in files for row in json.loads(file.read_text(encoding="utf-8"))
+    ]
     assert (len(documents), len(rows)) == (182, 138)
-    grades = {row["id"]: {name: 1 + (n < 3) for n, name in enumerate(row["relevant_documents"])} for row in rows}
-    return layouts.Collection(documents, {row["id"]: row["query"] for row in rows}, grades)
+    grades = {
+        row["id"]: {
+            name: 1 + (n < 3) for n, name in enumerate(row["relevant_documents"])
+        }
+        for row in rows
+    }
+    return layouts.Collection(
+        documents, {row["id"]: row["query"] for row in rows}, grades
+    )
 
 
 def words(text: str) -> list[str]:
@@ -63,12 +80,20 @@ def stems(text: str) -> list[str]:
 def bigrams(text: str) -> list[str]:
     """Words of Latin letters and digits, and pairs of neighbours in the runs of all other letters."""
     found = []
-    for latin, other in re.findall(r"([a-z0-9]+)|([ぁ-ゟァ-ヺー-ヿ一-龯々]+)", text.lower()):
-        found += [latin] if latin else [other[i : i + 2] for i in range(len(other) - 1)] or [other]
+    for latin, other in re.findall(
+        r"([a-z0-9]+)|([ぁ-ゟァ-ヺー-ヿ一-龯々]+)", text.lower()
+    ):
+        found += (
+            [latin]
+            if latin
+            else [other[i : i + 2] for i in range(len(other) - 1)] or [other]
+        )
     return found
 
 
-def bm25(documents: Texts, queries: Texts, terms, k1: float = 0.9, b: float = 0.4) -> Run:
+def bm25(
+    documents: Texts, queries: Texts, terms, k1: float = 0.9, b: float = 0.4
+) -> Run:
     """Okapi BM25 with Lucene's idf, as in its formula: the best 100 documents of each query."""
     counts = {id_: Counter(terms(text)) for id_, text in documents.items()}
     frequency = Counter(term for some in counts.values() for term in some)
@@ -77,12 +102,22 @@ def bm25(documents: Texts, queries: Texts, terms, k1: float = 0.9, b: float = 0.
     for query, text in queries.items():
         scores = Counter()
         for term in terms(text):
-            idf = math.log(1 + (len(counts) - frequency[term] + 0.5) / (frequency[term] + 0.5))
+            idf = math.log(
+                1 + (len(counts) - frequency[term] + 0.5) / (frequency[term] + 0.5)
+            )
             for id_, some in counts.items():
                 if some[term]:
-                    scores[id_] += idf * some[term] / (some[term] + k1 * (1 - b + b * some.total() / average))
-        best = sorted(((round(score, 5), id_) for id_, score in scores.items()), reverse=True)[:100]
-        found[query] = {id_: score for score, id_ in best}  # ties by descending id, as trec_eval has them
+                    scores[id_] += (
+                        idf
+                        * some[term]
+                        / (some[term] + k1 * (1 - b + b * some.total() / average))
+                    )
+        best = sorted(
+            ((round(score, 5), id_) for id_, score in scores.items()), reverse=True
+        )[:100]
+        found[query] = {
+            id_: score for score, id_ in best
+        }  # ties by descending id, as trec_eval has them
     return found
 
 
@@ -93,7 +128,9 @@ def minilm(documents: Texts, queries: Texts) -> Run:
 
     model = SentenceTransformer(str(MODEL_DIR), device="cpu")
     d, q = (
-        model.encode(list(side.values()), normalize_embeddings=True, show_progress_bar=False)
+        model.encode(
+            list(side.values()), normalize_embeddings=True, show_progress_bar=False
+        )
         for side in (documents, queries)
     )
     ids = list(documents)
@@ -104,10 +141,14 @@ def minilm(documents: Texts, queries: Texts) -> Run:
 
 
 def by_trec_eval(collection: layouts.Collection, rankings: Run) -> dict[str, float]:
-    evaluator = pytrec_eval.RelevanceEvaluator(collection.grades, set(MEASURES.values()))
+    evaluator = pytrec_eval.RelevanceEvaluator(
+        collection.grades, set(MEASURES.values())
+    )
     rows = evaluator.evaluate(rankings)
-    return {name: math.fsum(row[theirs] for row in rows.values()) / len(collection.grades)
-            for name, theirs in MEASURES.items()}  # fmt: skip
+    return {
+        name: math.fsum(row[theirs] for row in rows.values()) / len(collection.grades)
+        for name, theirs in MEASURES.items()
+    }
 
 
 def experiment(folder: Path, collection: layouts.Collection, tables: str) -> Path:
@@ -121,32 +162,58 @@ def experiment(folder: Path, collection: layouts.Collection, tables: str) -> Pat
     return file
 
 
-def test_a_pair_is_compared_by_slice_and_the_next_look_has_the_power_of_a_t_test(tmp_path):
-    pair, third = (BM25.replace("bm25", name, 1) + f"k1 = {k1}\n" for name, k1 in (("two", 2.0), ("three", 1.4)))
-    found = run(experiment(tmp_path / "of-two", collection_of("en"), BM25 + pair), Options(tmp_path))
+def test_a_pair_is_compared_by_slice_and_the_next_look_has_the_power_of_a_t_test(
+    tmp_path,
+):
+    pair, third = (
+        BM25.replace("bm25", name, 1) + f"k1 = {k1}\n"
+        for name, k1 in (("two", 2.0), ("three", 1.4))
+    )
+    found = run(
+        experiment(tmp_path / "of-two", collection_of("en"), BM25 + pair),
+        Options(tmp_path),
+    )
     assert "query length" in set(found.tests["family"])
     looks = "[statistics]\nmargin = 0.005\nlooks = { queries = [138, 300] }\n"
-    found = run(experiment(tmp_path, collection_of("en"), looks + BM25 + pair + third), Options(tmp_path / "looks"))
-    scores = found.scores[found.scores["measure"] == "nDCG@10"].pivot(index="query_id", columns="retriever")["value"]
+    found = run(
+        experiment(tmp_path, collection_of("en"), looks + BM25 + pair + third),
+        Options(tmp_path / "looks"),
+    )
+    scores = found.scores[found.scores["measure"] == "nDCG@10"].pivot(
+        index="query_id", columns="retriever"
+    )["value"]
     evaluation = evaluation_of(found)
-    scatter = max((scores[evaluation.leader] - scores[name]).std() for name in evaluation.plans)
+    scatter = max(
+        (scores[evaluation.leader] - scores[name]).std() for name in evaluation.plans
+    )
     level = at_look(settings_of(found.manifest), 300).alpha / 3
     expected = TTestPower().power(0.005 / scatter, 300, level)
-    assert evaluation.next_look == NextLook(300, pytest.approx(expected, rel=1e-6)) and 0.1 < expected < 0.95
+    assert (
+        evaluation.next_look == NextLook(300, pytest.approx(expected, rel=1e-6))
+        and 0.1 < expected < 0.95
+    )
 
 
 @pytest.mark.parametrize(
     ("language", "retriever", "search", "figure"),
-    [("en", BM25, partial(bm25, terms=stems), 0.35544),
-     ("en", f'{BM25}stemming = ""', partial(bm25, terms=words), 0.31679),
-     ("ja", BM25, partial(bm25, terms=bigrams), 0.39323),
-     pytest.param("en", MINILM, minilm, 0.56628, marks=pytest.mark.slow)],
-)  # fmt: skip
-def test_a_run_is_what_its_formula_or_its_model_gives(tmp_path, language, retriever, search, figure):
+    [
+        ("en", BM25, partial(bm25, terms=stems), 0.35544),
+        ("en", f'{BM25}stemming = ""', partial(bm25, terms=words), 0.31679),
+        ("ja", BM25, partial(bm25, terms=bigrams), 0.39323),
+        pytest.param("en", MINILM, minilm, 0.56628, marks=pytest.mark.slow),
+    ],
+)
+def test_a_run_is_what_its_formula_or_its_model_gives(
+    tmp_path, language, retriever, search, figure
+):
     collection = collection_of(language)
-    expected = by_trec_eval(collection, search(collection.documents, collection.queries))
+    expected = by_trec_eval(
+        collection, search(collection.documents, collection.queries)
+    )
     found = run(experiment(tmp_path, collection, retriever), Options(tmp_path / "out"))
     means = dict(zip(found.summary["measure"], found.summary["mean"], strict=True))
-    assert means == pytest.approx(expected, abs=1e-4)  # bm25s scores in 32 bits: near ties may change places
+    assert means == pytest.approx(
+        expected, abs=1e-4
+    )  # bm25s scores in 32 bits: near ties may change places
     assert means["nDCG@10"] == pytest.approx(figure, abs=1e-4)
     verified(found.folder)

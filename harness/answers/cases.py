@@ -17,7 +17,14 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_args
 import numpy as np
 
 from harness.answers import judging
-from harness.answers.judging import Inquiry, Judge, Questions, Replies, asked_once, signed
+from harness.answers.judging import (
+    Inquiry,
+    Judge,
+    Questions,
+    Replies,
+    asked_once,
+    signed,
+)
 from harness.answers.overlap import sentences
 from harness.answers.ragchecker import Entailments
 from harness.answers.systems import Answer, Context, System
@@ -48,13 +55,21 @@ class Case(NamedTuple):
     @property
     def made(self) -> tuple[str, ...] | None:
         """The claims of the response; None if they could not be read."""
-        return self.readings.claims.get(self.answer.response) if self.answer.response.strip() else ()
+        return (
+            self.readings.claims.get(self.answer.response)
+            if self.answer.response.strip()
+            else ()
+        )
 
     @property
     def useful_to_the_response(self) -> list[Truth] | None:
         """For each context, whether it entails any claim of the response."""
         made = self.made
-        return None if made is None else [self._any(made, context) for context in self.answer.contexts]
+        return (
+            None
+            if made is None
+            else [self._any(made, context) for context in self.answer.contexts]
+        )
 
     @property
     def useful_to_the_reference(self) -> list[Truth]:
@@ -67,11 +82,16 @@ class Case(NamedTuple):
 
     def held(self, claim: str) -> Truth:
         """Whether any context entails a claim."""
-        return any_of(self.entails(context.text, claim) for context in self.answer.contexts)
+        return any_of(
+            self.entails(context.text, claim) for context in self.answer.contexts
+        )
 
     def rows(self, claims: Sequence[str]) -> list[tuple[Truth, ...]]:
         """For each claim, whether each context entails it."""
-        return [tuple(self.entails(context.text, claim) for context in self.answer.contexts) for claim in claims]
+        return [
+            tuple(self.entails(context.text, claim) for context in self.answer.contexts)
+            for claim in claims
+        ]
 
     def entailments(self) -> Entailments | None:
         """The verdicts for RAGChecker; None if the claims of the response could not be read."""
@@ -79,7 +99,10 @@ class Case(NamedTuple):
         if made is None:
             return None
         return Entailments(
-            tuple(self.entails(judging.reference_text(self.query), claim) for claim in made),
+            tuple(
+                self.entails(judging.reference_text(self.query), claim)
+                for claim in made
+            ),
             tuple(self.entails(self.answer.response, claim) for claim in wanted),
             self.rows(made),
             self.rows(wanted),
@@ -90,7 +113,9 @@ class Case(NamedTuple):
         return any_of(self.entails(context.text, claim) for claim in claims)
 
 
-def judge_answers(folder: Path, judge: Judge, queries: Sequence[Query], systems: Sequence[System]) -> Readings:
+def judge_answers(
+    folder: Path, judge: Judge, queries: Sequence[Query], systems: Sequence[System]
+) -> Readings:
     """Ask the judge for everything that is unknown, and store its replies in the folder, task by task.
 
     Args:
@@ -104,9 +129,17 @@ def judge_answers(folder: Path, judge: Judge, queries: Sequence[Query], systems:
     """
     by = signed(judge)
     known = readings.read_readings(folder, by)
-    cases = [Case(query, system.answer(query.id), known) for query in queries for system in systems]
+    cases = [
+        Case(query, system.answer(query.id), known)
+        for query in queries
+        for system in systems
+    ]
     judging.store_authored(folder, queries)
-    claims = asked_once(texts_to_split(queries, systems), lambda text: known.claims.get(text) is not None, judge.claims)
+    claims = asked_once(
+        texts_to_split(queries, systems),
+        lambda text: known.claims.get(text) is not None,
+        judge.claims,
+    )
     known.claims.update(claims)
     readings.append_claims(folder, by, claims)
     pairs = [pair for case in cases for pair in pairs_of(case)]
@@ -117,8 +150,14 @@ def judge_answers(folder: Path, judge: Judge, queries: Sequence[Query], systems:
 
 def texts_to_split(queries: Sequence[Query], systems: Sequence[System]) -> list[str]:
     """The texts to extract claims from, each once: responses, and references without claims."""
-    responses = (system.answer(query.id).response for query in queries for system in systems)
-    bare = (q.reference.answers[0] for q in queries if q.reference.answers and not q.reference.claims)
+    responses = (
+        system.answer(query.id).response for query in queries for system in systems
+    )
+    bare = (
+        q.reference.answers[0]
+        for q in queries
+        if q.reference.answers and not q.reference.claims
+    )
     return list(dict.fromkeys([*(text for text in responses if text.strip()), *bare]))
 
 
@@ -126,35 +165,78 @@ def pairs_of(case: Case) -> Iterator[ClaimPassage]:
     """Every pair of claim and text that the measures need a verdict on, without empty texts."""
     contexts = [context.text for context in case.answer.contexts]
     made = case.made or ()
-    asked = [*((case.wanted, text) for text in contexts), *((made, text) for text in contexts)]
-    asked += [(case.wanted, case.answer.response), (made, judging.reference_text(case.query))]
+    asked = [
+        *((case.wanted, text) for text in contexts),
+        *((made, text) for text in contexts),
+    ]
+    asked += [
+        (case.wanted, case.answer.response),
+        (made, judging.reference_text(case.query)),
+    ]
     for claims, text in asked:
         yield from (ClaimPassage(claim, text) for claim in claims if text.strip())
 
 
-def _ask_verdicts(folder: Path, judge: Judge, pairs: Iterable[ClaimPassage], known: Readings) -> None:
+def _ask_verdicts(
+    folder: Path, judge: Judge, pairs: Iterable[ClaimPassage], known: Readings
+) -> None:
     words: dict[ClaimPassage, Word | None] = {}  # the type, for mypy
-    words |= asked_once(pairs, lambda pair: known.word(*pair) is not None, judge.verdicts)
-    known.verdicts.update({(claim, readings.digest_of(text)): word for (claim, text), word in words.items()})
+    words |= asked_once(
+        pairs, lambda pair: known.word(*pair) is not None, judge.verdicts
+    )
+    known.verdicts.update(
+        {
+            (claim, readings.digest_of(text)): word
+            for (claim, text), word in words.items()
+        }
+    )
     readings.append_verdicts(folder, signed(judge), words)
 
 
-def _ask_opinions(folder: Path, judge: Judge, cases: Sequence[Case], known: Readings) -> None:
+def _ask_opinions(
+    folder: Path, judge: Judge, cases: Sequence[Case], known: Readings
+) -> None:
     """The other tasks; each reply is stored as JSON with its texts."""
-    responses = [(case.answer.response,) for case in cases if case.answer.response.strip()]
-    passages = [(case, context) for case in cases for context in case.answer.contexts if context.text.strip()]
-    helps = [Inquiry(case.query.text, one) for case, context in passages for one in sentences(context.text)]
+    responses = [
+        (case.answer.response,) for case in cases if case.answer.response.strip()
+    ]
+    passages = [
+        (case, context)
+        for case in cases
+        for context in case.answer.contexts
+        if context.text.strip()
+    ]
+    helps = [
+        Inquiry(case.query.text, one)
+        for case, context in passages
+        for one in sentences(context.text)
+    ]
     relevance = [Inquiry(case.query.text, context.text) for case, context in passages]
 
-    def ask(task: str, wanted: Iterable[Given], read: Callable[[Sequence[Given]], Replies[Any]]) -> None:
+    def ask(
+        task: str,
+        wanted: Iterable[Given],
+        read: Callable[[Sequence[Given]], Replies[Any]],
+    ) -> None:
         try:
-            replies = asked_once(wanted, lambda texts: known.opinion(task, *texts) is not None, read)
-        except Unreadable:  # if a model fails at one task, only the measures of that task are undefined
+            replies = asked_once(
+                wanted, lambda texts: known.opinion(task, *texts) is not None, read
+            )
+        except (
+            Unreadable
+        ):  # if a model fails at one task, only the measures of that task are undefined
             return
         if not any(answer is not None for answer in replies.values()):
             return
-        rows: dict[tuple[str, ...], Any] = {tuple(texts): _plain(answer) for texts, answer in replies.items()}
-        known.opinions.update({(task, tuple(map(readings.digest_of, texts))): answer for texts, answer in rows.items()})
+        rows: dict[tuple[str, ...], Any] = {
+            tuple(texts): _plain(answer) for texts, answer in replies.items()
+        }
+        known.opinions.update(
+            {
+                (task, tuple(map(readings.digest_of, texts))): answer
+                for texts, answer in rows.items()
+            }
+        )
         readings.append_opinions(folder, signed(judge), task, rows)
 
     ask("helps", helps, judge.helps)
@@ -165,7 +247,10 @@ def _ask_opinions(folder: Path, judge: Judge, cases: Sequence[Case], known: Read
 def _plain(answer: Any) -> Any:
     """A reply as JSON."""
     if isinstance(answer, Questions):
-        return {"questions": list(answer.questions), "noncommittal": list(answer.noncommittal)}
+        return {
+            "questions": list(answer.questions),
+            "noncommittal": list(answer.noncommittal),
+        }
     return list(answer) if isinstance(answer, tuple) else answer
 
 
@@ -207,14 +292,22 @@ def trace(case: Case) -> TracedAnswer:
     """Trace every claim of one answer's reference."""
     contexts = case.answer.contexts
     wanted = [
-        Traced(claim, _fate(case, claim), tuple(one.id for one in contexts if case.entails(one.text, claim)))
+        Traced(
+            claim,
+            _fate(case, claim),
+            tuple(one.id for one in contexts if case.entails(one.text, claim)),
+        )
         for claim in case.wanted
     ]
     made = [(claim, _basis(case, claim)) for claim in case.made or ()]
-    return TracedAnswer(case.query, case.answer.response, tuple(contexts), tuple(wanted), tuple(made))
+    return TracedAnswer(
+        case.query, case.answer.response, tuple(contexts), tuple(wanted), tuple(made)
+    )
 
 
-def shares(traced: Sequence[TracedAnswer], scores: Scores, level: float = 0.95) -> list[FateShare]:
+def shares(
+    traced: Sequence[TracedAnswer], scores: Scores, level: float = 0.95
+) -> list[FateShare]:
     """The share of each fate, over the queries that have claims, with its interval.
 
     Args:
@@ -222,13 +315,23 @@ def shares(traced: Sequence[TracedAnswer], scores: Scores, level: float = 0.95) 
         scores: with the weights and clusters of the queries.
         level: confidence.
     """
-    counted = {one.query.id: Counter(claim.fate for claim in one.claims) for one in traced if one.claims}
+    counted = {
+        one.query.id: Counter(claim.fate for claim in one.claims)
+        for one in traced
+        if one.claims
+    }
     if not counted:
         return []
     units = scores.only(np.array([query in counted for query in scores.ids])).units
     shares = []
     for fate in FATES:
-        values = np.array([counted[query][fate] / counted[query].total() for query in scores.ids if query in counted])
+        values = np.array(
+            [
+                counted[query][fate] / counted[query].total()
+                for query in scores.ids
+                if query in counted
+            ]
+        )
         interval = student(values, level, bounds=UNIT, units=units)
         claims = sum(of[fate] for of in counted.values())
         shares.append(FateShare(fate, claims, mean(values, units.weights), interval))
@@ -247,10 +350,15 @@ def _fate(case: Case, claim: str) -> Fate:
 
 
 def _basis(case: Case, claim: str) -> str:
-    right, held = case.entails(judging.reference_text(case.query), claim), case.held(claim)
+    right, held = (
+        case.entails(judging.reference_text(case.query), claim),
+        case.held(claim),
+    )
     if right is None or held is None:
         return "unknown"
-    named = [name for name, known in (("reference", right), ("contexts", held)) if known]
+    named = [
+        name for name, known in (("reference", right), ("contexts", held)) if known
+    ]
     return " and ".join(named) or "nothing"
 
 
@@ -273,7 +381,9 @@ def section_of(traced: TracedSystems, scores: Scores, level: float) -> dict[str,
     return {
         "fates": FATES,
         "meanings": MEANINGS,
-        "shares": {name: shares(answers, scores, level) for name, answers in traced.items()},
+        "shares": {
+            name: shares(answers, scores, level) for name, answers in traced.items()
+        },
         "answers": beside[:LISTED],
         "left": max(0, len(beside) - LISTED),
     }
@@ -286,7 +396,11 @@ def side_by_side(traced: TracedSystems) -> list[tuple[Query, dict[str, TracedAns
         for one in answers:
             found.setdefault(one.query.id, (one.query, {}))[1][name] = one
     lost = {
-        query: sum(claim.fate != "answered" for one in of.values() for claim in one.claims)
+        query: sum(
+            claim.fate != "answered" for one in of.values() for claim in one.claims
+        )
         for query, (_, of) in found.items()
     }
-    return [found[query] for query in sorted(found, key=lambda query: (-lost[query], query))]
+    return [
+        found[query] for query in sorted(found, key=lambda query: (-lost[query], query))
+    ]

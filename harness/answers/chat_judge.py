@@ -52,7 +52,9 @@ from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
 from retrievers.placeholders import expand
 
-MARKS = re.compile(r"<\s*+(/?)\s*+(PASSAGE|CLAIM|ANSWER|QUESTION|SENTENCE|TEXT)", re.IGNORECASE)
+MARKS = re.compile(
+    r"<\s*+(/?)\s*+(PASSAGE|CLAIM|ANSWER|QUESTION|SENTENCE|TEXT)", re.IGNORECASE
+)
 CLAIMS_TAKEN = 5
 """Assumed number of claims of a text, for forecasts."""
 AT_ONCE = 5
@@ -109,7 +111,9 @@ FORMS = {
 }
 """System prompt -> the schema of the reply. It has no number of items, which many servers do not support; the number is
 checked when the reply is read."""
-DIGEST = hashlib.sha256("\n".join([VERDICTS, CLAIMS, HELPS, *RELEVANCE, QUESTIONS]).encode()).hexdigest()[:12]
+DIGEST = hashlib.sha256(
+    "\n".join([VERDICTS, CLAIMS, HELPS, *RELEVANCE, QUESTIONS]).encode()
+).hexdigest()[:12]
 """Stored in every row of a model: other prompts give other verdicts."""
 
 
@@ -124,7 +128,9 @@ def as_data(text: str, mark: str) -> str:
     return quoted(MARKS.sub(r"<\1 \2", text), mark)
 
 
-def about(system: str, passage: tuple[str, str], items: tuple[str, Sequence[str]]) -> Prompt:
+def about(
+    system: str, passage: tuple[str, str], items: tuple[str, Sequence[str]]
+) -> Prompt:
     """Ask about several items against one text.
 
     Args:
@@ -132,14 +138,23 @@ def about(system: str, passage: tuple[str, str], items: tuple[str, Sequence[str]
         passage: the mark and the text.
         items: the mark and the texts, at most AT_ONCE.
     """
-    numbered = "\n".join(f"{number}. {as_data(one, items[0])}" for number, one in enumerate(items[1], start=1))
-    user = f"{as_data(passage[1], passage[0])}\n\n{numbered}\n\n{len(items[1])} verdicts."
+    numbered = "\n".join(
+        f"{number}. {as_data(one, items[0])}"
+        for number, one in enumerate(items[1], start=1)
+    )
+    user = (
+        f"{as_data(passage[1], passage[0])}\n\n{numbered}\n\n{len(items[1])} verdicts."
+    )
     return Prompt(system, user, form=FORMS[system])
 
 
 def alone(system: str, *texts: tuple[str, str]) -> Prompt:
     """A request about texts, each with its mark."""
-    return Prompt(system, "\n\n".join(as_data(text, mark) for mark, text in texts), form=FORMS[system])
+    return Prompt(
+        system,
+        "\n\n".join(as_data(text, mark) for mark, text in texts),
+        form=FORMS[system],
+    )
 
 
 def read_words(reply: str, count: int) -> list[Any] | None:
@@ -162,26 +177,49 @@ def read_claims(reply: str) -> tuple[str, ...] | None:
     >>> read_claims('{"claims": ["The fee is 300 yen."]}'), read_claims("The fee is 300 yen.")
     (('The fee is 300 yen.',), None)
     """
-    claims = _list(reply, "claims", lambda one: isinstance(one, str) and bool(one.strip()))
+    claims = _list(
+        reply, "claims", lambda one: isinstance(one, str) and bool(one.strip())
+    )
     return None if claims is None else tuple(one.strip() for one in claims)
 
 
 def read_rating(reply: str) -> int | None:
     """The rating 0, 1 or 2 of a reply."""
     rating = (one_object(reply) or {}).get("rating")
-    return rating if isinstance(rating, int) and not isinstance(rating, bool) and 0 <= rating <= 2 else None
+    return (
+        rating
+        if isinstance(rating, int) and not isinstance(rating, bool) and 0 <= rating <= 2
+        else None
+    )
 
 
 def read_questions(reply: str) -> Questions | None:
     """The questions of a reply, each with whether the answer was evasive."""
-    questions = _list(reply, "questions", lambda one: isinstance(one, str) and bool(one.strip()), REGENERATED)
-    evasive = _list(reply, "noncommittal", lambda one: isinstance(one, bool), REGENERATED)
-    return None if questions is None or evasive is None else Questions(tuple(questions), tuple(evasive))
+    questions = _list(
+        reply,
+        "questions",
+        lambda one: isinstance(one, str) and bool(one.strip()),
+        REGENERATED,
+    )
+    evasive = _list(
+        reply, "noncommittal", lambda one: isinstance(one, bool), REGENERATED
+    )
+    return (
+        None
+        if questions is None or evasive is None
+        else Questions(tuple(questions), tuple(evasive))
+    )
 
 
-def _list(reply: str, key: str, fits: Callable[[Any], bool], count: int | None = None) -> list[Any] | None:
+def _list(
+    reply: str, key: str, fits: Callable[[Any], bool], count: int | None = None
+) -> list[Any] | None:
     values = (one_object(reply) or {}).get(key)
-    if not isinstance(values, list) or not all(map(fits, values)) or (count is not None and len(values) != count):
+    if (
+        not isinstance(values, list)
+        or not all(map(fits, values))
+        or (count is not None and len(values) != count)
+    ):
         return None
     return values
 
@@ -200,30 +238,46 @@ class ModelJudge:
         self._chat, self._meter, self._longest = chat, meter, longest
         self.unread = ""
         model = chat.model
-        self.name = f"openai {model.model}" + (f" at {model.elsewhere}" if model.elsewhere else "")
+        self.name = f"openai {model.model}" + (
+            f" at {model.elsewhere}" if model.elsewhere else ""
+        )
         if longest != LONGEST:
             self.name += f", first {longest} tokens"
 
     def verdicts(self, pairs: Sequence[ClaimPassage]) -> Replies[Word]:
         """The verdict on each pair: claims about one passage together, five per request."""
         texts, claims = [pair.text for pair in pairs], [pair.claim for pair in pairs]
-        return self._several(self._by_text(VERDICTS, ("PASSAGE", texts), ("CLAIM", claims)), read_words)
+        return self._several(
+            self._by_text(VERDICTS, ("PASSAGE", texts), ("CLAIM", claims)), read_words
+        )
 
     def claims(self, texts: Sequence[str]) -> Replies[tuple[str, ...]]:
         """The claims that the model extracts from each text."""
-        return self._single([self._of_one(CLAIMS, i, "TEXT", text) for i, text in enumerate(texts)], read_claims)
+        return self._single(
+            [self._of_one(CLAIMS, i, "TEXT", text) for i, text in enumerate(texts)],
+            read_claims,
+        )
 
     def helps(self, asked: Sequence[Inquiry]) -> Replies[bool]:
         """Whether each sentence helps to answer its query."""
         questions, parts = [one.question for one in asked], [one.text for one in asked]
-        return self._several(self._by_text(HELPS, ("QUESTION", questions), ("SENTENCE", parts)), read_truths)
+        return self._several(
+            self._by_text(HELPS, ("QUESTION", questions), ("SENTENCE", parts)),
+            read_truths,
+        )
 
     def relevance(self, asked: Sequence[Inquiry]) -> Replies[tuple[int | None, ...]]:
         """Two ratings of each passage, by two wordings."""
         ratings: dict[int, dict[int, int | None]] = {}
         wordings = len(RELEVANCE)
         portions = [
-            self._of_one(system, place * wordings + number, "PASSAGE", one.text, ("QUESTION", one.question))
+            self._of_one(
+                system,
+                place * wordings + number,
+                "PASSAGE",
+                one.text,
+                ("QUESTION", one.question),
+            )
             for place, one in enumerate(asked)
             for number, system in enumerate(RELEVANCE)
         ]
@@ -236,14 +290,22 @@ class ModelJudge:
     def questions(self, texts: Sequence[str]) -> Replies[Questions]:
         """Three generated questions that each text answers."""
         return self._single(
-            [self._of_one(QUESTIONS, i, "ANSWER", text) for i, text in enumerate(texts)], read_questions
+            [
+                self._of_one(QUESTIONS, i, "ANSWER", text)
+                for i, text in enumerate(texts)
+            ],
+            read_questions,
         )
 
-    def _several(self, portions: Sequence[_Portion], read: Callable[[str, int], list[Any] | None]) -> Iterator[Any]:
+    def _several(
+        self, portions: Sequence[_Portion], read: Callable[[str, int], list[Any] | None]
+    ) -> Iterator[Any]:
         for places, verdicts in self._read(portions, read):
             yield from zip(places, verdicts or [None] * len(places), strict=True)
 
-    def _single(self, portions: Sequence[_Portion], read: Callable[[str], Answer | None]) -> Replies[Answer]:
+    def _single(
+        self, portions: Sequence[_Portion], read: Callable[[str], Answer | None]
+    ) -> Replies[Answer]:
         for places, answer in self._read(portions, lambda text, _: read(text)):
             yield places[0], answer
 
@@ -251,17 +313,24 @@ class ModelJudge:
         self, portions: Sequence[_Portion], read: Callable[[str, int], Answer | None]
     ) -> Iterator[tuple[Sequence[int], Answer | None]]:
         """The parsed reply to each portion; None if it is unreadable."""
-        for number, reply, answer in answers_of(self._chat, self._meter, [asked for _, asked in portions], read):
+        for number, reply, answer in answers_of(
+            self._chat, self._meter, [asked for _, asked in portions], read
+        ):
             if answer is None:
                 self.unread = self.unread or example_of(reply)
             yield portions[number][0], answer
 
-    def _of_one(self, system: str, place: int, mark: str, text: str, *before: tuple[str, str]) -> _Portion:
+    def _of_one(
+        self, system: str, place: int, mark: str, text: str, *before: tuple[str, str]
+    ) -> _Portion:
         shown_part, cut = shown_of(text, self._longest)
         return [place], ChatRequest(alone(system, *before, (mark, shown_part)), cut=cut)
 
     def _by_text(
-        self, system: str, against: tuple[str, Sequence[str]], items: tuple[str, Sequence[str]]
+        self,
+        system: str,
+        against: tuple[str, Sequence[str]],
+        items: tuple[str, Sequence[str]],
     ) -> list[_Portion]:
         """Portions of at most AT_ONCE items with the same text, in the order of the texts."""
         (mark, texts), (item, words) = against, items
@@ -271,7 +340,9 @@ class ModelJudge:
             places, (shown_part, cut) = list(group), shown_of(text, self._longest)
             for start in range(0, len(places), AT_ONCE):
                 some = places[start : start + AT_ONCE]
-                prompt = about(system, (mark, shown_part), (item, [words[i] for i in some]))
+                prompt = about(
+                    system, (mark, shown_part), (item, [words[i] for i in some])
+                )
                 portions.append((some, ChatRequest(prompt, len(some), cut)))
         return portions
 
@@ -302,7 +373,9 @@ class DryRun(Chat):
             if prompt.system == CLAIMS:
                 yield place, Reply(_made_up(prompt.user))
 
-    def forecast(self, prompts: Sequence[Prompt] = (), readable: Readable = any_reply) -> ChatForecast:
+    def forecast(
+        self, prompts: Sequence[Prompt] = (), readable: Readable = any_reply
+    ) -> ChatForecast:
         """The estimated cost of the recorded requests."""
         return self.model.forecast([*self._noted, *prompts])
 
@@ -310,20 +383,30 @@ class DryRun(Chat):
 def _made_up(text: str) -> str:
     length = -(-len(text) // CLAIMS_TAKEN)
     parts = [text[i : i + length] for i in range(0, len(text), length)]
-    return json.dumps({"claims": [f"{number}. {part}" for number, part in enumerate(parts)]})
+    return json.dumps(
+        {"claims": [f"{number}. {part}" for number, part in enumerate(parts)]}
+    )
 
 
 def chat_of(table: JudgeOptions, cache: Cache) -> Chat:
     """The chat model that an experiment declares as judge; nothing is sent."""
     model = ChatModel(
-        model=table.model, base_url=table.base_url, key_name=table.key_name, max_tokens=1000,
-        concurrency=table.concurrency, rpm=table.rpm, tpm=table.tpm,
-        input_price=table.input_price, output_price=table.output_price,
-    )  # fmt: skip
+        model=table.model,
+        base_url=table.base_url,
+        key_name=table.key_name,
+        max_tokens=1000,
+        concurrency=table.concurrency,
+        rpm=table.rpm,
+        tpm=table.tpm,
+        input_price=table.input_price,
+        output_price=table.output_price,
+    )
     return Chat(model, cache)
 
 
-def build_judge(table: JudgeOptions, cache: Cache, meter: Meter, *, chat: Chat | None = None) -> Judge:
+def build_judge(
+    table: JudgeOptions, cache: Cache, meter: Meter, *, chat: Chat | None = None
+) -> Judge:
     """Make a judge; no model is loaded and nothing is sent before the first request.
 
     Args:
@@ -338,7 +421,9 @@ def build_judge(table: JudgeOptions, cache: Cache, meter: Meter, *, chat: Chat |
     if table.kind == "lexical":
         return LexicalJudge(threshold=table.threshold or THRESHOLD)
     if table.kind == "nli":
-        return NliJudge(expand(table.model), meter=meter, threshold=table.threshold or ENTAILED)
+        return NliJudge(
+            expand(table.model), meter=meter, threshold=table.threshold or ENTAILED
+        )
     asked = chat if chat is not None else chat_of(table, cache)
     return ModelJudge(asked, meter=meter, longest=table.longest or LONGEST)
 
@@ -354,7 +439,11 @@ class ClaimsForecast(NamedTuple):
 
 
 def forecast_claims(
-    table: JudgeOptions, dataset: Dataset, measures: Sequence[Measure], retrievers: int, cache: Cache
+    table: JudgeOptions,
+    dataset: Dataset,
+    measures: Sequence[Measure],
+    retrievers: int,
+    cache: Cache,
 ) -> ClaimsForecast:
     """Forecast the requests to a chat model if no two retrievers found the same document.
 
@@ -369,12 +458,24 @@ def forecast_claims(
     """
     depth = depth_of(measures)
     width = dataset.count if depth is None else min(depth * retrievers, dataset.count)
-    stand_in = {document.id: document.content for document in islice(dataset.documents(), width)}
-    asked = [query for query in dataset.queries if query.reference.claims or query.reference.answers]
+    stand_in = {
+        document.id: document.content for document in islice(dataset.documents(), width)
+    }
+    asked = [
+        query
+        for query in dataset.queries
+        if query.reference.claims or query.reference.answers
+    ]
     dry_run = DryRun(chat_of(table, cache), cached=False)
     judge = build_judge(table, cache, Meter(), chat=dry_run)
     with TemporaryDirectory() as place:
-        claimed = judge_rankings(Path(place), judge, asked, {query.id: stand_in for query in asked}, Readings())
+        claimed = judge_rankings(
+            Path(place),
+            judge,
+            asked,
+            {query.id: stand_in for query in asked},
+            Readings(),
+        )
     pairs = sum(len(one.claims) * len(stand_in) for one in claimed.values())
     return ClaimsForecast(judge.name, pairs, dry_run.forecast())
 
@@ -387,6 +488,8 @@ def check_price(table: JudgeOptions, measures: Sequence[Measure], cache: Cache) 
     """
     asked = table.kind == "openai" and any(measure.claimed for measure in measures)
     if asked and not chat_of(table, cache).model.priced:
-        unknown = f"the price of {table.model} is unknown, so --max-cost cannot be checked"
+        unknown = (
+            f"the price of {table.model} is unknown, so --max-cost cannot be checked"
+        )
         remedy = "write input_price and output_price: dollars per million tokens"
         raise InputError(Problem("[judge]", unknown, remedy))

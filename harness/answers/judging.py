@@ -15,7 +15,14 @@ from harness.answers.overlap import sentences
 from harness.dataset import Dataset
 from harness.measures import Claimed, Measure
 from harness.records import readings
-from harness.records.readings import PEOPLE, By, ClaimPassage, ClaimsJudging, Readings, Word
+from harness.records.readings import (
+    PEOPLE,
+    By,
+    ClaimPassage,
+    ClaimsJudging,
+    Readings,
+    Word,
+)
 from retrievers.cross_encoder import CrossEncoderReranker
 from retrievers.errors import BackendError, InputError, Problem, Unreadable
 from retrievers.meter import Meter
@@ -84,7 +91,9 @@ def signed(judge: Judge) -> By:
 
 
 def asked_once(
-    wanted: Iterable[Given], known: Callable[[Given], bool], ask: Callable[[Sequence[Given]], Replies[Answer]]
+    wanted: Iterable[Given],
+    known: Callable[[Given], bool],
+    ask: Callable[[Sequence[Given]], Replies[Answer]],
 ) -> dict[Given, Answer | None]:
     """Request everything that is unknown, once each.
 
@@ -112,13 +121,19 @@ def asked_once(
 
 def reference_text(query: Query) -> str:
     """The reference answers of a query as one text; without one, its claims."""
-    return "\n".join(query.reference.answers or [claim.text for claim in query.reference.claims])
+    return "\n".join(
+        query.reference.answers or [claim.text for claim in query.reference.claims]
+    )
 
 
 def store_authored(folder: Path, queries: Iterable[Query]) -> None:
     """Store the claims that came with the data, where they are not yet stored."""
     people = readings.read_readings(folder, By(PEOPLE)).claims
-    authored = {reference_text(q): [c.text for c in q.reference.claims] for q in queries if q.reference.claims}
+    authored = {
+        reference_text(q): [c.text for c in q.reference.claims]
+        for q in queries
+        if q.reference.claims
+    }
     new = {text: claims for text, claims in authored.items() if text not in people}
     readings.append_claims(folder, By(PEOPLE), new)
 
@@ -132,7 +147,9 @@ class UnpromptedJudge:
     def __init__(self, threshold: float) -> None:
         """Check the threshold of entailment, above 0 and at most 1."""
         if not 0 < threshold <= 1:
-            raise InputError(Problem("judge.threshold", f"{threshold} is not above 0 and at most 1"))
+            raise InputError(
+                Problem("judge.threshold", f"{threshold} is not above 0 and at most 1")
+            )
         self.threshold = threshold
 
     def claims(self, texts: Sequence[str]) -> Replies[tuple[str, ...]]:
@@ -164,7 +181,14 @@ class LexicalJudge(UnpromptedJudge):
         """Entailed or neutral for each pair; a claim without a token has no verdict."""
         for place, pair in enumerate(pairs):
             share = held(pair.claim, pair.text)
-            yield place, None if share is None else "entailed" if share >= self.threshold else "neutral"
+            yield (
+                place,
+                None
+                if share is None
+                else "entailed"
+                if share >= self.threshold
+                else "neutral",
+            )
 
     def helps(self, asked: Sequence[Inquiry]) -> Replies[bool]:
         """Whether each sentence has half of its query's tokens."""
@@ -189,7 +213,11 @@ def _tokens(text: str) -> frozenset[str]:
 
 
 ENTAILED = 0.5
-LABELS: Mapping[str, Word] = {"entailment": "entailed", "contradiction": "contradicted", "neutral": "neutral"}
+LABELS: Mapping[str, Word] = {
+    "entailment": "entailed",
+    "contradiction": "contradicted",
+    "neutral": "neutral",
+}
 """Output names of models -> verdicts."""
 
 
@@ -199,7 +227,9 @@ class NliJudge(UnpromptedJudge):
     A sentence helps if the model finds that the query follows from it, for which such models were not trained.
     """
 
-    def __init__(self, model: str, *, meter: Meter, threshold: float = ENTAILED) -> None:
+    def __init__(
+        self, model: str, *, meter: Meter, threshold: float = ENTAILED
+    ) -> None:
         """Configure the model, which is loaded for the first pair.
 
         Args:
@@ -219,14 +249,23 @@ class NliJudge(UnpromptedJudge):
 
     def verdicts(self, pairs: Sequence[ClaimPassage]) -> Replies[Word]:
         """The verdict on each pair; pairs of similar length are batched."""
-        order = sorted(range(len(pairs)), key=lambda i: (len(pairs[i].text) + len(pairs[i].claim), pairs[i]))
+        order = sorted(
+            range(len(pairs)),
+            key=lambda i: (len(pairs[i].text) + len(pairs[i].claim), pairs[i]),
+        )
         for start in range(0, len(order), self._model.request_size):
             places = order[start : start + self._model.request_size]
-            yield from zip(places, self._read([(pairs[i].text, pairs[i].claim) for i in places]), strict=True)
+            yield from zip(
+                places,
+                self._read([(pairs[i].text, pairs[i].claim) for i in places]),
+                strict=True,
+            )
 
     def helps(self, asked: Sequence[Inquiry]) -> Replies[bool]:
         """Whether each query follows from its sentence according to the model."""
-        for place, word in self.verdicts([ClaimPassage(one.question, one.text) for one in asked]):
+        for place, word in self.verdicts(
+            [ClaimPassage(one.question, one.text) for one in asked]
+        ):
             yield place, word == "entailed"
 
     def _read(self, pairs: Sequence[tuple[str, str]]) -> list[Word]:
@@ -237,7 +276,9 @@ class NliJudge(UnpromptedJudge):
         return [self._verdict(row, words) for row in special.softmax(logits, axis=1)]
 
     def _verdict(self, row: Floats, words: Sequence[Word]) -> Word:
-        likely, word = max((float(row[i]), word) for i, word in enumerate(words) if word != "neutral")
+        likely, word = max(
+            (float(row[i]), word) for i, word in enumerate(words) if word != "neutral"
+        )
         return word if likely >= self.threshold else "neutral"
 
 
@@ -259,7 +300,11 @@ _UNDEFINED = "measures by claims are undefined"
 
 
 def judge_rankings(
-    folder: Path, judge: Judge, queries: Sequence[Query], retrieved: Mapping[str, Mapping[str, str]], known: Readings
+    folder: Path,
+    judge: Judge,
+    queries: Sequence[Query],
+    retrieved: Mapping[str, Mapping[str, str]],
+    known: Readings,
 ) -> dict[str, Claimed]:
     """Judge every claim against every document retrieved for its query, and store the verdicts in a folder.
 
@@ -279,19 +324,37 @@ def judge_rankings(
     by, read = signed(judge), Readings()
     read.claims = _claims(folder, by, judge, queries, known)
     pairs = list(_pairs(queries, retrieved, read))
-    given: dict[ClaimPassage, Word | None] = {pair: word for pair in pairs if (word := known.word(*pair)) is not None}
+    given: dict[ClaimPassage, Word | None] = {
+        pair: word for pair in pairs if (word := known.word(*pair)) is not None
+    }
     ask: Callable[[Sequence[ClaimPassage]], Replies[Word]] = judge.verdicts
-    words: dict[ClaimPassage, Word | None] = {**given, **asked_once(pairs, given.__contains__, ask)}
-    readings.append_verdicts(folder, by, {pair: words[pair] for pair in dict.fromkeys(pairs)})
-    read.verdicts = {(claim, readings.digest_of(text)): word for (claim, text), word in words.items()}
-    texts = {document: text for by_document in retrieved.values() for document, text in by_document.items()}
+    words: dict[ClaimPassage, Word | None] = {
+        **given,
+        **asked_once(pairs, given.__contains__, ask),
+    }
+    readings.append_verdicts(
+        folder, by, {pair: words[pair] for pair in dict.fromkeys(pairs)}
+    )
+    read.verdicts = {
+        (claim, readings.digest_of(text)): word for (claim, text), word in words.items()
+    }
+    texts = {
+        document: text
+        for by_document in retrieved.values()
+        for document, text in by_document.items()
+    }
     readings.write_passages(folder, dict(sorted(texts.items())))
     digests = {document: readings.digest_of(text) for document, text in texts.items()}
     return readings.claimed(queries, read, digests)
 
 
 def judge_run(
-    folder: Path, earlier: Path, judge: Judge, dataset: Dataset, rankings: Rankings, measures: Sequence[Measure]
+    folder: Path,
+    earlier: Path,
+    judge: Judge,
+    dataset: Dataset,
+    rankings: Rankings,
+    measures: Sequence[Measure],
 ) -> ClaimsJudging:
     """Judge the hits of a run, down to the deepest cutoff of its measures; replies of an earlier run are reused.
 
@@ -308,30 +371,60 @@ def judge_run(
     by = signed(judge)
     known = readings.read_readings(earlier, by)
     wanted = judged_documents(dataset.queries, rankings, measures)
-    texts = {id_: doc.content for id_, doc in dataset.texts({id_ for ids in wanted.values() for id_ in ids}).items()}
-    retrieved = {query: {id_: texts[id_] for id_ in sorted(ids) if id_ in texts} for query, ids in wanted.items()}
-    facts = {"judge": by.judge, "prompt": by.prompt, "depth": str(depth_of(measures) or "all")}
+    texts = {
+        id_: doc.content
+        for id_, doc in dataset.texts(
+            {id_ for ids in wanted.values() for id_ in ids}
+        ).items()
+    }
+    retrieved = {
+        query: {id_: texts[id_] for id_ in sorted(ids) if id_ in texts}
+        for query, ids in wanted.items()
+    }
+    facts = {
+        "judge": by.judge,
+        "prompt": by.prompt,
+        "depth": str(depth_of(measures) or "all"),
+    }
     try:
         claims = judge_rankings(folder, judge, dataset.queries, retrieved, known)
     except BackendError as error:
-        return ClaimsJudging({}, facts, f"claims were not judged: {_UNDEFINED}: {error}")
+        return ClaimsJudging(
+            {}, facts, f"claims were not judged: {_UNDEFINED}: {error}"
+        )
     verdicts = readings.read_readings(folder, by).verdicts
     unreadable = sum(word is None for word in verdicts.values())
     if judge.unread and unreadable == len(verdicts):
         gave = f"the judge gave {len(verdicts):,} verdicts, none of them readable ({judge.unread})"
-        return ClaimsJudging({}, facts, f"{gave}, so that {_UNDEFINED}: check the judge's model and its server")
-    counts = {"queries": len(claims), "claims": sum(len(one.claims) for one in claims.values()),
-              "verdicts": len(verdicts), "unreadable": unreadable}  # fmt: skip
-    return ClaimsJudging(claims, facts | {key: str(number) for key, number in counts.items()})
+        return ClaimsJudging(
+            {},
+            facts,
+            f"{gave}, so that {_UNDEFINED}: check the judge's model and its server",
+        )
+    counts = {
+        "queries": len(claims),
+        "claims": sum(len(one.claims) for one in claims.values()),
+        "verdicts": len(verdicts),
+        "unreadable": unreadable,
+    }
+    return ClaimsJudging(
+        claims, facts | {key: str(number) for key, number in counts.items()}
+    )
 
 
-def judged_documents(queries: Sequence[Query], rankings: Rankings, measures: Sequence[Measure]) -> dict[str, set[str]]:
+def judged_documents(
+    queries: Sequence[Query], rankings: Rankings, measures: Sequence[Measure]
+) -> dict[str, set[str]]:
     """The documents that measures by claims use: query id -> document ids, over all retrievers.
 
     The deepest cutoff of the measures counts; without a cutoff, all stored hits.
     """
     depth = depth_of(measures)
-    documents_of = {query.id: set[str]() for query in queries if query.reference.claims or query.reference.answers}
+    documents_of = {
+        query.id: set[str]()
+        for query in queries
+        if query.reference.claims or query.reference.answers
+    }
     for answers in rankings.values():
         for query, documents in documents_of.items():
             if query in answers:
@@ -342,7 +435,11 @@ def judged_documents(queries: Sequence[Query], rankings: Rankings, measures: Seq
 def depth_of(measures: Sequence[Measure]) -> int | None:
     """The deepest cutoff of the measures by claims; None if one has none."""
     cutoffs = [measure.cutoff for measure in measures if measure.claimed]
-    return None if None in cutoffs else max((cutoff for cutoff in cutoffs if cutoff), default=0)
+    return (
+        None
+        if None in cutoffs
+        else max((cutoff for cutoff in cutoffs if cutoff), default=0)
+    )
 
 
 def _claims(
@@ -350,8 +447,14 @@ def _claims(
 ) -> dict[str, tuple[str, ...] | None]:
     """The claims that the judge extracts from references without claims. All are stored, each text once."""
     store_authored(folder, queries)
-    bare = [q.reference.answers[0] for q in queries if q.reference.answers and not q.reference.claims]
-    given = {text: known.claims[text] for text in bare if known.claims.get(text) is not None}
+    bare = [
+        q.reference.answers[0]
+        for q in queries
+        if q.reference.answers and not q.reference.claims
+    ]
+    given = {
+        text: known.claims[text] for text in bare if known.claims.get(text) is not None
+    }
     claims = {**given, **asked_once(bare, given.__contains__, judge.claims)}
     readings.append_claims(folder, by, claims)
     return claims
@@ -359,7 +462,7 @@ def _claims(
 
 def _pairs(
     queries: Sequence[Query], retrieved: Mapping[str, Mapping[str, str]], read: Readings
-) -> Iterator[ClaimPassage]:  # fmt: skip
+) -> Iterator[ClaimPassage]:
     for query in queries:
         claims = readings.claims_of(query, read)
         for _, text in sorted(retrieved.get(query.id, {}).items()):

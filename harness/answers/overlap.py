@@ -42,7 +42,9 @@ def tokenizer_of(texts: Iterable[str]) -> Tokenizer:
     ('13a', 'char')
     """
     text = "\n".join(texts)
-    return "char" if len(UNSPACED.findall(text)) > len(LETTER.findall(text)) / 5 else "13a"
+    return (
+        "char" if len(UNSPACED.findall(text)) > len(LETTER.findall(text)) / 5 else "13a"
+    )
 
 
 def words(text: str, tokenizer: Tokenizer) -> list[str]:
@@ -54,7 +56,11 @@ def words(text: str, tokenizer: Tokenizer) -> list[str]:
     >>> words("The lazy dog.", "13a"), words("犬だ。", "char"), words("ดี", "char")
     (['the', 'lazy', 'dog'], ['犬', 'だ'], ['ด', 'ี'])
     """
-    return [token for token in splitter(tokenizer)(text.lower()).split() if WORD.search(token)]
+    return [
+        token
+        for token in splitter(tokenizer)(text.lower()).split()
+        if WORD.search(token)
+    ]
 
 
 @lru_cache
@@ -96,7 +102,9 @@ class TextOverlap(NamedTuple):
         return 2 * self.precision * self.recall / total if total else 0.0
 
 
-def bleu(response: str, references: Sequence[str], tokenizer: Tokenizer, *, order: int = 4) -> float | None:
+def bleu(
+    response: str, references: Sequence[str], tokenizer: Tokenizer, *, order: int = 4
+) -> float | None:
     """BLEU of one answer: brevity penalty x geometric mean of the clipped n-gram precisions, n = 1 to `order`.
 
     Range 0 to 1 (sacrebleu's figure divided by 100). sacrebleu 2 with effective order, since a short answer has no
@@ -110,7 +118,9 @@ def bleu(response: str, references: Sequence[str], tokenizer: Tokenizer, *, orde
         return None
     if not response.strip():
         return 0.0
-    scored = _bleu(tokenizer, effective_order=True, max_ngram_order=order).sentence_score(response, list(references))
+    scored = _bleu(
+        tokenizer, effective_order=True, max_ngram_order=order
+    ).sentence_score(response, list(references))
     return min(float(scored.score) / 100, 1.0)
 
 
@@ -145,7 +155,9 @@ def chrf(response: str, references: Sequence[str]) -> float | None:
     needs_sacrebleu()
     from sacrebleu.metrics.chrf import CHRF
 
-    return min(float(CHRF().sentence_score(response, list(references)).score) / 100, 1.0)
+    return min(
+        float(CHRF().sentence_score(response, list(references)).score) / 100, 1.0
+    )
 
 
 def rouge_n(response: str, reference: str, n: int, tokenizer: Tokenizer) -> TextOverlap:
@@ -158,7 +170,9 @@ def rouge_n(response: str, reference: str, n: int, tokenizer: Tokenizer) -> Text
     >>> dog.recall == 2 / 8, dog.precision == 2 / 6
     (True, True)
     """
-    ours, theirs = (_ngrams(words(text, tokenizer), n) for text in (response, reference))
+    ours, theirs = (
+        _ngrams(words(text, tokenizer), n) for text in (response, reference)
+    )
     return _of((ours & theirs).total(), ours.total(), theirs.total())
 
 
@@ -191,10 +205,14 @@ def exact_match(response: str, references: Sequence[str]) -> float | None:
     """
     if not references:
         return None
-    return float(any(_folded(response) == _folded(reference) for reference in references))
+    return float(
+        any(_folded(response) == _folded(reference) for reference in references)
+    )
 
 
-def token_f1(response: str, references: Sequence[str], tokenizer: Tokenizer) -> float | None:
+def token_f1(
+    response: str, references: Sequence[str], tokenizer: Tokenizer
+) -> float | None:
     """Token F1: the harmonic mean of clipped token precision and recall, without English articles; best reference.
 
     Range 0 to 1; undefined (None) without a reference. Two texts without a token are equal: 1. Rajpurkar et al. 2016,
@@ -203,12 +221,16 @@ def token_f1(response: str, references: Sequence[str], tokenizer: Tokenizer) -> 
     >>> token_f1("a cat on the mat", ["the cat sat on mats"], "13a") == 2 * (2 / 3) * (2 / 4) / (2 / 3 + 2 / 4)
     True
     """
-    return max((_token_f1(response, reference, tokenizer) for reference in references), default=None)
+    return max(
+        (_token_f1(response, reference, tokenizer) for reference in references),
+        default=None,
+    )
 
 
 def _token_f1(response: str, reference: str, tokenizer: Tokenizer) -> float:
     ours, theirs = (
-        Counter(word for word in words(text, tokenizer) if word not in ARTICLES) for text in (response, reference)
+        Counter(word for word in words(text, tokenizer) if word not in ARTICLES)
+        for text in (response, reference)
     )
     if not ours and not theirs:
         return 1.0
@@ -221,7 +243,9 @@ def _folded(text: str) -> str:
 
 
 def _of(common: int, ours: int, theirs: int) -> TextOverlap:
-    return TextOverlap(common / ours if ours else 0.0, common / theirs if theirs else 0.0)
+    return TextOverlap(
+        common / ours if ours else 0.0, common / theirs if theirs else 0.0
+    )
 
 
 def _ngrams(tokens: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
@@ -247,7 +271,13 @@ def _bleu(tokenizer: Tokenizer, **options: Any) -> BLEU:
         InputError: sacrebleu or the tokenizer's dictionary is not installed, or there is no such tokenizer.
     """
     if tokenizer not in TOKENIZERS:
-        raise InputError(Problem("tokenizer", f"no tokenizer {tokenizer!r}", f"known: {', '.join(TOKENIZERS)}"))
+        raise InputError(
+            Problem(
+                "tokenizer",
+                f"no tokenizer {tokenizer!r}",
+                f"known: {', '.join(TOKENIZERS)}",
+            )
+        )
     needs_sacrebleu()
     from sacrebleu.metrics.bleu import BLEU
 
@@ -256,4 +286,6 @@ def _bleu(tokenizer: Tokenizer, **options: Any) -> BLEU:
     except (ImportError, RuntimeError):
         extra = f"[{EXTRAS[tokenizer]}]" if tokenizer in EXTRAS else ""
         remedy = f'pip install "sacrebleu{extra}", or use the tokenizer "char"'
-        raise InputError(Problem("tokenizer", f"{tokenizer!r} needs a dictionary", remedy)) from None
+        raise InputError(
+            Problem("tokenizer", f"{tokenizer!r} needs a dictionary", remedy)
+        ) from None

@@ -42,7 +42,9 @@ class Entailments:
     @property
     def relevant(self) -> list[Truth]:
         """For each passage: whether it entails any claim of the reference."""
-        return [any_of(row[i] for row in self.reference_in) for i in range(self.passages)]
+        return [
+            any_of(row[i] for row in self.reference_in) for i in range(self.passages)
+        ]
 
 
 def precision(entailments: Entailments) -> float | None:
@@ -97,7 +99,13 @@ def context_utilization(entailments: Entailments) -> float | None:
     retrieved = entailments.retrieved
     if None in retrieved:
         return None
-    return share([covered for covered, there in zip(entailments.covered, retrieved, strict=True) if there])
+    return share(
+        [
+            covered
+            for covered, there in zip(entailments.covered, retrieved, strict=True)
+            if there
+        ]
+    )
 
 
 def faithfulness(entailments: Entailments) -> float | None:
@@ -113,7 +121,12 @@ def hallucination(entailments: Entailments) -> float | None:
 
     Range 0 to 1, low is good; undefined for a response without a claim.
     """
-    return share([both(negated(faithful), negated(right)) for faithful, right in _claims(entailments)])
+    return share(
+        [
+            both(negated(faithful), negated(right))
+            for faithful, right in _claims(entailments)
+        ]
+    )
 
 
 def self_knowledge(entailments: Entailments) -> float | None:
@@ -121,7 +134,9 @@ def self_knowledge(entailments: Entailments) -> float | None:
 
     Range 0 to 1; undefined for a response without a claim. Neither high nor low is better.
     """
-    return share([both(negated(faithful), right) for faithful, right in _claims(entailments)])
+    return share(
+        [both(negated(faithful), right) for faithful, right in _claims(entailments)]
+    )
 
 
 def noise_sensitivity_in_relevant(entailments: Entailments) -> float | None:
@@ -142,7 +157,12 @@ def noise_sensitivity_in_irrelevant(entailments: Entailments) -> float | None:
     if not entailments.reference_in:
         return None
     wrong = [both(negated(right), faithful) for faithful, right in _claims(entailments)]
-    return share([both(one, negated(relevant)) for one, relevant in zip(wrong, _noise(entailments), strict=True)])
+    return share(
+        [
+            both(one, negated(relevant))
+            for one, relevant in zip(wrong, _noise(entailments), strict=True)
+        ]
+    )
 
 
 def _claims(entailments: Entailments) -> list[tuple[Truth, Truth]]:
@@ -153,6 +173,11 @@ def _noise(entailments: Entailments) -> list[Truth]:
     """For each claim of the response: whether it is wrong and a relevant passage entails it."""
     relevant = entailments.relevant
     return [
-        both(negated(right), any_of(both(here, matters) for here, matters in zip(row, relevant, strict=True)))
+        both(
+            negated(right),
+            any_of(
+                both(here, matters) for here, matters in zip(row, relevant, strict=True)
+            ),
+        )
         for right, row in zip(entailments.right, entailments.response_in, strict=True)
     ]

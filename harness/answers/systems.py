@@ -73,12 +73,22 @@ def read_systems(folder: Path, queries: Collection[str]) -> list[System]:
         if path.stem in RESERVED:
             continue
         if not NAME.fullmatch(path.stem):
-            problems.append(Problem(str(path), "is not a valid system name", "letters, digits, '.', '_' and '-'"))
+            problems.append(
+                Problem(
+                    str(path),
+                    "is not a valid system name",
+                    "letters, digits, '.', '_' and '-'",
+                )
+            )
             continue
         systems.append(System(path.stem, _answers(path, queries, problems)))
     if not systems and not problems:
-        what = f"has no answers: {', '.join(sorted(RESERVED))} are not valid system names"
-        problems.append(Problem(str(folder), what, "one file per system, <system>.jsonl"))
+        what = (
+            f"has no answers: {', '.join(sorted(RESERVED))} are not valid system names"
+        )
+        problems.append(
+            Problem(str(folder), what, "one file per system, <system>.jsonl")
+        )
     if problems:
         raise InputError(problems.problems)
     return systems
@@ -107,27 +117,50 @@ class _AnswerRow(Strict):
 
     def read(self) -> Answer:
         """The answer; InputError if two contexts have the same id."""
-        contexts = tuple(Context(one.id or str(place), one.text) for place, one in enumerate(self.contexts, start=1))
+        contexts = tuple(
+            Context(one.id or str(place), one.text)
+            for place, one in enumerate(self.contexts, start=1)
+        )
         if len({one.id for one in contexts}) < len(contexts):
-            raise InputError(Problem("contexts", "two of them have the same id", "give each a different id"))
+            raise InputError(
+                Problem(
+                    "contexts",
+                    "two of them have the same id",
+                    "give each a different id",
+                )
+            )
         has_marks = contexts and self.citations is None
-        return Answer(MARK.sub("", self.response) if has_marks else self.response, contexts)
+        return Answer(
+            MARK.sub("", self.response) if has_marks else self.response, contexts
+        )
 
 
-def _answers(path: Path, queries: Collection[str], problems: Findings) -> dict[str, Answer]:
+def _answers(
+    path: Path, queries: Collection[str], problems: Findings
+) -> dict[str, Answer]:
     answers: dict[str, Answer] = {}
     for place, line in read_jsonl(path, problems):
         try:
             row = checked(_AnswerRow, line, "")
             if row.query_id not in queries:
                 what = f"{row.query_id!r} is not a query of the data set"
-                raise InputError(Problem("query_id", what, did_you_mean(row.query_id, queries)))
+                raise InputError(
+                    Problem("query_id", what, did_you_mean(row.query_id, queries))
+                )
             if row.query_id in answers:
-                raise InputError(Problem("query_id", f"{row.query_id!r} is answered twice", "one answer per query"))
+                raise InputError(
+                    Problem(
+                        "query_id",
+                        f"{row.query_id!r} is answered twice",
+                        "one answer per query",
+                    )
+                )
             answers[row.query_id] = row.read()
         except InputError as error:
             problems.extend(
-                one._replace(where=str(place), what=f"{one.where}: {one.what}".removeprefix(": "))
+                one._replace(
+                    where=str(place), what=f"{one.where}: {one.what}".removeprefix(": ")
+                )
                 for one in error.problems
             )
     if not answers and not problems:

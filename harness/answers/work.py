@@ -7,8 +7,21 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple, cast
 
-from harness.answers.answer_measures import MEASURES, bleu_note, questions_of, score_answers, vectors_of
-from harness.answers.cases import Case, TracedAnswer, judge_answers, pairs_of, texts_to_split, trace
+from harness.answers.answer_measures import (
+    MEASURES,
+    bleu_note,
+    questions_of,
+    score_answers,
+    vectors_of,
+)
+from harness.answers.cases import (
+    Case,
+    TracedAnswer,
+    judge_answers,
+    pairs_of,
+    texts_to_split,
+    trace,
+)
 from harness.answers.chat_judge import CLAIMS_TAKEN, DryRun, build_judge, chat_of
 from harness.answers.judging import Judge, signed
 from harness.answers.overlap import Tokenizer, splitter, tokenizer_of
@@ -74,13 +87,19 @@ def read_inputs(experiment: Path, folder: Path, *, code: bool = True) -> Inputs:
         InputError: with every problem; or no query has a reference answer or claims.
     """
     loaded = load(experiment, code=code)
-    dataset = load_dataset(loaded.dataset, drop_dangling=loaded.experiment.relevance.dangling == "drop")
+    dataset = load_dataset(
+        loaded.dataset, drop_dangling=loaded.experiment.relevance.dangling == "drop"
+    )
     known = {query.id: query for query in (*dataset.judged, *dataset.queries)}
     systems = read_systems(folder, known.keys())
-    measured = tuple(q for q in known.values() if q.reference.answers or q.reference.claims)
+    measured = tuple(
+        q for q in known.values() if q.reference.answers or q.reference.claims
+    )
     if not measured:
         remedy = 'give queries a "reference" (a right answer) or "claims" (its statements) in the file of queries'
-        raise InputError(Problem(dataset.path, "no query has a reference answer or claims", remedy))
+        raise InputError(
+            Problem(dataset.path, "no query has a reference answer or claims", remedy)
+        )
     return Inputs(loaded, measured, tuple(systems), len(known) - len(measured))
 
 
@@ -101,8 +120,13 @@ def answer_counts(inputs: Inputs) -> list[SystemCounts]:
 
 def lines_of(inputs: Inputs) -> Iterator[str]:
     """The output of `harness answers check`."""
-    claims = counted(sum(len(query.reference.claims) for query in inputs.queries), "claim")
-    answers = counted(sum(bool(query.reference.answers) for query in inputs.queries), "reference answer")
+    claims = counted(
+        sum(len(query.reference.claims) for query in inputs.queries), "claim"
+    )
+    answers = counted(
+        sum(bool(query.reference.answers) for query in inputs.queries),
+        "reference answer",
+    )
     have = f"{count(len(inputs.queries))} to measure: {answers}, {claims}; with neither, ignored: {inputs.bare:,}"
     yield f"{inputs.loaded.dataset.path}: {have}"
     for one in answer_counts(inputs):
@@ -154,9 +178,15 @@ def judged(inputs: Inputs, judge: Judge, readings: Readings) -> VerdictCounts:
     )
 
 
-def cases_of(queries: Sequence[Query], systems: Sequence[System], readings: Readings) -> list[Case]:
+def cases_of(
+    queries: Sequence[Query], systems: Sequence[System], readings: Readings
+) -> list[Case]:
     """Every system's answer to every query."""
-    return [Case(query, system.answer(query.id), readings) for system in systems for query in queries]
+    return [
+        Case(query, system.answer(query.id), readings)
+        for system in systems
+        for query in queries
+    ]
 
 
 class JudgingForecast(NamedTuple):
@@ -205,7 +235,9 @@ class AnswerScores:
     """System -> its answers, claim by claim."""
 
 
-def forecast_judging(experiment: Path, folder: Path, *, code: bool = True) -> JudgingForecast:
+def forecast_judging(
+    experiment: Path, folder: Path, *, code: bool = True
+) -> JudgingForecast:
     """Forecast the judging by a dry run; nothing is sent, no model is loaded, the folder is unchanged."""
     inputs = read_inputs(experiment, folder, code=code)
     by_model = inputs.judge.kind == "openai"
@@ -215,10 +247,21 @@ def forecast_judging(experiment: Path, folder: Path, *, code: bool = True) -> Ju
         known = read_readings(folder, signed(asked))
         found = known if chat is None else _dry_run(folder, asked, inputs)
         requests = None if chat is None else chat.forecast()
-    pairs = dict.fromkeys(pair for case in cases_of(inputs.queries, inputs.systems, found) for pair in pairs_of(case))
+    pairs = dict.fromkeys(
+        pair
+        for case in cases_of(inputs.queries, inputs.systems, found)
+        for pair in pairs_of(case)
+    )
     number = sum(known.word(*pair) is None for pair in pairs)
-    texts = sum(known.claims.get(text) is None for text in texts_to_split(inputs.queries, inputs.systems))
-    costs = (None, None, None) if requests is None else (requests.calls, requests.tokens, requests.usd)
+    texts = sum(
+        known.claims.get(text) is None
+        for text in texts_to_split(inputs.queries, inputs.systems)
+    )
+    costs = (
+        (None, None, None)
+        if requests is None
+        else (requests.calls, requests.tokens, requests.usd)
+    )
     return JudgingForecast(asked.name, number, texts, *costs)
 
 
@@ -231,7 +274,9 @@ def _dry_run(folder: Path, asked: Judge, inputs: Inputs) -> Readings:
         return judge_answers(Path(copy), asked, inputs.queries, inputs.systems)
 
 
-def judge(experiment: Path, folder: Path, *, max_cost: float | None = None, code: bool = True) -> VerdictCounts:
+def judge(
+    experiment: Path, folder: Path, *, max_cost: float | None = None, code: bool = True
+) -> VerdictCounts:
     """Ask the judge for all that is missing, and store it in the folder.
 
     Raises:
@@ -243,7 +288,9 @@ def judge(experiment: Path, folder: Path, *, max_cost: float | None = None, code
     meter = Meter(budget=Budget(max_cost))
     verdicts = folder / "verdicts.jsonl"
     with writing(verdicts):
-        alone = locked(verdicts, "is in use by another process", "wait for it, and run again")
+        alone = locked(
+            verdicts, "is in use by another process", "wait for it, and run again"
+        )
     with Cache(default_path()) as cache, alone, meter.stage("judge"):
         asked = build_judge(inputs.judge, cache, meter)
         readings = judge_answers(folder, asked, inputs.queries, inputs.systems)
@@ -251,13 +298,19 @@ def judge(experiment: Path, folder: Path, *, max_cost: float | None = None, code
     found = judged(inputs, asked, readings)
     if asked.unread and not found.verdicts:
         what = f"{asked.name} gave {found.unreadable:,} verdicts, none of them readable ({asked.unread})"
-        raise BackendError(f"{what}: nothing was judged; check the model and its server, and run again")
+        raise BackendError(
+            f"{what}: nothing was judged; check the model and its server, and run again"
+        )
     meter.budget.check(f"verdicts so far are in {folder}")
-    truncated, without_schema = (int(counts.get(name, 0)) for name in ("truncated", "without_schema"))
+    truncated, without_schema = (
+        int(counts.get(name, 0)) for name in ("truncated", "without_schema")
+    )
     return found._replace(truncated=truncated, without_schema=without_schema)
 
 
-def score(experiment: Path, folder: Path, wanted: AnswerOptions, *, code: bool = True) -> AnswerScores:
+def score(
+    experiment: Path, folder: Path, wanted: AnswerOptions, *, code: bool = True
+) -> AnswerScores:
     """Compute every measure from the verdicts, compare the systems, and write the tables into the folder.
 
     Raises:
@@ -269,28 +322,53 @@ def score(experiment: Path, folder: Path, wanted: AnswerOptions, *, code: bool =
         asked = build_judge(inputs.judge, cache, meter)
         if not (readings := read_readings(folder, signed(asked))).verdicts:
             remedy = "first run: harness answers judge EXPERIMENT ANSWERS"
-            raise InputError(Problem(str(folder), f"has no verdicts of the judge {asked.name!r}", remedy))
+            raise InputError(
+                Problem(
+                    str(folder), f"has no verdicts of the judge {asked.name!r}", remedy
+                )
+            )
         vectors = {}
         if (kind := inputs.judge.encoder) is not None:
             encoder = Embedder(made(encoder_class(kind.kind), kind.options), cache)
-            vectors = vectors_of(encoder, questions_of(inputs.queries, inputs.systems, readings), meter)
+            vectors = vectors_of(
+                encoder, questions_of(inputs.queries, inputs.systems, readings), meter
+            )
     tokenizer = _tokenizer(inputs, wanted.tokenizer)
     scores = score_answers(inputs.queries, inputs.systems, readings, tokenizer, vectors)
     if unknown := [name for name in wanted.measures if name not in MEASURES]:
         what = "is not a measure of answers"
-        raise InputError([Problem(f"measure {name!r}", what, did_you_mean(name, MEASURES)) for name in unknown])
+        raise InputError(
+            [
+                Problem(f"measure {name!r}", what, did_you_mean(name, MEASURES))
+                for name in unknown
+            ]
+        )
     declared = inputs.loaded.experiment
-    settings = at_look(Settings.of(asdict(declared.statistics), declared.seed), scores.n)
+    settings = at_look(
+        Settings.of(asdict(declared.statistics), declared.seed), scores.n
+    )
     queries = sorted(inputs.queries, key=lambda query: query.id)  # the order of scores
-    clusters, weights = clusters_of(queries, settings.cluster), weights_of(queries, settings.weight)
+    clusters, weights = (
+        clusters_of(queries, settings.cluster),
+        weights_of(queries, settings.weight),
+    )
     kept = replace(scores.selected(wanted.measures), clusters=clusters, weights=weights)
-    primary = wanted.measures[0] if wanted.measures else next(n for n in (*PRIMARY, *kept.values) if n in kept.values)
+    primary = (
+        wanted.measures[0]
+        if wanted.measures
+        else next(n for n in (*PRIMARY, *kept.values) if n in kept.values)
+    )
     kept = replace(kept, decides=primary)
     low = frozenset(name for name, row in MEASURES.items() if row.low_is_good)
-    evaluation = evaluate(kept, baseline=wanted.baseline, settings=settings, low_is_good=low)
+    evaluation = evaluate(
+        kept, baseline=wanted.baseline, settings=settings, low_is_good=low
+    )
     notes = _notes(inputs, kept, tokenizer, judged(inputs, asked, readings))
     traced = {
-        system.name: [trace(case) for case in cases_of(inputs.queries, [system], readings)] for system in inputs.systems
+        system.name: [
+            trace(case) for case in cases_of(inputs.queries, [system], readings)
+        ]
+        for system in inputs.systems
     }
     for name, table in tables_of(kept, evaluation).items():
         if name != "tests":
@@ -300,12 +378,16 @@ def score(experiment: Path, folder: Path, wanted: AnswerOptions, *, code: bool =
 
 def _tokenizer(inputs: Inputs, named: str | None) -> Tokenizer:
     if named is None:
-        return tokenizer_of(text for query in inputs.queries for text in query.reference.answers)
+        return tokenizer_of(
+            text for query in inputs.queries for text in query.reference.answers
+        )
     splitter(cast("Tokenizer", named))  # refuses another name
     return cast("Tokenizer", named)
 
 
-def _notes(inputs: Inputs, scores: Scores, tokenizer: Tokenizer, judged_: VerdictCounts) -> list[str]:
+def _notes(
+    inputs: Inputs, scores: Scores, tokenizer: Tokenizer, judged_: VerdictCounts
+) -> list[str]:
     """Warnings about the numbers."""
     notes = [bleu_note(inputs.queries, tokenizer)] if "BLEU" in scores.values else []
     notes += judged_.lines()
@@ -314,4 +396,6 @@ def _notes(inputs: Inputs, scores: Scores, tokenizer: Tokenizer, judged_: Verdic
         counts = ", ".join(f"{number} of {system}" for system, number in of.items())
         alike.setdefault(counts, []).append(measure)
     head = f"undefined for some of {count(len(scores.ids))}"
-    return notes + [f"{head} ({counts}): {', '.join(names)}" for counts, names in alike.items()]
+    return notes + [
+        f"{head} ({counts}): {', '.join(names)}" for counts, names in alike.items()
+    ]

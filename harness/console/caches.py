@@ -21,14 +21,22 @@ if TYPE_CHECKING:
 app = shared.group("Inspect, clear or fill the cache of vectors.")
 
 
-STORE = typer.Option("--store", metavar="URL", help="Use the collections of this Qdrant server instead of the cache.")
+STORE = typer.Option(
+    "--store",
+    metavar="URL",
+    help="Use the collections of this Qdrant server instead of the cache.",
+)
 StoreUrl = Annotated[str | None, STORE]
-KEY = typer.Option("--key", metavar="NAME", help="Environment variable that holds the server's key.")
+KEY = typer.Option(
+    "--key", metavar="NAME", help="Environment variable that holds the server's key."
+)
 StoreKey = Annotated[str | None, KEY]
 
 
 @app.command()
-def info(store: StoreUrl = None, key: StoreKey = None, as_json: shared.Json = False) -> None:
+def info(
+    store: StoreUrl = None, key: StoreKey = None, as_json: shared.Json = False
+) -> None:
     """Print what the cache holds, by model; or which collections earlier runs left on a server."""
     from retrievers.cache import Cache, default_path
 
@@ -38,27 +46,47 @@ def info(store: StoreUrl = None, key: StoreKey = None, as_json: shared.Json = Fa
         with _server(store, key) as server:
             left = held_collections(server)
         lines = [f"{without_user(store)}: {counted(len(left), 'collection')} of runs"]
-        lines += [f"{one.points:>10,} points {'' if one.complete else '(unfinished) '} {one.name}" for one in left]
-        print_result(lines, as_json=as_json, store=without_user(store), collections=left)
+        lines += [
+            f"{one.points:>10,} points {'' if one.complete else '(unfinished) '} {one.name}"
+            for one in left
+        ]
+        print_result(
+            lines, as_json=as_json, store=without_user(store), collections=left
+        )
         return
     shared.refuse({"--key": key}, "is of a server", "add --store URL")
     with Cache(default_path()) as cache:
         held = cache.info()
-    models = [{"fingerprint": one.fingerprint, "rows": one.rows, "bytes": one.bytes} for one in held]
+    models = [
+        {"fingerprint": one.fingerprint, "rows": one.rows, "bytes": one.bytes}
+        for one in held
+    ]
     lines = [f"{cache.path}: {counted(sum(one.rows for one in held), 'row')}"]
-    lines += [f"{one.rows:>10,} rows {one.bytes / 1e6:>9,.1f} MB  {one.fingerprint}" for one in held]
+    lines += [
+        f"{one.rows:>10,} rows {one.bytes / 1e6:>9,.1f} MB  {one.fingerprint}"
+        for one in held
+    ]
     print_result(lines, as_json=as_json, path=str(cache.path), models=models)
 
 
-FINGERPRINT_HELP = "The model, or with --store the collection, as `harness cache info` names it."
-Fingerprint = Annotated[str | None, typer.Argument(help=FINGERPRINT_HELP, autocompletion=shared.fingerprints)]
+FINGERPRINT_HELP = (
+    "The model, or with --store the collection, as `harness cache info` names it."
+)
+Fingerprint = Annotated[
+    str | None,
+    typer.Argument(help=FINGERPRINT_HELP, autocompletion=shared.fingerprints),
+]
 
 
 @app.command()
 def clear(
     fingerprint: Fingerprint = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Remove every model, or with --store every collection of runs.")
+        bool,
+        typer.Option(
+            "--all",
+            help="Remove every model, or with --store every collection of runs.",
+        ),
     ] = False,
     store: StoreUrl = None,
     key: StoreKey = None,
@@ -67,13 +95,21 @@ def clear(
     from retrievers.cache import Cache, default_path
 
     if (fingerprint is None) != everything:
-        raise InputError(Problem("FINGERPRINT", "is missing", "`harness cache info` lists them; or --all"))
+        raise InputError(
+            Problem(
+                "FINGERPRINT", "is missing", "`harness cache info` lists them; or --all"
+            )
+        )
     if store is not None:
         from retrievers.stores.connection import held_collections
 
         with _server(store, key) as server:
             names = [one.name for one in held_collections(server)]
-            chosen = names if fingerprint is None else [_one_of(fingerprint, names, "on the server")]
+            chosen = (
+                names
+                if fingerprint is None
+                else [_one_of(fingerprint, names, "on the server")]
+            )
             for name in chosen:
                 server.remove(name)
         say(f"{without_user(store)}: {counted(len(chosen), 'collection')} removed")
@@ -81,7 +117,9 @@ def clear(
     shared.refuse({"--key": key}, "is of a server", "add --store URL")
     with Cache(default_path()) as cache:
         if fingerprint is not None:
-            _one_of(fingerprint, [one.fingerprint for one in cache.info()], "in the cache")
+            _one_of(
+                fingerprint, [one.fingerprint for one in cache.info()], "in the cache"
+            )
         say(f"{cache.path}: {counted(cache.clear(fingerprint), 'row')} removed")
 
 
@@ -100,12 +138,28 @@ def _server(url: str, key: str | None) -> closing[Connection]:
         raise InputError(Problem("--key", f"{key} is not set in the environment"))
     options = StoreOptions(location=url, api_key=os.environ[key] if key else None)
     if not options.on_server:
-        raise InputError(Problem("--store", f"{url!r} is not a server", "http://…, https://…, grpc://… or grpcs://…"))
+        raise InputError(
+            Problem(
+                "--store",
+                f"{url!r} is not a server",
+                "http://…, https://…, grpc://… or grpcs://…",
+            )
+        )
     return closing(Connection(options))
 
 
-To = Annotated[str, typer.Option("--to", metavar="URL", help="A folder, or a URL that fsspec opens: s3://…, gs://…")]
-Address = Annotated[str | None, typer.Option(help="Address of the Ray cluster; default: one on this machine.")]
+To = Annotated[
+    str,
+    typer.Option(
+        "--to",
+        metavar="URL",
+        help="A folder, or a URL that fsspec opens: s3://…, gs://…",
+    ),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(help="Address of the Ray cluster; default: one on this machine."),
+]
 
 
 def embed(
@@ -123,13 +177,25 @@ def embed(
 
     settings = ClusterSettings(address, max_cost, not no_code, progress=not quiet)
     done = embed_texts(experiment, to, settings)
-    lines = [f"{one.encoder}, {one.role}: {counted(one.texts, 'text')}, {one.present:,} there already" for one in done]
-    print_result([] if quiet else lines, as_json=as_json, embedded=[one._asdict() for one in done])
+    lines = [
+        f"{one.encoder}, {one.role}: {counted(one.texts, 'text')}, {one.present:,} there already"
+        for one in done
+    ]
+    print_result(
+        [] if quiet else lines,
+        as_json=as_json,
+        embedded=[one._asdict() for one in done],
+    )
 
 
 @app.command("import")
 def import_parts(
-    url: Annotated[str, typer.Argument(metavar="URL", help="The folder or URL that `harness embed` wrote to.")],
+    url: Annotated[
+        str,
+        typer.Argument(
+            metavar="URL", help="The folder or URL that `harness embed` wrote to."
+        ),
+    ],
     as_json: shared.Json = False,
 ) -> None:
     """Copy vectors that were embedded elsewhere into the cache."""
@@ -138,5 +204,8 @@ def import_parts(
 
     with Cache(default_path()) as cache:
         imported = import_vectors(cache, url)
-    lines = [f"{one.rows:>10,} rows  {one.role:<8}  {one.fingerprint}, {one.known:,} known" for one in imported]
+    lines = [
+        f"{one.rows:>10,} rows  {one.role:<8}  {one.fingerprint}, {one.known:,} known"
+        for one in imported
+    ]
     print_result(lines, as_json=as_json, imported=[one._asdict() for one in imported])

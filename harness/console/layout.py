@@ -67,7 +67,9 @@ def fitting(columns: Sequence[Column], width: int) -> list[Column]:
     limit = max(NARROWEST, width // 2 // max(1, names))
 
     def taken() -> int:
-        cells = sum(min(column.width, limit) if column.name else column.width for column in kept)
+        cells = sum(
+            min(column.width, limit) if column.name else column.width for column in kept
+        )
         return cells + GAP * (len(kept) - 1)
 
     while taken() > width and (ranked := [column for column in kept if column.rank]):
@@ -80,12 +82,18 @@ def fitted(columns: Sequence[Column], width: int) -> Iterator[RenderableType]:
     kept = fitting(columns, width)
     yield grid(kept)
     # Heads are broken between words, and within the names of measures.
-    if out := [re.sub(r"(?<=[\w%])\n(?=\w)", " ", one.head).replace("\n", "") for one in columns if one not in kept]:
+    if out := [
+        re.sub(r"(?<=[\w%])\n(?=\w)", " ", one.head).replace("\n", "")
+        for one in columns
+        if one not in kept
+    ]:
         shows = f"A wider one or --json shows {'them' if out[1:] else 'it'}."
         yield text_line(f"Too wide for this terminal: {join(out)}. {shows}", "dim")
 
 
-def side_by_side(first: Column, others: Sequence[Column], width: int) -> Iterator[Table]:
+def side_by_side(
+    first: Column, others: Sequence[Column], width: int
+) -> Iterator[Table]:
     """Yield tables that begin with the same column, each with as many of the others as there is room for."""
     begin = min(first.width, width // 2) if first.name else first.width
     row, taken = [first], begin
@@ -111,15 +119,25 @@ def grid(columns: Sequence[Column]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, GAP - 1, 0, 0), pad_edge=False)
+    table = Table(
+        box=box.SIMPLE_HEAD, show_edge=False, padding=(0, GAP - 1, 0, 0), pad_edge=False
+    )
     for column in columns:
         side: Literal["left", "right"] = "left" if column.left else "right"
         table.add_column(
-            Text(column.head), justify=side, overflow="fold", vertical="bottom", header_style="not bold dim",
+            Text(column.head),
+            justify=side,
+            overflow="fold",
+            vertical="bottom",
+            header_style="not bold dim",
             no_wrap=not column.name and column.width < LONG,
-        )  # fmt: skip
+        )
     for number in range(len(columns[0].cells)):
-        cells = (_number(cell) if not column.left else cell for column in columns for cell in [column.cells[number]])
+        cells = (
+            _number(cell) if not column.left else cell
+            for column in columns
+            for cell in [column.cells[number]]
+        )
         bold = ("bold" if number in column.bold else "" for column in columns)
         table.add_row(*map(Text, cells, bold))
     return table
@@ -149,17 +167,38 @@ def forest(board: Board, *, width: int) -> Iterator[RenderableType]:
 
     rows = board.rows
     beginning = shared_beginning([row.retriever for row in rows])
-    names = [f"{STANDINGS[row.standing][0] or ' '} {row.retriever.removeprefix(beginning)}" for row in rows]
-    foot = [""] if board.paired and width >= CHART else []  # beside the numbers below the drawing
+    names = [
+        f"{STANDINGS[row.standing][0] or ' '} {row.retriever.removeprefix(beginning)}"
+        for row in rows
+    ]
+    foot = (
+        [""] if board.paired and width >= CHART else []
+    )  # beside the numbers below the drawing
     columns = [
-        Column(f"{beginning}…" if beginning else "", [*names, *foot], left=True, name=True),
-        Column("mean", [*("failed" if row.mean is None else f"{row.mean:.3f}" for row in rows), *foot], rank=1),
+        Column(
+            f"{beginning}…" if beginning else "", [*names, *foot], left=True, name=True
+        ),
+        Column(
+            "mean",
+            [
+                *("failed" if row.mean is None else f"{row.mean:.3f}" for row in rows),
+                *foot,
+            ],
+            rank=1,
+        ),
     ]
     if board.paired:
         side = "ahead" if board.against_baseline else "behind"
-        records = ["" if row.wins is None else f"{row.wins:,}–{row.losses:,}" for row in rows]
+        records = [
+            "" if row.wins is None else f"{row.wins:,}–{row.losses:,}" for row in rows
+        ]
         columns += [
-            Column(f"{side} ({100 * board.level:.3g} % CI)", [*map(_difference, rows), *foot], left=True, rank=3),
+            Column(
+                f"{side} ({100 * board.level:.3g} % CI)",
+                [*map(_difference, rows), *foot],
+                left=True,
+                rank=3,
+            ),
             Column("won–lost", [*records, *foot]),
             Column("p", [*(short_p(row.p) for row in rows), *foot], rank=2),
         ]
@@ -168,10 +207,14 @@ def forest(board: Board, *, width: int) -> Iterator[RenderableType]:
             columns.append(Column("Wilcoxon", [*exact, *foot], rank=4))
     kept = fitting(columns, width)
     if foot:
-        taken = sum(min(one.width, width // 2) if one.name else one.width for one in kept)
+        taken = sum(
+            min(one.width, width // 2) if one.name else one.width for one in kept
+        )
         cells = min(WIDEST, width - taken - GAP * len(kept))
         if cells >= LEAST:
-            drawn = ["" if row.mean is None else _drawn(row, board, cells) for row in rows]
+            drawn = [
+                "" if row.mean is None else _drawn(row, board, cells) for row in rows
+            ]
             margin = f"▒ margin {board.margin:g}" if board.margin else ""
             kept.append(Column(margin, [*drawn, _ruler(board, cells)], left=True))
     yield grid(kept)
@@ -181,7 +224,11 @@ def _difference(row: BoardRow) -> str:
     """A difference and its interval."""
     if row.difference is None:
         return ""
-    ends = "" if row.low is None or row.high is None else f" ({row.low:z.3f}, {row.high:z.3f})"
+    ends = (
+        ""
+        if row.low is None or row.high is None
+        else f" ({row.low:z.3f}, {row.high:z.3f})"
+    )
     return _number(f"{row.difference:z.3f}{ends}")
 
 
@@ -204,7 +251,8 @@ def _drawn(row: BoardRow, board: Board, cells: int) -> str:
     zero, margin = _at(0.0, board, cells), board.margin or 0.0
     if margin:
         for place in range(
-            _at(-margin if board.against_baseline else 0.0, board, cells), _at(margin, board, cells) + 1
+            _at(-margin if board.against_baseline else 0.0, board, cells),
+            _at(margin, board, cells) + 1,
         ):
             line[place] = "▒"
     line[zero] = "│"
@@ -224,9 +272,15 @@ def _ruler(board: Board, cells: int) -> str:
     most = cells // TICK
     while len(ticks := steps(low, high, most)) < 3 and high > low:
         most += 1
-    for value, number in sorted(zip(ticks, numbers(ticks, "-"), strict=True), key=lambda tick: abs(tick[0])):
+    for value, number in sorted(
+        zip(ticks, numbers(ticks, "-"), strict=True), key=lambda tick: abs(tick[0])
+    ):
         word = re.sub(r"\b0\.", ".", number)
-        start = max(0, min(cells - len(word), _at(value, board, cells) - len(word) // 2))
-        if all(letter == " " for letter in line[max(0, start - 1) : start + len(word) + 1]):
+        start = max(
+            0, min(cells - len(word), _at(value, board, cells) - len(word) // 2)
+        )
+        if all(
+            letter == " " for letter in line[max(0, start - 1) : start + len(word) + 1]
+        ):
             line[start : start + len(word)] = word
     return "".join(line)

@@ -46,8 +46,13 @@ def _message(error: HarnessError) -> str:
         return str(error)
     if len(problems) < 2:
         return f"error: {error}"
-    number, rest = (sum(one.stands_for for one in some) for some in (problems, problems[LISTED:]))
-    lines = [f"error: {number:,} problems", *(f"  {problem}" for problem in problems[:LISTED])]
+    number, rest = (
+        sum(one.stands_for for one in some) for some in (problems, problems[LISTED:])
+    )
+    lines = [
+        f"error: {number:,} problems",
+        *(f"  {problem}" for problem in problems[:LISTED]),
+    ]
     return "\n".join([*lines, *([f"  and {rest:,} more"] if rest else [])])
 
 
@@ -73,14 +78,18 @@ def show_tracebacks() -> None:
     """Let each failure be followed by where it arose, on standard error."""
     logger = logging.getLogger("harness")
     logger.setLevel(logging.DEBUG)
-    logger.addHandler(Told(lambda record: warn(without_keys(logging.Formatter().format(record)))))
+    logger.addHandler(
+        Told(lambda record: warn(without_keys(logging.Formatter().format(record))))
+    )
 
 
 def hide_tracebacks() -> None:
     """Undo `show_tracebacks`, for anyone who calls several commands in one process."""
     logger = logging.getLogger("harness")
     logger.setLevel(logging.NOTSET)
-    logger.handlers[:] = [handler for handler in logger.handlers if not isinstance(handler, Told)]
+    logger.handlers[:] = [
+        handler for handler in logger.handlers if not isinstance(handler, Told)
+    ]
 
 
 class Told(logging.Handler):
@@ -103,19 +112,32 @@ def agree(question: str, option: str) -> None:
         InputError: the answer was no.
     """
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise InputError(Problem(option, "is needed without a terminal", f"read the experiment, add {option}"))
+        raise InputError(
+            Problem(
+                option,
+                "is needed without a terminal",
+                f"read the experiment, add {option}",
+            )
+        )
     if not typer.confirm(question, err=True):
         raise InputError(Problem("", "not run: not confirmed"))
 
 
-def print_results(results: Results, *, quiet: bool, as_json: bool, explain: bool = False) -> None:
+def print_results(
+    results: Results, *, quiet: bool, as_json: bool, explain: bool = False
+) -> None:
     """The verdict in words, what may change it, the paired leaderboard, and where to read on."""
     if as_json:
         from harness.evaluation.conclusions import headline
         from harness.evaluation.evaluate import evaluation_of
 
-        failed = [{"retriever": name, "error": error} for name, error in results.manifest.failed.items()]
-        rows = {name: [*results.rows(name)] for name in ("scores", "summary", "comparisons")}
+        failed = [
+            {"retriever": name, "error": error}
+            for name, error in results.manifest.failed.items()
+        ]
+        rows = {
+            name: [*results.rows(name)] for name in ("scores", "summary", "comparisons")
+        }
         evaluation = evaluation_of(results) if results.scored else None
         choice = None if evaluation is None else evaluation.sweep
         sweep = {} if choice is None else {"sweep": asdict(choice)}
@@ -152,7 +174,12 @@ def print_listing(read: Listing, place: Path, *, quiet: bool, as_json: bool) -> 
 
 
 def print_scores(
-    scores: Scores, evaluation: Evaluation, notes: Sequence[str], *, as_json: bool, explain: bool = False
+    scores: Scores,
+    evaluation: Evaluation,
+    notes: Sequence[str],
+    *,
+    as_json: bool,
+    explain: bool = False,
 ) -> None:
     """Per-query scores of any tool: means, comparisons, the verdict in words, what to know about the numbers."""
     from harness.evaluation.csv_views import comparison_rows, summary_rows
@@ -160,7 +187,12 @@ def print_scores(
     summary = summary_rows(evaluation.summary)
     if as_json:
         rows = [row._asdict() for row in scores.rows()]
-        print_json(scores=rows, summary=summary, comparisons=comparison_rows(evaluation), notes=list(notes))
+        print_json(
+            scores=rows,
+            summary=summary,
+            comparisons=comparison_rows(evaluation),
+            notes=list(notes),
+        )
         return
     show(tables.scoreboard, summary)
     say("")
@@ -205,7 +237,10 @@ def print_csv(rows: Sequence[Mapping[str, Any]]) -> None:
     written = io.StringIO()
     writer = csv.DictWriter(written, list(rows[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows({key: as_cell(one) if isinstance(one, str) else one for key, one in row.items()} for row in rows)
+    writer.writerows(
+        {key: as_cell(one) if isinstance(one, str) else one for key, one in row.items()}
+        for row in rows
+    )
     typer.echo(written.getvalue(), nl=False)
 
 
@@ -215,7 +250,9 @@ def say(*lines: str) -> None:
         typer.echo(line)
 
 
-def show(build: Callable[..., Iterable[RenderableType]], *args: object, **named: object) -> None:
+def show(
+    build: Callable[..., Iterable[RenderableType]], *args: object, **named: object
+) -> None:
     """Print what fits the terminal."""
     console = console_of()
     for part in build(*args, width=console.width, **named):
@@ -246,7 +283,9 @@ def tell_github(results: Results, sentence: str, *, passed: bool, which: str) ->
         InputError: the summary cannot be written.
     """
     outcome = "passed" if passed else "failed"
-    say(f"::{'notice' if passed else 'error'} title=Retrieval gate {outcome}::{_escaped(f'{sentence}; {which}')}")
+    say(
+        f"::{'notice' if passed else 'error'} title=Retrieval gate {outcome}::{_escaped(f'{sentence}; {which}')}"
+    )
     text = f"### Retrieval gate {outcome}\n\n{sentence}.\n\n```text\n{_in_letters(results)}\n```\n\n{which}\n"
     place = os.environ.get(SUMMARY, "")
     if not place:

@@ -57,7 +57,9 @@ class StageProgress(NamedTuple):
         """
         if not self.texts and not self.expected:
             return f"for {_clock(self.seconds)}"
-        return f"{self.texts:,}" + (f" of {self.expected:,} {self.unit}".rstrip() if self.expected else "")
+        return f"{self.texts:,}" + (
+            f" of {self.expected:,} {self.unit}".rstrip() if self.expected else ""
+        )
 
     def details(self) -> list[str]:
         """Rate, remaining time where it is known how much there is, cached share, dollars.
@@ -77,24 +79,37 @@ class StageProgress(NamedTuple):
         if self.cached and not self.texts:
             details.append(f"{self.cached:,} cached")
         elif self.cached:
-            details.append("all cached" if not made else f"{100 * self.cached / self.texts:.0f} % cached")
+            details.append(
+                "all cached"
+                if not made
+                else f"{100 * self.cached / self.texts:.0f} % cached"
+            )
         if self.spent:
-            details.append(f"${self.spent:.4f}" if self.spent < 1 else f"${self.spent:,.2f}")
+            details.append(
+                f"${self.spent:.4f}" if self.spent < 1 else f"${self.spent:,.2f}"
+            )
         return details
 
 
 class Progress:
     """Watches meters and shows what they say; safe for the threads that count."""
 
-    def __init__(self, console: Console, *, quiet: bool = False, line: bool = False) -> None:
+    def __init__(
+        self, console: Console, *, quiet: bool = False, line: bool = False
+    ) -> None:
         from rich import progress
         from rich.table import Column
 
         self._console, self._quiet = console, quiet
         self._bars = progress.Progress(
-            progress.TextColumn("{task.description}", table_column=Column(no_wrap=True)),
+            progress.TextColumn(
+                "{task.description}", table_column=Column(no_wrap=True)
+            ),
             progress.BarColumn(bar_width=12),
-            progress.TextColumn("{task.fields[details]}", table_column=Column(no_wrap=True, overflow="ellipsis")),
+            progress.TextColumn(
+                "{task.fields[details]}",
+                table_column=Column(no_wrap=True, overflow="ellipsis"),
+            ),
             console=console,
             transient=True,
             disable=quiet or line or not console.is_terminal,
@@ -116,7 +131,9 @@ class Progress:
         LOADING.setLevel(logging.INFO)
         return self
 
-    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+    def __exit__(
+        self, *_: type[BaseException] | BaseException | TracebackType | None
+    ) -> None:
         LOADING.removeHandler(self._loading)
         with self._lock:
             self._report_finished(but="")
@@ -149,16 +166,28 @@ class Progress:
     def say(self, text: str) -> None:
         """Print a line beside the bars."""
         if not self._quiet:
-            self._console.print(text, highlight=False, markup=False, style="dim", soft_wrap=True)
+            self._console.print(
+                text, highlight=False, markup=False, style="dim", soft_wrap=True
+            )
 
     def _draw(self, key: StageKey, reading: StageProgress) -> None:
-        for ended in [other for other in self._tasks if other != key and other not in self._unreported]:
-            self._bars.remove_task(self._tasks.pop(ended))  # it began again, and has ended again
+        for ended in [
+            other
+            for other in self._tasks
+            if other != key and other not in self._unreported
+        ]:
+            self._bars.remove_task(
+                self._tasks.pop(ended)
+            )  # it began again, and has ended again
         if key not in self._tasks:
             self._tasks[key] = self._bars.add_task(_called(key), total=None, details="")
         details = [reading.share()] if reading.texts or reading.expected else []
-        self._bars.update(self._tasks[key], completed=reading.texts, total=reading.expected,
-                          details=", ".join(details + reading.details()))  # fmt: skip
+        self._bars.update(
+            self._tasks[key],
+            completed=reading.texts,
+            total=reading.expected,
+            details=", ".join(details + reading.details()),
+        )
 
     def _report_finished(self, *, but: str) -> None:
         """Say a line for every stage that is finished, but for one that may go on."""
@@ -173,7 +202,9 @@ class Progress:
             if totals.steps:
                 reading = reading._replace(texts=0)
             took = f"{totals.seconds:.1f} s"
-            details = [f"{counted(reading.texts, 'text')} in {took}" if reading.texts else took]
+            details = [
+                f"{counted(reading.texts, 'text')} in {took}" if reading.texts else took
+            ]
             self._print(key, ", ".join(details + reading.details()))
 
     def _print(self, key: StageKey, text: str) -> None:
@@ -196,14 +227,23 @@ def progress_shown(wanted: bool | None) -> Iterator[Watch]:
     """Yield what shows progress on standard error; None: where somebody sees it, in a terminal or a notebook."""
     notebook = "ipykernel" in sys.modules
     seen = sys.stderr.isatty() or notebook
-    with Progress(console_of(stderr=True), quiet=not (seen if wanted is None else wanted), line=notebook) as shown:
+    with Progress(
+        console_of(stderr=True),
+        quiet=not (seen if wanted is None else wanted),
+        line=notebook,
+    ) as shown:
         yield shown.watch
 
 
 def _reading(meter: Meter, stage: str, seconds: float) -> StageProgress:
     totals = meter.totals(stage)
-    texts, cached = int(totals.counts.get("texts", 0)) or totals.steps, int(totals.counts.get("cached", 0))
-    return StageProgress(texts, totals.total, cached, seconds, meter.budget.spent, STEPS.get(stage, ""))
+    texts, cached = (
+        int(totals.counts.get("texts", 0)) or totals.steps,
+        int(totals.counts.get("cached", 0)),
+    )
+    return StageProgress(
+        texts, totals.total, cached, seconds, meter.budget.spent, STEPS.get(stage, "")
+    )
 
 
 def _called(key: StageKey) -> str:
@@ -222,4 +262,8 @@ def _clock(seconds: float) -> str:
     ('0:50', '1:02:05')
     """
     minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes}:{rest:02}" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+    return (
+        f"{minutes}:{rest:02}"
+        if minutes < 60
+        else f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+    )

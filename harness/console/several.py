@@ -11,7 +11,14 @@ import typer
 
 from harness.console import shared_options as shared
 from harness.console.layout import Column, fitted, text_line
-from harness.console.printing import print_json, print_result, print_results, say, show, warn
+from harness.console.printing import (
+    print_json,
+    print_result,
+    print_results,
+    say,
+    show,
+    warn,
+)
 from retrievers.errors import BackendError, InputError, Problem, collecting
 
 if TYPE_CHECKING:
@@ -36,7 +43,9 @@ def demo_experiment() -> Path:
     package = Path(__file__).parents[1]
     installed = package / "demo" / "experiments"
     folder = installed if installed.is_dir() else package.parent / "experiments"
-    return folder / ("quickstart.toml" if all(map(find_spec, MODEL)) else "quickstart-no-model.toml")
+    return folder / (
+        "quickstart.toml" if all(map(find_spec, MODEL)) else "quickstart-no-model.toml"
+    )
 
 
 def load_files(paths: Sequence[Path], *, code: bool) -> list[list[Loaded]]:
@@ -53,14 +62,26 @@ def load_files(paths: Sequence[Path], *, code: bool) -> list[list[Loaded]]:
         with collecting(problems):
             files.append(load_sets(path, code=code))
     names = [_name(sets).lower() for sets in files]
-    if twice := [sets[0] for sets, name in zip(files, names, strict=True) if names.count(name) > 1]:
-        problems.append(Problem(f"{twice[-1].path}: name", f"{_name([twice[-1]])!r} is in two files", "rename one"))
+    if twice := [
+        sets[0]
+        for sets, name in zip(files, names, strict=True)
+        if names.count(name) > 1
+    ]:
+        problems.append(
+            Problem(
+                f"{twice[-1].path}: name",
+                f"{_name([twice[-1]])!r} is in two files",
+                "rename one",
+            )
+        )
     if problems:
         raise InputError(problems)
     return files
 
 
-def run_files(files: Sequence[Sequence[Loaded]], options: Options) -> list[list[Results]]:
+def run_files(
+    files: Sequence[Sequence[Loaded]], options: Options
+) -> list[list[Results]]:
     """Run experiments one after another; one whose retrievers all fail is left out, and the others go on.
 
     Raises:
@@ -74,7 +95,9 @@ def run_files(files: Sequence[Sequence[Loaded]], options: Options) -> list[list[
         before = [one for done in finished for one in done]
         try:
             told = options.told_as(_name(sets)) if len(files) > 1 else options
-            finished.append(pipeline.run_sets(sets, pipeline.with_rest_of_budget(told, before)))
+            finished.append(
+                pipeline.run_sets(sets, pipeline.with_rest_of_budget(told, before))
+            )
         except BackendError as error:
             if len(files) == 1:
                 raise
@@ -85,7 +108,9 @@ def run_files(files: Sequence[Sequence[Loaded]], options: Options) -> list[list[
     return finished
 
 
-def print_runs(runs: Sequence[Sequence[Results]], *, quiet: bool, as_json: bool, explain: bool) -> None:
+def print_runs(
+    runs: Sequence[Sequence[Results]], *, quiet: bool, as_json: bool, explain: bool
+) -> None:
     """What came out: of one experiment all that there is, of several a line for each."""
     from harness.evaluation.across_sets import holds_sets
 
@@ -103,8 +128,10 @@ def print_runs(runs: Sequence[Sequence[Results]], *, quiet: bool, as_json: bool,
     told = len(runs) > 1 or len(runs[0]) > 1
     if failed := [
         f"{f'{one.manifest.name}: ' if told else ''}{name}: {error}"
-        for sets in runs for one in sets for name, error in one.manifest.failed.items()
-    ]:  # fmt: skip
+        for sets in runs
+        for one in sets
+        for name, error in one.manifest.failed.items()
+    ]:
         raise BackendError("\n".join(failed))
 
 
@@ -113,9 +140,22 @@ def _lines(sets: Sequence[Results]) -> Iterator[dict[str, Any]]:
     from harness.evaluation.evaluate import evaluation_of
 
     for one in sets:
-        name = f"{one.folder.parent.name}/{one.manifest.name}" if len(sets) > 1 else one.manifest.name
-        words = first_lines(evaluation_of(one)).headline if one.scored else "rankings without labels"
-        yield {"name": name, "headline": words, "folder": one.folder.as_posix(), "failed": one.manifest.failed}
+        name = (
+            f"{one.folder.parent.name}/{one.manifest.name}"
+            if len(sets) > 1
+            else one.manifest.name
+        )
+        words = (
+            first_lines(evaluation_of(one)).headline
+            if one.scored
+            else "rankings without labels"
+        )
+        yield {
+            "name": name,
+            "headline": words,
+            "folder": one.folder.as_posix(),
+            "failed": one.manifest.failed,
+        }
 
 
 def print_sets(sets: Sequence[Results], *, quiet: bool, as_json: bool) -> None:
@@ -125,9 +165,15 @@ def print_sets(sets: Sequence[Results], *, quiet: bool, as_json: bool) -> None:
     found, place = results_together(sets), sets[0].folder.parent
     if as_json:
         rows = [
-            {"set": name, "retriever": one, "n": scores.n, "mean": found.mean(name, one)}
-            for name, scores in found.sets.items() for one in found.retrievers
-        ]  # fmt: skip
+            {
+                "set": name,
+                "retriever": one,
+                "n": scores.n,
+                "mean": found.mean(name, one),
+            }
+            for name, scores in found.sets.items()
+            for one in found.retrievers
+        ]
         print_json(data_sets=rows, together=found.rows())
     elif not quiet:
         show(table, found)
@@ -136,7 +182,12 @@ def print_sets(sets: Sequence[Results], *, quiet: bool, as_json: bool) -> None:
 
 
 def print_compared(
-    paths: Sequence[Path], measures: Sequence[str], baseline: str | None, declared: DeclaredSettings, *, as_json: bool
+    paths: Sequence[Path],
+    measures: Sequence[str],
+    baseline: str | None,
+    declared: DeclaredSettings,
+    *,
+    as_json: bool,
 ) -> None:
     """What several folders of several data sets each show on the data sets that all of them share."""
     from harness.evaluation.across_sets import compared_sets
@@ -154,18 +205,27 @@ def table(found: SetsTogether, *, width: int) -> Iterator[RenderableType]:
     """Retrievers by data sets, and what the sets say together."""
     from harness.evaluation.conclusions import sets_sentences
 
-    means = {name: [found.mean(name, one) for one in found.ranked] for name in found.sets}
+    means = {
+        name: [found.mean(name, one) for one in found.ranked] for name in found.sets
+    }
     columns = [Column("", list(found.ranked), left=True, name=True)]
     columns += [
-        Column(f"{name}\nn = {found.sets[name].n:,}", [f"{value:.4f}" for value in values], rank=rank,
-               bold=frozenset(i for i, value in enumerate(values) if value == max(values)))
+        Column(
+            f"{name}\nn = {found.sets[name].n:,}",
+            [f"{value:.4f}" for value in values],
+            rank=rank,
+            bold=frozenset(i for i, value in enumerate(values) if value == max(values)),
+        )
         for rank, (name, values) in enumerate(means.items())
-    ]  # fmt: skip
+    ]
     yield text_line(f"{found.measure} on {len(found.sets)} data sets", "bold")
     yield from fitted(columns, width)
     yield from map(text_line, sets_sentences(found, SAID))
     if len(found.pairs) > SAID:
-        yield text_line(f"{len(found.pairs) - SAID} more pairs are on the page, and in --json.", "dim")
+        yield text_line(
+            f"{len(found.pairs) - SAID} more pairs are on the page, and in --json.",
+            "dim",
+        )
 
 
 SAID = 6
@@ -189,7 +249,9 @@ def margins_of(written: Sequence[str]) -> dict[str, float]:
             margins[name] = float(number)
         except ValueError:
             what = f"{one!r} is not a number"
-            raise InputError(Problem("--margin", what, "such as 0.02, or of one data set: law=0.05")) from None
+            raise InputError(
+                Problem("--margin", what, "such as 0.02, or of one data set: law=0.05")
+            ) from None
     return margins
 
 
@@ -198,9 +260,19 @@ RESULTS = Path("results")
 
 
 def check(
-    target: Annotated[str, typer.Argument(metavar="EXPERIMENT|DATASET", help="An experiment file, or a data set.")],
-    results: Annotated[Path, typer.Option(help="Folder of earlier runs, which show how fast models are.")] = RESULTS,
-    online: Annotated[bool, typer.Option("--online", help="Send one text to every service.")] = False,
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="EXPERIMENT|DATASET", help="An experiment file, or a data set."
+        ),
+    ],
+    results: Annotated[
+        Path,
+        typer.Option(help="Folder of earlier runs, which show how fast models are."),
+    ] = RESULTS,
+    online: Annotated[
+        bool, typer.Option("--online", help="Send one text to every service.")
+    ] = False,
     no_code: shared.NoCode = False,
     columns: shared.Columns = None,
     documents: shared.Documents = None,
@@ -219,16 +291,27 @@ def check(
     load_language_model()  # on another core, while the rest is imported
     from harness.running.check import check as look
 
-    given = shared.DatasetOptions(columns, documents, queries, labels, form, split, header, dangling, match)
+    given = shared.DatasetOptions(
+        columns, documents, queries, labels, form, split, header, dangling, match
+    )
     if not target.lower().endswith(".toml"):
-        shared.refuse({"--results": results != RESULTS, "--online": online}, "is for an experiment file")
+        shared.refuse(
+            {"--results": results != RESULTS, "--online": online},
+            "is for an experiment file",
+        )
         described = shared.data_set(target, given)
     else:
-        shared.refuse(given.options(), "is set in the experiment file, under dataset", "write it there")
+        shared.refuse(
+            given.options(),
+            "is set in the experiment file, under dataset",
+            "write it there",
+        )
         described = None
     try:
         sets = [described] if described else load_each(Path(target), code=not no_code)
-        reports = [look(one, code=not no_code, results=results, online=online) for one in sets]
+        reports = [
+            look(one, code=not no_code, results=results, online=online) for one in sets
+        ]
     except InputError as error:
         if not as_json:
             raise
@@ -237,7 +320,12 @@ def check(
         raise typer.Exit(error.exit_code) from None
     tables = [report.as_json() for report in reports]
     found = tables[0] if len(tables) == 1 else {"data_sets": tables}
-    print_result((line for report in reports for line in report.lines()), as_json=as_json, problems=[], **found)
+    print_result(
+        (line for report in reports for line in report.lines()),
+        as_json=as_json,
+        problems=[],
+        **found,
+    )
 
 
 def load_each(path: Path, *, code: bool) -> list[Path | Loaded]:

@@ -11,31 +11,113 @@ from typing import Any, NamedTuple
 
 from harness.dataset.dataset_model import JOINED
 from harness.dataset.rows import Row
-from harness.dataset.source import Findings, SourceLocation, read_history, read_reference, written_value
+from harness.dataset.source import (
+    Findings,
+    SourceLocation,
+    read_history,
+    read_reference,
+    written_value,
+)
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.ids import document_id
 from retrievers.types import Document, Query
 
 KNOWN: dict[str, tuple[str, ...]] = {
-    "document_id": ("_id", "id", "doc_id", "docid", "document_id", "docno", "corpus-id", "corpus_id", "pid"),
+    "document_id": (
+        "_id",
+        "id",
+        "doc_id",
+        "docid",
+        "document_id",
+        "docno",
+        "corpus-id",
+        "corpus_id",
+        "pid",
+    ),
     "title": ("title", "heading"),
-    "text": ("text", "contents", "content", "body", "document", "passage", "page_content"),
+    "text": (
+        "text",
+        "contents",
+        "content",
+        "body",
+        "document",
+        "passage",
+        "page_content",
+    ),
     "query_id": ("_id", "id", "query-id", "query_id", "qid"),
-    "query": ("text", "query", "query_text", "question", "user_input", "search_term", "search term", "search_query",
-              "search query", "keyword", "keywords", "q"),
+    "query": (
+        "text",
+        "query",
+        "query_text",
+        "question",
+        "user_input",
+        "search_term",
+        "search term",
+        "search_query",
+        "search query",
+        "keyword",
+        "keywords",
+        "q",
+    ),
     "label_query": ("query-id", "query_id", "qid"),
-    "label_document": ("corpus-id", "corpus_id", "doc_id", "document_id", "docno", "pid", "passage_id",
-                       "clicked_doc_id", "clicked_id", "doc", "document", "file", "file_name", "path", "url", "source"),
-    "grade": ("score", "grade", "relevance", "rel", "label", "rating", "judgment", "judgement", "gain"),
+    "label_document": (
+        "corpus-id",
+        "corpus_id",
+        "doc_id",
+        "document_id",
+        "docno",
+        "pid",
+        "passage_id",
+        "clicked_doc_id",
+        "clicked_id",
+        "doc",
+        "document",
+        "file",
+        "file_name",
+        "path",
+        "url",
+        "source",
+    ),
+    "grade": (
+        "score",
+        "grade",
+        "relevance",
+        "rel",
+        "label",
+        "rating",
+        "judgment",
+        "judgement",
+        "gain",
+    ),
     "reference": ("reference", "reference_answer", "generation_gt"),
     "claims": ("claims",),
     "history": ("history", "chat_history"),
-    "relevant": ("relevant_documents", "ratings", "relevant_docs", "relevant", "relevant_ids", "relevant_doc_ids",
-                 "doc_ids", "document_ids", "expected_doc_ids", "expected_documents", "reference_context_ids",
-                 "positives", "positive", "gold_ids", "gold_docs", "gold_doc_ids", "gold_documents", "expected_docs",
-                 "expected_ids", "expected_document_ids", "ground_truth_ids", "golden_docs"),
+    "relevant": (
+        "relevant_documents",
+        "ratings",
+        "relevant_docs",
+        "relevant",
+        "relevant_ids",
+        "relevant_doc_ids",
+        "doc_ids",
+        "document_ids",
+        "expected_doc_ids",
+        "expected_documents",
+        "reference_context_ids",
+        "positives",
+        "positive",
+        "gold_ids",
+        "gold_docs",
+        "gold_doc_ids",
+        "gold_documents",
+        "expected_docs",
+        "expected_ids",
+        "expected_document_ids",
+        "ground_truth_ids",
+        "golden_docs",
+    ),
     "contexts": ("reference_contexts",),
-}  # fmt: skip
+}
 """What a column may be called, in any case and with any of space, hyphen and underscore between its words, where the
 experiment does not declare it; the first one that is there counts."""
 PLACES = ("file", "filename", "path", "url", "source")
@@ -70,41 +152,69 @@ class Columns:
     """What one tool calls them, paths too, in the place of `KNOWN`."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "declared", dict(kind_first(*pair) for pair in self.declared.items()))
+        object.__setattr__(
+            self, "declared", dict(kind_first(*pair) for pair in self.declared.items())
+        )
         if wrong := [key for key in self.declared if key not in KINDS]:
             what = "{!r} is not a kind of column"
-            raise InputError([Problem("columns", what.format(key), did_you_mean(key, KINDS)) for key in wrong])
+            raise InputError(
+                [
+                    Problem("columns", what.format(key), did_you_mean(key, KINDS))
+                    for key in wrong
+                ]
+            )
 
     def name(self, kind: str, row: Row) -> str | None:
         """The column of a kind in this row, None where there is none."""
-        return self._looked_up(kind, row) if self.declared or self.known else _usual(kind, tuple(row))
+        return (
+            self._looked_up(kind, row)
+            if self.declared or self.known
+            else _usual(kind, tuple(row))
+        )
 
     def _looked_up(self, kind: str, row: Row) -> str | None:
         if (declared := self.declared.get(kind)) is not None:
             return declared if has_path(row, declared) else None
         if self.known is not None:
-            found = next((path for path in self.known.get(kind, ()) if has_path(row, path)), None)
+            found = next(
+                (path for path in self.known.get(kind, ()) if has_path(row, path)), None
+            )
         else:
             withdrawn = self._withdrawn(kind)
-            found = recognised(kind, tuple(name for name in row if name not in withdrawn))
+            found = recognised(
+                kind, tuple(name for name in row if name not in withdrawn)
+            )
         stronger: Sequence[str] = NAMING[:2] if kind == "contexts" else ()
         if kind == "label_document" and folded(found or "") in PLACES:
             stronger = ("relevant",)
-        return None if any(self.name(other, row) is not None for other in stronger) else found
+        return (
+            None
+            if any(self.name(other, row) is not None for other in stronger)
+            else found
+        )
 
     def _withdrawn(self, kind: str) -> set[str]:
         """What is declared as something else of the same rows: it is not read as this kind, too."""
         if kind in OF_DOCUMENTS:
             others = [other for other in OF_DOCUMENTS if other != kind]
         else:  # the id of a query is one thing, in a table of queries and in one of labels
-            same = ("query_id", "label_query") if kind in ("query_id", "label_query") else (kind,)
+            same = (
+                ("query_id", "label_query")
+                if kind in ("query_id", "label_query")
+                else (kind,)
+            )
             others = [other for other in OF_QUERIES if other not in same]
-        named = (part for other in others for part in paths_in(self.declared.get(other, "")))
+        named = (
+            part for other in others for part in paths_in(self.declared.get(other, ""))
+        )
         return {name.partition(".")[0] for name in named}.union(self._fields())
 
     def labelled(self, row: Row) -> bool:
         """Whether a row has, or is declared to have, a column of labels."""
-        return any(kind in self.declared or self.name(kind, row) is not None for kind in LABELLING)
+        return any(
+            kind in self.declared or self.name(kind, row) is not None
+            for kind in LABELLING
+        )
 
     def taken(self, row: Row, kinds: Iterable[str]) -> dict[str, str]:
         """What each column of a row is read as: one of the kinds, a field, or "" where it is not used.
@@ -114,12 +224,20 @@ class Columns:
         """
         found = {self.name(kind, row): kind for kind in reversed(tuple(kinds))}
         names = {
-            part: kind for name, kind in found.items() if name is not None
+            part: kind
+            for name, kind in found.items()
+            if name is not None
             for part in ((name,) if name in row else paths_in(name))
-        }  # fmt: skip
+        }
         holders = {name.partition(".")[0] for name in names if name not in row}
-        plain = {name for name, value in row.items() if name and isinstance(value, str | int | float)} | {"metadata"}
-        rest = {name: FIELDS if name in plain else "" for name in row if name not in holders}
+        plain = {
+            name
+            for name, value in row.items()
+            if name and isinstance(value, str | int | float)
+        } | {"metadata"}
+        rest = {
+            name: FIELDS if name in plain else "" for name in row if name not in holders
+        }
         return rest | names
 
     def _fields(self) -> list[str]:
@@ -127,17 +245,33 @@ class Columns:
 
     def absent(self, row: Row, kinds: Iterable[str]) -> list[str]:
         """The kinds whose declared columns a row lacks."""
-        return [kind for kind in kinds if kind in self.declared and self.name(kind, row) is None]
+        return [
+            kind
+            for kind in kinds
+            if kind in self.declared and self.name(kind, row) is None
+        ]
 
     def lacking(self, kind: str, row: Row) -> tuple[str, str]:
         """A complaint that a row has no such column, and the remedy."""
-        names = [path for name, held in row.items() for path in (
-            [f"{name}.{key}" for key in held] if isinstance(held, Mapping) and held else [str(name)])]  # fmt: skip
+        names = [
+            path
+            for name, held in row.items()
+            for path in (
+                [f"{name}.{key}" for key in held]
+                if isinstance(held, Mapping) and held
+                else [str(name)]
+            )
+        ]
         if (declared := self.declared.get(kind)) is not None:
             return f"there is no column {declared!r}", did_you_mean(declared, names)
-        if not self.header and any(len(name.split()) > WORDS or name.isdigit() for name in names):
+        if not self.header and any(
+            len(name.split()) > WORDS or name.isdigit() for name in names
+        ):
             remedy = "write one above it: query,document; or say header = false (--no-header), or true if it is one"
-            return f"the first row is not a header: {', '.join(map(shown, names[:8]))}", remedy
+            return (
+                f"the first row is not a header: {', '.join(map(shown, names[:8]))}",
+                remedy,
+            )
         remedy = f"there are: {', '.join(names[:8])}; say which: {declaring(kind)}"
         return f"{(self.known or KNOWN)[kind][0]!r} is missing", remedy
 
@@ -174,11 +308,16 @@ class PlacedRow(NamedTuple):
         value = None if name is None else value_at(self.row, name)
         if (id_ := document_id(value)) is None:
             empty = value is None or isinstance(value, str)
-            what = "is missing or empty" if empty else f"is not an id but {shown(value)}"
-            self.wrong(*(
-                self.columns.lacking(kind, self.row) if name is None
-                else (f"{name!r} {what}", "an id is text or a whole number")
-            ))  # fmt: skip
+            what = (
+                "is missing or empty" if empty else f"is not an id but {shown(value)}"
+            )
+            self.wrong(
+                *(
+                    self.columns.lacking(kind, self.row)
+                    if name is None
+                    else (f"{name!r} {what}", "an id is text or a whole number")
+                )
+            )
         return id_
 
     def text(self, kind: str) -> str | None:
@@ -191,19 +330,29 @@ class PlacedRow(NamedTuple):
             self.wrong(*self.columns.lacking(kind, self.row))
         else:
             inner = next(iter(value), "…") if isinstance(value, Mapping) else None
-            remedy = TEXT if inner is None else f"say what in it is meant: {declaring(kind, f'{name}.{inner}')}"
+            remedy = (
+                TEXT
+                if inner is None
+                else f"say what in it is meant: {declaring(kind, f'{name}.{inner}')}"
+            )
             self.wrong(f"{name!r} is not a string but {shown(value)}", remedy)
         return None
 
     def document(self) -> Document | None:
         """Read a document; None after a complaint."""
-        id_, text, title = self.id("document_id"), self.text("text"), self.value("title")
+        id_, text, title = (
+            self.id("document_id"),
+            self.text("text"),
+            self.value("title"),
+        )
         if title is not None and not isinstance(title, str):
             self.wrong(f"'title' is not a string but {shown(title)}", TEXT)
             return None
         if id_ is None or text is None:
             return None
-        return Document(id_, title or "", text, fields_of(self.row, map(self.name, OF_DOCUMENTS)))
+        return Document(
+            id_, title or "", text, fields_of(self.row, map(self.name, OF_DOCUMENTS))
+        )
 
     def query(self, unnamed: str, *, labelled: bool) -> Query | None:
         """Read a query; None after a complaint.
@@ -216,9 +365,13 @@ class PlacedRow(NamedTuple):
         text = self.text("query")
         if id_ is None or text is None:
             return None
-        reference = read_reference(self.value("reference"), self.value("claims"), self.place, self.problems)
+        reference = read_reference(
+            self.value("reference"), self.value("claims"), self.place, self.problems
+        )
         history = read_history(self.value("history"), self.place, self.problems)
-        kinds = (kind for kind in (ASKED, OF_QUERIES)[labelled] if kind != "label_query")
+        kinds = (
+            kind for kind in (ASKED, OF_QUERIES)[labelled] if kind != "label_query"
+        )
         fields = fields_of(self.row, map(self.name, kinds))
         if history:  # what of one conversation is asked belongs together
             turn = {
@@ -276,7 +429,9 @@ def declaring(kind: str, name: str = "…") -> str:
     >>> declaring("grade", "stars")
     'columns = { grade = "stars" } (--columns grade=stars)'
     """
-    return f'columns = {{ {kind} = "{name}" }} (--columns {shlex.quote(f"{kind}={name}")})'
+    return (
+        f'columns = {{ {kind} = "{name}" }} (--columns {shlex.quote(f"{kind}={name}")})'
+    )
 
 
 def keeping(name: str) -> str:
@@ -286,7 +441,11 @@ def keeping(name: str) -> str:
 
 def fields_of(row: Row, used: Iterable[str | None]) -> dict[str, str]:
     """Further keys with plain values: those of the row, and those of its `metadata`."""
-    taken = {"metadata", "", *used}  # "": a column without a name, such as the index of pandas
+    taken = {
+        "metadata",
+        "",
+        *used,
+    }  # "": a column without a name, such as the index of pandas
     if len(row) <= len(taken) and row.keys() <= taken and "metadata" not in row:
         return {}
     metadata = row.get("metadata")
@@ -294,17 +453,26 @@ def fields_of(row: Row, used: Iterable[str | None]) -> dict[str, str]:
     return {
         str(key): str(value)
         for key, value in extra.items()
-        if key not in taken and isinstance(value, str | int | float) and value != "" and value == value
+        if key not in taken
+        and isinstance(value, str | int | float)
+        and value != ""
+        and value == value
     }
 
 
-def texts_in(cell: object, name: str, place: SourceLocation, problems: Findings) -> tuple[str, ...]:
+def texts_in(
+    cell: object, name: str, place: SourceLocation, problems: Findings
+) -> tuple[str, ...]:
     """A list of texts, or one; empty, after a complaint, where it is something else."""
     listed = written_value(cell)
     texts = [listed] if isinstance(listed, str) else [] if listed is None else listed
     if isinstance(texts, list) and all(isinstance(one, str) for one in texts):
         return tuple(one for one in texts if one.strip())
-    problems.wrong(place, f"{name.rpartition('.')[2]!r} is not a list of texts", "a list of strings")
+    problems.wrong(
+        place,
+        f"{name.rpartition('.')[2]!r} is not a list of texts",
+        "a list of strings",
+    )
     return ()
 
 
@@ -328,7 +496,11 @@ def value_at(row: Row, path: str, missing: Any = None) -> Any:
     held = written_value(row.get(first)) if dot else None
     if isinstance(held, Mapping):
         return value_at(held, rest, missing)
-    inner = [value_at(one, rest, MISSING) for one in held if isinstance(one, Mapping)] if isinstance(held, list) else []
+    inner = (
+        [value_at(one, rest, MISSING) for one in held if isinstance(one, Mapping)]
+        if isinstance(held, list)
+        else []
+    )
     return [value for value in inner if value is not MISSING] or missing
 
 

@@ -29,8 +29,16 @@ from retrievers.ids import WHOLE, KnownDocuments, Match, nfc, plain_text
 from retrievers.opening import cache_folder
 from retrievers.types import Document, sample
 
-CONVERTED = {".pdf": "PDF", ".html": "HTML", ".htm": "HTML", ".docx": "Word", ".pptx": "PowerPoint", ".xlsx": "Excel",
-             ".epub": "EPUB", ".ipynb": "Jupyter"}  # fmt: skip
+CONVERTED = {
+    ".pdf": "PDF",
+    ".html": "HTML",
+    ".htm": "HTML",
+    ".docx": "Word",
+    ".pptx": "PowerPoint",
+    ".xlsx": "Excel",
+    ".epub": "EPUB",
+    ".ipynb": "Jupyter",
+}
 """What markitdown is asked to read, and what it is called."""
 REMEDY = 'pip install "markitdown[docx,pdf,pptx,xlsx]", or the extra "documents"'
 
@@ -49,16 +57,26 @@ def convert(file: File) -> tuple[str, str]:
         InputError: it cannot be read.
     """
     raw = file.read()
-    name = f"{version('markitdown')}, no plain text\0{file.suffix}\0".encode()  # as older versions took it for
-    kept = cache_folder() / "documents" / f"{hashlib.sha256(name + raw).hexdigest()}.json"
+    name = (
+        f"{version('markitdown')}, no plain text\0{file.suffix}\0".encode()
+    )  # as older versions took it for
+    kept = (
+        cache_folder() / "documents" / f"{hashlib.sha256(name + raw).hexdigest()}.json"
+    )
     try:
         conversion: dict[str, str] = json.loads(kept.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         conversion = convert_bytes(raw, file.suffix)
         temporary = kept.with_suffix(f".{os.getpid()}")
-        with contextlib.suppress(OSError):  # keeping it saves time and changes no result
+        with contextlib.suppress(
+            OSError
+        ):  # keeping it saves time and changes no result
             kept.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_text(json.dumps(conversion, ensure_ascii=False), encoding="utf-8", newline="\n")
+            temporary.write_text(
+                json.dumps(conversion, ensure_ascii=False),
+                encoding="utf-8",
+                newline="\n",
+            )
             temporary.replace(kept)
     if "failed" in conversion:
         raise NotConverted(conversion["failed"])
@@ -72,13 +90,19 @@ def convert_bytes(raw: bytes, suffix: str) -> dict[str, str]:
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(sys.stderr):
             warnings.simplefilter("ignore")  # of parsers, about what they repaired
-            made = _engine().convert_stream(io.BytesIO(raw), stream_info=StreamInfo(extension=suffix))
-    except Exception as error:  # whatever a parser of somebody else's document may raise
+            made = _engine().convert_stream(
+                io.BytesIO(raw), stream_info=StreamInfo(extension=suffix)
+            )
+    except (
+        Exception
+    ) as error:  # whatever a parser of somebody else's document may raise
         return {"failed": (" ".join(str(error).split()) or type(error).__name__)[:200]}
     text = made.markdown.encode("utf-8", "replace").decode().strip()
     heading = next((line[2:] for line in text.split("\n") if line.startswith("# ")), "")
     title = " ".join((made.title or heading).split())
-    return {"title": title, "text": text} if text else {"failed": "there is no text in it"}
+    return (
+        {"title": title, "text": text} if text else {"failed": "there is no text in it"}
+    )
 
 
 def installed() -> bool:
@@ -92,7 +116,15 @@ def _engine() -> Any:
     from markitdown import MarkItDown
 
     engine = MarkItDown(enable_builtins=False, enable_plugins=False)
-    for kind in ("Html", "Ipynb", "Pdf", "Docx", "Pptx", "Xlsx", "Epub"):  # none takes damaged files for text
+    for kind in (
+        "Html",
+        "Ipynb",
+        "Pdf",
+        "Docx",
+        "Pptx",
+        "Xlsx",
+        "Epub",
+    ):  # none takes damaged files for text
         engine.register_converter(getattr(markitdown.converters, f"{kind}Converter")())
     return engine
 
@@ -132,7 +164,10 @@ class CheckedDocuments:
             return self.known.match(labels)
         if len(self._values.ids) != len(self.keys):
             self._values = KnownDocuments(set(self.keys))
-        return {name: Match(self.keys[one.document], "field") for name, one in self._values.match(labels).items()}
+        return {
+            name: Match(self.keys[one.document], "field")
+            for name, one in self._values.match(labels).items()
+        }
 
     def nearest(self, label: str) -> str:
         """A remedy for a label that names nothing."""
@@ -143,7 +178,11 @@ class CheckedDocuments:
     def example(self) -> str:
         """What a label may look like."""
         known = self.keys if self.by_field else self.ids
-        return f"{'values' if self.by_field else 'ids'} look like {min(known)!r};" if known else ""
+        return (
+            f"{'values' if self.by_field else 'ids'} look like {min(known)!r};"
+            if known
+            else ""
+        )
 
     def take_key(self, document: Document, match: tuple[str, ...]) -> bool:
         """Note the value by which labels name a document; False where it has none."""
@@ -151,14 +190,19 @@ class CheckedDocuments:
         if not all(values):
             return False
         whole = (WHOLE.fullmatch(value) for value in values)
-        key = JOINED.join(number[1] if number else nfc(value) for value, number in zip(values, whole, strict=True))
+        key = JOINED.join(
+            number[1] if number else nfc(value)
+            for value, number in zip(values, whole, strict=True)
+        )
         first = self.keys.setdefault(key, document.id)
         if first != document.id:
             self.same_as[document.id] = first
         return True
 
 
-def check_documents(source: Source, seen: Findings, match: tuple[str, ...], sampled: int = 0) -> CheckedDocuments:
+def check_documents(
+    source: Source, seen: Findings, match: tuple[str, ...], sampled: int = 0
+) -> CheckedDocuments:
     """Read a corpus once and note its faults.
 
     Args:
@@ -172,7 +216,11 @@ def check_documents(source: Source, seen: Findings, match: tuple[str, ...], samp
     documents.sample = tuple(sample(checked, size=sampled)) if sampled else ()
     deque(checked, maxlen=0)  # where no sample was drawn
     if not documents.ids and not seen:
-        unread = [name for name in seen.ledger.get("unread-file", ()) if name.lower().endswith(tuple(CONVERTED))]
+        unread = [
+            name
+            for name in seen.ledger.get("unread-file", ())
+            if name.lower().endswith(tuple(CONVERTED))
+        ]
         remedy = REMEDY if unread and not installed() else "there must be a document"
         seen.wrong("documents", "the corpus is empty", remedy)
     if match and documents.ids and not documents.keys:
@@ -181,12 +229,16 @@ def check_documents(source: Source, seen: Findings, match: tuple[str, ...], samp
     return documents
 
 
-def _checked(source: Source, seen: Findings, match: tuple[str, ...], documents: CheckedDocuments) -> Iterator[Document]:
+def _checked(
+    source: Source, seen: Findings, match: tuple[str, ...], documents: CheckedDocuments
+) -> Iterator[Document]:
     """Yield each document once, while what is to be kept of all of them is noted."""
     digest, contents = hashlib.sha256(), dict[bytes, str]()
     for place, document in source.documents(seen):
         if reason := id_problem(document.id):
-            seen.wrong(place, f"document id {document.id!r} {reason}", "give it another id")
+            seen.wrong(
+                place, f"document id {document.id!r} {reason}", "give it another id"
+            )
             continue
         if document.id in documents.ids:
             remedy = f"ids must be unique{_other_id(seen, place)}"
@@ -203,7 +255,9 @@ def _checked(source: Source, seen: Findings, match: tuple[str, ...], documents: 
         if not content or content.isspace():
             seen.note("empty-document", document.id)
             continue
-        if (first_with := contents.setdefault(text_key(content), document.id)) != document.id:
+        if (
+            first_with := contents.setdefault(text_key(content), document.id)
+        ) != document.id:
             seen.note("duplicate-text", f"{document.id} (as {first_with})")
     documents.digest = digest.hexdigest()
 
@@ -211,8 +265,16 @@ def _checked(source: Source, seen: Findings, match: tuple[str, ...], documents: 
 def _other_id(seen: Findings, place: SourceLocation) -> str:
     """A hint at another column of ids in a table of documents."""
     columns = seen.taken.get(place.file, {})
-    others = [name for name, kind in columns.items() if kind != "document_id" and folded(name).endswith(("id", "key"))]
-    return f"; or is {others[0]!r} the id? {declaring('document_id', others[0])}" if others else ""
+    others = [
+        name
+        for name, kind in columns.items()
+        if kind != "document_id" and folded(name).endswith(("id", "key"))
+    ]
+    return (
+        f"; or is {others[0]!r} the id? {declaring('document_id', others[0])}"
+        if others
+        else ""
+    )
 
 
 def read_again(source: Source, name: str, digest: str) -> Iterator[Document]:
@@ -232,11 +294,15 @@ def read_again(source: Source, name: str, digest: str) -> Iterator[Document]:
         raise DataChanged(seen.problems)
     if current.hexdigest() != digest:
         what = "has changed since this run began: documents were added, removed or rewritten"
-        raise DataChanged(Problem(name, what, "leave it alone until the run is done, and run again"))
+        raise DataChanged(
+            Problem(name, what, "leave it alone until the run is done, and run again")
+        )
 
 
 def _document_line(document: Document) -> bytes:
-    return digest_line([document.id, document.title, document.text, dict(document.fields)])
+    return digest_line(
+        [document.id, document.title, document.text, dict(document.fields)]
+    )
 
 
 def text_key(text: str) -> bytes:
@@ -249,7 +315,9 @@ def digest_line(row: list[Any]) -> bytes:
     return _ENCODER.encode(row).encode("utf-8", "surrogatepass") + b"\n"
 
 
-def holders_of(wanted: Iterable[str], documents: Iterable[Document], whole: Collection[str] = ()) -> dict[str, str]:
+def holders_of(
+    wanted: Iterable[str], documents: Iterable[Document], whole: Collection[str] = ()
+) -> dict[str, str]:
     """Return for each text the document that equals it, else the first that holds it; white space and case are ignored.
 
     One pass over the documents; a text that none holds is left out.
@@ -273,7 +341,9 @@ def holders_of(wanted: Iterable[str], documents: Iterable[Document], whole: Coll
             continue
         text = plain_text(document.content)
         words = text.split(" ")
-        near = {tuple(words[i : i + ANCHOR]) for i in range(len(words) - ANCHOR + 1)} & anchors.keys()
+        near = {
+            tuple(words[i : i + ANCHOR]) for i in range(len(words) - ANCHOR + 1)
+        } & anchors.keys()
         for anchor in (*near, *short):
             for key in anchors[anchor]:
                 if key not in holds and key in text:

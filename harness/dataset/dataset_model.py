@@ -37,7 +37,13 @@ def reference_of(written: str | Path) -> DatasetReference:
 def refuse_urls(*names: str | None) -> None:
     """Raise InputError where the name of a data set, or of a part of one, is a URL, as those of databases were."""
     if url := next((name for name in names if name and "://" in name), None):
-        raise InputError(Problem(url.partition("://")[0], "databases are retired", "write their tables as CSV files"))
+        raise InputError(
+            Problem(
+                url.partition("://")[0],
+                "databases are retired",
+                "write their tables as CSV files",
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +69,19 @@ class DatasetReference:
     """Whether labels of what is not there are counted instead of refused."""
 
     def __post_init__(self) -> None:
-        refuse_urls(self.path if isinstance(self.path, str) else None, self.documents, self.labels, *self.queries)
+        refuse_urls(
+            self.path if isinstance(self.path, str) else None,
+            self.documents,
+            self.labels,
+            *self.queries,
+        )
 
     @property
     def scheme(self) -> str:
         """`hf:` or `irds:` where the reference is not a path, else empty."""
-        return next((scheme for scheme in SCHEMES if str(self.path).startswith(scheme)), "")
+        return next(
+            (scheme for scheme in SCHEMES if str(self.path).startswith(scheme)), ""
+        )
 
     @property
     def name(self) -> str:
@@ -120,7 +133,11 @@ class Labels:
     @property
     def judged(self) -> bool:
         """Whether anybody said what is relevant."""
-        return self.grades is not None or self.ranked is not None or self.groups is not None
+        return (
+            self.grades is not None
+            or self.ranked is not None
+            or self.groups is not None
+        )
 
     @property
     def relevant(self) -> tuple[str, ...]:
@@ -146,17 +163,25 @@ class Labels:
             return replace(kept, grades=_renamed(self.grades, names))
         if self.groups is not None:
             return replace(kept, groups=tuple(filter(None, map(listed, self.groups))))
-        return kept if self.ranked is None else replace(kept, ranked=listed(self.ranked))
+        return (
+            kept if self.ranked is None else replace(kept, ranked=listed(self.ranked))
+        )
 
     def as_json(self) -> dict[str, Any]:
         """The labels as the results folder and the digest spell them."""
         values = {one.name: getattr(self, one.name) for one in fields(self)}
-        return {name: value for name, value in values.items() if value != getattr(UNJUDGED, name)}
+        return {
+            name: value
+            for name, value in values.items()
+            if value != getattr(UNJUDGED, name)
+        }
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> Labels:
         """Read what `as_json` wrote."""
-        return cls(**{name: _frozen(row[name]) for name in cls.__slots__ if name in row})
+        return cls(
+            **{name: _frozen(row[name]) for name in cls.__slots__ if name in row}
+        )
 
 
 def _frozen(value: Any) -> Any:
@@ -168,13 +193,22 @@ UNJUDGED = Labels()
 
 def reference_as_json(reference: Reference) -> dict[str, Any]:
     """A reference as a row of queries has it; nothing where there is none."""
-    claims = [claim.text if claim.vital else claim._asdict() for claim in reference.claims]
-    return {key: value for key, value in (("reference", list(reference.answers)), ("claims", claims)) if value}
+    claims = [
+        claim.text if claim.vital else claim._asdict() for claim in reference.claims
+    ]
+    return {
+        key: value
+        for key, value in (("reference", list(reference.answers)), ("claims", claims))
+        if value
+    }
 
 
 def reference_from_json(row: Mapping[str, Any]) -> Reference:
     """Read what `reference_as_json` wrote."""
-    claims = (Claim(one) if isinstance(one, str) else Claim(**one) for one in row.get("claims", ()))
+    claims = (
+        Claim(one) if isinstance(one, str) else Claim(**one)
+        for one in row.get("claims", ())
+    )
     return Reference(tuple(row.get("reference", ())), tuple(claims))
 
 
@@ -190,7 +224,9 @@ def source_named(by: str) -> LabelSource:
 
 def _renamed(grades: Mapping[str, int], names: Mapping[str, str]) -> dict[str, int]:
     renamed: dict[str, int] = {}
-    for name, grade in ((names[doc], grade) for doc, grade in grades.items() if doc in names):
+    for name, grade in (
+        (names[doc], grade) for doc, grade in grades.items() if doc in names
+    ):
         renamed[name] = max(grade, renamed.get(name, grade))
     return renamed
 
@@ -235,7 +271,9 @@ class Dataset:
     all of them in labels and rankings."""
     sample: tuple[Document, ...] = field(default=(), repr=False)
     """As many documents as the first pass was to keep."""
-    documents: Callable[[], Iterator[Document]] = field(repr=False, default=lambda: iter(()))
+    documents: Callable[[], Iterator[Document]] = field(
+        repr=False, default=lambda: iter(())
+    )
     """A fresh pass over the corpus, in file order."""
 
     def texts(self, ids: Collection[str]) -> dict[str, Document]:

@@ -28,7 +28,14 @@ if TYPE_CHECKING:
 
 COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
 """Suffixes that may follow a file's own."""
-OTHER_ARCHIVES = (".tgz", ".tbz2", ".txz", ".7z", ".rar", *(f".tar{suffix}" for suffix in ("", *COMPRESSED)))
+OTHER_ARCHIVES = (
+    ".tgz",
+    ".tbz2",
+    ".txz",
+    ".7z",
+    ".rar",
+    *(f".tar{suffix}" for suffix in ("", *COMPRESSED)),
+)
 """Suffixes of archives that no reader opens."""
 AGAIN = "fetch or make it again"
 TRUST = "do not trust this archive: unpack it where it can do no harm, and look at it"
@@ -43,7 +50,13 @@ def refuse_other_archives(path: Path) -> None:
     """Raise InputError for an archive of another kind: a tar has no list of its members and no way to one of them."""
     if "".join(path.suffixes[-2:]).lower().endswith(OTHER_ARCHIVES):
         remedy = "unpack it and name the folder, or pack the folder as a zip"
-        raise InputError(Problem(str(path), "is an archive of a kind that is not read: only zip is", remedy))
+        raise InputError(
+            Problem(
+                str(path),
+                "is an archive of a kind that is not read: only zip is",
+                remedy,
+            )
+        )
 
 
 class Archive:
@@ -59,19 +72,34 @@ class Archive:
         try:
             self._zip = zipfile.ZipFile(path)
         except (OSError, zipfile.BadZipFile, NotImplementedError, ValueError) as error:
-            raise InputError(Problem(str(path), f"is not a zip archive that can be read: {error}", AGAIN)) from None
-        self._names = [info.filename for info in self._zip.infolist() if not info.is_dir()]
+            raise InputError(
+                Problem(
+                    str(path), f"is not a zip archive that can be read: {error}", AGAIN
+                )
+            ) from None
+        self._names = [
+            info.filename for info in self._zip.infolist() if not info.is_dir()
+        ]
         for name in self._names:
             pure = PurePosixPath(name.replace("\\", "/"))
-            if not pure.parts or pure.is_absolute() or ".." in pure.parts or ":" in pure.parts[0]:
-                raise InputError(Problem(f"{path}/{name}", "leads out of the archive", TRUST))
+            if (
+                not pure.parts
+                or pure.is_absolute()
+                or ".." in pure.parts
+                or ":" in pure.parts[0]
+            ):
+                raise InputError(
+                    Problem(f"{path}/{name}", "leads out of the archive", TRUST)
+                )
 
     def members(self) -> Iterator[tuple[str, str]]:
         """The members in the order of their names: the path below the archive's top, and the whole name.
 
         Hidden ones are left out, and the one folder that an archive wraps its members in is its top.
         """
-        shown = sorted(name for name in self._names if not re.search(r"^__MACOSX/|(^|/)\.", name))
+        shown = sorted(
+            name for name in self._names if not re.search(r"^__MACOSX/|(^|/)\.", name)
+        )
         tops = {PurePosixPath(name).parts[0] for name in shown}
         wrapped = len(tops) == 1 and all("/" in name for name in shown)
         return ((name.partition("/")[2] if wrapped else name, name) for name in shown)
@@ -97,7 +125,14 @@ def _zstd(raw: IO[bytes], path: Path) -> Any:
 
 
 READABLE = "see that it is there and whole, and that you may read it"
-UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError)
+UNREADABLE = (
+    OSError,
+    EOFError,
+    zlib.error,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+    RuntimeError,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +171,26 @@ class File:
         """
         if self.twin:
             what = f"{self.twin} is there as well"
-            raise InputError(Problem(str(self.path), what, "keep one of them, since both have the same name"))
+            raise InputError(
+                Problem(
+                    str(self.path),
+                    what,
+                    "keep one of them, since both have the same name",
+                )
+            )
         try:
-            with self.archive.open(self.member) if self.archive else self.path.open("rb") as raw:
+            with (
+                self.archive.open(self.member)
+                if self.archive
+                else self.path.open("rb") as raw
+            ):
                 yield unpacked(raw, self.path)
         except Exception as error:
             # ZstdError is of a package that may not be there; RuntimeError is all that zipfile says of a password.
-            if not isinstance(error, UNREADABLE) and type(error).__name__ != "ZstdError":
+            if (
+                not isinstance(error, UNREADABLE)
+                and type(error).__name__ != "ZstdError"
+            ):
                 raise
             what = f"cannot be read: {getattr(error, 'strerror', '') or error}"
             raise InputError(Problem(str(self.path), what, READABLE)) from None
@@ -197,7 +245,10 @@ def listing(path: Path, problems: Findings | None = None) -> dict[str, File]:
             return {name: File(path, table=name) for name in sheets_on_disk(path)}
         refuse_other_archives(path)
         archive = Archive(path)
-        return _by_name((below, File(path / name, archive, name)) for below, name in archive.members())
+        return _by_name(
+            (below, File(path / name, archive, name))
+            for below, name in archive.members()
+        )
     below = _files_below(path, Findings() if problems is None else problems)
     return _by_name((file.relative_to(path).as_posix(), File(file)) for file in below)
 
@@ -207,7 +258,11 @@ def listing_of(reference: DatasetReference) -> dict[str, File]:
     if reference.scheme:
         return {}
     refuse_other_archives(reference.folder)
-    return listing(reference.folder) if reference.folder.is_dir() or holds_files(reference.folder) else {}
+    return (
+        listing(reference.folder)
+        if reference.folder.is_dir() or holds_files(reference.folder)
+        else {}
+    )
 
 
 def pick(files: Mapping[str, File], name: str, where: Path) -> File:
@@ -220,9 +275,21 @@ def pick(files: Mapping[str, File], name: str, where: Path) -> File:
     whole, _, sheet = name.rpartition("#")
     if (file := files.get(_plain(whole))) is not None:
         return replace(file, table=sheet)
-    known = list(files) or ([file.name for file in where.iterdir()] if where.is_dir() else [])
-    remedy = did_you_mean(name, known) if len(known) <= 50 else f"one of {len(known):,} files there"
-    raise InputError(Problem(str(where / name), "no such file", remedy if known else "the folder is empty"))
+    known = list(files) or (
+        [file.name for file in where.iterdir()] if where.is_dir() else []
+    )
+    remedy = (
+        did_you_mean(name, known)
+        if len(known) <= 50
+        else f"one of {len(known):,} files there"
+    )
+    raise InputError(
+        Problem(
+            str(where / name),
+            "no such file",
+            remedy if known else "the folder is empty",
+        )
+    )
 
 
 def _files_below(folder: Path, problems: Findings) -> Iterator[Path]:
@@ -234,16 +301,33 @@ def _files_below(folder: Path, problems: Findings) -> Iterator[Path]:
     root, paths = folder.resolve(), list[Path]()
     wrong = problems.wrong
     for place, folders, names in os.walk(
-        folder, onerror=lambda error: wrong(error.filename, f"cannot be listed: {error.strerror}", READABLE)
+        folder,
+        onerror=lambda error: wrong(
+            error.filename, f"cannot be listed: {error.strerror}", READABLE
+        ),
     ):
-        folders[:] = [name for name in folders if not name.startswith(".") and not is_results(Path(place, name))]
+        folders[:] = [
+            name
+            for name in folders
+            if not name.startswith(".") and not is_results(Path(place, name))
+        ]
         linked = [name for name in folders if Path(place, name).is_symlink()]
-        paths += [Path(place, name) for name in (*names, *linked) if not _is_ours(Path(place, name))]
+        paths += [
+            Path(place, name)
+            for name in (*names, *linked)
+            if not _is_ours(Path(place, name))
+        ]
     for path in sorted(paths):
         if HALF.search(str(path)):
             wrong(ascii(str(path)), "its name is not UTF-8", "rename it")
-        elif path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(root):
-            wrong(path, "is a link that leads out of the data set", "copy what it points to")
+        elif path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(
+            root
+        ):
+            wrong(
+                path,
+                "is a link that leads out of the data set",
+                "copy what it points to",
+            )
         else:
             yield path
 
@@ -257,7 +341,9 @@ def is_results(folder: Path) -> bool:
 
 def _is_ours(path: Path) -> bool:
     """Whether a file is hidden, or the page that runs write beside their results."""
-    return path.name.startswith(".") or (path.name == "index.html" and is_overview(path))
+    return path.name.startswith(".") or (
+        path.name == "index.html" and is_overview(path)
+    )
 
 
 def _by_name(found: Iterable[tuple[str, File]]) -> dict[str, File]:
@@ -265,14 +351,20 @@ def _by_name(found: Iterable[tuple[str, File]]) -> dict[str, File]:
     files: dict[str, File] = {}
     for path, file in found:
         name = _plain(path)
-        files[name] = replace(files[name], twin=file.path.name) if name in files else file
+        files[name] = (
+            replace(files[name], twin=file.path.name) if name in files else file
+        )
     return files
 
 
 def _plain(name: str) -> str:
     """A name without the suffix of a compression."""
     pure = PurePosixPath(name)
-    return pure.with_suffix("").as_posix() if pure.suffix.lower() in COMPRESSED else pure.as_posix()
+    return (
+        pure.with_suffix("").as_posix()
+        if pure.suffix.lower() in COMPRESSED
+        else pure.as_posix()
+    )
 
 
 SUFFIXES = (".xlsx", ".xlsm", ".xls", ".ods")
@@ -305,11 +397,22 @@ def sheets(raw: bytes, path: Path) -> dict[str, list[list[str]]]:
         import python_calamine as calamine
     try:
         book = calamine.CalamineWorkbook.from_filelike(io.BytesIO(raw))
-        read = {name: book.get_sheet_by_name(name).to_python(skip_empty_area=False) for name in book.sheet_names}
-    except Exception as error:  # calamine has an error of its own for each kind of workbook
-        what = f"is not a workbook that can be read: {' '.join(str(error).split())[:120]}"
-        raise InputError(Problem(str(path), what, "save it again, or each sheet as CSV")) from None
-    cells = {name: [list(map(_text, row)) for row in rows] for name, rows in read.items()}
+        read = {
+            name: book.get_sheet_by_name(name).to_python(skip_empty_area=False)
+            for name in book.sheet_names
+        }
+    except (
+        Exception
+    ) as error:  # calamine has an error of its own for each kind of workbook
+        what = (
+            f"is not a workbook that can be read: {' '.join(str(error).split())[:120]}"
+        )
+        raise InputError(
+            Problem(str(path), what, "save it again, or each sheet as CSV")
+        ) from None
+    cells = {
+        name: [list(map(_text, row)) for row in rows] for name, rows in read.items()
+    }
     return {name: rows for name, rows in cells.items() if any(map(any, rows))}
 
 
@@ -323,7 +426,9 @@ def _text(cell: object) -> str:
         return str(cell).lower()
     if isinstance(cell, float) and cell.is_integer():
         return str(int(cell))
-    return cell.isoformat() if isinstance(cell, dt.date | dt.time) else str(cell).strip()
+    return (
+        cell.isoformat() if isinstance(cell, dt.date | dt.time) else str(cell).strip()
+    )
 
 
 COLUMNAR = (".parquet", ".arrow", ".feather")
@@ -344,15 +449,30 @@ def columnar_rows(
     with needing(str(path), "pyarrow", "formats"):
         import pyarrow as pa
     try:
-        with pa.memory_map(str(path)) if raw is None else pa.BufferReader(raw) as source:
+        with (
+            pa.memory_map(str(path)) if raw is None else pa.BufferReader(raw) as source
+        ):
             names, batches = _batches(source, kind)
             if named_twice(names, str(path), problems):
                 return
-            for number, row in enumerate((row for batch in batches for row in batch.to_pylist()), 1):
+            for number, row in enumerate(
+                (row for batch in batches for row in batch.to_pylist()), 1
+            ):
                 yield SourceLocation(path, number), row
-    except (pa.ArrowException, OSError, OverflowError, ValueError) as error:  # ValueError: of text, dates, and names
+    except (
+        pa.ArrowException,
+        OSError,
+        OverflowError,
+        ValueError,
+    ) as error:  # ValueError: of text, dates, and names
         what = f"cannot be read as {kind}: {next(iter(str(error).splitlines()), '')}"
-        problems.append(Problem(str(path), what, "write it again, with strings as UTF-8, and dates and times as text"))
+        problems.append(
+            Problem(
+                str(path),
+                what,
+                "write it again, with strings as UTF-8, and dates and times as text",
+            )
+        )
 
 
 def _batches(source: Any, kind: str) -> tuple[list[str], Iterable[pa.RecordBatch]]:
@@ -365,6 +485,10 @@ def _batches(source: Any, kind: str) -> tuple[list[str], Iterable[pa.RecordBatch
         return parquet.schema_arrow.names, parquet.iter_batches(AT_ONCE)
     is_file = source.read(6) == b"ARROW1"  # as Feather is
     source.seek(0)
-    table = (pa.ipc.open_file(source) if is_file else pa.ipc.open_stream(source)).read_all()
-    table.validate(full=True)  # which nothing else does: places outside of the file could be read
+    table = (
+        pa.ipc.open_file(source) if is_file else pa.ipc.open_stream(source)
+    ).read_all()
+    table.validate(
+        full=True
+    )  # which nothing else does: places outside of the file could be read
     return table.column_names, table.to_batches(AT_ONCE)

@@ -82,7 +82,11 @@ class Judgment(BaseModel):
 
     def line(self) -> str:
         """The judgment as one line of a file; what holds its default is left out."""
-        row = {name: value for name, value in self if name == "grade" or value != type(self).model_fields[name].default}
+        row = {
+            name: value
+            for name, value in self
+            if name == "grade" or value != type(self).model_fields[name].default
+        }
         return json.dumps(row, ensure_ascii=False) + "\n"
 
 
@@ -96,7 +100,9 @@ def text_digest(query: str, document: Document) -> str:
     True
     """
     whole = json.dumps([query, document.title, document.text], ensure_ascii=False)
-    return hashlib.blake2b(whole.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    return hashlib.blake2b(
+        whole.encode("utf-8", "surrogatepass"), digest_size=8
+    ).hexdigest()
 
 
 def read_judgments(paths: Iterable[Path]) -> list[Judgment]:
@@ -118,12 +124,18 @@ def read_file(path: Path, problems: Findings) -> Iterator[Placed]:
     for place, row in read_jsonl(path, problems):
         if "pool" in row and "drawn" in row:  # the head of what `harness pool` writes
             what = "is a pool: what is to be judged, and nothing that was"
-            problems.wrong(path, what, f"judge it first: harness judge {shlex.quote(str(path))}")
+            problems.wrong(
+                path, what, f"judge it first: harness judge {shlex.quote(str(path))}"
+            )
             return
         try:
             judgment = Judgment.model_validate(row)
         except ValidationError as error:
-            problems.wrong(place, _complaint(error), "one judgment a line, as `harness judge` writes")
+            problems.wrong(
+                place,
+                _complaint(error),
+                "one judgment a line, as `harness judge` writes",
+            )
             continue
         if reason := id_problem(judgment.query_id) or id_problem(judgment.document_id):
             problems.wrong(place, f"an id {reason}")
@@ -151,7 +163,11 @@ def resolve_corrections(placed: Sequence[Placed], problems: Findings) -> list[Ju
 
 def _complaint(error: ValidationError) -> str:
     first = error.errors()[0]
-    said = "outside the scale of 0, 1, 2, 3 or null" if first["loc"] == ("grade",) else first["msg"].lower()
+    said = (
+        "outside the scale of 0, 1, 2, 3 or null"
+        if first["loc"] == ("grade",)
+        else first["msg"].lower()
+    )
     return f"{'.'.join(map(str, first['loc']))!r} cannot be read: {said}"
 
 
@@ -173,7 +189,10 @@ def merge(judgments: Sequence[Judgment]) -> dict[str, Labels]:
 
 def _merged(given: list[Judgment]) -> Labels:
     people = [one for one in given if one.kind == "human"]
-    human, model = grades_by_document(people), grades_by_document([one for one in given if one.kind == "llm"])
+    human, model = (
+        grades_by_document(people),
+        grades_by_document([one for one in given if one.kind == "llm"]),
+    )
     source: LabelSource
     if not people:
         source, grades = "model", model
@@ -181,7 +200,9 @@ def _merged(given: list[Judgment]) -> Labels:
         source, grades = "people", human
     else:
         source, grades = "mixed", {**model, **human}
-    probabilities, populations = ({getattr(one, name) for one in people} for name in ("inclusion", "population"))
+    probabilities, populations = (
+        {getattr(one, name) for one in people} for name in ("inclusion", "population")
+    )
     return Labels(
         grades=grades,
         by=", ".join(sorted({one.judge for one in given})),
@@ -197,7 +218,11 @@ def grades_by_document(judgments: list[Judgment]) -> dict[str, int]:
     """One grade for each document that got any."""
     found: dict[str, int] = {}
     for (_, document), given in by_pair(judgments).items():
-        final = [one for one in given if one.design == "adjudication" and one.grade is not None] or given
+        final = [
+            one
+            for one in given
+            if one.design == "adjudication" and one.grade is not None
+        ] or given
         grades = [one.grade for one in final if one.grade is not None]
         if grades:
             found[document] = median_low(grades)
@@ -234,7 +259,11 @@ def _finished(people: list[Judgment]) -> bool:
 
 def read_overlay(reference: DatasetReference, seen: Findings) -> list[Judgment] | None:
     """Read the `judgments.jsonl` that replaces labels of a folder; None if there is none."""
-    if reference.scheme or not reference.folder.is_dir() or not (reference.folder / NAME).is_file():
+    if (
+        reference.scheme
+        or not reference.folder.is_dir()
+        or not (reference.folder / NAME).is_file()
+    ):
         return None
     return resolve_corrections(list(read_file(reference.folder / NAME, seen)), seen)
 
@@ -268,7 +297,12 @@ def overlay(
     return {query: kept[query] for query in queries if query in kept}
 
 
-def note_changes(source: Source, judgments: list[Judgment], queries: Mapping[str, Query], seen: Findings) -> None:
+def note_changes(
+    source: Source,
+    judgments: list[Judgment],
+    queries: Mapping[str, Query],
+    seen: Findings,
+) -> None:
     """Count the pairs whose question or document is not what was judged: a pass over the corpus."""
     judged: dict[str, dict[str, str]] = {}
     for one in judgments:

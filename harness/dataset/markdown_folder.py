@@ -31,7 +31,12 @@ from retrievers.errors import InputError, Problem, collecting
 from retrievers.ids import nfc
 from retrievers.types import Document
 
-SUFFIXES = {".md": "Markdown", ".markdown": "Markdown", ".rst": "reStructuredText", ".txt": "text"}
+SUFFIXES = {
+    ".md": "Markdown",
+    ".markdown": "Markdown",
+    ".rst": "reStructuredText",
+    ".txt": "text",
+}
 """Of text files, and what these are called."""
 NOT_DOCUMENTS = {"readme", "license", "licence", "changelog"}
 NOT_DOCUMENT_FILES = {"queries.txt", "questions.txt", judgments.NAME}
@@ -64,23 +69,41 @@ def holds_documents(files: Files) -> bool:
 def documents_among(files: Files) -> tuple[list[str], list[str]]:
     """The ids of the documents among files, as far as their names say it; and the files that are not read."""
     converts = installed()
-    readable = {name for name, file in files.items() if _readable(name, file, converts=converts)}
-    others = [name for name, file in files.items() if name not in readable and _unread(name, file)]
+    readable = {
+        name for name, file in files.items() if _readable(name, file, converts=converts)
+    }
+    others = [
+        name
+        for name, file in files.items()
+        if name not in readable and _unread(name, file)
+    ]
     return [_named(name, files[name]) for name in files if name in readable], others
 
 
 def read(reference: DatasetReference, files: Files) -> Parts:
     """Open a folder of documents; the query files are in it, `queries.json` if none is named."""
     if reference.split is not None:
-        raise InputError(Problem("dataset.split", "a folder of Markdown has no splits", "name a file: queries = …"))
+        raise InputError(
+            Problem(
+                "dataset.split",
+                "a folder of Markdown has no splits",
+                "name a file: queries = …",
+            )
+        )
     names = reference.queries or ("queries.json",)
     query_files = [files.get(name, File(reference.folder / name)) for name in names]
-    asked = TableSource(rows_of(), partial(_questions, query_files), None, Columns(reference.columns))
+    asked = TableSource(
+        rows_of(), partial(_questions, query_files), None, Columns(reference.columns)
+    )
     labels = partial(_labels, query_files, Columns(reference.columns))
-    return Parts(partial(documents, reference.folder, frozenset()), asked.queries, labels)
+    return Parts(
+        partial(documents, reference.folder, frozenset()), asked.queries, labels
+    )
 
 
-def documents(folder: Path, tables: Collection[Path], problems: Findings) -> Iterator[tuple[SourceLocation, Document]]:
+def documents(
+    folder: Path, tables: Collection[Path], problems: Findings
+) -> Iterator[tuple[SourceLocation, Document]]:
     """One document a file, in the order of their paths; what cannot be converted is counted.
 
     Args:
@@ -101,14 +124,19 @@ def documents(folder: Path, tables: Collection[Path], problems: Findings) -> Ite
                 if file.suffix in CONVERTED:
                     document = Document(_named(name, file), *convert(file))
                 else:
-                    document = parse_document(decode(file.read(), SourceLocation(file.path)), _named(name, file))
+                    document = parse_document(
+                        decode(file.read(), SourceLocation(file.path)),
+                        _named(name, file),
+                    )
                 problems.sizes[str(folder)][(CONVERTED | SUFFIXES)[file.suffix]] += 1
                 yield SourceLocation(file.path), document
         except NotConverted as failure:
             problems.note("unconverted-file", f"{name}: {failure}")
 
 
-def _questions(files: Sequence[File], problems: Findings) -> Iterator[tuple[SourceLocation, Row]]:
+def _questions(
+    files: Sequence[File], problems: Findings
+) -> Iterator[tuple[SourceLocation, Row]]:
     """The rows of the query files; a query that another file has with another labeller is labelled twice.
 
     Those without an id are q0, q1, … by their place in the file.
@@ -119,7 +147,10 @@ def _questions(files: Sequence[File], problems: Findings) -> Iterator[tuple[Sour
         for number, (place, written) in enumerate(read_rows(file, problems)):
             names |= dict.fromkeys(written)
             row = {"id": f"q{number}", **written}
-            by, others = str(row.pop("labelled_by", "")), labellers.setdefault((row["id"], row.get("query")), set())
+            by, others = (
+                str(row.pop("labelled_by", "")),
+                labellers.setdefault((row["id"], row.get("query")), set()),
+            )
             again = bool(by and others) and others.isdisjoint(["", by])
             others.add(by)
             if not again:
@@ -127,28 +158,45 @@ def _questions(files: Sequence[File], problems: Findings) -> Iterator[tuple[Sour
         if taken := problems.taken.get(place.file):  # as the file has it
             usual = dict.fromkeys(("tags", "fields"), FIELDS)
             names.pop("labelled_by", None)
-            problems.taken[place.file] = {name: usual.get(name, "") or taken.get(name, "") for name in names}
+            problems.taken[place.file] = {
+                name: usual.get(name, "") or taken.get(name, "") for name in names
+            }
 
 
-def _labels(files: Sequence[File], columns: Columns, problems: Findings) -> Iterator[Labelled]:
+def _labels(
+    files: Sequence[File], columns: Columns, problems: Findings
+) -> Iterator[Labelled]:
     """What `relevant_documents` says, file by file; several labellers of one query are merged."""
 
     def of_file(file: File) -> Iterator[Labelled]:
-        rows = [(place, {"id": f"q{n}", **row}) for n, (place, row) in enumerate(read_rows(file, Findings()))]
+        rows = [
+            (place, {"id": f"q{n}", **row})
+            for n, (place, row) in enumerate(read_rows(file, Findings()))
+        ]
         by = {place: str(row.pop("labelled_by", "")) for place, row in rows}
         source = TableSource(rows_of(), lambda _: iter(rows), None, columns)
         for place, id_, labels in source.labels(problems):
-            yield place, id_, replace(labels, by=by[place], source=source_named(by[place]))
+            yield (
+                place,
+                id_,
+                replace(labels, by=by[place], source=source_named(by[place])),
+            )
 
     yield from merged(one for file in files for one in of_file(file))
 
 
-def _with_metadata(row: dict[str, Any], place: SourceLocation, problems: Findings) -> Row:
+def _with_metadata(
+    row: dict[str, Any], place: SourceLocation, problems: Findings
+) -> Row:
     """A row with `fields` and `tags` as fields of the query."""
     fields, tags = row.pop("fields", {}), row.pop("tags", [])
     tags = [tags] if isinstance(tags, str) else tags
     if not isinstance(fields, dict) or not isinstance(tags, list):
-        problems.wrong(place, "'tags' or 'fields' cannot be read", "a list of words; an object of strings")
+        problems.wrong(
+            place,
+            "'tags' or 'fields' cannot be read",
+            "a list of words; an object of strings",
+        )
         return row
     metadata = {key: str(value) for key, value in fields.items()} | (
         {"tags": ", ".join(map(str, tags))} if tags else {}
@@ -198,12 +246,19 @@ def _unread(name: str, file: File) -> bool:
 
 def _named(name: str, file: File) -> str:
     """A document's id: its path, without the suffix where that says no more than that it is text."""
-    return nfc(name if file.suffix in CONVERTED else PurePosixPath(name).with_suffix("").as_posix())
+    return nfc(
+        name
+        if file.suffix in CONVERTED
+        else PurePosixPath(name).with_suffix("").as_posix()
+    )
 
 
 def _paper(name: str) -> bool:
     top = "/" not in name
-    return top and (PurePosixPath(name).stem.lower() in NOT_DOCUMENTS or name.lower() in NOT_DOCUMENT_FILES)
+    return top and (
+        PurePosixPath(name).stem.lower() in NOT_DOCUMENTS
+        or name.lower() in NOT_DOCUMENT_FILES
+    )
 
 
 def front_matter(text: str) -> tuple[str, dict[str, str], str]:
@@ -230,8 +285,16 @@ def _entries(head: str) -> dict[str, str]:
     except (yaml.YAMLError, RecursionError, ValueError):
         return {}
     pairs = node.value if isinstance(node, yaml.MappingNode) else []
-    entries = {key.value: _text(value, head) for key, value in pairs if isinstance(key.value, str)}
-    return entries if len(entries) == len(pairs) and all(map(KEY.fullmatch, entries)) else {}
+    entries = {
+        key.value: _text(value, head)
+        for key, value in pairs
+        if isinstance(key.value, str)
+    }
+    return (
+        entries
+        if len(entries) == len(pairs) and all(map(KEY.fullmatch, entries))
+        else {}
+    )
 
 
 def _text(node: yaml.Node, head: str) -> str:

@@ -35,7 +35,12 @@ class MatchedLabels:
 
 
 def match_labels(
-    source: Source, seen: Findings, documents: CheckedDocuments, queries: Mapping[str, Query], *, drop: bool
+    source: Source,
+    seen: Findings,
+    documents: CheckedDocuments,
+    queries: Mapping[str, Query],
+    *,
+    drop: bool,
 ) -> MatchedLabels:
     """Read the labels and find the documents that they name.
 
@@ -48,7 +53,11 @@ def match_labels(
     """
     rows = list(source.labels(seen))
     found = MatchedLabels()
-    guessed = [one for one in columns_taken(seen, NAMING[:2]) if not folded(one[1]).rstrip("s").endswith("id")]
+    guessed = [
+        one
+        for one in columns_taken(seen, NAMING[:2])
+        if not folded(one[1]).rstrip("s").endswith("id")
+    ]
     matches = _matches(source, documents, rows, any_label=bool(guessed))
     strangers = [(place, query) for place, query, _ in rows if query not in queries]
     if not drop and queries:
@@ -59,7 +68,11 @@ def match_labels(
             found.lost["are of queries that do not exist"] += len(given.documents)
             continue
         if not queries[query_id].text.strip():
-            who = "a judged query" if unnamed(seen, place) else f"judged query {query_id!r}"
+            who = (
+                "a judged query"
+                if unnamed(seen, place)
+                else f"judged query {query_id!r}"
+            )
             seen.wrong(place, f"{who} is blank", "write its text, or remove its labels")
         found.labels[query_id] = _with_ids(place, query_id, given, matches, found, seen)
     if documents.ids and not drop:
@@ -70,18 +83,32 @@ def match_labels(
 
 
 def _matches(
-    source: Source, documents: CheckedDocuments, rows: Sequence[Labelled], *, any_label: bool
+    source: Source,
+    documents: CheckedDocuments,
+    rows: Sequence[Labelled],
+    *,
+    any_label: bool,
 ) -> dict[str, Match]:
     """What labels name; passages and, if any label may be one, whole texts take a pass over the documents."""
     quoted = {doc: given.quoted for *_, given in rows for doc in given.documents}
     matches = documents.match(quoted)
-    unknown = {doc: plain_text(doc) for doc in quoted if doc not in matches and (any_label or quoted[doc])}
+    unknown = {
+        doc: plain_text(doc)
+        for doc in quoted
+        if doc not in matches and (any_label or quoted[doc])
+    }
     wanted = {key for key in unknown.values() if key}
     if not wanted or documents.by_field:
         return matches
     whole = wanted - {key for doc, key in unknown.items() if quoted[doc]}
-    holders = holders_of(wanted, (document for _, document in source.documents(Findings())), whole)
-    return matches | {doc: Match(holders[key], "text") for doc, key in unknown.items() if key in holders}
+    holders = holders_of(
+        wanted, (document for _, document in source.documents(Findings())), whole
+    )
+    return matches | {
+        doc: Match(holders[key], "text")
+        for doc, key in unknown.items()
+        if key in holders
+    }
 
 
 def _with_ids(
@@ -108,13 +135,19 @@ def _with_ids(
         found.lost["name no document"] += 1
         found.absent.append((place.of(position), query_id, doc))
         # A line, where the query has no id of its own.
-        seen.note("dangling-document", f"{place.of(position) if unnamed(seen, place) else query_id} {doc}")
+        seen.note(
+            "dangling-document",
+            f"{place.of(position) if unnamed(seen, place) else query_id} {doc}",
+        )
     same = not dangling and all(doc == name for doc, name in names.items())
     return replace(given if same else given.renamed(names), quoted=False)
 
 
 def _refuse_absent_queries(
-    strangers: Sequence[tuple[SourceLocation, str]], labelled: int, queries: Mapping[str, Query], seen: Findings
+    strangers: Sequence[tuple[SourceLocation, str]],
+    labelled: int,
+    queries: Mapping[str, Query],
+    seen: Findings,
 ) -> None:
     if len(strangers) == labelled >= SEVERAL:
         (place, query), example = strangers[0], next(iter(queries))
@@ -123,15 +156,23 @@ def _refuse_absent_queries(
         return
     for place, query in strangers:
         near = nearest(query, queries) if len(queries) <= COMPARABLE else ""
-        seen.wrong(place, f"labels name query {query!r}, which does not exist",
-                   f"{near} correct the id, or {DROP}".lstrip())  # fmt: skip
+        seen.wrong(
+            place,
+            f"labels name query {query!r}, which does not exist",
+            f"{near} correct the id, or {DROP}".lstrip(),
+        )
 
 
 def _refuse_absent(
-    found: MatchedLabels, guessed: Sequence[tuple[str, str]], documents: CheckedDocuments, seen: Findings
+    found: MatchedLabels,
+    guessed: Sequence[tuple[str, str]],
+    documents: CheckedDocuments,
+    seen: Findings,
 ) -> None:
     """Complain of labels that name no document: one cause, one problem."""
-    failed = dict(note.split(": ", 1) for note in seen.ledger.get("unconverted-file", ()))
+    failed = dict(
+        note.split(": ", 1) for note in seen.ledger.get("unconverted-file", ())
+    )
     names = list(dict.fromkeys(doc for *_, doc in found.absent if doc not in failed))
     shown = first_few([*map(repr, names)], SEVERAL)
     folder = common_folder(names) if len(names) >= SEVERAL else ""
@@ -144,25 +185,45 @@ def _refuse_absent(
     if len(names) >= SEVERAL and (folder or not found.ways):
         begin = f" begin with {folder!r} and" if folder else ""
         what = f"{counted(len(names), 'label')}{begin} name no document: {shown}; {documents.example()}"
-        seen.wrong(found.absent[0][0].file, what.rstrip("; "), f"correct the ids, or {DROP}")
+        seen.wrong(
+            found.absent[0][0].file, what.rstrip("; "), f"correct the ids, or {DROP}"
+        )
         found.absent = [one for one in found.absent if one[2] in failed]
     for place, query_id, doc in found.absent:
         # A line alone, where the row has no id of its own.
         who = "names" if unnamed(seen, place) else f"query {query_id!r} names"
-        why = f"which could not be converted: {failed[doc]}" if doc in failed else "which does not exist"
-        remedy = "write the file again, or as text" if doc in failed else documents.nearest(doc)
+        why = (
+            f"which could not be converted: {failed[doc]}"
+            if doc in failed
+            else "which does not exist"
+        )
+        remedy = (
+            "write the file again, or as text"
+            if doc in failed
+            else documents.nearest(doc)
+        )
         seen.wrong(place, f"{who} document {doc!r}, {why}", remedy)
 
 
-def _refuse_losses(found: MatchedLabels, documents: CheckedDocuments, seen: Findings, where: str) -> None:
+def _refuse_losses(
+    found: MatchedLabels, documents: CheckedDocuments, seen: Findings, where: str
+) -> None:
     """Refuse labels if more than one in ten is lost, for any reason."""
     lost = found.lost.total()
     total = lost + sum(found.ways.values())
     if seen or lost <= MOST_LOST * total:
         return
-    told = ", ".join(f"{number:,} {cause}" for cause, number in found.lost.items() if number)
-    example = f", such as {found.absent[0][2]!r}; {documents.example()}".rstrip("; ") if found.absent else ""
-    what = f"{lost:,} of {total:,} labels are lost, more than one in ten: {told}{example}"
+    told = ", ".join(
+        f"{number:,} {cause}" for cause, number in found.lost.items() if number
+    )
+    example = (
+        f", such as {found.absent[0][2]!r}; {documents.example()}".rstrip("; ")
+        if found.absent
+        else ""
+    )
+    what = (
+        f"{lost:,} of {total:,} labels are lost, more than one in ten: {told}{example}"
+    )
     seen.wrong(where, what, "correct them, or remove them from the file")
 
 

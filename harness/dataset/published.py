@@ -39,7 +39,11 @@ HUB_PREFIX = "hf:"
 CATALOGUE_PREFIX = "irds:"
 NOT_FIELDS = {"doc_id", "query_id", "title", "text", "body", "marked_up_doc"}
 """Of a document or a query of ir_datasets."""
-PARTS = {"corpus": ("corpus",), "queries": ("queries", "query"), "qrels": ("qrels", "default")}
+PARTS = {
+    "corpus": ("corpus",),
+    "queries": ("queries", "query"),
+    "qrels": ("qrels", "default"),
+}
 SHARD = r"\d{5}-of-\d{5}"
 
 
@@ -57,7 +61,9 @@ class Layout(NamedTuple):
         for part, pattern in self.patterns.items():
             for match in filter(None, (re.fullmatch(pattern, name) for name in files)):
                 file = replace(files[match[0]], header=self.headers.get(part))
-                found[part].setdefault(next(filter(None, match.groups()), ""), []).append(file)
+                found[part].setdefault(
+                    next(filter(None, match.groups()), ""), []
+                ).append(file)
         return found
 
     def matches(self, _: DatasetReference, files: Files) -> bool:
@@ -71,43 +77,86 @@ class Layout(NamedTuple):
             InputError: there are no documents or no queries, or several splits and none is named.
         """
         folder, by_part = reference.folder, self.parts(files)
-        asked, qrels = [pick(files, name, folder) for name in reference.queries], by_part["qrels"]
-        needed = {"corpus": True, "queries": not asked, "qrels": any(name.startswith("qrels/") for name in files)}
-        if lacking := [part for part in self.patterns if needed[part] and not by_part[part]]:
+        asked, qrels = (
+            [pick(files, name, folder) for name in reference.queries],
+            by_part["qrels"],
+        )
+        needed = {
+            "corpus": True,
+            "queries": not asked,
+            "qrels": any(name.startswith("qrels/") for name in files),
+        }
+        if lacking := [
+            part for part in self.patterns if needed[part] and not by_part[part]
+        ]:
             remedy = "such as corpus.jsonl, queries.jsonl and qrels/test.tsv"
-            others = [name for name, file in files.items() if file.suffix in SUFFIXES and name != CORPUS]
+            others = [
+                name
+                for name, file in files.items()
+                if file.suffix in SUFFIXES and name != CORPUS
+            ]
             if lacking[0] == "queries" and others:
                 remedy = f"which file has them? for example --queries {shlex.quote(others[0])}"
-            raise InputError(Problem(str(folder), f"holds no {lacking[0]} of this format", remedy))
-        split = split_among(str(folder / "qrels"), qrels, reference.split, "test") if qrels or reference.split else ""
-        corpus, queries = (
-            by_part[part].get(split) or [*chain(*by_part[part].values())] for part in ("corpus", "queries")
+            raise InputError(
+                Problem(str(folder), f"holds no {lacking[0]} of this format", remedy)
+            )
+        split = (
+            split_among(str(folder / "qrels"), qrels, reference.split, "test")
+            if qrels or reference.split
+            else ""
         )
-        judged = rows_of(*qrels[split]) if split in qrels else None  # then queries may carry their labels themselves
-        return TableSource(rows_of(*corpus), rows_of(*(asked or queries)), judged, Columns(reference.columns))
+        corpus, queries = (
+            by_part[part].get(split) or [*chain(*by_part[part].values())]
+            for part in ("corpus", "queries")
+        )
+        judged = (
+            rows_of(*qrels[split]) if split in qrels else None
+        )  # then queries may carry their labels themselves
+        return TableSource(
+            rows_of(*corpus),
+            rows_of(*(asked or queries)),
+            judged,
+            Columns(reference.columns),
+        )
 
 
 def _is_beir(reference: DatasetReference, files: Files) -> bool:
     """Whether a folder or an archive looks like BEIR; one whose judgments are a table beside the others does not."""
     top = {name: file for name, file in files.items() if "/" not in name}
     others = any(PurePosixPath(name).stem == "queries" for name in top)
-    if not any(name.startswith("qrels/") for name in files) and (named(top, LABELS) or qrels_files(top)):
+    if not any(name.startswith("qrels/") for name in files) and (
+        named(top, LABELS) or qrels_files(top)
+    ):
         return False
     return (
-        not (reference.documents or reference.labels) and CORPUS in files and ("queries.jsonl" in files or not others)
+        not (reference.documents or reference.labels)
+        and CORPUS in files
+        and ("queries.jsonl" in files or not others)
     )
 
 
 BEIR = Reader(
     _is_beir,
     Layout(
-        {"corpus": r"corpus\.jsonl", "queries": r"queries\.jsonl", "qrels": r"qrels/([^/]+)\.tsv"},
+        {
+            "corpus": r"corpus\.jsonl",
+            "queries": r"queries\.jsonl",
+            "qrels": r"qrels/([^/]+)\.tsv",
+        },
         {"qrels": ("query-id", "corpus-id", "score")},
     ).read,
 )
 MSMARCO = Layout(
-    {"corpus": r"collection\.tsv", "queries": r"queries(?:\.(.+))?\.tsv", "qrels": r"qrels(?:\.(.+))?\.tsv"},
-    {"corpus": ("_id", "text"), "queries": ("_id", "text"), "qrels": ("query_id", "iteration", "doc_id", "score")},
+    {
+        "corpus": r"collection\.tsv",
+        "queries": r"queries(?:\.(.+))?\.tsv",
+        "qrels": r"qrels(?:\.(.+))?\.tsv",
+    },
+    {
+        "corpus": ("_id", "text"),
+        "queries": ("_id", "text"),
+        "qrels": ("query_id", "iteration", "doc_id", "score"),
+    },
 )
 HUGGINGFACE = Layout(
     {
@@ -126,7 +175,9 @@ def _read_named(reference: DatasetReference, files: Files) -> TableSource:
         datasets: Any = importlib.import_module("datasets")
     name, _, revision = str(reference.path).removeprefix(HUB_PREFIX).partition("@")
     if not name:
-        raise InputError(Problem(reference.name, "names no data set", "hf:NAME, or hf:NAME@REVISION"))
+        raise InputError(
+            Problem(reference.name, "names no data set", "hf:NAME, or hf:NAME@REVISION")
+        )
     kwargs: dict[str, Any] = {"revision": revision} if revision else {}
     # A hub that is out of reach is one message, not one for each try.
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
@@ -137,23 +188,38 @@ def _read_named(reference: DatasetReference, files: Files) -> TableSource:
             config = next((one for one in names if one in configs), None)
             if config is None:
                 remedy = f"its parts are {', '.join(configs[:8])}"
-                raise InputError(Problem(reference.name, f"has no part {part!r}", remedy))
+                raise InputError(
+                    Problem(reference.name, f"has no part {part!r}", remedy)
+                )
             table = datasets.load_dataset(name, config, **kwargs)
             where = f"{reference.name}: {part}"
-            alone = part != "qrels" and len(table) == 1  # judgments have the split that is asked for
-            split = next(iter(table)) if alone else split_among(where, table, reference.split, "test")
-            rows[part] = partial(_numbered, f"{reference.name}/{part}", table[split].__iter__, dict)
+            alone = (
+                part != "qrels" and len(table) == 1
+            )  # judgments have the split that is asked for
+            split = (
+                next(iter(table))
+                if alone
+                else split_among(where, table, reference.split, "test")
+            )
+            rows[part] = partial(
+                _numbered, f"{reference.name}/{part}", table[split].__iter__, dict
+            )
     except InputError:
         raise
     except Exception as error:  # of the network, of files, of a data set that only its own code can read
         what = f"cannot be read: {next(iter(str(error).splitlines()), type(error).__name__)}"
         remedy = "see that the name is right and the hub can be reached, or give a folder with its files"
         raise InputError(Problem(reference.name, what, remedy)) from None
-    return TableSource(rows["corpus"], rows["queries"], rows["qrels"], Columns(reference.columns))
+    return TableSource(
+        rows["corpus"], rows["queries"], rows["qrels"], Columns(reference.columns)
+    )
 
 
 def _numbered(
-    name: str, iterate: Callable[[], Iterable[Any]], row_of: Callable[[Any], Row], problems: Findings
+    name: str,
+    iterate: Callable[[], Iterable[Any]],
+    row_of: Callable[[Any], Row],
+    problems: Findings,
 ) -> Iterator[tuple[SourceLocation, Row]]:
     """The rows that a library gives, each with its number."""
     try:
@@ -161,7 +227,11 @@ def _numbered(
             yield SourceLocation(Path(name), number), row_of(one)
     except Exception as error:  # whatever the library raises of files that it fetched
         what = f"cannot be read: {' '.join(str(error).split())[:200] or type(error).__name__}"
-        problems.wrong(name, what, "fetch it where there is a network, or give a folder with its files")
+        problems.wrong(
+            name,
+            what,
+            "fetch it where there is a network, or give a folder with its files",
+        )
 
 
 HUB = Reader(lambda reference, _: reference.scheme == HUB_PREFIX, _read_named)
@@ -172,19 +242,34 @@ def _read_catalogue(reference: DatasetReference, files: Files) -> TableSource:
     with needing(reference.name, "ir_datasets", "formats"):
         import ir_datasets
     try:
-        collection: Any = ir_datasets.load(str(reference.path).removeprefix(CATALOGUE_PREFIX))
+        collection: Any = ir_datasets.load(
+            str(reference.path).removeprefix(CATALOGUE_PREFIX)
+        )
     except KeyError:
         remedy = "ir-datasets.com lists the names"
-        raise InputError(Problem(reference.name, "is not known to ir_datasets", remedy)) from None
-    lacking = [part for part in ("docs", "queries", "qrels") if not getattr(collection, f"has_{part}")()]
+        raise InputError(
+            Problem(reference.name, "is not known to ir_datasets", remedy)
+        ) from None
+    lacking = [
+        part
+        for part in ("docs", "queries", "qrels")
+        if not getattr(collection, f"has_{part}")()
+    ]
     if lacking:
         remedy = "name a part of it that has them, such as …/test"
-        raise InputError(Problem(reference.name, f"has no {', '.join(lacking)}", remedy))
+        raise InputError(
+            Problem(reference.name, f"has no {', '.join(lacking)}", remedy)
+        )
 
     return TableSource(
         partial(_numbered, reference.name, collection.docs_iter, _document_row),
         partial(_numbered, reference.name, collection.queries_iter, _query_row),
-        partial(_numbered, reference.name, collection.qrels_iter, lambda judged: dict(judged._asdict())),
+        partial(
+            _numbered,
+            reference.name,
+            collection.qrels_iter,
+            lambda judged: dict(judged._asdict()),
+        ),
     )
 
 
@@ -203,11 +288,17 @@ def _query_row(query: Any) -> Row:
 
 
 def _fields(row: Any) -> dict[str, Any]:
-    plain = ((name, value) for name, value in row._asdict().items() if isinstance(value, str | int | float))
+    plain = (
+        (name, value)
+        for name, value in row._asdict().items()
+        if isinstance(value, str | int | float)
+    )
     return {name: value for name, value in plain if name not in NOT_FIELDS}
 
 
-CATALOGUE = Reader(lambda reference, _: reference.scheme == CATALOGUE_PREFIX, _read_catalogue)
+CATALOGUE = Reader(
+    lambda reference, _: reference.scheme == CATALOGUE_PREFIX, _read_catalogue
+)
 """ir_datasets."""
 
 
@@ -243,25 +334,43 @@ def _is_table(reference: DatasetReference, files: Files) -> bool:
     """Whether the first row of a file has a question and a context, and no documents are named."""
     row = {} if reference.documents else first_row(reference, files)
     columns = Columns(reference.columns)
-    asks = columns.name("query", row) is not None and columns.name("label_document", row) is None
+    asks = (
+        columns.name("query", row) is not None
+        and columns.name("label_document", row) is None
+    )
     return asks and _column(row, CONTEXTS) is not None
 
 
 def _read_table(reference: DatasetReference, files: Files) -> Parts:
     row = first_row(reference, files)
     context, answer = _column(row, CONTEXTS) or CONTEXTS[0], _column(row, ANSWERS)
-    declared = {**({"reference": answer} if answer else {}), **reference.columns, "label_document": context}
+    declared = {
+        **({"reference": answer} if answer else {}),
+        **reference.columns,
+        "label_document": context,
+    }
     columns = Columns(declared, header=reference.header is True)
-    return _parts(partial(_table_rows, table_files(reference, files), context, answer), columns)
+    return _parts(
+        partial(_table_rows, table_files(reference, files), context, answer), columns
+    )
 
 
-def _table_rows(files: Sequence[File], context: str, answer: str | None, problems: Findings) -> Quoted:
+def _table_rows(
+    files: Sequence[File], context: str, answer: str | None, problems: Findings
+) -> Quoted:
     passages = dict[str, Document]()
     for place, row in (one for file in files for one in read_rows(file, problems)):
         texts = texts_in(row.get(context), context, place, problems)
-        found = [passages.setdefault(text, Document(f"p{len(passages)}", "", text)) for text in texts]
+        found = [
+            passages.setdefault(text, Document(f"p{len(passages)}", "", text))
+            for text in texts
+        ]
         changed = {context: [passage.id for passage in found] or None}
-        if answer and isinstance(answers := row.get(answer), Mapping) and "text" in answers:  # SQuAD as a table
+        if (
+            answer
+            and isinstance(answers := row.get(answer), Mapping)
+            and "text" in answers
+        ):  # SQuAD as a table
             changed[answer] = list(dict.fromkeys(answers["text"]))
         yield place, {**row, **changed} if context in row else row, found
 
@@ -277,18 +386,37 @@ def _paragraphs(file: File, problems: Findings) -> Quoted:
     for number, article in enumerate(_list(whole, "data")):
         title = article.get("title") if isinstance(article, Mapping) else None
         for position, paragraph in enumerate(_list(article, "paragraphs")):
-            place = SourceLocation(file.path.with_name(f"{file.path.name}: data[{number}].paragraphs[{position}]"))
+            place = SourceLocation(
+                file.path.with_name(
+                    f"{file.path.name}: data[{number}].paragraphs[{position}]"
+                )
+            )
             text = paragraph.get("context") if isinstance(paragraph, Mapping) else None
             if not isinstance(text, str):
-                problems.wrong(place, "'context' is missing, or no text", "as SQuAD has it")
+                problems.wrong(
+                    place, "'context' is missing, or no text", "as SQuAD has it"
+                )
                 continue
             name = title if isinstance(title, str) else ""
-            passage = Document(nfc(f"{name or number}#{position}"), name.replace("_", " "), text)
+            passage = Document(
+                nfc(f"{name or number}#{position}"), name.replace("_", " "), text
+            )
             yield place, None, (passage,)
             for asked in _list(paragraph, "qas"):
-                answers = [one.get("text") for one in _list(asked, "answers") if isinstance(one, Mapping)]
-                row = {key: asked.get(key) for key in ("id", "question")} if isinstance(asked, Mapping) else {}
-                row |= {"reference": list(dict.fromkeys(filter(None, answers))), "doc_id": passage.id}
+                answers = [
+                    one.get("text")
+                    for one in _list(asked, "answers")
+                    if isinstance(one, Mapping)
+                ]
+                row = (
+                    {key: asked.get(key) for key in ("id", "question")}
+                    if isinstance(asked, Mapping)
+                    else {}
+                )
+                row |= {
+                    "reference": list(dict.fromkeys(filter(None, answers))),
+                    "doc_id": passage.id,
+                }
                 row["grade"] = int(not (row and asked.get("is_impossible")))
                 yield SourceLocation(file.path), row, (passage,)
 
@@ -301,27 +429,61 @@ def _paragraph_rows(files: Sequence[File], problems: Findings) -> Quoted:
     texts: dict[str, str] = {}
     for place, row in (one for file in files for one in read_rows(file, problems)):
         id_, question = row.get("_id", row.get("id")), row.get("question")
-        context, facts = (_pairs(row.get(name)) for name in ("context", "supporting_facts"))
-        if not isinstance(id_, str) or not isinstance(question, str) or context is None or facts is None:
-            problems.wrong(place, "has no id, question, context and supporting_facts", "as HotpotQA has them")
+        context, facts = (
+            _pairs(row.get(name)) for name in ("context", "supporting_facts")
+        )
+        if (
+            not isinstance(id_, str)
+            or not isinstance(question, str)
+            or context is None
+            or facts is None
+        ):
+            problems.wrong(
+                place,
+                "has no id, question, context and supporting_facts",
+                "as HotpotQA has them",
+            )
             continue
         relevant = {title for title, _ in facts}
         found: dict[bool, list[Document]] = {False: [], True: []}
         for title, sentences in context:
-            text = "".join(map(str, sentences)) if isinstance(sentences, list) else str(sentences)
+            text = (
+                "".join(map(str, sentences))
+                if isinstance(sentences, list)
+                else str(sentences)
+            )
             if texts.setdefault(title, text) != text:
-                problems.wrong(place, f"the paragraph {title!r} has another text than before", "give it another title")
+                problems.wrong(
+                    place,
+                    f"the paragraph {title!r} has another text than before",
+                    "give it another title",
+                )
             found[title in relevant].append(Document(title, title, text))
         fields = {key: row[key] for key in ("type", "level") if row.get(key)}
-        asked = {"id": id_, "question": question, "reference": row.get("answer"), **fields}
-        yield place, {**asked, "doc_id": [one.id for one in found[True]]}, [*found[False], *found[True]]
+        asked = {
+            "id": id_,
+            "question": question,
+            "reference": row.get("answer"),
+            **fields,
+        }
+        yield (
+            place,
+            {**asked, "doc_id": [one.id for one in found[True]]},
+            [*found[False], *found[True]],
+        )
 
 
 def _pairs(held: object) -> list[tuple[str, Any]] | None:
     """Titles, each with what belongs to it; None where it is something else."""
-    if isinstance(held, Mapping) and len(held) == 2 and all(isinstance(one, list) for one in held.values()):
+    if (
+        isinstance(held, Mapping)
+        and len(held) == 2
+        and all(isinstance(one, list) for one in held.values())
+    ):
         held = list(zip(*held.values(), strict=False))
-    if not isinstance(held, list) or not all(isinstance(one, list | tuple) and len(one) == 2 for one in held):
+    if not isinstance(held, list) or not all(
+        isinstance(one, list | tuple) and len(one) == 2 for one in held
+    ):
         return None
     return [(nfc(str(title)), other) for title, other in held]
 
@@ -335,11 +497,18 @@ def _list(holder: Any, key: str) -> list[Any]:
 ROWS = Reader(_is_table, _read_table)
 """A table, a question with its context a row; contexts may be a list."""
 HOTPOT = Reader(
-    lambda reference, files: {"question", "context", "supporting_facts"} <= first_row(reference, files).keys(),
-    lambda reference, files: _parts(partial(_paragraph_rows, table_files(reference, files)), Columns()),
+    lambda reference, files: (
+        {"question", "context", "supporting_facts"}
+        <= first_row(reference, files).keys()
+    ),
+    lambda reference, files: _parts(
+        partial(_paragraph_rows, table_files(reference, files)), Columns()
+    ),
 )
 """HotpotQA, as JSON or in the shards of the hub."""
 SQUAD = Reader(
     lambda reference, _: holds_keys(reference, "data", "paragraphs", "context", "qas"),
-    lambda reference, _: _parts(partial(_paragraphs, File(reference.folder)), Columns()),
+    lambda reference, _: _parts(
+        partial(_paragraphs, File(reference.folder)), Columns()
+    ),
 )

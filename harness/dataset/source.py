@@ -48,7 +48,11 @@ class SourceLocation(NamedTuple):
 
     def of(self, position: int) -> SourceLocation:
         """The place of one document among the labels of a query."""
-        return SourceLocation(self.path, self.lines[position] or None) if position < len(self.lines) else self
+        return (
+            SourceLocation(self.path, self.lines[position] or None)
+            if position < len(self.lines)
+            else self
+        )
 
 
 class Findings:
@@ -79,10 +83,18 @@ class Findings:
     @property
     def problems(self) -> list[Problem]:
         """The problems, equal ones of a file as one that counts them, and for each file how many more there are."""
-        more = {file: count - SHOWN for file, count in self._counts.items() if count > SHOWN}
+        more = {
+            file: count - SHOWN for file, count in self._counts.items() if count > SHOWN
+        }
         return [
-            *(with_repeats(problem, self._repeats[kind]) for kind, problem in self._problems.items()),
-            *(Problem(file, f"and {count:,} more like these", stands_for=count) for file, count in more.items()),
+            *(
+                with_repeats(problem, self._repeats[kind])
+                for kind, problem in self._problems.items()
+            ),
+            *(
+                Problem(file, f"and {count:,} more like these", stands_for=count)
+                for file, count in more.items()
+            ),
         ]
 
     def append(self, problem: Problem) -> None:
@@ -123,19 +135,25 @@ def with_repeats(problem: Problem, repeats: int) -> Problem:
     if not repeats:
         return problem
     places = f"{repeats:,} more place{'s' if repeats > 1 else ''}"
-    return problem._replace(what=f"{problem.what}, as at {places}", stands_for=1 + repeats)
+    return problem._replace(
+        what=f"{problem.what}, as at {places}", stands_for=1 + repeats
+    )
 
 
 class Source(Protocol):
     """The raw content of a data set; what cannot be read is added to `problems` and skipped."""
 
-    def documents(self, problems: Findings) -> Iterator[tuple[SourceLocation, Document]]:
+    def documents(
+        self, problems: Findings
+    ) -> Iterator[tuple[SourceLocation, Document]]:
         """The documents, in file order."""
 
     def queries(self, problems: Findings) -> Iterator[tuple[SourceLocation, Query]]:
         """The queries, in file order."""
 
-    def labels(self, problems: Findings) -> Iterator[tuple[SourceLocation, str, Labels]]:
+    def labels(
+        self, problems: Findings
+    ) -> Iterator[tuple[SourceLocation, str, Labels]]:
         """Query ids and what was said about them; each query once."""
 
 
@@ -152,22 +170,34 @@ def decode(raw: bytes, place: SourceLocation) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        where = SourceLocation(place.path, place.line or raw.count(b"\n", 0, error.start) + 1)
+        where = SourceLocation(
+            place.path, place.line or raw.count(b"\n", 0, error.start) + 1
+        )
         if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise InputError(Problem(str(where), "is not UTF-8 but UTF-16", "save the file as UTF-8")) from None
+            raise InputError(
+                Problem(str(where), "is not UTF-8 but UTF-16", "save the file as UTF-8")
+            ) from None
         remedy = f"byte 0x{raw[error.start]:02x}; save the file as UTF-8"
         raise InputError(Problem(str(where), "is not UTF-8", remedy)) from None
 
 
 def named_twice(header: Sequence[str], where: str, problems: Findings) -> bool:
     """Complain of a column that occurs twice; unnamed ones may."""
-    twice = sorted(name for name, number in Counter(header).items() if name and number > 1)
+    twice = sorted(
+        name for name, number in Counter(header).items() if name and number > 1
+    )
     if twice:
-        problems.append(Problem(where, f"the column {twice[0]!r} occurs twice", "name columns apart"))
+        problems.append(
+            Problem(
+                where, f"the column {twice[0]!r} occurs twice", "name columns apart"
+            )
+        )
     return bool(twice)
 
 
-def split_among(where: str, splits: Collection[str], asked: str | None, usual: str = "") -> str:
+def split_among(
+    where: str, splits: Collection[str], asked: str | None, usual: str = ""
+) -> str:
     """The split that is meant: the one that is asked for, else the only one, else the usual one.
 
     Raises:
@@ -179,8 +209,14 @@ def split_among(where: str, splits: Collection[str], asked: str | None, usual: s
     alone = next(iter(splits)) if len(splits) == 1 else usual
     if (found := alone if asked is None else asked) in splits:
         return found
-    what = f"has the splits {', '.join(splits) or 'of no query'}" if asked is None else f"has no split {asked!r}"
-    remedy = did_you_mean(asked, splits) if asked else 'name one: split = "…", or --split'
+    what = (
+        f"has the splits {', '.join(splits) or 'of no query'}"
+        if asked is None
+        else f"has no split {asked!r}"
+    )
+    remedy = (
+        did_you_mean(asked, splits) if asked else 'name one: split = "…", or --split'
+    )
     raise InputError(Problem(where, what, remedy))
 
 
@@ -195,7 +231,9 @@ def parse_json(text: str) -> Any:
         value = _DECODER.decode(text)
     except RecursionError:
         raise ValueError("it is nested too deep") from None
-    if "\\ud" in text.lower() and (half := HALF.search(json.dumps(value, ensure_ascii=False))):
+    if "\\ud" in text.lower() and (
+        half := HALF.search(json.dumps(value, ensure_ascii=False))
+    ):
         raise ValueError(f"it holds half a character, \\u{ord(half[0]):x}")
     return value
 
@@ -251,7 +289,11 @@ def grade_of(value: object) -> int | None:
     (2, 1, None, None, None, None, None)
     """
     if isinstance(value, str):
-        return grade_of(int(float(value))) if len(value) <= 32 and WHOLE_NUMBER.fullmatch(value.strip()) else None
+        return (
+            grade_of(int(float(value)))
+            if len(value) <= 32 and WHOLE_NUMBER.fullmatch(value.strip())
+            else None
+        )
     if type(value) is int:  # as nearly all are
         return value if abs(value) < 2**31 else None
     if isinstance(value, bool) or not isinstance(value, Real):
@@ -260,7 +302,9 @@ def grade_of(value: object) -> int | None:
     return int(number) if number.is_integer() and abs(number) < 2**31 else None
 
 
-def read_reference(answers: Any, claims: Any, place: SourceLocation, problems: Findings) -> Reference:
+def read_reference(
+    answers: Any, claims: Any, place: SourceLocation, problems: Findings
+) -> Reference:
     """Read a query's reference answers (a text, or several) and claims (a list); empty after a complaint.
 
     A claim is a text, or an object with `text` and `vital`: whether an answer without it would be no answer. In one
@@ -271,14 +315,24 @@ def read_reference(answers: Any, claims: Any, place: SourceLocation, problems: F
     >>> rent.answers, [claim.vital for claim in rent.claims]
     (('A fee.',), [True, False])
     """
-    answers = [answers] if isinstance(answers, str) and answers.strip() else answers or []
-    if not isinstance(answers, list | tuple) or not all(isinstance(one, str) and one.strip() for one in answers):
-        problems.wrong(place, "'reference' is neither text nor a list of texts", "leave it out where empty")
+    answers = (
+        [answers] if isinstance(answers, str) and answers.strip() else answers or []
+    )
+    if not isinstance(answers, list | tuple) or not all(
+        isinstance(one, str) and one.strip() for one in answers
+    ):
+        problems.wrong(
+            place,
+            "'reference' is neither text nor a list of texts",
+            "leave it out where empty",
+        )
         answers = []
     listed = written_value(claims) or []
     if isinstance(listed, str) and not listed.lstrip().startswith("["):
         listed = [line.strip() for line in listed.splitlines() if line.strip()]
-    parsed = [_claim(one) for one in listed] if isinstance(listed, list | tuple) else [None]
+    parsed = (
+        [_claim(one) for one in listed] if isinstance(listed, list | tuple) else [None]
+    )
     if None in parsed:
         remedy = 'a list such as ["The fee is monthly.", {"text": "Students pay half.", "vital": false}]'
         problems.wrong(place, "'claims' is not a list of texts", remedy)
@@ -286,7 +340,9 @@ def read_reference(answers: Any, claims: Any, place: SourceLocation, problems: F
     return Reference(tuple(answers), tuple(one for one in parsed if one is not None))
 
 
-def read_history(cell: Any, place: SourceLocation, problems: Findings) -> tuple[str, ...]:
+def read_history(
+    cell: Any, place: SourceLocation, problems: Findings
+) -> tuple[str, ...]:
     """Read what was said before a query, oldest first: texts, or messages with a `content`; empty after a complaint.
 
     >>> read_history([{"role": "user", "content": "Is there a fee?"}, "Yes."], SourceLocation("q"), Findings())
@@ -294,7 +350,9 @@ def read_history(cell: Any, place: SourceLocation, problems: Findings) -> tuple[
     """
     listed = written_value(cell) or []
     if isinstance(listed, list):
-        said: list[Any] = [one.get("content") if isinstance(one, dict) else one for one in listed]
+        said: list[Any] = [
+            one.get("content") if isinstance(one, dict) else one for one in listed
+        ]
         if all(isinstance(one, str) for one in said):
             return tuple(said)
     remedy = 'such as ["Is there a fee?", "Yes."]; or keep it as a field: --columns fields=history'
@@ -307,5 +365,9 @@ def _claim(claim: object) -> Claim | None:
         return Claim(claim) if claim.strip() else None
     if isinstance(claim, dict) and claim.keys() <= {"text", "vital"}:
         text, vital = claim.get("text"), claim.get("vital", True)
-        return Claim(text, vital) if isinstance(text, str) and text.strip() and isinstance(vital, bool) else None
+        return (
+            Claim(text, vital)
+            if isinstance(text, str) and text.strip() and isinstance(vital, bool)
+            else None
+        )
     return None

@@ -18,7 +18,15 @@ from pathlib import Path, PurePosixPath
 from harness.dataset import judgments, markdown_folder, trec
 from harness.dataset.columns import Columns, recognised
 from harness.dataset.dataset_model import DatasetReference, Labels
-from harness.dataset.files import File, Files, holds_files, is_zip, listing, pick, straight
+from harness.dataset.files import (
+    File,
+    Files,
+    holds_files,
+    is_zip,
+    listing,
+    pick,
+    straight,
+)
 from harness.dataset.rows import PLAIN, SUFFIXES, Row, read_rows
 from harness.dataset.source import Findings, Parts, SourceLocation, split_among
 from harness.dataset.table_source import RowSource, TableSource, rows_of
@@ -45,22 +53,32 @@ def matches(reference: DatasetReference, files: Files) -> bool:
         return True
     top = {name: file for name, file in files.items() if "/" not in name}
     if files and reference.queries:
-        if named(top, DOCUMENTS) is not None or any(not name.endswith(".json") for name in reference.queries):
+        if named(top, DOCUMENTS) is not None or any(
+            not name.endswith(".json") for name in reference.queries
+        ):
             return True
-        return any(_has_columns(files[name]) for name in reference.queries if name in files)
+        return any(
+            _has_columns(files[name]) for name in reference.queries if name in files
+        )
     if trec.qrels_files(top) and trec.topic_files(top):
         return True
     asked = named(top, QUERIES, PLAIN) or named(top, LABELS)
     if asked is None or asked.name != "queries.json":
         return asked is not None
-    return _has_columns(asked) or named(top, DOCUMENTS) is not None or named(top, LABELS) is not None
+    return (
+        _has_columns(asked)
+        or named(top, DOCUMENTS) is not None
+        or named(top, LABELS) is not None
+    )
 
 
 def _has_columns(file: File) -> bool:
     """Whether a file of JSON has rows with other keys than `queries.json` beside Markdown, or lists them under one."""
     first = next((row for _, row in read_rows(file, Findings())), {})
     listed = file.read().lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"{")
-    return bool(first) and (listed or recognised("query", tuple(first)) not in (None, "query"))
+    return bool(first) and (
+        listed or recognised("query", tuple(first)) not in (None, "query")
+    )
 
 
 def read(reference: DatasetReference, files: Files) -> Parts:
@@ -70,14 +88,36 @@ def read(reference: DatasetReference, files: Files) -> Parts:
         InputError: something that is named, or that there must be, is not there.
     """
     if reference.split is not None and not any(map(split_of, files)):
-        raise InputError(Problem("dataset.split", "these tables have no splits", "name a file: queries = …"))
+        raise InputError(
+            Problem(
+                "dataset.split",
+                "these tables have no splits",
+                "name a file: queries = …",
+            )
+        )
     lone = table_files(reference, files, PLAIN) if reference.documents else []
     folder, files = looked_in(reference, {} if lone and not reference.scheme else files)
     top = {name: file for name, file in files.items() if "/" not in name}
     queries = [*lone, *(pick(files, name, folder) for name in reference.queries)]
-    queries = queries or trec.topic_files(top) or [file for file in [named(top, QUERIES, PLAIN)] if file is not None]
-    labels = pick(files, reference.labels, folder) if reference.labels else None if lone else named(top, LABELS)
-    qrels = [labels] if labels and trec.is_qrels(labels) else trec.qrels_files(top) if not labels and not lone else []
+    queries = (
+        queries
+        or trec.topic_files(top)
+        or [file for file in [named(top, QUERIES, PLAIN)] if file is not None]
+    )
+    labels = (
+        pick(files, reference.labels, folder)
+        if reference.labels
+        else None
+        if lone
+        else named(top, LABELS)
+    )
+    qrels = (
+        [labels]
+        if labels and trec.is_qrels(labels)
+        else trec.qrels_files(top)
+        if not labels and not lone
+        else []
+    )
     labels = None if qrels else labels
     if not queries and labels is None:
         remedy = "name the file: queries = …; or call it queries.csv, .tsv, .jsonl, .json, .parquet or .xlsx"
@@ -86,30 +126,60 @@ def read(reference: DatasetReference, files: Files) -> Parts:
     apart = bool(qrels) or (labels is not None and bool(queries))
     part = reference.columns.get("query", "title")
     in_topics = bool(queries) and all(map(trec.is_topics, queries)) and bool(qrels)
-    own = _headed(reference, ("id", "query", "") if apart else ("query", "document", "grade", ""), *asked)
-    judged = _headed(reference, ("query_id", "document", "grade", ""), *filter(None, [labels])) if apart else None
+    own = _headed(
+        reference,
+        ("id", "query", "") if apart else ("query", "document", "grade", ""),
+        *asked,
+    )
+    judged = (
+        _headed(
+            reference, ("query_id", "document", "grade", ""), *filter(None, [labels])
+        )
+        if apart
+        else None
+    )
     source = TableSource(
         rows_of(),
         partial(trec.topic_rows, queries, part) if in_topics else own,
         partial(trec.qrels_rows, qrels) if qrels else judged,
-        Columns({} if in_topics else reference.columns, header=reference.header is True),
+        Columns(
+            {} if in_topics else reference.columns, header=reference.header is True
+        ),
     )
-    taken = frozenset(file.path for file in (*asked, *qrels, labels) if file is not None)
-    documents = pick(files, reference.documents, folder) if reference.documents in files else named(top, DOCUMENTS)
-    left = [name for name, file in top.items() if file.suffix in SUFFIXES and name != judgments.NAME
-            and file.path not in taken and file != documents]  # fmt: skip
+    taken = frozenset(
+        file.path for file in (*asked, *qrels, labels) if file is not None
+    )
+    documents = (
+        pick(files, reference.documents, folder)
+        if reference.documents in files
+        else named(top, DOCUMENTS)
+    )
+    left = [
+        name
+        for name, file in top.items()
+        if file.suffix in SUFFIXES
+        and name != judgments.NAME
+        and file.path not in taken
+        and file != documents
+    ]
 
     def labels_read(problems: Findings) -> Iterator[tuple[SourceLocation, str, Labels]]:
         found = None
         for found in source.labels(problems):
             yield found
-        for name in left if found is None else ():  # one of them may hold the labels under a name of its own
+        for name in (
+            left if found is None else ()
+        ):  # one of them may hold the labels under a name of its own
             problems.note("unread-table", name)
 
-    return Parts(documents_of(reference, folder, files, taken), source.queries, labels_read)
+    return Parts(
+        documents_of(reference, folder, files, taken), source.queries, labels_read
+    )
 
 
-def looked_in(reference: DatasetReference, files: Files) -> tuple[Path, dict[str, File]]:
+def looked_in(
+    reference: DatasetReference, files: Files
+) -> tuple[Path, dict[str, File]]:
     """The folder in which the parts of a data set are looked for, and the files there that may be meant.
 
     Args:
@@ -118,13 +188,26 @@ def looked_in(reference: DatasetReference, files: Files) -> tuple[Path, dict[str
     """
     folder = Path() if reference.scheme else reference.folder
     folder = folder.parent if folder.is_file() else folder
-    names = [name for name in (*reference.queries, reference.documents, reference.labels) if name]
-    paths = {name: straight(folder / name) for name in (name.rpartition("#")[0] or name for name in names)}
-    return folder, {**{name: File(path) for name, path in paths.items() if path.is_file()}, **files}
+    names = [
+        name
+        for name in (*reference.queries, reference.documents, reference.labels)
+        if name
+    ]
+    paths = {
+        name: straight(folder / name)
+        for name in (name.rpartition("#")[0] or name for name in names)
+    }
+    return folder, {
+        **{name: File(path) for name, path in paths.items() if path.is_file()},
+        **files,
+    }
 
 
 def documents_of(
-    reference: DatasetReference, folder: Path, files: Files, taken: frozenset[Path] = frozenset()
+    reference: DatasetReference,
+    folder: Path,
+    files: Files,
+    taken: frozenset[Path] = frozenset(),
 ) -> Callable[[Findings], Iterator[tuple[SourceLocation, Document]]]:
     """What reads the documents of a reference: a table, else files of text.
 
@@ -142,25 +225,42 @@ def documents_of(
     table = None if reference.documents else named(top, DOCUMENTS)
     if reference.documents:
         place = straight(folder / reference.documents)
-        if not (place.is_dir() or (is_zip(place) and markdown_folder.holds_documents(listing(place)))):
+        if not (
+            place.is_dir()
+            or (is_zip(place) and markdown_folder.holds_documents(listing(place)))
+        ):
             table = pick(files, reference.documents, folder)
     if table is not None:
         columns = Columns(reference.columns, header=reference.header is True)
-        return TableSource(_headed(reference, ("id", "text", ""), table), rows_of(), None, columns).documents
-    below = files if place == reference.path else listing(place) if place.is_dir() or reference.documents else {}
+        return TableSource(
+            _headed(reference, ("id", "text", ""), table), rows_of(), None, columns
+        ).documents
+    below = (
+        files
+        if place == reference.path
+        else listing(place)
+        if place.is_dir() or reference.documents
+        else {}
+    )
     if not markdown_folder.holds_documents(below):
         remedy = "name the file: documents = …; or call it documents.csv, .tsv, .jsonl, .parquet or .xlsx"
         raise InputError(Problem(str(place), "holds no documents", remedy))
     return partial(markdown_folder.documents, place, taken)
 
 
-def _headed(reference: DatasetReference, names: tuple[str, ...], *files: File) -> RowSource:
+def _headed(
+    reference: DatasetReference, names: tuple[str, ...], *files: File
+) -> RowSource:
     """The rows of files; without a header their first columns have these names, or numbers to declare."""
-    header = None if reference.header is not False else ("",) if reference.columns else names
+    header = (
+        None if reference.header is not False else ("",) if reference.columns else names
+    )
     return rows_of(*(replace(file, header=header) for file in files))
 
 
-def named(files: Files, stems: Iterable[str], also: tuple[str, ...] = ()) -> File | None:
+def named(
+    files: Files, stems: Iterable[str], also: tuple[str, ...] = ()
+) -> File | None:
     """The file of a listing whose name without its suffix is one of these, and which tables are read from.
 
     `also` are further suffixes that will do.
@@ -178,13 +278,21 @@ def named(files: Files, stems: Iterable[str], also: tuple[str, ...] = ()) -> Fil
         ]
         if len(found) > 1:
             what = f"{found[1].name} is there as well: which of the two is meant is unknown"
-            raise InputError(Problem(str(found[0].path), what, "keep one, or name it under dataset, or by an option"))
+            raise InputError(
+                Problem(
+                    str(found[0].path),
+                    what,
+                    "keep one, or name it under dataset, or by an option",
+                )
+            )
         if found:
             return found[0]
     return None
 
 
-def table_files(reference: DatasetReference, files: Files, also: tuple[str, ...] = ()) -> list[File]:
+def table_files(
+    reference: DatasetReference, files: Files, also: tuple[str, ...] = ()
+) -> list[File]:
     """The files of the one table that a reference is; none where it is something else.
 
     Args:
@@ -199,18 +307,35 @@ def table_files(reference: DatasetReference, files: Files, also: tuple[str, ...]
         return []
     if reference.folder.is_file():
         known = File(reference.folder).suffix in (*SUFFIXES, *also)
-        return [File(reference.folder)] if known and not holds_files(reference.folder) else []
+        return (
+            [File(reference.folder)]
+            if known and not holds_files(reference.folder)
+            else []
+        )
     shards = _shards(files)
     if len(shards) > 1:
         remedy = f"name the folder of one: {reference.name}/{next(iter(shards))}"
-        raise InputError(Problem(reference.name, f"has the configurations {', '.join(shards)}", remedy))
+        raise InputError(
+            Problem(
+                reference.name, f"has the configurations {', '.join(shards)}", remedy
+            )
+        )
     splits = next(iter(shards.values()), {})
-    return splits[split_among(reference.name, splits, reference.split)] if splits else []
+    return (
+        splits[split_among(reference.name, splits, reference.split)] if splits else []
+    )
 
 
 def first_row(reference: DatasetReference, files: Files) -> Row:
     """The first row of the one table that a reference is; empty where it is none."""
-    return next((row for file in table_files(reference, files) for _, row in read_rows(file, Findings())), {})
+    return next(
+        (
+            row
+            for file in table_files(reference, files)
+            for _, row in read_rows(file, Findings())
+        ),
+        {},
+    )
 
 
 def split_of(name: str) -> tuple[str, str] | None:
@@ -228,5 +353,7 @@ def _shards(files: Files) -> dict[str, dict[str, list[File]]]:
     found: dict[str, dict[str, list[File]]] = {}
     for name, file in files.items():
         for folder, split in filter(None, [split_of(name)]):
-            found.setdefault("" if folder == SAVED else folder, {}).setdefault(split, []).append(file)
+            found.setdefault("" if folder == SAVED else folder, {}).setdefault(
+                split, []
+            ).append(file)
     return found

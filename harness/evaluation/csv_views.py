@@ -31,10 +31,24 @@ def equivalence_family(scores: Scores, equivalence: Equivalence) -> Iterator[Tes
     """Yield the tests of equivalence of the declared pairs on the primary measure, `compare.equivalence_of` them."""
     for (a, b), (test, p) in equivalence.items():
         gap = scores.mean(scores.primary, a) - scores.mean(scores.primary, b)
-        yield TestRow("equivalence", scores.primary, a, b, scores.n, None, test.greater, p, test.method, "", gap)
+        yield TestRow(
+            "equivalence",
+            scores.primary,
+            a,
+            b,
+            scores.n,
+            None,
+            test.greater,
+            p,
+            test.method,
+            "",
+            gap,
+        )
 
 
-def slices_of(queries: Sequence[Query], cluster: str | None = None) -> dict[str, list[str]]:
+def slices_of(
+    queries: Sequence[Query], cluster: str | None = None
+) -> dict[str, list[str]]:
     r"""Return family -> each query's slice: by its text's length, and by each field that queries have.
 
     A field whose values are the clusters makes no slices. Names are as tests.csv has them, by which they are found.
@@ -42,14 +56,22 @@ def slices_of(queries: Sequence[Query], cluster: str | None = None) -> dict[str,
     >>> slices_of([Query("1", "a", {"ki\nd": "x\ty"})])["field ki d"]
     ['x y']
     """
-    kinds = {"query length": length_slices([query.text for query in queries])} if queries else {}
-    for name in sorted({name for query in queries for name in query.fields} - {cluster}):
+    kinds = (
+        {"query length": length_slices([query.text for query in queries])}
+        if queries
+        else {}
+    )
+    for name in sorted(
+        {name for query in queries for name in query.fields} - {cluster}
+    ):
         labels = [CONTROL.sub(" ", query.fields.get(name, "")) for query in queries]
         kinds[CONTROL.sub(" ", f"field {name}")] = labels
     return kinds
 
 
-def slice_families(scores: Scores, pairs: Pairs, queries: Sequence[Query], settings: Settings) -> Iterator[TestRow]:
+def slice_families(
+    scores: Scores, pairs: Pairs, queries: Sequence[Query], settings: Settings
+) -> Iterator[TestRow]:
     """Yield, for each way to divide the queries, the deciding tests within each slice: one family, always exploratory.
 
     Corrected over all slices and pairs together. Slices of fewer than 10 queries are left out (`small_slices`).
@@ -63,11 +85,16 @@ def slice_families(scores: Scores, pairs: Pairs, queries: Sequence[Query], setti
     for name, labels in slices_of(queries, settings.cluster).items():
         if len(set(labels)) > 1:
             slices = large_slices(labels)
-            parts = [(kind, scores.only(np.isin(np.arange(scores.n), places))) for kind, places in slices.items()]
+            parts = [
+                (kind, scores.only(np.isin(np.arange(scores.n), places)))
+                for kind, places in slices.items()
+            ]
             yield from _deciding_rows(parts, pairs, name, settings)
 
 
-def uplift_family(scores: Scores, manifest: Manifest, graded: GradedLabels, settings: Settings) -> Iterator[TestRow]:
+def uplift_family(
+    scores: Scores, manifest: Manifest, graded: GradedLabels, settings: Settings
+) -> Iterator[TestRow]:
     """Yield each reranked retriever against its own first stage, with the ceiling that the candidates allow.
 
     Args:
@@ -83,18 +110,30 @@ def uplift_family(scores: Scores, manifest: Manifest, graded: GradedLabels, sett
         and isinstance(block.get("of"), str)
         and {name, block["of"]} <= set(scores.retrievers)
     }
-    for row in _deciding_rows([("", scores)], list(blocks), "rerank uplift", settings) if blocks else ():
+    for row in (
+        _deciding_rows([("", scores)], list(blocks), "rerank uplift", settings)
+        if blocks
+        else ()
+    ):
         # Claims were not judged against candidates below the cutoff: what these could add is unknown.
         note = "no ceiling: the candidates below the cutoff have no verdicts"
         if not parse(scores.primary).claimed:
-            note = f"ceiling {_ceiling(graded, scores, row.b, blocks[row.a, row.b]):.4f}"
+            note = (
+                f"ceiling {_ceiling(graded, scores, row.b, blocks[row.a, row.b]):.4f}"
+            )
         yield replace(row, note=note)
 
 
-def _ceiling(graded: GradedLabels, scores: Scores, name: str, depth: int | None) -> float:
+def _ceiling(
+    graded: GradedLabels, scores: Scores, name: str, depth: int | None
+) -> float:
     """The mean that a perfect reranker would reach from the first `depth` candidates of a retriever."""
     measure, answers = parse(scores.primary), scores.lists[name]()
-    best = {query: perfect(answers[query], graded.grades[query], depth) for query in graded.grades if query in answers}
+    best = {
+        query: perfect(answers[query], graded.grades[query], depth)
+        for query in graded.grades
+        if query in answers
+    }
     return scores_of([measure], graded, best).means(scores.weight_of)[measure]
 
 
@@ -108,7 +147,9 @@ def candidates_read(provenance: Mapping[str, str]) -> int | None:
     return int(stated) if stated.isascii() and stated.isdigit() else None
 
 
-def perfect(doc_ids: Sequence[str], grades: Mapping[str, int], depth: int | None) -> list[str]:
+def perfect(
+    doc_ids: Sequence[str], grades: Mapping[str, int], depth: int | None
+) -> list[str]:
     """Return the first `depth` candidates in the order of their grades, the others beneath as they were.
 
     >>> perfect(["a", "b", "c", "d"], {"b": 1, "c": 2, "d": 3}, 3)
@@ -125,22 +166,40 @@ def _deciding_rows(
     noted = [
         (note, pair)
         for note, part in parts
-        for pair in observe(part, [Key(part.primary, *names) for names in pairs], settings).values()
+        for pair in observe(
+            part, [Key(part.primary, *names) for names in pairs], settings
+        ).values()
     ]
-    for (note, pair), shown in zip(noted, judged([pair for _, pair in noted], settings), strict=True):
+    for (note, pair), shown in zip(
+        noted, judged([pair for _, pair in noted], settings), strict=True
+    ):
         test = pair.decided
         yield TestRow(
-            name, *pair.key, pair.scores.n, test.statistic, test.p_value, shown.p, test.method, note, pair.difference,
-            shown.ranks, shown.finding,
-        )  # fmt: skip
+            name,
+            *pair.key,
+            pair.scores.n,
+            test.statistic,
+            test.p_value,
+            shown.p,
+            test.method,
+            note,
+            pair.difference,
+            shown.ranks,
+            shown.finding,
+        )
 
 
 CsvRows = list[dict[str, Any]]
 COLUMNS = {
     "scores": ("retriever", "query_id", "measure", "value"),
     "summary": ("retriever", "measure", *(one.name for one in fields(Summary))),
-    "comparisons": tuple("verdict" if one.name == "finding" else one.name for one in fields(Comparison)),
-    "tests": (*(one.name for one in fields(TestRow) if one.name != "finding"), "verdict"),
+    "comparisons": tuple(
+        "verdict" if one.name == "finding" else one.name for one in fields(Comparison)
+    ),
+    "tests": (
+        *(one.name for one in fields(TestRow) if one.name != "finding"),
+        "verdict",
+    ),
 }
 """Table -> its columns, in their order."""
 
@@ -157,13 +216,20 @@ def summary_rows(summary: Mapping[str, Mapping[str, Summary]]) -> CsvRows:
 
 def comparison_rows(evaluation: Evaluation) -> CsvRows:
     """The rows of comparisons.csv."""
-    return [cells_of(row, "comparisons") for rows in evaluation.comparisons.values() for row in rows]
+    return [
+        cells_of(row, "comparisons")
+        for rows in evaluation.comparisons.values()
+        for row in rows
+    ]
 
 
 def cells_of(row: Comparison | TestRow, table: str) -> dict[str, Any]:
     """A comparison as a row of comparisons.csv, or a test of another family as one of tests.csv."""
     verdict = None if row.finding is None else verdict_cell(row.finding)
-    return {name: verdict if name == "verdict" else getattr(row, name) for name in COLUMNS[table]}
+    return {
+        name: verdict if name == "verdict" else getattr(row, name)
+        for name in COLUMNS[table]
+    }
 
 
 def tables_of(scores: Scores, evaluation: Evaluation | None) -> dict[str, TableColumns]:
@@ -175,13 +241,20 @@ def tables_of(scores: Scores, evaluation: Evaluation | None) -> dict[str, TableC
         "comparisons": comparison_rows(evaluation),
         "tests": [cells_of(row, "tests") for row in evaluation.tests],
     }
-    columns = {name: {key: [row[key] for row in of] for key in COLUMNS[name]} for name, of in rows.items()}
+    columns = {
+        name: {key: [row[key] for row in of] for key in COLUMNS[name]}
+        for name, of in rows.items()
+    }
     parts = [(name, measure) for name in scores.retrievers for measure in scores.values]
     every = {
         "retriever": [name for name, _ in parts for _ in scores.ids],
         "query_id": list(scores.ids) * len(parts),
         "measure": [measure for _, measure in parts for _ in scores.ids],
-        "value": [value for name, measure in parts for value in scores.values[measure][name].tolist()],
+        "value": [
+            value
+            for name, measure in parts
+            for value in scores.values[measure][name].tolist()
+        ],
     }
     return {"scores": every, **columns}
 
@@ -245,7 +318,9 @@ Prices = Mapping[str, tuple[float, ...]]
 """Retriever -> what a query costs, in dollars and time, and what it keeps at hand: the cheapest comes first."""
 
 
-def by_price(manifest: Manifest, costs: Iterable[Mapping[str, Any]]) -> dict[str, tuple[float, ...]]:
+def by_price(
+    manifest: Manifest, costs: Iterable[Mapping[str, Any]]
+) -> dict[str, tuple[float, ...]]:
     """Return what orders retrievers by what a query costs: dollars, median latency, bytes of vectors; unknown last.
 
     Args:
@@ -253,8 +328,14 @@ def by_price(manifest: Manifest, costs: Iterable[Mapping[str, Any]]) -> dict[str
         costs: the rows of costs.csv.
     """
     every = _costs(manifest, costs).items()
-    known = {name: (cost.usd_per_million, cost.p50, cost.vector_bytes) for name, cost in every}
-    return {name: tuple(math.inf if value is None else value for value in of) for name, of in known.items()}
+    known = {
+        name: (cost.usd_per_million, cost.p50, cost.vector_bytes)
+        for name, cost in every
+    }
+    return {
+        name: tuple(math.inf if value is None else value for value in of)
+        for name, of in known.items()
+    }
 
 
 def frontier(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -270,19 +351,25 @@ def frontier(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]
     return kept
 
 
-def _cost(name: str, rows: Mapping[str, Sequence[Mapping[str, Any]]], manifest: Manifest) -> Cost:
+def _cost(
+    name: str, rows: Mapping[str, Sequence[Mapping[str, Any]]], manifest: Manifest
+) -> Cost:
     parts = manifest.resolved.parts(name)
     made_of = [row for part in parts for row in rows.get(part, ())]
     timed = [row for row in made_of if not math.isnan(row["p50_ms"])]
     whole = timed if {row["retriever"] for row in timed} == {*parts} else []
-    per_million = [_per_million(row, manifest) for row in made_of if row["stage"] in PER_QUERY]
+    per_million = [
+        _per_million(row, manifest) for row in made_of if row["stage"] in PER_QUERY
+    ]
     known = [usd for usd in per_million if usd is not None]
     return Cost(
         usd=math.fsum(row["usd"] for row in made_of),
         usd_per_million=math.fsum(known) if len(known) == len(per_million) else None,
         stages=_stages(whole),
         measured_at=max((str(row["measured_at"]) for row in whole), default=""),
-        seconds=math.fsum(row["seconds"] for row in made_of if row["stage"] != "latency"),
+        seconds=math.fsum(
+            row["seconds"] for row in made_of if row["stage"] != "latency"
+        ),
         vector_bytes=_vector_bytes(parts, manifest),
     )
 
@@ -290,8 +377,15 @@ def _cost(name: str, rows: Mapping[str, Sequence[Mapping[str, Any]]], manifest: 
 def _stages(rows: Sequence[Mapping[str, Any]]) -> tuple[Stage, ...]:
     """The stages of one query in the order that it passes them; two searches of a fusion are one stage."""
     stages: dict[str, Floats] = {}
-    for row in sorted(rows, key=lambda row: PER_QUERY.index(row["stage"]) if row["stage"] in PER_QUERY else 0):
-        own = np.array([row[name] for name in ("p50_ms", "p95_ms", "p99_ms")], dtype=np.float64)
+    for row in sorted(
+        rows,
+        key=lambda row: (
+            PER_QUERY.index(row["stage"]) if row["stage"] in PER_QUERY else 0
+        ),
+    ):
+        own = np.array(
+            [row[name] for name in ("p50_ms", "p95_ms", "p99_ms")], dtype=np.float64
+        )
         stages[row["stage"]] = own + stages.get(row["stage"], 0.0)
     return tuple(Stage(name, *times.tolist()) for name, times in stages.items())
 
@@ -303,10 +397,14 @@ def _per_million(row: Mapping[str, Any], manifest: Manifest) -> float | None:
     the tokens that they remember are multiplied by the price.
     """
     stage, name, queries = row["stage"], row["retriever"], manifest.dataset.queries
-    if stage == "fuse" or (stage == "search" and manifest.resolved.blocks[name]["kind"] in OWN_SEARCH):
+    if stage == "fuse" or (
+        stage == "search" and manifest.resolved.blocks[name]["kind"] in OWN_SEARCH
+    ):
         return 0.0  # what its encoder costs is of another stage
     counts = manifest.ledger.retrievers[name].counts.get(stage, {})
-    texts = row["texts"] or (queries if stage == "search" else 0)  # another system need not count what it is asked
+    texts = row["texts"] or (
+        queries if stage == "search" else 0
+    )  # another system need not count what it is asked
     billed = texts - row["cached"]
     # The texts of a reranker are pairs, of which a query has many.
     of_a_query = texts / queries if stage == "rerank" and queries else 1
@@ -326,7 +424,9 @@ def _per_million(row: Mapping[str, Any], manifest: Manifest) -> float | None:
 
 def _price(retriever: str, stage: str, manifest: Manifest) -> float | None:
     """Dollars for a million tokens that a stage of a retriever takes; None where it is not known."""
-    stated = manifest.retrievers[retriever].provenance.get(f"reranker {PRICE}" if stage == "rerank" else PRICE)
+    stated = manifest.retrievers[retriever].provenance.get(
+        f"reranker {PRICE}" if stage == "rerank" else PRICE
+    )
     try:
         return None if stated is None else float(stated)
     except ValueError:
@@ -340,5 +440,9 @@ def _vector_bytes(parts: Sequence[str], manifest: Manifest) -> float | None:
         if "vector_bytes" in facts:
             total += float(facts["vector_bytes"])
         elif manifest.resolved.blocks[part]["kind"] == "dense":
-            total += 4.0 * float(facts.get("dimensions", math.nan)) * manifest.dataset.documents
+            total += (
+                4.0
+                * float(facts.get("dimensions", math.nan))
+                * manifest.dataset.documents
+            )
     return None if math.isnan(total) else total

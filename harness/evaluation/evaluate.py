@@ -12,9 +12,27 @@ import numpy as np
 from pydantic import ValidationError
 
 from harness.evaluation.compare import MOST_PAIRS, compare, equivalence_of, family
-from harness.evaluation.csv_views import Prices, by_price, equivalence_family, slice_families, uplift_family
-from harness.evaluation.evaluation import Abstention, Ceilings, Evaluation, NextLook, SweepChoice
-from harness.evaluation.evidence import CUTOFF, abstention_of, comparable, fragile_warnings, run_warnings
+from harness.evaluation.csv_views import (
+    Prices,
+    by_price,
+    equivalence_family,
+    slice_families,
+    uplift_family,
+)
+from harness.evaluation.evaluation import (
+    Abstention,
+    Ceilings,
+    Evaluation,
+    NextLook,
+    SweepChoice,
+)
+from harness.evaluation.evidence import (
+    CUTOFF,
+    abstention_of,
+    comparable,
+    fragile_warnings,
+    run_warnings,
+)
 from harness.evaluation.grading import GradedLabels, grade_labels
 from harness.evaluation.readers import judged_shares, relevance_of, scores_of_results
 from harness.evaluation.scores import Lists, Scores, by_mean
@@ -55,7 +73,9 @@ def evaluate(
     """
     if baseline is not None and baseline not in scores.retrievers:
         remedy = did_you_mean(baseline, scores.retrievers)
-        raise InputError(Problem("--baseline", f"no retriever is called {baseline!r}", remedy))
+        raise InputError(
+            Problem("--baseline", f"no retriever is called {baseline!r}", remedy)
+        )
     check_margin("--margin", settings.margin, scores.span_of(scores.primary) or None)
     settings = replace(settings, by_people=settings.by_people and scores.by_people)
     scores = replace(scores, low_is_good=frozenset(low_is_good))
@@ -94,27 +114,39 @@ def evaluate_run(run: RunInputs) -> Evaluation:
     pairs = family(list(scores.retrievers), baseline)
     decided = scores.of(scores.primary).only(scores.defined(scores.primary))
     equivalence = equivalence_of(decided, pairs, settings) if decided.n else {}
-    rows = compare(scores, baseline=baseline, settings=settings, equivalence=equivalence)
+    rows = compare(
+        scores, baseline=baseline, settings=settings, equivalence=equivalence
+    )
     choice = None
     if resolved.sweep is not None:
-        from harness.evaluation.sweep import choose, sweep_of  # a wing: what has no sweep needs none of it
+        from harness.evaluation.sweep import (
+            choose,
+            sweep_of,
+        )  # a wing: what has no sweep needs none of it
 
         choice = choose(scores, sweep_of(resolved.sweep), settings, run.prices)
     found = conclude(scores, rows, settings, baseline=baseline, sweep=choice)
-    return found.model_copy(update={
-        "look": look_at(declared, scores.n),
-        "next_look": _next_look(declared, scores, found),
-        "judgments": sum(map(len, run.graded.grades.values())),
-        "tests": (*equivalence_family(decided, equivalence), *_tests(run, decided, pairs, found)),
-        "judged": scores.judged,
-        "abstention": _abstention(run, settings.level),
-        "ceilings": _ceilings(run, found),
-        "warnings": (*found.warnings, *run_warnings(manifest, found, scores)),
-        "failed": manifest.failed,
-    })  # fmt: skip
+    return found.model_copy(
+        update={
+            "look": look_at(declared, scores.n),
+            "next_look": _next_look(declared, scores, found),
+            "judgments": sum(map(len, run.graded.grades.values())),
+            "tests": (
+                *equivalence_family(decided, equivalence),
+                *_tests(run, decided, pairs, found),
+            ),
+            "judged": scores.judged,
+            "abstention": _abstention(run, settings.level),
+            "ceilings": _ceilings(run, found),
+            "warnings": (*found.warnings, *run_warnings(manifest, found, scores)),
+            "failed": manifest.failed,
+        }
+    )
 
 
-def _next_look(declared: Settings, scores: Scores, found: Evaluation) -> NextLook | None:
+def _next_look(
+    declared: Settings, scores: Scores, found: Evaluation
+) -> NextLook | None:
     planned = declared.looks.queries if declared.looks is not None else ()
     queries = next((number for number in planned if number > found.n), None)
     if queries is None or not found.plans or not found.measured:
@@ -122,17 +154,32 @@ def _next_look(declared: Settings, scores: Scores, found: Evaluation) -> NextLoo
     if None in found.plans.values():
         return NextLook(queries, None)
     kept = scores.of(scores.primary).only(scores.defined(scores.primary))
-    scatter = max(deviation(_scattering(kept, (found.leader, other)).values) for other in found.plans)
-    level = at_look(declared, queries).alpha / max(1, len(found.comparisons[found.measure]))
+    scatter = max(
+        deviation(_scattering(kept, (found.leader, other)).values)
+        for other in found.plans
+    )
+    level = at_look(declared, queries).alpha / max(
+        1, len(found.comparisons[found.measure])
+    )
     return NextLook(queries, t_power(found.difference / scatter, queries, level))
 
 
 def _abstention(run: RunInputs, level: float) -> Abstention | None:
     if not any(query.unanswerable for query in run.queries.values()):
         return None
-    names = [name for name in comparable(run.manifest.resolved.retrievers) if name in run.answers]
+    names = [
+        name
+        for name in comparable(run.manifest.resolved.retrievers)
+        if name in run.answers
+    ]
     rankings = {name: dict(run.answers[name]()) for name in names}
-    return abstention_of(run.queries, run.graded.grades, rankings, parse(run.scores.primary).cutoff or CUTOFF, level)
+    return abstention_of(
+        run.queries,
+        run.graded.grades,
+        rankings,
+        parse(run.scores.primary).cutoff or CUTOFF,
+        level,
+    )
 
 
 def _ceilings(run: RunInputs, found: Evaluation) -> Ceilings | None:
@@ -140,14 +187,25 @@ def _ceilings(run: RunInputs, found: Evaluation) -> Ceilings | None:
     relevant = {query: of for query, of in run.graded.grades.items() if of}
     if len(run.answers) < 2 or not relevant or not found.measured or found.low_is_good:
         return None
-    scores, cutoff = run.scores.of(run.scores.primary), parse(run.scores.primary).cutoff or CUTOFF
+    scores, cutoff = (
+        run.scores.of(run.scores.primary),
+        parse(run.scores.primary).cutoff or CUTOFF,
+    )
     kept = scores.only(scores.defined(scores.primary))
-    router = mean(np.max([*kept.values[scores.primary].values()], axis=0), kept.units.weights)
+    router = mean(
+        np.max([*kept.values[scores.primary].values()], axis=0), kept.units.weights
+    )
     tops: list[Lists] = [
-        {query: ranking.doc_ids[:cutoff] for query, ranking in read()} for read in run.answers.values()
+        {query: ranking.doc_ids[:cutoff] for query, ranking in read()}
+        for read in run.answers.values()
     ]
-    together: Lists = {query: list({doc for top in tops for doc in top.get(query, ())}) for query in relevant}
-    union, *alone = (float(score([RECALL], relevant, one).values.mean()) for one in (together, *tops))
+    together: Lists = {
+        query: list({doc for top in tops for doc in top.get(query, ())})
+        for query in relevant
+    }
+    union, *alone = (
+        float(score([RECALL], relevant, one).values.mean()) for one in (together, *tops)
+    )
     return Ceilings(router, cutoff, union, max(alone))
 
 
@@ -166,7 +224,9 @@ def evaluation_of(results: Results) -> Evaluation:
     graded = grade_labels(labels, relevance_of(results))
     prices = by_price(results.manifest, results.cost_rows)
     answers = {name: partial(results.answers, name) for name in results.retrievers}
-    found = evaluate_run(RunInputs(results.manifest, scores, graded, queries, prices, answers))
+    found = evaluate_run(
+        RunInputs(results.manifest, scores, graded, queries, prices, answers)
+    )
     return found.model_copy(update={"recomputed": True})
 
 
@@ -189,7 +249,9 @@ def read_evaluation(folder: Path, manifest: Manifest) -> Evaluation | None:
 
 def settings_of(manifest: Manifest) -> Settings:
     """The statistics that a run was made with."""
-    return Settings.of(manifest.resolved.statistics, manifest.resolved.seed, manifest.earlier_looks)
+    return Settings.of(
+        manifest.resolved.statistics, manifest.resolved.seed, manifest.earlier_looks
+    )
 
 
 def summaries(scores: Scores, level: float) -> dict[str, dict[str, Summary]]:
@@ -199,9 +261,12 @@ def summaries(scores: Scores, level: float) -> dict[str, dict[str, Summary]]:
         for name, values in group.items():
             if (kept := scores.defined(measure, name)).any():
                 found.setdefault(measure, {})[name] = summarize(
-                    values[kept], level, binary=measure in scores.binary, bounds=scores.range_of(measure),
+                    values[kept],
+                    level,
+                    binary=measure in scores.binary,
+                    bounds=scores.range_of(measure),
                     units=scores.only(kept).units,
-                )  # fmt: skip
+                )
     return found
 
 
@@ -235,7 +300,10 @@ def conclude(
         raise InputError(Problem(f"measure {measure!r}", what, "name another first"))
     decided = scores.of(measure).only(kept)
     group = decided.values[measure]
-    means = by_mean({name: decided.mean(measure, name) for name in group}, low_is_good=measure in scores.low_is_good)
+    means = by_mean(
+        {name: decided.mean(measure, name) for name in group},
+        low_is_good=measure in scores.low_is_good,
+    )
     leader, *others = means
     declared = [row for row in rows if row.measure == measure]
     against = _of_leader(leader, declared)
@@ -254,7 +322,10 @@ def conclude(
         effective=decided.units.effective if decided.weights is not None else None,
         low_is_good=scores.low_is_good,
         summary=summaries(scores, settings.level),
-        comparisons={one: tuple(row for row in rows if row.measure == one) for one in scores.values},
+        comparisons={
+            one: tuple(row for row in rows if row.measure == one)
+            for one in scores.values
+        },
         means=means,
         against={other: against[other] for other in others},
         plans={},
@@ -264,18 +335,36 @@ def conclude(
         sweep=sweep,
     )
     done = {*found.within_margin, *found.shown_worse}
-    alphas = {other: settings.alpha / tests[other] for other in others if other not in done}
-    plans = {other: _needed(decided, (leader, other), alpha, wanted) for other, alpha in alphas.items()}
-    return found.model_copy(update={"plans": plans, "warnings": tuple(fragile_warnings(decided, found))})
+    alphas = {
+        other: settings.alpha / tests[other] for other in others if other not in done
+    }
+    plans = {
+        other: _needed(decided, (leader, other), alpha, wanted)
+        for other, alpha in alphas.items()
+    }
+    return found.model_copy(
+        update={"plans": plans, "warnings": tuple(fragile_warnings(decided, found))}
+    )
 
 
-def _leading_a_sweep(scores: Scores, leader: str, settings: Settings) -> dict[str, Comparison]:
+def _leading_a_sweep(
+    scores: Scores, leader: str, settings: Settings
+) -> dict[str, Comparison]:
     """The leader's pairs, judged by max-T over all pairs: each by every other test would take minutes."""
     pairs = _of_leader(leader, compare(scores, baseline=leader, settings=settings))
     if not settings.by_people or settings.spent:
         return pairs
-    names, table = list(scores.values[scores.primary]), np.column_stack([*scores.values[scores.primary].values()])
-    apart = max_t_pairs(table, scores.units, names.index(leader), alpha=settings.alpha, seed=settings.seed)
+    names, table = (
+        list(scores.values[scores.primary]),
+        np.column_stack([*scores.values[scores.primary].values()]),
+    )
+    apart = max_t_pairs(
+        table,
+        scores.units,
+        names.index(leader),
+        alpha=settings.alpha,
+        seed=settings.seed,
+    )
     for other, row in pairs.items():
         finding = Finding(Verdict.UNDECIDED, row.reason or Reason.NOT_SHOWN)
         if row.verdict is not Verdict.EQUIVALENT:
@@ -284,7 +373,9 @@ def _leading_a_sweep(scores: Scores, leader: str, settings: Settings) -> dict[st
     return pairs
 
 
-def _needed(scores: Scores, pair: tuple[str, str], alpha: float, difference: float) -> int | None:
+def _needed(
+    scores: Scores, pair: tuple[str, str], alpha: float, difference: float
+) -> int | None:
     """How many queries, or clusters, find a true difference between two retrievers on the primary measure."""
     return queries_needed(_scattering(scores, pair), difference, alpha)
 
@@ -294,21 +385,43 @@ def _scattering(scores: Scores, pair: tuple[str, str]) -> Differences:
     group, units = scores.values[scores.primary], scores.units
     # Unequal weights tell as much as fewer queries of equal weight: as if the differences scattered more.
     more = math.sqrt(len(units) / units.effective)
-    return differences(more * units.means(group[pair[0]]), more * units.means(group[pair[1]]))
+    return differences(
+        more * units.means(group[pair[0]]), more * units.means(group[pair[1]])
+    )
 
 
 def _of_leader(leader: str, rows: Sequence[Comparison]) -> dict[str, Comparison]:
-    turned = (row if row.a == leader else row.swapped for row in rows if leader in (row.a, row.b))
+    turned = (
+        row if row.a == leader else row.swapped
+        for row in rows
+        if leader in (row.a, row.b)
+    )
     return {row.b: row for row in turned}
 
 
-def _tests(run: RunInputs, decided: Scores, pairs: Sequence[tuple[str, str]], found: Evaluation) -> Iterator[TestRow]:
+def _tests(
+    run: RunInputs, decided: Scores, pairs: Sequence[tuple[str, str]], found: Evaluation
+) -> Iterator[TestRow]:
     """The other families, on the queries for which everyone has a value."""
     if 0 < len(pairs) <= MOST_PAIRS:  # one slice is as much work as the whole
-        yield from slice_families(decided, pairs, [run.queries[query] for query in decided.ids], found.settings)
+        yield from slice_families(
+            decided,
+            pairs,
+            [run.queries[query] for query in decided.ids],
+            found.settings,
+        )
     yield from uplift_family(decided, run.manifest, run.graded, found.settings)
     if (choice := found.sweep) is not None:
         yield TestRow(
-            "sweep", decided.primary, choice.chosen, choice.default, decided.n, None, choice.p_value, choice.p_value,
-            choice.method, f"best of {choice.configurations}", choice.gain,
-        )  # fmt: skip
+            "sweep",
+            decided.primary,
+            choice.chosen,
+            choice.default,
+            decided.n,
+            None,
+            choice.p_value,
+            choice.p_value,
+            choice.method,
+            f"best of {choice.configurations}",
+            choice.gain,
+        )

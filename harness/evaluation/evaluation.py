@@ -16,10 +16,15 @@ from harness.stats.multiplicity import adjusted_floors
 from harness.stats.power import InterimAnalysis
 from harness.stats.settings import Settings
 
-BoardStanding = Literal["leader", "good", "open", "same", "worse", "baseline", "better", "failed"]
+BoardStanding = Literal[
+    "leader", "good", "open", "same", "worse", "baseline", "better", "failed"
+]
 BY_VERDICT: Mapping[Verdict, BoardStanding] = {
-    Verdict.BETTER: "better", Verdict.WORSE: "worse", Verdict.EQUIVALENT: "good", Verdict.UNDECIDED: "open",
-}  # fmt: skip
+    Verdict.BETTER: "better",
+    Verdict.WORSE: "worse",
+    Verdict.EQUIVALENT: "good",
+    Verdict.UNDECIDED: "open",
+}
 
 
 class WarningKind(Enum):
@@ -151,8 +156,17 @@ class Board:
     @property
     def span(self) -> tuple[float, float]:
         """The ends of what the rows and the margin reach, 0 among them."""
-        held = [end for row in self.rows for end in (row.difference, row.low, row.high) if end is not None]
-        edges = (0.0, self.margin or 0.0, -(self.margin or 0.0) if self.against_baseline else 0.0)
+        held = [
+            end
+            for row in self.rows
+            for end in (row.difference, row.low, row.high)
+            if end is not None
+        ]
+        edges = (
+            0.0,
+            self.margin or 0.0,
+            -(self.margin or 0.0) if self.against_baseline else 0.0,
+        )
         return min(*edges, *held), max(*edges, *held)
 
 
@@ -288,23 +302,36 @@ class Evaluation(BaseModel):
     @property
     def within_margin(self) -> tuple[str, ...]:
         """The leader, and all that are shown within the margin of it: only these are as good as the best."""
-        return (self.leader, *(name for name in self.others if _close(self.against[name])))
+        return (
+            self.leader,
+            *(name for name in self.others if _close(self.against[name])),
+        )
 
     @property
     def shown_worse(self) -> tuple[str, ...]:
         """Those that the leader is shown to be better than."""
         rows = self.against
-        return tuple(o for o in self.others if rows[o].verdict is Verdict.BETTER and not _close(rows[o]))
+        return tuple(
+            o
+            for o in self.others
+            if rows[o].verdict is Verdict.BETTER and not _close(rows[o])
+        )
 
     @property
     def ahead(self) -> tuple[str, ...]:
         """Those that signed ranks, where they decide, show to be better than the leader on the typical query."""
-        return tuple(name for name in self.plans if self.against[name].verdict is Verdict.WORSE)
+        return tuple(
+            name for name in self.plans if self.against[name].verdict is Verdict.WORSE
+        )
 
     @property
     def against_baseline(self) -> tuple[Comparison, ...]:
         """Of each other (a) with the baseline (b), best mean first."""
-        rows = {row.a: row for row in self.comparisons[self.measure] if self.baseline and row.b == self.baseline}
+        rows = {
+            row.a: row
+            for row in self.comparisons[self.measure]
+            if self.baseline and row.b == self.baseline
+        }
         return tuple(rows[name] for name in self.means if name in rows)
 
     @property
@@ -321,7 +348,15 @@ class Evaluation(BaseModel):
         floors = wilcoxon_floors([*pairs.values()], settings)
         rows = [_board_row(self, name, pairs.get(name), floors) for name in self.means]
         rows += [BoardRow(name, "failed", None) for name in self.failed]
-        return Board(self.measure, self.n, self.reference, based, settings.level, settings.margin, tuple(rows))
+        return Board(
+            self.measure,
+            self.n,
+            self.reference,
+            based,
+            settings.level,
+            settings.margin,
+            tuple(rows),
+        )
 
 
 def _close(row: Comparison) -> bool:
@@ -329,23 +364,45 @@ def _close(row: Comparison) -> bool:
 
 
 def _board_row(
-    evaluation: Evaluation, name: str, row: Comparison | None, floors: Mapping[tuple[str, str], float]
+    evaluation: Evaluation,
+    name: str,
+    row: Comparison | None,
+    floors: Mapping[tuple[str, str], float],
 ) -> BoardRow:
     based, mean = bool(evaluation.baseline), evaluation.means[name]
     if row is None:
         return BoardRow(name, "baseline" if based else "leader", mean)
-    shown: BoardStanding = "worse" if name in evaluation.shown_worse else "open" if name in evaluation.plans else "good"
+    shown: BoardStanding = (
+        "worse"
+        if name in evaluation.shown_worse
+        else "open"
+        if name in evaluation.plans
+        else "good"
+    )
     standing = BY_VERDICT[row.verdict] if based else shown
     if standing == "open" and row.reason in (Reason.IDENTICAL, Reason.NO_QUERY_DIFFERS):
         standing = "same"
     row = row.swapped if evaluation.measure in evaluation.low_is_good else row
     ends = (row.mean_difference, row.ci_low, row.ci_high)
-    record = (row.wins, row.ties, row.losses) if based else (row.losses, row.ties, row.wins)
+    record = (
+        (row.wins, row.ties, row.losses) if based else (row.losses, row.ties, row.wins)
+    )
     beside = None if evaluation.settings.test == "wilcoxon" else row.p_wilcoxon_adjusted
-    return BoardRow(name, standing, mean, *ends, *record, row.p_adjusted, beside, floors.get((row.a, row.b)))
+    return BoardRow(
+        name,
+        standing,
+        mean,
+        *ends,
+        *record,
+        row.p_adjusted,
+        beside,
+        floors.get((row.a, row.b)),
+    )
 
 
-def wilcoxon_floors(rows: Sequence[Comparison], settings: Settings) -> dict[tuple[str, str], float]:
+def wilcoxon_floors(
+    rows: Sequence[Comparison], settings: Settings
+) -> dict[tuple[str, str], float]:
     """Return (a, b), in either order -> the smallest adjusted p of the exact test, where that is above the level.
 
     Args:
@@ -354,7 +411,9 @@ def wilcoxon_floors(rows: Sequence[Comparison], settings: Settings) -> dict[tupl
     """
     exact = [row for row in rows if row.p_wilcoxon is not None]
     floors = adjusted_floors(
-        [row.p_wilcoxon or 1.0 for row in exact], [row.wilcoxon_floor for row in exact], settings.correction
+        [row.p_wilcoxon or 1.0 for row in exact],
+        [row.wilcoxon_floor for row in exact],
+        settings.correction,
     )
     return {
         pair: floor

@@ -9,7 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harness.english import counted
-from harness.evaluation.evaluation import Abstention, AbstentionPair, Evaluation, RunWarning, ScoreFloor, WarningKind
+from harness.evaluation.evaluation import (
+    Abstention,
+    AbstentionPair,
+    Evaluation,
+    RunWarning,
+    ScoreFloor,
+    WarningKind,
+)
 from harness.evaluation.grading import Judgments
 from harness.evaluation.readers import lists_of
 from harness.evaluation.scores import Lists, Scores
@@ -55,7 +62,9 @@ def overlap_of(a: str, b: str, lists: Mapping[str, Lists]) -> RankingsOverlap:
         b: the other.
         lists: retriever -> query id -> document ids, best first.
     """
-    pairs = [(lists[a][query], lists[b][query]) for query in lists[a] if query in lists[b]]
+    pairs = [
+        (lists[a][query], lists[b][query]) for query in lists[a] if query in lists[b]
+    ]
     n = len(pairs) or 1
     return RankingsOverlap(
         a,
@@ -83,7 +92,11 @@ class ToJudge(NamedTuple):
     def time(self) -> str:
         """At twenty seconds a judgment: minutes below an hour."""
         minutes = self.pairs * SECONDS / 60
-        return f"{minutes / 60:.1f} hours" if minutes >= 60 else counted(max(1, round(minutes)), "minute")
+        return (
+            f"{minutes / 60:.1f} hours"
+            if minutes >= 60
+            else counted(max(1, round(minutes)), "minute")
+        )
 
 
 def to_judge(results: Results) -> ToJudge:
@@ -92,7 +105,10 @@ def to_judge(results: Results) -> ToJudge:
     for read in lists_of(results).values():
         for query, documents in read().items():
             pools[query].update(documents[:CUTOFF])
-    sizes = sorted(((query, len(pool)) for query, pool in pools.items()), key=lambda one: (-one[1], one[0]))
+    sizes = sorted(
+        ((query, len(pool)) for query, pool in pools.items()),
+        key=lambda one: (-one[1], one[0]),
+    )
     return ToJudge(sum(size for _, size in sizes), tuple(sizes[:10]))
 
 
@@ -122,7 +138,9 @@ class PairEvidence(NamedTuple):
     """Rank-biased overlap of the same."""
 
 
-def pairs_by_weight(names: Sequence[str], baseline: str | None, n: int, most: int = MOST) -> list[tuple[str, str]]:
+def pairs_by_weight(
+    names: Sequence[str], baseline: str | None, n: int, most: int = MOST
+) -> list[tuple[str, str]]:
     """Return the pairs to look at: all, or as many as can be looked at, the leader's first, then the baseline's.
 
     Args:
@@ -151,7 +169,11 @@ def evidence(scores: Scores, pairs: Sequence[tuple[str, str]]) -> list[PairEvide
     if not pairs or not scores.n:
         return []
     units, group = scores.units, scores.values[scores.primary]
-    lists = {name: scores.lists[name]() for name in {name for pair in pairs for name in pair} if name in scores.lists}
+    lists = {
+        name: scores.lists[name]()
+        for name in {name for pair in pairs for name in pair}
+        if name in scores.lists
+    }
     found = []
     for a, b in pairs:
         size = effect_size(differences(units.means(group[a]), units.means(group[b])))
@@ -170,7 +192,8 @@ def comparable(tables: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     return tuple(
         table["name"]
         for table in tables
-        if table.get("comparable_scores") or (table.get("rerank") or table).get("kind") in ("cross-encoder", "dense")
+        if table.get("comparable_scores")
+        or (table.get("rerank") or table).get("kind") in ("cross-encoder", "dense")
     )
 
 
@@ -191,26 +214,53 @@ def abstention_of(
         level: confidence of the intervals.
     """
     asked = [queries[query] for query in sorted(queries)]
-    positives = [query.id for query in asked if not query.unanswerable and grades.get(query.id)]
+    positives = [
+        query.id for query in asked if not query.unanswerable and grades.get(query.id)
+    ]
     negatives = [query.id for query in asked if query.unanswerable]
     if not positives or not negatives or not rankings:
         return None
-    best = {name: (_best(of, positives), _best(of, negatives)) for name, of in rankings.items()}
+    best = {
+        name: (_best(of, positives), _best(of, negatives))
+        for name, of in rankings.items()
+    }
     floors = []
     for name, of in rankings.items():
-        hits = np.array([_best_relevant(of.get(query), grades[query], cutoff) for query in positives])
-        floors.append(ScoreFloor(name, *area(*best[name], level), _floor(hits), *_crossed(hits, best[name][1])))
-    pairs = tuple(AbstentionPair(a, b, *compare_areas(best[a], best[b])) for a, b in combinations(best, 2))
+        hits = np.array(
+            [
+                _best_relevant(of.get(query), grades[query], cutoff)
+                for query in positives
+            ]
+        )
+        floors.append(
+            ScoreFloor(
+                name,
+                *area(*best[name], level),
+                _floor(hits),
+                *_crossed(hits, best[name][1]),
+            )
+        )
+    pairs = tuple(
+        AbstentionPair(a, b, *compare_areas(best[a], best[b]))
+        for a, b in combinations(best, 2)
+    )
     return Abstention(len(positives), len(negatives), tuple(floors), pairs)
 
 
 def _best(of: Mapping[str, Ranking], queries: Sequence[str]) -> Floats:
     """The best score of each query; -inf where nothing was returned."""
     found = (of.get(query) for query in queries)
-    return np.array([-np.inf if one is None or not len(one.scores) else one.scores[0] for one in found])
+    return np.array(
+        [
+            -np.inf if one is None or not len(one.scores) else one.scores[0]
+            for one in found
+        ]
+    )
 
 
-def _best_relevant(ranking: Ranking | None, judged: Mapping[str, int], cutoff: int) -> float:
+def _best_relevant(
+    ranking: Ranking | None, judged: Mapping[str, int], cutoff: int
+) -> float:
     """The score of the first relevant hit within the cutoff; -inf where there is none."""
     hits = () if ranking is None else list(ranking)[:cutoff]
     return next((hit.score for hit in hits if judged.get(hit.doc_id, 0) > 0), -np.inf)
@@ -219,7 +269,9 @@ def _best_relevant(ranking: Ranking | None, judged: Mapping[str, int], cutoff: i
 def _floor(hits: Floats) -> float | None:
     """The highest floor at which 95 % of the queries that succeed still do; None where none does."""
     success = np.sort(hits[np.isfinite(hits)])
-    return float(success[int((1 - KEPT) * len(success) + 1e-9)]) if len(success) else None
+    return (
+        float(success[int((1 - KEPT) * len(success) + 1e-9)]) if len(success) else None
+    )
 
 
 def _crossed(hits: Floats, negatives: Floats) -> tuple[float | None, float | None]:
@@ -229,7 +281,10 @@ def _crossed(hits: Floats, negatives: Floats) -> tuple[float | None, float | Non
     """
     kept, above = [], []
     for fold in range(FOLDS):
-        ours, theirs = np.arange(len(hits)) % FOLDS == fold, np.arange(len(negatives)) % FOLDS == fold
+        ours, theirs = (
+            np.arange(len(hits)) % FOLDS == fold,
+            np.arange(len(negatives)) % FOLDS == fold,
+        )
         floor = _floor(hits[~ours])
         if floor is None:
             return None, None
@@ -248,7 +303,9 @@ JUDGED_GAP = 0.1
 """Difference of mean Judged@k above which the judgments may favour the better judged of two retrievers."""
 
 
-def run_warnings(manifest: Manifest, found: Evaluation, scores: Scores) -> Iterator[RunWarning]:
+def run_warnings(
+    manifest: Manifest, found: Evaluation, scores: Scores
+) -> Iterator[RunWarning]:
     """Yield the warnings of a run, the gravest first.
 
     Args:
@@ -260,7 +317,14 @@ def run_warnings(manifest: Manifest, found: Evaluation, scores: Scores) -> Itera
     yield from _foreign_hits(manifest)
     cutoff = parse(found.measure).cutoff or manifest.resolved.depth
     if scores.tells_unjudged:
-        yield from judged_warnings({name: scores.judged[name] for name in found.means if name in scores.judged}, cutoff)
+        yield from judged_warnings(
+            {
+                name: scores.judged[name]
+                for name in found.means
+                if name in scores.judged
+            },
+            cutoff,
+        )
     if number := len(manifest.ledger.dataset.get("clicked-label", ())):
         yield RunWarning(WarningKind.CLICKS, (), (number,))
 
@@ -278,15 +342,25 @@ def judged_warnings(shares: dict[str, float], cutoff: int) -> Iterator[RunWarnin
     for name, share in shares.items():
         if abs(share - first) > JUDGED_GAP + 1e-10:
             pair = (leader, name) if first > share else (name, leader)
-            yield RunWarning(WarningKind.JUDGED_GAP, pair, (max(first, share), min(first, share)))
+            yield RunWarning(
+                WarningKind.JUDGED_GAP, pair, (max(first, share), min(first, share))
+            )
     worst = min(shares, key=lambda name: shares[name])
     if 1 - shares[worst] >= UNJUDGED:
-        yield RunWarning(WarningKind.UNJUDGED, (worst, leader), (1 - shares[worst], 1 - first, cutoff))
+        yield RunWarning(
+            WarningKind.UNJUDGED,
+            (worst, leader),
+            (1 - shares[worst], 1 - first, cutoff),
+        )
 
 
 def fragile_warnings(scores: Scores, found: Evaluation) -> Iterator[RunWarning]:
     """Yield the pairs of the first screen whose verdict a few queries with a large loss would undo."""
-    group, units, span = scores.values[scores.primary], scores.units, scores.span_of(scores.primary)
+    group, units, span = (
+        scores.values[scores.primary],
+        scores.units,
+        scores.span_of(scores.primary),
+    )
     pairs = found.against_baseline if found.baseline else found.against.values()
     shown = [(row.a, row.b) for row in pairs if row.verdict.separates]
     if found.sweep is not None:
@@ -302,17 +376,25 @@ def _half_read(manifest: Manifest) -> Iterator[RunWarning]:
     cut = {
         name: number / documents
         for name in manifest.finished
-        if resolved.blocks[name].get("derived_from") not in manifest.finished  # else the other is told
+        if resolved.blocks[name].get("derived_from")
+        not in manifest.finished  # else the other is told
         and (number := len(manifest.ledger.retrievers[name].notes.get("truncated", ())))
         and number >= CUT * documents
     }
     if cut:
         parts = {name: resolved.parts(name) for name in manifest.finished}
         models = {
-            name: {*of, *(resolved.blocks[part].get("derived_from") for part in of)} for name, of in parts.items()
+            name: {*of, *(resolved.blocks[part].get("derived_from") for part in of)}
+            for name, of in parts.items()
         }
-        names = tuple(dict.fromkeys((*cut, *(name for name, of in models.items() if of & cut.keys()))))
-        yield RunWarning(WarningKind.HALF_READ, names, (min(cut.values()), max(cut.values())))
+        names = tuple(
+            dict.fromkeys(
+                (*cut, *(name for name, of in models.items() if of & cut.keys()))
+            )
+        )
+        yield RunWarning(
+            WarningKind.HALF_READ, names, (min(cut.values()), max(cut.values()))
+        )
 
 
 def _foreign_hits(manifest: Manifest) -> Iterator[RunWarning]:
@@ -323,7 +405,14 @@ def _foreign_hits(manifest: Manifest) -> Iterator[RunWarning]:
         foreign, hits = counts.get("foreign_hits", 0), counts.get("hits_given", 0)
         if foreign and foreign >= FOREIGN * hits:
             example = next(iter(own.notes.get("not-in-corpus", ())), "")
-            yield RunWarning(WarningKind.UNKNOWN_HITS, (name,), (foreign, hits), (example,))
+            yield RunWarning(
+                WarningKind.UNKNOWN_HITS, (name,), (foreign, hits), (example,)
+            )
         if matched := own.notes.get("matched-hit", ()):
             ways = Counter(one.rpartition("(by ")[2].rstrip(")") for one in matched)
-            yield RunWarning(WarningKind.MATCHED_IDS, (name,), tuple(ways.values()), (*ways, matched[0]))
+            yield RunWarning(
+                WarningKind.MATCHED_IDS,
+                (name,),
+                tuple(ways.values()),
+                (*ways, matched[0]),
+            )

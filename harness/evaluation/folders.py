@@ -14,7 +14,12 @@ from harness.english import counted, join
 from harness.evaluation.evaluate import settings_of
 from harness.evaluation.evidence import judged_warnings
 from harness.evaluation.grading import GradedLabels, grade_labels
-from harness.evaluation.readers import computable, primary_of, relevance_of, score_folder
+from harness.evaluation.readers import (
+    computable,
+    primary_of,
+    relevance_of,
+    score_folder,
+)
 from harness.evaluation.runs import Conventions, score_runs
 from harness.evaluation.scores import Scores, by_mean, identical_pairs, rankings_digest
 from harness.evaluation.wording import warning_sentences
@@ -54,7 +59,9 @@ class SharedQueries(NamedTuple):
             "graded otherwise": self.relabelled,
             "that lost a relevant document": len(self.gone),
         }
-        left_out = ", ".join(f"{number:,} {reason}" for reason, number in reasons.items() if number)
+        left_out = ", ".join(
+            f"{number:,} {reason}" for reason, number in reasons.items() if number
+        )
         if not left_out:
             return f"Compared on all {counted(len(self.ids), 'query')}, the same in every folder."
         return f"Compared on the {counted(len(self.ids), 'query')} that all folders share. Left out: {left_out}."
@@ -89,23 +96,47 @@ def score_folders(
     ids = shared.ids
     if queries is not None:
         if strangers := [query for query in queries if query not in ids]:
-            raise InputError([Problem(f"query {one!r}", "is not a query that all folders share") for one in strangers])
+            raise InputError(
+                [
+                    Problem(f"query {one!r}", "is not a query that all folders share")
+                    for one in strangers
+                ]
+            )
         ids = tuple(query for query in ids if query in queries)
     if not ids:
-        raise InputError(Problem(", ".join(map(str, folders)), "share no query with the same text and the same grades"))
+        raise InputError(
+            Problem(
+                ", ".join(map(str, folders)),
+                "share no query with the same text and the same grades",
+            )
+        )
     measures = parse_all(named) if named else _measures(results)
-    scored = [score_folder(one, measures, relevance=relevance_of(one, rule), queries=ids) for one in results]
+    scored = [
+        score_folder(one, measures, relevance=relevance_of(one, rule), queries=ids)
+        for one in results
+    ]
     apart = called or folders_apart([one.folder for one in results])
     # Sets of one folder each keep their names: what is one retriever on this set may be two on the next.
-    known = [{} if called else {name: one.manifest.identity(name) for name in scores.retrievers}
-             for one, scores in zip(results, scored, strict=True)]  # fmt: skip
+    known = [
+        {}
+        if called
+        else {name: one.manifest.identity(name) for name in scores.retrievers}
+        for one, scores in zip(results, scored, strict=True)
+    ]
     joined = joined_scores(scored, apart, measures[0].cutoff, known)
-    notes = (shared.sentence(), *joined.notes, *judged_notes(joined, results), *_notes(results, measures[0], named))
+    notes = (
+        shared.sentence(),
+        *joined.notes,
+        *judged_notes(joined, results),
+        *_notes(results, measures[0], named),
+    )
     return replace(joined, notes=notes)
 
 
 def shared_queries(
-    results: Sequence[Results], rule: str | None = None, removed: AbstractSet[str] | None = None
+    results: Sequence[Results],
+    rule: str | None = None,
+    removed: AbstractSet[str] | None = None,
 ) -> SharedQueries:
     """Return which queries were scored in every folder, with the same text and the same grades.
 
@@ -117,26 +148,56 @@ def shared_queries(
     """
     gone: dict[str, None] = {}
     graded = [
-        grade_labels({query: given.labels for query, given in one.queries.items()}, relevance_of(one, rule))
+        grade_labels(
+            {query: given.labels for query, given in one.queries.items()},
+            relevance_of(one, rule),
+        )
         for one in results
     ]
     if removed is not None:
         graded = [
-            one._replace(grades={q: {d: g for d, g in of.items() if g > 0} for q, of in one.grades.items()})
+            one._replace(
+                grades={
+                    q: {d: g for d, g in of.items() if g > 0}
+                    for q, of in one.grades.items()
+                }
+            )
             for one in graded
         ]
-        gone = {query: None for one in graded for query, grades in one.grades.items() if removed & grades.keys()}
-    every = Counter(query for one in results for query in set(one.score_columns["query_id"]) - gone.keys())
+        gone = {
+            query: None
+            for one in graded
+            for query, grades in one.grades.items()
+            if removed & grades.keys()
+        }
+    every = Counter(
+        query
+        for one in results
+        for query in set(one.score_columns["query_id"]) - gone.keys()
+    )
     common = [query for query in results[0].queries if every[query] == len(results)]
-    worded = [query for query in common if len({one.queries[query].query.text for one in results}) == 1]
+    worded = [
+        query
+        for query in common
+        if len({one.queries[query].query.text for one in results}) == 1
+    ]
     sides = list(zip(results, graded, strict=True))
-    ids = [query for query in worded if all(_judged(*side, query) == _judged(*sides[0], query) for side in sides)]
+    ids = [
+        query
+        for query in worded
+        if all(_judged(*side, query) == _judged(*sides[0], query) for side in sides)
+    ]
     absent, reworded = len(every) - len(common), len(common) - len(worded)
-    return SharedQueries(tuple(ids), absent, reworded, len(worded) - len(ids), tuple(gone))
+    return SharedQueries(
+        tuple(ids), absent, reworded, len(worded) - len(ids), tuple(gone)
+    )
 
 
 def joined_scores(
-    folders: Sequence[Scores], called: Sequence[str], cutoff: int | None, known: Sequence[Mapping[str, str]]
+    folders: Sequence[Scores],
+    called: Sequence[str],
+    cutoff: int | None,
+    known: Sequence[Mapping[str, str]],
 ) -> Scores:
     """Put the retrievers of several folders into one table, each under a name of its own.
 
@@ -165,24 +226,52 @@ def joined_scores(
             if (twin := next(twins, None)) is None:
                 kept.append((i, name))
             else:
-                repeated.setdefault(twin, []).extend([f"{name} in {called[i]}"] if name != twin else [])
+                repeated.setdefault(twin, []).extend(
+                    [f"{name} in {called[i]}"] if name != twin else []
+                )
     if len(kept) < 2:
-        repeated, kept = {}, [(i, name) for i, scores in enumerate(folders) for name in scores.retrievers]
+        repeated, kept = (
+            {},
+            [
+                (i, name)
+                for i, scores in enumerate(folders)
+                for name in scores.retrievers
+            ],
+        )
     number = Counter(name for _, name in kept)
-    names = {one: f"{called[one[0]]}/{one[1]}" if number[one[1]] > 1 else one[1] for one in kept}
+    names = {
+        one: f"{called[one[0]]}/{one[1]}" if number[one[1]] > 1 else one[1]
+        for one in kept
+    }
     first = folders[0]
-    once = [f"{name} (called {join(others)})" if others else name for name, others in repeated.items()]
+    once = [
+        f"{name} (called {join(others)})" if others else name
+        for name, others in repeated.items()
+    ]
     lists = {names[i, name]: folders[i].lists[name] for i, name in kept}
-    values = {m: {names[i, name]: folders[i].values[m][name] for i, name in kept} for m in first.values}
+    values = {
+        m: {names[i, name]: folders[i].values[m][name] for i, name in kept}
+        for m in first.values
+    }
     return replace(
         first,
         values=values,
-        ranges={m: max((one.ranges[m] for one in folders), key=_span) for m in first.ranges},
+        ranges={
+            m: max((one.ranges[m] for one in folders), key=_span) for m in first.ranges
+        },
         identical=identical_pairs(values[first.primary], lists, (first.ids, cutoff)),
         by_people=all(scores.by_people for scores in folders),
-        notes=(f"Found the same in more than one folder, and compared once: {join(once)}.",) if once else (),
+        notes=(
+            f"Found the same in more than one folder, and compared once: {join(once)}.",
+        )
+        if once
+        else (),
         lists=lists,
-        judged={names[i, name]: folders[i].judged[name] for i, name in kept if name in folders[i].judged},
+        judged={
+            names[i, name]: folders[i].judged[name]
+            for i, name in kept
+            if name in folders[i].judged
+        },
     )
 
 
@@ -192,9 +281,18 @@ def _span(bounds: Range | None) -> float:
 
 def _same(a: Scores, first: str, b: Scores, second: str, cutoff: int | None) -> bool:
     """Whether two retrievers have the same scores and the same first hits."""
-    same = all(np.array_equal(a.values[m][first], b.values[m][second], equal_nan=True) for m in a.values)
+    same = all(
+        np.array_equal(a.values[m][first], b.values[m][second], equal_nan=True)
+        for m in a.values
+    )
     sides = ((a, first), (b, second))
-    return same and len({rankings_digest(one.lists[name](), one.ids, cutoff) for one, name in sides}) == 1
+    return (
+        same
+        and len(
+            {rankings_digest(one.lists[name](), one.ids, cutoff) for one, name in sides}
+        )
+        == 1
+    )
 
 
 def folders_apart(folders: Sequence[Path]) -> list[str]:
@@ -205,33 +303,55 @@ def folders_apart(folders: Sequence[Path]) -> list[str]:
     """
     parts = [folder.resolve().parts for folder in folders]
     if len(set(parts)) < len(parts):
-        raise InputError(Problem(str(folders[0]), "is named twice", "give different folders"))
-    length = next(n for n in range(1, 1 + max(map(len, parts))) if len({one[-n:] for one in parts}) == len(parts))
+        raise InputError(
+            Problem(str(folders[0]), "is named twice", "give different folders")
+        )
+    length = next(
+        n
+        for n in range(1, 1 + max(map(len, parts)))
+        if len({one[-n:] for one in parts}) == len(parts)
+    )
     return ["/".join(one[-length:]) for one in parts]
 
 
 def _judged(results: Results, graded: GradedLabels, query: str) -> tuple[object, ...]:
     """All that a query's scores rest on beside the rankings."""
-    return graded.grades.get(query), graded.groups.get(query), results.queries[query].query.reference
+    return (
+        graded.grades.get(query),
+        graded.groups.get(query),
+        results.queries[query].query.reference,
+    )
 
 
 def _measures(results: Sequence[Results]) -> tuple[Measure, ...]:
     """The first experiment's measures that every experiment has, its primary one first."""
     primary = primary_of(results[0].manifest.resolved)
     scored = [set(one.score_columns["measure"]) for one in results]
-    named = [name for name in results[0].manifest.resolved.measures if all(name in names for names in scored)]
+    named = [
+        name
+        for name in results[0].manifest.resolved.measures
+        if all(name in names for names in scored)
+    ]
     return parse_all(list(dict.fromkeys([primary, *computable(named)])))
 
 
-def _notes(results: Sequence[Results], primary: Measure, named: Sequence[str]) -> list[str]:
+def _notes(
+    results: Sequence[Results], primary: Measure, named: Sequence[str]
+) -> list[str]:
     notes = []
     declared = {primary_of(one.manifest.resolved): one.folder for one in results}
     if len(declared) > 1 and not named:
         which = join([f"{folder} by {name}" for name, folder in declared.items()])
-        notes.append(f"The experiments decide by different measures ({which}): {primary} decides here.")
+        notes.append(
+            f"The experiments decide by different measures ({which}): {primary} decides here."
+        )
     if len({one.manifest.dataset.corpus_digest for one in results}) > 1:
-        sizes = join([f"{one.manifest.dataset.documents:,} in {one.folder}" for one in results])
-        notes.append(f"The documents are not the same ({sizes}): a difference may come from them.")
+        sizes = join(
+            [f"{one.manifest.dataset.documents:,} in {one.folder}" for one in results]
+        )
+        notes.append(
+            f"The documents are not the same ({sizes}): a difference may come from them."
+        )
     return notes
 
 
@@ -250,15 +370,39 @@ def declared_settings(paths: Sequence[Path]) -> DeclaredSettings:
     Args:
         paths: results folders, each of one data set or of several; with anything else among them nothing is declared.
     """
-    inner = [[path] if _holds_results(path) else [one.parent for one in path.glob("*/manifest.json")] for path in paths]
+    inner = [
+        [path]
+        if _holds_results(path)
+        else [one.parent for one in path.glob("*/manifest.json")]
+        for path in paths
+    ]
     if not all(inner):
         return DeclaredSettings(Settings())
-    every = [settings_of(records.read_manifest(folder)) for folders in inner for folder in folders]
-    first, apart = every[0], [one.name for one in fields(Settings) if len({getattr(s, one.name) for s in every}) > 1]
+    every = [
+        settings_of(records.read_manifest(folder))
+        for folders in inner
+        for folder in folders
+    ]
+    first, apart = (
+        every[0],
+        [
+            one.name
+            for one in fields(Settings)
+            if len({getattr(s, one.name) for s in every}) > 1
+        ],
+    )
     # The scores have the first folder's weights and clusters; the seed only draws resamples.
-    own = {name: getattr(Settings(), name) for name in apart if name not in ("weight", "cluster", "seed")}
+    own = {
+        name: getattr(Settings(), name)
+        for name in apart
+        if name not in ("weight", "cluster", "seed")
+    }
     told = sorted(own.keys() - {"earlier"})
-    note = f"The experiments declare different statistics ({join(told)}): the defaults count here." if told else ""
+    note = (
+        f"The experiments declare different statistics ({join(told)}): the defaults count here."
+        if told
+        else ""
+    )
     return DeclaredSettings(replace(first, **own), note)
 
 
@@ -272,13 +416,25 @@ def missing_retrievers(paths: Iterable[Path]) -> list[str]:
     Args:
         paths: results folders; anything else is passed over.
     """
-    failed = {path: [*records.read_manifest(path).failed] for path in paths if _holds_results(path)}
+    failed = {
+        path: [*records.read_manifest(path).failed]
+        for path in paths
+        if _holds_results(path)
+    }
     others = "who leads here leads among those that ran."
-    return [f"{path}: Incomplete: without {join(missing)}; {others}" for path, missing in failed.items() if missing]
+    return [
+        f"{path}: Incomplete: without {join(missing)}; {others}"
+        for path, missing in failed.items()
+        if missing
+    ]
 
 
 def score_rankings(
-    paths: Sequence[Path], named: Sequence[str], *, rule: str | None = None, conventions: Conventions
+    paths: Sequence[Path],
+    named: Sequence[str],
+    *,
+    rule: str | None = None,
+    conventions: Conventions,
 ) -> Scores:
     """Score TREC runs by qrels, or the rankings of results folders by their own labels.
 
@@ -295,21 +451,45 @@ def score_rankings(
     if not first.is_dir():
         if not runs:
             what = "no run was named" if first.exists() else "does not exist"
-            raise InputError(Problem(str(first), what, "give a results folder, or qrels and runs"))
+            raise InputError(
+                Problem(str(first), what, "give a results folder, or qrels and runs")
+            )
         if rule is not None:
-            raise InputError(Problem("--grades", "qrels have their grades already", "it is for results folders"))
-        return score_runs(first, runs, parse_all(named or USUAL), conventions=conventions)
+            raise InputError(
+                Problem(
+                    "--grades",
+                    "qrels have their grades already",
+                    "it is for results folders",
+                )
+            )
+        return score_runs(
+            first, runs, parse_all(named or USUAL), conventions=conventions
+        )
     _refuse_conventions(conventions)
     queries = None if conventions.queries is None else list(conventions.queries)
     if runs and all(path.is_dir() for path in runs):
         return score_folders(paths, named, rule=rule, queries=queries)
     if absent := [path for path in runs if not path.exists()]:
-        raise InputError(Problem(str(absent[0]), "does not exist", "give results folders, or qrels and runs"))
+        raise InputError(
+            Problem(
+                str(absent[0]),
+                "does not exist",
+                "give results folders, or qrels and runs",
+            )
+        )
     if runs:
-        raise InputError(Problem(str(first), "is a results folder, which has its own runs", "give its qrels.trec"))
+        raise InputError(
+            Problem(
+                str(first),
+                "is a results folder, which has its own runs",
+                "give its qrels.trec",
+            )
+        )
     results = records.read(first)
     measures = parse_all(named or computable(results.manifest.resolved.measures))
-    scores = score_folder(results, measures, relevance=relevance_of(results, rule), queries=queries)
+    scores = score_folder(
+        results, measures, relevance=relevance_of(results, rule), queries=queries
+    )
     return replace(scores, notes=(*scores.notes, *judged_notes(scores, [results])))
 
 
@@ -319,8 +499,12 @@ def judged_notes(scores: Scores, results: Sequence[Results]) -> tuple[str, ...]:
         return ()
     depth = min(one.manifest.resolved.depth for one in results)
     cutoff = min(parse(scores.primary).cutoff or depth, depth)
-    means = by_mean({name: scores.mean(scores.primary, name) for name in scores.retrievers})
-    found = judged_warnings({name: scores.judged[name] for name in means if name in scores.judged}, cutoff)
+    means = by_mean(
+        {name: scores.mean(scores.primary, name) for name in scores.retrievers}
+    )
+    found = judged_warnings(
+        {name: scores.judged[name] for name in means if name in scores.judged}, cutoff
+    )
     return tuple(warning_sentences(list(found)))
 
 

@@ -13,7 +13,12 @@ from harness.evaluation.compare import compare_pairs
 from harness.evaluation.evaluate import settings_of
 from harness.evaluation.evidence import CUTOFF
 from harness.evaluation.folders import SharedQueries, shared_queries
-from harness.evaluation.readers import primary_of, relevance_of, score_folder, scores_of_results
+from harness.evaluation.readers import (
+    primary_of,
+    relevance_of,
+    score_folder,
+    scores_of_results,
+)
 from harness.evaluation.scores import Scores, rankings_digest
 from harness.evaluation.verdict import Comparison, Gate, Verdict
 from harness.measures import parse
@@ -40,8 +45,16 @@ def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
         InputError: a margin that is not a finite number above 0.
     """
     if not 0 < margin < math.inf:
-        raise InputError(Problem("margin", f"{margin} is not a finite number above 0", "such as 0.02"))
-    group, units, span = scores.values[scores.primary], scores.units, scores.span_of(scores.primary)
+        raise InputError(
+            Problem(
+                "margin", f"{margin} is not a finite number above 0", "such as 0.02"
+            )
+        )
+    group, units, span = (
+        scores.values[scores.primary],
+        scores.units,
+        scores.span_of(scores.primary),
+    )
     d = differences(group[CHALLENGER], group[BASELINE])
     within = EquivalenceMargin(margin, span, units, settings.alpha)
     (test,) = not_worse(group, [(CHALLENGER, BASELINE)], within, settings.seed)
@@ -50,10 +63,13 @@ def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
         passed=measured and not settings.spent and test.greater <= settings.alpha,
         n=scores.n,
         clusters=len(units) if units.clustered else None,
-        mean_difference=scores.mean(scores.primary, CHALLENGER) - scores.mean(scores.primary, BASELINE),
+        mean_difference=scores.mean(scores.primary, CHALLENGER)
+        - scores.mean(scores.primary, BASELINE),
         margin=margin,
         p_value=test.greater,
-        needed=None if span is None else fewest_units(margin, span, settings.alpha, mean(d.values, units.weights)),
+        needed=None
+        if span is None
+        else fewest_units(margin, span, settings.alpha, mean(d.values, units.weights)),
         measured=measured,
         identical=bool(scores.identical),
         spent=settings.spent,
@@ -67,7 +83,13 @@ class GateArm(NamedTuple):
     retriever: str
 
 
-def gate_retrievers(challenger: GateArm, baseline: GateArm, *, margin: float, corpus_changed: bool = False) -> Gate:
+def gate_retrievers(
+    challenger: GateArm,
+    baseline: GateArm,
+    *,
+    margin: float,
+    corpus_changed: bool = False,
+) -> Gate:
     """Ask whether one retriever is not worse than another by the margin, on the primary measure.
 
     Of two folders, the queries that both have are compared.
@@ -87,44 +109,91 @@ def gate_retrievers(challenger: GateArm, baseline: GateArm, *, margin: float, co
     _check(sides)
     shared = None
     if challenger.results is not baseline.results:
-        shared = same_ground(challenger.results, baseline.results, corpus_changed=corpus_changed)
+        shared = same_ground(
+            challenger.results, baseline.results, corpus_changed=corpus_changed
+        )
     primary = primary_of(challenger.results.manifest.resolved)
     tables = [scores_of_results(side.results) for side in sides]
-    known = [table.only(table.defined(primary, one.retriever)) for table, one in zip(tables, sides, strict=True)]
-    asked = set(known[0].ids) & set(known[1].ids) & set(known[0].ids if shared is None else shared.ids)
-    tables = [table.only(np.array([query in asked for query in table.ids], dtype=np.bool_)) for table in known]
-    own, both = tables[0], list(zip(tables, (one.retriever for one in sides), strict=True))
-    pair = {name: table.values[primary][one] for name, (table, one) in zip((CHALLENGER, BASELINE), both, strict=True)}
-    digests = {rankings_digest(table.lists[one](), own.ids, parse(primary).cutoff) for table, one in both}
+    known = [
+        table.only(table.defined(primary, one.retriever))
+        for table, one in zip(tables, sides, strict=True)
+    ]
+    asked = (
+        set(known[0].ids)
+        & set(known[1].ids)
+        & set(known[0].ids if shared is None else shared.ids)
+    )
+    tables = [
+        table.only(np.array([query in asked for query in table.ids], dtype=np.bool_))
+        for table in known
+    ]
+    own, both = (
+        tables[0],
+        list(zip(tables, (one.retriever for one in sides), strict=True)),
+    )
+    pair = {
+        name: table.values[primary][one]
+        for name, (table, one) in zip((CHALLENGER, BASELINE), both, strict=True)
+    }
+    digests = {
+        rankings_digest(table.lists[one](), own.ids, parse(primary).cutoff)
+        for table, one in both
+    }
     same = np.array_equal(pair[CHALLENGER], pair[BASELINE]) and len(digests) == 1
-    scores = replace(own, values={primary: pair}, identical=frozenset({frozenset(pair)} if same else ()))
+    scores = replace(
+        own,
+        values={primary: pair},
+        identical=frozenset({frozenset(pair)} if same else ()),
+    )
     check_margin("--margin", margin, scores.span_of(primary))
-    return gate_scores(scores, margin=margin, settings=at_look(settings_of(challenger.results.manifest), scores.n))
+    return gate_scores(
+        scores,
+        margin=margin,
+        settings=at_look(settings_of(challenger.results.manifest), scores.n),
+    )
 
 
-def same_ground(challenger: Results, baseline: Results, *, corpus_changed: bool = False) -> SharedQueries:
+def same_ground(
+    challenger: Results, baseline: Results, *, corpus_changed: bool = False
+) -> SharedQueries:
     """Return the queries on which retrievers of two folders can be gated.
 
     Raises:
         InputError: the documents, the primary measure, or the text or the grades of a query in both are not the same.
     """
-    where, remedy = str(baseline.folder), f"run its experiment again on the data of {challenger.folder}"
+    where, remedy = (
+        str(baseline.folder),
+        f"run its experiment again on the data of {challenger.folder}",
+    )
     problems = []
     measures = [primary_of(one.manifest.resolved) for one in (challenger, baseline)]
     if measures[0] != measures[1]:
         what = f"was decided by {measures[1]}, and {challenger.folder} by {measures[0]}"
         problems.append(Problem(where, what, "use one primary measure for both"))
     if corpus_changed and not problems:
-        removed = read_corpus(baseline.folder).keys() - read_corpus(challenger.folder).keys()
+        removed = (
+            read_corpus(baseline.folder).keys() - read_corpus(challenger.folder).keys()
+        )
         return shared_queries([challenger, baseline], removed=removed)
-    if challenger.manifest.dataset.corpus_digest != baseline.manifest.dataset.corpus_digest:
-        problems.append(Problem(where, f"holds results on other documents than {challenger.folder}", remedy))
+    if (
+        challenger.manifest.dataset.corpus_digest
+        != baseline.manifest.dataset.corpus_digest
+    ):
+        problems.append(
+            Problem(
+                where,
+                f"holds results on other documents than {challenger.folder}",
+                remedy,
+            )
+        )
     shared = shared_queries([challenger, baseline])
     if changed := shared.reworded + shared.relabelled:
         what = f"has {changed:,} of the same queries with another text or other grades than {challenger.folder}"
         problems.append(Problem(where, what, remedy))
     elif not shared.ids:
-        problems.append(Problem(where, f"has no query in common with {challenger.folder}", remedy))
+        problems.append(
+            Problem(where, f"has no query in common with {challenger.folder}", remedy)
+        )
     if problems:
         raise InputError(problems)
     return shared
@@ -137,16 +206,30 @@ def _check(sides: tuple[GateArm, GateArm]) -> None:
             raise InputError(Problem(str(results.folder), *UNSCORED))
     (first, challenger), (second, baseline) = sides
     if first is second and challenger == baseline:
-        raise InputError(Problem(challenger, "would be compared with itself", "name two different retrievers"))
+        raise InputError(
+            Problem(
+                challenger,
+                "would be compared with itself",
+                "name two different retrievers",
+            )
+        )
     if missing := [
-        Problem(str(results.folder), f"holds no retriever {name!r}", did_you_mean(name, results.retrievers))
+        Problem(
+            str(results.folder),
+            f"holds no retriever {name!r}",
+            did_you_mean(name, results.retrievers),
+        )
         for results, name in sides
         if name not in results.retrievers
     ]:
         raise InputError(missing)
 
 
-SAYS = {Verdict.BETTER: "better", Verdict.WORSE: "worse", Verdict.EQUIVALENT: "equivalent"}
+SAYS = {
+    Verdict.BETTER: "better",
+    Verdict.WORSE: "worse",
+    Verdict.EQUIVALENT: "equivalent",
+}
 
 
 class ChangedRetriever(NamedTuple):
@@ -177,7 +260,11 @@ class CorpusChange(NamedTuple):
 
     def lines(self) -> Iterator[str]:
         """What `harness compare OLD NEW --corpus-changed` prints."""
-        kinds = (("added", self.added), ("removed", self.removed), ("changed", self.changed))
+        kinds = (
+            ("added", self.added),
+            ("removed", self.removed),
+            ("changed", self.changed),
+        )
         yield f"documents: {', '.join(f'{len(ids):,} {kind}' for kind, ids in kinds)}"
         if self.left_out:
             yield f"left out, since a relevant document is gone: {first_few(self.left_out)}"
@@ -202,7 +289,10 @@ def corpus_change(old: Results, new: Results) -> CorpusChange:
         InputError: the primary measures differ, a run kept no digests of its documents, or no query or no retriever is
             in both.
     """
-    shared, primary = same_ground(new, old, corpus_changed=True), primary_of(new.manifest.resolved)
+    shared, primary = (
+        same_ground(new, old, corpus_changed=True),
+        primary_of(new.manifest.resolved),
+    )
     queries = shared.ids
     before, after = read_corpus(old.folder), read_corpus(new.folder)
     fresh = {id_ for id_, digest in after.items() if before.get(id_) != digest}
@@ -210,26 +300,56 @@ def corpus_change(old: Results, new: Results) -> CorpusChange:
     names = [name for name in new.retrievers if name in old.retrievers]
     if not queries or not names:
         what = f"has no {'query' if names else 'retriever'} in common with {new.folder}"
-        raise InputError(Problem(str(old.folder), what, "compare runs of one experiment"))
-    sides = [score_folder(one, [parse(primary)], relevance=relevance_of(one), queries=queries) for one in (old, new)]
-    values = {f"{name} {when}": side.values[primary][name] for name in names
-              for when, side in zip(("before", "after"), sides, strict=True)}  # fmt: skip
+        raise InputError(
+            Problem(str(old.folder), what, "compare runs of one experiment")
+        )
+    sides = [
+        score_folder(
+            one, [parse(primary)], relevance=relevance_of(one), queries=queries
+        )
+        for one in (old, new)
+    ]
+    values = {
+        f"{name} {when}": side.values[primary][name]
+        for name in names
+        for when, side in zip(("before", "after"), sides, strict=True)
+    }
     scores = replace(sides[1], values={primary: values})
-    settings = at_look(replace(settings_of(new.manifest), by_people=scores.by_people), scores.n)
-    rows = compare_pairs(scores, [(f"{name} after", f"{name} before") for name in names], settings)
+    settings = at_look(
+        replace(settings_of(new.manifest), by_people=scores.by_people), scores.n
+    )
+    rows = compare_pairs(
+        scores, [(f"{name} after", f"{name} before") for name in names], settings
+    )
     cutoff = parse(primary).cutoff or CUTOFF
     relevant = {query: set(new.queries[query].labels.relevant) for query in queries}
     changed = []
     for name, row in zip(names, rows, strict=True):
         first, then = (_tops(one, name, cutoff) for one in (old, new))
-        displaced = sum(bool((first[q] - then[q]) & of) and bool((then[q] - first[q]) & fresh)
-                        for q, of in relevant.items())  # fmt: skip
+        displaced = sum(
+            bool((first[q] - then[q]) & of) and bool((then[q] - first[q]) & fresh)
+            for q, of in relevant.items()
+        )
         means = (scores.mean(primary, row.b), scores.mean(primary, row.a))
         changed.append(ChangedRetriever(name, *means, row, displaced))
     edited = tuple(sorted(fresh & before.keys()))
-    return CorpusChange(primary, cutoff, tuple(sorted(fresh - before.keys())), tuple(sorted(removed)), edited,
-                        shared.gone, queries, tuple(changed))  # fmt: skip
+    return CorpusChange(
+        primary,
+        cutoff,
+        tuple(sorted(fresh - before.keys())),
+        tuple(sorted(removed)),
+        edited,
+        shared.gone,
+        queries,
+        tuple(changed),
+    )
 
 
 def _tops(results: Results, name: str, cutoff: int) -> defaultdict[str, frozenset[str]]:
-    return defaultdict(frozenset, {query: frozenset(one.doc_ids[:cutoff]) for query, one in results.answers(name)})
+    return defaultdict(
+        frozenset,
+        {
+            query: frozenset(one.doc_ids[:cutoff])
+            for query, one in results.answers(name)
+        },
+    )

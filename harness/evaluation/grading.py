@@ -53,17 +53,35 @@ def grade_labels(labels: Mapping[str, Labels], relevance: Relevance) -> GradedLa
     """
     by_people = people_judged(labels)
     labels = labels_that_count(labels)
-    grades = {query: _grades(query, given, relevance) for query, given in labels.items() if given.relevant}
-    rule = relevance.grades or ("explicit" if any(given.grades is not None for given in labels.values()) else "linear")
+    grades = {
+        query: _grades(query, given, relevance)
+        for query, given in labels.items()
+        if given.relevant
+    }
+    rule = relevance.grades or (
+        "explicit"
+        if any(given.grades is not None for given in labels.values())
+        else "linear"
+    )
     named = rule if isinstance(rule, str) else "buckets"
     largest = max((max(judged.values()) for judged in grades.values()), default=0)
-    groups = {query: labels[query].groups or () for query in grades if labels[query].groups is not None}
-    return GradedLabels(grades, groups, gain_warning(named, largest, relevance.gain), by_people)
+    groups = {
+        query: labels[query].groups or ()
+        for query in grades
+        if labels[query].groups is not None
+    }
+    return GradedLabels(
+        grades, groups, gain_warning(named, largest, relevance.gain), by_people
+    )
 
 
 def labels_that_count(labels: Mapping[str, Labels]) -> Mapping[str, Labels]:
     """The labels that scores use: people's where there are any, else a model's."""
-    by_people = {query: given for query, given in labels.items() if given.judged and given.source in ("", "people")}
+    by_people = {
+        query: given
+        for query, given in labels.items()
+        if given.judged and given.source in ("", "people")
+    }
     return by_people or labels
 
 
@@ -73,7 +91,9 @@ def people_judged(labels: Mapping[str, Labels]) -> bool:
     return not judged or any(given.source in ("", "people") for given in judged)
 
 
-def with_bare_queries(graded: GradedLabels, queries: Iterable[Query], question: Question) -> GradedLabels:
+def with_bare_queries(
+    graded: GradedLabels, queries: Iterable[Query], question: Question
+) -> GradedLabels:
     """The same with the queries that have no relevant document and are measured all the same.
 
     Measures by claims need claims, or a reference to take them from, and Abstain queries that nothing answers; measures
@@ -82,25 +102,54 @@ def with_bare_queries(graded: GradedLabels, queries: Iterable[Query], question: 
     """
     by_claims = any(one.claimed for one in question.measures)
     abstains = any(one.name == ABSTAIN for one in question.measures)
-    if not (graded.grades or question.primary.claimed or question.primary.name == ABSTAIN):
+    if not (
+        graded.grades or question.primary.claimed or question.primary.name == ABSTAIN
+    ):
         return graded
     bare = [
-        query for query in queries
-        if (by_claims and (query.reference.claims or query.reference.answers)) or (abstains and query.unanswerable)
-    ]  # fmt: skip
+        query
+        for query in queries
+        if (by_claims and (query.reference.claims or query.reference.answers))
+        or (abstains and query.unanswerable)
+    ]
     grades = {**{query.id: {} for query in bare}, **graded.grades}
-    return graded._replace(grades=grades, unanswerable=frozenset(one.id for one in bare if one.unanswerable))
+    return graded._replace(
+        grades=grades,
+        unanswerable=frozenset(one.id for one in bare if one.unanswerable),
+    )
 
 
 def scores_of(
-    measures: Sequence[Measure], judged: GradedLabels, rankings: Mapping[str, Sequence[str]]
+    measures: Sequence[Measure],
+    judged: GradedLabels,
+    rankings: Mapping[str, Sequence[str]],
 ) -> MeasureValues:
     """Score rankings, best first; a measure by labels is undefined (NaN) for a query that has claims alone."""
-    scores = score(measures, judged.grades, rankings, groups=judged.groups or None, claims=judged.claims)
-    bare = [place for place, query in enumerate(scores.query_ids) if not judged.grades[query]]
-    by_labels = [row for row, measure in enumerate(scores.measures) if not measure.claimed and measure.name != ABSTAIN]
-    abstains = [row for row, measure in enumerate(scores.measures) if measure.name == ABSTAIN]
-    others = [place for place, query in enumerate(scores.query_ids) if query not in judged.unanswerable]
+    scores = score(
+        measures,
+        judged.grades,
+        rankings,
+        groups=judged.groups or None,
+        claims=judged.claims,
+    )
+    bare = [
+        place
+        for place, query in enumerate(scores.query_ids)
+        if not judged.grades[query]
+    ]
+    by_labels = [
+        row
+        for row, measure in enumerate(scores.measures)
+        if not measure.claimed and measure.name != ABSTAIN
+    ]
+    abstains = [
+        row for row, measure in enumerate(scores.measures) if measure.name == ABSTAIN
+    ]
+    others = [
+        place
+        for place, query in enumerate(scores.query_ids)
+        if query not in judged.unanswerable
+    ]
     if not (bare and by_labels) and not (others and abstains):
         return scores
     values = scores.values.copy()
@@ -118,26 +167,46 @@ def gains(grades: Judgments) -> dict[str, dict[str, int]] | None:
     """
     if any(g > STEEPEST for judged in grades.values() for g in judged.values()):
         return None
-    return {q: {doc: gain_of(g, "exponential") for doc, g in judged.items()} for q, judged in grades.items()}
+    return {
+        q: {doc: gain_of(g, "exponential") for doc, g in judged.items()}
+        for q, judged in grades.items()
+    }
 
 
-def alternatives(labels: Mapping[str, Labels], relevance: Relevance) -> dict[str, dict[str, dict[str, int]]]:
+def alternatives(
+    labels: Mapping[str, Labels], relevance: Relevance
+) -> dict[str, dict[str, dict[str, int]]]:
     """The judgments under other grade rules, the experiment's own first: does the winner depend on the rule?
 
     Ordered lists can be graded by every named rule; grades as given also as binary; groups have one reading.
     """
     judged = grade_labels(labels, relevance).grades
     labels = labels_that_count(labels)
-    lists = {query: labels[query].documents for query in judged if labels[query].ranked is not None}
+    lists = {
+        query: labels[query].documents
+        for query in judged
+        if labels[query].ranked is not None
+    }
     if len(lists) == len(judged):
         named = relevance.grades if isinstance(relevance.grades, str) else "linear"
         rules = by_rule(lists, first=named) if named != "explicit" else {}
-        rules = {"buckets": judged, **rules} if isinstance(relevance.grades, tuple) else rules
+        rules = (
+            {"buckets": judged, **rules}
+            if isinstance(relevance.grades, tuple)
+            else rules
+        )
     elif any(labels[query].groups is not None for query in judged):
         return {"as given": judged}
     else:
-        binary = {query: {doc: min(g, 1) for doc, g in grades.items()} for query, grades in judged.items()}
-        rules = {"as given": judged, "binary": binary} if binary != judged else {"as given": judged}
+        binary = {
+            query: {doc: min(g, 1) for doc, g in grades.items()}
+            for query, grades in judged.items()
+        }
+        rules = (
+            {"as given": judged, "binary": binary}
+            if binary != judged
+            else {"as given": judged}
+        )
     return {**rules, **_by_judge({query: labels[query] for query in judged}, relevance)}
 
 
@@ -151,16 +220,29 @@ def by_labeller(labels: Mapping[str, Labels]) -> dict[str, dict[str, Labels]]:
     people: dict[str, dict[str, Labels]] = {}
     for query, merged in labels.items():
         for person, grades in merged.given.items():
-            ranked = None if merged.ranked is None else tuple(sorted(grades, key=grades.__getitem__, reverse=True))
-            own = Labels(grades=grades if ranked is None else None, ranked=ranked, by=person, source=merged.source)
+            ranked = (
+                None
+                if merged.ranked is None
+                else tuple(sorted(grades, key=grades.__getitem__, reverse=True))
+            )
+            own = Labels(
+                grades=grades if ranked is None else None,
+                ranked=ranked,
+                by=person,
+                source=merged.source,
+            )
             people.setdefault(person, {})[query] = own
     return people
 
 
-def _by_judge(labels: Mapping[str, Labels], relevance: Relevance) -> dict[str, dict[str, dict[str, int]]]:
+def _by_judge(
+    labels: Mapping[str, Labels], relevance: Relevance
+) -> dict[str, dict[str, dict[str, int]]]:
     """The judgments of each person who judged every one of these queries."""
     return {
-        f"by {person}": {query: _grades(query, given, relevance) for query, given in own.items()}
+        f"by {person}": {
+            query: _grades(query, given, relevance) for query, given in own.items()
+        }
         for person, own in by_labeller(labels).items()
         if len(own) == len(labels)
     }
@@ -177,10 +259,18 @@ def _grades(query: str, labels: Labels, relevance: Relevance) -> dict[str, int]:
         what = f"query {query!r} has grades, no order: {rule!r} cannot be applied"
         raise InputError(Problem("relevance.grades", what, remedy))
     if rule == "explicit":
-        raise InputError(Problem("relevance.grades", f"query {query!r} has a list of documents, no grades", remedy))
+        raise InputError(
+            Problem(
+                "relevance.grades",
+                f"query {query!r} has a list of documents, no grades",
+                remedy,
+            )
+        )
     if labels.groups is not None:
         return dict.fromkeys(labels.documents, 1)
-    return grade(labels.documents, Buckets(rule) if isinstance(rule, tuple) else rule or "linear")
+    return grade(
+        labels.documents, Buckets(rule) if isinstance(rule, tuple) else rule or "linear"
+    )
 
 
 def clusters_of(queries: Sequence[Query], name: str | None) -> tuple[str, ...] | None:
@@ -202,9 +292,19 @@ def clusters_of(queries: Sequence[Query], name: str | None) -> tuple[str, ...] |
     """
     if name is None and any(query.history for query in queries):
         name = "conversation"
-    if name is not None and queries and not any(query.fields.get(name) for query in queries):
+    if (
+        name is not None
+        and queries
+        and not any(query.fields.get(name) for query in queries)
+    ):
         known = {one for query in queries for one in query.fields}
-        raise InputError(Problem("[statistics] cluster", f"no query has a field {name!r}", did_you_mean(name, known)))
+        raise InputError(
+            Problem(
+                "[statistics] cluster",
+                f"no query has a field {name!r}",
+                did_you_mean(name, known),
+            )
+        )
     first: dict[tuple[str, str], int] = {}
     leader = list(range(len(queries)))
 
@@ -215,7 +315,10 @@ def clusters_of(queries: Sequence[Query], name: str | None) -> tuple[str, ...] |
 
     for place, query in enumerate(queries):
         text = " ".join(unicodedata.normalize("NFKC", query.text).casefold().split())
-        for key in (("text", " ".join([*query.history, text])), ("field", query.fields.get(name, "") if name else "")):
+        for key in (
+            ("text", " ".join([*query.history, text])),
+            ("field", query.fields.get(name, "") if name else ""),
+        ):
             if key[1]:
                 one, other = led(first.setdefault(key, place)), led(place)
                 leader[max(one, other)] = min(one, other)
@@ -247,6 +350,12 @@ def weights_of(queries: Sequence[Query], name: str | None) -> tuple[float, ...] 
         wrong.append(f"{query.id!r} has {value!r}")
     if wrong:
         what = f"{counted(len(wrong), 'query')} of {len(queries):,} without a number above 0 in the field {name!r}"
-        raise InputError(Problem("[statistics] weight", f"{what}: {', '.join(wrong[:3])}", "such as 120, its traffic"))
+        raise InputError(
+            Problem(
+                "[statistics] weight",
+                f"{what}: {', '.join(wrong[:3])}",
+                "such as 120, its traffic",
+            )
+        )
     _, scale = math.frexp(math.fsum(weight / len(weights) for weight in weights))
     return tuple(math.ldexp(weight, 1 - scale) for weight in weights)

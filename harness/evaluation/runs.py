@@ -68,11 +68,15 @@ def score_runs(
         InputError: with the problems of all files: what `trec` finds in them, no run with a judged hit, a query
             asked for that is not judged. A run is named twice; a measure asks for groups.
     """
-    if again := next((run for run in runs if [*map(Path, runs)].count(Path(run)) > 1), None):
+    if again := next(
+        (run for run in runs if [*map(Path, runs)].count(Path(run)) > 1), None
+    ):
         raise InputError(Problem(str(again), "is named twice", "name each run once"))
     if grouped := [measure for measure in measures if measure.get("groups")]:
         what, remedy = "there are no AND/OR groups in TREC qrels", "leave out groups="
-        raise InputError([Problem(f"measure {str(measure)!r}", what, remedy) for measure in grouped])
+        raise InputError(
+            [Problem(f"measure {str(measure)!r}", what, remedy) for measure in grouped]
+        )
     judgments = trec.read_qrels(qrels)
     done: list[ScoredRun] = []
     problems: list[Problem] = []
@@ -81,13 +85,17 @@ def score_runs(
         try:
             done.append(_scored_file(name, run, judgments, measures, conventions))
         except InputError as error:
-            (unmatched if isinstance(error, UnmatchedRun) else problems).extend(error.problems)
+            (unmatched if isinstance(error, UnmatchedRun) else problems).extend(
+                error.problems
+            )
     if problems or not done:
         raise InputError(list(dict.fromkeys([*problems, *unmatched])))
     return replace(joined_runs(done, judgments, measures), unmatched=tuple(unmatched))
 
 
-def joined_runs(runs: Sequence[ScoredRun], judgments: Judgments, measures: Sequence[Measure]) -> Scores:
+def joined_runs(
+    runs: Sequence[ScoredRun], judgments: Judgments, measures: Sequence[Measure]
+) -> Scores:
     """Put the values of runs into one table; a query that counts for one run alone is undefined for the others.
 
     Args:
@@ -96,42 +104,82 @@ def joined_runs(runs: Sequence[ScoredRun], judgments: Judgments, measures: Seque
         measures: the first decides.
     """
     counted_in = {run.name: frozenset(run.values.query_ids) for run in runs}
-    scored = [query for query in judgments if any(query in own for own in counted_in.values())]
-    columns = ((str(one), run.name, run.values.query_ids, run.values.of(one)) for one in measures for run in runs)
+    scored = [
+        query for query in judgments if any(query in own for own in counted_in.values())
+    ]
+    columns = (
+        (str(one), run.name, run.values.query_ids, run.values.of(one))
+        for one in measures
+        for run in runs
+    )
     lists = {run.name: run.lists for run in runs}
-    found = measured(columns, {query: judgments[query] for query in scored}, lists, scored, str(measures[0]))
+    found = measured(
+        columns,
+        {query: judgments[query] for query in scored},
+        lists,
+        scored,
+        str(measures[0]),
+    )
     return replace(
         found,
         tells_unjudged=False,
         notes=tuple(f"{run.name}: {note}" for run in runs for note in run.notes),
-        absent=frozenset((name, query) for name, own in counted_in.items() for query in found.ids if query not in own),
+        absent=frozenset(
+            (name, query)
+            for name, own in counted_in.items()
+            for query in found.ids
+            if query not in own
+        ),
     )
 
 
-def _ordered(read: Callable[[], RunScores], queries: Collection[str], precision: Precision) -> dict[str, list[str]]:
+def _ordered(
+    read: Callable[[], RunScores], queries: Collection[str], precision: Precision
+) -> dict[str, list[str]]:
     """What a run ranks, best first, of these queries; a file is read once more."""
-    return {query: _in_order(hits, precision) for query, hits in read().items() if query in queries}
+    return {
+        query: _in_order(hits, precision)
+        for query, hits in read().items()
+        if query in queries
+    }
 
 
 def _in_order(hits: Mapping[str, float], precision: Precision) -> list[str]:
     """Documents by trec_eval's rule: score descending, then id descending."""
     with np.errstate(over="ignore"):
-        scores = {doc: float(np.float32(one)) if precision == "single" else one for doc, one in hits.items()}
+        scores = {
+            doc: float(np.float32(one)) if precision == "single" else one
+            for doc, one in hits.items()
+        }
     return sorted(scores, key=lambda doc: (scores[doc], doc), reverse=True)
 
 
 def _scored_file(
-    name: str, path: str | Path, judgments: Judgments, measures: Sequence[Measure], conventions: Conventions
+    name: str,
+    path: str | Path,
+    judgments: Judgments,
+    measures: Sequence[Measure],
+    conventions: Conventions,
 ) -> ScoredRun:
     """Score one file; a pipe can be read only once."""
     run = read_run(path)
     again = partial(read_run, path) if Path(path).is_file() else lambda: run
-    return _scored(ScoredAs(name, str(path), conventions), run, again, judgments, measures)
+    return _scored(
+        ScoredAs(name, str(path), conventions), run, again, judgments, measures
+    )
 
 
-def scored_run(name: str, run: RunScores, judgments: Qrels, measures: Sequence[Measure]) -> ScoredRun:
+def scored_run(
+    name: str, run: RunScores, judgments: Qrels, measures: Sequence[Measure]
+) -> ScoredRun:
     """Score one run; a judged query that it lacks scores 0 and counts."""
-    return _scored(ScoredAs(name, f"runs[{name!r}]", Conventions()), run, lambda: run, judgments, measures)
+    return _scored(
+        ScoredAs(name, f"runs[{name!r}]", Conventions()),
+        run,
+        lambda: run,
+        judgments,
+        measures,
+    )
 
 
 class ScoredAs(NamedTuple):
@@ -143,7 +191,11 @@ class ScoredAs(NamedTuple):
 
 
 def _scored(
-    told: ScoredAs, run: RunScores, again: Callable[[], RunScores], judgments: Judgments, measures: Sequence[Measure]
+    told: ScoredAs,
+    run: RunScores,
+    again: Callable[[], RunScores],
+    judgments: Judgments,
+    measures: Sequence[Measure],
 ) -> ScoredRun:
     """Score a run, with what gives it once more."""
     (name, where, conventions), matched = told, ""
@@ -156,13 +208,22 @@ def _scored(
         renamed, matched = matched_run(run, judgments, where)
         run, again = renamed, lambda: renamed
     if any(measure.own for measure in measures):  # what is asked by lists of documents
-        values = score(measures, judgments, {query: _in_order(run[query], conventions.precision) for query in run})
+        values = score(
+            measures,
+            judgments,
+            {query: _in_order(run[query], conventions.precision) for query in run},
+        )
     else:
         values = score_run(measures, judgments, run, precision=conventions.precision)
     kept, notes = counted(judgments, met, conventions)
-    steep = dict.fromkeys(measure.name for measure in measures if row_of(measure).by_largest_grade)
+    steep = dict.fromkeys(
+        measure.name for measure in measures if row_of(measure).by_largest_grade
+    )
     notes += [matched] if matched else []
-    notes += [f"{one}: the largest grade of the qrels is G = {values.largest_grade}" for one in steep]
+    notes += [
+        f"{one}: the largest grade of the qrels is G = {values.largest_grade}"
+        for one in steep
+    ]
     if ignored := len(run.keys() - judgments.keys()):
         notes.append(f"queries of the run without labels: {ignored} (ignored)")
     if not kept:
@@ -172,23 +233,35 @@ def _scored(
     return ScoredRun(name, values, tuple(notes), lists)
 
 
-def matched_run(run: RunScores, judgments: Judgments, where: str) -> tuple[RunScores, str]:
+def matched_run(
+    run: RunScores, judgments: Judgments, where: str
+) -> tuple[RunScores, str]:
     """A run without a judged hit, its ids matched with those of the judgments, and by what.
 
     Raises:
         UnmatchedRun: they cannot be matched.
     """
-    known = KnownDocuments({document for judged in judgments.values() for document in judged})
+    known = KnownDocuments(
+        {document for judged in judgments.values() for document in judged}
+    )
     hits = {query: scored for query, scored in run.items() if query in judgments}
     matches = known.match(document for scored in hits.values() for document in scored)
     if not matches and any(hits.values()):
-        theirs, ours = next(doc for of in hits.values() for doc in of), min(known.ids, default="nothing")
+        theirs, ours = (
+            next(doc for of in hits.values() for doc in of),
+            min(known.ids, default="nothing"),
+        )
         what = f"no hit is judged in any query: ids look like {theirs!r} here and {ours!r} in the qrels"
         raise UnmatchedRun(Problem(where, what, "give the qrels of the same documents"))
-    ways = ", ".join(f"{number:,} by {way}" for way, number in ways_of(matches.values()).items() if way != "id")
+    ways = ", ".join(
+        f"{number:,} by {way}"
+        for way, number in ways_of(matches.values()).items()
+        if way != "id"
+    )
     names = {doc: match.document for doc, match in matches.items()}
     renamed = {
-        query: {names.get(doc, doc): of[doc] for doc in sorted(of, key=of.__getitem__)} for query, of in run.items()
+        query: {names.get(doc, doc): of[doc] for doc in sorted(of, key=of.__getitem__)}
+        for query, of in run.items()
     }
     return renamed, f"ids matched: {ways}" if ways else ""
 
@@ -197,22 +270,42 @@ class UnmatchedRun(InputError):
     """No hit of a run is judged in any query: it has no scores, and others do."""
 
 
-def counted(judgments: Judgments, met: set[str], conventions: Conventions) -> tuple[set[str], list[str]]:
+def counted(
+    judgments: Judgments, met: set[str], conventions: Conventions
+) -> tuple[set[str], list[str]]:
     """The queries that count, and what there is to tell about the others."""
     kept = set(judgments)
     notes = []
     if conventions.queries is not None:
         if unknown := [q for q in conventions.queries if q not in judgments]:
             remedy = f"the qrels judge {count(len(judgments))}, such as {next(iter(judgments))!r}"
-            raise InputError([Problem(f"query {q!r}", "is not judged", remedy) for q in unknown])
+            raise InputError(
+                [Problem(f"query {q!r}", "is not judged", remedy) for q in unknown]
+            )
         kept &= set(conventions.queries)
-    without_relevant = {q for q in kept if not any(grade > 0 for grade in judgments[q].values())}
+    without_relevant = {
+        q for q in kept if not any(grade > 0 for grade in judgments[q].values())
+    }
     for queries, what, left_out, option in (
-        (without_relevant, "without a relevant document", conventions.skip_no_relevant, "--skip-no-relevant"),
-        (kept - met, "that the run lacks", conventions.intersection, "harness score --intersection"),
+        (
+            without_relevant,
+            "without a relevant document",
+            conventions.skip_no_relevant,
+            "--skip-no-relevant",
+        ),
+        (
+            kept - met,
+            "that the run lacks",
+            conventions.intersection,
+            "harness score --intersection",
+        ),
     ):
         if queries:
-            treatment = "left out" if left_out else f"they score 0 and count; {option} leaves them out"
+            treatment = (
+                "left out"
+                if left_out
+                else f"they score 0 and count; {option} leaves them out"
+            )
             notes.append(f"judged queries {what}: {len(queries)} ({treatment})")
             kept = kept - queries if left_out else kept
     return kept, notes
@@ -233,7 +326,10 @@ def run_names(runs: Sequence[str | Path]) -> list[str]:
     paths = [Path(run) for run in runs]
     for above in range(max((len(path.parts) for path in paths), default=0)):
         for named in (_tag, str):
-            names = ["/".join((*path.parts[-1 - above : -1], named(path.name))) for path in paths]
+            names = [
+                "/".join((*path.parts[-1 - above : -1], named(path.name)))
+                for path in paths
+            ]
             if len(set(names)) == len(names):
                 return names
     return [str(run) for run in runs]
@@ -241,4 +337,6 @@ def run_names(runs: Sequence[str | Path]) -> list[str]:
 
 def _tag(file: str) -> str:
     plain = file.removesuffix(".gz")
-    return plain.removeprefix("input.") if plain.startswith("input.") else Path(plain).stem
+    return (
+        plain.removeprefix("input.") if plain.startswith("input.") else Path(plain).stem
+    )

@@ -17,7 +17,16 @@ import numpy.typing as npt
 from harness.measures import bounds, parse
 from harness.measures.compute import Judgments
 from harness.measures.table import is_binary
-from harness.stats.differences import SLACK, UNIT, Range, ScoreTable, Units, highest, singles, units_of
+from harness.stats.differences import (
+    SLACK,
+    UNIT,
+    Range,
+    ScoreTable,
+    Units,
+    highest,
+    singles,
+    units_of,
+)
 from harness.stats.intervals import mean
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Floats
@@ -92,7 +101,13 @@ class Scores:
             slack = SLACK * max(1.0, abs(low), abs(high))
             if low < declared.low - slack or high > declared.high + slack:
                 what = f"scores reach from {low:g} to {high:g}, outside {declared.low:g} to {declared.high:g}"
-                raise InputError(Problem(f"range of {measure}", what, "give the lowest and the highest possible score"))
+                raise InputError(
+                    Problem(
+                        f"range of {measure}",
+                        what,
+                        "give the lowest and the highest possible score",
+                    )
+                )
 
     @property
     def n(self) -> int:
@@ -107,18 +122,28 @@ class Scores:
     @property
     def retrievers(self) -> tuple[str, ...]:
         """Everyone who has scores on any measure, in the given order."""
-        return tuple(dict.fromkeys(name for group in self.values.values() for name in group))
+        return tuple(
+            dict.fromkeys(name for group in self.values.values() for name in group)
+        )
 
     @property
     def units(self) -> Units:
         """What counts as one observation: a query, or a cluster of them."""
         weights = None if self.weights is None else np.array(self.weights)
-        return singles(self.n, weights) if self.clusters is None else units_of(self.clusters, weights)
+        return (
+            singles(self.n, weights)
+            if self.clusters is None
+            else units_of(self.clusters, weights)
+        )
 
     @property
     def weight_of(self) -> Mapping[str, float] | None:
         """Query id -> how much it counts in a mean; None: all alike."""
-        return None if self.weights is None else dict(zip(self.ids, self.weights, strict=True))
+        return (
+            None
+            if self.weights is None
+            else dict(zip(self.ids, self.weights, strict=True))
+        )
 
     def mean(self, measure: str, name: str) -> float:
         """The mean of a retriever over the queries for which the measure is defined; NaN without any."""
@@ -155,7 +180,11 @@ class Scores:
         """(n,): the queries for which each of these retrievers (all, if none is named) has a value."""
         group = self.values[measure]
         chosen = [group[name] for name in names or group]
-        kept: KeptQueries = ~np.isnan(np.sum(chosen, axis=0)) if chosen else np.zeros(self.n, dtype=np.bool_)
+        kept: KeptQueries = (
+            ~np.isnan(np.sum(chosen, axis=0))
+            if chosen
+            else np.zeros(self.n, dtype=np.bool_)
+        )
         return kept  # a sum with NaN is NaN
 
     def only(self, kept: KeptQueries) -> Scores:
@@ -166,32 +195,56 @@ class Scores:
         return replace(
             self,
             ids=tuple(self.ids[old] for old in places),
-            values={m: {name: values[kept] for name, values in group.items()} for m, group in self.values.items()},
-            clusters=None if self.clusters is None else tuple(self.clusters[old] for old in places),
-            weights=None if self.weights is None else tuple(self.weights[old] for old in places),
-            order=None if self.order is None else tuple(places[old] for old in self.order if old in places),
+            values={
+                m: {name: values[kept] for name, values in group.items()}
+                for m, group in self.values.items()
+            },
+            clusters=None
+            if self.clusters is None
+            else tuple(self.clusters[old] for old in places),
+            weights=None
+            if self.weights is None
+            else tuple(self.weights[old] for old in places),
+            order=None
+            if self.order is None
+            else tuple(places[old] for old in self.order if old in places),
         )
 
     def of(self, *measures: str) -> Scores:
         """The same on some of the measures; where the primary one is none of them, the first decides."""
         decides = self.decides if self.decides in measures else ""
-        return replace(self, values={measure: self.values[measure] for measure in measures}, decides=decides)
+        return replace(
+            self,
+            values={measure: self.values[measure] for measure in measures},
+            decides=decides,
+        )
 
-    def selected(self, measures: Sequence[str], queries: Sequence[str] | None = None) -> Scores:
+    def selected(
+        self, measures: Sequence[str], queries: Sequence[str] | None = None
+    ) -> Scores:
         """Keep some measures, in the order in which they are named, and some queries; all of them where none is named.
 
         Raises:
             InputError: a measure or a query is not there.
         """
         problems = [
-            Problem(f"{what} {name!r}", "has no score in the file", did_you_mean(name, known))
-            for what, names, known in (("measure", measures, self.values), ("query", queries or (), self.ids))
+            Problem(
+                f"{what} {name!r}",
+                "has no score in the file",
+                did_you_mean(name, known),
+            )
+            for what, names, known in (
+                ("measure", measures, self.values),
+                ("query", queries or (), self.ids),
+            )
             for name in names
             if name not in known
         ]
         if problems:
             raise InputError(problems)
-        kept = np.array([queries is None or query in queries for query in self.ids], dtype=np.bool_)
+        kept = np.array(
+            [queries is None or query in queries for query in self.ids], dtype=np.bool_
+        )
         return self.of(*(measures or self.values)).only(kept)
 
     def rows(self) -> Iterator[ScoreRow]:
@@ -207,8 +260,15 @@ class Scores:
 
     def undefined(self) -> dict[str, dict[str, int]]:
         """Measure -> retriever -> how many queries have no value there, where there are any."""
-        counted = {m: {r: int(np.isnan(v).sum()) for r, v in of.items()} for m, of in self.values.items()}
-        return {m: {r: n for r, n in of.items() if n} for m, of in counted.items() if any(of.values())}
+        counted = {
+            m: {r: int(np.isnan(v).sum()) for r, v in of.items()}
+            for m, of in self.values.items()
+        }
+        return {
+            m: {r: n for r, n in of.items() if n}
+            for m, of in counted.items()
+            if any(of.values())
+        }
 
 
 def measured(
@@ -233,29 +293,40 @@ def measured(
         ids=ids,
         values=values,
         decides=decides,
-        ranges={measure: Range(*bounds(parse(measure), judgments)) for measure in values},
+        ranges={
+            measure: Range(*bounds(parse(measure), judgments)) for measure in values
+        },
         binary=frozenset(measure for measure in values if is_binary(parse(measure))),
         identical=identical_pairs(values[decides], lists, (ids, parse(decides).cutoff)),
         order=tuple(place[query] for query in source if query in place),
         lists=lists,
-        tells_unjudged=any(grade <= 0 for labels in judgments.values() for grade in labels.values()),
+        tells_unjudged=any(
+            grade <= 0 for labels in judgments.values() for grade in labels.values()
+        ),
     )
 
 
-def table_of(columns: Iterable[ScoreColumn]) -> tuple[tuple[str, ...], dict[str, dict[str, Floats]]]:
+def table_of(
+    columns: Iterable[ScoreColumn],
+) -> tuple[tuple[str, ...], dict[str, dict[str, Floats]]]:
     """Put columns (measure, retriever, queries, values) into one table; what is not there is undefined.
 
     Returns:
         The queries, sorted, and measure -> retriever -> (n,).
     """
-    columns = [(measure, retriever, tuple(queries), row) for measure, retriever, queries, row in columns]
+    columns = [
+        (measure, retriever, tuple(queries), row)
+        for measure, retriever, queries, row in columns
+    ]
     kinds = {queries for _, _, queries, _ in columns}
     ids = tuple(sorted({query for queries in kinds for query in queries}))
     place = {query: i for i, query in enumerate(ids)}
     places = {queries: [place[query] for query in queries] for queries in kinds}
     values: dict[str, dict[str, Floats]] = {}
     for measure, retriever, queries, row in columns:
-        own = values.setdefault(measure, {}).setdefault(retriever, np.full(len(ids), np.nan))
+        own = values.setdefault(measure, {}).setdefault(
+            retriever, np.full(len(ids), np.nan)
+        )
         own[places[queries]] = row
     return ids, values
 
@@ -265,13 +336,24 @@ def scores_from_rows(rows: Mapping[tuple[str, str, str], float]) -> Scores:
     columns: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
     for (retriever, query, measure), value in rows.items():
         columns[measure, retriever][query] = value
-    ids, values = table_of((*key, [*column], [*column.values()]) for key, column in columns.items())
+    ids, values = table_of(
+        (*key, [*column], [*column.values()]) for key, column in columns.items()
+    )
     return Scores(ids=ids, values=values)
 
 
-def by_mean(means: Mapping[str, float], *, low_is_good: bool = False) -> dict[str, float]:
+def by_mean(
+    means: Mapping[str, float], *, low_is_good: bool = False
+) -> dict[str, float]:
     """Return means best first, NaN last; those that float noise alone tells apart stay in the given order."""
-    left, ordered = {name: -m if low_is_good else m for name, m in means.items() if not math.isnan(m)}, {}
+    left, ordered = (
+        {
+            name: -m if low_is_good else m
+            for name, m in means.items()
+            if not math.isnan(m)
+        },
+        {},
+    )
     while left:
         name = list(left)[highest(np.array([*left.values()]))]
         ordered[name] = left.pop(name)
@@ -282,12 +364,16 @@ def rankings_digest(answers: Lists, queries: Sequence[str], cutoff: int | None) 
     """Return the SHA-256 of what one retriever ranks down to a cutoff, in the order of the queries."""
     digest = hashlib.sha256()
     for query in queries:
-        digest.update(json.dumps([query, list(answers.get(query, ())[:cutoff])]).encode())
+        digest.update(
+            json.dumps([query, list(answers.get(query, ())[:cutoff])]).encode()
+        )
     return digest.hexdigest()
 
 
 def identical_pairs(
-    scores: ScoreTable, lists: Mapping[str, Callable[[], Lists]], about: tuple[Sequence[str], int | None]
+    scores: ScoreTable,
+    lists: Mapping[str, Callable[[], Lists]],
+    about: tuple[Sequence[str], int | None],
 ) -> frozenset[frozenset[str]]:
     """Return the pairs of retrievers that rank the same documents in the same order, on every query.
 
@@ -303,7 +389,18 @@ def identical_pairs(
         name
         for name, values in scores.items()
         if name in lists
-        and any(o != name and np.array_equal(values, same, equal_nan=True) for o, same in scores.items())
+        and any(
+            o != name and np.array_equal(values, same, equal_nan=True)
+            for o, same in scores.items()
+        )
     }
-    digests = {name: rankings_digest(lists[name](), queries, cutoff) for name in scores if name in twins}
-    return frozenset(frozenset((a, b)) for a, b in combinations(digests, 2) if digests[a] == digests[b])
+    digests = {
+        name: rankings_digest(lists[name](), queries, cutoff)
+        for name in scores
+        if name in twins
+    }
+    return frozenset(
+        frozenset((a, b))
+        for a, b in combinations(digests, 2)
+        if digests[a] == digests[b]
+    )

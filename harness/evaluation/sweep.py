@@ -22,7 +22,9 @@ def sweep_of(table: Mapping[str, Any]) -> Sweep:
     return checked(Sweep, table, "resolved.sweep")
 
 
-def choose(scores: Scores, sweep: Sweep, settings: Settings, prices: Prices) -> SweepChoice | None:
+def choose(
+    scores: Scores, sweep: Sweep, settings: Settings, prices: Prices
+) -> SweepChoice | None:
     """Choose the configuration of the highest mean on the primary measure, and test it.
 
     None where the default, or every configuration, failed.
@@ -42,10 +44,14 @@ def choose(scores: Scores, sweep: Sweep, settings: Settings, prices: Prices) -> 
     gaps = np.column_stack([group[name] - default for name in tried])
     found = max_t(gaps, units, alpha=settings.alpha, seed=settings.seed)
     chosen = tried[found.best]
-    expected = cross_fitted({name: group[name] for name in tried}, scores.ids, units, seed=settings.seed)
+    expected = cross_fitted(
+        {name: group[name] for name in tried}, scores.ids, units, seed=settings.seed
+    )
     every = [*tried, sweep.default]
     table = np.column_stack([group[name] for name in every])
-    apart = max_t_pairs(table, units, found.best, alpha=settings.alpha, seed=settings.seed)
+    apart = max_t_pairs(
+        table, units, found.best, alpha=settings.alpha, seed=settings.seed
+    )
     alike = [name for name, told in zip(every, apart, strict=True) if not told]
     ranked = list(by_mean({name: mean(group[name], units.weights) for name in every}))
     free, bounds, too_few = (0.0,), scores.gap_range, len(units) < FEWEST_QUERIES
@@ -56,12 +62,16 @@ def choose(scores: Scores, sweep: Sweep, settings: Settings, prices: Prices) -> 
         configurations=len(tried),
         gain=found.gain,
         expected=None if expected is None else expected - mean(default, units.weights),
-        low=found.low if found.low is None or bounds is None else max(found.low, bounds.low),
+        low=found.low
+        if found.low is None or bounds is None
+        else max(found.low, bounds.low),
         p_value=found.p_value,
         method=found.method,
         beats=allowed and found.gain > 0 and found.p_value <= settings.alpha / 2,
         too_few=too_few,
-        alike=tuple(sorted(alike, key=lambda name: (prices.get(name, free), ranked.index(name)))),
+        alike=tuple(
+            sorted(alike, key=lambda name: (prices.get(name, free), ranked.index(name)))
+        ),
         effects=tuple(_effects(scores, sweep, settings.level)),
     )
 
@@ -69,7 +79,11 @@ def choose(scores: Scores, sweep: Sweep, settings: Settings, prices: Prices) -> 
 def _effects(scores: Scores, sweep: Sweep, level: float) -> list[AxisEffect]:
     group, units, effects = scores.values[scores.primary], scores.units, []
     for axis, words in words_of(sweep).items():
-        cells = {name: chosen[axis] for name, chosen in sweep.cells.items() if axis in chosen and name in group}
+        cells = {
+            name: chosen[axis]
+            for name, chosen in sweep.cells.items()
+            if axis in chosen and name in group
+        }
         for place, word in enumerate(words):
             own = [group[name] for name, value in cells.items() if value == place]
             if not own or len(words) < 2:
@@ -78,5 +92,9 @@ def _effects(scores: Scores, sweep: Sweep, level: float) -> list[AxisEffect]:
             rest = values - np.mean([group[name] for name in cells], axis=0)
             ends = student(rest, level, bounds=scores.gap_range, units=units)
             centre = mean(rest, units.weights)
-            effects.append(AxisEffect(axis, word, mean(values, units.weights), centre, ends.low, ends.high))
+            effects.append(
+                AxisEffect(
+                    axis, word, mean(values, units.weights), centre, ends.low, ends.high
+                )
+            )
     return effects

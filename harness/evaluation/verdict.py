@@ -25,7 +25,9 @@ class Verdict(Enum):
     @property
     def turned(self) -> Verdict:
         """The same seen from the other side."""
-        return {Verdict.BETTER: Verdict.WORSE, Verdict.WORSE: Verdict.BETTER}.get(self, self)
+        return {Verdict.BETTER: Verdict.WORSE, Verdict.WORSE: Verdict.BETTER}.get(
+            self, self
+        )
 
 
 class Reason(Enum):
@@ -51,7 +53,12 @@ class Reason(Enum):
     @property
     def helped_by_queries(self) -> bool:
         """Whether more queries like these could remove the reason."""
-        return self not in (Reason.NO_QUERY_DIFFERS, Reason.IDENTICAL, Reason.UNDEFINED, Reason.ALPHA_SPENT)
+        return self not in (
+            Reason.NO_QUERY_DIFFERS,
+            Reason.IDENTICAL,
+            Reason.UNDEFINED,
+            Reason.ALPHA_SPENT,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +103,30 @@ def verdict_on(evidence: Evidence, alpha: float) -> Finding:
     if evidence.state is Reason.NOTHING_MEASURED:
         return Finding(Verdict.UNDECIDED, Reason.NOTHING_MEASURED)
     if evidence.p_adjusted <= alpha and evidence.sign:
-        return Finding(Verdict.BETTER if evidence.sign > 0 else Verdict.WORSE, negligible=evidence.within_margin)
+        return Finding(
+            Verdict.BETTER if evidence.sign > 0 else Verdict.WORSE,
+            negligible=evidence.within_margin,
+        )
     if evidence.within_margin:
-        return Finding(Verdict.EQUIVALENT, Reason.IDENTICAL if evidence.state is Reason.IDENTICAL else None)
-    too_few = evidence.p_minimum_adjusted is not None and evidence.p_minimum_adjusted > alpha
-    return Finding(Verdict.UNDECIDED, evidence.state or (Reason.TOO_FEW if too_few else Reason.NOT_SHOWN))
+        return Finding(
+            Verdict.EQUIVALENT,
+            Reason.IDENTICAL if evidence.state is Reason.IDENTICAL else None,
+        )
+    too_few = (
+        evidence.p_minimum_adjusted is not None and evidence.p_minimum_adjusted > alpha
+    )
+    return Finding(
+        Verdict.UNDECIDED,
+        evidence.state or (Reason.TOO_FEW if too_few else Reason.NOT_SHOWN),
+    )
 
 
-SIGNED = {"mean_difference": "mean_difference", "ci_low": "ci_high", "ci_high": "ci_low", "effect_size": "effect_size"}
+SIGNED = {
+    "mean_difference": "mean_difference",
+    "ci_low": "ci_high",
+    "ci_high": "ci_low",
+    "effect_size": "effect_size",
+}
 """Column -> the one whose value, with the other sign, it has from the other side."""
 
 
@@ -180,7 +203,14 @@ class Comparison:
     @property
     def swapped(self) -> Comparison:
         """The same comparison seen from the other side."""
-        opposite = {"a": "b", "b": "a", "wins": "losses", "losses": "wins", "w_plus": "w_minus", "w_minus": "w_plus"}
+        opposite = {
+            "a": "b",
+            "b": "a",
+            "wins": "losses",
+            "losses": "wins",
+            "w_plus": "w_minus",
+            "w_minus": "w_plus",
+        }
         changed = {name: getattr(self, other) for name, other in opposite.items()}
         for name, other in SIGNED.items():
             value = getattr(self, other)

@@ -8,8 +8,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from harness.english import asked, count, counted, few_names, format_p, join, minus, related
-from harness.evaluation.evaluation import Abstention, Ceilings, Evaluation, RunWarning, WarningKind
+from harness.english import (
+    asked,
+    count,
+    counted,
+    few_names,
+    format_p,
+    join,
+    minus,
+    related,
+)
+from harness.evaluation.evaluation import (
+    Abstention,
+    Ceilings,
+    Evaluation,
+    RunWarning,
+    WarningKind,
+)
 from harness.evaluation.verdict import Comparison, Finding, Gate, Reason, Verdict
 from harness.stats.power import InterimAnalysis
 from harness.stats.settings import Settings
@@ -25,7 +40,12 @@ REASONS = {
     Reason.ALPHA_SPENT: "alpha is spent",
 }
 """As the column `verdict` of comparisons.csv has them."""
-SIGNS = {Verdict.BETTER: "▲", Verdict.WORSE: "▼", Verdict.EQUIVALENT: "●", Verdict.UNDECIDED: "?"}
+SIGNS = {
+    Verdict.BETTER: "▲",
+    Verdict.WORSE: "▼",
+    Verdict.EQUIVALENT: "●",
+    Verdict.UNDECIDED: "?",
+}
 STANDINGS = {
     "leader": ("●", "highest mean"),
     "good": ("●", "as good"),
@@ -65,7 +85,9 @@ def verdict_cell(finding: Finding) -> str:
     >>> verdict_cell(Finding(Verdict.UNDECIDED, Reason.TOO_FEW))
     'undecided: too few queries'
     """
-    return ": ".join(part for part in (verdict_word(finding), reason_words(finding.reason)) if part)
+    return ": ".join(
+        part for part in (verdict_word(finding), reason_words(finding.reason)) if part
+    )
 
 
 def settings_sentence(settings: Settings) -> str:
@@ -81,20 +103,38 @@ def _p(p: float) -> str:
 
 def pair_sentence(row: Comparison, settings: Settings) -> str:
     """Return one comparison as a sentence: the difference and its interval come before p."""
-    low, high, exact = row.ci_low, row.ci_high, None if settings.test == "wilcoxon" else row.p_wilcoxon_adjusted
-    ends = "" if None in (low, high) else f" ({100 * settings.level:.3g} % interval {low:+.4f} to {high:+.4f})"
+    low, high, exact = (
+        row.ci_low,
+        row.ci_high,
+        None if settings.test == "wilcoxon" else row.p_wilcoxon_adjusted,
+    )
+    ends = (
+        ""
+        if None in (low, high)
+        else f" ({100 * settings.level:.3g} % interval {low:+.4f} to {high:+.4f})"
+    )
     beside = "" if exact is None else f", exact Wilcoxon p {_p(exact)}"
     gap, reason = minus(f"{row.mean_difference:+.4f}{ends}"), reason_words(row.reason)
     numbers = f"mean difference in {row.measure} {gap}, adjusted p {_p(row.p_adjusted)}{beside}"
     if not row.verdict.separates:
-        within = f" within {settings.margin:g}" if row.verdict is Verdict.EQUIVALENT else ""
+        within = (
+            f" within {settings.margin:g}" if row.verdict is Verdict.EQUIVALENT else ""
+        )
         return f"{row.a} and {row.b}: {row.verdict.value}{within}{reason and f', {reason}'}; {numbers}."
     best, worst = (row.a, row.b) if row.verdict is Verdict.BETTER else (row.b, row.a)
-    word = "higher" if (row.mean_difference > 0) == (best == row.a) else "lower, which is better,"
+    word = (
+        "higher"
+        if (row.mean_difference > 0) == (best == row.a)
+        else "lower, which is better,"
+    )
     shown = f"the mean of {best} is {word} than that of {worst}"
     if settings.test == "wilcoxon":
         shown = f"{best} is better than {worst} on the typical query"
-    small = f", but by less than the margin of {settings.margin:g}" if row.finding.negligible else ""
+    small = (
+        f", but by less than the margin of {settings.margin:g}"
+        if row.finding.negligible
+        else ""
+    )
     return f"By {TESTS[settings.test]}, {shown}{small}: {numbers}."
 
 
@@ -109,16 +149,31 @@ def opposite_warning(rows: Sequence[Comparison], settings: Settings) -> str:
     for row in rows:
         ranks, mean = row.w_plus - row.w_minus, row.mean_difference
         p = row.p_randomization_adjusted if by_ranks else row.p_wilcoxon_adjusted
-        if row.verdict.separates and ranks * mean < 0 and p is not None and p <= settings.alpha:
-            name, other = (row.a, row.b) if (mean if by_ranks else ranks) > 0 else (row.b, row.a)
+        if (
+            row.verdict.separates
+            and ranks * mean < 0
+            and p is not None
+            and p <= settings.alpha
+        ):
+            name, other = (
+                (row.a, row.b) if (mean if by_ranks else ranks) > 0 else (row.b, row.a)
+            )
             typical = f"on the typical query {name} is better than {other} (exact Wilcoxon p {_p(p)})"
-            found.append(f"the mean of {name} is higher (sign-flip p {_p(p)})" if by_ranks else typical)
+            found.append(
+                f"the mean of {name} is higher (sign-flip p {_p(p)})"
+                if by_ranks
+                else typical
+            )
     return f"Yet {'; '.join(found)}." if found else ""
 
 
 def gate_sentence(gate: Gate) -> str:
     """Return the outcome of a gate as one line for a log."""
-    queries, numbers, unchanged = asked(gate.n, gate.clusters), minus(f"difference {gate.mean_difference:+.4f}"), ""
+    queries, numbers, unchanged = (
+        asked(gate.n, gate.clusters),
+        minus(f"difference {gate.mean_difference:+.4f}"),
+        "",
+    )
     if not gate.measured:
         return f"nothing was measured: every score is 0 on {queries} ({numbers})"
     if gate.spent:
@@ -155,8 +210,16 @@ def warning_sentences(warnings: Sequence[RunWarning]) -> list[str]:
     """Return the warnings of a list; of the unevenly labelled retrievers only the one farthest from the leader."""
     gaps = [one for one in warnings if one.kind is WarningKind.JUDGED_GAP]
     farthest = max(gaps, key=lambda one: one.numbers[0] - one.numbers[1], default=None)
-    left_out = (WarningKind.FRAGILE, WarningKind.JUDGED_GAP, *([WarningKind.UNJUDGED] if gaps else []))
-    return [warning_sentence(one) for one in warnings if one is farthest or one.kind not in left_out]
+    left_out = (
+        WarningKind.FRAGILE,
+        WarningKind.JUDGED_GAP,
+        *([WarningKind.UNJUDGED] if gaps else []),
+    )
+    return [
+        warning_sentence(one)
+        for one in warnings
+        if one is farthest or one.kind not in left_out
+    ]
 
 
 UNLABELLED = "documents without a label count as irrelevant"
@@ -177,10 +240,17 @@ def warning_sentence(warning: RunWarning) -> str:
             hits = f"{numbers[0]:,.0f} of {counted(round(numbers[1]), 'hit')} with unknown ids (e.g. {words[0]!r})"
             return f"{names[0]} returned {hits}: they count as irrelevant. Check that both sides use the same ids."
         case WarningKind.MATCHED_IDS:
-            told = ", ".join(f"{number:,.0f} by {way}" for number, way in zip(numbers, words, strict=False))
+            told = ", ".join(
+                f"{number:,.0f} by {way}"
+                for number, way in zip(numbers, words, strict=False)
+            )
             return f"Ids of {names[0]} differ from those of the documents, and were matched: {told} (e.g. {words[-1]})."
         case WarningKind.UNJUDGED:
-            beside = f" ({100 * numbers[1]:.0f} % of {names[1]}'s)" if names[0] != names[1] else ""
+            beside = (
+                f" ({100 * numbers[1]:.0f} % of {names[1]}'s)"
+                if names[0] != names[1]
+                else ""
+            )
             hits = f"{100 * numbers[0]:.0f} % of {names[0]}'s first {numbers[2]:.0f} hits have no label{beside}"
             return f"{hits}: {UNLABELLED}."
         case WarningKind.JUDGED_GAP:
@@ -200,7 +270,9 @@ def look_sentences(found: Evaluation) -> list[str]:
         return []
     said = []
     if found.clusters is not None:
-        said.append(f"Queries that ask the same count as one: {asked(found.n, found.clusters)}.")
+        said.append(
+            f"Queries that ask the same count as one: {asked(found.n, found.clusters)}."
+        )
     if found.look is not None:
         said.append(look_sentence(found.look, found.n))
     elif found.others and found.settings.earlier:
@@ -225,14 +297,23 @@ def look_step(found: Evaluation) -> str:
     cost, following = f"{found.judgments:,} labels of {count(found.n)}", found.next_look
     if not found.plans or following is None:
         return f"{'Undecided at the last look' if found.plans else 'Decided'}, with {cost}."
-    power = "power unknown" if following.power is None else f"{100 * following.power:.0f} % power"
+    power = (
+        "power unknown"
+        if following.power is None
+        else f"{100 * following.power:.0f} % power"
+    )
     return f"Go on to {count(following.queries)} ({power}): harness pool RESULTS --next-look."
 
 
 def abstention_sentence(found: Abstention, best: int = 2) -> str:
     """Return how well scores separate queries without an answer, for the best retrievers."""
     first = sorted(found.floors, key=lambda one: -one.area)[:best]
-    areas = join([f"{one.retriever} {one.area:.3f} ({one.low:.3f}, {one.high:.3f})" for one in first])
+    areas = join(
+        [
+            f"{one.retriever} {one.area:.3f} ({one.low:.3f}, {one.high:.3f})"
+            for one in first
+        ]
+    )
     return f"No answer, {count(found.unanswerable)}: area under ROC {areas}."
 
 

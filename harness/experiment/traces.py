@@ -31,7 +31,13 @@ from retrievers.runs import write_run
 SUFFIXES = (".jsonl", ".ndjson", ".json")
 KINDS = ("openinference.span.kind", "span_kind", "run_type", "type", "mlflow.spanType")
 """Where a span says that it is a retriever's."""
-ASKED = ("input.value", "gen_ai.retrieval.query.text", "mlflow.spanInputs", "inputs", "input")
+ASKED = (
+    "input.value",
+    "gen_ai.retrieval.query.text",
+    "mlflow.spanInputs",
+    "inputs",
+    "input",
+)
 """Where the query is: a text, or an object with one."""
 NAMES = ("query", "question", "input", "text")
 """The key of the query in such an object; else its first text."""
@@ -49,7 +55,7 @@ FIELDS = {
     "time": ("start_time", "startTime", "startTimeUnixNano", "start_time_unix_nano"),
     "session": ("session.id", "session_id", "sessionId", "gen_ai.conversation.id"),
     "trace": ("trace_id", "traceId", "context.trace_id"),
-}  # fmt: skip
+}
 TYPED = {"key", "value"}
 """Of an attribute in OTLP's JSON."""
 GRADED = re.compile(r"(?:document_)?annotations\.(\d+)\.(.+)")
@@ -77,15 +83,26 @@ class Traces:
 
 def holds_spans(reference: DatasetReference) -> bool:
     """Whether a reference is a file of spans: one of its first rows is a retriever's."""
-    if reference.scheme or reference.format not in (None, "traces") or File(reference.folder).suffix not in SUFFIXES:
+    if (
+        reference.scheme
+        or reference.format not in (None, "traces")
+        or File(reference.folder).suffix not in SUFFIXES
+    ):
         return False
     if not reference.folder.is_file():
         return False
-    first = (span for _, (_, span) in zip(range(100), _spans(reference.folder, Findings()), strict=False))
+    first = (
+        span
+        for _, (_, span) in zip(
+            range(100), _spans(reference.folder, Findings()), strict=False
+        )
+    )
     return any(_is_retrieval(span) for span in first)
 
 
-def unpack(reference: DatasetReference, folder: Path) -> tuple[DatasetReference, Path | None, bool]:
+def unpack(
+    reference: DatasetReference, folder: Path
+) -> tuple[DatasetReference, Path | None, bool]:
     """Write queries, documents and labels of spans into a folder, and the run of the system that served them.
 
     Args:
@@ -102,9 +119,22 @@ def unpack(reference: DatasetReference, folder: Path) -> tuple[DatasetReference,
     seen = Findings()
     traces = read_traces(reference.folder, seen)
     if not traces.queries and not seen:
-        seen.wrong(reference.name, "no retrieval span has a query", f"one of {', '.join(ASKED)}")
-    named = {doc for held in (traces.hits, traces.grades) for docs in held.values() for doc in docs}
-    if reference.documents is None and (bare := named - traces.texts.keys()) and not seen:
+        seen.wrong(
+            reference.name,
+            "no retrieval span has a query",
+            f"one of {', '.join(ASKED)}",
+        )
+    named = {
+        doc
+        for held in (traces.hits, traces.grades)
+        for docs in held.values()
+        for doc in docs
+    }
+    if (
+        reference.documents is None
+        and (bare := named - traces.texts.keys())
+        and not seen
+    ):
         what = f"{len(bare):,} of {len(named):,} documents have no text, such as {min(bare)!r}"
         remedy = "name the documents: --documents; or record retrieval.documents.N.document.content"
         seen.wrong(reference.name, what, remedy)
@@ -115,22 +145,36 @@ def unpack(reference: DatasetReference, folder: Path) -> tuple[DatasetReference,
         folder.mkdir(parents=True)
     queries = []
     for query in traces.queries.values():
-        grades = {ids.get(doc, doc): grade for doc, grade in traces.grades.get(query["id"], {}).items()}
+        grades = {
+            ids.get(doc, doc): grade
+            for doc, grade in traces.grades.get(query["id"], {}).items()
+        }
         queries.append({**query, **({"relevant_documents": grades} if grades else {})})
     _write(folder / "queries.jsonl", queries)
     documents = None
     if reference.documents is None:
-        texts = ({"_id": ids.get(name, name), "text": text} for name, text in traces.texts.items())
+        texts = (
+            {"_id": ids.get(name, name), "text": text}
+            for name, text in traces.texts.items()
+        )
         _write(folder / "documents.jsonl", texts)
     else:
-        documents = Path(os.path.relpath(reference.folder.parent / reference.documents, folder)).as_posix()
+        documents = Path(
+            os.path.relpath(reference.folder.parent / reference.documents, folder)
+        ).as_posix()
     run = folder / "production.trec" if traces.hits else None
     if run is not None:
-        rankings = ((query, ranked([ids.get(doc, doc) for doc in hits], [*hits.values()]))
-                    for query, hits in traces.hits.items())  # fmt: skip
+        rankings = (
+            (query, ranked([ids.get(doc, doc) for doc in hits], [*hits.values()]))
+            for query, hits in traces.hits.items()
+        )
         write_run(run, rankings, tag="production")
     several = Counter(query.get("trace") for query in queries if "trace" in query)
-    return replace(reference, path=folder, documents=documents, format=None), run, max(several.values(), default=0) > 1
+    return (
+        replace(reference, path=folder, documents=documents, format=None),
+        run,
+        max(several.values(), default=0) > 1,
+    )
 
 
 def _write(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -156,7 +200,11 @@ def read_traces(path: Path, problems: Findings) -> Traces:
             traces.hits[query["id"]] = names
         for note in _numbered(span, GRADED).values():
             position, grade = note.get("document_position"), _grade_of(note)
-            if grade is not None and isinstance(position, int) and position < len(names):
+            if (
+                grade is not None
+                and isinstance(position, int)
+                and position < len(names)
+            ):
                 traces.grades.setdefault(query["id"], {})[[*names][position]] = grade
         for one in _numbered(span, EXPECTED).values():
             if (name := _first(one, IDS)) is not None:
@@ -164,7 +212,9 @@ def read_traces(path: Path, problems: Findings) -> Traces:
     return traces
 
 
-def _documents(place: SourceLocation, span: Mapping[str, Any], traces: Traces, problems: Findings) -> dict[str, float]:
+def _documents(
+    place: SourceLocation, span: Mapping[str, Any], traces: Traces, problems: Findings
+) -> dict[str, float]:
     """The documents of a span with their scores; those without, by their places."""
     found: dict[str, Any] = {}
     for number, one in _numbered(span, FOUND).items():
@@ -173,11 +223,17 @@ def _documents(place: SourceLocation, span: Mapping[str, Any], traces: Traces, p
             what = f"document {number} of a span has neither retrieval.documents.{number}.document.id nor its content"
             problems.wrong(place, what, "record one of the two")
             continue
-        name = name or f"text:{hashlib.sha256(plain_text(str(text)).encode()).hexdigest()[:12]}"
+        name = (
+            name
+            or f"text:{hashlib.sha256(plain_text(str(text)).encode()).hexdigest()[:12]}"
+        )
         if isinstance(text, str):
             traces.texts.setdefault(name, text)
         found.setdefault(name, _first(one, SCORES))
-    if all(isinstance(score, int | float) and math.isfinite(score) for score in found.values()):
+    if all(
+        isinstance(score, int | float) and math.isfinite(score)
+        for score in found.values()
+    ):
         return {name: float(score) for name, score in found.items()}
     return {name: float(len(found) - place) for place, name in enumerate(found)}
 
@@ -192,20 +248,38 @@ def _ids_of(traces: Traces, reference: DatasetReference) -> dict[str, str]:
     if lost := [name for name, key in keys.items() if key not in holders]:
         example = traces.texts[lost[0]][:60]
         what = f"{len(lost):,} documents without an id have the text of no document, such as {example!r}"
-        raise InputError(Problem(reference.name, what, "record retrieval.documents.N.document.id"))
+        raise InputError(
+            Problem(reference.name, what, "record retrieval.documents.N.document.id")
+        )
     return {name: holders[key] for name, key in keys.items()}
 
 
-def _spans(path: Path, problems: Findings) -> Iterator[tuple[SourceLocation, dict[str, Any]]]:
+def _spans(
+    path: Path, problems: Findings
+) -> Iterator[tuple[SourceLocation, dict[str, Any]]]:
     """Every span of a file, flattened, in whatever objects it is nested."""
     for place, row in read_rows(File(path), problems):
         for span in _nested(row):
-            yield place, {path.removeprefix("attributes."): value for path, value in _flat(span, "")}
+            yield (
+                place,
+                {
+                    path.removeprefix("attributes."): value
+                    for path, value in _flat(span, "")
+                },
+            )
 
 
 def _nested(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    inner = [one for key in ("resourceSpans", "scopeSpans", "spans", "child_runs") for one in row.get(key) or ()]
-    inner += [row["data"]] if isinstance(row.get("data"), Mapping) and "spans" in row["data"] else []
+    inner = [
+        one
+        for key in ("resourceSpans", "scopeSpans", "spans", "child_runs")
+        for one in row.get(key) or ()
+    ]
+    inner += (
+        [row["data"]]
+        if isinstance(row.get("data"), Mapping) and "spans" in row["data"]
+        else []
+    )
     if not inner or "child_runs" in row:
         yield row
     for one in inner:
@@ -217,7 +291,11 @@ def _flat(value: Any, path: str) -> Iterator[tuple[str, Any]]:
     if isinstance(value, str) and value[:1] in ("{", "["):
         with suppress(ValueError, RecursionError):
             value = json.loads(value)
-    if isinstance(value, list) and value and all(isinstance(one, Mapping) and one.keys() == TYPED for one in value):
+    if (
+        isinstance(value, list)
+        and value
+        and all(isinstance(one, Mapping) and one.keys() == TYPED for one in value)
+    ):
         value = {one["key"]: _plain(one["value"]) for one in value}
     if isinstance(value, Mapping):
         for key, held in value.items():
@@ -236,12 +314,20 @@ def _plain(value: Any) -> Any:
     ((kind, held),) = value.items()
     if kind == "arrayValue":
         return [_plain(one) for one in held.get("values", ())]
-    return held.get("values", []) if kind == "kvlistValue" else int(held) if kind == "intValue" else held
+    return (
+        held.get("values", [])
+        if kind == "kvlistValue"
+        else int(held)
+        if kind == "intValue"
+        else held
+    )
 
 
 def _is_retrieval(span: Mapping[str, Any]) -> bool:
     kinds = (str(span.get(key)).upper() for key in KINDS)
-    return "RETRIEVER" in kinds or any(key.startswith(("gen_ai.retrieval.", "expectations.expected_")) for key in span)
+    return "RETRIEVER" in kinds or any(
+        key.startswith(("gen_ai.retrieval.", "expectations.expected_")) for key in span
+    )
 
 
 def _text_at(span: Mapping[str, Any], path: str) -> str | None:
@@ -251,20 +337,30 @@ def _text_at(span: Mapping[str, Any], path: str) -> str | None:
     return next((one for one in found if isinstance(one, str) and one.strip()), None)
 
 
-def _numbered(span: Mapping[str, Any], pattern: re.Pattern[str]) -> dict[int, dict[str, Any]]:
+def _numbered(
+    span: Mapping[str, Any], pattern: re.Pattern[str]
+) -> dict[int, dict[str, Any]]:
     """The entries of a list of the span, each by its paths, in their order."""
     found: dict[int, dict[str, Any]] = {}
-    for match, value in ((pattern.fullmatch(key), value) for key, value in span.items()):
+    for match, value in (
+        (pattern.fullmatch(key), value) for key, value in span.items()
+    ):
         if match:
             found.setdefault(int(match[1]), {})[match[2]] = value
     return dict(sorted(found.items()))
 
 
 def _first(held: Mapping[str, Any], names: tuple[str, ...]) -> Any:
-    return next((held[name] for name in names if held.get(name) not in (None, "")), None)
+    return next(
+        (held[name] for name in names if held.get(name) not in (None, "")), None
+    )
 
 
 def _grade_of(note: Mapping[str, Any]) -> int | None:
     """The grade of an annotation: its label's, else its score."""
     label = str(_first(note, ("label", "result.label")) or "").lower()
-    return LABELS[label] if label in LABELS else grade_of(_first(note, ("score", "result.score")))
+    return (
+        LABELS[label]
+        if label in LABELS
+        else grade_of(_first(note, ("score", "result.score")))
+    )

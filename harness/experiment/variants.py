@@ -34,24 +34,42 @@ def written_out(entries: Sequence[object]) -> Iterator[tuple[str, object]]:
 def _several(entry: Mapping[str, Any], place: str) -> Iterator[tuple[str, object]]:
     variants, derive = _variants(entry), _derive(entry)
     # What is wrong with one of the two keys stays in the table, whose check says what it is.
-    base = {key: value for key, value in entry.items()
-            if not (key == "variants" and variants) and not (key == "derive" and derive)}  # fmt: skip
+    base = {
+        key: value
+        for key, value in entry.items()
+        if not (key == "variants" and variants) and not (key == "derive" and derive)
+    }
     yield place, base
-    shared = {key: value for key, value in base.items() if key not in ("color", "variants", "derive")}
+    shared = {
+        key: value
+        for key, value in base.items()
+        if key not in ("color", "variants", "derive")
+    }
     for name, options in variants.items():
         encoder = {**entry["encoder"], **options}
-        yield f"{place}.variants.{name}", {**shared, "name": f"{base.get('name')}-{name}", "encoder": encoder}
+        yield (
+            f"{place}.variants.{name}",
+            {**shared, "name": f"{base.get('name')}-{name}", "encoder": encoder},
+        )
     if derive is not None:
-        for size, form in product((None, *derive.dimensions), (None, *derive.quantization)):
+        for size, form in product(
+            (None, *derive.dimensions), (None, *derive.quantization)
+        ):
             if size is not None or form is not None:
-                yield place, {**shared, **_derived(base, size, form), "proof": derive.proof}
+                yield (
+                    place,
+                    {**shared, **_derived(base, size, form), "proof": derive.proof},
+                )
 
 
 def _variants(entry: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
     variants = entry.get("variants")
     if not isinstance(variants, Mapping):
         return {}
-    fit = all(isinstance(options, Mapping) and "kind" not in options for options in variants.values())
+    fit = all(
+        isinstance(options, Mapping) and "kind" not in options
+        for options in variants.values()
+    )
     return variants if fit else {}
 
 
@@ -64,12 +82,20 @@ def _derive(entry: Mapping[str, Any]) -> Derive | None:
         return None
 
 
-def _derived(base: Mapping[str, Any], dimensions: int | None, quantization: str | None) -> dict[str, Any]:
+def _derived(
+    base: Mapping[str, Any], dimensions: int | None, quantization: str | None
+) -> dict[str, Any]:
     """What the table of a derived retriever has of its own."""
-    suffix = "".join(f"-{choice}" for choice in (dimensions, quantization) if choice is not None)
+    suffix = "".join(
+        f"-{choice}" for choice in (dimensions, quantization) if choice is not None
+    )
     choices = {"dimensions": dimensions, "quantization": quantization}
     named = {key: choice for key, choice in choices.items() if choice is not None}
-    return {"name": f"{base.get('name')}{suffix}", "derived_from": base.get("name"), **named}
+    return {
+        "name": f"{base.get('name')}{suffix}",
+        "derived_from": base.get("name"),
+        **named,
+    }
 
 
 class SweepTable(Strict):

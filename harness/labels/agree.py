@@ -41,9 +41,17 @@ def disputes(judgments: Iterable[Judgment]) -> list[Dispute]:
     """List the pairs on which people differ by two grades or more, without an adjudicated grade."""
     graded = [one for one in judgments if one.grade is not None]
     settled = {one.key for one in graded if one.design == "adjudication"}
-    people = (one for one in graded if one.kind == "human" and one.design == "sample" and one.key not in settled)
+    people = (
+        one
+        for one in graded
+        if one.kind == "human" and one.design == "sample" and one.key not in settled
+    )
     given = {key: _grades_of(some) for key, some in by_pair(people).items()}
-    return [Dispute(*key, grades) for key, grades in given.items() if np.ptp([grade for _, grade in grades]) >= SPREAD]
+    return [
+        Dispute(*key, grades)
+        for key, grades in given.items()
+        if np.ptp([grade for _, grade in grades]) >= SPREAD
+    ]
 
 
 def _grades_of(judgments: Iterable[Judgment]) -> tuple[tuple[str, int], ...]:
@@ -58,14 +66,18 @@ def apart(judgments: Iterable[Judgment]) -> list[Dispute]:
     """
     found: list[tuple[int, Dispute]] = []
     for key, given in by_pair(one for one in judgments if one.design != "next").items():
-        by_kind = ([one for one in given if one.kind == kind] for kind in ("human", "llm"))
+        by_kind = (
+            [one for one in given if one.kind == kind] for kind in ("human", "llm")
+        )
         people, model = (grades_by_document(some).get(key[1]) for some in by_kind)
         if people is not None and model is not None and abs(people - model) >= SPREAD:
             found.append((abs(people - model), Dispute(*key, _grades_of(given))))
     return [dispute for _, dispute in sorted(found, key=lambda one: -one[0])]
 
 
-def as_opinions(before: Iterable[Judgment], placed: Iterable[Placed], corrected: Collection[str]) -> Iterator[Placed]:
+def as_opinions(
+    before: Iterable[Judgment], placed: Iterable[Placed], corrected: Collection[str]
+) -> Iterator[Placed]:
     """Yield judgments; a correction that another person may have sent becomes a second round.
 
     A correction counts if its judge is in `corrected`, or if a model gave no grade before; otherwise anyone could
@@ -80,9 +92,16 @@ def as_opinions(before: Iterable[Judgment], placed: Iterable[Placed], corrected:
     for place, judgment in placed:
         key = (*judgment.key, judgment.judge, judgment.design, judgment.round)
         first = known.get(key)
-        written_over = first is not None and (first.kind == "human" or first.grade is not None)
+        written_over = first is not None and (
+            first.kind == "human" or first.grade is not None
+        )
         if written_over and judgment.corrects and judgment.judge not in corrected:
-            yield place, judgment.model_copy(update={"corrects": False, "round": judgment.round + 1})
+            yield (
+                place,
+                judgment.model_copy(
+                    update={"corrects": False, "round": judgment.round + 1}
+                ),
+            )
         else:
             known[key] = judgment
             yield place, judgment
@@ -163,14 +182,22 @@ def agree(paths: Sequence[Path]) -> Agreements:
 
 def agreement_of(judgments: Sequence[Judgment]) -> Agreements:
     """Measure the agreement of judgments; InputError if no pair has two grades."""
-    first = _ratings(one for one in judgments if one.round == 1 and one.design != "adjudication")
-    pairs = tuple(pair for a, b in combinations(sorted(first), 2) if (pair := _pair(first, a, b)) is not None)
+    first = _ratings(
+        one for one in judgments if one.round == 1 and one.design != "adjudication"
+    )
+    pairs = tuple(
+        pair
+        for a, b in combinations(sorted(first), 2)
+        if (pair := _pair(first, a, b)) is not None
+    )
     repeated = tuple(_self_agreements(judgments))
     if not pairs and not repeated:
         what = "no document was judged by two judges, nor by one judge twice"
         raise InputError(Problem("", what, "let a second person judge the same pool"))
     together = _together(first) if pairs else None
-    return Agreements(pairs, together, repeated, tuple(disputes(judgments)), tuple(apart(judgments)))
+    return Agreements(
+        pairs, together, repeated, tuple(disputes(judgments)), tuple(apart(judgments))
+    )
 
 
 def _ratings(judgments: Iterable[Judgment]) -> dict[str, dict[PairKey, int]]:
@@ -195,19 +222,33 @@ def _compared(judges: tuple[str, str], tables: Floats) -> PairOfJudges:
     whole = tables.sum(axis=0).astype(int)
     binary = np.add.reduceat(np.add.reduceat(tables, [0, 1], axis=1), [0, 1], axis=2)
     return PairOfJudges(
-        *judges, len(tables), int(whole.sum()),
-        by_query(cohen_kappa, tables), None, by_query(agreement.dice, binary),
-        None, tuple(tuple(row) for row in whole.tolist()),
-    )  # fmt: skip
+        *judges,
+        len(tables),
+        int(whole.sum()),
+        by_query(cohen_kappa, tables),
+        None,
+        by_query(agreement.dice, binary),
+        None,
+        tuple(tuple(row) for row in whole.tolist()),
+    )
 
 
 def _tables(
-    ratings: Sequence[Mapping[PairKey, int]], keys: Sequence[PairKey], count: Callable[[Floats], Floats]
+    ratings: Sequence[Mapping[PairKey, int]],
+    keys: Sequence[PairKey],
+    count: Callable[[Floats], Floats],
 ) -> Floats:
     """One table of counts per query: (queries, 4, 4)."""
-    values = np.array([[of.get(key, np.nan) for key in keys] for of in ratings], dtype=np.float64)
+    values = np.array(
+        [[of.get(key, np.nan) for key in keys] for of in ratings], dtype=np.float64
+    )
     queries = np.array([query for query, _ in keys])
-    return np.stack([count(values[:, queries == query]) for query in dict.fromkeys(queries.tolist())])
+    return np.stack(
+        [
+            count(values[:, queries == query])
+            for query in dict.fromkeys(queries.tolist())
+        ]
+    )
 
 
 def _confusion(values: Floats) -> Floats:
@@ -216,22 +257,34 @@ def _confusion(values: Floats) -> Floats:
 
 def _together(ratings: Ratings) -> AllJudges:
     keys = sorted({key for rated in ratings.values() for key in rated})
-    tables = _tables([*ratings.values()], keys, partial(agreement.coincidences, categories=GRADES))
+    tables = _tables(
+        [*ratings.values()], keys, partial(agreement.coincidences, categories=GRADES)
+    )
     alphas = {
-        level: by_query(partial(agreement.krippendorff_alpha, categories=GRADES, level=level), tables)
+        level: by_query(
+            partial(agreement.krippendorff_alpha, categories=GRADES, level=level),
+            tables,
+        )
         for level in ("nominal", "ordinal", "interval")
     }
     return AllJudges(tuple(sorted(ratings)), **alphas)
 
 
 def _self_agreements(judgments: Sequence[Judgment]) -> Iterator[SelfAgreement]:
-    first, second = (_ratings(one for one in judgments if one.round == number) for number in (1, 2))
+    first, second = (
+        _ratings(one for one in judgments if one.round == number) for number in (1, 2)
+    )
     for judge, again in sorted(second.items()):
         own = first.get(judge, {})
         if both := [key for key in again if key in own]:
             tables = _tables((own, again), both, _confusion)
             weighted = by_query(partial(cohen_kappa, categories=GRADES), tables)
-            yield SelfAgreement(judge, len(both), float(np.trace(tables.sum(axis=0))) / len(both), weighted)
+            yield SelfAgreement(
+                judge,
+                len(both),
+                float(np.trace(tables.sum(axis=0))) / len(both),
+                weighted,
+            )
 
 
 def _of_lists(folder: Path) -> list[PairOfJudges]:
@@ -246,17 +299,32 @@ def _of_lists(folder: Path) -> list[PairOfJudges]:
                 lists.setdefault(labels.by, {})[query] = labels.relevant
     if len(lists) < 2:
         remedy = f"two files of queries with 'labelled_by', or {NAME} by two judges"
-        raise InputError(Problem(str(reference_of(folder).name), "names no two labellers", remedy))
-    return [_pair_of_lists(lists, a, b, documents) for a, b in combinations(sorted(lists), 2)]
+        raise InputError(
+            Problem(str(reference_of(folder).name), "names no two labellers", remedy)
+        )
+    return [
+        _pair_of_lists(lists, a, b, documents)
+        for a, b in combinations(sorted(lists), 2)
+    ]
 
 
-def _pair_of_lists(lists: Mapping[str, Mapping[str, tuple[str, ...]]], a: str, b: str, documents: int) -> PairOfJudges:
+def _pair_of_lists(
+    lists: Mapping[str, Mapping[str, tuple[str, ...]]], a: str, b: str, documents: int
+) -> PairOfJudges:
     common = [query for query in lists[a] if query in lists[b]]
     tables, overlaps = [], []
     for query in common:
         first, second = set(lists[a][query]), set(lists[b][query])
-        both, only_a, only_b = len(first & second), len(first - second), len(second - first)
+        both, only_a, only_b = (
+            len(first & second),
+            len(first - second),
+            len(second - first),
+        )
         tables.append([[documents - both - only_a - only_b, only_b], [only_a, both]])
-        overlaps.append(agreement.overlap(lists[a][query], lists[b][query]).extrapolated)
+        overlaps.append(
+            agreement.overlap(lists[a][query], lists[b][query]).extrapolated
+        )
     counted = np.array(tables, dtype=np.float64).reshape(-1, 2, 2)
-    return _compared((a, b), counted)._replace(rbo=float(np.mean(overlaps)) if overlaps else None)
+    return _compared((a, b), counted)._replace(
+        rbo=float(np.mean(overlaps)) if overlaps else None
+    )

@@ -15,7 +15,15 @@ from harness.dataset import Dataset
 from harness.dataset.judgments import read_judgments
 from harness.dataset.rows import read_jsonl
 from harness.dataset.source import Findings
-from harness.labels.pool import DrawnPool, Pool, digest_of, pool_of, pooled_query, shuffled_place, write_new
+from harness.labels.pool import (
+    DrawnPool,
+    Pool,
+    digest_of,
+    pool_of,
+    pooled_query,
+    shuffled_place,
+    write_new,
+)
 from retrievers.chat import (
     Chat,
     ChatRequest,
@@ -51,9 +59,7 @@ LONGEST = 300
 """Most characters of a query."""
 FORM = form_of(query={"type": "string"})
 """The form of a reply, as a JSON schema."""
-KEEP = (
-    "Keep what a real person might type and what this document answers. Drop what is unclear, copied, or nobody asks."
-)
+KEEP = "Keep what a real person might type and what this document answers. Drop what is unclear, copied, or nobody asks."  # noqa: E501
 
 
 class Draft(NamedTuple):
@@ -82,20 +88,35 @@ class Drafted(NamedTuple):
     duplicates: int
 
 
-def prompts_for(dataset: Dataset, count: int, examples: Sequence[str], seed: int) -> list[tuple[Document, str, Prompt]]:
+def prompts_for(
+    dataset: Dataset, count: int, examples: Sequence[str], seed: int
+) -> list[tuple[Document, str, Prompt]]:
     """Choose random documents, styles in turn, and write the prompt of each.
 
     Raises:
         InputError: there are fewer documents than requested queries.
     """
-    ids = sorted((document.id for document in dataset.documents() if document.content.strip()),
-                 key=lambda id_: shuffled_place(seed, "draft", id_))  # fmt: skip
+    ids = sorted(
+        (document.id for document in dataset.documents() if document.content.strip()),
+        key=lambda id_: shuffled_place(seed, "draft", id_),
+    )
     if count > len(ids):
-        raise InputError(Problem("--count", f"{count} queries from {len(ids):,} documents", "request fewer"))
+        raise InputError(
+            Problem(
+                "--count",
+                f"{count} queries from {len(ids):,} documents",
+                "request fewer",
+            )
+        )
     texts = dataset.texts(ids[:count])
-    shown, _ = shown_of("\n".join(f"- {' '.join(example.split())}" for example in examples))  # a log may be long
+    shown, _ = shown_of(
+        "\n".join(f"- {' '.join(example.split())}" for example in examples)
+    )  # a log may be long
     tone = (
-        "Queries that people really typed, for their tone:\n" + quoted(shown, "EXAMPLES", "DOCUMENT") if shown else ""
+        "Queries that people really typed, for their tone:\n"
+        + quoted(shown, "EXAMPLES", "DOCUMENT")
+        if shown
+        else ""
     )
     prompts = []
     for number, id_ in enumerate(ids[:count]):
@@ -106,7 +127,12 @@ def prompts_for(dataset: Dataset, count: int, examples: Sequence[str], seed: int
     return prompts
 
 
-def draft(dataset: Dataset, asked: Sequence[tuple[Document, str, Prompt]], chat: Chat, meter: Meter) -> Drafted:
+def draft(
+    dataset: Dataset,
+    asked: Sequence[tuple[Document, str, Prompt]],
+    chat: Chat,
+    meter: Meter,
+) -> Drafted:
     """Ask a model for a query per document; near-duplicates are dropped, paraphrases share a need.
 
     Raises:
@@ -115,7 +141,10 @@ def draft(dataset: Dataset, asked: Sequence[tuple[Document, str, Prompt]], chat:
     """
     requests = [ChatRequest(prompt) for _, _, prompt in asked]
     with meter.stage("draft", total=len(asked)):
-        said = {place: (text, reply) for place, reply, text in answers_of(chat, meter, requests, read_query)}
+        said = {
+            place: (text, reply)
+            for place, reply, text in answers_of(chat, meter, requests, read_query)
+        }
     known = [query.text for query in dataset.recorded]
     kept: list[Draft] = []
     unreadable = duplicates = 0
@@ -124,15 +153,26 @@ def draft(dataset: Dataset, asked: Sequence[tuple[Document, str, Prompt]], chat:
         if not text:
             unreadable += 1
             continue
-        if any(overlap(text, other) >= SAME for other in (*known, *(one.query for one in kept))):
+        if any(
+            overlap(text, other) >= SAME
+            for other in (*known, *(one.query for one in kept))
+        ):
             duplicates += 1
             continue
-        near = max(kept, key=lambda one, text=text: overlap(text, one.query), default=None)  # type: ignore[misc]
+        near = max(
+            kept, key=lambda one, text=text: overlap(text, one.query), default=None
+        )  # type: ignore[misc]
         id_ = f"draft-{digest_of(text, document.id)}"
-        need = near.need if near is not None and overlap(text, near.query) >= NEAR else id_
-        kept.append(Draft(id_, text, style, need, f"llm:{chat.model.model}", document.id))
+        need = (
+            near.need if near is not None and overlap(text, near.query) >= NEAR else id_
+        )
+        kept.append(
+            Draft(id_, text, style, need, f"llm:{chat.model.model}", document.id)
+        )
     if unreadable == len(asked):
-        raise nothing_read(chat.model.model, unreadable, "query", "drafted", example_of(said[0][1]))
+        raise nothing_read(
+            chat.model.model, unreadable, "query", "drafted", example_of(said[0][1])
+        )
     return Drafted(tuple(kept), unreadable, duplicates)
 
 
@@ -155,8 +195,14 @@ def overlap(a: str, b: str) -> float:
 
 def keeping_pool(drafts: Sequence[Draft], texts: Mapping[str, Document]) -> Pool:
     """The drafts as a pool, for the judging page: 1 keeps a query, 0 drops it."""
-    lines = tuple(pooled_query(one.id, one.query, [texts[one.document_id]]) for one in drafts)
-    return pool_of(KEEP, DrawnPool(depth=1, seed=0, population=len(lines), sampled=len(lines)), lines)
+    lines = tuple(
+        pooled_query(one.id, one.query, [texts[one.document_id]]) for one in drafts
+    )
+    return pool_of(
+        KEEP,
+        DrawnPool(depth=1, seed=0, population=len(lines), sampled=len(lines)),
+        lines,
+    )
 
 
 def write_drafts(path: Path, drafts: Iterable[Draft]) -> None:
@@ -174,7 +220,9 @@ def kept_drafts(path: Path, judgments: Sequence[Path]) -> list[Draft]:
     judged = read_judgments(judgments)
     if foreign := next((one for one in judged if one.query_id not in drafts), None):
         what = f"query {foreign.query_id!r} is not one of the drafts"
-        raise InputError(Problem(str(path), what, "use the labels that this file's page exported"))
+        raise InputError(
+            Problem(str(path), what, "use the labels that this file's page exported")
+        )
     kept = {one.query_id for one in judged if one.round == 1 and one.grade == 1}
     return [one for id_, one in drafts.items() if id_ in kept]
 
@@ -182,8 +230,12 @@ def kept_drafts(path: Path, judgments: Sequence[Path]) -> list[Draft]:
 def _read(path: Path) -> Iterator[Draft]:
     problems = Findings()
     for place, row in read_jsonl(path, problems):
-        if row.keys() != set(Draft._fields) or not all(isinstance(value, str) for value in row.values()):
-            problems.wrong(place, "is not a draft", "use a file of `harness queries draft`")
+        if row.keys() != set(Draft._fields) or not all(
+            isinstance(value, str) for value in row.values()
+        ):
+            problems.wrong(
+                place, "is not a draft", "use a file of `harness queries draft`"
+            )
         else:
             yield Draft(**row)
     if problems:

@@ -15,7 +15,14 @@ from harness.dataset.judgments import GRADES, Judgment, read_judgments
 from harness.english import counted
 from harness.experiment import unset
 from harness.labels.people import OrderedPair, Signature, ids, judgment_of, round_of
-from harness.labels.pool import CANNOT_TELL, GRADE_WORDS, Pool, PooledDocument, PooledQuery, digest_of
+from harness.labels.pool import (
+    CANNOT_TELL,
+    GRADE_WORDS,
+    Pool,
+    PooledDocument,
+    PooledQuery,
+    digest_of,
+)
 from retrievers.cache import Cache, default_path
 from retrievers.chat import (
     LONGEST,
@@ -62,8 +69,13 @@ def opened_chat(asked: AskedModel) -> Iterator[tuple[Chat, Meter]]:
     sent, received = _prices(asked.price)
     if problems := list(unset({"--base-url": asked.base_url})):
         raise InputError(problems)
-    model = ChatModel(model=asked.model, base_url=asked.base_url, key_name=asked.key_name,
-                      input_price=sent, output_price=received)  # fmt: skip
+    model = ChatModel(
+        model=asked.model,
+        base_url=asked.base_url,
+        key_name=asked.key_name,
+        input_price=sent,
+        output_price=received,
+    )
     with Cache(default_path()) as cache:
         meter = Meter(budget=Budget(asked.max_cost))
         yield Chat(model, cache), meter
@@ -72,12 +84,23 @@ def opened_chat(asked: AskedModel) -> Iterator[tuple[Chat, Meter]]:
 
 def forecast_sentence(forecast: ChatForecast) -> str:
     """The forecast as a sentence."""
-    dollars = "at an unknown price (--price IN,OUT)" if forecast.usd is None else f"about ${forecast.usd:.4f}"
-    if forecast.calls and forecast.usd == 0:  # a server on this machine is free until a price is given
+    dollars = (
+        "at an unknown price (--price IN,OUT)"
+        if forecast.usd is None
+        else f"about ${forecast.usd:.4f}"
+    )
+    if (
+        forecast.calls and forecast.usd == 0
+    ):  # a server on this machine is free until a price is given
         dollars = "at no price (--price IN,OUT)"
-    prompts, calls = counted(forecast.prompts, "prompt"), counted(forecast.calls, "call")
+    prompts, calls = (
+        counted(forecast.prompts, "prompt"),
+        counted(forecast.calls, "call"),
+    )
     longest = f"about {forecast.tokens:,} tokens with replies at their longest"
-    return f"{prompts}, {forecast.cached:,} of them cached: {calls}, {longest}, {dollars}"
+    return (
+        f"{prompts}, {forecast.cached:,} of them cached: {calls}, {longest}, {dollars}"
+    )
 
 
 def _prices(written: str) -> tuple[float | None, float | None]:
@@ -89,7 +112,9 @@ def _prices(written: str) -> tuple[float | None, float | None]:
             raise ValueError
     except ValueError:
         remedy = "dollars for a million tokens in and out: --price 0.15,0.60"
-        raise InputError(Problem("--price", f"{written!r} is not a pair of prices", remedy)) from None
+        raise InputError(
+            Problem("--price", f"{written!r} is not a pair of prices", remedy)
+        ) from None
     return sent, received
 
 
@@ -120,12 +145,24 @@ def system_prompt(policy: str) -> str:
 
 
 def asked_of(
-    policy: str, query: PooledQuery, document: PooledDocument, round: int = 1, longest: int = LONGEST
+    policy: str,
+    query: PooledQuery,
+    document: PooledDocument,
+    round: int = 1,
+    longest: int = LONGEST,
 ) -> ChatRequest:
     """Ask for the grade of one document; query and document are quoted, and cannot end their quotation."""
-    text, cut = shown_of(f"{document.title}\n\n{document.text}" if document.title else document.text, longest)
-    question, material = quoted(query.query, "QUESTION", "DOCUMENT"), quoted(text, "DOCUMENT", "QUESTION")
-    return ChatRequest(Prompt(system_prompt(policy), f"{question}\n\n{material}", round, FORM), cut=cut)
+    text, cut = shown_of(
+        f"{document.title}\n\n{document.text}" if document.title else document.text,
+        longest,
+    )
+    question, material = (
+        quoted(query.query, "QUESTION", "DOCUMENT"),
+        quoted(text, "DOCUMENT", "QUESTION"),
+    )
+    return ChatRequest(
+        Prompt(system_prompt(policy), f"{question}\n\n{material}", round, FORM), cut=cut
+    )
 
 
 def prompt_digest(policy: str, longest: int = LONGEST, server: str = "") -> str:
@@ -133,7 +170,12 @@ def prompt_digest(policy: str, longest: int = LONGEST, server: str = "") -> str:
 
     It includes the server: two servers may have models of the same name.
     """
-    return digest_of(VERSION, system_prompt(policy), f"{longest:,} tokens", *([server] if server else ()))
+    return digest_of(
+        VERSION,
+        system_prompt(policy),
+        f"{longest:,} tokens",
+        *([server] if server else ()),
+    )
 
 
 def read_grade(reply: str, _: int = 1) -> int | None:
@@ -143,15 +185,25 @@ def read_grade(reply: str, _: int = 1) -> int | None:
     (2, None, None)
     """
     grade = (one_object(reply) or {}).get("grade")
-    return grade if isinstance(grade, int) and not isinstance(grade, bool) and grade in GRADES else None
+    return (
+        grade
+        if isinstance(grade, int) and not isinstance(grade, bool) and grade in GRADES
+        else None
+    )
 
 
 def why_none(reply: Reply) -> str:
     """The reason for a missing grade, for the note of the judgment."""
-    return f"declined: {reply.declined}" if reply.declined else f"{UNREADABLE}: {' '.join(reply.text.split())[:200]}"
+    return (
+        f"declined: {reply.declined}"
+        if reply.declined
+        else f"{UNREADABLE}: {' '.join(reply.text.split())[:200]}"
+    )
 
 
-def judged_before(path: Path, pool: Pool, by: Signature) -> dict[tuple[str, str, int], Judgment]:
+def judged_before(
+    path: Path, pool: Pool, by: Signature
+) -> dict[tuple[str, str, int], Judgment]:
     """Read a judge's judgments of a pool: (query id, document id, round) -> judgment; empty without a file.
 
     Raises:
@@ -162,11 +214,17 @@ def judged_before(path: Path, pool: Pool, by: Signature) -> dict[tuple[str, str,
     judgments = read_judgments([path])
     if foreign := next((one for one in judgments if one.pool != pool.digest), None):
         what = f"holds labels of pool {foreign.pool}, and this is pool {pool.digest}"
-        raise InputError(Problem(str(path), what, "use one file per pool: --output FILE"))
+        raise InputError(
+            Problem(str(path), what, "use one file per pool: --output FILE")
+        )
     mine = {(*one.key, one.round): one for one in judgments if one.judge == by.judge}
     if any(one.prompt != by.prompt for one in mine.values()):
         what = f"holds labels of {by.judge} of another server, prompt or --longest"
-        raise InputError(Problem(str(path), what, "use the same options, or another file: --output FILE"))
+        raise InputError(
+            Problem(
+                str(path), what, "use the same options, or another file: --output FILE"
+            )
+        )
     return mine
 
 
@@ -190,8 +248,16 @@ class ModelJudging(NamedTuple):
     def sentence(self) -> str:
         """The same in words."""
         nulls = f", {self.unreadable:,} unreadable and {self.declined:,} declined (null, never 0)"
-        cut = f"; {self.truncated:,} by the start of a longer document (--longest)" if self.truncated else ""
-        plain = f"; {self.without_schema:,} replies came without a schema" if self.without_schema else ""
+        cut = (
+            f"; {self.truncated:,} by the start of a longer document (--longest)"
+            if self.truncated
+            else ""
+        )
+        plain = (
+            f"; {self.without_schema:,} replies came without a schema"
+            if self.without_schema
+            else ""
+        )
         whole = f"{counted(self.asked, 'pair')} requested, {self.cached:,} from the cache: {self.graded:,} graded"
         return f"{whole}{nulls}{cut}{plain}"
 
@@ -208,14 +274,18 @@ class AskingOptions(NamedTuple):
 ONCE = AskingOptions()
 
 
-def plan_judging(pool: Pool, path: Path, chat: Chat, manner: AskingOptions = ONCE) -> ChatForecast:
+def plan_judging(
+    pool: Pool, path: Path, chat: Chat, manner: AskingOptions = ONCE
+) -> ChatForecast:
     """Forecast the remaining calls, tokens and dollars; no network."""
     waiting, _ = _left(pool, path, _signature(pool, chat, manner), manner.repeat)
     prompts = [one.prompt for one in _asked(pool, waiting, manner.longest)]
     return chat.forecast(prompts, lambda _, reply: read_grade(reply.text) is not None)
 
 
-def judge_by_model(pool: Pool, path: Path, chat: Chat, meter: Meter, manner: AskingOptions = ONCE) -> ModelJudging:
+def judge_by_model(
+    pool: Pool, path: Path, chat: Chat, meter: Meter, manner: AskingOptions = ONCE
+) -> ModelJudging:
     """Ask a model for a grade of each pair of a pool, and append the judgments to a file as they arrive.
 
     Judgments in the file are not requested or paid again: a stopped run resumes. Only unreadable replies are requested
@@ -238,7 +308,11 @@ def judge_by_model(pool: Pool, path: Path, chat: Chat, meter: Meter, manner: Ask
     example = ""
     with writing(path):
         path.parent.stat()  # a lock would create the folder
-        alone = locked(path, "is in use by another process", "wait for it, or name another file with --output")
+        alone = locked(
+            path,
+            "is in use by another process",
+            "wait for it, or name another file with --output",
+        )
     with alone:
         waiting, before = _left(pool, path, by, manner.repeat)
         asked = _asked(pool, waiting, manner.longest)
@@ -247,37 +321,76 @@ def judge_by_model(pool: Pool, path: Path, chat: Chat, meter: Meter, manner: Ask
             replies = answers_of(chat, meter, asked, read_grade)
             first = list(islice(replies, 1))  # a refusal leaves no empty file
             with text_file(path, "a") as file:
-                file.write("\n" if whole and not whole.endswith(b"\n") else "")  # an editor's last line
+                file.write(
+                    "\n" if whole and not whole.endswith(b"\n") else ""
+                )  # an editor's last line
                 for place, reply, grade in chain(first, replies):
                     why = "" if grade is not None else why_none(reply)
-                    example = example or ("" if grade is not None else example_of(reply))
+                    example = example or (
+                        "" if grade is not None else example_of(reply)
+                    )
                     if asked[place].cut:
-                        why = f"{why}; read to {manner.longest:,} tokens".removeprefix("; ")
-                    outcomes["declined" if reply.declined else "unreadable" if grade is None else "graded"] += 1
+                        why = f"{why}; read to {manner.longest:,} tokens".removeprefix(
+                            "; "
+                        )
+                    outcomes[
+                        "declined"
+                        if reply.declined
+                        else "unreadable"
+                        if grade is None
+                        else "graded"
+                    ] += 1
                     now = datetime.now(UTC).isoformat(timespec="seconds")
-                    more = {"note": why, "at": now, "corrects": ids(pool, waiting[place]) in before}
-                    file.write(judgment_of(pool, waiting[place], grade, by, **more).line())
+                    more = {
+                        "note": why,
+                        "at": now,
+                        "corrects": ids(pool, waiting[place]) in before,
+                    }
+                    file.write(
+                        judgment_of(pool, waiting[place], grade, by, **more).line()
+                    )
     if waiting and not outcomes["graded"]:
         raise nothing_read(chat.model.model, len(waiting), "grade", "graded", example)
     counts = meter.counts("judge")
     graded = (outcomes["graded"], outcomes["unreadable"], outcomes["declined"])
-    cached, truncated, without_schema = (int(counts.get(one, 0)) for one in ("cached", "truncated", "without_schema"))
-    return ModelJudging(len(waiting), *graded, cached, counts.get("usd", 0.0), truncated, without_schema)
+    cached, truncated, without_schema = (
+        int(counts.get(one, 0)) for one in ("cached", "truncated", "without_schema")
+    )
+    return ModelJudging(
+        len(waiting), *graded, cached, counts.get("usd", 0.0), truncated, without_schema
+    )
 
 
 def _signature(pool: Pool, chat: Chat, manner: AskingOptions) -> Signature:
     model = chat.model
-    return Signature(model.model, "llm", prompt_digest(pool.policy, manner.longest, model.elsewhere))
+    return Signature(
+        model.model, "llm", prompt_digest(pool.policy, manner.longest, model.elsewhere)
+    )
 
 
-def _left(pool: Pool, path: Path, by: Signature, repeat: int) -> tuple[list[OrderedPair], set[tuple[str, str, int]]]:
+def _left(
+    pool: Pool, path: Path, by: Signature, repeat: int
+) -> tuple[list[OrderedPair], set[tuple[str, str, int]]]:
     """The pairs that are left, and those of them with an unreadable reply."""
     before = judged_before(path, pool, by)
-    again = {key for key, one in before.items() if one.grade is None and one.note.startswith(UNREADABLE)}
+    again = {
+        key
+        for key, one in before.items()
+        if one.grade is None and one.note.startswith(UNREADABLE)
+    }
     done = before.keys() - again
-    left = [one for number in range(1, repeat + 1) for one in round_of(pool, number) if ids(pool, one) not in done]
+    left = [
+        one
+        for number in range(1, repeat + 1)
+        for one in round_of(pool, number)
+        if ids(pool, one) not in done
+    ]
     return left, again
 
 
-def _asked(pool: Pool, waiting: Sequence[OrderedPair], longest: int) -> list[ChatRequest]:
-    return [asked_of(pool.policy, *one.shown(pool), one.round, longest) for one in waiting]
+def _asked(
+    pool: Pool, waiting: Sequence[OrderedPair], longest: int
+) -> list[ChatRequest]:
+    return [
+        asked_of(pool.policy, *one.shown(pool), one.round, longest) for one in waiting
+    ]

@@ -15,7 +15,14 @@ from pydantic import Field
 
 from harness import records
 from harness.dataset import Dataset
-from harness.dataset.judgments import NAME, Design, Judgment, PairKey, read_judgments, text_digest
+from harness.dataset.judgments import (
+    NAME,
+    Design,
+    Judgment,
+    PairKey,
+    read_judgments,
+    text_digest,
+)
 from harness.dataset.rows import read_jsonl, read_text
 from harness.dataset.source import Findings
 from harness.records import dataset_of
@@ -60,7 +67,9 @@ def digest_of(*parts: str) -> str:
     >>> digest_of("a", "b") == digest_of("ab")
     False
     """
-    return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    return hashlib.blake2b(
+        "\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=8
+    ).hexdigest()
 
 
 class PooledDocument(Strict):
@@ -83,12 +92,19 @@ class PooledQuery(Strict):
     documents: tuple[PooledDocument, ...] = Field(strict=False)
 
 
-def pooled_query(query_id: str, query: str, documents: Iterable[Document], inclusion: float = 1.0) -> PooledQuery:
+def pooled_query(
+    query_id: str, query: str, documents: Iterable[Document], inclusion: float = 1.0
+) -> PooledQuery:
     """Make one line of a pool: a query with its documents and their digests."""
     shown = tuple(
-        PooledDocument(id=one.id, title=one.title, text=one.text, digest=text_digest(query, one)) for one in documents
+        PooledDocument(
+            id=one.id, title=one.title, text=one.text, digest=text_digest(query, one)
+        )
+        for one in documents
     )
-    return PooledQuery(query_id=query_id, query=query, inclusion=inclusion, documents=shown)
+    return PooledQuery(
+        query_id=query_id, query=query, inclusion=inclusion, documents=shown
+    )
 
 
 class DrawnPool(Strict):
@@ -127,17 +143,26 @@ def pool_of(policy: str, drawn: DrawnPool, queries: tuple[PooledQuery, ...]) -> 
 
 def lines_of(pool: Pool) -> Iterator[str]:
     """The lines of a pool's file."""
-    head = {"pool": VERSION, "digest": pool.digest, "drawn": pool.drawn.model_dump(), "policy": pool.policy}
+    head = {
+        "pool": VERSION,
+        "digest": pool.digest,
+        "drawn": pool.drawn.model_dump(),
+        "policy": pool.policy,
+    }
     for row in (head, *(query.model_dump() for query in pool.queries)):
         yield json.dumps(row, ensure_ascii=False) + "\n"
 
 
 def write_pool(path: Path, pool: Pool) -> None:
     """Write a pool; InputError if the file exists, or cannot be written."""
-    write_new(path, lines_of(pool), "labels may belong to it; name another file with --output")
+    write_new(
+        path, lines_of(pool), "labels may belong to it; name another file with --output"
+    )
 
 
-def write_new(path: Path, lines: Iterable[str], remedy: str = "name another file") -> None:
+def write_new(
+    path: Path, lines: Iterable[str], remedy: str = "name another file"
+) -> None:
     """Write a new file.
 
     Raises:
@@ -156,7 +181,13 @@ def check_new(path: Path) -> None:
     if path.exists() or path.is_symlink():
         raise InputError(Problem(str(path), "already exists", "name another file"))
     if not path.parent.is_dir():
-        raise InputError(Problem(str(path), "cannot be written: the folder does not exist", f"make {path.parent}"))
+        raise InputError(
+            Problem(
+                str(path),
+                "cannot be written: the folder does not exist",
+                f"make {path.parent}",
+            )
+        )
 
 
 def read_pool(path: Path) -> Pool:
@@ -170,30 +201,51 @@ def read_pool(path: Path) -> Pool:
     if problems:
         raise InputError(problems.problems)
     if not rows or rows[0][1].get("pool") != VERSION:
-        what = "is not a pool" if not rows or "pool" not in rows[0][1] else f"is not a pool of version {VERSION}"
+        what = (
+            "is not a pool"
+            if not rows or "pool" not in rows[0][1]
+            else f"is not a pool of version {VERSION}"
+        )
         raise InputError(Problem(str(path), what, "make one with harness pool RESULTS"))
     head = rows[0][1]
     try:
         drawn = checked(DrawnPool, head.get("drawn") or {}, f"{rows[0][0]}: drawn")
-        queries = tuple(checked(PooledQuery, row, str(place)) for place, row in rows[1:])
+        queries = tuple(
+            checked(PooledQuery, row, str(place)) for place, row in rows[1:]
+        )
     except InputError as error:
         remedy = "the pool is damaged: make a new one with harness pool"
-        raise InputError([one._replace(remedy=remedy) for one in error.problems]) from None
+        raise InputError(
+            [one._replace(remedy=remedy) for one in error.problems]
+        ) from None
     pool = pool_of(str(head.get("policy", "")), drawn, queries)
     if pool.digest != head.get("digest"):
-        raise InputError(Problem(str(path), "was changed after it was made", "make a new one with harness pool"))
+        raise InputError(
+            Problem(
+                str(path),
+                "was changed after it was made",
+                "make a new one with harness pool",
+            )
+        )
     return pool
 
 
 def shuffled_place(seed: int, *ids: str) -> bytes:
     """The sort key of a query, or of a document of a query, for a seed."""
-    return hashlib.sha256("\0".join((str(seed), *ids)).encode("utf-8", "surrogatepass")).digest()
+    return hashlib.sha256(
+        "\0".join((str(seed), *ids)).encode("utf-8", "surrogatepass")
+    ).digest()
 
 
 def _digest(policy: str, drawn: DrawnPool, queries: tuple[PooledQuery, ...]) -> str:
     whole = hashlib.sha256()
     for row in (policy, drawn.model_dump(), *(query.model_dump() for query in queries)):
-        whole.update(json.dumps(row, ensure_ascii=False, sort_keys=True).encode("utf-8", "surrogatepass") + b"\n")
+        whole.update(
+            json.dumps(row, ensure_ascii=False, sort_keys=True).encode(
+                "utf-8", "surrogatepass"
+            )
+            + b"\n"
+        )
     return whole.hexdigest()[:16]
 
 
@@ -226,7 +278,9 @@ class FoundDocuments:
     """Number of queries at each planned look of the experiment."""
 
 
-def draw(material: FoundDocuments, drawing: Drawing, known: Iterable[Judgment] = ()) -> Pool:
+def draw(
+    material: FoundDocuments, drawing: Drawing, known: Iterable[Judgment] = ()
+) -> Pool:
     """Draw a pool; a larger sample with the same seed includes every query of a smaller one.
 
     Args:
@@ -243,21 +297,38 @@ def draw(material: FoundDocuments, drawing: Drawing, known: Iterable[Judgment] =
     wanted = population if drawing.sample is None else drawing.sample
     if drawing.next_look:
         given = material.dataset.labels
-        labelled = [query for query in candidates if query in given and given[query].judged]
-        candidates = [*labelled, *(query for query in candidates if query not in {*labelled})]
+        labelled = [
+            query for query in candidates if query in given and given[query].judged
+        ]
+        candidates = [
+            *labelled,
+            *(query for query in candidates if query not in {*labelled}),
+        ]
         wanted = _next_look(material.planned, len(labelled))
     if not 1 <= wanted <= population:
         option = "--next-look" if drawing.next_look else "--sample"
-        raise InputError(Problem(option, f"{wanted} queries of {population:,} cannot be drawn"))
+        raise InputError(
+            Problem(option, f"{wanted} queries of {population:,} cannot be drawn")
+        )
     done = {one.key for one in known if one.kind == drawing.audience and one.round == 1}
     drawn_now = candidates[len(labelled) : wanted]
-    asked = {query: _shuffled(query, material.tops[query], done, drawing.seed) for query in drawn_now}
+    asked = {
+        query: _shuffled(query, material.tops[query], done, drawing.seed)
+        for query in drawn_now
+    }
     queries = pooled(material, asked, wanted / population)
     if not queries:
         what = "nothing is left to judge" if done else "no retriever found a document"
-        raise InputError(Problem("", what, "use a larger --sample or --depth" if done else ""))
-    drawn = DrawnPool(depth=drawing.depth, seed=drawing.seed, population=population, sampled=wanted - len(labelled),
-                  audience=drawing.audience)  # fmt: skip
+        raise InputError(
+            Problem("", what, "use a larger --sample or --depth" if done else "")
+        )
+    drawn = DrawnPool(
+        depth=drawing.depth,
+        seed=drawing.seed,
+        population=population,
+        sampled=wanted - len(labelled),
+        audience=drawing.audience,
+    )
     return pool_of(drawing.policy, drawn, queries)
 
 
@@ -266,7 +337,9 @@ def _next_look(planned: Sequence[int], labelled: int) -> int:
     if not planned:
         remedy = "declare looks = { queries = [30, 60, 100] } under [statistics] of the experiment, and run it"
         raise InputError(Problem("--next-look", "no look is planned", remedy))
-    if (found := next((number for number in planned if number > labelled), None)) is None:
+    if (
+        found := next((number for number in planned if number > labelled), None)
+    ) is None:
         what = f"{labelled:,} queries are labelled, and the last look is planned at {planned[-1]:,}"
         raise InputError(Problem("--next-look", what, "harness run shows the verdict"))
     return found
@@ -283,18 +356,27 @@ def distinct(queries: Mapping[str, Query], seed: int) -> list[str]:
     return list(first.values())
 
 
-def _shuffled(query: str, documents: frozenset[str], done: set[PairKey], seed: int) -> list[str]:
+def _shuffled(
+    query: str, documents: frozenset[str], done: set[PairKey], seed: int
+) -> list[str]:
     left = (document for document in documents if (query, document) not in done)
     return sorted(left, key=lambda document: shuffled_place(seed, query, document))
 
 
-def pooled(material: FoundDocuments, asked: Mapping[str, Sequence[str]], inclusion: float) -> tuple[PooledQuery, ...]:
+def pooled(
+    material: FoundDocuments, asked: Mapping[str, Sequence[str]], inclusion: float
+) -> tuple[PooledQuery, ...]:
     """The lines of a pool: queries with their documents in the given order; queries without documents are omitted.
 
     Hits with unknown ids, which another retriever may return, cannot be judged.
     """
-    texts = material.dataset.texts({document for documents in asked.values() for document in documents})
-    there = {query: [texts[id_] for id_ in documents if id_ in texts] for query, documents in asked.items()}
+    texts = material.dataset.texts(
+        {document for documents in asked.values() for document in documents}
+    )
+    there = {
+        query: [texts[id_] for id_ in documents if id_ in texts]
+        for query, documents in asked.items()
+    }
     return tuple(
         pooled_query(query, material.queries[query].text, documents, inclusion)
         for query, documents in there.items()
@@ -315,18 +397,30 @@ def gather(folders: Sequence[Path], depth: int) -> FoundDocuments:
     tops: dict[str, set[str]] = {}
     for results in runs:
         if results.manifest.dataset.corpus_digest != dataset.corpus_digest:
-            what = f"has other documents than {runs[0].folder}, or they have changed since"
-            raise InputError(Problem(str(results.folder), what, "run the experiment again"))
+            what = (
+                f"has other documents than {runs[0].folder}, or they have changed since"
+            )
+            raise InputError(
+                Problem(str(results.folder), what, "run the experiment again")
+            )
         for id_, labelled in results.queries.items():
             if queries.setdefault(id_, labelled.query).text != labelled.query.text:
                 what = f"has another query as {id_!r} than {runs[0].folder}"
-                raise InputError(Problem(str(results.folder), what, "use results of the same queries"))
+                raise InputError(
+                    Problem(
+                        str(results.folder), what, "use results of the same queries"
+                    )
+                )
         for name in results.retrievers:
             for id_, ranking in results.answers(name):
                 tops.setdefault(id_, set()).update(ranking.doc_ids[:depth])
     asked = {id_: query for id_, query in queries.items() if id_ in tops}
-    planned = (runs[0].manifest.resolved.statistics.get("looks") or {}).get("queries", ())
-    return FoundDocuments(dataset, asked, {id_: frozenset(tops[id_]) for id_ in asked}, tuple(planned))
+    planned = (runs[0].manifest.resolved.statistics.get("looks") or {}).get(
+        "queries", ()
+    )
+    return FoundDocuments(
+        dataset, asked, {id_: frozenset(tops[id_]) for id_ in asked}, tuple(planned)
+    )
 
 
 def known_judgments(material: FoundDocuments, paths: Sequence[Path]) -> list[Judgment]:

@@ -47,7 +47,9 @@ class Batch:
 
     def hits_so_far(self, rel: int) -> Ints:
         """(n, depth): relevant documents down to each rank."""
-        return self._once(("so far", rel), lambda: np.cumsum(self.hits(rel), axis=1, dtype=np.int32))
+        return self._once(
+            ("so far", rel), lambda: np.cumsum(self.hits(rel), axis=1, dtype=np.int32)
+        )
 
     def hits_within(self, rel: int, cutoff: int | None) -> Ints:
         """(n,): relevant documents among the first `cutoff`."""
@@ -104,16 +106,35 @@ def total(terms: Floats) -> Floats:
     return ends
 
 
-def in_order(judgments: Sequence[Mapping[str, int]], rankings: Sequence[Collection[str]], largest: int) -> Batch:
+def in_order(
+    judgments: Sequence[Mapping[str, int]],
+    rankings: Sequence[Collection[str]],
+    largest: int,
+) -> Batch:
     """Look the documents of each ranking up in the judgments of its query; best first."""
     lengths = _lengths(rankings)
-    grades = _looked_up((map(j.get, d, repeat(UNJUDGED)) for j, d in zip(judgments, rankings, strict=True)), np.int64)
+    grades = _looked_up(
+        (
+            map(j.get, d, repeat(UNJUDGED))
+            for j, d in zip(judgments, rankings, strict=True)
+        ),
+        np.int64,
+    )
     judged = _flat((j.values() for j in judgments), np.int64)
-    return Batch(_padded(grades, lengths, UNJUDGED), lengths, _best_first(judged, _lengths(judgments)), largest)
+    return Batch(
+        _padded(grades, lengths, UNJUDGED),
+        lengths,
+        _best_first(judged, _lengths(judgments)),
+        largest,
+    )
 
 
 def by_score(
-    judgments: Sequence[Mapping[str, int]], hits: Sequence[Mapping[str, float]], largest: int, *, single: bool
+    judgments: Sequence[Mapping[str, int]],
+    hits: Sequence[Mapping[str, float]],
+    largest: int,
+    *,
+    single: bool,
 ) -> Batch:
     """The same for scored documents in any order: score descending, then document id descending.
 
@@ -121,7 +142,10 @@ def by_score(
     judged and returned gets the rank of its score; ids are compared only where another document has that score too.
     """
     lengths, known = _lengths(hits), _lengths(judgments)
-    flat, judged = _flat((s.values() for s in hits), np.float64), _flat((j.values() for j in judgments), np.int64)
+    flat, judged = (
+        _flat((s.values() for s in hits), np.float64),
+        _flat((j.values() for j in judgments), np.int64),
+    )
     if not np.isfinite(flat).all():
         raise InputError("a score is not a finite number")
     pairs = zip(judgments, hits, strict=True)
@@ -129,15 +153,23 @@ def by_score(
         looked_up, grade = known, judged
         theirs = _looked_up((map(s.get, j, repeat(nan)) for j, s in pairs), np.float64)
     else:
-        looked_up, grade = lengths, _looked_up((map(j.get, s, repeat(UNJUDGED)) for j, s in pairs), np.int64)
+        looked_up, grade = (
+            lengths,
+            _looked_up((map(j.get, s, repeat(UNJUDGED)) for j, s in pairs), np.int64),
+        )
         theirs = flat
     with np.errstate(over="ignore"):
         scores, wanted = (
-            np.negative(some, dtype=np.float32 if single else np.float64, casting="same_kind")
+            np.negative(
+                some, dtype=np.float32 if single else np.float64, casting="same_kind"
+            )
             for some in (flat, theirs)
         )
     found = np.flatnonzero((grade != UNJUDGED) & ~np.isnan(wanted))
-    rows, table = np.repeat(np.arange(len(hits)), looked_up)[found], _padded(scores, lengths, np.inf)
+    rows, table = (
+        np.repeat(np.arange(len(hits)), looked_up)[found],
+        _padded(scores, lengths, np.inf),
+    )
     places, tied = _places(table, rows, wanted[found])
     grades = np.full(table.shape, UNJUDGED, dtype=np.int64)
     grades[rows, places] = grade[found]
@@ -145,7 +177,9 @@ def by_score(
         ids = list(hits[row])
         by_id = np.array(sorted(range(len(ids)), key=ids.__getitem__, reverse=True))
         settled = by_id[np.argsort(table[row, by_id], kind="stable")].tolist()
-        grades[row, : len(ids)] = [judgments[row].get(ids[i], UNJUDGED) for i in settled]
+        grades[row, : len(ids)] = [
+            judgments[row].get(ids[i], UNJUDGED) for i in settled
+        ]
     return Batch(grades, lengths, _best_first(judged, known), largest)
 
 

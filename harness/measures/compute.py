@@ -47,7 +47,12 @@ class MeasureValues:
         kept = [i for i, query_id in enumerate(self.query_ids) if query_id in query_ids]
         values = self.values[:, kept]
         values.setflags(write=False)
-        return MeasureValues(self.measures, tuple(self.query_ids[i] for i in kept), values, self.largest_grade)
+        return MeasureValues(
+            self.measures,
+            tuple(self.query_ids[i] for i in kept),
+            values,
+            self.largest_grade,
+        )
 
     def means(self, weights: Mapping[str, float] | None = None) -> dict[Measure, float]:
         """The mean of each measure over the queries for which it is defined; NaN without any.
@@ -55,11 +60,20 @@ class MeasureValues:
         Args:
             weights: query id -> how much it counts; those that it lacks do not count. Left out, all count alike.
         """
-        counts = np.array([1.0 if weights is None else weights.get(query, 0.0) for query in self.query_ids])
+        counts = np.array(
+            [
+                1.0 if weights is None else weights.get(query, 0.0)
+                for query in self.query_ids
+            ]
+        )
         found = {}
         for measure, row in zip(self.measures, self.values, strict=True):
             kept = ~np.isnan(row) & (counts > 0)
-            found[measure] = math.fsum((row * counts)[kept]) / math.fsum(counts[kept]) if kept.any() else math.nan
+            found[measure] = (
+                math.fsum((row * counts)[kept]) / math.fsum(counts[kept])
+                if kept.any()
+                else math.nan
+            )
         return found
 
 
@@ -94,7 +108,11 @@ def score(
     """
     everything = tuple(measures)
     by_claims = claims is not None
-    plain = tuple(m for m in everything if not m.get("groups") and not m.own and not (by_claims and m.claimed))
+    plain = tuple(
+        m
+        for m in everything
+        if not m.get("groups") and not m.own and not (by_claims and m.claimed)
+    )
     known = _each_once(judgments, rankings)
     scores = _scored(plain, judgments, zip(judgments, known, strict=True), in_order)
     if plain == everything:
@@ -103,14 +121,32 @@ def score(
     for measure in everything:
         if measure.get("groups"):
             wanted = groups_for(measure, judgments, groups)
-            rows[measure] = np.array([group_value(measure, wanted[q], rankings.get(q, ())) for q in judgments])
+            rows[measure] = np.array(
+                [
+                    group_value(measure, wanted[q], rankings.get(q, ()))
+                    for q in judgments
+                ]
+            )
         elif measure.own:
-            rows[measure] = np.array([own_value(measure, judgments[q], rankings.get(q, ()), q) for q in judgments])
+            rows[measure] = np.array(
+                [
+                    own_value(measure, judgments[q], rankings.get(q, ()), q)
+                    for q in judgments
+                ]
+            )
         elif claims is not None and measure.claimed:
             rows[measure] = np.array(
-                [claim_value(measure, claims.get(q, NONE), rankings.get(q, ())) for q in judgments]
+                [
+                    claim_value(measure, claims.get(q, NONE), rankings.get(q, ()))
+                    for q in judgments
+                ]
             )
-    return _sealed(everything, judgments, np.array([rows[m] for m in everything]), scores.largest_grade)
+    return _sealed(
+        everything,
+        judgments,
+        np.array([rows[m] for m in everything]),
+        scores.largest_grade,
+    )
 
 
 def score_run(
@@ -137,7 +173,12 @@ def score_run(
     [[0.0]]
     """
     hits = ((query, run.get(query, {})) for query in judgments)
-    return _scored(tuple(measures), judgments, hits, partial(by_score, single=precision == "single"))
+    return _scored(
+        tuple(measures),
+        judgments,
+        hits,
+        partial(by_score, single=precision == "single"),
+    )
 
 
 def span(measure: Measure, judgments: Judgments) -> float:
@@ -162,7 +203,10 @@ def bounds(measure: Measure, judgments: Judgments) -> tuple[float, float]:
         return measure.limits
     if row_of(measure).bounded:
         return 0.0, 1.0
-    ideal = {query: sorted(judged, key=lambda d: -judged[d]) for query, judged in judgments.items()}
+    ideal = {
+        query: sorted(judged, key=lambda d: -judged[d])
+        for query, judged in judgments.items()
+    }
     return 0.0, float(score([measure], judgments, ideal).values.max(initial=0.0))
 
 
@@ -193,18 +237,30 @@ def _scored(
     return _sealed(measures, judgments, values, largest)
 
 
-def groups_for(measure: Measure, judgments: Judgments, groups: Mapping[str, Groups] | None) -> dict[str, Groups]:
+def groups_for(
+    measure: Measure, judgments: Judgments, groups: Mapping[str, Groups] | None
+) -> dict[str, Groups]:
     """The groups of each judged query; each relevant document is one of its own where a query has none.
 
     Raises:
         InputError: there are no groups at all.
     """
     if groups is None:
-        raise InputError(Problem(f"measure {str(measure)!r}", "there are no AND/OR groups in these labels"))
-    return {q: groups.get(q) or [[d] for d, g in judged.items() if g > 0] for q, judged in judgments.items()}
+        raise InputError(
+            Problem(
+                f"measure {str(measure)!r}",
+                "there are no AND/OR groups in these labels",
+            )
+        )
+    return {
+        q: groups.get(q) or [[d] for d, g in judged.items() if g > 0]
+        for q, judged in judgments.items()
+    }
 
 
-def _sealed(measures: tuple[Measure, ...], judgments: Judgments, values: Floats, largest: int) -> MeasureValues:
+def _sealed(
+    measures: tuple[Measure, ...], judgments: Judgments, values: Floats, largest: int
+) -> MeasureValues:
     values.setflags(write=False)
     return MeasureValues(measures, tuple(judgments), values, largest)
 
@@ -228,13 +284,17 @@ def _portions(
         yield ids, portion
 
 
-def _each_once(judgments: Judgments, rankings: Mapping[str, Sequence[str]]) -> list[Sequence[str]]:
+def _each_once(
+    judgments: Judgments, rankings: Mapping[str, Sequence[str]]
+) -> list[Sequence[str]]:
     """The ranking of each judged query; refuses one that holds a document twice."""
     known = [rankings.get(query_id, ()) for query_id in judgments]
     for query_id, ranking in zip(judgments, known, strict=True):
         if len({*ranking}) < len(ranking):
             again = next(d for d in ranking if ranking.count(d) > 1)
-            raise InputError(Problem(f"query {query_id!r}", f"document {again!r} is ranked twice"))
+            raise InputError(
+                Problem(f"query {query_id!r}", f"document {again!r} is ranked twice")
+            )
     return known
 
 
@@ -244,11 +304,19 @@ def _largest_grade(measures: Sequence[Measure], judgments: Judgments) -> int:
     Raises:
         InputError: it is above 30 and one of the measures has exponential gain.
     """
-    largest = max(chain.from_iterable(judged.values() for judged in judgments.values()), default=0)
+    largest = max(
+        chain.from_iterable(judged.values() for judged in judgments.values()), default=0
+    )
     steep = next((m for m in measures if m.get("dcg") == "exp-log2"), None)
     if steep and largest > STEEPEST:
         what = f"exponential gain of grade {largest}: nothing but the best document would count"
-        raise InputError(Problem(f"measure {str(steep)!r}", what, f"use linear gain, or grades up to {STEEPEST}"))
+        raise InputError(
+            Problem(
+                f"measure {str(steep)!r}",
+                what,
+                f"use linear gain, or grades up to {STEEPEST}",
+            )
+        )
     return max(largest, 0)
 
 
@@ -297,7 +365,9 @@ def sensitivity(
     """
     if measure.own:  # its function may have gone with its process
         return []
-    variants = {rule: _allowed(measure, rule, judgments) for rule, judgments in rules.items()}
+    variants = {
+        rule: _allowed(measure, rule, judgments) for rule, judgments in rules.items()
+    }
     means: dict[tuple[str, Measure], dict[str, float]] = {}
     for name, run in rankings:
         for rule, under in variants.items():
@@ -307,23 +377,34 @@ def sensitivity(
     for (rule, variant), of in means.items():
         top = max(of.values(), default=0.0)
         winners = tuple(name for name, mean in of.items() if top - mean <= EQUAL)
-        rows.append(Sensitivity(rule, variant, of, winners, bool(rows) and winners != rows[0].winners))
+        rows.append(
+            Sensitivity(
+                rule, variant, of, winners, bool(rows) and winners != rows[0].winners
+            )
+        )
     return rows
 
 
-def by_rule(lists: Mapping[str, Sequence[str]], first: Named = "linear") -> dict[str, dict[str, dict[str, int]]]:
+def by_rule(
+    lists: Mapping[str, Sequence[str]], first: Named = "linear"
+) -> dict[str, dict[str, dict[str, int]]]:
     """Grade the ordered lists of all queries under `first` and the other rules.
 
     >>> by_rule({"q": ["a", "b"]}, first="binary")["binary"]
     {'q': {'a': 1, 'b': 1}}
     """
     ordered = sorted(RULES, key=lambda rule: rule != first)
-    return {rule: {q: grade(documents, rule) for q, documents in lists.items()} for rule in ordered}
+    return {
+        rule: {q: grade(documents, rule) for q, documents in lists.items()}
+        for rule in ordered
+    }
 
 
 def _allowed(measure: Measure, rule: str, judgments: Judgments) -> list[Measure]:
     """The measure with its own gain, then with the other one; without the exponential one where it is not allowed."""
-    largest = max((g for judged in judgments.values() for g in judged.values()), default=0)
+    largest = max(
+        (g for judged in judgments.values() for g in judged.values()), default=0
+    )
     steep = rule == "reciprocal" or largest > STEEPEST
     variants = [measure]
     if "dcg" in row_of(measure).options and not measure.get("groups"):
@@ -331,4 +412,8 @@ def _allowed(measure: Measure, rule: str, judgments: Judgments) -> list[Measure]
         if params.pop("dcg", None) is None:
             params["dcg"] = "exp-log2"
         variants.append(replace(measure, params=tuple(sorted(params.items()))))
-    return [variant for variant in variants if not (steep and variant.get("dcg") == "exp-log2")]
+    return [
+        variant
+        for variant in variants
+        if not (steep and variant.get("dcg") == "exp-log2")
+    ]

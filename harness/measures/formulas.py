@@ -9,7 +9,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from harness.measures.batch import UNJUDGED, Array, Batch, Floats, Ints, discounted, total
+from harness.measures.batch import (
+    UNJUDGED,
+    Array,
+    Batch,
+    Floats,
+    Ints,
+    discounted,
+    total,
+)
 from harness.measures.measure import Measure
 
 
@@ -38,7 +46,9 @@ def recall(batch: Batch, measure: Measure) -> Floats:
     >>> value("R@2", {"a": 1, "b": 2, "c": 1, "d": 1}, ["a", "x", "b"])
     0.25
     """
-    return share(batch.hits_within(measure.rel, measure.cutoff), batch.relevant(measure.rel))
+    return share(
+        batch.hits_within(measure.rel, measure.cutoff), batch.relevant(measure.rel)
+    )
 
 
 def capped_recall(batch: Batch, measure: Measure) -> Floats:
@@ -53,7 +63,8 @@ def capped_recall(batch: Batch, measure: Measure) -> Floats:
     """
     assert measure.cutoff is not None
     return share(
-        batch.hits_within(measure.rel, measure.cutoff), np.minimum(batch.relevant(measure.rel), measure.cutoff)
+        batch.hits_within(measure.rel, measure.cutoff),
+        np.minimum(batch.relevant(measure.rel), measure.cutoff),
     )
 
 
@@ -68,7 +79,11 @@ def f1(batch: Batch, measure: Measure) -> Floats:
     0.5
     """
     assert measure.cutoff is not None
-    return 2 * batch.hits_within(measure.rel, measure.cutoff) / (measure.cutoff + batch.relevant(measure.rel))
+    return (
+        2
+        * batch.hits_within(measure.rel, measure.cutoff)
+        / (measure.cutoff + batch.relevant(measure.rel))
+    )
 
 
 def success(batch: Batch, measure: Measure) -> Floats:
@@ -96,7 +111,9 @@ def reciprocal_rank(batch: Batch, measure: Measure) -> Floats:
     0.5
     """
     first = batch.hits(measure.rel).argmax(axis=1) + 1
-    return np.where(batch.hits_within(measure.rel, measure.cutoff) > 0, 1.0 / first, 0.0)
+    return np.where(
+        batch.hits_within(measure.rel, measure.cutoff) > 0, 1.0 / first, 0.0
+    )
 
 
 def average_precision(batch: Batch, measure: Measure) -> Floats:
@@ -110,7 +127,10 @@ def average_precision(batch: Batch, measure: Measure) -> Floats:
     >>> value("AP@3", {"a": 1, "b": 1}, ["x", "a", "b"])
     0.5833333333333333
     """
-    return share(batch.at(batch.precisions_so_far(measure.rel), measure.cutoff), batch.relevant(measure.rel))
+    return share(
+        batch.at(batch.precisions_so_far(measure.rel), measure.cutoff),
+        batch.relevant(measure.rel),
+    )
 
 
 def precision_at_r(batch: Batch, measure: Measure) -> Floats:
@@ -126,7 +146,9 @@ def precision_at_r(batch: Batch, measure: Measure) -> Floats:
     wanted = batch.relevant(measure.rel)
     running = batch.hits_so_far(measure.rel)
     places = np.clip(wanted, 1, running.shape[1]) - 1
-    return share(np.where(wanted > 0, running[np.arange(len(batch)), places], 0), wanted)
+    return share(
+        np.where(wanted > 0, running[np.arange(len(batch)), places], 0), wanted
+    )
 
 
 def set_precision(batch: Batch, measure: Measure) -> Floats:
@@ -140,7 +162,9 @@ def set_precision(batch: Batch, measure: Measure) -> Floats:
     >>> value("SetP", {"a": 1, "b": 1}, ["x", "a"])
     0.5
     """
-    return share(batch.hits_within(measure.rel, measure.cutoff), batch.returned(measure.cutoff))
+    return share(
+        batch.hits_within(measure.rel, measure.cutoff), batch.returned(measure.cutoff)
+    )
 
 
 def set_f1(batch: Batch, measure: Measure) -> Floats:
@@ -168,7 +192,9 @@ def set_average_precision(batch: Batch, measure: Measure) -> Floats:
     0.25
     """
     hits = batch.hits_within(measure.rel, measure.cutoff)
-    return share(hits * hits, batch.returned(measure.cutoff) * batch.relevant(measure.rel))
+    return share(
+        hits * hits, batch.returned(measure.cutoff) * batch.relevant(measure.rel)
+    )
 
 
 def context_precision(batch: Batch, measure: Measure) -> Floats:
@@ -206,11 +232,15 @@ def binary_preference(batch: Batch, measure: Measure) -> Floats:
     rel = measure.rel
     relevant = batch.relevant(rel)
     others = ((batch.judged >= 0) & (batch.judged < rel)).sum(axis=1)
-    before = np.cumsum((batch.grades >= 0) & (batch.grades < rel), axis=1, dtype=np.int32)
+    before = np.cumsum(
+        (batch.grades >= 0) & (batch.grades < rel), axis=1, dtype=np.int32
+    )
     rows, ranks = np.nonzero(batch.hits(rel))
     most = np.maximum(np.minimum(relevant, others), 1)
     kept = 1.0 - np.minimum(before[rows, ranks], relevant[rows]) / most[rows]
-    return share(np.bincount(rows, kept, len(batch)), relevant)  # added up from the left
+    return share(
+        np.bincount(rows, kept, len(batch)), relevant
+    )  # added up from the left
 
 
 def rank_biased_precision(batch: Batch, measure: Measure) -> Floats:
@@ -228,7 +258,9 @@ def rank_biased_precision(batch: Batch, measure: Measure) -> Floats:
     """
     p = float(measure.get("p") or 0.0)
     read = batch.returned(measure.cutoff)
-    weights = np.where(batch.ranks <= read[:, None], (1.0 - p) * p ** (batch.ranks - 1.0), 0.0)
+    weights = np.where(
+        batch.ranks <= read[:, None], (1.0 - p) * p ** (batch.ranks - 1.0), 0.0
+    )
     if measure.get("residual"):
         return total(np.where(batch.grades < 0, weights, 0.0)) + p**read
     return total(np.where(batch.hits(measure.rel), weights, 0.0))
@@ -353,7 +385,9 @@ def expected_reciprocal_rank(batch: Batch, measure: Measure) -> Floats:
     up = np.maximum(batch.grades[:, : measure.cutoff], 0)
     stops = np.ldexp(1.0, up - batch.largest) - np.ldexp(1.0, -batch.largest)
     still_reading = np.cumprod(1.0 - stops, axis=1)
-    still_reading = np.concatenate([np.ones((len(batch), 1)), still_reading[:, :-1]], axis=1)
+    still_reading = np.concatenate(
+        [np.ones((len(batch), 1)), still_reading[:, :-1]], axis=1
+    )
     return total(still_reading * stops / batch.ranks[: up.shape[1]])
 
 

@@ -91,7 +91,13 @@ def gain_warning(rule: str, largest: int, gain: Gain) -> str:
         return ""
     remedy = 'use gain = "linear", or grades = "explicit" or buckets with few levels'
     if rule == "reciprocal":
-        raise InputError(Problem("[relevance]", "grades = 'reciprocal' goes with linear gain only", remedy))
+        raise InputError(
+            Problem(
+                "[relevance]",
+                "grades = 'reciprocal' goes with linear gain only",
+                remedy,
+            )
+        )
     if largest > STEEPEST:
         what = f"grades = {rule!r} reaches {largest}: exponential gain is limited to grade {STEEPEST}"
         raise InputError(Problem("[relevance]", what, remedy))
@@ -100,11 +106,19 @@ def gain_warning(rule: str, largest: int, gain: Gain) -> str:
 
 def _bucket_grades(buckets: Buckets, n: int) -> list[int]:
     places, grades = [up_to for up_to, _ in buckets], [g for _, g in buckets]
-    falls = grades == sorted(set(grades), reverse=True) and places == sorted(set(places))
+    falls = grades == sorted(set(grades), reverse=True) and places == sorted(
+        set(places)
+    )
     if not buckets or not falls or places[0] < 1 or grades[-1] < 0:
         what = f"{list(buckets)}: last places must rise from 1 and grades must fall, none below 0"
-        raise InputError(Problem("grades: buckets", what, "for example [[1, 3], [3, 2], [10, 1]]"))
-    listed = [g for (up_to, g), start in zip(buckets, [0, *places], strict=False) for _ in range(up_to - start)]
+        raise InputError(
+            Problem("grades: buckets", what, "for example [[1, 3], [3, 2], [10, 1]]")
+        )
+    listed = [
+        g
+        for (up_to, g), start in zip(buckets, [0, *places], strict=False)
+        for _ in range(up_to - start)
+    ]
     return (listed + [0] * n)[:n]
 
 
@@ -143,7 +157,9 @@ def group_value(measure: Measure, groups: Groups, ranking: Sequence[str]) -> flo
     top = list(ranking[: measure.cutoff])
     if not top or not any(groups):
         return 0.0
-    return (_autorag if measure.get("groups") == "autorag" else _first)(measure, groups, top)
+    return (_autorag if measure.get("groups") == "autorag" else _first)(
+        measure, groups, top
+    )
 
 
 def _first(measure: Measure, groups: Groups, top: Sequence[str]) -> float:
@@ -158,7 +174,11 @@ def _first(measure: Measure, groups: Groups, top: Sequence[str]) -> float:
         unmet = left
     hits = [new > 0 for new in met]
     wanted = len(groups)
-    size = measure.cutoff if measure.cutoff and not measure.name.startswith("Set") else len(met)
+    size = (
+        measure.cutoff
+        if measure.cutoff and not measure.name.startswith("Set")
+        else len(met)
+    )
     match measure.name.removeprefix("Set"):
         case "P":
             return sum(hits) / size
@@ -167,9 +187,17 @@ def _first(measure: Measure, groups: Groups, top: Sequence[str]) -> float:
         case "F" | "F1":
             return 2 * sum(hits) / (size + wanted)
         case "RR":
-            return next((1 / rank for rank, hit in enumerate(hits, start=1) if hit), 0.0)
+            return next(
+                (1 / rank for rank, hit in enumerate(hits, start=1) if hit), 0.0
+            )
         case "AP":
-            return math.fsum(new * sum(hits[:rank]) / rank for rank, new in enumerate(met, start=1)) / wanted
+            return (
+                math.fsum(
+                    new * sum(hits[:rank]) / rank
+                    for rank, new in enumerate(met, start=1)
+                )
+                / wanted
+            )
         case _:
             return _dcg(hits) / _dcg([True] * min(wanted, measure.cutoff or wanted))
 
@@ -177,7 +205,10 @@ def _first(measure: Measure, groups: Groups, top: Sequence[str]) -> float:
 def _autorag(measure: Measure, groups: Groups, top: Sequence[str]) -> float:
     """AutoRAG's reading, in which every member of a group is a hit."""
     members = set(chain.from_iterable(groups))
-    ranks = ([rank for rank, document in enumerate(top, start=1) if document in group] for group in groups)
+    ranks = (
+        [rank for rank, document in enumerate(top, start=1) if document in group]
+        for group in groups
+    )
     met = [of_group for of_group in ranks if of_group]
     wanted = len(groups)
     p, r = len(set(top) & members) / len(top), len(met) / wanted
@@ -191,7 +222,13 @@ def _autorag(measure: Measure, groups: Groups, top: Sequence[str]) -> float:
         case "RR":
             return sum(1 / of_group[0] for of_group in met) / wanted
         case "AP":
-            return sum(sum(i / rank for i, rank in enumerate(g, start=1)) / len(g) for g in met) / wanted
+            return (
+                sum(
+                    sum(i / rank for i, rank in enumerate(g, start=1)) / len(g)
+                    for g in met
+                )
+                / wanted
+            )
         case _:
             hits = [document in members for document in top]
             return _dcg(hits) / _dcg([True] * min(sum(map(len, groups)), len(top)))

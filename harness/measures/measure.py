@@ -100,14 +100,31 @@ def measure(
     """
     low, high = map(float, range)
     if not NAME.fullmatch(name):
-        raise InputError(Problem("name", f"{name!r} is not a name of a measure", "letters, digits and underscores"))
+        raise InputError(
+            Problem(
+                "name",
+                f"{name!r} is not a name of a measure",
+                "letters, digits and underscores",
+            )
+        )
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise InputError(Problem("range", f"{range} is not a range", "the least value and the largest: (0, 1)"))
+        raise InputError(
+            Problem(
+                "range",
+                f"{range} is not a range",
+                "the least value and the largest: (0, 1)",
+            )
+        )
     limits = [f"high={high}"] * (high != 1) + [f"low={low}"] * (low != 0)
-    return NamedObject(f"{OWN}{name}" + (f"({', '.join(limits)})" if limits else ""), OwnFunction(function, low, high))
+    return NamedObject(
+        f"{OWN}{name}" + (f"({', '.join(limits)})" if limits else ""),
+        OwnFunction(function, low, high),
+    )
 
 
-def own_value(measure: Measure, judged: Mapping[str, int], ranking: Sequence[str], query: str = "") -> float:
+def own_value(
+    measure: Measure, judged: Mapping[str, int], ranking: Sequence[str], query: str = ""
+) -> float:
     """Score one ranking by a measure of one's own.
 
     Raises:
@@ -116,7 +133,11 @@ def own_value(measure: Measure, judged: Mapping[str, int], ranking: Sequence[str
     where = f"measure {str(measure)!r}"
     if not isinstance(measure.function, OwnFunction):
         raise InputError(
-            Problem(where, "is a function of another process", "name other measures, or run it again in Python")
+            Problem(
+                where,
+                "is a function of another process",
+                "name other measures, or run it again in Python",
+            )
         )
     function, low, high = measure.function
     if not ranking:
@@ -125,9 +146,17 @@ def own_value(measure: Measure, judged: Mapping[str, int], ranking: Sequence[str
     try:
         value = float(function(judged, list(ranking[: measure.cutoff])))
     except Exception as failure:
-        raise InputError(Problem(at, f"failed: {type(failure).__name__}: {failure}")) from failure
+        raise InputError(
+            Problem(at, f"failed: {type(failure).__name__}: {failure}")
+        ) from failure
     if not low <= value <= high:
-        raise InputError(Problem(at, f"gave {value}, which is not between {low:g} and {high:g}", "say its range"))
+        raise InputError(
+            Problem(
+                at,
+                f"gave {value}, which is not between {low:g} and {high:g}",
+                "say its range",
+            )
+        )
     return value
 
 
@@ -186,11 +215,21 @@ def rank_precision(values: Sequence[Truth], epsilon: float = 0.0) -> float | Non
     >>> rank_precision([True, False, True]) == (1 + 2 / 3) / 2, rank_precision([None]), rank_precision([True, None])
     (True, None, 1.0)
     """
-    if None in values:  # open unless both verdicts come to the same; two that do not settle it at once
+    if (
+        None in values
+    ):  # open unless both verdicts come to the same; two that do not settle it at once
         place = list(values).index(None)
         untrue = rank_precision([*values[:place], False, *values[place + 1 :]], epsilon)
-        true = None if untrue is None else rank_precision([*values[:place], True, *values[place + 1 :]], epsilon)
-        return None if untrue is None or true is None or not math.isclose(untrue, true) else untrue
+        true = (
+            None
+            if untrue is None
+            else rank_precision([*values[:place], True, *values[place + 1 :]], epsilon)
+        )
+        return (
+            None
+            if untrue is None or true is None or not math.isclose(untrue, true)
+            else untrue
+        )
     hits, total = 0, 0.0
     for rank, one in enumerate(values, start=1):
         hits += bool(one)
@@ -236,9 +275,14 @@ def claim_value(measure: Measure, claimed: Claimed, ranking: Sequence[str]) -> f
     if not claimed.claims:
         return math.nan
     unknown: tuple[Truth, ...] = (None,) * len(claimed.claims)
-    rows = [claimed.entailed_by.get(document, unknown) for document in ranking[: measure.cutoff]]
+    rows = [
+        claimed.entailed_by.get(document, unknown)
+        for document in ranking[: measure.cutoff]
+    ]
     if measure.name == "ClaimRecall":
-        return _defined(share([any_of(row[i] for row in rows) for i in range(len(claimed.claims))]))
+        return _defined(
+            share([any_of(row[i] for row in rows) for i in range(len(claimed.claims))])
+        )
     useful = [any_of(row) for row in rows]
     if measure.name == "ClaimPrecision":
         return _defined(share(useful))

@@ -43,7 +43,11 @@ def needs_claims(batch: Batch, measure: Measure) -> Floats:
         InputError: always.
     """
     remedy = "measure it in an experiment whose queries have claims, with a [judge]"
-    raise InputError(Problem(f"measure {str(measure)!r}", "needs the claims of reference answers", remedy))
+    raise InputError(
+        Problem(
+            f"measure {str(measure)!r}", "needs the claims of reference answers", remedy
+        )
+    )
 
 
 REL = ("rel",)
@@ -52,54 +56,142 @@ RETURNED = "share of the returned documents that are relevant"
 FOUND = "share of the relevant documents that were returned"
 
 MEASURES: Mapping[str, MeasureRow] = {
-    "P": MeasureRow(formulas.precision, EITHER, bare="SetP", binary="at 1",
-                    meaning="share of the first k hits that are relevant, also where fewer than k came back"),
-    "R": MeasureRow(formulas.recall, EITHER, bare="SetR",
-                    meaning="share of the relevant documents that are among the first k hits"),
-    "Rcap": MeasureRow(formulas.capped_recall, REL, cutoff="must", binary="at 1",
-                       meaning="hits among the first k, divided by the most that could be there"),
-    "F1": MeasureRow(formulas.f1, EITHER, bare="SetF", meaning="harmonic mean of the query's precision and recall"),
-    "Success": MeasureRow(formulas.success, REL, binary="always",
-                          meaning="1 where a relevant document is among the first k hits"),
-    "RR": MeasureRow(formulas.reciprocal_rank, EITHER, binary="at 1",
-                     meaning="1 divided by the rank of the first relevant hit; an ordinal number, its mean is to be "
-                             "read with care"),
-    "AP": MeasureRow(formulas.average_precision, EITHER,
-                     meaning="mean of the precision at each relevant document, those not found counting 0"),
-    "Rprec": MeasureRow(formulas.precision_at_r, REL, cutoff="never",
-                        meaning="precision at the rank that equals the number of relevant documents"),
+    "P": MeasureRow(
+        formulas.precision,
+        EITHER,
+        bare="SetP",
+        binary="at 1",
+        meaning="share of the first k hits that are relevant, also where fewer than k came back",
+    ),
+    "R": MeasureRow(
+        formulas.recall,
+        EITHER,
+        bare="SetR",
+        meaning="share of the relevant documents that are among the first k hits",
+    ),
+    "Rcap": MeasureRow(
+        formulas.capped_recall,
+        REL,
+        cutoff="must",
+        binary="at 1",
+        meaning="hits among the first k, divided by the most that could be there",
+    ),
+    "F1": MeasureRow(
+        formulas.f1,
+        EITHER,
+        bare="SetF",
+        meaning="harmonic mean of the query's precision and recall",
+    ),
+    "Success": MeasureRow(
+        formulas.success,
+        REL,
+        binary="always",
+        meaning="1 where a relevant document is among the first k hits",
+    ),
+    "RR": MeasureRow(
+        formulas.reciprocal_rank,
+        EITHER,
+        binary="at 1",
+        meaning="1 divided by the rank of the first relevant hit; an ordinal number, its mean is to be "
+        "read with care",
+    ),
+    "AP": MeasureRow(
+        formulas.average_precision,
+        EITHER,
+        meaning="mean of the precision at each relevant document, those not found counting 0",
+    ),
+    "Rprec": MeasureRow(
+        formulas.precision_at_r,
+        REL,
+        cutoff="never",
+        meaning="precision at the rank that equals the number of relevant documents",
+    ),
     "SetP": MeasureRow(formulas.set_precision, EITHER, binary="at 1", meaning=RETURNED),
     "SetR": MeasureRow(formulas.recall, EITHER, meaning=FOUND),
-    "SetF": MeasureRow(formulas.set_f1, EITHER, meaning="harmonic mean of the set's precision and recall"),
-    "SetAP": MeasureRow(formulas.set_average_precision, REL,
-                        meaning="precision of the returned set times its recall"),
-    "CG": MeasureRow(formulas.cumulative_gain, ("dcg",), bounded=False, meaning="sum of the hits' gains"),
-    "DCG": MeasureRow(formulas.discounted_gain, ("dcg",), bounded=False,
-                      meaning="sum of the hits' gains, discounted by the logarithm of their rank"),
-    "nDCG": MeasureRow(formulas.normalised_gain, ("dcg", "groups", "ideal"),
-                       meaning="discounted gain of the hits, divided by that of the best possible order"),
-    "ERR": MeasureRow(formulas.expected_reciprocal_rank, (), by_largest_grade=True,
-                      meaning="expected reciprocal rank of the hit at which a reader stops"),
-    "RBP": MeasureRow(formulas.rank_biased_precision, ("p", "rel", "residual"), beside="residual",
-                      meaning="rank-biased precision: what a reader sees who goes on to the next hit with probability "
-                              "p"),
-    "Bpref": MeasureRow(formulas.binary_preference, REL, cutoff="never",
-                        meaning="how rarely a judged irrelevant document ranks above a relevant one"),
-    "Judged": MeasureRow(formulas.judged_share, (), binary="at 1",
-                         meaning="share of the returned documents that were judged at all"),
-    "Abstain": MeasureRow(formulas.abstain, (), cutoff="never", binary="always",
-                          meaning="1 where nothing was returned for a query that nothing answers"),
-    "ContextPrecision": MeasureRow(formulas.context_precision, ("by", "rel"), binary="at 1",
-                                   meaning="mean of the precision at each hit, divided by the hits: finding more can "
-                                           "lower it"),
-    "IDContextPrecision": MeasureRow(formulas.set_precision, REL, binary="at 1", meaning=RETURNED),
+    "SetF": MeasureRow(
+        formulas.set_f1,
+        EITHER,
+        meaning="harmonic mean of the set's precision and recall",
+    ),
+    "SetAP": MeasureRow(
+        formulas.set_average_precision,
+        REL,
+        meaning="precision of the returned set times its recall",
+    ),
+    "CG": MeasureRow(
+        formulas.cumulative_gain,
+        ("dcg",),
+        bounded=False,
+        meaning="sum of the hits' gains",
+    ),
+    "DCG": MeasureRow(
+        formulas.discounted_gain,
+        ("dcg",),
+        bounded=False,
+        meaning="sum of the hits' gains, discounted by the logarithm of their rank",
+    ),
+    "nDCG": MeasureRow(
+        formulas.normalised_gain,
+        ("dcg", "groups", "ideal"),
+        meaning="discounted gain of the hits, divided by that of the best possible order",
+    ),
+    "ERR": MeasureRow(
+        formulas.expected_reciprocal_rank,
+        (),
+        by_largest_grade=True,
+        meaning="expected reciprocal rank of the hit at which a reader stops",
+    ),
+    "RBP": MeasureRow(
+        formulas.rank_biased_precision,
+        ("p", "rel", "residual"),
+        beside="residual",
+        meaning="rank-biased precision: what a reader sees who goes on to the next hit with probability "
+        "p",
+    ),
+    "Bpref": MeasureRow(
+        formulas.binary_preference,
+        REL,
+        cutoff="never",
+        meaning="how rarely a judged irrelevant document ranks above a relevant one",
+    ),
+    "Judged": MeasureRow(
+        formulas.judged_share,
+        (),
+        binary="at 1",
+        meaning="share of the returned documents that were judged at all",
+    ),
+    "Abstain": MeasureRow(
+        formulas.abstain,
+        (),
+        cutoff="never",
+        binary="always",
+        meaning="1 where nothing was returned for a query that nothing answers",
+    ),
+    "ContextPrecision": MeasureRow(
+        formulas.context_precision,
+        ("by", "rel"),
+        binary="at 1",
+        meaning="mean of the precision at each hit, divided by the hits: finding more can "
+        "lower it",
+    ),
+    "IDContextPrecision": MeasureRow(
+        formulas.set_precision, REL, binary="at 1", meaning=RETURNED
+    ),
     "IDContextRecall": MeasureRow(formulas.recall, REL, meaning=FOUND),
-    "ClaimRecall": MeasureRow(needs_claims, (), meaning="share of the reference answer's claims that any of the first "
-                                                        "k documents supports"),
-    "ClaimPrecision": MeasureRow(needs_claims, (), binary="at 1",
-                                 meaning="share of the first k documents that support any claim of the reference "
-                                         "answer"),
-}  # fmt: skip
+    "ClaimRecall": MeasureRow(
+        needs_claims,
+        (),
+        meaning="share of the reference answer's claims that any of the first "
+        "k documents supports",
+    ),
+    "ClaimPrecision": MeasureRow(
+        needs_claims,
+        (),
+        binary="at 1",
+        meaning="share of the first k documents that support any claim of the reference "
+        "answer",
+    ),
+}
 """A new measure is one function, one row here, and its test."""
 
 
@@ -125,25 +217,41 @@ def is_binary(measure: Measure) -> bool:
     (True, False, True)
     """
     binary = row_of(measure).binary
-    return binary == "always" or (binary == "at 1" and measure.cutoff == 1 and not measure.get("groups"))
+    return binary == "always" or (
+        binary == "at 1" and measure.cutoff == 1 and not measure.get("groups")
+    )
 
 
 ALIASES: Mapping[str, str] = {
-    "map": "AP", "mrr": "RR", "precision": "P", "recall": "R", "hit": "Success", "hits": "Success",
+    "map": "AP",
+    "mrr": "RR",
+    "precision": "P",
+    "recall": "R",
+    "hit": "Success",
+    "hits": "Success",
     "hitrate": "Success",
-}  # fmt: skip
+}
 """What people call a measure, in lower case and without underscores: read as ours."""
 
 ELSEWHERE: Mapping[str, str] = {
-    "f": "F1", "accuracy": "Success", "reciprank": "RR", "ndcgcut": "nDCG", "mapcut": "AP", "setp": "SetP",
-    "setrecall": "SetR", "setf": "SetF", "setmap": "SetAP",
-}  # fmt: skip
+    "f": "F1",
+    "accuracy": "Success",
+    "reciprank": "RR",
+    "ndcgcut": "nDCG",
+    "mapcut": "AP",
+    "setp": "SetP",
+    "setrecall": "SetR",
+    "setf": "SetF",
+    "setmap": "SetAP",
+}
 """What other tools call a measure, in lower case: asked for by that name, ours is proposed. Without underscores."""
 
 
 Ideal = Literal["judged", "retrieved", "retrieved-all"]
 
-SHAPE = re.compile(r"\s*([\w.-]+)\s*(?:\((.*)\))?\s*(?:@\s*([0-9]{1,9}))?\s*", re.DOTALL)
+SHAPE = re.compile(
+    r"\s*([\w.-]+)\s*(?:\((.*)\))?\s*(?:@\s*([0-9]{1,9}))?\s*", re.DOTALL
+)
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "dcg": ("log2", "exp-log2"),
     "ideal": ("judged", "retrieved", "retrieved-all"),
@@ -157,14 +265,22 @@ NUMBERS: Mapping[str, tuple[tuple[type, ...], float, float, str]] = {
 }
 """Types of a parameter, and the numbers between which it is."""
 DEFAULTS: Mapping[str, Parameter] = {
-    "dcg": "log2", "ideal": "judged", "rel": 1, "residual": False, "by": "ids", "low": 0.0, "high": 1.0,
-}  # fmt: skip
+    "dcg": "log2",
+    "ideal": "judged",
+    "rel": 1,
+    "residual": False,
+    "by": "ids",
+    "low": 0.0,
+    "high": 1.0,
+}
 """The values that are left out of a canonical name."""
 PERSISTENCE = 0.8
 """The p of RBP; always part of the canonical name."""
 
 
-def parse(text: str, *, gain: Gain | None = None, ideal: Ideal | None = None) -> Measure:
+def parse(
+    text: str, *, gain: Gain | None = None, ideal: Ideal | None = None
+) -> Measure:
     """Read a measure's name, in any case.
 
     `gain` and `ideal` are what an experiment declares under `[relevance]`: they fill in what the name leaves open,
@@ -183,14 +299,24 @@ def parse(text: str, *, gain: Gain | None = None, ideal: Ideal | None = None) ->
     ('AP(rel=2)', 'R@10', 'Success@5')
     """
     if (shape := SHAPE.fullmatch(text)) is None:
-        raise _refusal(text, "this is not a measure", "a measure looks like nDCG@10 or P(rel=2)@5")
+        raise _refusal(
+            text, "this is not a measure", "a measure looks like nDCG@10 or P(rel=2)@5"
+        )
     name = _name(text, shape[1])
     options = row_named(name).options
-    params = {key: _value(text, key, value) for key, value in _arguments(text, name, shape[2] or "").items()}
-    if alone := next((key for key, value in params.items() if key == "groups" or value == "claims"), ""):
+    params = {
+        key: _value(text, key, value)
+        for key, value in _arguments(text, name, shape[2] or "").items()
+    }
+    if alone := next(
+        (key for key, value in params.items() if key == "groups" or value == "claims"),
+        "",
+    ):
         if len(params) > 1:
             written = f"{name}({alone}={params[alone]!r})"
-            raise _refusal(text, f"{alone} goes with no other parameter", f"write {written}")
+            raise _refusal(
+                text, f"{alone} goes with no other parameter", f"write {written}"
+            )
         options = ()
     if gain is not None and "dcg" in options:
         params.setdefault("dcg", "exp-log2" if gain == "exponential" else "log2")
@@ -198,12 +324,18 @@ def parse(text: str, *, gain: Gain | None = None, ideal: Ideal | None = None) ->
         params.setdefault("ideal", ideal)
     if "p" in options:
         params.setdefault("p", PERSISTENCE)
-    kept = tuple(sorted((key, value) for key, value in params.items() if DEFAULTS.get(key) != value))
+    kept = tuple(
+        sorted(
+            (key, value) for key, value in params.items() if DEFAULTS.get(key) != value
+        )
+    )
     function = text.value if isinstance(text, NamedObject) else None
     return _at(text, Measure(name, None, kept, function), shape[3])
 
 
-def parse_all(texts: Iterable[str], *, gain: Gain | None = None, ideal: Ideal | None = None) -> tuple[Measure, ...]:
+def parse_all(
+    texts: Iterable[str], *, gain: Gain | None = None, ideal: Ideal | None = None
+) -> tuple[Measure, ...]:
     """Read several names: each measure once, with what its row puts beside it (the residual of RBP).
 
     Raises:
@@ -243,7 +375,11 @@ def _arguments(text: str, name: str, inside: str) -> dict[str, object]:
     """The keyword arguments between the parentheses; only literals are read, nothing is evaluated."""
     try:
         call = ast.parse(f"f({inside})", mode="eval").body
-        if not isinstance(call, ast.Call) or call.args or not isinstance(call.func, ast.Name):
+        if (
+            not isinstance(call, ast.Call)
+            or call.args
+            or not isinstance(call.func, ast.Name)
+        ):
             raise ValueError
         given = {str(k.arg).lower(): ast.literal_eval(k.value) for k in call.keywords}
         if len(given) < len(call.keywords):
@@ -262,8 +398,12 @@ def _value(text: str, key: str, value: object) -> Parameter:
     if key in CHOICES:
         if isinstance(value, str) and value.lower() in CHOICES[key]:
             return value.lower()
-        raise _refusal(text, f"{key} cannot be {value!r}", did_you_mean(str(value), CHOICES[key]))
-    kinds, least, most, wanted = NUMBERS.get(key, ((int, float), -math.inf, math.inf, "a number"))
+        raise _refusal(
+            text, f"{key} cannot be {value!r}", did_you_mean(str(value), CHOICES[key])
+        )
+    kinds, least, most, wanted = NUMBERS.get(
+        key, ((int, float), -math.inf, math.inf, "a number")
+    )
     if isinstance(value, int | float) and type(value) in kinds and least < value < most:
         return value if key in NUMBERS else float(value)
     raise _refusal(text, f"{key} cannot be {value!r}", f"it is {wanted}")
@@ -273,7 +413,9 @@ def _at(text: str, measure: Measure, cutoff: str | None) -> Measure:
     row = row_of(measure)
     if cutoff is None:
         if row.cutoff == "must":
-            raise _refusal(text, f"{measure.name} needs a cutoff", f"for example {measure}@10")
+            raise _refusal(
+                text, f"{measure.name} needs a cutoff", f"for example {measure}@10"
+            )
         return replace(measure, name=row.bare or measure.name)
     if row.cutoff == "never":
         raise _refusal(text, f"{measure.name} takes no cutoff", f"write {measure}")

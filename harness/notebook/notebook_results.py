@@ -65,15 +65,27 @@ class QueryTable(dict[str, LabelledQuery]):
             InputError: there is no such retriever.
         """
         if lost_by == to:
-            raise InputError(Problem("to", f"lost_by and to are the same retriever, {to!r}", "name two"))
+            raise InputError(
+                Problem(
+                    "to", f"lost_by and to are the same retriever, {to!r}", "name two"
+                )
+            )
         for where, name in (("lost_by", lost_by), ("to", to)):
             if name not in self._names:
                 remedy = did_you_mean(str(name), self._names)
-                raise InputError(Problem(where, f"there is no retriever {name!r}", remedy))
+                raise InputError(
+                    Problem(where, f"there is no retriever {name!r}", remedy)
+                )
         table = self._scores[self._scores["measure"] == self._primary]
-        values = table.pivot(index="query_id", columns="retriever", values="value")[[lost_by, to]]
+        values = table.pivot(index="query_id", columns="retriever", values="value")[
+            [lost_by, to]
+        ]
         values["difference"] = values[lost_by] - values[to]
-        lost = values[values["difference"] < 0].sort_values("difference", kind="stable").reset_index()
+        lost = (
+            values[values["difference"] < 0]
+            .sort_values("difference", kind="stable")
+            .reset_index()
+        )
         lost.insert(1, "text", [self[query].query.text for query in lost["query_id"]])
         return lost.rename_axis(columns=None)
 
@@ -94,7 +106,9 @@ class NotebookResults(Results):
         """The same results; a temporary folder is deleted with them."""
         table = {field.name: getattr(results, field.name) for field in fields(Results)}
         made = cls(**{**table, "queries": QueryTable(results)})
-        made.__dict__.update({name: getattr(results, name) for name in records.TABLES})  # a later run replaces it
+        made.__dict__.update(
+            {name: getattr(results, name) for name in records.TABLES}
+        )  # a later run replaces it
         if place is not None:
             weakref.finalize(made, shutil.rmtree, place, ignore_errors=True)
         return made
@@ -137,7 +151,9 @@ class NotebookResults(Results):
         """
         place = Path(folder)
         if not re.fullmatch(NAME, place.name):
-            raise InputError(Problem(f"folder {place.name!r}", BAD_NAME, "choose another name"))
+            raise InputError(
+                Problem(f"folder {place.name!r}", BAD_NAME, "choose another name")
+            )
         with records.unfinished_folder(place) as staging_dir:
             shutil.copytree(self.folder, staging_dir, dirs_exist_ok=True)
             (staging_dir / records.LAST_FILE).unlink(missing_ok=True)
@@ -145,13 +161,21 @@ class NotebookResults(Results):
             resolved = replace(manifest.resolved, name=place.name)
             written = {**manifest.experiment, "name": place.name}
             records.write_manifest(
-                staging_dir, replace(manifest, name=place.name, experiment=written, resolved=resolved)
+                staging_dir,
+                replace(
+                    manifest, name=place.name, experiment=written, resolved=resolved
+                ),
             )
             write_report(records.read(staging_dir))
             records.put_in_place(staging_dir, place)
         return place
 
-    def compare(self, *others: Results | str | Path, baseline: str | None = None, **settings: Any) -> ComparedRuns:
+    def compare(
+        self,
+        *others: Results | str | Path,
+        baseline: str | None = None,
+        **settings: Any,
+    ) -> ComparedRuns:
         """Compare these retrievers with those of other results, on their common queries.
 
         Args:
@@ -159,21 +183,35 @@ class NotebookResults(Results):
             baseline: each other retriever is compared with it; without it, all pairs.
             settings: of the statistics, as for `harness.compare`.
         """
-        folders = [one.folder if isinstance(one, Results) else Path(one) for one in others]
+        folders = [
+            one.folder if isinstance(one, Results) else Path(one) for one in others
+        ]
         return compare_folders([self.folder, *folders], baseline, settings)
 
     def to_mteb(self) -> dict[str, dict[str, Any]]:
         """A result of each retriever in MTEB's format."""
         self.report()
-        files = {name: self.folder / "tables" / f"{name}.mteb.json" for name in self.retrievers}
-        return {name: json.loads(file.read_text(encoding="utf-8")) for name, file in files.items()}
+        files = {
+            name: self.folder / "tables" / f"{name}.mteb.json"
+            for name in self.retrievers
+        }
+        return {
+            name: json.loads(file.read_text(encoding="utf-8"))
+            for name, file in files.items()
+        }
 
     def plot(self, chart: str = "leaderboard") -> Picture:
         """A chart of the report, by the name of its file under figures/; by default the paired leaderboard."""
         self.report()
-        drawn = {file.stem: file for file in sorted((self.folder / "figures").glob("*.svg"))}
+        drawn = {
+            file.stem: file for file in sorted((self.folder / "figures").glob("*.svg"))
+        }
         if chart not in drawn:
-            raise InputError(Problem("chart", f"there is no chart {chart!r}", did_you_mean(chart, drawn)))
+            raise InputError(
+                Problem(
+                    "chart", f"there is no chart {chart!r}", did_you_mean(chart, drawn)
+                )
+            )
         return Picture(drawn[chart].read_text(encoding="utf-8"))
 
     def log_to(self, tracker: str, **options: Any) -> str:
@@ -207,16 +245,25 @@ class ComparedRuns:
 
     def __repr__(self) -> str:
         primary = str(self.summary["measure"].iloc[0])
-        rows = self.summary[self.summary["measure"] == primary].sort_values("mean", ascending=False, kind="stable")
-        means = ", ".join(f"{name} {mean:.4f}" for name, mean in zip(rows["retriever"], rows["mean"], strict=True))
-        return f"<{primary} over {counted(int(rows['count'].iloc[0]), 'query')}: {means}>"
+        rows = self.summary[self.summary["measure"] == primary].sort_values(
+            "mean", ascending=False, kind="stable"
+        )
+        means = ", ".join(
+            f"{name} {mean:.4f}"
+            for name, mean in zip(rows["retriever"], rows["mean"], strict=True)
+        )
+        return (
+            f"<{primary} over {counted(int(rows['count'].iloc[0]), 'query')}: {means}>"
+        )
 
     def _repr_html_(self) -> str:
         """The means and the verdict, for notebooks."""
         from html import escape
 
         table = self.summary.pivot(index="retriever", columns="measure", values="mean")
-        paragraphs = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences)
+        paragraphs = "".join(
+            f"<p>{escape(sentence)}</p>" for sentence in self.sentences
+        )
         in_order = table[list(dict.fromkeys(self.summary["measure"]))]
         return f"{in_order.to_html(float_format='{:.4f}'.format)}{paragraphs}"
 
@@ -253,9 +300,21 @@ def compare(
     <RR over 2 queries: x 1.0000, y 0.7500>
     """
     if not isinstance(runs, Mapping):
-        raise InputError(Problem("runs", f"is a {type(runs).__name__}", 'give each run its name: {"bm25": run, …}'))
+        raise InputError(
+            Problem(
+                "runs",
+                f"is a {type(runs).__name__}",
+                'give each run its name: {"bm25": run, …}',
+            )
+        )
     if len(runs) < 2:
-        raise InputError(Problem("runs", "there is only one run" if runs else "there is no run", "give two or more"))
+        raise InputError(
+            Problem(
+                "runs",
+                "there is only one run" if runs else "there is no run",
+                "give two or more",
+            )
+        )
     judgments = judgments_of(qrels)
     parsed = parse_all([measures] if isinstance(measures, str) else measures)
     chosen = _settings(settings)
@@ -263,12 +322,18 @@ def compare(
         meter, scored = Meter(watch=lambda meter: watch("", meter)), []
         with meter.stage("scoring", total=len(runs)):
             for name, run in runs.items():
-                scored.append(scored_run(name, run_of(run, f"runs[{name!r}]"), judgments, parsed))
+                scored.append(
+                    scored_run(name, run_of(run, f"runs[{name!r}]"), judgments, parsed)
+                )
                 meter.step()
-        return _compared(joined_runs(scored, judgments, parsed), baseline, chosen, meter)
+        return _compared(
+            joined_runs(scored, judgments, parsed), baseline, chosen, meter
+        )
 
 
-def compare_folders(folders: Sequence[Path], baseline: str | None, settings: Mapping[str, Any]) -> ComparedRuns:
+def compare_folders(
+    folders: Sequence[Path], baseline: str | None, settings: Mapping[str, Any]
+) -> ComparedRuns:
     """Compare the retrievers of several results folders on their common queries, as `harness compare` does."""
     scores, declared = score_folders(folders, ()), declared_settings(folders)
     chosen = at_look(_settings(settings, declared.settings), scores.n)
@@ -276,7 +341,9 @@ def compare_folders(folders: Sequence[Path], baseline: str | None, settings: Map
     return _compared(scores, baseline, chosen, Meter())
 
 
-def _compared(scores: Scores, baseline: str | None, settings: Settings, meter: Meter) -> ComparedRuns:
+def _compared(
+    scores: Scores, baseline: str | None, settings: Settings, meter: Meter
+) -> ComparedRuns:
     import pandas as pd
 
     with meter.stage("comparing"):
@@ -292,8 +359,12 @@ def _compared(scores: Scores, baseline: str | None, settings: Settings, meter: M
 
 def _settings(given: Mapping[str, Any], declared: Settings = Settings()) -> Settings:  # noqa: B008 - frozen
     try:
-        statistics_of({key: value for key, value in given.items() if key == "alpha"}, "settings")
+        statistics_of(
+            {key: value for key, value in given.items() if key == "alpha"}, "settings"
+        )
         return replace(declared, **given)
     except TypeError as error:
         message = str(error).partition(") ")[2] or str(error)
-        raise InputError(Problem("settings", message, "test, correction, alpha, margin, seed")) from None
+        raise InputError(
+            Problem("settings", message, "test, correction, alpha, margin, seed")
+        ) from None

@@ -83,7 +83,10 @@ def run_sets(
     ['survey-templates-en', 'survey-templates-ja']
     """
     with _watched(options, progress) as watched:
-        return {one.manifest.name: NotebookResults.of(one) for one in pipeline.run_sets(load_sets(experiment), watched)}
+        return {
+            one.manifest.name: NotebookResults.of(one)
+            for one in pipeline.run_sets(load_sets(experiment), watched)
+        }
 
 
 @contextmanager
@@ -157,11 +160,18 @@ def evaluate(
     """
     if not isinstance(retrievers, Mapping):
         raise InputError(
-            Problem("retrievers", f"is of type {type(retrievers).__name__}", 'give each a name: {"bm25": "bm25"}')
+            Problem(
+                "retrievers",
+                f"is of type {type(retrievers).__name__}",
+                'give each a name: {"bm25": "bm25"}',
+            )
         )
     beside = [measures] if isinstance(measures, str) else measures
     others = [one for one in beside if str(parse(one)) != str(parse(primary))]
-    statistics = {**more.pop("statistics", {}), **({} if margin is None else {"margin": margin})}
+    statistics = {
+        **more.pop("statistics", {}),
+        **({} if margin is None else {"margin": margin}),
+    }
     tables: dict[str, Any] = {
         "name": name,
         "dataset": _dataset(documents, queries, qrels, dict(columns or {})),
@@ -176,7 +186,9 @@ def evaluate(
     place = tempfile.mkdtemp(prefix="harness-")
     try:
         with progress_shown(progress) as watch:
-            return NotebookResults.of(pipeline.run(tables, Options(place, watch=watch)), place)
+            return NotebookResults.of(
+                pipeline.run(tables, Options(place, watch=watch)), place
+            )
     except BaseException as error:
         shutil.rmtree(place, ignore_errors=True)
         if isinstance(error, InputError):
@@ -188,11 +200,16 @@ def _by_name(error: InputError, names: Sequence[str]) -> InputError:
     """The same problems with the names of arguments, and of retrievers instead of their numbers."""
 
     def renamed(where: str) -> str:
-        return WHERE.sub(lambda place: f"retrievers[{names[int(place[1])]!r}]", where).removeprefix(BUILT)
+        return WHERE.sub(
+            lambda place: f"retrievers[{names[int(place[1])]!r}]", where
+        ).removeprefix(BUILT)
 
-    return InputError([
-        one._replace(where=renamed(one.where), remedy=in_python(one.remedy)) for one in error.problems
-    ])  # fmt: skip
+    return InputError(
+        [
+            one._replace(where=renamed(one.where), remedy=in_python(one.remedy))
+            for one in error.problems
+        ]
+    )
 
 
 def in_python(remedy: str) -> str:
@@ -209,13 +226,18 @@ def in_python(remedy: str) -> str:
     return re.sub(r"(\w+) = (?=[\"\[{…])", r"\1=", plain)
 
 
-def _dataset(documents: Any, queries: Any, qrels: Any, columns: dict[str, str]) -> dict[str, Any]:
+def _dataset(
+    documents: Any, queries: Any, qrels: Any, columns: dict[str, str]
+) -> dict[str, Any]:
     """The data set's table; a single path as in a file."""
     named = {"columns": columns} if columns else {}
     if queries is None and qrels is None and isinstance(documents, str | Path):
         return {"path": str(documents), **named}
     opened = source_of(documents, queries, qrels)
-    return {"path": NamedObject(f"{OBJECT}documents and queries in memory", opened), **named}
+    return {
+        "path": NamedObject(f"{OBJECT}documents and queries in memory", opened),
+        **named,
+    }
 
 
 RetrieverTable = dict[str, Any]
@@ -239,19 +261,29 @@ def tables_of(retrievers: Mapping[str, Any]) -> list[RetrieverTable]:
     tables = {name: _table(value, name) for name, value in retrievers.items()}
     called: dict[int, str] = {}
     for name, table in tables.items():
-        for number, held in enumerate(one for _, one in walk(table) if isinstance(one, NamedObject)):
-            called.setdefault(id(held.value), name if not number else f"{name}-{number + 1}")
+        for number, held in enumerate(
+            one for _, one in walk(table) if isinstance(one, NamedObject)
+        ):
+            called.setdefault(
+                id(held.value), name if not number else f"{name}-{number + 1}"
+            )
     tables = {name: named(table, called) for name, table in tables.items()}
-    return [{"name": name, **_named_parts(table, tables)} for name, table in tables.items()]
+    return [
+        {"name": name, **_named_parts(table, tables)} for name, table in tables.items()
+    ]
 
 
-def _named_parts(table: RetrieverTable, tables: Mapping[str, RetrieverTable]) -> RetrieverTable:
+def _named_parts(
+    table: RetrieverTable, tables: Mapping[str, RetrieverTable]
+) -> RetrieverTable:
     """A table in which parts that are retrievers of the experiment are names."""
 
     def part(one: Any) -> Any:
         if not isinstance(one, Mapping):
             return one
-        return next((name for name, other in tables.items() if other == one), None) or _named_parts(dict(one), tables)
+        return next(
+            (name for name, other in tables.items() if other == one), None
+        ) or _named_parts(dict(one), tables)
 
     if "of" not in table:
         return table
@@ -261,7 +293,9 @@ def _named_parts(table: RetrieverTable, tables: Mapping[str, RetrieverTable]) ->
 
 def _table(value: Any, name: Any) -> RetrieverTable:
     if not isinstance(name, str) or not re.fullmatch(NAME, name):
-        raise InputError(Problem(f"retrievers[{name!r}]", BAD_NAME, "choose another name"))
+        raise InputError(
+            Problem(f"retrievers[{name!r}]", BAD_NAME, "choose another name")
+        )
     if isinstance(value, Retriever):
         return value.written()
     if isinstance(value, Mapping):
@@ -284,4 +318,8 @@ def named(value: Any, names: Mapping[int, str]) -> Any:
         return NamedObject.of(value.value, names[id(value.value)])
     if isinstance(value, Mapping):
         return {key: named(inner, names) for key, inner in value.items()}
-    return [named(one, names) for one in value] if isinstance(value, list | tuple) else value
+    return (
+        [named(one, names) for one in value]
+        if isinstance(value, list | tuple)
+        else value
+    )

@@ -25,7 +25,10 @@ from retrievers.opening import locked
 
 LAST_FILE = "report.html"
 """What a run writes last, after the manifest, where it writes a report: a folder that has it is whole."""
-TAKEN = ("another run of this experiment is writing here", "wait for it, or choose another --results")
+TAKEN = (
+    "another run of this experiment is writing here",
+    "wait for it, or choose another --results",
+)
 
 
 def unfinished(place: Path) -> Path:
@@ -47,13 +50,17 @@ def unfinished_folder(place: Path) -> Iterator[Path]:
             place.parent.mkdir(parents=True, exist_ok=True)
             locks.enter_context(locked(place, *TAKEN))
             staging_dir = unfinished(place)
-            locks.enter_context(locked(staging_dir, *TAKEN))  # an experiment of that name would write there
+            locks.enter_context(
+                locked(staging_dir, *TAKEN)
+            )  # an experiment of that name would write there
             _recover(place, staging_dir)
             shutil.rmtree(staging_dir, ignore_errors=True)
             staging_dir.mkdir()
         except OSError as error:
             what = f"cannot be written: {error.strerror}"
-            raise InputError(Problem(str(place.parent), what, "choose another --results")) from None
+            raise InputError(
+                Problem(str(place.parent), what, "choose another --results")
+            ) from None
         try:
             yield staging_dir
         except HarnessError:
@@ -76,7 +83,11 @@ def put_in_place(staging_dir: Path, place: Path) -> str:
     sentence = ""
     if place.exists():
         if reason := _lost(place, staging_dir):
-            number = next(n for n in range(1, 1_000_000) if not place.with_name(f"{place.name}.{n}").exists())
+            number = next(
+                n
+                for n in range(1, 1_000_000)
+                if not place.with_name(f"{place.name}.{n}").exists()
+            )
             kept = place.with_name(f"{place.name}.{number}")
             sentence = f"{place} held {reason}: kept as {kept}"
             place.rename(kept)
@@ -95,9 +106,15 @@ def _lost(earlier: Path, newer: Path) -> str:
     if before is None or now is None:
         return "what cannot be read"
     if not (before.dataset.scored or now.dataset.scored):
-        rankings = {name: digest for name, digest in before.tables.items() if name.startswith("rankings/")}
+        rankings = {
+            name: digest
+            for name, digest in before.tables.items()
+            if name.startswith("rankings/")
+        }
         return "" if rankings.items() <= now.tables.items() else "other rankings"
-    if "scores.csv" in before.tables and before.tables["scores.csv"] == now.tables.get("scores.csv"):
+    if "scores.csv" in before.tables and before.tables["scores.csv"] == now.tables.get(
+        "scores.csv"
+    ):
         return ""
     try:
         scores = [_scores(folder) for folder in (earlier, newer)]
@@ -116,15 +133,29 @@ def _scores(folder: Path) -> dict[tuple[str, ...], str]:
 def experiment_and_data(folder: Path) -> tuple[Any, Any] | None:
     """What a results folder answers: what its experiment asks, and the data; None where that cannot be read."""
     manifest = _manifest(folder)
-    return None if manifest is None else run_of(manifest.experiment, manifest.dataset.digest)
+    return (
+        None
+        if manifest is None
+        else run_of(manifest.experiment, manifest.dataset.digest)
+    )
 
 
 def _recover(place: Path, staging_dir: Path) -> None:
     """Finish what a killed run left undone between writing its last file and putting its folder in place."""
     written = _manifest(staging_dir)
-    if (staging_dir / "manifest.json").is_file() and (written is None or written.name != place.name):
-        raise InputError(Problem(str(staging_dir), "holds other results", "move them, or choose another --results"))
-    if written is not None and (not written.resolved.report or (staging_dir / LAST_FILE).is_file()):
+    if (staging_dir / "manifest.json").is_file() and (
+        written is None or written.name != place.name
+    ):
+        raise InputError(
+            Problem(
+                str(staging_dir),
+                "holds other results",
+                "move them, or choose another --results",
+            )
+        )
+    if written is not None and (
+        not written.resolved.report or (staging_dir / LAST_FILE).is_file()
+    ):
         put_in_place(staging_dir, place)
     elif not place.exists() and _old(place).is_dir():
         _old(place).rename(place)
@@ -157,10 +188,22 @@ def export(results: Results, form: str, output: Path | None = None) -> tuple[Pat
         InputError: the form is unknown, or a file is there already.
     """
     if form not in FORMS:
-        raise InputError(Problem("--as", f"unknown form {form!r}", did_you_mean(form, {**FORMS, **TRACKERS})))
+        raise InputError(
+            Problem(
+                "--as",
+                f"unknown form {form!r}",
+                did_you_mean(form, {**FORMS, **TRACKERS}),
+            )
+        )
     place = output or results.folder / "export" / form
     if place.exists() and any(place.iterdir()):
-        raise InputError(Problem(str(place), "is there already and not empty", "name another with --output"))
+        raise InputError(
+            Problem(
+                str(place),
+                "is there already and not empty",
+                "name another with --output",
+            )
+        )
     staging_dir = place.with_name(f"{place.name}.unfinished")
     shutil.rmtree(staging_dir, ignore_errors=True)
     try:
@@ -170,13 +213,21 @@ def export(results: Results, form: str, output: Path | None = None) -> tuple[Pat
             place.rmdir()
         staging_dir.rename(place)
     except OSError as error:
-        raise InputError(Problem(str(place), f"cannot be written: {error.strerror}", "name another folder")) from None
+        raise InputError(
+            Problem(
+                str(place),
+                f"cannot be written: {error.strerror}",
+                "name another folder",
+            )
+        ) from None
     finally:
         shutil.rmtree(staging_dir, ignore_errors=True)
     return tuple(sorted(file for file in place.rglob("*") if file.is_file()))
 
 
-def export_sets(place: Path, sets: Sequence[Results], form: str, output: Path | None = None) -> tuple[Path, ...]:
+def export_sets(
+    place: Path, sets: Sequence[Results], form: str, output: Path | None = None
+) -> tuple[Path, ...]:
     """Write the results of several data sets in another form, a folder each; as mteb, their table beside these.
 
     Args:
@@ -189,16 +240,27 @@ def export_sets(place: Path, sets: Sequence[Results], form: str, output: Path | 
         InputError: as `export`.
     """
     folder = output or place / "export" / form
-    files = [file for one in sets for file in export(one, form, folder / one.manifest.name)]
+    files = [
+        file for one in sets for file in export(one, form, folder / one.manifest.name)
+    ]
     if form == "mteb":
-        tasks = {one.manifest.name: {name: score for name, _, score in _mteb_results(one)} for one in sets}
-        models = [name for name in sets[0].retrievers if all(name in scores for scores in tasks.values())]
+        tasks = {
+            one.manifest.name: {name: score for name, _, score in _mteb_results(one)}
+            for one in sets
+        }
+        models = [
+            name
+            for name in sets[0].retrievers
+            if all(name in scores for scores in tasks.values())
+        ]
         with create(folder / "table.csv") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(["Model", "Mean (Task)", *tasks])
             for name in models:
                 own = [scores[name] for scores in tasks.values()]
-                writer.writerow([name, repr(math.fsum(own) / len(own)), *map(repr, own)])
+                writer.writerow(
+                    [name, repr(math.fsum(own) / len(own)), *map(repr, own)]
+                )
         files.append(folder / "table.csv")
     return tuple(files)
 
@@ -208,7 +270,9 @@ def _trec(results: Results, place: Path) -> None:
     shutil.copyfile(results.folder / "qrels.trec", place / "qrels.trec")
     (place / "runs").mkdir()
     for name in results.retrievers:
-        shutil.copyfile(results.folder / "runs" / f"{name}.trec", place / "runs" / f"{name}.trec")
+        shutil.copyfile(
+            results.folder / "runs" / f"{name}.trec", place / "runs" / f"{name}.trec"
+        )
 
 
 def _mteb(results: Results, place: Path) -> None:
@@ -232,15 +296,25 @@ def _parquet(results: Results, place: Path) -> None:
         for query, ranking in results.answers(name)
         for rank, hit in enumerate(ranking, 1)
     ]
-    labels = [(query, document, grade) for query, some in results.grades().items() for document, grade in some.items()]
+    labels = [
+        (query, document, grade)
+        for query, some in results.grades().items()
+        for document, grade in some.items()
+    ]
     for name, table, columns in (
         ("rankings", rows, ["retriever", "query_id", "rank", "doc_id", "score"]),
         ("qrels", labels, ["query_id", "doc_id", "relevance"]),
     ):
-        pd.DataFrame(table, columns=columns).to_parquet(place / f"{name}.parquet", index=False)
+        pd.DataFrame(table, columns=columns).to_parquet(
+            place / f"{name}.parquet", index=False
+        )
 
 
-FORMS: Mapping[str, Callable[[Results, Path], None]] = {"trec": _trec, "mteb": _mteb, "parquet": _parquet}
+FORMS: Mapping[str, Callable[[Results, Path], None]] = {
+    "trec": _trec,
+    "mteb": _mteb,
+    "parquet": _parquet,
+}
 
 
 def _mteb_results(results: Results) -> Iterator[tuple[str, str, float]]:
@@ -280,14 +354,22 @@ def log_to(results: Results, tracker: str, **options: Any) -> str:
         InputError: there is no such tracker, or its package is not installed, or not whole.
     """
     if tracker not in TRACKERS:
-        raise InputError(Problem("tracker", f"unknown tracker {tracker!r}", did_you_mean(tracker, TRACKERS)))
+        raise InputError(
+            Problem(
+                "tracker",
+                f"unknown tracker {tracker!r}",
+                did_you_mean(tracker, TRACKERS),
+            )
+        )
     with needing("--as", tracker):
         package = importlib.import_module(tracker)
     if not (results.folder / LAST_FILE).is_file():
         raise _unusable(results, results.folder / LAST_FILE)
     try:
         return TRACKERS[tracker](package, results, options)
-    except ModuleNotFoundError as error:  # mlflow-skinny leaves out what some of its stores need
+    except (
+        ModuleNotFoundError
+    ) as error:  # mlflow-skinny leaves out what some of its stores need
         what = f"{tracker} needs the package {error.name}"
         raise InputError(Problem("--as", what, f"pip install {tracker}")) from None
 
@@ -296,23 +378,40 @@ def _parameters(results: Results) -> dict[str, str]:
     """What was asked of what: the same for every tracker."""
     manifest = results.manifest
     models = {
-        f"{name}.model": str(facts.provenance.get("model") or facts.provenance.get("call") or name)
+        f"{name}.model": str(
+            facts.provenance.get("model") or facts.provenance.get("call") or name
+        )
         for name, facts in manifest.retrievers.items()
     }
-    asked = {"primary": manifest.resolved.primary, "baseline": manifest.resolved.baseline or ""}
-    size = {"documents": str(manifest.dataset.documents), "queries": str(manifest.dataset.queries)}
+    asked = {
+        "primary": manifest.resolved.primary,
+        "baseline": manifest.resolved.baseline or "",
+    }
+    size = {
+        "documents": str(manifest.dataset.documents),
+        "queries": str(manifest.dataset.queries),
+    }
     return {**asked, **size, "dataset_digest": manifest.dataset.digest, **models}
 
 
 def _means(results: Results) -> dict[str, float]:
     """retriever/measure -> mean, in characters that every tracker takes."""
-    rows = results.summary[["retriever", "measure", "mean"]].itertuples(index=False, name=None)
-    return {REFUSED.sub("_", f"{name}/{measure.replace('@', '_at_')}"): mean for name, measure, mean in rows}
+    rows = results.summary[["retriever", "measure", "mean"]].itertuples(
+        index=False, name=None
+    )
+    return {
+        REFUSED.sub("_", f"{name}/{measure.replace('@', '_at_')}"): mean
+        for name, measure, mean in rows
+    }
 
 
 def _mlflow(mlflow: Any, results: Results, options: Mapping[str, Any]) -> str:
     active = mlflow.active_run()
-    with nullcontext(active) if active else mlflow.start_run(**{"run_name": results.manifest.name, **options}) as run:
+    with (
+        nullcontext(active)
+        if active
+        else mlflow.start_run(**{"run_name": results.manifest.name, **options}) as run
+    ):
         mlflow.log_params(_parameters(results))
         mlflow.log_metrics(_means(results))
         mlflow.log_artifact(str(results.folder / LAST_FILE))
@@ -321,10 +420,17 @@ def _mlflow(mlflow: Any, results: Results, options: Mapping[str, Any]) -> str:
 
 def _wandb(wandb: Any, results: Results, options: Mapping[str, Any]) -> str:
     page = (results.folder / LAST_FILE).read_text(encoding="utf-8")
-    with nullcontext(wandb.run) if wandb.run else wandb.init(**{"name": results.manifest.name, **options}) as run:
+    with (
+        nullcontext(wandb.run)
+        if wandb.run
+        else wandb.init(**{"name": results.manifest.name, **options}) as run
+    ):
         run.config.update(_parameters(results))
         run.log({**_means(results), "report": wandb.Html(page, inject=False)})
         return str(run.id)
 
 
-TRACKERS: Mapping[str, Callable[[Any, Results, Mapping[str, Any]], str]] = {"mlflow": _mlflow, "wandb": _wandb}
+TRACKERS: Mapping[str, Callable[[Any, Results, Mapping[str, Any]], str]] = {
+    "mlflow": _mlflow,
+    "wandb": _wandb,
+}

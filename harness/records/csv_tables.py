@@ -35,8 +35,20 @@ ROOM = 32_000_000
 """Characters of all kept texts together."""
 SHOWN = 20
 """Documents down to this rank are kept with title and text."""
-COSTS = ("retriever", "stage", "calls", "texts", "cached", "tokens", "usd", "seconds", "p50_ms", "p95_ms", "p99_ms",
-         "measured_at")  # fmt: skip
+COSTS = (
+    "retriever",
+    "stage",
+    "calls",
+    "texts",
+    "cached",
+    "tokens",
+    "usd",
+    "seconds",
+    "p50_ms",
+    "p95_ms",
+    "p99_ms",
+    "measured_at",
+)
 """The columns of costs.csv; any other count goes to the ledger."""
 
 
@@ -72,42 +84,66 @@ class Run:
 
 def ledger(run: Run) -> RetrieverLedger:
     """Return what the manifest keeps of a run's integrity."""
-    counts = {stage: {name: number for name, number in totals.counts.items() if name not in COSTS}
-              for stage, totals in run.stages.items()}  # fmt: skip
-    return RetrieverLedger(notes=dict(run.notes), counts={stage: own for stage, own in counts.items() if own})
+    counts = {
+        stage: {
+            name: number for name, number in totals.counts.items() if name not in COSTS
+        }
+        for stage, totals in run.stages.items()
+    }
+    return RetrieverLedger(
+        notes=dict(run.notes),
+        counts={stage: own for stage, own in counts.items() if own},
+    )
 
 
 def write_run(folder: Path, run: Run) -> None:
     """Keep one retriever's rankings, for reading back and for other tools; done as soon as it has answered."""
     tag, name = runs.encode(run.retriever), run.retriever
-    with create(folder / "rankings" / f"{name}.jsonl") as rows, create(folder / "runs" / f"{name}.trec") as lines:
+    with (
+        create(folder / "rankings" / f"{name}.jsonl") as rows,
+        create(folder / "runs" / f"{name}.trec") as lines,
+    ):
         for query, ranking in run.rankings.items():
             scores = runs.written(ranking.scores)  # once for both
-            row = json.dumps({"query_id": query, "doc_ids": ranking.doc_ids}, ensure_ascii=False)
+            row = json.dumps(
+                {"query_id": query, "doc_ids": ranking.doc_ids}, ensure_ascii=False
+            )
             rows.write(f'{row[:-1]}, "scores": [{", ".join(scores)}]}}\n')
             lines.write(runs.lines_of(query, ranking, scores, tag=tag))
 
 
 def write_evidence(folder: Path, dataset: Dataset, runs: Iterable[Run]) -> None:
     """Keep labels as they are, and title and text of each document that the report may show."""
-    write_jsonl(folder / "labels.jsonl", (
-        {
-            "query_id": query.id,
-            "text": query.text,
-            "fields": dict(query.fields),
-            **({"history": query.history} if query.history else {}),
-            **reference_as_json(query.reference),
-            **dataset.labels.get(query.id, Labels()).as_json(),
-        }
-        for query in dataset.recorded
-    ))  # fmt: skip
+    write_jsonl(
+        folder / "labels.jsonl",
+        (
+            {
+                "query_id": query.id,
+                "text": query.text,
+                "fields": dict(query.fields),
+                **({"history": query.history} if query.history else {}),
+                **reference_as_json(query.reference),
+                **dataset.labels.get(query.id, Labels()).as_json(),
+            }
+            for query in dataset.recorded
+        ),
+    )
     shown = {doc for labels in dataset.labels.values() for doc in labels.documents}
-    shown.update(doc for run in runs for ranking in run.rankings.values() for doc in ranking.doc_ids[:SHOWN])
+    shown.update(
+        doc
+        for run in runs
+        for ranking in run.rankings.values()
+        for doc in ranking.doc_ids[:SHOWN]
+    )
     documents = sorted(_corpus(folder, dataset, shown), key=lambda doc: doc.id)
     length = kept_length([len(doc.text) for doc in documents])
-    write_jsonl(folder / "documents.jsonl", (
-        {"id": doc.id, "title": doc.title, "text": doc.text[:length]} for doc in documents
-    ))  # fmt: skip
+    write_jsonl(
+        folder / "documents.jsonl",
+        (
+            {"id": doc.id, "title": doc.title, "text": doc.text[:length]}
+            for doc in documents
+        ),
+    )
 
 
 def _corpus(folder: Path, dataset: Dataset, shown: Collection[str]) -> list[Document]:
@@ -134,7 +170,9 @@ def read_corpus(folder: Path) -> dict[str, str]:
             return {row["id"]: row["digest"] for row in csv.DictReader(file)}
     except FileNotFoundError:
         what = f"has no {CORPUS}: an earlier version wrote it"
-        raise InputError(Problem(str(folder), what, "run the experiment again on its documents")) from None
+        raise InputError(
+            Problem(str(folder), what, "run the experiment again on its documents")
+        ) from None
 
 
 def kept_length(lengths: Sequence[int]) -> int:
@@ -143,7 +181,14 @@ def kept_length(lengths: Sequence[int]) -> int:
     >>> kept_length([500, 30_000]), kept_length([30_000] * 4_000)
     (20000, 4000)
     """
-    return next((most for most in LENGTHS if sum(min(most, length) for length in lengths) <= ROOM), LENGTHS[-1])
+    return next(
+        (
+            most
+            for most in LENGTHS
+            if sum(min(most, length) for length in lengths) <= ROOM
+        ),
+        LENGTHS[-1],
+    )
 
 
 class LabelledQuery(NamedTuple):
@@ -157,7 +202,9 @@ def labelled(line: bytes) -> LabelledQuery:
     """Read a line of labels.jsonl."""
     row = from_json(line, cache_strings="keys")
     history = tuple(row.get("history", ()))
-    query = Query(row["query_id"], row["text"], row["fields"], reference_from_json(row), history)
+    query = Query(
+        row["query_id"], row["text"], row["fields"], reference_from_json(row), history
+    )
     return LabelledQuery(query, Labels.from_json(row))
 
 
@@ -168,7 +215,9 @@ def document(line: bytes) -> Document:
 
 def ranking(line: bytes) -> tuple[str, Ranking]:
     """Read a line of rankings/*.jsonl: (query id, ranking)."""
-    row = from_json(line, cache_strings="keys")  # looking up ids that were read before takes longer than making them
+    row = from_json(
+        line, cache_strings="keys"
+    )  # looking up ids that were read before takes longer than making them
     scores = np.array(row["scores"], dtype=np.float64)
     scores.setflags(write=False)
     return row["query_id"], Ranking(tuple(row["doc_ids"]), scores)
@@ -181,13 +230,49 @@ TableColumns = Mapping[str, Sequence[Any]]
 """A table: name of a column -> its values."""
 TEXT_COLUMNS = ("retriever", "query_id", "measure", "a", "b", "stage", "family")
 """Names: read back as text, whatever they look like, and an empty one is a text too."""
-NUMBERS = frozenset({
-    "value", "count", "mean", "ci_low", "ci_high", "std", "min", "q25", "median", "q75", "max",
-    "n", "zeros", "wins", "ties", "losses", "mean_difference", "w_plus", "w_minus", "statistic", "effect_size",
-    "p_value", "p_adjusted", "p_minimum", "p_minimum_adjusted", "p_randomization", "p_randomization_adjusted",
-    "p_wilcoxon", "p_wilcoxon_adjusted",
-    "clusters", "calls", "texts", "cached", "tokens", "usd", "seconds", "p50_ms", "p95_ms", "p99_ms",
-})  # fmt: skip
+NUMBERS = frozenset(
+    {
+        "value",
+        "count",
+        "mean",
+        "ci_low",
+        "ci_high",
+        "std",
+        "min",
+        "q25",
+        "median",
+        "q75",
+        "max",
+        "n",
+        "zeros",
+        "wins",
+        "ties",
+        "losses",
+        "mean_difference",
+        "w_plus",
+        "w_minus",
+        "statistic",
+        "effect_size",
+        "p_value",
+        "p_adjusted",
+        "p_minimum",
+        "p_minimum_adjusted",
+        "p_randomization",
+        "p_randomization_adjusted",
+        "p_wilcoxon",
+        "p_wilcoxon_adjusted",
+        "clusters",
+        "calls",
+        "texts",
+        "cached",
+        "tokens",
+        "usd",
+        "seconds",
+        "p50_ms",
+        "p95_ms",
+        "p99_ms",
+    }
+)
 """TableColumns of numbers; every other column is text."""
 
 
@@ -215,7 +300,10 @@ def of_cell(cell: str) -> str:
 
 def write_table(folder: Path, name: str, table: TableColumns) -> None:
     """Write a CSV file: full precision, line feeds, empty cells for what is undefined, no text that would be run."""
-    columns = [(_numbers if column in NUMBERS else _texts)(values) for column, values in table.items()]
+    columns = [
+        (_numbers if column in NUMBERS else _texts)(values)
+        for column, values in table.items()
+    ]
     with create(folder / f"{name}.csv") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(table)
@@ -237,7 +325,9 @@ def _texts(values: Iterable[Any]) -> list[Any]:
     return list(map(known.__getitem__, values))
 
 
-def write_costs(folder: Path, runs: Iterable[Run], shared: Mapping[str, StageTotals]) -> None:
+def write_costs(
+    folder: Path, runs: Iterable[Run], shared: Mapping[str, StageTotals]
+) -> None:
     """Write costs.csv: one row per retriever and stage, in calls, tokens, dollars and seconds.
 
     Args:
@@ -249,16 +339,34 @@ def write_costs(folder: Path, runs: Iterable[Run], shared: Mapping[str, StageTot
     for run in (*runs, Run("", {}, stages=shared)):
         for stage in dict.fromkeys([*run.stages, *run.latency]):
             totals = run.stages.get(stage, StageTotals(0.0, {}))
-            counts = [int(totals.counts.get(key, 0)) for key in ("calls", "texts", "cached", "tokens")]
+            counts = [
+                int(totals.counts.get(key, 0))
+                for key in ("calls", "texts", "cached", "tokens")
+            ]
             spent = (totals.counts.get("usd", 0.0), totals.seconds)
-            rows.append((run.retriever, stage, *counts, *spent, *run.latency.get(stage, (None,) * 4)))
-    write_table(folder, "costs", {name: [row[place] for row in rows] for place, name in enumerate(COSTS)})
+            rows.append(
+                (
+                    run.retriever,
+                    stage,
+                    *counts,
+                    *spent,
+                    *run.latency.get(stage, (None,) * 4),
+                )
+            )
+    write_table(
+        folder,
+        "costs",
+        {name: [row[place] for row in rows] for place, name in enumerate(COSTS)},
+    )
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
     """Read the rows of a table that a run wrote; as `read_columns`."""
     columns = read_columns(path)
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return [
+        dict(zip(columns, row, strict=True))
+        for row in zip(*columns.values(), strict=True)
+    ]
 
 
 def read_columns(path: Path) -> dict[str, list[Any]]:
@@ -295,7 +403,16 @@ def _read_texts(cells: Sequence[str], column: str) -> list[Any]:
 
 def file_digests(folder: Path) -> dict[str, str]:
     """Return name -> SHA-256 of every file of a results folder that is read back, for the manifest."""
-    names = [*(f"{name}.csv" for name in TABLES), "labels.jsonl", "documents.jsonl", "qrels.trec"]
-    names += [path.name for path in folder.glob("evaluation.json")]  # missing if there are no labels
-    names += sorted(f"rankings/{path.name}" for path in (folder / "rankings").glob("*.jsonl"))
+    names = [
+        *(f"{name}.csv" for name in TABLES),
+        "labels.jsonl",
+        "documents.jsonl",
+        "qrels.trec",
+    ]
+    names += [
+        path.name for path in folder.glob("evaluation.json")
+    ]  # missing if there are no labels
+    names += sorted(
+        f"rankings/{path.name}" for path in (folder / "rankings").glob("*.jsonl")
+    )
     return {name: file_digest(folder / name) for name in names}

@@ -30,8 +30,15 @@ Row = TypeVar("Row")
 def refuse_links(folder: Path) -> None:
     """Raise InputError where a link in a folder leads out of it."""
     links = (path for path in folder.rglob("*") if path.is_symlink())
-    if out := [path for path in links if not path.resolve().is_relative_to(folder.resolve())]:
-        raise InputError([Problem(str(path), "is a link that leads out of the results", COPY) for path in out])
+    if out := [
+        path for path in links if not path.resolve().is_relative_to(folder.resolve())
+    ]:
+        raise InputError(
+            [
+                Problem(str(path), "is a link that leads out of the results", COPY)
+                for path in out
+            ]
+        )
 
 
 @contextmanager
@@ -129,7 +136,11 @@ class ResolvedExperiment:
     def parts(self, retriever: str) -> tuple[str, ...]:
         """A retriever and all that it uses, each once, itself first."""
         # What Qdrant fuses is a collection of its own, which costs nothing of those that it is like.
-        of = () if self.blocks[retriever]["kind"] == "qdrant-fusion" else self.made_of(retriever)
+        of = (
+            ()
+            if self.blocks[retriever]["kind"] == "qdrant-fusion"
+            else self.made_of(retriever)
+        )
         inner = (part for other in of for part in self.parts(other))
         return tuple(dict.fromkeys((retriever, *inner)))
 
@@ -237,7 +248,9 @@ class Manifest:
     @property
     def failed(self) -> dict[str, str]:
         """The retrievers that failed, each with its reason."""
-        return {name: facts.error for name, facts in self.retrievers.items() if facts.error}
+        return {
+            name: facts.error for name, facts in self.retrievers.items() if facts.error
+        }
 
     @property
     def finished(self) -> tuple[str, ...]:
@@ -248,7 +261,11 @@ class Manifest:
         """What a retriever is, whatever it is called: pages, and comparisons of folders, know it again by that."""
         table = self.resolved.blocks[retriever]
         of = table.get("of") or ()
-        unnamed = [] if isinstance(of, str) else [str(part) for part in of if isinstance(part, Mapping)]
+        unnamed = (
+            []
+            if isinstance(of, str)
+            else [str(part) for part in of if isinstance(part, Mapping)]
+        )
         parts = [*map(self.identity, self.resolved.made_of(retriever)), *unnamed]
         return retriever_of(table, self.retrievers[retriever].provenance, parts)
 
@@ -261,13 +278,21 @@ class Manifest:
 
 def resolved_experiment(tables: Table) -> ResolvedExperiment:
     """Make the record of a resolved experiment from its tables."""
-    return ResolvedExperiment(**{**tables, **{name: tuple(tables[name]) for name in ("measures", "retrievers")}})
+    return ResolvedExperiment(
+        **{
+            **tables,
+            **{name: tuple(tables[name]) for name in ("measures", "retrievers")},
+        }
+    )
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write manifest.json."""
     content = {"schema": SCHEMA, **asdict(manifest)}
-    content["ledger"] = {"dataset": content["ledger"]["dataset"], **content["ledger"]["retrievers"]}
+    content["ledger"] = {
+        "dataset": content["ledger"]["dataset"],
+        **content["ledger"]["retrievers"],
+    }
     text = json.dumps(content, ensure_ascii=False, indent=1, default=str)
     with create(folder / "manifest.json") as file:
         file.write(text + "\n")
@@ -283,22 +308,39 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         content = parse_json(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
-        inner = min(folder.glob("*/manifest.json"), default=None) if folder.is_dir() else None
-        remedy = f"give one that it holds, such as {inner.parent}" if inner else "give one that `harness run` wrote"
+        inner = (
+            min(folder.glob("*/manifest.json"), default=None)
+            if folder.is_dir()
+            else None
+        )
+        remedy = (
+            f"give one that it holds, such as {inner.parent}"
+            if inner
+            else "give one that `harness run` wrote"
+        )
         what = "is not a results folder" if folder.exists() else "does not exist"
         raise InputError(Problem(str(folder), what, remedy)) from None
     except (OSError, ValueError) as error:
-        raise InputError(Problem(str(path), f"cannot be read as JSON: {error}", AGAIN)) from None
+        raise InputError(
+            Problem(str(path), f"cannot be read as JSON: {error}", AGAIN)
+        ) from None
     version = content.get("schema") if isinstance(content, dict) else None
     if version != SCHEMA:
         what = f"is of version {version!r}, and this program reads version {SCHEMA}"
         raise InputError(Problem(str(path), what, AGAIN))
     try:
         # Through JSON, since only there a list may be a tuple in strict mode.
-        return _adapter().validate_json(json.dumps(_current(_with_ledger(content))), strict=True)
+        return _adapter().validate_json(
+            json.dumps(_current(_with_ledger(content))), strict=True
+        )
     except ValidationError as error:
-        faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:NAMED]]
-        raise InputError(Problem(str(path), f"is damaged: {'; '.join(faults)}", AGAIN)) from None
+        faults = [
+            f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"
+            for fault in error.errors()[:NAMED]
+        ]
+        raise InputError(
+            Problem(str(path), f"is damaged: {'; '.join(faults)}", AGAIN)
+        ) from None
 
 
 @cache
@@ -314,10 +356,16 @@ def _current(content: Table) -> Table:
     statistics = without_retired(resolved.get("statistics") or {})
     # Of earlier versions signed ranks decided by default, and gave way to sign flips where there were weights.
     undeclared = "test" not in (written.get("statistics") or {})
-    if statistics.get("test") == "wilcoxon" and (undeclared or statistics.get("weight")):
+    if statistics.get("test") == "wilcoxon" and (
+        undeclared or statistics.get("weight")
+    ):
         del statistics["test"]
     written = {key: value for key, value in written.items() if key != "cache"}
-    return {**content, "experiment": written, "resolved": {**resolved, "statistics": statistics}}
+    return {
+        **content,
+        "experiment": written,
+        "resolved": {**resolved, "statistics": statistics},
+    }
 
 
 def _with_ledger(content: Table) -> Table:
@@ -326,4 +374,7 @@ def _with_ledger(content: Table) -> Table:
     if not isinstance(ledger, Mapping):
         return content
     retrievers = {name: kept for name, kept in ledger.items() if name != "dataset"}
-    return {**content, "ledger": {"dataset": ledger.get("dataset", {}), "retrievers": retrievers}}
+    return {
+        **content,
+        "ledger": {"dataset": ledger.get("dataset", {}), "retrievers": retrievers},
+    }

@@ -28,7 +28,12 @@ FOLDER = "answers"
 """Where these files are in a results folder."""
 PEOPLE = "people"
 """Stands in the place of a judge for claims that came with the data."""
-CLAIMS, VERDICTS, OPINIONS, PASSAGES = "claims.jsonl", "verdicts.jsonl", "opinions.jsonl", "passages.jsonl"
+CLAIMS, VERDICTS, OPINIONS, PASSAGES = (
+    "claims.jsonl",
+    "verdicts.jsonl",
+    "opinions.jsonl",
+    "passages.jsonl",
+)
 RESERVED = frozenset({"claims", "verdicts", "opinions", "passages"})
 """Names that no system may have, since its file would be one of these."""
 
@@ -107,51 +112,94 @@ def read_readings(folder: Path, by: By) -> Readings:
         InputError: with every line that cannot be read.
     """
     readings, problems = Readings(), list[Problem]()
-    for name, put in ((CLAIMS, _put_claims), (VERDICTS, _put_verdict), (OPINIONS, _put_opinion)):
+    for name, put in (
+        (CLAIMS, _put_claims),
+        (VERDICTS, _put_verdict),
+        (OPINIONS, _put_opinion),
+    ):
         for place, row in _rows(folder / name, problems):
             try:
                 if (row["judge"], row.get("prompt", "")) == by:
                     put(readings, row)
             except (KeyError, TypeError, ValueError, OverflowError) as error:
-                problems.append(Problem(place, f"is not an entry of {name}: {error}", "remove the line"))
+                problems.append(
+                    Problem(
+                        place, f"is not an entry of {name}: {error}", "remove the line"
+                    )
+                )
     if problems:
         raise InputError(problems)
     return readings
 
 
-def append_verdicts(folder: Path, by: By, words: Mapping[ClaimPassage, Word | None]) -> None:
+def append_verdicts(
+    folder: Path, by: By, words: Mapping[ClaimPassage, Word | None]
+) -> None:
     """Add verdicts to a folder's file."""
-    _append(folder / VERDICTS, (
-        {"claim": pair.claim, "passage": digest_of(pair.text), "verdict": word, **by._asdict()}
-        for pair, word in words.items()
-    ))  # fmt: skip
+    _append(
+        folder / VERDICTS,
+        (
+            {
+                "claim": pair.claim,
+                "passage": digest_of(pair.text),
+                "verdict": word,
+                **by._asdict(),
+            }
+            for pair, word in words.items()
+        ),
+    )
 
 
-def append_claims(folder: Path, by: By, by_text: Mapping[str, Sequence[str] | None]) -> None:
+def append_claims(
+    folder: Path, by: By, by_text: Mapping[str, Sequence[str] | None]
+) -> None:
     """Add the claims of texts to a folder's file."""
-    _append(folder / CLAIMS, (
-        {"text": text, "claims": None if claims is None else list(claims), **by._asdict()}
-        for text, claims in by_text.items()
-    ))  # fmt: skip
+    _append(
+        folder / CLAIMS,
+        (
+            {
+                "text": text,
+                "claims": None if claims is None else list(claims),
+                **by._asdict(),
+            }
+            for text, claims in by_text.items()
+        ),
+    )
 
 
-def append_opinions(folder: Path, by: By, task: str, answers: Mapping[tuple[str, ...], Any]) -> None:
+def append_opinions(
+    folder: Path, by: By, task: str, answers: Mapping[tuple[str, ...], Any]
+) -> None:
     """Add the answers to another task to a folder's file."""
-    _append(folder / OPINIONS, (
-        {"task": task, "of": list(map(digest_of, texts)), "answer": answer, **by._asdict()}
-        for texts, answer in answers.items()
-    ))  # fmt: skip
+    _append(
+        folder / OPINIONS,
+        (
+            {
+                "task": task,
+                "of": list(map(digest_of, texts)),
+                "answer": answer,
+                **by._asdict(),
+            }
+            for texts, answer in answers.items()
+        ),
+    )
 
 
 def write_passages(folder: Path, texts: Mapping[str, str]) -> None:
     """Write which document has which text: document id -> text."""
-    write_jsonl(folder / PASSAGES, ({"id": id_, "passage": digest_of(text)} for id_, text in texts.items()))
+    write_jsonl(
+        folder / PASSAGES,
+        ({"id": id_, "passage": digest_of(text)} for id_, text in texts.items()),
+    )
 
 
 def read_passages(folder: Path) -> dict[str, str]:
     """Document id -> digest of its text; InputError with every line that cannot be read."""
     problems: list[Problem] = []
-    passages = {str(row.get("id")): str(row.get("passage")) for _, row in _rows(folder / PASSAGES, problems)}
+    passages = {
+        str(row.get("id")): str(row.get("passage"))
+        for _, row in _rows(folder / PASSAGES, problems)
+    }
     if problems:
         raise InputError(problems)
     return passages
@@ -165,7 +213,9 @@ def claims_of(query: Query, readings: Readings) -> tuple[str, ...]:
     return recorded[0] or () if recorded else ()
 
 
-def claimed(queries: Iterable[Query], readings: Readings, passages: Mapping[str, str]) -> dict[str, Claimed]:
+def claimed(
+    queries: Iterable[Query], readings: Readings, passages: Mapping[str, str]
+) -> dict[str, Claimed]:
     """What measures by claims are computed from: for each query that has any, its claims and what entails them.
 
     Args:
@@ -177,16 +227,23 @@ def claimed(queries: Iterable[Query], readings: Readings, passages: Mapping[str,
     for query in queries:
         if claims := claims_of(query, readings):
             by_document = {
-                document: tuple(truth_of(verdicts.get((claim, passage))) for claim in claims)
+                document: tuple(
+                    truth_of(verdicts.get((claim, passage))) for claim in claims
+                )
                 for document, passage in passages.items()
             }
-            by_query[query.id] = Claimed(claims, {doc: row for doc, row in by_document.items() if set(row) != {None}})
+            by_query[query.id] = Claimed(
+                claims,
+                {doc: row for doc, row in by_document.items() if set(row) != {None}},
+            )
     return by_query
 
 
 def _put_claims(readings: Readings, row: Mapping[str, Any]) -> None:
     claims = row["claims"]
-    readings.claims[str(row["text"])] = None if claims is None else _texts("claims", claims)
+    readings.claims[str(row["text"])] = (
+        None if claims is None else _texts("claims", claims)
+    )
 
 
 def _put_verdict(readings: Readings, row: Mapping[str, Any]) -> None:
@@ -203,7 +260,9 @@ def _put_opinion(readings: Readings, row: Mapping[str, Any]) -> None:
 
 def _texts(key: str, value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        raise ValueError(f"{key} is not a list of texts")  # a text would be read as its letters
+        raise ValueError(
+            f"{key} is not a list of texts"
+        )  # a text would be read as its letters
     return tuple(value)
 
 
@@ -233,4 +292,6 @@ def _append(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     if whole and not whole.endswith(b"\n"):  # a run was stopped in the middle of a line
         path.write_bytes(whole[: whole.rfind(b"\n") + 1])
     with writing(path), text_file(path, "a") as file:
-        file.write("".join(written))  # at once: what may not be written is looked up once
+        file.write(
+            "".join(written)
+        )  # at once: what may not be written is looked up once

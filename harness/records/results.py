@@ -21,7 +21,14 @@ from harness.records.csv_tables import (
     read_columns,
     read_rows,
 )
-from harness.records.manifest import AGAIN, CHANGED, Manifest, read_jsonl, read_manifest, refuse_links
+from harness.records.manifest import (
+    AGAIN,
+    CHANGED,
+    Manifest,
+    read_jsonl,
+    read_manifest,
+    refuse_links,
+)
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.meter import StageTotals
 from retrievers.opening import file_digest
@@ -35,7 +42,10 @@ Row = TypeVar("Row")
 ScoredQueries = frozenset[tuple[str, ...]]
 """Queries that were scored: (id, text), since another query may have the same id."""
 
-UNSCORED = ("holds no scores: no query has labels", "harness pool draws what people are to judge")
+UNSCORED = (
+    "holds no scores: no query has labels",
+    "harness pool draws what people are to judge",
+)
 """What is wrong with results where scores are wanted, and what to do."""
 
 
@@ -46,7 +56,9 @@ def _frame(name: str) -> cached_property[pd.DataFrame]:
         import pandas as pd
 
         frame = pd.DataFrame(results.table(name, read_columns))
-        return frame.astype({column: "str" for column in frame if column not in NUMBERS})
+        return frame.astype(
+            {column: "str" for column in frame if column not in NUMBERS}
+        )
 
     return cached_property(read)
 
@@ -105,7 +117,11 @@ class Results:
     def grades(self) -> dict[str, dict[str, int]]:
         """The labels after the grade rule, as qrels.trec has them; empty where claims alone were scored."""
         path = self.folder / "qrels.trec"
-        return {} if path.is_file() and not path.stat().st_size else dict(trec.read_qrels(path))
+        return (
+            {}
+            if path.is_file() and not path.stat().st_size
+            else dict(trec.read_qrels(path))
+        )
 
     def __repr__(self) -> str:
         about = f"{len(self.retrievers)} retrievers, {self.manifest.dataset.queries} queries"
@@ -113,9 +129,13 @@ class Results:
 
     def rankings(self, retriever: str) -> dict[str, Ranking]:
         """The rankings of one retriever, by query id."""
-        ids: dict[str, str] = {}  # one text for each document, however often it is a hit
+        ids: dict[
+            str, str
+        ] = {}  # one text for each document, however often it is a hit
         return {
-            query: Ranking(tuple(map(ids.setdefault, one.doc_ids, one.doc_ids)), one.scores)
+            query: Ranking(
+                tuple(map(ids.setdefault, one.doc_ids, one.doc_ids)), one.scores
+            )
             for query, one in self.answers(retriever)
         }
 
@@ -127,25 +147,46 @@ class Results:
         """
         if retriever not in self.retrievers:
             what = f"no retriever is called {retriever!r}"
-            raise InputError(Problem(str(self.folder), what, did_you_mean(retriever, self.retrievers)))
-        return _evidence(self.folder, self.manifest, f"rankings/{retriever}.jsonl", csv_tables.ranking)
+            raise InputError(
+                Problem(
+                    str(self.folder), what, did_you_mean(retriever, self.retrievers)
+                )
+            )
+        return _evidence(
+            self.folder,
+            self.manifest,
+            f"rankings/{retriever}.jsonl",
+            csv_tables.ranking,
+        )
 
     def run(self, retriever: str) -> Run:
         """One retriever's run as it was: its rankings, costs, notes and provenance."""
         ledger = self.manifest.ledger.retrievers[retriever]
-        rows = {row["stage"]: row for row in self.cost_rows if row["retriever"] == retriever}
+        rows = {
+            row["stage"]: row for row in self.cost_rows if row["retriever"] == retriever
+        }
         names = ("calls", "texts", "cached", "tokens", "usd")
-        spent = {stage: {name: row[name] for name in names if row[name]} for stage, row in rows.items()}
+        spent = {
+            stage: {name: row[name] for name in names if row[name]}
+            for stage, row in rows.items()
+        }
         return Run(
             retriever,
             self.rankings(retriever),
-            stages={stage: StageTotals(row["seconds"], {**spent[stage], **ledger.counts.get(stage, {})})
-                    for stage, row in rows.items()},
+            stages={
+                stage: StageTotals(
+                    row["seconds"], {**spent[stage], **ledger.counts.get(stage, {})}
+                )
+                for stage, row in rows.items()
+            },
             notes=ledger.notes,
             provenance=self.manifest.retrievers[retriever].provenance,
-            latency={stage: StageLatency(*(row[name] for name in StageLatency._fields))
-                     for stage, row in rows.items() if isinstance(row["measured_at"], str)},
-        )  # fmt: skip
+            latency={
+                stage: StageLatency(*(row[name] for name in StageLatency._fields))
+                for stage, row in rows.items()
+                if isinstance(row["measured_at"], str)
+            },
+        )
 
 
 def read(folder: str | Path) -> Results:
@@ -157,9 +198,15 @@ def read(folder: str | Path) -> Results:
     folder = Path(folder)
     manifest = read_manifest(folder)
     refuse_links(folder)
-    labelled = {row.query.id: row for row in _evidence(folder, manifest, "labels.jsonl", csv_tables.labelled)}
+    labelled = {
+        row.query.id: row
+        for row in _evidence(folder, manifest, "labels.jsonl", csv_tables.labelled)
+    }
     _refuse_change(folder, manifest, "qrels.trec")
-    documents = {row.id: row for row in _evidence(folder, manifest, "documents.jsonl", csv_tables.document)}
+    documents = {
+        row.id: row
+        for row in _evidence(folder, manifest, "documents.jsonl", csv_tables.document)
+    }
     for name in TABLES:
         _refuse_change(folder, manifest, f"{name}.csv")
     return Results(folder, manifest, labelled, documents)
@@ -167,7 +214,11 @@ def read(folder: str | Path) -> Results:
 
 def holds_results(place: Path) -> bool:
     """Whether a folder is not a results folder itself, and holds one at least, whole or damaged."""
-    return place.is_dir() and not (place / "manifest.json").exists() and any(place.glob("*/manifest.json"))
+    return (
+        place.is_dir()
+        and not (place / "manifest.json").exists()
+        and any(place.glob("*/manifest.json"))
+    )
 
 
 def glance(folder: Path) -> Manifest:
@@ -178,13 +229,19 @@ def glance(folder: Path) -> Manifest:
     """
     manifest = read_manifest(folder)
     refuse_links(folder)
-    needed = (name for name in manifest.tables if name != "evaluation.json")  # which is computed again
+    needed = (
+        name for name in manifest.tables if name != "evaluation.json"
+    )  # which is computed again
     if missing := [name for name in needed if not (folder / name).is_file()]:
-        raise InputError([Problem(str(folder / name), "is missing", AGAIN) for name in missing])
+        raise InputError(
+            [Problem(str(folder / name), "is missing", AGAIN) for name in missing]
+        )
     return manifest
 
 
-def _evidence(folder: Path, manifest: Manifest, name: str, parse: Callable[[bytes], Row]) -> Iterator[Row]:
+def _evidence(
+    folder: Path, manifest: Manifest, name: str, parse: Callable[[bytes], Row]
+) -> Iterator[Row]:
     """The rows of a file, which must have the digest that the manifest has."""
     _refuse_change(folder, manifest, name)
     try:
@@ -203,7 +260,11 @@ def _refuse_change(folder: Path, manifest: Manifest, name: str) -> None:
 
 
 def _unreadable(path: Path, error: Exception) -> InputError:
-    what = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read whole: {error}"
+    what = (
+        "is missing"
+        if isinstance(error, FileNotFoundError)
+        else f"cannot be read whole: {error}"
+    )
     return InputError(Problem(str(path), what, AGAIN))
 
 
@@ -214,7 +275,10 @@ def dataset_of(results: Results) -> Dataset:
         InputError: it is not there any more, or cannot be read.
     """
     resolved = results.manifest.resolved
-    return load(data_reference(results), drop_dangling=resolved.relevance.get("dangling") == "drop")
+    return load(
+        data_reference(results),
+        drop_dangling=resolved.relevance.get("dangling") == "drop",
+    )
 
 
 def data_reference(results: Results) -> DatasetReference:
@@ -225,8 +289,13 @@ def data_reference(results: Results) -> DatasetReference:
     """
     resolved = results.manifest.resolved
     # JSON has no tuples, as the tables of an experiment have.
-    table = {key: tuple(one) if isinstance(one, list) else one for key, one in resolved.dataset.items()}
-    declared = checked(DatasetTable, table, f"{results.folder / 'manifest.json'}: resolved.dataset")
+    table = {
+        key: tuple(one) if isinstance(one, list) else one
+        for key, one in resolved.dataset.items()
+    }
+    declared = checked(
+        DatasetTable, table, f"{results.folder / 'manifest.json'}: resolved.dataset"
+    )
     try:
         return locate(declared, Path(results.manifest.experiment_file))
     except InputError as absent:
@@ -237,7 +306,9 @@ def data_reference(results: Results) -> DatasetReference:
             raise absent from None
 
 
-def earlier_queries(place: Path, manifest: Manifest, queries: ScoredQueries) -> Iterator[ScoredQueries]:
+def earlier_queries(
+    place: Path, manifest: Manifest, queries: ScoredQueries
+) -> Iterator[ScoredQueries]:
     """Yield the queries of each whole results folder that asked the same of the same documents, with fewer queries.
 
     A folder that is damaged says nothing of what it tested, and is passed over: it is not a part of this run.
@@ -251,7 +322,11 @@ def earlier_queries(place: Path, manifest: Manifest, queries: ScoredQueries) -> 
         try:
             earlier = read_manifest(folder)
             same = earlier.dataset.corpus_digest == manifest.dataset.corpus_digest
-            if same and earlier.dataset.scored < len(queries) and earlier.question == manifest.question:
+            if (
+                same
+                and earlier.dataset.scored < len(queries)
+                and earlier.question == manifest.question
+            ):
                 yield _scored(folder, earlier)
         except (InputError, OSError, ValueError):
             continue

@@ -38,9 +38,14 @@ class Axis(NamedTuple):
         >>> Axis(0.0, 2.0, 100.0, 300.0).at(0.5), Axis(1.0, 100.0, 0.0, 200.0, logarithmic=True).at(10.0)
         (150.0, 100.0)
         """
-        low, high, place = (math.log10(x) for x in (self.low, self.high, value)) if self.logarithmic else (
-            self.low, self.high, value)  # fmt: skip
-        return self.start + (self.end - self.start) * ((place - low) / ((high - low) or 1.0))
+        low, high, place = (
+            (math.log10(x) for x in (self.low, self.high, value))
+            if self.logarithmic
+            else (self.low, self.high, value)
+        )
+        return self.start + (self.end - self.start) * (
+            (place - low) / ((high - low) or 1.0)
+        )
 
     def ticks(self, apart: float) -> list[float]:
         """Round values of the axis, at least `apart` pixels from each other."""
@@ -60,7 +65,9 @@ def steps(low: float, high: float, most: int) -> list[float]:
     """
     wide = (high - low) / most or 1.0
     power = 10.0 ** math.floor(math.log10(wide))
-    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= wide * 0.999)
+    step = next(
+        factor * power for factor in (1, 2, 5, 10) if factor * power >= wide * 0.999
+    )
     places = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
     return [round(place * step, 12) for place in places]
 
@@ -73,7 +80,11 @@ def _powers(low: float, high: float) -> list[float]:
         inside = [value for value in found if low * 0.999 <= value <= high * 1.001]
         if len(inside) > 2:
             return inside
-    return inside if len(inside) > 1 else [value for value in steps(low, high, 4) if value > 0]
+    return (
+        inside
+        if len(inside) > 1
+        else [value for value in steps(low, high, 4) if value > 0]
+    )
 
 
 ROOM = 0.06
@@ -95,7 +106,10 @@ def reach(values: Iterable[float], *, bounded: bool = True) -> tuple[float, floa
     more = (high - low) * ROOM or 0.05
     least, most = low - more, high + more
     if bounded:
-        least, most = max(least, min(low, 0.0)), min(most, 1.0 if high <= 1 else math.inf)
+        least, most = (
+            max(least, min(low, 0.0)),
+            min(most, 1.0 if high <= 1 else math.inf),
+        )
     return round(least, 12), round(most, 12)
 
 
@@ -106,9 +120,19 @@ def numbers(ticks: Sequence[float], sign: str = "") -> list[str]:
     (['0.00', '0.25', '0.50'], ['−0.2', '0', '+0.2'])
     """
     finest = 1e-6 * max(map(abs, ticks))
-    digits = next((d for d in range(12) if all(abs(value - round(value, d)) <= finest for value in ticks)), 12)
+    digits = next(
+        (
+            d
+            for d in range(12)
+            if all(abs(value - round(value, d)) <= finest for value in ticks)
+        ),
+        12,
+    )
     shown = [minus(f"{value:{sign}.{digits}f}") for value in ticks]
-    return ["0" if sign and not value else word for value, word in zip(ticks, shown, strict=True)]
+    return [
+        "0" if sign and not value else word
+        for value, word in zip(ticks, shown, strict=True)
+    ]
 
 
 def signed(ticks: Sequence[float]) -> list[str]:
@@ -140,7 +164,9 @@ def px(pixels: float) -> str:
     return f"{pixels:.1f}".removesuffix(".0")
 
 
-def drawn(tag: str, body: str | Markup | None = None, /, **attributes: object) -> Markup:
+def drawn(
+    tag: str, body: str | Markup | None = None, /, **attributes: object
+) -> Markup:
     """An SVG element: numbers in pixels, underscores in names as dashes, texts escaped; None is omitted.
 
     >>> drawn("text", "a<b", x=1.26, text_anchor="end", class_="name")
@@ -148,7 +174,10 @@ def drawn(tag: str, body: str | Markup | None = None, /, **attributes: object) -
     """
     form = Markup(' {}="{}"')
     shown = Markup("").join(
-        form.format(name.rstrip("_").replace("_", "-"), px(value) if isinstance(value, float | int) else value)
+        form.format(
+            name.rstrip("_").replace("_", "-"),
+            px(value) if isinstance(value, float | int) else value,
+        )
         for name, value in attributes.items()
         if value is not None
     )
@@ -161,7 +190,9 @@ def joined(parts: Iterable[Markup]) -> Markup:
     return Markup("").join(parts)
 
 
-def horizontal(axis: Axis, across: tuple[float, float], title: str, labels: TickLabels = numbers) -> Markup:
+def horizontal(
+    axis: Axis, across: tuple[float, float], title: str, labels: TickLabels = numbers
+) -> Markup:
     """An axis below a chart, with its rules.
 
     Args:
@@ -172,12 +203,25 @@ def horizontal(axis: Axis, across: tuple[float, float], title: str, labels: Tick
     """
     top, bottom = across
     ticks = axis.ticks(90)
-    parts = [drawn("line", x1=axis.at(v), x2=axis.at(v), y1=top, y2=bottom, stroke=RULE.light) for v in ticks]
+    parts = [
+        drawn(
+            "line", x1=axis.at(v), x2=axis.at(v), y1=top, y2=bottom, stroke=RULE.light
+        )
+        for v in ticks
+    ]
     free = -1e9
     for value, shown in zip(ticks, labels(ticks), strict=True):
         half = long(shown) / 2
         if axis.at(value) - half >= free:  # labels that would overlap are omitted
-            parts.append(drawn("text", shown, x=axis.at(value), y=bottom + LINE, text_anchor="middle"))
+            parts.append(
+                drawn(
+                    "text",
+                    shown,
+                    x=axis.at(value),
+                    y=bottom + LINE,
+                    text_anchor="middle",
+                )
+            )
             free = axis.at(value) + half + 6
     middle = (axis.start + axis.end) / 2
     lines = joined(
@@ -187,12 +231,16 @@ def horizontal(axis: Axis, across: tuple[float, float], title: str, labels: Tick
     return drawn("g", joined(parts), class_="ticks") + drawn("g", lines, class_="title")
 
 
-def upright(axis: Axis, across: tuple[float, float], labels: TickLabels = numbers) -> Markup:
+def upright(
+    axis: Axis, across: tuple[float, float], labels: TickLabels = numbers
+) -> Markup:
     """A vertical axis at the left of a chart; `across` are both ends of its rules."""
     left, right = across
     ticks = axis.ticks(44)
     parts = [
-        drawn("line", x1=left, x2=right, y1=axis.at(v), y2=axis.at(v), stroke=RULE.light)
+        drawn(
+            "line", x1=left, x2=right, y1=axis.at(v), y2=axis.at(v), stroke=RULE.light
+        )
         + drawn("text", shown, x=left - 6, y=axis.at(v) + 4, text_anchor="end")
         for v, shown in zip(ticks, labels(ticks), strict=True)
     ]
@@ -231,20 +279,37 @@ class Rows(NamedTuple):
     def names(self, words: Sequence[str]) -> Markup:
         """The names, as dark as text."""
         above = not self.left
-        x, up, end = (0, -STEP / 2 - 1, "start") if above else (self.left - 10, 4.0, "end")
+        x, up, end = (
+            (0, -STEP / 2 - 1, "start") if above else (self.left - 10, 4.0, "end")
+        )
         shown = joined(
-            drawn("text", text.visible(word), class_="name", x=x, y=self.y(i) + up, text_anchor=end)
+            drawn(
+                "text",
+                text.visible(word),
+                class_="name",
+                x=x,
+                y=self.y(i) + up,
+                text_anchor=end,
+            )
             for i, word in enumerate(words)
         )
         # Rules cross names that are above their rows: an outline in the page's colour keeps these legible.
-        rim = {"stroke": PAPER.light, "stroke_width": 4, "paint_order": "stroke"} if above else {}
+        rim = (
+            {"stroke": PAPER.light, "stroke_width": 4, "paint_order": "stroke"}
+            if above
+            else {}
+        )
         return drawn("g", shown, fill=INK.light, font_size=13, **rim)
 
 
 def rows_of(words: Sequence[str], width: float, top: float = 4.0) -> Rows:
     """Return the layout of rows with these names; `top` is the start of the first, in pixels."""
     left = max(map(long, words), default=0.0) * 13 / 12 + 12
-    return Rows(left, STEP, top, len(words)) if left <= 0.5 * width else Rows(0.0, STEP + LINE, top, len(words))
+    return (
+        Rows(left, STEP, top, len(words))
+        if left <= 0.5 * width
+        else Rows(0.0, STEP + LINE, top, len(words))
+    )
 
 
 SIDES = ("left", "right")
@@ -261,11 +326,16 @@ class _Box(NamedTuple):
 
     def meets(self, other: _Box) -> bool:
         return (
-            self.left < other.right and other.left < self.right and self.top < other.bottom and other.top < self.bottom
+            self.left < other.right
+            and other.left < self.right
+            and self.top < other.bottom
+            and other.top < self.bottom
         )
 
 
-def placed_names(centres: Mapping[str, tuple[float, float]], left: float, right: float) -> dict[str, str]:
+def placed_names(
+    centres: Mapping[str, tuple[float, float]], left: float, right: float
+) -> dict[str, str]:
     """Return name -> its side, for the points that have room; the best points choose first.
 
     Args:
@@ -273,13 +343,23 @@ def placed_names(centres: Mapping[str, tuple[float, float]], left: float, right:
         left: start of the chart.
         right: end of the chart.
     """
-    marks = {name: _Box(x - MARK, x + MARK, y - MARK, y + MARK) for name, (x, y) in centres.items()}
+    marks = {
+        name: _Box(x - MARK, x + MARK, y - MARK, y + MARK)
+        for name, (x, y) in centres.items()
+    }
     taken: dict[str, tuple[str, _Box]] = {}
     for name in sorted(centres, key=lambda name: centres[name][1]):
         for side in SIDES if centres[name][0] <= (left + right) / 2 else SIDES[::-1]:
             box = _box(name, centres[name], side)
-            others = [*(mark for other, mark in marks.items() if other != name), *(box for _, box in taken.values())]
-            if box.left >= left and box.right <= right and not any(box.meets(other) for other in others):
+            others = [
+                *(mark for other, mark in marks.items() if other != name),
+                *(box for _, box in taken.values()),
+            ]
+            if (
+                box.left >= left
+                and box.right <= right
+                and not any(box.meets(other) for other in others)
+            ):
                 taken[name] = (side, box)
                 break
     return {name: side for name, (side, _) in taken.items()}

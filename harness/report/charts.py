@@ -60,14 +60,21 @@ class ForestRow(NamedTuple):
 
 def _title(facts: Mapping[str, object]) -> Markup:
     """The tooltip of a mark, one line per fact; a spreadsheet gets it, too."""
-    lines = [f"{key}: {f'{value:.4f}' if isinstance(value, float) else value}" for key, value in facts.items()]
+    lines = [
+        f"{key}: {f'{value:.4f}' if isinstance(value, float) else value}"
+        for key, value in facts.items()
+    ]
     return drawn("title", visible("\n".join(lines)))
 
 
 def _dot(
-    span: tuple[float, float, float, float], point: tuple[float, float], color: str, facts: Mapping[str, object],
-    beside: str = "", slice_: str = "",
-) -> Markup:  # fmt: skip
+    span: tuple[float, float, float, float],
+    point: tuple[float, float],
+    color: str,
+    facts: Mapping[str, object],
+    beside: str = "",
+    slice_: str = "",
+) -> Markup:
     """A point on its interval.
 
     Args:
@@ -82,15 +89,24 @@ def _dot(
         '<line class="span" x1="{}" x2="{}" y1="{}" y2="{}" stroke="{}" stroke-width="2"/>'
         '<g transform="translate({} {})"><circle r="5" fill="{}"/>{}</g>{}'
     ).format(*map(px, span), color, *map(px, point), color, beside, _title(facts))
-    return drawn("g", body, class_="dot", data_slice=visible(slice_) if slice_ else None)
+    return drawn(
+        "g", body, class_="dot", data_slice=visible(slice_) if slice_ else None
+    )
 
 
-def _beside(words: str, x: float, y: float, anchor: str = "start", color: str = INK.light) -> Markup:
+def _beside(
+    words: str, x: float, y: float, anchor: str = "start", color: str = INK.light
+) -> Markup:
     shown = {"class_": "beside", "x": x, "y": y, "text_anchor": anchor, "fill": color}
     return drawn("text", visible(words), **shown) if words else Markup("")
 
 
-def forest(panels: Mapping[str, Sequence[ForestRow]], title: str, margin: float | None, width: float) -> Plot:
+def forest(
+    panels: Mapping[str, Sequence[ForestRow]],
+    title: str,
+    margin: float | None,
+    width: float,
+) -> Plot:
     """Differences in the given order, one row each; the margin is a band at 0.
 
     Args:
@@ -106,39 +122,88 @@ def forest(panels: Mapping[str, Sequence[ForestRow]], title: str, margin: float 
     right = max((long(row.beside) for row in every), default=0.0)
     fit = max(1, min(len(panels), int((width - held.left) / FACET)))
     wide = (width - held.left) / fit
-    high = held.bottom + LINE * (2 + len(lines_of(title, held.left + wide - right - 16)))
-    ends = [end for row in every for end in (row.low, row.difference, row.high) if end is not None]
-    reached = axes.reach((*ends, *((-margin, margin) if margin else ()), 0.0), bounded=False)
+    high = held.bottom + LINE * (
+        2 + len(lines_of(title, held.left + wide - right - 16))
+    )
+    ends = [
+        end
+        for row in every
+        for end in (row.low, row.difference, row.high)
+        if end is not None
+    ]
+    reached = axes.reach(
+        (*ends, *((-margin, margin) if margin else ()), 0.0), bounded=False
+    )
     body = []
     for place, (head, rows) in enumerate(panels.items()):
         line, column = divmod(place, fit)
         start = held.left + wide * column
         axis = Axis(*reached, start + 16, start + wide - right - 16)
-        panel = [axes.horizontal(axis, (held.top, held.bottom), "" if column else title, axes.signed)]
+        panel = [
+            axes.horizontal(
+                axis, (held.top, held.bottom), "" if column else title, axes.signed
+            )
+        ]
         panel += _forest(rows, axis, held, margin)
         if headed:
             panel.append(_beside(head, start + 16, 16))
-        panel += [_beside(row.beside, width, held.y(i) + 4, "end", MUTED.light) for i, row in enumerate(rows)]
+        panel += [
+            _beside(row.beside, width, held.y(i) + 4, "end", MUTED.light)
+            for i, row in enumerate(rows)
+        ]
         if not column:
             panel.append(held.names([row.label for row in rows]))
-        body.append(drawn("g", joined(panel), class_="panel", transform=f"translate(0 {px(high * line)})"))
+        body.append(
+            drawn(
+                "g",
+                joined(panel),
+                class_="panel",
+                transform=f"translate(0 {px(high * line)})",
+            )
+        )
     return Plot(width, high * -(-len(panels) // fit), joined(body))
 
 
-def _forest(rows: Sequence[ForestRow], axis: Axis, held: Rows, margin: float | None) -> list[Markup]:
+def _forest(
+    rows: Sequence[ForestRow], axis: Axis, held: Rows, margin: float | None
+) -> list[Markup]:
     """The band, the zero and the rows of one panel."""
     zero, ends = axis.at(0), {"y1": held.top, "y2": held.bottom}
     body = [drawn("line", class_="zero", x1=zero, x2=zero, **ends, stroke=MUTED.light)]
     if margin:
         left, height = axis.at(-margin), held.bottom - held.top
-        size = {"x": left, "y": held.top, "width": axis.at(margin) - left, "height": height}
-        body.insert(0, drawn("rect", class_="margin", **size, fill=RULE.light, opacity="0.6"))
+        size = {
+            "x": left,
+            "y": held.top,
+            "width": axis.at(margin) - left,
+            "height": height,
+        }
+        body.insert(
+            0, drawn("rect", class_="margin", **size, fill=RULE.light, opacity="0.6")
+        )
     for i, row in enumerate(rows):
-        y, (low, high) = held.y(i), (row.difference if end is None else end for end in (row.low, row.high))
-        facts = {"slice": row.slice, "difference": row.difference, "low": low, "high": high, "queries": row.queries,
-                 "won / tied / lost": row.record}  # fmt: skip
+        y, (low, high) = (
+            held.y(i),
+            (row.difference if end is None else end for end in (row.low, row.high)),
+        )
+        facts = {
+            "slice": row.slice,
+            "difference": row.difference,
+            "low": low,
+            "high": high,
+            "queries": row.queries,
+            "won / tied / lost": row.record,
+        }
         point = axis.at(row.difference), y
-        body.append(_dot((axis.at(low), axis.at(high), y, y), point, row.color or INK.light, facts, slice_=row.slice))
+        body.append(
+            _dot(
+                (axis.at(low), axis.at(high), y, y),
+                point,
+                row.color or INK.light,
+                facts,
+                slice_=row.slice,
+            )
+        )
     return body
 
 
@@ -155,8 +220,13 @@ class CostKind(NamedTuple):
     """Superlative: the word for the lowest."""
 
 
-def trade_off(dots: Sequence[Dot], edge: Sequence[tuple[float, float]], colors: Mapping[str, str], price: CostKind,
-              width: float) -> Plot:  # fmt: skip
+def trade_off(
+    dots: Sequence[Dot],
+    edge: Sequence[tuple[float, float]],
+    colors: Mapping[str, str],
+    price: CostKind,
+    width: float,
+) -> Plot:
     """Quality against a price, with the frontier: the retrievers that no other beats on both.
 
     Args:
@@ -172,24 +242,51 @@ def trade_off(dots: Sequence[Dot], edge: Sequence[tuple[float, float]], colors: 
     spread = min(prices) > 0 and max(prices) / min(prices) > 20
     inner = Axis(min(prices), max(prices), left + PADDING, width - 8 - PADDING, spread)
     y = Axis(*ends, top + high, top)
-    sides = axes.placed_names({dot.retriever: (inner.at(dot.price), y.at(dot.mean)) for dot in dots}, left, width - 8)
+    sides = axes.placed_names(
+        {dot.retriever: (inner.at(dot.price), y.at(dot.mean)) for dot in dots},
+        left,
+        width - 8,
+    )
     corners = [(inner.at(at), y.at(mean)) for at, mean in edge]
-    path = "".join(f"M{px(a)},{px(b)}" if not i else f"H{px(a)}V{px(b)}" for i, (a, b) in enumerate(corners))
+    path = "".join(
+        f"M{px(a)},{px(b)}" if not i else f"H{px(a)}V{px(b)}"
+        for i, (a, b) in enumerate(corners)
+    )
     body = [
         axes.upright(y, (left, width - 8)),
         axes.horizontal(inner, (top, top + high), price.title, axes.PRICED[price.unit]),
-        drawn("path", class_="edge", d=path, fill="none", stroke=MUTED.light, stroke_dasharray="4 3"),
+        drawn(
+            "path",
+            class_="edge",
+            d=path,
+            fill="none",
+            stroke=MUTED.light,
+            stroke_dasharray="4 3",
+        ),
     ]
     for dot in dots:
         x = inner.at(dot.price)
         side = sides.get(dot.retriever)
-        word = _beside(dot.retriever, 7, -9) if side == "left" else _beside(dot.retriever, -7, -9, "end")
-        facts = {"retriever": dot.retriever, price.title: f"{dot.price:,.6g}", "mean": dot.mean, "low": dot.low,
-                 "high": dot.high}  # fmt: skip
+        word = (
+            _beside(dot.retriever, 7, -9)
+            if side == "left"
+            else _beside(dot.retriever, -7, -9, "end")
+        )
+        facts = {
+            "retriever": dot.retriever,
+            price.title: f"{dot.price:,.6g}",
+            "mean": dot.mean,
+            "low": dot.low,
+            "high": dot.high,
+        }
         ends_of = (x, x, y.at(dot.low), y.at(dot.high))
         beside = word if side else Markup("")
-        body.append(_dot(ends_of, (x, y.at(dot.mean)), colors[dot.retriever], facts, beside))
-    return Plot(width, top + high + LINE * (2 + len(lines_of(price.title, width))), joined(body))
+        body.append(
+            _dot(ends_of, (x, y.at(dot.mean)), colors[dot.retriever], facts, beside)
+        )
+    return Plot(
+        width, top + high + LINE * (2 + len(lines_of(price.title, width))), joined(body)
+    )
 
 
 class Figure(NamedTuple):
@@ -206,7 +303,14 @@ class Figure(NamedTuple):
     """The drawing for a telephone; may equal the wide one."""
 
 
-def figure(name: str, title: str, description: str, draw: Callable[[float], Plot], *, wide: float = WIDE) -> Figure:
+def figure(
+    name: str,
+    title: str,
+    description: str,
+    draw: Callable[[float], Plot],
+    *,
+    wide: float = WIDE,
+) -> Figure:
     """Draw a chart for both widths.
 
     Args:
@@ -217,8 +321,13 @@ def figure(name: str, title: str, description: str, draw: Callable[[float], Plot
         wide: the larger width.
     """
     broad, narrow = draw(wide), draw(NARROW)
-    return Figure(re.sub(r"[^A-Za-z0-9.@_-]+", "-", name).strip("-"), title, description, broad,
-                  broad if narrow == broad else narrow)  # fmt: skip
+    return Figure(
+        re.sub(r"[^A-Za-z0-9.@_-]+", "-", name).strip("-"),
+        title,
+        description,
+        broad,
+        broad if narrow == broad else narrow,
+    )
 
 
 def svg(figure: Figure) -> str:
@@ -259,7 +368,9 @@ FACETED = 1080.0
 """Width of a forest with several panels, in pixels."""
 
 
-def paired_forest(words: tuple[str, str, str, str], panels: Panels, margin: float | None) -> Figure:
+def paired_forest(
+    words: tuple[str, str, str, str], panels: Panels, margin: float | None
+) -> Figure:
     """Draw differences in the given order; the margin is a band around zero, None or 0 for none.
 
     Args:
@@ -269,6 +380,9 @@ def paired_forest(words: tuple[str, str, str, str], panels: Panels, margin: floa
     """
     name, title, description, axis = words
     return figure(
-        name, title, description, lambda width: forest(panels, axis, margin, width),
+        name,
+        title,
+        description,
+        lambda width: forest(panels, axis, margin, width),
         wide=FACETED if len(panels) > 1 else WIDE,
-    )  # fmt: skip
+    )

@@ -14,11 +14,22 @@ import jinja2
 from markupsafe import Markup, escape
 
 from harness.english import asked, counted, format_p, join, short_p
-from harness.evaluation.across_sets import COLUMNS, ON, SETS, SetsTogether, results_together
+from harness.evaluation.across_sets import (
+    COLUMNS,
+    ON,
+    SETS,
+    SetsTogether,
+    results_together,
+)
 from harness.evaluation.conclusions import FEW_SETS, first_lines, sets_sentences
 from harness.evaluation.csv_views import comparison_rows, summary_rows
 from harness.evaluation.evaluation import Evaluation
-from harness.evaluation.wording import SIGNS, pair_sentence, settings_sentence, verdict_cell
+from harness.evaluation.wording import (
+    SIGNS,
+    pair_sentence,
+    settings_sentence,
+    verdict_cell,
+)
 from harness.pages import head, policy
 from harness.records import Results, create
 from harness.report import charts, text
@@ -27,8 +38,19 @@ from harness.report.sections.queries import client_filter, packed
 from harness.report.text import declared_shades, latex
 from harness.report.view import View, letters_of, retriever_colors, second, superscripts
 
-NUMBERS = (text.score, text.signed, text.between, text.between_signed, text.p_value, text.plain, text.dollars,
-           text.milliseconds, text.seconds, text.size, text.count)  # fmt: skip
+NUMBERS = (
+    text.score,
+    text.signed,
+    text.between,
+    text.between_signed,
+    text.p_value,
+    text.plain,
+    text.dollars,
+    text.milliseconds,
+    text.seconds,
+    text.size,
+    text.count,
+)
 FILTERS = {one.__name__: one for one in (*NUMBERS, short_p, counted, text.shortened)}
 TEMPLATES = Path(__file__).with_name("templates")
 PARTS = ("dot", "retriever", "measure", "grade_chip", "chart", "fixed")
@@ -46,24 +68,45 @@ def page(view: View, sections: Sequence[Section], files: Iterable[str] = ()) -> 
         files: the files in the same folder, to link to.
     """
     env, scores = environment(), client_filter(view)
-    lang = Markup(' lang="{}"').format(view.language) if view.language not in ("", "en") else ""
-    bodies = {one.id: _ours(rendered(env, one, "html", view=view, lang=lang)) for one in sections}
-    parts = {"view": view, "sections": sections, "bodies": bodies, "scores": scores, "packed": packed(scores)}
+    lang = (
+        Markup(' lang="{}"').format(view.language)
+        if view.language not in ("", "en")
+        else ""
+    )
+    bodies = {
+        one.id: _ours(rendered(env, one, "html", view=view, lang=lang))
+        for one in sections
+    }
+    parts = {
+        "view": view,
+        "sections": sections,
+        "bodies": bodies,
+        "scores": scores,
+        "packed": packed(scores),
+    }
     parts |= {"quote": citation(view), "files": sorted(files)}
     return filled("page.html", parts, SCRIPTS, shades=declared_shades(view.colors))
 
 
-def rendered(env: jinja2.Environment, section: Section, block: str, **variables: Any) -> str:
+def rendered(
+    env: jinja2.Environment, section: Section, block: str, **variables: Any
+) -> str:
     """Render one of the two blocks of a section's template, "html" or "markdown", from the section's context."""
     template = env.get_template(f"{section.id}.html")
-    context = template.new_context({"section": section, "context": section.context, **variables})
+    context = template.new_context(
+        {"section": section, "context": section.context, **variables}
+    )
     return "".join(template.blocks[block](context))
 
 
 def filled(
-    template: str, variables: Mapping[str, Any], scripts: Sequence[str] = (), *,
-    shades: Sequence[text.Shade] = (), styles: Sequence[str] = ("board.css",),
-) -> str:  # fmt: skip
+    template: str,
+    variables: Mapping[str, Any],
+    scripts: Sequence[str] = (),
+    *,
+    shades: Sequence[text.Shade] = (),
+    styles: Sequence[str] = ("board.css",),
+) -> str:
     """Fill in the template of a page, with its scripts, its style sheet, and the policy that allows no others.
 
     Args:
@@ -74,10 +117,22 @@ def filled(
         styles: further style sheets.
     """
     env, code = environment(), "".join(source(f"scripts/{name}.js") for name in scripts)
-    own = {"paper": text.PAPER, "ink": text.INK, "muted": text.MUTED, "rule": text.RULE, "font": _ours(text.FONT)}
-    style = env.get_template("style.css").render(own, shades=(*text.SHADES, *shades)) + "".join(map(source, styles))
+    own = {
+        "paper": text.PAPER,
+        "ink": text.INK,
+        "muted": text.MUTED,
+        "rule": text.RULE,
+        "font": _ours(text.FONT),
+    }
+    style = env.get_template("style.css").render(
+        own, shades=(*text.SHADES, *shades)
+    ) + "".join(map(source, styles))
     script = f'"use strict";\n(() => {{\n{code}}})();\n'
-    beside = {"style": _ours(style), "script": _ours(script), "policy": policy([script] if code else [], style)}
+    beside = {
+        "style": _ours(style),
+        "script": _ours(script),
+        "policy": policy([script] if code else [], style),
+    }
     return env.get_template(template).render(variables, **beside)
 
 
@@ -95,7 +150,9 @@ def environment() -> jinja2.Environment:
 def plain_environment(escape: Any) -> jinja2.Environment:
     """The same for a text format: every string is escaped, except our numbers."""
     env = _environment(autoescape=False, finalize=escape)
-    env.filters |= {name: partial(_trusted, function) for name, function in FILTERS.items()}
+    env.filters |= {
+        name: partial(_trusted, function) for name, function in FILTERS.items()
+    }
     env.filters["shortened"] = text.shortened
     return env
 
@@ -127,7 +184,11 @@ def _environment(autoescape: bool, finalize: Any) -> jinja2.Environment:
 
 
 def _visible(value: Any) -> Any:
-    return text.visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return (
+        text.visible(value)
+        if isinstance(value, str) and not isinstance(value, Markup)
+        else value
+    )
 
 
 def _ours(code: str) -> Markup:
@@ -174,7 +235,10 @@ def write_scores(
         "measures": measures,
         "names": list(dict.fromkeys(row["retriever"] for row in summary)),
         "means": {(row["retriever"], row["measure"]): row for row in summary},
-        "families": {measure: [row for row in rows if row["measure"] == measure] for measure in measures},
+        "families": {
+            measure: [row for row in rows if row["measure"] == measure]
+            for measure in measures
+        },
         "notes": notes,
         "section": section,
     }
@@ -190,16 +254,30 @@ def write_sets(place: Path, sets: Sequence[Results], *, report: bool = True) -> 
     """
     found = results_together(sets)
     out = io.StringIO()
-    writer = csv.DictWriter(out, [*COLUMNS, *(f"{ON}{name}" for name in found.sets)], lineterminator="\n")
+    writer = csv.DictWriter(
+        out, [*COLUMNS, *(f"{ON}{name}" for name in found.sets)], lineterminator="\n"
+    )
     writer.writeheader()
     writer.writerows(found.rows())
     files = {}
     if report:
-        shown = {"title": place.name, "found": found, "sentences": sets_sentences(found, MOST)}
+        shown = {
+            "title": place.name,
+            "found": found,
+            "sentences": sets_sentences(found, MOST),
+        }
         more = _besides(found, sets)
-        page = filled("data_sets.html", shown | more, shades=declared_shades(more["colors"]))
-        files = {"report.md": environment().get_template("data_sets.md").render(**shown), "report.html": page}
-    for name, content in {**files, SETS: out.getvalue()}.items():  # the table last: it marks the folder as complete
+        page = filled(
+            "data_sets.html", shown | more, shades=declared_shades(more["colors"])
+        )
+        files = {
+            "report.md": environment().get_template("data_sets.md").render(**shown),
+            "report.html": page,
+        }
+    for name, content in {
+        **files,
+        SETS: out.getvalue(),
+    }.items():  # the table last: it marks the folder as complete
         with create(place / name) as file:
             file.write(content)
 
@@ -209,12 +287,24 @@ def _besides(found: SetsTogether, sets: Sequence[Results]) -> dict[str, Any]:
     of = [{pair.a, pair.b} for pair in found.pairs]
     leads = sum(found.ranked[0] in names for names in of) == len(found.ranked) - 1
     reference = found.ranked[0] if leads else found.pairs[0].b
-    turned = [pair if pair.b == reference else pair.swapped for pair in found.pairs if reference in (pair.a, pair.b)]
+    turned = [
+        pair if pair.b == reference else pair.swapped
+        for pair in found.pairs
+        if reference in (pair.a, pair.b)
+    ]
     return {
         "colors": retriever_colors(sets[0]),
-        "reported": {one.manifest.name: (one.folder / "report.html").is_file() for one in sets},
-        "best": {name: max(found.mean(name, one) for one in found.ranked) for name in found.sets},
-        "pairs": sorted((pair.leading for pair in found.pairs), key=lambda pair: -abs(pair.mean_difference)),
+        "reported": {
+            one.manifest.name: (one.folder / "report.html").is_file() for one in sets
+        },
+        "best": {
+            name: max(found.mean(name, one) for one in found.ranked)
+            for name in found.sets
+        },
+        "pairs": sorted(
+            (pair.leading for pair in found.pairs),
+            key=lambda pair: -abs(pair.mean_difference),
+        ),
         "rows": {pair.a: pair for pair in turned},
         "reference": reference,
         "few": FEW_SETS,
@@ -228,7 +318,11 @@ def citation(view: View) -> Mapping[str, str]:
     leader, other, manifest = view.evaluation.leader, second(view), view.manifest
     queries = asked(view.n, view.evaluation.clusters)
     if other == leader:
-        own = next(one for one in summary_rows(view.evaluation.summary) if one["measure"] == view.primary)
+        own = next(
+            one
+            for one in summary_rows(view.evaluation.summary)
+            if one["measure"] == view.primary
+        )
         ends = f"{100 * view.settings.level:g} % interval {text.between((own['ci_low'], own['ci_high']))}"
         sentence = f"On {queries}, {leader} has a mean {view.primary} of {text.score(own['mean'])} ({ends})."
     else:
@@ -255,25 +349,55 @@ def tables(view: View) -> dict[str, str]:
     """Return the LaTeX tables by name: leaderboard, comparisons, describe."""
     env = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).with_name("templates")),
-        block_start_string="<%", block_end_string="%>", variable_start_string="<<", variable_end_string=">>",
-        comment_start_string="<#", comment_end_string="#>", trim_blocks=True, keep_trailing_newline=True,
-        finalize=_escaped, undefined=jinja2.StrictUndefined, autoescape=False,  # noqa: S701 - `finalize` escapes
-    )  # fmt: skip
-    env.filters |= {"counted": counted, "score": text.score, "number": _number, "p": _p, "verdict": verdict_cell}
+        block_start_string="<%",
+        block_end_string="%>",
+        variable_start_string="<<",
+        variable_end_string=">>",
+        comment_start_string="<#",
+        comment_end_string="#>",
+        trim_blocks=True,
+        keep_trailing_newline=True,
+        finalize=_escaped,
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,  # noqa: S701 - `finalize` escapes
+    )
+    env.filters |= {
+        "counted": counted,
+        "score": text.score,
+        "number": _number,
+        "p": _p,
+        "verdict": verdict_cell,
+    }
     shown = {
         "view": view,
         "settings": settings_sentence(view.settings),
-        "glosses": [f"{name.short}: {name.gloss}" for name in view.names.values() if name.gloss],
+        "glosses": [
+            f"{name.short}: {name.gloss}" for name in view.names.values() if name.gloss
+        ],
         "letters": letters_of(view),
         "marks": {measure: superscripts(view, measure) for measure in view.measures},
-        "best": {one: text.score(max(view.mean(one, name) for name in view.ranked)) for one in view.measures},
+        "best": {
+            one: text.score(max(view.mean(one, name) for name in view.ranked))
+            for one in view.measures
+        },
     }
-    names = ("leaderboard", "describe", *(("comparisons",) if len(view.retrievers) > 1 else ()))
-    return {name: env.get_template("table.tex").render(which=name, **shown) for name in names}
+    names = (
+        "leaderboard",
+        "describe",
+        *(("comparisons",) if len(view.retrievers) > 1 else ()),
+    )
+    return {
+        name: env.get_template("table.tex").render(which=name, **shown)
+        for name in names
+    }
 
 
 def _escaped(value: object) -> object:
-    return latex(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return (
+        latex(value)
+        if isinstance(value, str) and not isinstance(value, Markup)
+        else value
+    )
 
 
 def _number(value: float | None, form: str) -> Markup:
@@ -286,5 +410,11 @@ def _number(value: float | None, form: str) -> Markup:
 def _p(p: float | None) -> Markup:
     digits, _, power = ("--" if p is None else format_p(p)).partition("e")
     start = "<" if digits == "< 1" else rf"{digits}\times"
-    shown = f"${start}10^{{{int(power)}}}$" if power else digits if p is None else f"${digits}$"
+    shown = (
+        f"${start}10^{{{int(power)}}}$"
+        if power
+        else digits
+        if p is None
+        else f"${digits}$"
+    )
     return Markup(shown)  # noqa: S704 - a number

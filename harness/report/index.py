@@ -71,26 +71,52 @@ def listing(place: Path) -> Listing:
 
 def _folders(place: Path) -> Iterator[Path]:
     """The folders of a folder; a folder of several data sets is replaced by its own folders."""
-    for folder in sorted(path for path in place.iterdir() if path.is_dir() and not path.name.startswith(".")):
+    for folder in sorted(
+        path
+        for path in place.iterdir()
+        if path.is_dir() and not path.name.startswith(".")
+    ):
         if records.holds_results(folder):
             yield from _folders(folder)
-        elif folder.name != "export" or (folder / "manifest.json").exists():  # written by `harness export`
+        elif (
+            folder.name != "export" or (folder / "manifest.json").exists()
+        ):  # written by `harness export`
             yield folder
 
 
 def _entry(folder: Path, name: str, manifest: Manifest) -> Entry:
     evaluation = read_evaluation(folder, manifest)
-    if evaluation is None and manifest.dataset.scored and (results := records.read(folder)).scored:
+    if (
+        evaluation is None
+        and manifest.dataset.scored
+        and (results := records.read(folder)).scored
+    ):
         evaluation = evaluation_of(results)
-    means, verdict = ({}, "") if evaluation is None else (evaluation.means, _verdict(evaluation))
-    return Entry(name, manifest, primary_of(manifest.resolved), means, verdict, (folder / records.LAST_FILE).is_file())
+    means, verdict = (
+        ({}, "") if evaluation is None else (evaluation.means, _verdict(evaluation))
+    )
+    return Entry(
+        name,
+        manifest,
+        primary_of(manifest.resolved),
+        means,
+        verdict,
+        (folder / records.LAST_FILE).is_file(),
+    )
 
 
 def _verdict(evaluation: Evaluation) -> str:
     """The result of the highest mean against the others; "" without a comparison."""
     first = evaluation.leader
-    pairs = [row for row in evaluation.comparisons[evaluation.measure] if first in (row.a, row.b)]
-    verdicts = {row.b: row.verdict for row in (one if one.a == first else one.swapped for one in pairs)}
+    pairs = [
+        row
+        for row in evaluation.comparisons[evaluation.measure]
+        if first in (row.a, row.b)
+    ]
+    verdicts = {
+        row.b: row.verdict
+        for row in (one if one.a == first else one.swapped for one in pairs)
+    }
     worse = [name for name, verdict in verdicts.items() if verdict is Verdict.BETTER]
     if len(verdicts) == 1 and worse:
         return f"{SIGNS[Verdict.BETTER]} better than {worse[0]}"
@@ -119,7 +145,9 @@ def write_index(place: Path) -> Listing:
     temporary = place / f".{NAME}.{os.getpid()}"
     with writing(path):
         if path.exists() and not is_overview(path):
-            raise InputError(Problem(str(path), "is not a page of harness", "move it elsewhere"))
+            raise InputError(
+                Problem(str(path), "is not a page of harness", "move it elsewhere")
+            )
         read = listing(place)
         with records.create(temporary) as file:
             file.write(page(read, place.resolve().name))
@@ -140,7 +168,12 @@ def page(read: Listing, place: str) -> str:
         "compared": _compared(read.entries, place),
         "data_sets": len({entry.manifest.dataset.digest for entry in read.entries}),
     }
-    return filled("index.html", shown, ("start", "sort", "index"), styles=("board.css", "index.css"))
+    return filled(
+        "index.html",
+        shown,
+        ("start", "sort", "index"),
+        styles=("board.css", "index.css"),
+    )
 
 
 def _compared(entries: Sequence[Entry], place: str) -> dict[str, str]:
@@ -150,6 +183,8 @@ def _compared(entries: Sequence[Entry], place: str) -> dict[str, str]:
     for entry in reversed([entry for entry in entries if entry.means]):
         key = entry.manifest.dataset.digest, entry.primary
         if before := earlier.get(key):
-            commands[entry.folder] = shlex.join(["harness", "compare", f"{place}/{before}", f"{place}/{entry.folder}"])
+            commands[entry.folder] = shlex.join(
+                ["harness", "compare", f"{place}/{before}", f"{place}/{entry.folder}"]
+            )
         earlier[key] = entry.folder
     return commands

@@ -44,7 +44,9 @@ each of the three colour deficiencies; each appears with a name. None is close t
 SHADES = (PAPER, INK, MUTED, RULE, *SERIES)
 
 
-def colors_of(identities: Mapping[str, str], declared: Mapping[str, str] | None = None) -> dict[str, str]:
+def colors_of(
+    identities: Mapping[str, str], declared: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """Give each retriever a colour that depends on its identity, not on its rank.
 
     The same retriever has the same colour in every report. If two would share one, the first by name keeps it, and
@@ -57,8 +59,12 @@ def colors_of(identities: Mapping[str, str], declared: Mapping[str, str] | None 
     declared = declared or {}
     drawn: dict[str, str] = {}
     for name in sorted(identities):
-        wanted = int.from_bytes(hashlib.sha256(identities[name].encode()).digest()[:4], "big")
-        turned = [SERIES[(wanted + step) % len(SERIES)].light for step in range(len(SERIES))]
+        wanted = int.from_bytes(
+            hashlib.sha256(identities[name].encode()).digest()[:4], "big"
+        )
+        turned = [
+            SERIES[(wanted + step) % len(SERIES)].light for step in range(len(SERIES))
+        ]
         taken = Counter(drawn.values())
         drawn[name] = declared.get(name) or min(turned, key=lambda color: taken[color])
     return {name: drawn[name] for name in identities}
@@ -67,15 +73,26 @@ def colors_of(identities: Mapping[str, str], declared: Mapping[str, str] | None 
 def declared_shades(drawn: Mapping[str, str]) -> list[Shade]:
     """The colours that an experiment declares, with their counterparts on a dark screen."""
     ours = {shade.light for shade in SERIES}
-    return [Shade(color, on_dark(color)) for color in sorted(set(drawn.values()) - ours)]
+    return [
+        Shade(color, on_dark(color)) for color in sorted(set(drawn.values()) - ours)
+    ]
 
 
 FORMULA = re.compile(r"[\s\0]*[=+\-@|%]|[\t\r\n]")
 MARKDOWN = re.compile(r"([\\`*_\[\]#|~$])")
 LATEX = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "'": r"\textquotesingle{}",
-}  # fmt: skip
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "'": r"\textquotesingle{}",
+}
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -119,7 +136,9 @@ def between(ends: tuple[float | None, float | None]) -> str:
     >>> between((0.2, 0.41)), between((None, None))
     ('0.200 to 0.410', 'not estimable')
     """
-    return "not estimable" if any(map(_missing, ends)) else " to ".join(map(score, ends))
+    return (
+        "not estimable" if any(map(_missing, ends)) else " to ".join(map(score, ends))
+    )
 
 
 def between_signed(ends: tuple[float | None, float | None]) -> str:
@@ -128,7 +147,9 @@ def between_signed(ends: tuple[float | None, float | None]) -> str:
     >>> between_signed((-0.01, 0.2))
     '−0.010 to +0.200'
     """
-    return "not estimable" if any(map(_missing, ends)) else " to ".join(map(signed, ends))
+    return (
+        "not estimable" if any(map(_missing, ends)) else " to ".join(map(signed, ends))
+    )
 
 
 def p_value(p: float | None) -> str:
@@ -151,7 +172,11 @@ def plain(value: float | None) -> str:
     >>> plain(51.5), plain(20.0), plain(None)
     ('51.5', '20', '–')
     """
-    return "–" if _missing(value) else minus(f"{value:,.6g}" if abs(value or 0) < 1e6 else f"{value:,.0f}")
+    return (
+        "–"
+        if _missing(value)
+        else minus(f"{value:,.6g}" if abs(value or 0) < 1e6 else f"{value:,.0f}")
+    )
 
 
 def dollars(value: float | None) -> str:
@@ -177,7 +202,11 @@ def milliseconds(value: float | None) -> str:
         return "–"
     if value >= 1000:
         return seconds(value / 1000)
-    return f"{value:.2f} ms" if value < 1 else f"{value:#.3g} ms".replace(". ", " ").replace("1.00e+03", "1000")
+    return (
+        f"{value:.2f} ms"
+        if value < 1
+        else f"{value:#.3g} ms".replace(". ", " ").replace("1.00e+03", "1000")
+    )
 
 
 def seconds(value: float | None) -> str:
@@ -193,7 +222,11 @@ def seconds(value: float | None) -> str:
     if value < 60:
         return f"{value:.2f} s" if value < 10 else f"{value:.1f} s"
     minutes, rest = divmod(round(value), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+    return (
+        f"{minutes} min {rest} s"
+        if minutes < 60
+        else f"{minutes // 60} h {minutes % 60} min"
+    )
 
 
 def size(value: float | None) -> str:
@@ -226,10 +259,16 @@ def markdown(text: str) -> str:
     >>> print(markdown("a|b <i>*x* nDCG@10 @you"))
     a\|b &lt;i&gt;\*x\* nDCG@10 &#64;you
     """
-    line = MARKDOWN.sub(r"\\\1", html.escape(" ".join(visible(text).split()), quote=False))
+    line = MARKDOWN.sub(
+        r"\\\1", html.escape(" ".join(visible(text).split()), quote=False)
+    )
     # Entities start no list, mention or link.
     line = re.sub(r"^(\d+)([.)])", lambda match: f"{match[1]}&#{ord(match[2])};", line)
-    return re.sub(r"^[-+]|(?<!\w)@|(?<=\w):(?=//)|(?<=www)\.", lambda match: f"&#{ord(match[0])};", line)
+    return re.sub(
+        r"^[-+]|(?<!\w)@|(?<=\w):(?=//)|(?<=www)\.",
+        lambda match: f"&#{ord(match[0])};",
+        line,
+    )
 
 
 def latex(text: str) -> str:

@@ -19,7 +19,14 @@ from harness.evaluation.verdict import Comparison, Verdict
 from harness.measures import Measure, parse
 from harness.measures.table import row_of
 from harness.pages import is_color
-from harness.records import SHOWN, LabelledQuery, Manifest, ResolvedExperiment, Results, RetrieverLedger
+from harness.records import (
+    SHOWN,
+    LabelledQuery,
+    Manifest,
+    ResolvedExperiment,
+    Results,
+    RetrieverLedger,
+)
 from harness.report.text import colors_of
 from harness.stats.differences import ScoreTable
 from harness.stats.settings import Settings
@@ -37,7 +44,9 @@ class MeasureName(NamedTuple):
     """Parameters that the short name omits: gain, ideal, depth; may be empty."""
 
 
-def names_of(measures: Sequence[str], depth: int, largest: int) -> dict[str, MeasureName]:
+def names_of(
+    measures: Sequence[str], depth: int, largest: int
+) -> dict[str, MeasureName]:
     """Short names with their parameters, which become part of the name if two short names are equal."""
     names = {}
     for full in measures:
@@ -46,7 +55,11 @@ def names_of(measures: Sequence[str], depth: int, largest: int) -> dict[str, Mea
         params = dict(measure.params)
         glosses = []
         if "dcg" in row_of(measure).options:
-            glosses.append("exponential gain" if params.pop("dcg", None) == "exp-log2" else "linear gain")
+            glosses.append(
+                "exponential gain"
+                if params.pop("dcg", None) == "exp-log2"
+                else "linear gain"
+            )
         ideal = params.pop("ideal", None)
         if ideal is not None:
             glosses.append("ideal of what was retrieved")
@@ -57,11 +70,18 @@ def names_of(measures: Sequence[str], depth: int, largest: int) -> dict[str, Mea
             glosses.append(f"over the {depth} hits kept")
         names[full] = MeasureName(full, measure.name + at, ", ".join(glosses))
     shorts = Counter(name.short for name in names.values())
-    return {full: name if shorts[name.short] == 1 else _with_parameters(name) for full, name in names.items()}
+    return {
+        full: name if shorts[name.short] == 1 else _with_parameters(name)
+        for full, name in names.items()
+    }
 
 
 def _with_parameters(name: MeasureName) -> MeasureName:
-    return MeasureName(name.full, f"{name.short} ({name.gloss})", "") if name.gloss else name
+    return (
+        MeasureName(name.full, f"{name.short} ({name.gloss})", "")
+        if name.gloss
+        else name
+    )
 
 
 CODE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
@@ -72,11 +92,23 @@ def known_language(results: Results) -> str:
 
     The queries' field `language` or `lang` is used if all have the same value; else the language of the run's stemmer.
     """
-    declared = {_declared(labelled.query.fields) for labelled in results.queries.values()}
+    declared = {
+        _declared(labelled.query.fields) for labelled in results.queries.values()
+    }
     if len(declared) == 1 and (code := declared.pop()):
         return code
-    taken = {str(facts.provenance.get("words", "")) for facts in results.manifest.retrievers.values()} - {""}
-    return next((code for code, name in NAMES.items() if taken == {f"stemmed as {name.capitalize()}"}), "")
+    taken = {
+        str(facts.provenance.get("words", ""))
+        for facts in results.manifest.retrievers.values()
+    } - {""}
+    return next(
+        (
+            code
+            for code, name in NAMES.items()
+            if taken == {f"stemmed as {name.capitalize()}"}
+        ),
+        "",
+    )
 
 
 def _declared(fields: Mapping[str, str]) -> str:
@@ -109,7 +141,9 @@ class Answers:
 NOTHING = Ranking((), np.zeros(0))
 
 
-def read_answers(results: Results, grades: trec.Qrels, primary: Measure) -> dict[str, Answers]:
+def read_answers(
+    results: Results, grades: trec.Qrels, primary: Measure
+) -> dict[str, Answers]:
     """Read every retriever's rankings.
 
     Args:
@@ -121,7 +155,10 @@ def read_answers(results: Results, grades: trec.Qrels, primary: Measure) -> dict
     cutoff = primary.cutoff or depth
     looked_at = depth if primary.get("ideal") == "retrieved-all" else cutoff
     judged = {query: grades[query] for query in sorted(grades)}
-    relevant = {query: frozenset(doc for doc, grade in of.items() if grade > 0) for query, of in judged.items()}
+    relevant = {
+        query: frozenset(doc for doc, grade in of.items() if grade > 0)
+        for query, of in judged.items()
+    }
     ids: dict[str, str] = {}  # one string per document
     answers = {}
     for name in results.retrievers:
@@ -132,13 +169,24 @@ def read_answers(results: Results, grades: trec.Qrels, primary: Measure) -> dict
         for query, ranking in results.answers(name):
             if query in judged:
                 documents, scores = ranking.doc_ids, ranking.scores
-                kept = tuple(map(ids.setdefault, documents[: max(looked_at, SHOWN)], documents))
-                heads[query], top[query] = kept[:looked_at], Ranking(kept[:SHOWN], scores[:SHOWN].copy())
+                kept = tuple(
+                    map(ids.setdefault, documents[: max(looked_at, SHOWN)], documents)
+                )
+                heads[query], top[query] = (
+                    kept[:looked_at],
+                    Ranking(kept[:SHOWN], scores[:SHOWN].copy()),
+                )
                 wanted = relevant[query]
-                places[query] = {ids.setdefault(doc, doc): i for i, doc in enumerate(documents, 1) if doc in wanted}
+                places[query] = {
+                    ids.setdefault(doc, doc): i
+                    for i, doc in enumerate(documents, 1)
+                    if doc in wanted
+                }
                 tied += _tied(scores, cutoff)
                 short += len(documents) < cutoff
-        first = np.array([min(places.get(query, {}).values(), default=np.inf) for query in judged])
+        first = np.array(
+            [min(places.get(query, {}).values(), default=np.inf) for query in judged]
+        )
         answers[name] = Answers(heads, top, places, first, tied, short)
     return answers
 
@@ -188,7 +236,10 @@ class View:
     @property
     def measures(self) -> tuple[str, ...]:
         """The primary one first, the others as declared."""
-        return (self.primary, *(measure for measure in self.table.values if measure != self.primary))
+        return (
+            self.primary,
+            *(measure for measure in self.table.values if measure != self.primary),
+        )
 
     @property
     def retrievers(self) -> tuple[str, ...]:
@@ -208,7 +259,10 @@ class View:
     @property
     def comparisons(self) -> Mapping[str, tuple[Comparison, ...]]:
         """Measure -> its family, for measures with a value."""
-        return {measure: self.evaluation.comparisons[measure] for measure in self.table.values}
+        return {
+            measure: self.evaluation.comparisons[measure]
+            for measure in self.table.values
+        }
 
     @property
     def manifest(self) -> Manifest:
@@ -247,7 +301,9 @@ class View:
 
     def spoken(self, sentence: str) -> str:
         """A sentence with short names of measures; no line break before a percent sign or after "(p"."""
-        sentence = sentence.replace("(p ", "(p\N{NO-BREAK SPACE}").replace(" %", "\N{NO-BREAK SPACE}%")
+        sentence = sentence.replace("(p ", "(p\N{NO-BREAK SPACE}").replace(
+            " %", "\N{NO-BREAK SPACE}%"
+        )
         for full in sorted(self.measures, key=len, reverse=True):
             if "(" in full and full in sentence:
                 return sentence.replace(full, self.names[full].short)
@@ -263,11 +319,16 @@ def view_of(results: Results) -> View:
     evaluation, scores = evaluation_of(results), scores_of_results(results)
     scores = scores.only(scores.defined(scores.primary))
     resolved = results.manifest.resolved
-    measures = (scores.primary, *(measure for measure in scores.values if measure != scores.primary))
+    measures = (
+        scores.primary,
+        *(measure for measure in scores.values if measure != scores.primary),
+    )
     order = scores.order or ()
     shown = _shown(scores.values[scores.primary], order)
     qrels = results.grades()
-    grades = {query: qrels.get(query, {}) for query in scores.ids}  # a query may have claims and no labels
+    grades = {
+        query: qrels.get(query, {}) for query in scores.ids
+    }  # a query may have claims and no labels
     return View(
         results=results,
         evaluation=evaluation,
@@ -305,7 +366,9 @@ def _declared_color(block: Mapping[str, Any]) -> str:
 
 
 def _largest(grades: trec.Qrels) -> int:
-    return max((grade for judged in grades.values() for grade in judged.values()), default=0)
+    return max(
+        (grade for judged in grades.values() for grade in judged.values()), default=0
+    )
 
 
 def _shown(scores: ScoreTable, order: tuple[int, ...]) -> tuple[int, ...]:
@@ -332,7 +395,10 @@ def superscripts(view: View, measure: str) -> dict[str, str]:
 def letters_of(view: View) -> dict[str, str]:
     """Name each retriever by a letter, in the order of the table; by a number if there are too many."""
     few = len(view.ranked) <= len(ascii_lowercase)
-    return {name: ascii_lowercase[i] if few else f"{i + 1} " for i, name in enumerate(view.ranked)}
+    return {
+        name: ascii_lowercase[i] if few else f"{i + 1} "
+        for i, name in enumerate(view.ranked)
+    }
 
 
 def inherited(manifest: Manifest, retriever: str) -> RetrieverLedger:

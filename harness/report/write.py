@@ -17,7 +17,15 @@ from harness.measures import parse
 from harness.records import Results, create
 from harness.report import text
 from harness.report.charts import Figure, Section, svg
-from harness.report.html_page import environment, filled, page, plain_environment, rendered, source, tables
+from harness.report.html_page import (
+    environment,
+    filled,
+    page,
+    plain_environment,
+    rendered,
+    source,
+    tables,
+)
 from harness.report.sections import sections
 from harness.report.sections.decision import screen_of
 from harness.report.sections.queries import REST, rest
@@ -32,7 +40,10 @@ def markdown(view: View, sections: Sequence[Section]) -> str:
     """Return report.md, from the same contexts as the page; images are the files under figures/."""
     env = plain_environment(escaped)
     env.globals |= {"image": _image, "most": MOST}
-    return "\n".join(rendered(env, section, "markdown", view=view).strip("\n") + "\n" for section in sections)
+    return "\n".join(
+        rendered(env, section, "markdown", view=view).strip("\n") + "\n"
+        for section in sections
+    )
 
 
 def _image(figure: Figure) -> Markup:
@@ -42,10 +53,21 @@ def _image(figure: Figure) -> Markup:
 
 def escaped(value: Any) -> Any:
     """A value for Markdown: text is escaped."""
-    return text.markdown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return (
+        text.markdown(value)
+        if isinstance(value, str) and not isinstance(value, Markup)
+        else value
+    )
 
 
-MTEB = {"nDCG": "ndcg", "AP": "map", "R": "recall", "P": "precision", "RR": "mrr", "Success": "hit_rate"}
+MTEB = {
+    "nDCG": "ndcg",
+    "AP": "map",
+    "R": "recall",
+    "P": "precision",
+    "RR": "mrr",
+    "Success": "hit_rate",
+}
 """Measures that MTEB computes in the same way, with its names."""
 
 
@@ -58,16 +80,28 @@ def mteb(view: View) -> dict[str, str]:
     files = {}
     for name in view.retrievers:
         means = {full: view.mean(full, name) for full in view.measures}
-        scores = {key: means[full] for full in view.measures if (key := _called(full)) is not None}
+        scores = {
+            key: means[full]
+            for full in view.measures
+            if (key := _called(full)) is not None
+        }
         result: dict[str, Any] = {
             "dataset_revision": manifest.dataset.digest,
             "task_name": manifest.name,
             "mteb_version": None,
-            "scores": {"test": [{**scores, "main_score": means[view.primary], "hf_subset": "default",
-                                 "languages": ["und"]}]},
+            "scores": {
+                "test": [
+                    {
+                        **scores,
+                        "main_score": means[view.primary],
+                        "hf_subset": "default",
+                        "languages": ["und"],
+                    }
+                ]
+            },
             "evaluation_time": None,
             "kg_co2_emissions": None,
-        }  # fmt: skip
+        }
         files[name] = json.dumps(result, ensure_ascii=False, indent=2) + "\n"
     return files
 
@@ -77,7 +111,13 @@ def spreadsheet(view: View) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     columns = [(measure, name) for measure in view.measures for name in view.retrievers]
-    writer.writerow(["query", "text", *(cell(f"{view.names[measure].short} {name}") for measure, name in columns)])
+    writer.writerow(
+        [
+            "query",
+            "text",
+            *(cell(f"{view.names[measure].short} {name}") for measure, name in columns),
+        ]
+    )
     scored = [view.scores[measure][name].tolist() for measure, name in columns]
     for i in view.order:
         values = ("" if math.isnan(values[i]) else repr(values[i]) for values in scored)
@@ -89,9 +129,17 @@ def spreadsheet(view: View) -> str:
 def first_screen(results: Results) -> str:
     """Return the first screen as self-contained HTML; without labels, the next step."""
     if not results.scored:
-        return str(Markup("<p>No query has labels. Next: {}</p>").format(text.visible(next_step(results))))
+        return str(
+            Markup("<p>No query has labels. Next: {}</p>").format(
+                text.visible(next_step(results))
+            )
+        )
     view, style = view_of(results), Markup(source("board.css"))  # noqa: S704 - ours
-    return environment().get_template("first_screen.html").render(view=view, style=style, screen=screen_of(view))
+    return (
+        environment()
+        .get_template("first_screen.html")
+        .render(view=view, style=style, screen=screen_of(view))
+    )
 
 
 def _called(full: str) -> str | None:
@@ -135,17 +183,31 @@ def write_report(results: Results) -> None:
 def _report(results: Results) -> dict[str, str]:
     """The files of a report with scores: file name -> content."""
     view = view_of(results)
-    shown = [section for function in sections() if (section := function(view)) is not None]
-    files = {f"figures/{figure.name}.svg": svg(figure) for section in shown for figure in section.figures}
+    shown = [
+        section for function in sections() if (section := function(view)) is not None
+    ]
+    files = {
+        f"figures/{figure.name}.svg": svg(figure)
+        for section in shown
+        for figure in section.figures
+    }
     files |= {f"tables/{name}.tex": table for name, table in tables(view).items()}
     files |= {f"tables/{name}.mteb.json": result for name, result in mteb(view).items()}
     files["tables/queries.csv"] = spreadsheet(view)
     files["report.md"] = markdown(view, shown)
-    beside = {file.relative_to(results.folder).as_posix() for file in results.folder.rglob("*") if file.is_file()}
+    beside = {
+        file.relative_to(results.folder).as_posix()
+        for file in results.folder.rglob("*")
+        if file.is_file()
+    }
     (queries_section,) = (section for section in shown if section.id == "queries")
     if more := rest(view, queries_section):
         others, section = more
         files[REST] = page(others, [shown[0], section])
-    kept = {name for name in beside if not name.startswith(("figures/", "tables/", REST))}
-    files["report.html"] = page(view, shown, (kept | files.keys() | {"manifest.json"}) - {"report.html"})
+    kept = {
+        name for name in beside if not name.startswith(("figures/", "tables/", REST))
+    }
+    files["report.html"] = page(
+        view, shown, (kept | files.keys() | {"manifest.json"}) - {"report.html"}
+    )
     return files

@@ -13,7 +13,12 @@ from harness.dataset import Dataset, DatasetReference, reference_of
 from harness.dataset import load as load_dataset
 from harness.dataset.load import column_lines, reading_line
 from harness.english import asked, counted, first_few
-from harness.evaluation.grading import GradedLabels, grade_labels, weights_of, with_bare_queries
+from harness.evaluation.grading import (
+    GradedLabels,
+    grade_labels,
+    weights_of,
+    with_bare_queries,
+)
 from harness.experiment import Loaded, reference_in
 from harness.experiment import load as load_experiment
 from harness.measures import score, span
@@ -82,17 +87,32 @@ class Checked:
 
     def lines(self) -> list[str]:
         """What `harness check` prints: `SHOWN` rows of a terminal, the number of further lines among them."""
-        verdict = f"no error; {counted(len(self.warnings), 'warning')}" if self.warnings else "nothing is wrong"
+        verdict = (
+            f"no error; {counted(len(self.warnings), 'warning')}"
+            if self.warnings
+            else "nothing is wrong"
+        )
         lines, first = [*self._first(), *self._more()], sum(1 for _ in self._first())
         ends = accumulate(-(-len(line) // WIDTH) for line in lines)
         fit = max(first, sum(end <= SHOWN - 2 for end in ends))
-        return [*lines[:fit], verdict, *([f"and {len(lines) - fit:,} more lines (--json)"] if fit < len(lines) else [])]
+        return [
+            *lines[:fit],
+            verdict,
+            *(
+                [f"and {len(lines) - fit:,} more lines (--json)"]
+                if fit < len(lines)
+                else []
+            ),
+        ]
 
     def _first(self) -> Iterator[str]:
         """What must be seen."""
         dataset = self.dataset
         documents = counted(dataset.count, "document")
-        queries = asked(len(dataset.queries), self.capacity.units if self.capacity.clusters else None)
+        queries = asked(
+            len(dataset.queries),
+            self.capacity.units if self.capacity.clusters else None,
+        )
         head = f"{self.name}: {dataset.path}" if self.name else dataset.path
         yield f"{head}: {dataset.format}, {documents}, {queries}"
         if unread := reading_line(dataset):
@@ -100,7 +120,11 @@ class Checked:
         yield from (f"warning: {warning}" for warning in self.warnings)
         yield from self.online
         if self.plan is not None:
-            yield f"a run takes {self.plan.sentence()}" if self.plan.rows else "a run needs no model"
+            yield (
+                f"a run takes {self.plan.sentence()}"
+                if self.plan.rows
+                else "a run needs no model"
+            )
         yield self.capacity.sentence()
 
     def _more(self) -> Iterator[str]:
@@ -108,7 +132,10 @@ class Checked:
         dataset = self.dataset
         yield from self.summary.lines(dataset)
         if self.answers or self.claims:
-            answered, claimed = counted(self.answers, "query"), counted(self.claims, "query")
+            answered, claimed = (
+                counted(self.answers, "query"),
+                counted(self.claims, "query"),
+            )
             yield f"{answered} with a reference answer, {claimed} with claims"
         for kind, ids in dataset.ledger.items():
             yield f"{MEANINGS[kind]} ({len(ids):,}): {first_few(ids)}"
@@ -124,15 +151,32 @@ class Checked:
         """The same as data."""
         dataset = self.dataset
         named = {"name": self.name} if self.name else {}
-        planned = {} if self.plan is None else {
-            "plan": self.plan.rows, "total": self.plan.total(), "notes": self.plan.notes
-        }  # fmt: skip
-        return {**named, "path": dataset.path, "format": dataset.format, "documents": dataset.count,
-                "queries": len(dataset.queries), "references": self.answers, "claims": self.claims,
-                "digest": dataset.digest, "columns": {file: dict(one) for file, one in dataset.columns.items()},
-                "ledger": dict(dataset.ledger), "portrait": self.summary.as_json(),
-                "warnings": list(self.warnings), "online": list(self.online),
-                "capacity": self.capacity.as_json(), **planned}  # fmt: skip
+        planned = (
+            {}
+            if self.plan is None
+            else {
+                "plan": self.plan.rows,
+                "total": self.plan.total(),
+                "notes": self.plan.notes,
+            }
+        )
+        return {
+            **named,
+            "path": dataset.path,
+            "format": dataset.format,
+            "documents": dataset.count,
+            "queries": len(dataset.queries),
+            "references": self.answers,
+            "claims": self.claims,
+            "digest": dataset.digest,
+            "columns": {file: dict(one) for file, one in dataset.columns.items()},
+            "ledger": dict(dataset.ledger),
+            "portrait": self.summary.as_json(),
+            "warnings": list(self.warnings),
+            "online": list(self.online),
+            "capacity": self.capacity.as_json(),
+            **planned,
+        }
 
 
 SHOWN, WIDTH = 25, 80
@@ -169,9 +213,15 @@ def check(
         BackendError: services that do not answer.
     """
     load_language_model()
-    if isinstance(target, DatasetReference) or (isinstance(target, Path) and target.suffix.lower() != ".toml"):
-        dataset = load_dataset(target if isinstance(target, DatasetReference) else reference_of(target))
-        return Checked(dataset, dataset_summary(dataset), Capacity(len(measured(dataset))))
+    if isinstance(target, DatasetReference) or (
+        isinstance(target, Path) and target.suffix.lower() != ".toml"
+    ):
+        dataset = load_dataset(
+            target if isinstance(target, DatasetReference) else reference_of(target)
+        )
+        return Checked(
+            dataset, dataset_summary(dataset), Capacity(len(measured(dataset)))
+        )
     try:
         loaded = load_experiment(target, code=code)
     except InputError as error:
@@ -180,12 +230,18 @@ def check(
     if problems := [problem for one in built for problem in _refused(one)]:
         raise InputError(problems)
     capacity = planned(loaded, dataset, graded.grades)
-    seen = dataset_summary(dataset, lambda some: truncation_estimates(built, some), seed=loaded.experiment.seed)
+    seen = dataset_summary(
+        dataset,
+        lambda some: truncation_estimates(built, some),
+        seed=loaded.experiment.seed,
+    )
     unread = (reach.warning() for reach in seen.reaches if reach.is_much)
     warnings = (*unread, *_lacking(built))
     answered: tuple[str, ...] = ()
     if online:
-        from harness.running.forecast import ask_services  # and the clients of all services with it
+        from harness.running.forecast import (
+            ask_services,
+        )  # and the clients of all services with it
 
         answered = tuple(ask_services(built, loaded.experiment.judge, dataset))
     name = loaded.experiment.name if loaded.within else ""
@@ -225,7 +281,11 @@ def _of_the_data(target: object) -> list[Problem]:
         with collecting(problems):
             reference, drops = reference_in(target)
             load_dataset(reference, drop_dangling=drops)
-    return [problem for problem in problems if not problem.where.startswith((str(target), "dataset"))]
+    return [
+        problem
+        for problem in problems
+        if not problem.where.startswith((str(target), "dataset"))
+    ]
 
 
 def prepare(loaded: Loaded) -> Prepared:
@@ -245,16 +305,27 @@ def prepare(loaded: Loaded) -> Prepared:
     with collecting(unbuilt, in_file):
         built = build(loaded.experiment.retrievers)
     with collecting(problems):
-        dataset = load_dataset(loaded.dataset, drop_dangling=relevance.dangling == "drop")
+        dataset = load_dataset(
+            loaded.dataset, drop_dangling=relevance.dangling == "drop"
+        )
     with collecting(problems, in_file):
         if dataset is not None:
             problems += _unknown_fields(loaded, built or (), dataset)
             graded = grade_labels(dataset.labels, relevance)
             # Scoring empty rankings finds out whether every measure can read these labels.
-            score(loaded.question.measures, graded.grades, {}, groups=graded.groups or None, claims={})
+            score(
+                loaded.question.measures,
+                graded.grades,
+                {},
+                groups=graded.groups or None,
+                claims={},
+            )
             _check_claims(loaded, dataset)
             graded = with_bare_queries(graded, dataset.queries, loaded.question)
-            weights_of([query for query in dataset.queries if query.id in graded.grades], statistics.weight)
+            weights_of(
+                [query for query in dataset.queries if query.id in graded.grades],
+                statistics.weight,
+            )
             reach = span(loaded.question.primary, graded.grades)
             check_margin("[statistics] margin", statistics.margin, reach)
     problems += unbuilt
@@ -263,34 +334,58 @@ def prepare(loaded: Loaded) -> Prepared:
     return Prepared(dataset, graded, built)
 
 
-def _unknown_fields(loaded: Loaded, built: Sequence[Built], dataset: Dataset) -> Iterator[Problem]:
+def _unknown_fields(
+    loaded: Loaded, built: Sequence[Built], dataset: Dataset
+) -> Iterator[Problem]:
     """Fields of filters and of clusters that no document, or no query, has."""
     of_queries = {name for query in dataset.queries for name in query.fields}
     cluster = loaded.experiment.statistics.cluster
     if cluster is not None and cluster not in of_queries:
         where = f"{loaded.path}: [statistics] cluster"
-        yield Problem(where, f"{cluster!r} is a field of no query", did_you_mean(cluster, of_queries))
+        yield Problem(
+            where,
+            f"{cluster!r} is a field of no query",
+            did_you_mean(cluster, of_queries),
+        )
     for one in built:
         for condition in one.conditions:
-            where, wanted = f"{loaded.path}: retriever {one.name!r}: filter.{condition.field}", condition.query_field
+            where, wanted = (
+                f"{loaded.path}: retriever {one.name!r}: filter.{condition.field}",
+                condition.query_field,
+            )
             if condition.field not in dataset.field_names:
                 remedy = did_you_mean(condition.field, dataset.field_names)
                 yield Problem(where, "is a field of no document", remedy)
             if wanted and wanted not in of_queries:
-                yield Problem(where, f"{wanted!r} is a field of no query", did_you_mean(wanted, of_queries))
+                yield Problem(
+                    where,
+                    f"{wanted!r} is a field of no query",
+                    did_you_mean(wanted, of_queries),
+                )
 
 
 def _in_file(loaded: Loaded, error: InputError) -> list[Problem]:
-    return [problem._replace(where=f"{loaded.path}: {problem.where}") for problem in error.problems]
+    return [
+        problem._replace(where=f"{loaded.path}: {problem.where}")
+        for problem in error.problems
+    ]
 
 
 def _check_claims(loaded: Loaded, dataset: Dataset) -> None:
     claimed = next((str(one) for one in loaded.question.measures if one.claimed), None)
-    if claimed and not any(query.reference.claims or query.reference.answers for query in dataset.queries):
+    if claimed and not any(
+        query.reference.claims or query.reference.answers for query in dataset.queries
+    ):
         remedy = 'give queries "claims": what a right answer states, in a list; or a "reference" answer'
-        raise InputError(Problem("measures", f"{claimed} needs claims, and no query has any", remedy))
+        raise InputError(
+            Problem("measures", f"{claimed} needs claims, and no query has any", remedy)
+        )
     judge = loaded.experiment.judge
     if claimed and judge is not None and judge.kind == "openai":
         key = judge.key_name or ("" if judge.base_url else "OPENAI_API_KEY")
         if key and not os.environ.get(key):
-            raise InputError(Problem("judge", f"{key} is not set in the environment", f"export {key}=…"))
+            raise InputError(
+                Problem(
+                    "judge", f"{key} is not set in the environment", f"export {key}=…"
+                )
+            )

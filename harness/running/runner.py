@@ -54,7 +54,9 @@ class Held(Retriever):
     def index(self, documents: object, meter: Meter) -> None:
         """Nothing: it has answered."""
 
-    def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:
+    def search(
+        self, queries: Sequence[Query], depth: int, meter: Meter
+    ) -> list[Ranking]:
         """Return what it answered."""
         return [self._answered.answers[query.id] for query in queries]
 
@@ -80,10 +82,17 @@ class RunState:
 
     def of(self, name: str, part: Retriever) -> StageResult:
         """What a retriever of the experiment answered, for what uses it."""
-        return self.answered.get((id(part), self.conversations[name])) or StageResult(self.runs[name].rankings)
+        return self.answered.get((id(part), self.conversations[name])) or StageResult(
+            self.runs[name].rankings
+        )
 
 
-def run_all(built: Sequence[Built], shared: RunContext, *, known: Mapping[str, Run] | None = None) -> Iterator[Run]:
+def run_all(
+    built: Sequence[Built],
+    shared: RunContext,
+    *,
+    known: Mapping[str, Run] | None = None,
+) -> Iterator[Run]:
     """Answer all queries with every retriever; each Run is yielded as soon as it is whole.
 
     A retriever that fails for good yields a Run with an error, as does what uses it; the others go on.
@@ -96,9 +105,18 @@ def run_all(built: Sequence[Built], shared: RunContext, *, known: Mapping[str, R
     Raises:
         InputError: some part lacks a key, or a price, that it needs; raised before anything is embedded.
     """
-    state = RunState(shared, resources_of(shared), dict(known or {}), {one.name: one.conversation for one in built})
+    state = RunState(
+        shared,
+        resources_of(shared),
+        dict(known or {}),
+        {one.name: one.conversation for one in built},
+    )
     wanted = [one for one in built if one.name not in state.runs]
-    timed = [one.name for one in wanted if shared.sample and not shared.latencies.get(one.name)]
+    timed = [
+        one.name
+        for one in wanted
+        if shared.sample and not shared.latencies.get(one.name)
+    ]
     check_needs(wanted, shared, timed=timed)
     try:
         for one in wanted:
@@ -113,7 +131,9 @@ def resources_of(shared: RunContext) -> Resources:
     """What the retrievers of a run are given."""
     dataset: Dataset = shared.dataset
     corpus = Corpus(dataset.documents, dataset.count, dataset.texts)
-    return Resources(corpus, shared.cache, dataset.corpus_digest, shared.stores, fresh=shared.fresh)
+    return Resources(
+        corpus, shared.cache, dataset.corpus_digest, shared.stores, fresh=shared.fresh
+    )
 
 
 def _run(one: Built, state: RunState) -> Run:
@@ -140,13 +160,23 @@ def _run(one: Built, state: RunState) -> Run:
     answers = answered.answers
     if shared.dataset.same_as:
         with meter.stage("collapse"):
-            answers = {id_: collapsed(ranking, shared.dataset.same_as) for id_, ranking in answers.items()}
-            meter.count(collapsed=sum(map(len, answered.answers.values())) - sum(map(len, answers.values())))
+            answers = {
+                id_: collapsed(ranking, shared.dataset.same_as)
+                for id_, ranking in answers.items()
+            }
+            meter.count(
+                collapsed=sum(map(len, answered.answers.values()))
+                - sum(map(len, answers.values()))
+            )
     provenance = {key: _writable(value) for key, value in answered.provenance.items()}
-    return Run(one.name, answers, meter.stages(), meter.notes(), provenance, latency, error)
+    return Run(
+        one.name, answers, meter.stages(), meter.notes(), provenance, latency, error
+    )
 
 
-def _answered(one: Built, retriever: Retriever, state: RunState, meter: Meter) -> tuple[Retriever, StageResult]:
+def _answered(
+    one: Built, retriever: Retriever, state: RunState, meter: Meter
+) -> tuple[Retriever, StageResult]:
     """Answer with a retriever, each of its parts first; what answered before is not asked again.
 
     Returns:
@@ -157,7 +187,9 @@ def _answered(one: Built, retriever: Retriever, state: RunState, meter: Meter) -
         return retriever, _taken_over(known, meter)
     if not retriever.parts:
         answered = _floored(one, retriever, _searched(one, retriever, state, meter))
-        state.answered[key] = replace(answered, notes=meter.notes(), per_query=_per_query(meter))
+        state.answered[key] = replace(
+            answered, notes=meter.notes(), per_query=_per_query(meter)
+        )
         return retriever, answered
     held: list[Retriever] = []
     for part in retriever.parts:
@@ -168,9 +200,15 @@ def _answered(one: Built, retriever: Retriever, state: RunState, meter: Meter) -
     whole = retriever.made_of(tuple(held))
     whole.use(state.resources)
     with meter.stage_by_default("search"):
-        rankings = whole.search(one.searched(state.shared.dataset.queries), state.shared.depth, meter)
-    answered = _floored(one, retriever, StageResult(_by_query(rankings, state), whole.provenance))
-    state.answered[key] = replace(answered, notes=meter.notes(), per_query=_per_query(meter))
+        rankings = whole.search(
+            one.searched(state.shared.dataset.queries), state.shared.depth, meter
+        )
+    answered = _floored(
+        one, retriever, StageResult(_by_query(rankings, state), whole.provenance)
+    )
+    state.answered[key] = replace(
+        answered, notes=meter.notes(), per_query=_per_query(meter)
+    )
     return whole, answered
 
 
@@ -178,12 +216,23 @@ def _floored(one: Built, retriever: Retriever, answered: StageResult) -> StageRe
     """The answers without the hits below the floor, where one is declared."""
     if one.floor is None or retriever is not one.retriever:
         return answered
-    return replace(answered, answers={id_: above(found, one.floor) for id_, found in answered.answers.items()})
+    return replace(
+        answered,
+        answers={
+            id_: above(found, one.floor) for id_, found in answered.answers.items()
+        },
+    )
 
 
-def _searched(one: Built, retriever: Retriever, state: RunState, meter: Meter) -> StageResult:
+def _searched(
+    one: Built, retriever: Retriever, state: RunState, meter: Meter
+) -> StageResult:
     """Index and search with a retriever that has an index."""
-    queries, depth, corpus = one.searched(state.shared.dataset.queries), state.shared.depth, state.resources.corpus
+    queries, depth, corpus = (
+        one.searched(state.shared.dataset.queries),
+        state.shared.depth,
+        state.resources.corpus,
+    )
     spare = 1 if state.shared.exclude_self else 0
     retriever.use(state.resources)
     with meter.stage_by_default("index"):
@@ -192,7 +241,9 @@ def _searched(one: Built, retriever: Retriever, state: RunState, meter: Meter) -
         rankings = retriever.search(queries, depth + spare, meter)
     answers = _by_query(rankings, state)
     if spare:
-        answers = {id_: without(ranking, id_, depth) for id_, ranking in answers.items()}
+        answers = {
+            id_: without(ranking, id_, depth) for id_, ranking in answers.items()
+        }
     if not is_built_in(type(unfiltered(retriever))):
         with meter.stage_by_default("search"):
             answers = accepted(answers, known_documents(corpus), depth, meter)
@@ -202,12 +253,18 @@ def _searched(one: Built, retriever: Retriever, state: RunState, meter: Meter) -
 def _by_query(rankings: Sequence[Ranking], state: RunState) -> dict[str, Ranking]:
     queries = state.shared.dataset.queries
     if len(rankings) != len(queries):
-        raise BackendError(f"{len(rankings)} rankings came back for {len(queries)} queries")
+        raise BackendError(
+            f"{len(rankings)} rankings came back for {len(queries)} queries"
+        )
     return {query.id: ranking for query, ranking in zip(queries, rankings, strict=True)}
 
 
 def _per_query(meter: Meter) -> dict[str, dict[str, float]]:
-    return {stage: meter.counts(stage) for stage in ("embed-queries", "search") if meter.counts(stage)}
+    return {
+        stage: meter.counts(stage)
+        for stage in ("embed-queries", "search")
+        if meter.counts(stage)
+    }
 
 
 def _taken_over(first: StageResult, meter: Meter) -> StageResult:
@@ -219,17 +276,28 @@ def _taken_over(first: StageResult, meter: Meter) -> StageResult:
         for id_ in ids:
             meter.note(kind, id_)
     for stage, counts in first.per_query.items():
-        texts, tokens = counts.get("texts", 0), counts.get("tokens", 0) + counts.get("cached_tokens", 0)
+        texts, tokens = (
+            counts.get("texts", 0),
+            counts.get("tokens", 0) + counts.get("cached_tokens", 0),
+        )
         with meter.stage(stage):
-            meter.count(texts=texts, cached=texts, **({"cached_tokens": tokens} if tokens else {}))
+            meter.count(
+                texts=texts,
+                cached=texts,
+                **({"cached_tokens": tokens} if tokens else {}),
+            )
     return first
 
 
-def _latency(one: Built, retriever: Retriever, shared: RunContext, meter: Meter) -> dict[str, StageLatency]:
+def _latency(
+    one: Built, retriever: Retriever, shared: RunContext, meter: Meter
+) -> dict[str, StageLatency]:
     """Time some queries one at a time, each a step of progress."""
 
     def timed(query: Query) -> Mapping[str, float]:
-        seconds = time_call("search", lambda alone: retriever.answer(query, shared.depth, alone), meter)
+        seconds = time_call(
+            "search", lambda alone: retriever.answer(query, shared.depth, alone), meter
+        )
         meter.step()
         return seconds
 

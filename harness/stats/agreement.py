@@ -31,7 +31,9 @@ class Agreement(NamedTuple):
     high: float
 
 
-def confusion(a: npt.ArrayLike, b: npt.ArrayLike, categories: Sequence[float]) -> Floats:
+def confusion(
+    a: npt.ArrayLike, b: npt.ArrayLike, categories: Sequence[float]
+) -> Floats:
     """Count how often two judges gave each pair of categories.
 
     Args:
@@ -65,7 +67,9 @@ def cohen_kappa(table: Floats, categories: Sequence[float] | None = None) -> Flo
     distance = 1.0 - np.eye(k) if categories is None else _squares(categories)
     expected = table.sum(axis=-1)[..., :, None] * table.sum(axis=-2)[..., None, :]
     with np.errstate(divide="ignore", invalid="ignore"):
-        kappa: Floats = 1.0 - n * (table * distance).sum(axis=(-2, -1)) / (expected * distance).sum(axis=(-2, -1))
+        kappa: Floats = 1.0 - n * (table * distance).sum(axis=(-2, -1)) / (
+            expected * distance
+        ).sum(axis=(-2, -1))
     return np.where(np.isfinite(kappa), kappa, np.nan)
 
 
@@ -79,7 +83,9 @@ def dice(table: Floats) -> Floats:
     """
     both = table[..., 1, 1]
     with np.errstate(divide="ignore", invalid="ignore"):
-        share: Floats = 2 * both / (table[..., 1, :].sum(axis=-1) + table[..., :, 1].sum(axis=-1))
+        share: Floats = (
+            2 * both / (table[..., 1, :].sum(axis=-1) + table[..., :, 1].sum(axis=-1))
+        )
     return share
 
 
@@ -95,14 +101,22 @@ def coincidences(ratings: npt.ArrayLike, categories: Sequence[float]) -> Floats:
         the table of all. Source: Krippendorff (2011), "Computing Krippendorff's alpha-reliability".
     """
     values = np.asarray(ratings, dtype=np.float64)
-    counts = (values[:, :, None] == np.asarray(categories, dtype=np.float64)).sum(axis=0).astype(np.float64)
+    counts = (
+        (values[:, :, None] == np.asarray(categories, dtype=np.float64))
+        .sum(axis=0)
+        .astype(np.float64)
+    )
     judges = counts.sum(axis=1)
     kept, weights = counts[judges > 1], 1 / (judges[judges > 1] - 1)
-    table: Floats = np.einsum("uc,ud,u->cd", kept, kept, weights) - np.diag((kept * weights[:, None]).sum(axis=0))
+    table: Floats = np.einsum("uc,ud,u->cd", kept, kept, weights) - np.diag(
+        (kept * weights[:, None]).sum(axis=0)
+    )
     return table
 
 
-def krippendorff_alpha(table: Floats, categories: Sequence[float], level: Level) -> Floats:
+def krippendorff_alpha(
+    table: Floats, categories: Sequence[float], level: Level
+) -> Floats:
     """Return Krippendorff's alpha of (…, k, k) tables of coincidences.
 
     Args:
@@ -117,12 +131,16 @@ def krippendorff_alpha(table: Floats, categories: Sequence[float], level: Level)
     distance = _distances(totals, categories, level)
     expected = totals[..., :, None] * totals[..., None, :]
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = (table * distance).sum(axis=(-2, -1)) / (expected * distance).sum(axis=(-2, -1))
+        ratio = (table * distance).sum(axis=(-2, -1)) / (expected * distance).sum(
+            axis=(-2, -1)
+        )
         alpha: Floats = 1.0 - (totals.sum(axis=-1) - 1) * ratio
     return np.where(np.isfinite(alpha), alpha, np.nan)
 
 
-def by_query(coefficient: Callable[[Floats], Floats], tables: Floats, *, seed: int = 0) -> Agreement:
+def by_query(
+    coefficient: Callable[[Floats], Floats], tables: Floats, *, seed: int = 0
+) -> Agreement:
     """Return a coefficient of all queries together, with a percentile bootstrap interval over the queries.
 
     Args:
@@ -136,10 +154,16 @@ def by_query(coefficient: Callable[[Floats], Floats], tables: Floats, *, seed: i
     queries = len(tables)
     if queries < ENOUGH_QUERIES:
         return Agreement(value, math.nan, math.nan)
-    weights = generator(seed, "agreement", queries).multinomial(queries, np.full(queries, 1 / queries), size=RESAMPLES)
+    weights = generator(seed, "agreement", queries).multinomial(
+        queries, np.full(queries, 1 / queries), size=RESAMPLES
+    )
     drawn = coefficient(np.tensordot(weights.astype(np.float64), tables, axes=1))
     drawn = drawn[np.isfinite(drawn)]
-    low, high = np.quantile(drawn, [0.025, 0.975]).tolist() if len(drawn) else (math.nan, math.nan)
+    low, high = (
+        np.quantile(drawn, [0.025, 0.975]).tolist()
+        if len(drawn)
+        else (math.nan, math.nan)
+    )
     return Agreement(value, low, high)
 
 
@@ -197,7 +221,9 @@ def overlap(a: Sequence[str], b: Sequence[str], p: float = PERSISTENCE) -> Overl
     agreed = math.fsum((shared / depths * weights).tolist())
     beyond = depths[s:]
     uneven = math.fsum((x_s * (beyond - s) / (s * beyond) * weights[s:]).tolist())
-    extrapolated = (1 - p) / p * (agreed + uneven) + ((x_n - x_s) / n + x_s / s) * float(weights[n - 1])
+    extrapolated = (1 - p) / p * (agreed + uneven) + (
+        (x_n - x_s) / n + x_s / s
+    ) * float(weights[n - 1])
     return Overlap(extrapolated, len({*short[:TOP]} & {*long[:TOP]}) / len(long[:TOP]))
 
 
@@ -217,9 +243,13 @@ def _shared(short: Sequence[str], long: Sequence[str]) -> Ints:
     return np.cumsum(met)
 
 
-def mean_overlap(pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> Overlap | None:
+def mean_overlap(
+    pairs: Sequence[tuple[Sequence[str], Sequence[str]]],
+) -> Overlap | None:
     """Return the means over queries, each with the two rankings of its answers; None without a query."""
     if not pairs:
         return None
     overlaps = [overlap(a, b) for a, b in pairs]
-    return Overlap(*(math.fsum(column) / len(overlaps) for column in zip(*overlaps, strict=True)))
+    return Overlap(
+        *(math.fsum(column) / len(overlaps) for column in zip(*overlaps, strict=True))
+    )

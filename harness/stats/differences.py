@@ -111,7 +111,11 @@ def highest(values: Floats) -> int:
     >>> highest(np.array([0.1, 0.3, 0.1 + 0.2]))
     1
     """
-    return int(np.argmax(values >= values.max() - SLACK * max(1.0, float(np.abs(values).max()))))
+    return int(
+        np.argmax(
+            values >= values.max() - SLACK * max(1.0, float(np.abs(values).max()))
+        )
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,7 +148,9 @@ class Units:
 
     def sums(self, values: Floats) -> Floats:
         """Sum (n,) or (n, k) values, each times its query's weight, within each unit: (units,) or (units, k)."""
-        return self._summed(values if self.weights is None else (values.T * self.weights).T)
+        return self._summed(
+            values if self.weights is None else (values.T * self.weights).T
+        )
 
     def _summed(self, values: Floats) -> Floats:
         if not self.clustered:
@@ -169,7 +175,10 @@ def units_of(clusters: Sequence[str], weights: Floats | None = None) -> Units:
     >>> units_of(["x", "", "x", ""]).sizes.tolist()
     [2.0, 1.0, 1.0]
     """
-    keys = [("cluster", name) if name else ("alone", str(place)) for place, name in enumerate(clusters)]
+    keys = [
+        ("cluster", name) if name else ("alone", str(place))
+        for place, name in enumerate(clusters)
+    ]
     numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
     members = np.array([numbers[key] for key in keys], dtype=np.int64)
     sizes = np.bincount(members, minlength=len(numbers)).astype(np.float64)
@@ -191,7 +200,9 @@ class Range(NamedTuple):
 UNIT = Range(0.0, 1.0)
 
 
-def in_parallel(compute: Callable[[Row], Result], rows: Iterable[Row]) -> Iterator[Result]:
+def in_parallel(
+    compute: Callable[[Row], Result], rows: Iterable[Row]
+) -> Iterator[Result]:
     """Yield what a function gives of each row, in their order, computed on all cores.
 
     For large arrays alone: NumPy lets go of the interpreter while it computes, and threads of small steps wait for each

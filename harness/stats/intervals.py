@@ -47,7 +47,11 @@ def mean(values: Floats, weights: Floats | None = None) -> float:
 
 
 def student(
-    values: Floats, level: float = 0.95, *, bounds: Range | None = None, units: Units | None = None
+    values: Floats,
+    level: float = 0.95,
+    *,
+    bounds: Range | None = None,
+    units: Units | None = None,
 ) -> Interval:
     """Return Student's t interval of a mean, "not estimable" where all values are equal.
 
@@ -70,8 +74,14 @@ def student(
     share = (centre - bounds.low) / bounds.span
     if not 0 < share < 1:
         return NONE
-    middle, wide = float(special.logit(share)), reach / bounds.span / (share * (1 - share))
-    low, high = (bounds.low + bounds.span * float(special.expit(middle + side)) for side in (-wide, wide))
+    middle, wide = (
+        float(special.logit(share)),
+        reach / bounds.span / (share * (1 - share)),
+    )
+    low, high = (
+        bounds.low + bounds.span * float(special.expit(middle + side))
+        for side in (-wide, wide)
+    )
     return Interval(low, high, "logit")
 
 
@@ -108,7 +118,11 @@ def standard_error(values: Floats, units: Units | None = None) -> StandardError 
     centre = mean(values, units.weights)
     off = values - centre
     if not units.clustered and units.weights is None:
-        return StandardError(math.sqrt(count / (count - 1) * math.fsum((off**2).tolist())) / count, count - 1, centre)
+        return StandardError(
+            math.sqrt(count / (count - 1) * math.fsum((off**2).tolist())) / count,
+            count - 1,
+            centre,
+        )
     totals = units.totals
     weight = math.fsum(totals)
     shares = totals / weight
@@ -116,7 +130,9 @@ def standard_error(values: Floats, units: Units | None = None) -> StandardError 
         return None
     seen = units.sums(off) / weight / (1 - shares)
     small = (count - 1) / count if units.weights is None else 1.0
-    return StandardError(math.sqrt(small * math.fsum(seen**2)), 1 / math.fsum(shares**2) - 1, centre)
+    return StandardError(
+        math.sqrt(small * math.fsum(seen**2)), 1 / math.fsum(shares**2) - 1, centre
+    )
 
 
 def deviation(values: Floats) -> float:
@@ -134,7 +150,9 @@ def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
     z = float(special.ndtri((1 + level) / 2))
     share = successes / n
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    half = (
+        z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    )
     low = 0.0 if successes == 0 else centre - half
     high = 1.0 if successes == n else centre + half
     return Interval(low, high, "wilson")
@@ -181,7 +199,9 @@ def summarize(
     0.5
     """
     if binary and (units is None or not (units.clustered or units.weights is not None)):
-        low, high, method = wilson(int(values.sum()), len(values), level) if len(values) > 1 else NONE
+        low, high, method = (
+            wilson(int(values.sum()), len(values), level) if len(values) > 1 else NONE
+        )
     else:
         low, high, method = student(values, level, bounds=bounds, units=units)
     q25, median, q75 = np.quantile(values, [0.25, 0.5, 0.75]).tolist()

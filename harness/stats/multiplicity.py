@@ -49,11 +49,17 @@ def _bh(p: Floats) -> Floats:
     return stepped
 
 
-CORRECTIONS: dict[str, Callable[[Floats], Floats]] = {"holm": _holm, "bonferroni": _bonferroni, "bh": _bh}
+CORRECTIONS: dict[str, Callable[[Floats], Floats]] = {
+    "holm": _holm,
+    "bonferroni": _bonferroni,
+    "bh": _bh,
+}
 """Ours: importing statsmodels takes longer than a whole comparison; the tests compare both."""
 
 
-def adjusted_floors(p_values: Sequence[float], floors: Sequence[float | None], method: str) -> tuple[float | None, ...]:
+def adjusted_floors(
+    p_values: Sequence[float], floors: Sequence[float | None], method: str
+) -> tuple[float | None, ...]:
     """Return, for each hypothesis, the correction with its own p replaced by the smallest that it could have been.
 
     Args:
@@ -64,7 +70,10 @@ def adjusted_floors(p_values: Sequence[float], floors: Sequence[float | None], m
     >>> adjusted_floors([0.03, 0.04], [0.01, None], "holm")
     (0.02, None)
     """
-    correct, placed = CORRECTIONS[method], np.sort(np.asarray(p_values, dtype=np.float64))
+    correct, placed = (
+        CORRECTIONS[method],
+        np.sort(np.asarray(p_values, dtype=np.float64)),
+    )
 
     def adjusted(own: float, floor: float) -> float:
         others = np.delete(placed, np.searchsorted(placed, own))
@@ -72,14 +81,18 @@ def adjusted_floors(p_values: Sequence[float], floors: Sequence[float | None], m
         return min(1.0, float(correct(np.insert(others, at, floor))[at]))
 
     pairs = zip(p_values, floors, strict=False)
-    return tuple(None if floor is None else adjusted(own, floor) for own, floor in pairs)
+    return tuple(
+        None if floor is None else adjusted(own, floor) for own, floor in pairs
+    )
 
 
 PARTS = 5
 """Of the queries, for cross-fitting."""
 
 
-def cross_fitted(scores: ScoreTable, ids: Sequence[str], units: Units, *, seed: int = 0) -> float | None:
+def cross_fitted(
+    scores: ScoreTable, ids: Sequence[str], units: Units, *, seed: int = 0
+) -> float | None:
     """Estimate the mean, on new queries, of what has the highest mean on these: cross-fitted, never tested.
 
     The queries fall into five parts by SHA-256 of (seed, id); clusters stay whole, by the id of their first query. The
@@ -109,7 +122,10 @@ def cross_fitted(scores: ScoreTable, ids: Sequence[str], units: Units, *, seed: 
 
 
 def _part(seed: int, query: str) -> int:
-    return int.from_bytes(hashlib.sha256(f"{seed}/parts/{query}".encode()).digest(), "big") % PARTS
+    return (
+        int.from_bytes(hashlib.sha256(f"{seed}/parts/{query}".encode()).digest(), "big")
+        % PARTS
+    )
 
 
 FEWEST = 10
@@ -122,8 +138,15 @@ def large_slices(labels: Sequence[str]) -> dict[str, list[int]]:
     >>> large_slices(["en"] * 10 + ["ja"] * 9 + [""] * 10)
     {'en': [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]}
     """
-    kinds = [kind for kind, count in sorted(Counter(labels).items()) if kind and count >= FEWEST]
-    return {kind: [place for place, own in enumerate(labels) if own == kind] for kind in kinds}
+    kinds = [
+        kind
+        for kind, count in sorted(Counter(labels).items())
+        if kind and count >= FEWEST
+    ]
+    return {
+        kind: [place for place, own in enumerate(labels) if own == kind]
+        for kind in kinds
+    }
 
 
 def small_slices(labels: Sequence[str]) -> dict[str, int]:
@@ -132,7 +155,11 @@ def small_slices(labels: Sequence[str]) -> dict[str, int]:
     >>> small_slices(["en"] * 12 + ["ja"] * 3)
     {'ja': 3}
     """
-    return {kind: count for kind, count in sorted(Counter(labels).items()) if kind and count < FEWEST}
+    return {
+        kind: count
+        for kind, count in sorted(Counter(labels).items())
+        if kind and count < FEWEST
+    }
 
 
 def length_slices(texts: Sequence[str]) -> list[str]:
@@ -142,8 +169,16 @@ def length_slices(texts: Sequence[str]) -> list[str]:
     ['short (up to 1)', 'medium (2 to 2)', 'long (3 or more)']
     """
     lengths = np.array([*map(len, texts)])
-    short, medium = (int(x) for x in np.quantile(lengths, [1 / 3, 2 / 3], method="inverted_cdf"))
-    names = np.array([f"short (up to {short})", f"medium ({short + 1} to {medium})", f"long ({medium + 1} or more)"])
+    short, medium = (
+        int(x) for x in np.quantile(lengths, [1 / 3, 2 / 3], method="inverted_cdf")
+    )
+    names = np.array(
+        [
+            f"short (up to {short})",
+            f"medium ({short + 1} to {medium})",
+            f"long ({medium + 1} or more)",
+        ]
+    )
     return list(names[(lengths > short).astype(int) + (lengths > medium)].tolist())
 
 
@@ -165,10 +200,14 @@ class SetsLikeThese(NamedTuple):
     @property
     def turned(self) -> SetsLikeThese:
         """The same of the opposite difference."""
-        return self._replace(t=-self.t, interval=self.interval.turned, new_set=self.new_set.turned)
+        return self._replace(
+            t=-self.t, interval=self.interval.turned, new_set=self.new_set.turned
+        )
 
 
-def sets_like_these(means: Sequence[float], level: float = 0.95) -> SetsLikeThese | None:
+def sets_like_these(
+    means: Sequence[float], level: float = 0.95
+) -> SetsLikeThese | None:
     """Return what the mean differences of several sets say of others; None below five sets, or where all are equal.
 
     Args:
@@ -187,12 +226,20 @@ def sets_like_these(means: Sequence[float], level: float = 0.95) -> SetsLikeThes
         return None
     count, centre, spread = len(values), mean(values), deviation(values)
     t = centre / spread * math.sqrt(count)
-    reach = float(special.stdtrit(count - 1, (1 + level) / 2)) * spread * math.sqrt(1 + 1 / count)
+    reach = (
+        float(special.stdtrit(count - 1, (1 + level) / 2))
+        * spread
+        * math.sqrt(1 + 1 / count)
+    )
     new_set = Interval(centre - reach, centre + reach, "t")
-    return SetsLikeThese(t, 2 * float(special.stdtr(count - 1, -abs(t))), interval, new_set)
+    return SetsLikeThese(
+        t, 2 * float(special.stdtr(count - 1, -abs(t))), interval, new_set
+    )
 
 
-def these_sets(sets: Sequence[Floats], contrasts: Sequence[Contrast], seed: int = 0) -> list[FlipTest]:
+def these_sets(
+    sets: Sequence[Floats], contrasts: Sequence[Contrast], seed: int = 0
+) -> list[FlipTest]:
     """Test the mean of the sets' mean differences by flips within the sets: each set counts alike.
 
     Args:
@@ -204,5 +251,7 @@ def these_sets(sets: Sequence[Floats], contrasts: Sequence[Contrast], seed: int 
     >>> these_sets([one / 2, other / 3], [Contrast(0, 1)])[0].two_sided * 2**5  # all five differ the same way
     2.0
     """
-    scale = sum(map(len, sets)) / len(sets)  # the means' summands are small where float noise is told beside 1
+    scale = sum(map(len, sets)) / len(
+        sets
+    )  # the means' summands are small where float noise is told beside 1
     return sign_flip(np.concatenate([units * scale for units in sets]), contrasts, seed)

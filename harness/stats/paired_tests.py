@@ -10,7 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from harness.stats.differences import Differences, Floats, ScoreTable, Units, differences
+from harness.stats.differences import (
+    Differences,
+    Floats,
+    ScoreTable,
+    Units,
+    differences,
+)
 from harness.stats.intervals import mean, standard_error
 from harness.stats.settings import Test
 from harness.stats.sign_flip import Contrast, FlipTest, sign_flip
@@ -33,7 +39,9 @@ def paired_t(pairs: Differences, units: Units | None = None) -> PairedTest:
     if known is None:
         return PairedTest(None, 1.0)
     t = known.centre / known.error
-    return PairedTest(t, max(2 * float(special.stdtr(known.freedom, -abs(t))), SMALLEST))
+    return PairedTest(
+        t, max(2 * float(special.stdtr(known.freedom, -abs(t))), SMALLEST)
+    )
 
 
 class Observed(NamedTuple):
@@ -62,9 +70,13 @@ def decide(pair: Observed, test: Test) -> Decided:
     match test:
         case "wilcoxon":
             ranks = pair.ranks
-            return Decided(ranks.p_value, ranks.p_minimum, ranks.statistic, ranks.method)
+            return Decided(
+                ranks.p_value, ranks.p_minimum, ranks.statistic, ranks.method
+            )
         case "randomization":
-            return Decided(pair.flips.two_sided, pair.ranks.p_minimum, None, pair.flips.method)
+            return Decided(
+                pair.flips.two_sided, pair.ranks.p_minimum, None, pair.flips.method
+            )
         case "t":
             t, p_value = paired_t(pair.queries, pair.units)
             return Decided(p_value, None, t, "undefined" if t is None else "t")
@@ -107,7 +119,10 @@ def fewest_units(margin: float, span: float, alpha: float, ahead: float = 0.0) -
 
 
 def not_worse(
-    scores: ScoreTable, pairs: Sequence[tuple[str, str]], within: EquivalenceMargin, seed: int = 0
+    scores: ScoreTable,
+    pairs: Sequence[tuple[str, str]],
+    within: EquivalenceMargin,
+    seed: int = 0,
 ) -> list[FlipTest]:
     """Return, for each pair (a, b), the test of "the mean of a - b is above -margin" (`greater` is its p).
 
@@ -118,28 +133,42 @@ def not_worse(
     of queries, and what is added is a cluster of the mean weight.
     """
     margin, span, units, alpha = within
-    if not span or not pairs:  # the range is unknown; or nothing can be scored, and nothing was
+    if (
+        not span or not pairs
+    ):  # the range is unknown; or nothing can be scored, and nothing was
         return [NEVER] * len(pairs)
     place = {name: i for i, name in enumerate(scores)}
     own = units.sums(np.column_stack(list(scores.values())))
     raised = own + margin * units.totals[:, None]
     worst = (margin - span) * float(units.totals.mean())
     table = np.vstack([np.hstack([own, raised]), np.repeat([0.0, worst], len(place))])
-    tests = sign_flip(table, [Contrast(len(place) + place[a], place[b]) for a, b in pairs], seed)
-    ahead = (mean(differences(scores[a], scores[b]).values, units.weights) for a, b in pairs)
+    tests = sign_flip(
+        table, [Contrast(len(place) + place[a], place[b]) for a, b in pairs], seed
+    )
+    ahead = (
+        mean(differences(scores[a], scores[b]).values, units.weights) for a, b in pairs
+    )
     enough = [len(units) >= fewest_units(margin, span, alpha, gap) for gap in ahead]
     return [test if known else NEVER for test, known in zip(tests, enough, strict=True)]
 
 
 def equivalence_tests(
-    scores: ScoreTable, pairs: Sequence[tuple[str, str]], within: EquivalenceMargin, seed: int = 0
+    scores: ScoreTable,
+    pairs: Sequence[tuple[str, str]],
+    within: EquivalenceMargin,
+    seed: int = 0,
 ) -> list[FlipTest]:
     """Return each pair's test of "the means differ by no less than the margin", one-sided and uncorrected.
 
     Two tests of `not_worse`, one in each direction; the larger p counts.
     """
-    tests = not_worse(scores, [(x, y) for a, b in pairs for x, y in ((a, b), (b, a))], within, seed)
-    return [max(two, key=lambda t: t.greater) for two in zip(tests[::2], tests[1::2], strict=True)]
+    tests = not_worse(
+        scores, [(x, y) for a, b in pairs for x, y in ((a, b), (b, a))], within, seed
+    )
+    return [
+        max(two, key=lambda t: t.greater)
+        for two in zip(tests[::2], tests[1::2], strict=True)
+    ]
 
 
 class Area(NamedTuple):
@@ -175,7 +204,9 @@ def area(positives: Floats, negatives: Floats, level: float = 0.95) -> Area:
     return Area(value, max(0.0, value - half), min(1.0, value + half))
 
 
-def compare_areas(first: tuple[Floats, Floats], second: tuple[Floats, Floats]) -> AreaTest:
+def compare_areas(
+    first: tuple[Floats, Floats], second: tuple[Floats, Floats]
+) -> AreaTest:
     """Test whether two retrievers tell the same positives from the same negatives equally well.
 
     Args:
@@ -183,7 +214,10 @@ def compare_areas(first: tuple[Floats, Floats], second: tuple[Floats, Floats]) -
         second: those of the other, query by query.
     """
     placed = [_placements(*first), _placements(*second)]
-    (a, b), covariance = (float(above.mean()) for above, _ in placed), _covariance(placed)
+    (a, b), covariance = (
+        (float(above.mean()) for above, _ in placed),
+        _covariance(placed),
+    )
     variance = covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1]
     if variance <= 0:
         return AreaTest(a - b, 1.0 if a == b else 0.0)
@@ -197,7 +231,9 @@ def _placements(positives: Floats, negatives: Floats) -> tuple[Floats, Floats]:
 
 def _share_below(scores: Floats, others: Floats) -> Floats:
     ordered = np.sort(others)
-    below = np.searchsorted(ordered, scores, "left") + np.searchsorted(ordered, scores, "right")
+    below = np.searchsorted(ordered, scores, "left") + np.searchsorted(
+        ordered, scores, "right"
+    )
     return np.asarray(below / (2 * len(others)))
 
 
@@ -205,6 +241,10 @@ def _covariance(placed: list[tuple[Floats, Floats]]) -> Floats:
     """The covariance of the areas: 0 of a side with a single query, which says nothing of its scatter."""
     parts = [np.array(side) for side in zip(*placed, strict=True)]
     return sum(
-        (np.atleast_2d(np.cov(side)) / side.shape[1] for side in parts if side.shape[1] > 1),
+        (
+            np.atleast_2d(np.cov(side)) / side.shape[1]
+            for side in parts
+            if side.shape[1] > 1
+        ),
         start=np.zeros((len(placed), len(placed))),
     )

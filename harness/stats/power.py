@@ -40,8 +40,12 @@ def t_power(effect: float, n: int, alpha: float) -> float:
     """
     edge = float(special.stdtrit(n - 1, 1 - alpha / 2))
     centre = effect * math.sqrt(n)
-    wrong_side = float(special.nctdtr(n - 1, centre, -edge))  # scipy gives NaN where it is below 1e-6
-    return float(1 - special.nctdtr(n - 1, centre, edge)) + (0.0 if math.isnan(wrong_side) else wrong_side)
+    wrong_side = float(
+        special.nctdtr(n - 1, centre, -edge)
+    )  # scipy gives NaN where it is below 1e-6
+    return float(1 - special.nctdtr(n - 1, centre, edge)) + (
+        0.0 if math.isnan(wrong_side) else wrong_side
+    )
 
 
 def queries_for(effect: float, alpha: float = 0.05) -> int | None:
@@ -74,9 +78,13 @@ def detectable_effect(n: int, alpha: float = 0.05) -> float:
     while t_power(top, n, alpha) < POWER:
         top *= 2
     low, high = 0.0, top
-    while high - low > 1e-9 * high:  # scipy.optimize needs fewer steps, and longer to be imported than all of these
+    while (
+        high - low > 1e-9 * high
+    ):  # scipy.optimize needs fewer steps, and longer to be imported than all of these
         middle = (low + high) / 2
-        low, high = (middle, high) if t_power(middle, n, alpha) < POWER else (low, middle)
+        low, high = (
+            (middle, high) if t_power(middle, n, alpha) < POWER else (low, middle)
+        )
     return high
 
 
@@ -130,7 +138,9 @@ def spent(alpha: float, fraction: float) -> float:
 
 
 @lru_cache(maxsize=16)
-def levels(alpha: float, queries: tuple[int, ...], end: int | None = None) -> tuple[float, ...]:
+def levels(
+    alpha: float, queries: tuple[int, ...], end: int | None = None
+) -> tuple[float, ...]:
     """Return the two-sided level of the test at each look, so that all together spend alpha at the end.
 
     The test statistics of the looks are normal with correlation sqrt(n_i / n_j); a look's boundary is where the chance
@@ -145,25 +155,37 @@ def levels(alpha: float, queries: tuple[int, ...], end: int | None = None) -> tu
     [0.0031, 0.049]
     """
     fractions = np.array(queries) / (end or queries[-1])
-    granted = np.diff([spent(alpha, float(fraction)) for fraction in fractions], prepend=0.0)
+    granted = np.diff(
+        [spent(alpha, float(fraction)) for fraction in fractions], prepend=0.0
+    )
     bounds: list[float] = []
     grid, density = np.zeros(1), np.ones(1)
     for look, fraction in enumerate(fractions):
         step = np.sqrt(fraction - (fractions[look - 1] if look else 0.0))
 
-        def crossed(bound: float, step: float = step, fraction: float = fraction) -> float:
+        def crossed(
+            bound: float, step: float = step, fraction: float = fraction
+        ) -> float:
             edge = bound * np.sqrt(fraction)
-            tails = special.ndtr((grid - edge) / step) + special.ndtr((-edge - grid) / step)  # noqa: B023
+            tails = special.ndtr((grid - edge) / step) + special.ndtr(  # noqa: B023
+                (-edge - grid) / step  # noqa: B023
+            )
             return float(density @ tails)  # noqa: B023
 
-        bound = float(scipy.optimize.brentq(lambda x, want=granted[look]: crossed(x) - want, 0.0, 40.0))
+        bound = float(
+            scipy.optimize.brentq(
+                lambda x, want=granted[look]: crossed(x) - want, 0.0, 40.0
+            )
+        )
         bounds.append(bound)
         edge = bound * np.sqrt(fraction)
         onward = np.linspace(-edge, edge, GRID)
         apart = (onward[:, None] - grid[None, :]) / step
         weights = np.full(GRID, onward[1] - onward[0])
         weights[[0, -1]] /= 2
-        density = (np.exp(-(apart**2) / 2) / (np.sqrt(2 * np.pi) * step)) @ density * weights
+        density = (
+            (np.exp(-(apart**2) / 2) / (np.sqrt(2 * np.pi) * step)) @ density * weights
+        )
         grid = onward
     return tuple(float(2 * special.ndtr(-bound)) for bound in bounds)
 
@@ -177,10 +199,18 @@ def look_at(settings: Settings, queries: int) -> InterimAnalysis | None:
     if settings.looks is None:
         return None
     planned = settings.looks.queries
-    before = {n for n in (*settings.earlier, *(planned if queries in planned else ())) if n < queries}
+    before = {
+        n
+        for n in (*settings.earlier, *(planned if queries in planned else ()))
+        if n < queries
+    }
     reached = (*sorted(before), queries)
     spent = queries > planned[-1]
-    level = levels(settings.alpha, planned)[-1] if spent else levels(settings.alpha, reached, planned[-1])[-1]
+    level = (
+        levels(settings.alpha, planned)[-1]
+        if spent
+        else levels(settings.alpha, reached, planned[-1])[-1]
+    )
     return InterimAnalysis(len(reached), planned, level, settings.alpha, spent)
 
 
@@ -190,7 +220,11 @@ def at_look(settings: Settings, queries: int) -> Settings:
     Intervals get that level's confidence too (repeated confidence intervals, Jennison & Turnbull 1989).
     """
     look = look_at(settings, queries)
-    return settings if look is None else replace(settings, alpha=look.level, looks=None, spent=look.spent)
+    return (
+        settings
+        if look is None
+        else replace(settings, alpha=look.level, looks=None, spent=look.spent)
+    )
 
 
 def earlier_looks(earlier: Iterable[Set[T]], queries: Set[T]) -> tuple[int, ...]:
@@ -201,4 +235,10 @@ def earlier_looks(earlier: Iterable[Set[T]], queries: Set[T]) -> tuple[int, ...]
     >>> earlier_looks([frozenset("ab"), frozenset("ab"), frozenset("xy")], frozenset("abc"))
     (2,)
     """
-    return tuple(sorted(len(before) for before in {frozenset(one) for one in earlier} if before and before < queries))
+    return tuple(
+        sorted(
+            len(before)
+            for before in {frozenset(one) for one in earlier}
+            if before and before < queries
+        )
+    )

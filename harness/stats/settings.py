@@ -59,21 +59,50 @@ class Statistics:
         problems = []
         for name, hint in get_type_hints(type(self)).items():
             known, value = get_args(hint), getattr(self, name)
-            if all(isinstance(word, str) for word in known) and known and value not in known:
-                problems.append(Problem(f"[statistics] {name}", f"unknown {value!r}", did_you_mean(str(value), known)))
+            if (
+                all(isinstance(word, str) for word in known)
+                and known
+                and value not in known
+            ):
+                problems.append(
+                    Problem(
+                        f"[statistics] {name}",
+                        f"unknown {value!r}",
+                        did_you_mean(str(value), known),
+                    )
+                )
         if not 0 < self.alpha < 1:
-            problems.append(Problem("[statistics] alpha", f"{self.alpha} is not between 0 and 1", "0.05 is usual"))
+            problems.append(
+                Problem(
+                    "[statistics] alpha",
+                    f"{self.alpha} is not between 0 and 1",
+                    "0.05 is usual",
+                )
+            )
         if self.margin is not None and not 0 < self.margin < LARGEST_MARGIN:
             what = f"{self.margin} is not a number above 0 and below {LARGEST_MARGIN:g}"
-            problems.append(Problem("[statistics] margin", what, "leave it out for none"))
+            problems.append(
+                Problem("[statistics] margin", what, "leave it out for none")
+            )
         if self.weight is not None and self.test == "wilcoxon":
-            what, remedy = "signed ranks have no weights", 'use test = "randomization", or leave weight out'
+            what, remedy = (
+                "signed ranks have no weights",
+                'use test = "randomization", or leave weight out',
+            )
             problems.append(Problem("[statistics] test", what, remedy))
         if self.looks is not None:
             planned = self.looks.queries
-            if not planned or planned[0] < 1 or any(a >= b for a, b in pairwise(planned)):
+            if (
+                not planned
+                or planned[0] < 1
+                or any(a >= b for a, b in pairwise(planned))
+            ):
                 what = f"{list(planned)} are not rising numbers of queries"
-                problems.append(Problem("[statistics] looks", what, "such as { queries = [60, 150] }"))
+                problems.append(
+                    Problem(
+                        "[statistics] looks", what, "such as { queries = [60, 150] }"
+                    )
+                )
         if problems:
             raise InputError(problems)
 
@@ -91,10 +120,14 @@ class Settings(Statistics):
     """Whether the planned looks have spent alpha: nothing more is claimed."""
 
     @classmethod
-    def of(cls, table: Mapping[str, Any], seed: int = 0, earlier: tuple[int, ...] = ()) -> Self:
+    def of(
+        cls, table: Mapping[str, Any], seed: int = 0, earlier: tuple[int, ...] = ()
+    ) -> Self:
         """Return the settings that a table says, such as `[statistics]` of a manifest, after earlier looks."""
         given, looks = without_retired(table), table.get("looks")
-        given["looks"] = Looks(tuple(looks["queries"])) if isinstance(looks, Mapping) else looks
+        given["looks"] = (
+            Looks(tuple(looks["queries"])) if isinstance(looks, Mapping) else looks
+        )
         return cls(**given, seed=seed, earlier=earlier)
 
     @property
@@ -109,7 +142,11 @@ def without_retired(table: Mapping[str, Any]) -> dict[str, Any]:
     >>> without_retired({"alpha": 0.05, "zeros": "wilcox", "test": "sign"})
     {'alpha': 0.05}
     """
-    return {key: value for key, value in table.items() if key not in RETIRED and (key, value) != ("test", "sign")}
+    return {
+        key: value
+        for key, value in table.items()
+        if key not in RETIRED and (key, value) != ("test", "sign")
+    }
 
 
 def check_margin(where: str, margin: float | None, span: float | None) -> None:

@@ -13,7 +13,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from harness.stats.differences import SLACK, Floats, Integers, Units, generator, highest, in_parallel
+from harness.stats.differences import (
+    SLACK,
+    Floats,
+    Integers,
+    Units,
+    generator,
+    highest,
+    in_parallel,
+)
 from harness.stats.signed_rank import SMALLEST, with_subsets
 
 ENUMERATED = 20
@@ -51,7 +59,9 @@ class FlipTest(NamedTuple):
     """"enumerated" or "convolved" (both exact), "draws", or "saddlepoint" in the far tail of the draws."""
 
 
-def sign_flip(scores: Floats, contrasts: Sequence[Contrast], seed: int = 0) -> list[FlipTest]:
+def sign_flip(
+    scores: Floats, contrasts: Sequence[Contrast], seed: int = 0
+) -> list[FlipTest]:
     """Test mean differences between columns by flipping signs.
 
     A difference of zero has no sign. Up to 20 non-zero ones, all their patterns are enumerated; whole multiples of one
@@ -77,7 +87,16 @@ def sign_flip(scores: Floats, contrasts: Sequence[Contrast], seed: int = 0) -> l
 
     tests = [counted(c, near) for c, near in zip(contrasts, slack, strict=True)]
     rest = [i for i, test in enumerate(tests) if test is None]
-    drawn = iter(_drawn(scores, [contrasts[i] for i in rest], np.array([slack[i] for i in rest]), seed) if rest else ())
+    drawn = iter(
+        _drawn(
+            scores,
+            [contrasts[i] for i in rest],
+            np.array([slack[i] for i in rest]),
+            seed,
+        )
+        if rest
+        else ()
+    )
     return [next(drawn) if test is None else test for test in tests]
 
 
@@ -121,15 +140,25 @@ def _convolved(steps: Integers) -> FlipTest:
         chances = np.ldexp(with_subsets(chances, part), -len(part))
     below = min(1.0, float(chances[: minus + 1].sum()))
     outer = float(chances[: min(plus, minus) + 1].sum())
-    return FlipTest(max(min(1.0, 2 * outer), SMALLEST), max(below, SMALLEST), "convolved")
+    return FlipTest(
+        max(min(1.0, 2 * outer), SMALLEST), max(below, SMALLEST), "convolved"
+    )
 
 
-def _drawn(scores: Floats, contrasts: Sequence[Contrast], slack: Floats, seed: int) -> list[FlipTest]:
+def _drawn(
+    scores: Floats, contrasts: Sequence[Contrast], slack: Floats, seed: int
+) -> list[FlipTest]:
     """Draw patterns: a sum of differences is one of the columns' sums, so that the same sums serve all contrasts."""
     columns, places = np.unique(np.array(contrasts), return_inverse=True)
-    scores, pairs = np.ascontiguousarray(scores[:, columns]), places.reshape(-1, 2).tolist()
+    scores, pairs = (
+        np.ascontiguousarray(scores[:, columns]),
+        places.reshape(-1, 2).tolist(),
+    )
     sums, near = scores.sum(axis=0).tolist(), (len(scores) * slack).tolist()
-    edges = [(sums[a] - sums[b] - one, abs(sums[a] - sums[b]) - one) for (a, b), one in zip(pairs, near, strict=True)]
+    edges = [
+        (sums[a] - sums[b] - one, abs(sums[a] - sums[b]) - one)
+        for (a, b), one in zip(pairs, near, strict=True)
+    ]
     above, outside = [0] * len(pairs), [0] * len(pairs)
     for flipped in flipped_sums(scores, seed):
         rows = np.ascontiguousarray(flipped.T)
@@ -138,7 +167,9 @@ def _drawn(scores: Floats, contrasts: Sequence[Contrast], slack: Floats, seed: i
             above[i] += int(np.count_nonzero(values >= one))
             outside[i] += int(np.count_nonzero(np.abs(values, out=values) >= both))
     tails = zip(pairs, outside, above, strict=True)
-    return [_tailed(scores[:, a] - scores[:, b], both, one) for (a, b), both, one in tails]
+    return [
+        _tailed(scores[:, a] - scores[:, b], both, one) for (a, b), both, one in tails
+    ]
 
 
 def _tailed(values: Floats, outside: int, above: int) -> FlipTest:
@@ -151,7 +182,9 @@ def _tailed(values: Floats, outside: int, above: int) -> FlipTest:
         two_sided = min(2 * tail, (FEW_HITS + 1) / (DRAWS + 1))
     if above < FEW_HITS:
         greater = min(tail, (FEW_HITS + 1) / (DRAWS + 1))
-    return FlipTest(two_sided, greater, "saddlepoint" if outside < FEW_HITS else "draws")
+    return FlipTest(
+        two_sided, greater, "saddlepoint" if outside < FEW_HITS else "draws"
+    )
 
 
 def saddlepoint(values: Floats) -> float:
@@ -175,10 +208,18 @@ def saddlepoint(values: Floats) -> float:
         low, high = high, 2 * high
     while high - low > 1e-13 * high:
         middle = (low + high) / 2
-        low, high = (middle, high) if float(sizes @ np.tanh(middle * sizes)) < observed else (low, middle)
-    cumulant = float((high * sizes + np.log1p(np.exp(-2 * high * sizes)) - math.log(2)).sum())
+        low, high = (
+            (middle, high)
+            if float(sizes @ np.tanh(middle * sizes)) < observed
+            else (low, middle)
+        )
+    cumulant = float(
+        (high * sizes + np.log1p(np.exp(-2 * high * sizes)) - math.log(2)).sum()
+    )
     w = math.sqrt(max(2 * (high * observed - cumulant), SLACK))
-    spread = high * math.sqrt(float((sizes**2 * (1 - np.tanh(high * sizes) ** 2)).sum()))
+    spread = high * math.sqrt(
+        float((sizes**2 * (1 - np.tanh(high * sizes) ** 2)).sum())
+    )
     density = math.exp(-w * w / 2) / math.sqrt(2 * math.pi)
     return max(float(special.ndtr(-w)) + density * (1 / spread - 1 / w), least)
 
@@ -197,10 +238,17 @@ def flipped_sums(columns: Floats, seed: int) -> Iterator[Floats]:
     rng = generator(seed, "signs", n)
     rows = max(1, min(BLOCK // k, DRAWN // words) if k <= WIDE else DRAWN // max(n, k))
     drawn = (
-        rng.integers(0, 2**64, size=(min(rows, DRAWS - start), words), dtype=np.uint64).astype("<u8").view(np.uint8)
+        rng.integers(0, 2**64, size=(min(rows, DRAWS - start), words), dtype=np.uint64)
+        .astype("<u8")
+        .view(np.uint8)
         for start in range(0, DRAWS, rows)
     )
-    yield from in_parallel(lambda bits: _looked_up(bits, columns) if k <= WIDE else _signs(bits, n) @ columns, drawn)
+    yield from in_parallel(
+        lambda bits: (
+            _looked_up(bits, columns) if k <= WIDE else _signs(bits, n) @ columns
+        ),
+        drawn,
+    )
 
 
 def _looked_up(bits: Bytes, columns: Floats) -> Floats:
@@ -250,7 +298,9 @@ class MaxT(NamedTuple):
     """"enumerated" (exact) or "draws"."""
 
 
-def max_t(differences: Floats, units: Units, *, alpha: float = 0.05, seed: int = 0) -> MaxT:
+def max_t(
+    differences: Floats, units: Units, *, alpha: float = 0.05, seed: int = 0
+) -> MaxT:
     """Test the configuration of the highest mean against the default, as one of all that were tried.
 
     T of a column is its sum over the root of its sum of squares; the signs of whole rows are flipped, shared by all
@@ -284,10 +334,18 @@ def max_t(differences: Floats, units: Units, *, alpha: float = 0.05, seed: int =
     more = 1 if method == "draws" else 0
     largest = np.concatenate([some.max(axis=1) for some in _flips(sums / wide, seed)])
     p_value = (np.count_nonzero(largest >= observed) + more) / (len(largest) + more)
-    return MaxT(best, float(p_value), float(gains[best]), _lower(differences, units, best, (alpha, seed)), method)
+    return MaxT(
+        best,
+        float(p_value),
+        float(gains[best]),
+        _lower(differences, units, best, (alpha, seed)),
+        method,
+    )
 
 
-def _lower(differences: Floats, units: Units, best: int, how: tuple[float, int]) -> float | None:
+def _lower(
+    differences: Floats, units: Units, best: int, how: tuple[float, int]
+) -> float | None:
     """The mean of the best column less c standard errors, c from the largest studentised, centred column of all.
 
     Each flip is studentised by its own standard error, that of `standard_error`: by the observed one, c would be too
@@ -302,17 +360,32 @@ def _lower(differences: Floats, units: Units, best: int, how: tuple[float, int])
     if float(shares.max()) > 1 - SLACK or not known[best]:
         return None
     centred, seen = centred[:, known], 1 / (1 - shares) ** 2
-    squares, more, largest = (seen * centred**2).sum(axis=0), (seen * shares**2).sum(), []
-    alike, cross = float(np.ptp(shares)) == 0, seen * shares  # one product does for units of equal weight
-    for some in _flips(centred if alike else np.hstack([centred, cross * centred]), seed):
+    squares, more, largest = (
+        (seen * centred**2).sum(axis=0),
+        (seen * shares**2).sum(),
+        [],
+    )
+    alike, cross = (
+        float(np.ptp(shares)) == 0,
+        seen * shares,
+    )  # one product does for units of equal weight
+    for some in _flips(
+        centred if alike else np.hstack([centred, cross * centred]), seed
+    ):
         sums, crossed = (some, some * cross[0]) if alike else np.hsplit(some, 2)
-        errors = np.maximum(squares - 2 * sums * crossed + sums**2 * more, SLACK * squares)
+        errors = np.maximum(
+            squares - 2 * sums * crossed + sums**2 * more, SLACK * squares
+        )
         largest.append((sums / np.sqrt(errors)).max(axis=1))
-    c = float(np.quantile(np.concatenate(largest), 1 - alpha / 2, method="inverted_cdf"))
+    c = float(
+        np.quantile(np.concatenate(largest), 1 - alpha / 2, method="inverted_cdf")
+    )
     return float(means[best] - c * np.sqrt(squares[known[:best].sum()]))
 
 
-def max_t_pairs(values: Floats, units: Units, best: int, *, alpha: float = 0.05, seed: int = 0) -> list[bool]:
+def max_t_pairs(
+    values: Floats, units: Units, best: int, *, alpha: float = 0.05, seed: int = 0
+) -> list[bool]:
     """Say which configurations are told from one of them, by the max-T test over all pairs of configurations.
 
     The chosen one is chosen by the data, so that its pairs are corrected over all pairs: two-sided, single step.
@@ -329,13 +402,19 @@ def max_t_pairs(values: Floats, units: Units, best: int, *, alpha: float = 0.05,
     >>> max_t_pairs(np.column_stack([a, a - 0.05, a[::-1]]), singles(9), 0)
     [False, True, False]
     """
-    pairs = np.array(list(combinations(range(values.shape[1]), 2)), dtype=np.intp).reshape(-1, 2)
+    pairs = np.array(
+        list(combinations(range(values.shape[1]), 2)), dtype=np.intp
+    ).reshape(-1, 2)
     if not len(pairs):
         return [False]
     sums = units.sums(values - values.mean(axis=1, keepdims=True))
     slack = SLACK * max(1.0, float(np.abs(values).max()))
     squares = sums.T @ sums
-    wide = np.sqrt(np.maximum(np.diag(squares)[:, None] + np.diag(squares)[None, :] - 2 * squares, 0.0))
+    wide = np.sqrt(
+        np.maximum(
+            np.diag(squares)[:, None] + np.diag(squares)[None, :] - 2 * squares, 0.0
+        )
+    )
     known = wide[pairs[:, 0], pairs[:, 1]] > slack * np.sqrt(len(sums))
     first, second = pairs[known].T
     sizes, largest = wide[first, second], []
@@ -343,7 +422,11 @@ def max_t_pairs(values: Floats, units: Units, best: int, *, alpha: float = 0.05,
         step = max(1, PAIRS // max(1, len(first)))
         for start in range(0, len(some), step):
             part = some[start : start + step]
-            gaps = np.abs(part[:, first] - part[:, second]) / sizes if len(first) else np.zeros((len(part), 1))
+            gaps = (
+                np.abs(part[:, first] - part[:, second]) / sizes
+                if len(first)
+                else np.zeros((len(part), 1))
+            )
             largest.append(gaps.max(axis=1))
     drawn = np.sort(np.concatenate(largest))
     more = 0 if _differing(sums) <= ROWS_ENUMERATED else 1
@@ -353,7 +436,9 @@ def max_t_pairs(values: Floats, units: Units, best: int, *, alpha: float = 0.05,
         size = wide[best, other]
         if size <= slack * np.sqrt(len(sums)):
             return False
-        beyond = len(drawn) - int(np.searchsorted(drawn, abs(total[best] - total[other]) / size - 1e-9))
+        beyond = len(drawn) - int(
+            np.searchsorted(drawn, abs(total[best] - total[other]) / size - 1e-9)
+        )
         return (beyond + more) / (len(drawn) + more) <= alpha
 
     return [other != best and apart(other) for other in range(values.shape[1])]

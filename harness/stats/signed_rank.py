@@ -58,7 +58,11 @@ def signed_rank(pairs: Differences) -> SignedRank:
     ranks, plus, minus = _rank_sums(pairs)
     n = len(ranks)
     tail, method = _tail_for(ranks)
-    p, floor = (min(1.0, 2 * tail(ranks, min(plus, minus))), math.ldexp(1.0, 1 - n)) if n else (1.0, 1.0)
+    p, floor = (
+        (min(1.0, 2 * tail(ranks, min(plus, minus))), math.ldexp(1.0, 1 - n))
+        if n
+        else (1.0, 1.0)
+    )
     return SignedRank(
         w_plus=plus / 2,
         w_minus=minus / 2,
@@ -123,7 +127,10 @@ def lower_tail(ranks: Integers, low: int) -> float:
     halves = ordered[::2], ordered[1::2]
     # Counts reach 2^(n/2): halving the exponent keeps their products below 2^1000 and all of them above 0.
     shifts = [len(half) // 2 for half in halves]
-    first, second = (np.ldexp(subset_sums(half, low), -shift) for half, shift in zip(halves, shifts, strict=True))
+    first, second = (
+        np.ldexp(subset_sums(half, low), -shift)
+        for half, shift in zip(halves, shifts, strict=True)
+    )
     room = np.minimum(low - np.arange(len(first)), len(second) - 1)
     patterns = float(first @ np.cumsum(second)[room])
     return math.ldexp(patterns, sum(shifts) - len(ranks))
@@ -157,7 +164,11 @@ def with_subsets(counts: Floats, ranks: Integers) -> Floats:
         if rank > last:
             break
         reach = min(reach + rank, last)
-        np.add(counts[rank : reach + 1], counts[: reach + 1 - rank], out=other[rank : reach + 1])
+        np.add(
+            counts[rank : reach + 1],
+            counts[: reach + 1 - rank],
+            out=other[rank : reach + 1],
+        )
         other[:rank] = counts[:rank]
         counts, other = other, counts
     return counts
@@ -188,13 +199,23 @@ def grouped_tail(ranks: Integers, low: int) -> float:
     for one in np.argsort(-members, kind="stable").tolist():
         (sums, chances), other = sorted(groups, key=lambda group: len(group[0]))
         m, k = int(members[one]), np.arange(members[one] + 1)
-        log = special.gammaln(m + 1) - special.gammaln(k + 1) - special.gammaln(m - k + 1) - m * math.log(2)
-        added = np.add.outer(sums, k * values[one]).ravel(), np.multiply.outer(chances, np.exp(log)).ravel()
+        log = (
+            special.gammaln(m + 1)
+            - special.gammaln(k + 1)
+            - special.gammaln(m - k + 1)
+            - m * math.log(2)
+        )
+        added = (
+            np.add.outer(sums, k * values[one]).ravel(),
+            np.multiply.outer(chances, np.exp(log)).ravel(),
+        )
         groups = [added, other]
     (few, weights), (sums, chances) = sorted(groups, key=lambda group: len(group[0]))
     order = np.argsort(few, kind="stable")
     below = np.concatenate([[0.0], np.cumsum(weights[order])])
-    return float((chances * below[np.searchsorted(few[order], low - sums, side="right")]).sum())
+    return float(
+        (chances * below[np.searchsorted(few[order], low - sums, side="right")]).sum()
+    )
 
 
 def saddlepoint_tail(ranks: Integers, low: int) -> float:
@@ -227,8 +248,17 @@ def saddlepoint_tail(ranks: Integers, low: int) -> float:
     s: float = optimize.brentq(slope, 0.0, top, xtol=1e-300, rtol=1e-14)
     above = special.expit(s * r)
     spread = math.sqrt(float((r * r) @ (above * (1 - above))))
-    w = math.sqrt(2 * max(0.0, s * edge - float(np.logaddexp(0, s * r).sum()) + len(r) * math.log(2)))
-    if w < NEAR_CENTRE:  # both reciprocals grow beyond bounds there, and the sum is normal
+    w = math.sqrt(
+        2
+        * max(
+            0.0, s * edge - float(np.logaddexp(0, s * r).sum()) + len(r) * math.log(2)
+        )
+    )
+    if (
+        w < NEAR_CENTRE
+    ):  # both reciprocals grow beyond bounds there, and the sum is normal
         return float(special.ndtr(-2 * (edge - r.sum() / 2) / math.sqrt(float(r @ r))))
     density = math.exp(-w * w / 2) / math.sqrt(2 * math.pi)
-    return float(special.ndtr(-w)) + density * (1 / (2 * math.sinh(s / 2) * spread) - 1 / w)
+    return float(special.ndtr(-w)) + density * (
+        1 / (2 * math.sinh(s / 2) * spread) - 1 / w
+    )

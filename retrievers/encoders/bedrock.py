@@ -98,8 +98,13 @@ class BedrockEncoder(RemoteEncoder):
         return f"{shown(self.endpoint_url) or 'Amazon Bedrock'} ({self.model})"
 
     def _named(self, said: Mapping[str, Any]) -> str:
-        return fingerprint(self.kind, self.model, dimensions=self.dimensions, normalize=self.normalize,
-                           endpoint=self.endpoint_url)  # fmt: skip
+        return fingerprint(
+            self.kind,
+            self.model,
+            dimensions=self.dimensions,
+            normalize=self.normalize,
+            endpoint=self.endpoint_url,
+        )
 
     @property
     def provenance(self) -> Mapping[str, str]:
@@ -117,32 +122,54 @@ class BedrockEncoder(RemoteEncoder):
 
         try:
             session = self._session()
-            if session.get_credentials() is None and "AWS_BEARER_TOKEN_BEDROCK" not in os.environ:
-                raise InputError(Problem("AWS credentials", "were not found", _CONFIGURE))
+            if (
+                session.get_credentials() is None
+                and "AWS_BEARER_TOKEN_BEDROCK" not in os.environ
+            ):
+                raise InputError(
+                    Problem("AWS credentials", "were not found", _CONFIGURE)
+                )
             if not session.region_name:
                 what = "is not known to AWS's chain either"
-                raise InputError(Problem("encoder.region", what, 'region = "us-east-1"'))
+                raise InputError(
+                    Problem("encoder.region", what, 'region = "us-east-1"')
+                )
         except botocore.exceptions.BotoCoreError as failure:
             raise InputError(Problem("AWS", as_line(str(failure)))) from None
 
     def _counted(self, texts: Sequence[str]) -> Tokens:
         """Estimate the tokens that would be billed; Bedrock's tokenizers are not public."""
-        return Tokens(estimate([text[: self.characters or None] for text in texts]), exact=False)
+        return Tokens(
+            estimate([text[: self.characters or None] for text in texts]), exact=False
+        )
 
     async def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
         cohere = "cohere." in expand(self.model)
-        body: dict[str, Any] = {"texts": texts, "input_type": f"search_{role}", "truncate": "NONE"}
+        body: dict[str, Any] = {
+            "texts": texts,
+            "input_type": f"search_{role}",
+            "truncate": "NONE",
+        }
         if not cohere:
-            body = {"inputText": texts[0]} | ({"normalize": self.normalize} if self._family.dimensions else {})
+            body = {"inputText": texts[0]} | (
+                {"normalize": self.normalize} if self._family.dimensions else {}
+            )
         body |= self._fewer("output_dimension" if cohere else "dimensions")
-        answer, headers = await in_thread(partial(self._invoke, self._client(), json.dumps(body)))
+        answer, headers = await in_thread(
+            partial(self._invoke, self._client(), json.dumps(body))
+        )
         with readable(self.name, answer):
             if not cohere:
-                return EmbeddingReply([(0, answer["embedding"])], answer.get("inputTextTokenCount"))
+                return EmbeddingReply(
+                    [(0, answer["embedding"])], answer.get("inputTextTokenCount")
+                )
             embeddings = answer["embeddings"]
             rows = embeddings["float"] if isinstance(embeddings, dict) else embeddings
             count = headers.get("x-amzn-bedrock-input-token-count", "")
-            return EmbeddingReply(list(enumerate(rows)), int(count) if count.isdecimal() and len(count) < 13 else None)
+            return EmbeddingReply(
+                list(enumerate(rows)),
+                int(count) if count.isdecimal() and len(count) < 13 else None,
+            )
 
     def _open(self) -> Any:
         from botocore.config import Config
@@ -153,10 +180,16 @@ class BedrockEncoder(RemoteEncoder):
             secret(key)
         hide_values(self.endpoint_url)
         once = Config(
-            retries={"total_max_attempts": 1}, max_pool_connections=self._limits.concurrency,
-            connect_timeout=self.timeout, read_timeout=self.timeout,
-        )  # fmt: skip
-        return session.client("bedrock-runtime", endpoint_url=expand(self.endpoint_url) or None, config=once)
+            retries={"total_max_attempts": 1},
+            max_pool_connections=self._limits.concurrency,
+            connect_timeout=self.timeout,
+            read_timeout=self.timeout,
+        )
+        return session.client(
+            "bedrock-runtime",
+            endpoint_url=expand(self.endpoint_url) or None,
+            config=once,
+        )
 
     def _invoke(self, client: Any, body: str) -> tuple[Any, Mapping[str, str]]:
         """Call the model once, and read the whole body; returns it with the headers."""
@@ -165,15 +198,31 @@ class BedrockEncoder(RemoteEncoder):
 
         try:
             kind = "application/json"
-            answer = client.invoke_model(modelId=expand(self.model), body=body, contentType=kind, accept=kind)
+            answer = client.invoke_model(
+                modelId=expand(self.model), body=body, contentType=kind, accept=kind
+            )
             text = answer["body"].read()
         except lost.ClientError as refused:
-            said, error = refused.response["ResponseMetadata"], refused.response["Error"]
-            words, code = json.dumps({"message": error.get("Message", "")}), error.get("Code", "")
-            raise refusal(self.name, said["HTTPStatusCode"], words, said["HTTPHeaders"], code) from None
+            said, error = (
+                refused.response["ResponseMetadata"],
+                refused.response["Error"],
+            )
+            words, code = (
+                json.dumps({"message": error.get("Message", "")}),
+                error.get("Code", ""),
+            )
+            raise refusal(
+                self.name, said["HTTPStatusCode"], words, said["HTTPHeaders"], code
+            ) from None
         except ResponseParserError as failure:
-            raise Transient(f"{self.name}: an answer that cannot be read came back: {as_line(str(failure))}") from None
-        except (lost.HTTPClientError, lost.ConnectionError, lost.IncompleteReadError) as failure:
+            raise Transient(
+                f"{self.name}: an answer that cannot be read came back: {as_line(str(failure))}"
+            ) from None
+        except (
+            lost.HTTPClientError,
+            lost.ConnectionError,
+            lost.IncompleteReadError,
+        ) as failure:
             raise unanswered(self.name, client.meta.endpoint_url, failure) from None
         except lost.BotoCoreError as failure:
             raise BackendError(f"{self.name}: {as_line(str(failure))}") from None
@@ -183,12 +232,18 @@ class BedrockEncoder(RemoteEncoder):
     def _session(self) -> boto3.Session:
         import boto3
 
-        return boto3.Session(profile_name=expand(self.profile) or None, region_name=expand(self.region) or None)
+        return boto3.Session(
+            profile_name=expand(self.profile) or None,
+            region_name=expand(self.region) or None,
+        )
 
 
 def _family(model: str) -> _Family:
     family = next((family for name, family in _FAMILIES.items() if name in model), None)
     if family is None:
-        what, known = f"{model!r} is not an embedding model of Bedrock's", ", ".join(_FAMILIES)
+        what, known = (
+            f"{model!r} is not an embedding model of Bedrock's",
+            ", ".join(_FAMILIES),
+        )
         raise InputError(Problem("encoder.model", what, f"known: {known}…"))
     return family

@@ -36,7 +36,9 @@ class CohereEncoder(RemoteEncoder):
     def model_post_init(self, _: object) -> None:
         """Describe the model; nothing is sent."""
         limit = self.max_tokens or (512 if "v3" in self.model else 128_000)
-        self._reached(Access("cohere", _URL, self.base_url, self.api_key, ("CO_API_KEY",)), limit)
+        self._reached(
+            Access("cohere", _URL, self.base_url, self.api_key, ("CO_API_KEY",)), limit
+        )
 
     def _named(self, said: Mapping[str, object]) -> str:
         return super()._named({"type": self.embedding_type})
@@ -44,17 +46,27 @@ class CohereEncoder(RemoteEncoder):
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps."""
-        roles = {"query_extra": "input_type search_query", "document_extra": "input_type search_document"}
+        roles = {
+            "query_extra": "input_type search_query",
+            "document_extra": "input_type search_document",
+        }
         return self._described(embedding_type=self.embedding_type, **roles)
 
     async def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
         body = {
-            "model": expand(self.model), "texts": texts, "input_type": f"search_{role}", "truncate": "NONE",
-            "embedding_types": [self.embedding_type], **self._fewer("output_dimension"),
-        }  # fmt: skip
+            "model": expand(self.model),
+            "texts": texts,
+            "input_type": f"search_{role}",
+            "truncate": "NONE",
+            "embedding_types": [self.embedding_type],
+            **self._fewer("output_dimension"),
+        }
         answer = await self._client().ask("v2/embed", body)
         with readable(self.name, answer):
-            rows = [as_floats(row, self.embedding_type) for row in answer["embeddings"][self.embedding_type]]
+            rows = [
+                as_floats(row, self.embedding_type)
+                for row in answer["embeddings"][self.embedding_type]
+            ]
             units = (answer.get("meta") or {}).get("billed_units") or {}
             return EmbeddingReply(list(enumerate(rows)), units.get("input_tokens"))
 
@@ -70,5 +82,7 @@ def as_floats(row: Any, kind: EmbeddingType) -> npt.ArrayLike:
     numbers = np.asarray(row, dtype=np.float32)
     if kind == "uint8":
         return numbers - np.float32(128)
-    unsigned = (numbers + (128 if kind == "binary" else 0)).clip(0, 255).astype(np.uint8)
+    unsigned = (
+        (numbers + (128 if kind == "binary" else 0)).clip(0, 255).astype(np.uint8)
+    )
     return np.unpackbits(unsigned).astype(np.float32) * 2 - 1

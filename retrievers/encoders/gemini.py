@@ -49,7 +49,9 @@ class GeminiEncoder(RemoteEncoder):
     def model_post_init(self, _: object) -> None:
         """Describe the model; nothing is sent."""
         variables = "GEMINI_API_KEY", "GOOGLE_API_KEY"
-        access = Access("google", _URL, self.base_url, self.api_key, variables, "x-goog-api-key")
+        access = Access(
+            "google", _URL, self.base_url, self.api_key, variables, "x-goog-api-key"
+        )
         self._reached(access, self.max_tokens)
 
     @property
@@ -63,22 +65,40 @@ class GeminiEncoder(RemoteEncoder):
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps."""
-        return self._described(**{f"{role}_extra": f"taskType {task}" for role, task in self._tasks.items() if task})
+        return self._described(
+            **{
+                f"{role}_extra": f"taskType {task}"
+                for role, task in self._tasks.items()
+                if task
+            }
+        )
 
     def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
         """Send one request; what the model did not read of long texts is estimated."""
         embedded = super().embed(texts, role, call)
         unread = np.maximum(self.count(texts, role).counts - self._limits.tokens, 0)
-        vectors = embedded.vectors if self.dimensions is None else dense(unit_rows(dense(embedded.vectors)))
-        return embedded._replace(vectors=vectors, truncated_tokens=np.maximum(embedded.truncated_tokens, unread))
+        vectors = (
+            embedded.vectors
+            if self.dimensions is None
+            else dense(unit_rows(dense(embedded.vectors)))
+        )
+        return embedded._replace(
+            vectors=vectors,
+            truncated_tokens=np.maximum(embedded.truncated_tokens, unread),
+        )
 
     async def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
         task = {"taskType": self._tasks[role]} if self._tasks[role] else {}
         more = {**task, **self._fewer("outputDimensionality")}
         model = expand(self.model).removeprefix("models/")
-        requests = [{"model": f"models/{model}", "content": {"parts": [{"text": text}]}, **more} for text in texts]
+        requests = [
+            {"model": f"models/{model}", "content": {"parts": [{"text": text}]}, **more}
+            for text in texts
+        ]
         path = f"models/{quote(model, safe='')}:batchEmbedContents"
         answer = await self._client().ask(path, {"requests": requests})
         with readable(self.name, answer):
             rows = list(enumerate(row["values"] for row in answer["embeddings"]))
-            return EmbeddingReply(rows, (answer.get("usageMetadata") or {}).get("promptTokenCount"))
+            return EmbeddingReply(
+                rows, (answer.get("usageMetadata") or {}).get("promptTokenCount")
+            )

@@ -37,16 +37,27 @@ class HashingEncoder(Configured, Encoder):
     @property
     def fingerprint(self) -> str:
         """All that changes a vector: the lengths of the n-grams, and the dimensions."""
-        return fingerprint("hashing", "ngrams", lengths=_LENGTHS, dimensions=self.dimensions)
+        return fingerprint(
+            "hashing", "ngrams", lengths=_LENGTHS, dimensions=self.dimensions
+        )
 
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps."""
-        return {"model": "hashed 2-, 3- and 4-grams", "source": "computed", "dimensions": str(self.dimensions)}
+        return {
+            "model": "hashed 2-, 3- and 4-grams",
+            "source": "computed",
+            "dimensions": str(self.dimensions),
+        }
 
     def count(self, texts: Sequence[str], role: Role) -> Tokens:
         """Count the n-grams."""
-        return Tokens(np.asarray([sum(1 for _ in _grams(text)) for text in texts], dtype=np.int64), exact=True)
+        return Tokens(
+            np.asarray(
+                [sum(1 for _ in _grams(text)) for text in texts], dtype=np.int64
+            ),
+            exact=True,
+        )
 
     def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
         """Hash every text; `tokens` are its n-grams, none is ever lost."""
@@ -58,7 +69,9 @@ class HashingEncoder(Configured, Encoder):
             for gram, count in counts.items():
                 number = _hash(gram)
                 weight = 1 + math.log(count)
-                vectors[row, (number >> 1) % self.dimensions] += weight if number & 1 else -weight
+                vectors[row, (number >> 1) % self.dimensions] += (
+                    weight if number & 1 else -weight
+                )
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         vectors /= np.where(lengths, lengths, 1)
         call.meter.count(calls=1, tokens=int(tokens.sum()))
@@ -74,4 +87,7 @@ def _grams(text: str) -> Iterable[str]:
 
 @lru_cache(maxsize=1 << 18)
 def _hash(gram: str) -> int:
-    return int.from_bytes(hashlib.blake2b(gram.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+    return int.from_bytes(
+        hashlib.blake2b(gram.encode("utf-8", "surrogatepass"), digest_size=8).digest(),
+        "little",
+    )

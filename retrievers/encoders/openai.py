@@ -45,14 +45,24 @@ class OpenAIEncoder(RemoteEncoder):
     def model_post_init(self, _: object) -> None:
         """Describe the model; nothing is sent."""
         url, headers = clients.server_url(self.base_url), self.headers or {}
-        clients.check_address("encoder.base_url" if self.base_url else clients.BASE_URL, url)
-        azure = clients.is_azure(url) and not {name.lower() for name in headers} & {"api-key", "authorization"}
+        clients.check_address(
+            "encoder.base_url" if self.base_url else clients.BASE_URL, url
+        )
+        azure = clients.is_azure(url) and not {name.lower() for name in headers} & {
+            "api-key",
+            "authorization",
+        }
         access = clients.Access(
-            provider="openai", own=clients.OPENAI_URL if self.base_url and not azure else url,
-            base_url="" if url == clients.OPENAI_URL else url, api_key=self.api_key, headers=headers,
+            provider="openai",
+            own=clients.OPENAI_URL if self.base_url and not azure else url,
+            base_url="" if url == clients.OPENAI_URL else url,
+            api_key=self.api_key,
+            headers=headers,
             variables=(clients.AZURE_KEY,) if azure else (clients.KEY,),
-            key_header="api-key" if azure or clients.by_deployment(url) else "Authorization",
-        )  # fmt: skip
+            key_header="api-key"
+            if azure or clients.by_deployment(url)
+            else "Authorization",
+        )
         self._reached(access, self.max_tokens)
 
     @property
@@ -65,13 +75,21 @@ class OpenAIEncoder(RemoteEncoder):
 
     def _named(self, said: Mapping[str, Any]) -> str:
         # as it was before anything could be added
-        return super()._named(said if any(said["extra"].values()) else {"prompts": said["prompts"]})
+        return super()._named(
+            said if any(said["extra"].values()) else {"prompts": said["prompts"]}
+        )
 
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps."""
         written = partial(json.dumps, ensure_ascii=False, sort_keys=True)
-        return self._described(**{f"{role}_extra": written(extra) for role, extra in self._extra.items() if extra})
+        return self._described(
+            **{
+                f"{role}_extra": written(extra)
+                for role, extra in self._extra.items()
+                if extra
+            }
+        )
 
     def _open(self) -> clients.OpenAIClient:
         return clients.OpenAIClient(self._url, self._headers(), self.name)
@@ -79,11 +97,19 @@ class OpenAIEncoder(RemoteEncoder):
     async def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
         client: clients.OpenAIClient = self._client()
         answer = await client.ask(
-            client.embeddings, input=texts, model=expand(self.model), encoding_format="base64",
-            extra_body=expand(self._extra[role]), **self._fewer("dimensions"),
-        )  # fmt: skip
+            client.embeddings,
+            input=texts,
+            model=expand(self.model),
+            encoding_format="base64",
+            extra_body=expand(self._extra[role]),
+            **self._fewer("dimensions"),
+        )
         with readable(self.name, answer):
             rows = [(int(one["index"]), one["embedding"]) for one in answer["data"]]
             usage = answer.get("usage")
         said = usage if isinstance(usage, dict) else {}
-        return EmbeddingReply(rows, said.get("prompt_tokens") or said.get("total_tokens"), answer.get("model"))
+        return EmbeddingReply(
+            rows,
+            said.get("prompt_tokens") or said.get("total_tokens"),
+            answer.get("model"),
+        )

@@ -76,15 +76,28 @@ class PythonEncoder(Configured, Encoder):
             BackendError: it raised an exception, or did not return a row of numbers for each text.
         """
         made = self._made
-        names = [(role, blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()) for text in texts]
-        if missing := [i for i, name in enumerate(names) if name not in made or len(texts) == 1]:  # one is timed
+        names = [
+            (
+                role,
+                blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest(),
+            )
+            for text in texts
+        ]
+        if missing := [
+            i for i, name in enumerate(names) if name not in made or len(texts) == 1
+        ]:  # one is timed
             rows = self._called([texts[i] for i in missing], role)
             made.update(zip((names[i] for i in missing), rows, strict=True))
             call.meter.count(calls=1)
         sizes = sorted({len(made[name]) for name in names})
         if len(sizes) > 1:
-            raise BackendError(f"{self.call} gave vectors of {sizes[0]} and of {sizes[-1]} numbers")
-        return Embedded(np.stack([made[name] for name in names]), *np.zeros((2, len(texts)), dtype=np.int64))
+            raise BackendError(
+                f"{self.call} gave vectors of {sizes[0]} and of {sizes[-1]} numbers"
+            )
+        return Embedded(
+            np.stack([made[name] for name in names]),
+            *np.zeros((2, len(texts)), dtype=np.int64),
+        )
 
     @cached_property
     def _made(self) -> Made:
@@ -99,12 +112,20 @@ class PythonEncoder(Configured, Encoder):
     def _called(self, texts: list[str], role: Role) -> Vectors:
         with wrap_user_errors((self.call,)):
             returned = self._function(role)(texts)
-            on_a_device = hasattr(returned, "detach")  # a tensor of torch, on any device
-            numbers = np.asarray(returned.detach().cpu().float() if on_a_device else returned)
-            vectors = numbers.astype(np.float32)  # a copy: the function may write into its array again
+            on_a_device = hasattr(
+                returned, "detach"
+            )  # a tensor of torch, on any device
+            numbers = np.asarray(
+                returned.detach().cpu().float() if on_a_device else returned
+            )
+            vectors = numbers.astype(
+                np.float32
+            )  # a copy: the function may write into its array again
         if vectors.ndim != 2 or len(vectors) != len(texts):
             what = f"returned an array of shape {vectors.shape} for {len(texts)} texts"
-            raise BackendError(f"{self.call} {what}: it has to be ({len(texts)}, dimensions), a row for each text")
+            raise BackendError(
+                f"{self.call} {what}: it has to be ({len(texts)}, dimensions), a row for each text"
+            )
         return vectors
 
     def _function(self, role: Role) -> Callable[[list[str]], Any]:
@@ -112,14 +133,26 @@ class PythonEncoder(Configured, Encoder):
         found = called(self.call)
         for name in (f"encode_{role}", "encode"):
             if callable(method := getattr(found, name, None)):
-                with_role = name == "encode" and "prompt_type" in _parameters(method)  # as models of MTEB are asked
+                with_role = name == "encode" and "prompt_type" in _parameters(
+                    method
+                )  # as models of MTEB are asked
                 return partial(method, prompt_type=role) if with_role else method
         if not callable(found):
             what = f"{self.call!r} is not a function, and has no encode"
-            raise InputError(Problem("call", what, "give a function of texts that returns a row for each"))
-        named = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+            raise InputError(
+                Problem(
+                    "call", what, "give a function of texts that returns a row for each"
+                )
+            )
+        named = (
+            inspect.Parameter.POSITIONAL_ONLY,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        )
         second = [one for one in _parameters(found).values() if one.kind in named][1:2]
-        two = any(one.name == "role" or one.default is inspect.Parameter.empty for one in second)
+        two = any(
+            one.name == "role" or one.default is inspect.Parameter.empty
+            for one in second
+        )
         return (lambda texts: found(texts, role)) if two else found
 
 

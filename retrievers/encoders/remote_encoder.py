@@ -59,7 +59,10 @@ class RemoteEncoder(RemoteModel, Encoder):
     @property
     def _prompts(self) -> Mapping[Role, str]:
         """What is put before every text, by role."""
-        return {"query": getattr(self, "query_prompt", ""), "document": getattr(self, "document_prompt", "")}
+        return {
+            "query": getattr(self, "query_prompt", ""),
+            "document": getattr(self, "document_prompt", ""),
+        }
 
     @property
     def fingerprint(self) -> str:
@@ -68,10 +71,15 @@ class RemoteEncoder(RemoteModel, Encoder):
 
     def fingerprint_for(self, role: Role) -> str:
         """All that changes a vector in this role: not what is said with the other."""
-        return self._named({
-            name: {one: value if one == role else type(value)() for one, value in said.items()}
-            for name, said in self._by_role.items()
-        })  # fmt: skip
+        return self._named(
+            {
+                name: {
+                    one: value if one == role else type(value)()
+                    for one, value in said.items()
+                }
+                for name, said in self._by_role.items()
+            }
+        )
 
     @property
     def _by_role(self) -> Mapping[str, Mapping[Role, Any]]:
@@ -79,7 +87,9 @@ class RemoteEncoder(RemoteModel, Encoder):
         return {"prompts": self._prompts}
 
     def _named(self, said: Mapping[str, Any]) -> str:
-        return fingerprint(self.kind, self.model, server=self._url, dimensions=self.dimensions, **said)
+        return fingerprint(
+            self.kind, self.model, server=self._url, dimensions=self.dimensions, **said
+        )
 
     def _fewer(self, name: str) -> dict[str, int]:
         """What is sent of the dimensions that are asked for, by the provider's name for them."""
@@ -95,9 +105,19 @@ class RemoteEncoder(RemoteModel, Encoder):
 
     def _described(self, **more: str) -> Mapping[str, str]:
         """What the manifest keeps."""
-        prompts = {f"{role}_prompt": prompt for role, prompt in self._prompts.items() if prompt}
-        dimensions = {name: str(number) for name, number in self._fewer("dimensions").items()}
-        return {"model": self.model, "source": shown(self._url), **prompts, **more, **dimensions}
+        prompts = {
+            f"{role}_prompt": prompt for role, prompt in self._prompts.items() if prompt
+        }
+        dimensions = {
+            name: str(number) for name, number in self._fewer("dimensions").items()
+        }
+        return {
+            "model": self.model,
+            "source": shown(self._url),
+            **prompts,
+            **more,
+            **dimensions,
+        }
 
     def _prompted(self, texts: Sequence[str], role: Role) -> list[str]:
         prompt = expand(self._prompts[role])
@@ -111,7 +131,12 @@ class RemoteEncoder(RemoteModel, Encoder):
         """Pack texts into requests by their tokens, those that may be too long alone."""
         limit = self._limits.tokens
         counts = np.minimum(self.count(texts, role).counts, limit)
-        return packed(counts, self.request_size, self.most_tokens, limit if self.refuses else limit + 1)
+        return packed(
+            counts,
+            self.request_size,
+            self.most_tokens,
+            limit if self.refuses else limit + 1,
+        )
 
     def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
         """Send one request; `tokens` are shared out from what the provider billed.
@@ -122,9 +147,20 @@ class RemoteEncoder(RemoteModel, Encoder):
         self._client()
         prompted = self._prompted(texts, role)
         sent = [text[: self.characters or None] for text in prompted]
-        embedded = Embedded.of(wait_for(in_halves(sent, lambda some: self._taken(some, role, call)), call.stopped))
-        beyond = [_beyond(*pair) for pair in zip(prompted, sent, embedded.tokens.tolist(), strict=True)]
-        return embedded._replace(truncated_tokens=embedded.truncated_tokens + np.asarray(beyond, dtype=np.int64))
+        embedded = Embedded.of(
+            wait_for(
+                in_halves(sent, lambda some: self._taken(some, role, call)),
+                call.stopped,
+            )
+        )
+        beyond = [
+            _beyond(*pair)
+            for pair in zip(prompted, sent, embedded.tokens.tolist(), strict=True)
+        ]
+        return embedded._replace(
+            truncated_tokens=embedded.truncated_tokens
+            + np.asarray(beyond, dtype=np.int64)
+        )
 
     async def _taken(self, texts: list[str], role: Role, call: Call) -> Embedded:
         """Send texts as they are; of one that is refused as much as the provider takes.
@@ -148,7 +184,9 @@ class RemoteEncoder(RemoteModel, Encoder):
             except Refused:
                 continue
             lost = max(_beyond(text, kept, int(embedded.tokens[0])), 1)
-            return embedded._replace(truncated_tokens=np.asarray([lost], dtype=np.int64))
+            return embedded._replace(
+                truncated_tokens=np.asarray([lost], dtype=np.int64)
+            )
         raise first
 
     async def _whole(self, texts: list[str], role: Role, call: Call) -> Embedded:
@@ -158,22 +196,32 @@ class RemoteEncoder(RemoteModel, Encoder):
 
         async def attempt() -> tuple[tuple[Vectors, int], Charge]:
             reply = await self._send(texts, role)
-            vectors = check_vectors(self.name, reply.rows, len(texts), self._width or self.dimensions)
+            vectors = check_vectors(
+                self.name, reply.rows, len(texts), self._width or self.dimensions
+            )
             if isinstance(reply.model, str):
                 self._answering = self._answering or reply.model
                 if reply.model != self._answering:
                     what = f"{reply.model!r} answers now, and {self._answering!r} did before"
-                    raise BackendError(f"{self.name}: {what}: their vectors cannot be compared; run again with --fresh")
+                    raise BackendError(
+                        f"{self.name}: {what}: their vectors cannot be compared; run again with --fresh"
+                    )
             self._width = vectors.shape[1]
             tokens = billed(reply.tokens, least=len(texts))  # each has a token at least
             charge = self._charge(tokens) if tokens else promised
             return (vectors, charge.tokens), charge
 
-        vectors, tokens = await self._caller.call(attempt, promised, call, promised.tokens)
-        return Embedded(vectors, shared_out(tokens, expected), np.zeros(len(texts), dtype=np.int64))
+        vectors, tokens = await self._caller.call(
+            attempt, promised, call, promised.tokens
+        )
+        return Embedded(
+            vectors, shared_out(tokens, expected), np.zeros(len(texts), dtype=np.int64)
+        )
 
 
-def check_vectors(name: str, rows: Iterable[tuple[int, Any]], count: int, width: int | None) -> Vectors:
+def check_vectors(
+    name: str, rows: Iterable[tuple[int, Any]], count: int, width: int | None
+) -> Vectors:
     """Return an answer's vectors as (n, d) of float32, in the order of their texts.
 
     Args:
@@ -191,15 +239,23 @@ def check_vectors(name: str, rows: Iterable[tuple[int, Any]], count: int, width:
     ordered = sorted(rows, key=lambda row: row[0])
     if [place for place, _ in ordered] != list(range(count)):
         number = len(ordered) or "no"
-        raise BackendError(f"{name}: {number} vectors came back for {count} texts, not one for each")
+        raise BackendError(
+            f"{name}: {number} vectors came back for {count} texts, not one for each"
+        )
     try:
-        with np.errstate(over="ignore"):  # what overflows is not finite, and refused as such
+        with np.errstate(
+            over="ignore"
+        ):  # what overflows is not finite, and refused as such
             vectors = np.stack([_numbers(vector) for _, vector in ordered])
     except (ValueError, TypeError):
-        raise BackendError(f"{name}: vectors came back that are none, or of several dimensions") from None
+        raise BackendError(
+            f"{name}: vectors came back that are none, or of several dimensions"
+        ) from None
     if vectors.ndim != 2 or vectors.shape[1] != (width or vectors.shape[1] or -1):
         instead = f" instead of {width}" if width else ""
-        raise BackendError(f"{name}: a vector has {vectors.shape[-1]} dimensions{instead}")
+        raise BackendError(
+            f"{name}: a vector has {vectors.shape[-1]} dimensions{instead}"
+        )
     if not np.isfinite(vectors).all():
         raise BackendError(f"{name}: a vector that is not finite came back")
     return vectors
@@ -224,7 +280,12 @@ def packed(counts: Counts, size: int, total: int, alone: int) -> Iterator[range]
     """
     start, sum_ = 0, 0
     for i, count in enumerate(counts.tolist()):
-        full = i - start >= size or sum_ + count > total or count >= alone or counts[i - 1] >= alone
+        full = (
+            i - start >= size
+            or sum_ + count > total
+            or count >= alone
+            or counts[i - 1] >= alone
+        )
         if full and i > start:
             yield range(start, i)
             start, sum_ = i, 0

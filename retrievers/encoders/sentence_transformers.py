@@ -13,13 +13,21 @@ from retrievers.costs import Tokens
 from retrievers.errors import InputError, Problem
 from retrievers.local_models import LocalModel
 from retrievers.meter import Call
-from retrievers.model_files import UNLIMITED, prompt_of, side_of, side_tokens, stored_prompts
+from retrievers.model_files import (
+    UNLIMITED,
+    prompt_of,
+    side_of,
+    side_tokens,
+    stored_prompts,
+)
 from retrievers.options import Whole
 from retrievers.placeholders import expand
 from retrievers.ragged import AnyVectors, Form, SparseVectors, TokenVectors, unit_rows
 from retrievers.types import Embedded, Encoder, Role
 
-_E5 = re.compile(r"(multilingual-)?e5-(small|base|large)(-v2|-unsupervised)?", re.IGNORECASE)
+_E5 = re.compile(
+    r"(multilingual-)?e5-(small|base|large)(-v2|-unsupervised)?", re.IGNORECASE
+)
 """Models trained with "query: " and "passage: " that do not say so in their files (Wang et al. 2022, 2024)."""
 
 
@@ -34,7 +42,10 @@ class LocalEncoder(LocalModel, Encoder):
     @property
     def _prompts(self) -> Mapping[Role, str | None]:
         """What the experiment says."""
-        return {"query": expand(self.query_prompt), "document": expand(self.document_prompt)}
+        return {
+            "query": expand(self.query_prompt),
+            "document": expand(self.document_prompt),
+        }
 
     @property
     def _own(self) -> Mapping[str, object]:
@@ -49,8 +60,16 @@ class LocalEncoder(LocalModel, Encoder):
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps: the model, where its weights come from, which they are, its prompts."""
-        prompts = {f"{role}_prompt": prompt for role, prompt in self._shown().items() if prompt is not None}
-        own = {name: str(option) for name, option in self._own.items() if option is not None}
+        prompts = {
+            f"{role}_prompt": prompt
+            for role, prompt in self._shown().items()
+            if prompt is not None
+        }
+        own = {
+            name: str(option)
+            for name, option in self._own.items()
+            if option is not None
+        }
         return {**super().provenance, **prompts, **own}
 
     @property
@@ -66,21 +85,27 @@ class LocalEncoder(LocalModel, Encoder):
 
     def lengths(self, texts: Sequence[str], role: Role) -> Tokens:
         """Count the tokens of whole texts, as `count` does."""
-        return side_tokens(self.weights.snapshot, role, self._prompted(texts, role), whole=True)
+        return side_tokens(
+            self.weights.snapshot, role, self._prompted(texts, role), whole=True
+        )
 
     def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
         """Embed the texts of one request."""
         model = self._loaded.model
         prompt = self._prompt(role, model.prompts) or ""
         tokens = self._tokens([prompt + text for text in texts], role)
-        rows = self._run(texts, tokens.read, self._call(model, role, prompt), call.stopped)
+        rows = self._run(
+            texts, tokens.read, self._call(model, role, prompt), call.stopped
+        )
         call.meter.count(calls=1, tokens=int(tokens.read.sum()))
         return Embedded(self._vectors(rows), *tokens)
 
     def _call(self, model: Any, role: Role, prompt: str) -> Callable[..., Any]:
         """The library's way to embed texts of a role."""
         encode = model.encode_query if role == "query" else model.encode_document
-        return partial(encode, prompt=prompt, show_progress_bar=False, **self._wanted(model))
+        return partial(
+            encode, prompt=prompt, show_progress_bar=False, **self._wanted(model)
+        )
 
     def _set_up(self, model: Any) -> None:
         roles: tuple[Role, ...] = ("query", "document")
@@ -102,12 +127,18 @@ class LocalEncoder(LocalModel, Encoder):
     def _prompted(self, texts: Sequence[str], role: Role) -> list[str]:
         """The texts with what is put before them, as far as that is known without the model."""
         folder = self.weights.snapshot
-        prompt = (self._prompts[role] if folder is None else self._prompt(role, stored_prompts(folder))) or ""
+        prompt = (
+            self._prompts[role]
+            if folder is None
+            else self._prompt(role, stored_prompts(folder))
+        ) or ""
         return [prompt + text for text in texts]
 
     def _prompt(self, role: Role, own: Mapping[str, str | None]) -> str | None:
         """What is put before a text: what the experiment says, else the model's `own`."""
-        return prompt_of(own, role) if self._prompts[role] is None else self._prompts[role]
+        return (
+            prompt_of(own, role) if self._prompts[role] is None else self._prompts[role]
+        )
 
 
 class SentenceTransformerEncoder(LocalEncoder):
@@ -136,25 +167,44 @@ class SentenceTransformerEncoder(LocalEncoder):
     def model_post_init(self, _: object) -> None:
         """Describe the model; raises InputError."""
         given = super()._prompts
-        if both := [role for role in given if given[role] is not None and self._names[role]]:
-            raise InputError(Problem(f"encoder.{both[0]}_prompt", "is given twice: by name and as text", "write one"))
+        if both := [
+            role for role in given if given[role] is not None and self._names[role]
+        ]:
+            raise InputError(
+                Problem(
+                    f"encoder.{both[0]}_prompt",
+                    "is given twice: by name and as text",
+                    "write one",
+                )
+            )
         super().model_post_init(None)
         if self.weights.snapshot is not None:
             for role in given:
-                self._prompt(role, stored_prompts(self.weights.snapshot))  # a name that the model lacks is told now
+                self._prompt(
+                    role, stored_prompts(self.weights.snapshot)
+                )  # a name that the model lacks is told now
 
     @property
     def _names(self) -> Mapping[Role, str]:
-        return {"query": expand(self.query_prompt_name), "document": expand(self.document_prompt_name)}
+        return {
+            "query": expand(self.query_prompt_name),
+            "document": expand(self.document_prompt_name),
+        }
 
     @property
     def _defaults(self) -> Mapping[Role, str | None]:
         e5 = _E5.fullmatch(Path(expand(self.model)).name)
-        return {"query": "query: " if e5 else None, "document": "passage: " if e5 else None}
+        return {
+            "query": "query: " if e5 else None,
+            "document": "passage: " if e5 else None,
+        }
 
     @property
     def _prompts(self) -> Mapping[Role, str | None]:
-        return {role: self._defaults[role] if text is None else text for role, text in super()._prompts.items()}
+        return {
+            role: self._defaults[role] if text is None else text
+            for role, text in super()._prompts.items()
+        }
 
     @property
     def fingerprint(self) -> str:
@@ -168,21 +218,34 @@ class SentenceTransformerEncoder(LocalEncoder):
 
     def _of(self, prompts: Mapping[Role, str | None], names: Mapping[Role, str]) -> str:
         own = {"prompt_names": names} if any(names.values()) else {}
-        return self._named(prompts=prompts, **own, normalize=self.normalize, truncate_dim=self.truncate_dim)
+        return self._named(
+            prompts=prompts,
+            **own,
+            normalize=self.normalize,
+            truncate_dim=self.truncate_dim,
+        )
 
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps: the model, where its weights come from, which they are."""
-        dimensions = {} if self.truncate_dim is None else {"dimensions": str(self.truncate_dim)}
+        dimensions = (
+            {} if self.truncate_dim is None else {"dimensions": str(self.truncate_dim)}
+        )
         return {**super().provenance, **dimensions}
 
     def _shown(self) -> Mapping[Role, str | None]:
         """The prompts that are sent, the model's own among them."""
         snapshot, held = self.weights.snapshot, self.weights.held
-        own = getattr(held, "prompts", {}) if snapshot is None else stored_prompts(snapshot)
+        own = (
+            getattr(held, "prompts", {})
+            if snapshot is None
+            else stored_prompts(snapshot)
+        )
         return {role: self._prompt(role, own) for role in self._prompts}
 
-    def embed_passages(self, passages: Sequence[str], documents: Sequence[str], call: Call) -> Embedded:
+    def embed_passages(
+        self, passages: Sequence[str], documents: Sequence[str], call: Call
+    ) -> Embedded:
         """Embed passages by late chunking (Günther et al. 2024): the mean of the document's token vectors over each.
 
         A passage that the model does not read in its document is embedded alone, and counted as truncated.
@@ -191,21 +254,41 @@ class SentenceTransformerEncoder(LocalEncoder):
         prompt = self._prompt("document", model.prompts) or ""
         wholes = list(dict.fromkeys(documents))
         tokens = self._tokens([prompt + whole for whole in wholes])
-        read = partial(model.encode_document, prompt=prompt, show_progress_bar=False, output_value="token_embeddings",
-                       convert_to_numpy=False)  # fmt: skip
-        rows = dict(zip(wholes, self._run(wholes, tokens.read, read, call.stopped), strict=True))
+        read = partial(
+            model.encode_document,
+            prompt=prompt,
+            show_progress_bar=False,
+            output_value="token_embeddings",
+            convert_to_numpy=False,
+        )
+        rows = dict(
+            zip(wholes, self._run(wholes, tokens.read, read, call.stopped), strict=True)
+        )
         call.meter.count(calls=1, tokens=int(tokens.read.sum()))
-        found = [self._within(rows[whole], prompt, whole, one) for one, whole in zip(passages, documents, strict=True)]
+        found = [
+            self._within(rows[whole], prompt, whole, one)
+            for one, whole in zip(passages, documents, strict=True)
+        ]
         unread = np.array([one is None for one in found])
-        alone = [passage for passage, one in zip(passages, found, strict=True) if one is None]
-        more = iter(np.asarray(self.embed(alone, "document", call).vectors) if alone else [])
+        alone = [
+            passage for passage, one in zip(passages, found, strict=True) if one is None
+        ]
+        more = iter(
+            np.asarray(self.embed(alone, "document", call).vectors) if alone else []
+        )
         counts = self._tokens(list(passages)).read
-        return Embedded(self._vectors([next(more) if one is None else one for one in found]), counts, unread * counts)
+        return Embedded(
+            self._vectors([next(more) if one is None else one for one in found]),
+            counts,
+            unread * counts,
+        )
 
     def _within(self, row: Any, prompt: str, whole: str, passage: str) -> Any:
         """The mean vector of a passage's tokens among those of its document; None where they were not all read."""
         spans = self._loaded.tokenizer.encode(prompt + whole).offsets
-        spans = spans if len(spans) == len(row) else spans[: len(row) - 1]  # its end was cut off
+        spans = (
+            spans if len(spans) == len(row) else spans[: len(row) - 1]
+        )  # its end was cut off
         start = whole.find(passage) + len(prompt)
         end = start + len(passage)
         inside = [place for place, (a, b) in enumerate(spans) if start <= a < b <= end]
@@ -229,10 +312,20 @@ class SentenceTransformerEncoder(LocalEncoder):
         """
         name = self._names[role]
         if not name:
-            return super()._prompt(role, {key: prompt for key, prompt in own.items() if prompt}) or self._prompts[role]
+            return (
+                super()._prompt(
+                    role, {key: prompt for key, prompt in own.items() if prompt}
+                )
+                or self._prompts[role]
+            )
         if name not in own:
-            known, what = ", ".join(map(repr, own)) or "none", f"the model's configuration has no prompt {name!r}"
-            raise InputError(Problem(f"encoder.{role}_prompt_name", what, f"it has {known}"))
+            known, what = (
+                ", ".join(map(repr, own)) or "none",
+                f"the model's configuration has no prompt {name!r}",
+            )
+            raise InputError(
+                Problem(f"encoder.{role}_prompt_name", what, f"it has {known}")
+            )
         return own[name]
 
 
@@ -280,7 +373,9 @@ class LateInteractionEncoder(LocalEncoder):
     form: ClassVar[Form] = "multivector"
     kind = "multivector-encoder"
     library = "MultiVectorEncoder"
-    threaded: ClassVar[bool] = False  # queries are filled up, documents are not: one tokenizer for both
+    threaded: ClassVar[bool] = (
+        False  # queries are filled up, documents are not: one tokenizer for both
+    )
 
     def _wanted(self, model: Any) -> dict[str, Any]:
         return {"convert_to_numpy": True}

@@ -32,7 +32,10 @@ class VoyageContextEncoder(RemoteEncoder):
 
     def model_post_init(self, _: object) -> None:
         """Describe the model; nothing is sent."""
-        self._reached(Access("voyage", _URL, self.base_url, self.api_key, ("VOYAGE_API_KEY",)), 32_000)
+        self._reached(
+            Access("voyage", _URL, self.base_url, self.api_key, ("VOYAGE_API_KEY",)),
+            32_000,
+        )
 
     @property
     def request_size(self) -> int:
@@ -42,22 +45,38 @@ class VoyageContextEncoder(RemoteEncoder):
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps."""
-        return self._described(query_extra="input_type query", document_extra="input_type document, by document")
+        return self._described(
+            query_extra="input_type query",
+            document_extra="input_type document, by document",
+        )
 
-    def embed_passages(self, passages: Sequence[str], documents: Sequence[str], call: Call) -> Embedded:
+    def embed_passages(
+        self, passages: Sequence[str], documents: Sequence[str], call: Call
+    ) -> Embedded:
         """Embed the passages of one document; one that is refused is sent in two parts."""
         self._client()
-        sent = in_halves(list(passages), lambda some: self._taken(some, "document", call))
+        sent = in_halves(
+            list(passages), lambda some: self._taken(some, "document", call)
+        )
         return Embedded.of(wait_for(sent, call.stopped))
 
     async def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
         inputs = [texts] if role == "document" else [[text] for text in texts]
         body = {
-            "model": expand(self.model), "inputs": inputs, "input_type": role, **self._fewer("output_dimension"),
-        }  # fmt: skip
+            "model": expand(self.model),
+            "inputs": inputs,
+            "input_type": role,
+            **self._fewer("output_dimension"),
+        }
         answer = await self._client().ask("contextualizedembeddings", body)
         with readable(self.name, answer):
             found = sorted(answer["data"], key=lambda one: one["index"])
-            rows = [one for group in found for one in sorted(group["data"], key=lambda one: one["index"])]
+            rows = [
+                one
+                for group in found
+                for one in sorted(group["data"], key=lambda one: one["index"])
+            ]
             vectors = list(enumerate(row["embedding"] for row in rows))
-            return EmbeddingReply(vectors, answer["usage"]["total_tokens"], answer.get("model"))
+            return EmbeddingReply(
+                vectors, answer["usage"]["total_tokens"], answer.get("model")
+            )

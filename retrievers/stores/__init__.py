@@ -87,22 +87,48 @@ class StoreOptions(Configured):
         if self.location is not None and not self.kind:
             remedy = f"{nearest(self.location, KNOWN)} known: {', '.join(KNOWN)}, a folder such as ./vectors, or a URL"
             yield Problem("store", f"{self.location!r} names no store", remedy.lstrip())
-        for name in () if self.on_server else ("api_key", "defer_graph", *OF_A_COLLECTION):
+        for name in (
+            () if self.on_server else ("api_key", "defer_graph", *OF_A_COLLECTION)
+        ):
             if getattr(self, name) not in (None, False):
-                yield Problem(f"store.{name}", "is for a server", "give the server's URL as location")
+                yield Problem(
+                    f"store.{name}",
+                    "is for a server",
+                    "give the server's URL as location",
+                )
         if self.defer_graph and not self.m:
-            yield Problem("store.defer_graph", "there is no graph to build", "set m, the links of a node")
+            yield Problem(
+                "store.defer_graph",
+                "there is no graph to build",
+                "set m, the links of a node",
+            )
         if self.approximate and not self.on_server and self.kind in (QDRANT, CSR):
-            yield Problem("store", f"{self.location!r} knows only exact search", 'use "edge" or a server')
+            yield Problem(
+                "store",
+                f"{self.location!r} knows only exact search",
+                'use "edge" or a server',
+            )
 
     def check(self, form: str) -> None:
         """Raise InputError where these options do not suit vectors of the form."""
-        if self.kind and form not in getattr(store_class(self.kind), "forms", Store.forms):
+        if self.kind and form not in getattr(
+            store_class(self.kind), "forms", Store.forms
+        ):
             remedy = f"{MEMORY!r}, {EDGE!r}, a folder, or a server's URL"
-            raise InputError(Problem("store", f"{self.location!r} does not keep {form} vectors", remedy))
+            raise InputError(
+                Problem(
+                    "store", f"{self.location!r} does not keep {form} vectors", remedy
+                )
+            )
         if self.approximate and form != "dense":
             key = "m" if self.m else "quantization"
-            raise InputError(Problem(f"store.{key}", f"{form} vectors are searched exactly", f"leave {key} out"))
+            raise InputError(
+                Problem(
+                    f"store.{key}",
+                    f"{form} vectors are searched exactly",
+                    f"leave {key} out",
+                )
+            )
 
     @property
     def kind(self) -> str:
@@ -117,8 +143,14 @@ class StoreOptions(Configured):
         name, scheme, _ = location.partition("://")
         if name != QDRANT and name in store_kinds():
             return name
-        is_path = any(mark in location for mark in ("/", "\\", "${")) or location.startswith((".", "~"))
-        return QDRANT if not scheme and location and (is_path or Path(location).is_dir()) else ""
+        is_path = any(
+            mark in location for mark in ("/", "\\", "${")
+        ) or location.startswith((".", "~"))
+        return (
+            QDRANT
+            if not scheme and location and (is_path or Path(location).is_dir())
+            else ""
+        )
 
     @property
     def place(self) -> str:
@@ -144,7 +176,10 @@ class StoreOptions(Configured):
         >>> StoreOptions("http://localhost:6333", shards=3).suffix
         '-shards3'
         """
-        parts = [f"hnsw{self.m}x{self.ef_construct}" if self.m else "", self.quantization or ""]
+        parts = [
+            f"hnsw{self.m}x{self.ef_construct}" if self.m else "",
+            self.quantization or "",
+        ]
         own = {name: getattr(self, name) for name in OF_A_COLLECTION}
         parts += [f"{name}{value}" for name, value in own.items() if value is not None]
         return "".join(f"-{part}" for part in parts if part)
@@ -172,10 +207,14 @@ class StoreOptions(Configured):
         >>> StoreOptions().bytes_of_numbers(100, "multivector"), StoreOptions("edge").bytes_of_numbers(100, "sparse")
         (400, 800)
         """
-        size = 4 if form == "multivector" else 12 if self.resolved(0, form) == CSR else 8
+        size = (
+            4 if form == "multivector" else 12 if self.resolved(0, form) == CSR else 8
+        )
         return round(numbers * size)
 
-    def bytes_read(self, documents: int, dimensions: int, indexed: int | None = None) -> int:
+    def bytes_read(
+        self, documents: int, dimensions: int, indexed: int | None = None
+    ) -> int:
         """Return the bytes of dense vectors that a search needs at hand, which decide how much memory makes it fast.
 
         The vectors as 32-bit floats, or the compressed ones; and the graph, in whose lowest layer a node may have 2 m
@@ -190,7 +229,10 @@ class StoreOptions(Configured):
         inside = documents if indexed is None else min(indexed, documents)
         bits = BITS[self.quantization] if self.quantization else 32
         links = 2 * self.m * documents.bit_length()
-        return inside * -(-(dimensions * bits + links) // 8) + (documents - inside) * 4 * dimensions
+        return (
+            inside * -(-(dimensions * bits + links) // 8)
+            + (documents - inside) * 4 * dimensions
+        )
 
 
 class Opening(NamedTuple):
@@ -214,8 +256,15 @@ LONGEST = 80
 """Characters of a collection's name, at most."""
 
 
-def open_store(options: StoreOptions, content: str, *, documents: int, folder: Path, meter: Meter,
-               form: Form = "dense") -> Store:  # fmt: skip
+def open_store(
+    options: StoreOptions,
+    content: str,
+    *,
+    documents: int,
+    folder: Path,
+    meter: Meter,
+    form: Form = "dense",
+) -> Store:
     """Return the store that the options name; nothing is opened or connected before its first use.
 
     Args:
@@ -232,7 +281,9 @@ def open_store(options: StoreOptions, content: str, *, documents: int, folder: P
     located = options.model_copy(update={"location": options.resolved(documents, form)})
     located.check(form)
     name = collection_name(content + options.suffix)
-    store: Store = store_class(located.kind)(Opening(located, name, documents, folder, meter, form))
+    store: Store = store_class(located.kind)(
+        Opening(located, name, documents, folder, meter, form)
+    )
     return store
 
 
@@ -243,5 +294,7 @@ def collection_name(content: str) -> str:
     'harness-hashing-3-4-grams-0a81ff12fb0165f4-99999999999999999999-a93a8c0056fa9055'
     """
     digest = hashlib.sha256(content.encode()).hexdigest()[:16]
-    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", content)[: LONGEST - len(PREFIX) - len(digest) - 1]
+    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", content)[
+        : LONGEST - len(PREFIX) - len(digest) - 1
+    ]
     return f"{PREFIX}{readable.strip('-')}-{digest}"

@@ -13,7 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-from retrievers.calling import NOT_STARTED, PATIENCE, UNREADABLE, RetryLoop, Transient, in_thread, wait_for
+from retrievers.calling import (
+    NOT_STARTED,
+    PATIENCE,
+    UNREADABLE,
+    RetryLoop,
+    Transient,
+    in_thread,
+    wait_for,
+)
 from retrievers.costs import on_this_machine
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
 from retrievers.meter import Meter, Stop
@@ -27,7 +35,18 @@ if TYPE_CHECKING:
 TIMEOUT = 120
 OLDEST = (1, 16)
 """The release of the server since which a collection has metadata, which say that it is complete."""
-PASSING = {408, 429, 500, 502, 503, 504, "UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED"}
+PASSING = {
+    408,
+    429,
+    500,
+    502,
+    503,
+    504,
+    "UNAVAILABLE",
+    "DEADLINE_EXCEEDED",
+    "RESOURCE_EXHAUSTED",
+    "ABORTED",
+}
 REFUSED = {401, 403, "UNAUTHENTICATED", "PERMISSION_DENIED"}
 Answer = TypeVar("Answer")
 
@@ -54,13 +73,19 @@ class Connection:
         meter: counts what a server was asked again.
     """
 
-    def __init__(self, options: StoreOptions, collection: str = "", meter: Meter | None = None) -> None:
+    def __init__(
+        self, options: StoreOptions, collection: str = "", meter: Meter | None = None
+    ) -> None:
         self.version = ""
         """Of the server, known once it was asked."""
         self._options = options
         self._client: QdrantClient | None = None
         location = options.place or MEMORY
-        self.address = location if location == MEMORY else str(Path(location).expanduser() / collection)
+        self.address = (
+            location
+            if location == MEMORY
+            else str(Path(location).expanduser() / collection)
+        )
         if options.on_server:
             self.address = shown(options.location or "")
         self._retries, self._meter = RetryLoop(PATIENCE), meter or Meter()
@@ -73,7 +98,9 @@ class Connection:
             BackendError: no answer, or an error, that trying again did not change.
         """
         if self._client is None:
-            self._client = self._connect() if self._options.on_server else self._opened()
+            self._client = (
+                self._connect() if self._options.on_server else self._opened()
+            )
         client = self._client
         if self._options.on_server:
             return self._retry(lambda: request(client))
@@ -104,9 +131,13 @@ class Connection:
         with engine_errors(self.address), _without_its_warnings():
             try:
                 return QdrantClient(path=self.address)
-            except RuntimeError as error:  # all that the client says where the folder is locked
+            except (
+                RuntimeError
+            ) as error:  # all that the client says where the folder is locked
                 remedy = "wait until it is done, or name another folder"
-                raise InputError(Problem(f"store {self.address}", "another process uses it", remedy)) from error
+                raise InputError(
+                    Problem(f"store {self.address}", "another process uses it", remedy)
+                ) from error
 
     def _connect(self) -> QdrantClient:
         """Connect to the server, and ask for its version."""
@@ -114,17 +145,33 @@ class Connection:
 
         url = urlsplit(self._options.place)
         grpc = url.scheme.startswith("grpc")
-        where: Any = {"host": url.hostname, "prefix": url.path.strip("/") or None, "https": url.scheme.endswith("s")}
-        ports: Any = {"port": 6333 if grpc else url.port or 6333, "grpc_port": url.port or 6334, "prefer_grpc": grpc}
-        key = secret(self._options.api_key).get_secret_value() if self._options.api_key else None
+        where: Any = {
+            "host": url.hostname,
+            "prefix": url.path.strip("/") or None,
+            "https": url.scheme.endswith("s"),
+        }
+        ports: Any = {
+            "port": 6333 if grpc else url.port or 6333,
+            "grpc_port": url.port or 6334,
+            "prefer_grpc": grpc,
+        }
+        key = (
+            secret(self._options.api_key).get_secret_value()
+            if self._options.api_key
+            else None
+        )
         # Its check of compatibility would only warn, and not through our messages.
-        client = QdrantClient(**where, **ports, api_key=key, timeout=TIMEOUT, check_compatibility=False)
+        client = QdrantClient(
+            **where, **ports, api_key=key, timeout=TIMEOUT, check_compatibility=False
+        )
         try:
             self.version = self._retry(lambda: client.info().version)
             if tuple(map(int, re.findall(r"\d{1,9}", self.version)[:2])) < OLDEST:
                 oldest = ".".join(map(str, OLDEST))
                 what = f"the server is Qdrant {self.version[:40]!r}, and metadata of collections came with {oldest}"
-                raise InputError(Problem(self.address, what, f"use Qdrant {oldest} or newer"))
+                raise InputError(
+                    Problem(self.address, what, f"use Qdrant {oldest} or newer")
+                )
         except BaseException:
             client.close()
             raise
@@ -132,7 +179,10 @@ class Connection:
 
     def _retry(self, request: Callable[[], Answer]) -> Answer:
         """Send one request until it is answered, each try in a thread that is left behind after TIMEOUT."""
-        return wait_for(self._retries.ask(partial(self._tried, request), self._meter, Stop()), Stop())
+        return wait_for(
+            self._retries.ask(partial(self._tried, request), self._meter, Stop()),
+            Stop(),
+        )
 
     async def _tried(self, request: Callable[[], Answer]) -> Answer:
         """Send one request once; raises Transient where the failure may pass: no answer, a busy server or proxy."""
@@ -148,16 +198,34 @@ class Connection:
             status, words = _status(error), _in_words(error)
             told = f"{self.address}: {words}"
             # What cannot be read stays so.
-            lost = isinstance(error, ResponseHandlingException) and not isinstance(error.source, ValueError)
-            if lost or status in PASSING or isinstance(error, TimeoutError | ResourceExhaustedResponse):
+            lost = isinstance(error, ResponseHandlingException) and not isinstance(
+                error.source, ValueError
+            )
+            if (
+                lost
+                or status in PASSING
+                or isinstance(error, TimeoutError | ResourceExhaustedResponse)
+            ):
                 asked = getattr(error, "retry_after_s", None)
-                absent = "onnection refused" in words and on_this_machine(self._options.place)
+                absent = "onnection refused" in words and on_this_machine(
+                    self._options.place
+                )
                 told += NOT_STARTED if absent else ""
-                raise Transient(told, retry_after=None if asked is None else float(asked), hopeless=absent) from error
+                raise Transient(
+                    told,
+                    retry_after=None if asked is None else float(asked),
+                    hopeless=absent,
+                ) from error
             if status in REFUSED:
                 key = 'set api_key = "${NAME}" in the store\'s table, and NAME in the environment'
-                raise InputError(Problem(self.address, f"the server refuses access ({status})", key)) from error
-            look = "; look at the address" if isinstance(error, (*UNREADABLE, AssertionError)) else ""
+                raise InputError(
+                    Problem(self.address, f"the server refuses access ({status})", key)
+                ) from error
+            look = (
+                "; look at the address"
+                if isinstance(error, (*UNREADABLE, AssertionError))
+                else ""
+            )
             raise BackendError(f"{told}{look}") from error
 
 
@@ -177,22 +245,31 @@ class HeldCollection(NamedTuple):
 
 def held_collections(server: Connection) -> list[HeldCollection]:
     """Return the collections that runs have made on a server, by name."""
-    names = [one.name for one in server.call(lambda client: client.get_collections()).collections]
+    names = [
+        one.name
+        for one in server.call(lambda client: client.get_collections()).collections
+    ]
     held = []
     for name in sorted(name for name in names if name.startswith(PREFIX)):
         info = server.call(lambda client, name=name: client.get_collection(name))  # type: ignore[misc]
-        held.append(HeldCollection(name, info.points_count or 0, notes_of(info) is not None))
+        held.append(
+            HeldCollection(name, info.points_count or 0, notes_of(info) is not None)
+        )
     return held
 
 
 def _status(error: BaseException) -> int | str | None:
     """Return the HTTP status, or the name of the gRPC status, or None where no answer came."""
     code = getattr(error, "code", None)  # of a grpc.RpcError
-    return getattr(error, "status_code", None) or (code().name if callable(code) else None)
+    return getattr(error, "status_code", None) or (
+        code().name if callable(code) else None
+    )
 
 
 def _in_words(error: BaseException) -> str:
-    details = getattr(error, "details", None)  # of a grpc.RpcError, whose text is a page
+    details = getattr(
+        error, "details", None
+    )  # of a grpc.RpcError, whose text is a page
     if callable(details):
         return f"{_status(error)}: {as_line(str(details()))}"
     source = getattr(error, "source", error)

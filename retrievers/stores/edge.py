@@ -53,13 +53,21 @@ class EdgeStore(Store):
         """Take what is opened; raises InputError where the engine is not installed."""
         if importlib.util.find_spec("qdrant_edge") is None:
             what = f"the edge store, for {opening.documents} documents, needs the package qdrant-edge-py"
-            raise InputError(Problem("store", what, "pip install qdrant-edge-py, or name another store"))
+            raise InputError(
+                Problem(
+                    "store", what, "pip install qdrant-edge-py, or name another store"
+                )
+            )
         self._options, self._documents = opening.options, opening.documents
         self._form: Form = opening.form
         self._vector = points.SPARSE if opening.form == "sparse" else None
         """The name of the vectors, where they have one."""
         whole = self.approximate or self._form != "dense"
-        self._segment = UNLIMITED if whole else max(LEAST, math.ceil(self._documents / (os.cpu_count() or 1)))
+        self._segment = (
+            UNLIMITED
+            if whole
+            else max(LEAST, math.ceil(self._documents / (os.cpu_count() or 1)))
+        )
         self._folder = opening.folder / opening.collection
         self._unfinished = opening.folder / f"{opening.collection}.unfinished"
         self._lock: BaseFileLock | None = None
@@ -79,13 +87,20 @@ class EdgeStore(Store):
             return {}
         with self._engine() as shard:
             info = shard.info()
-            return {"points": str(info.points_count), "indexed_points": str(info.indexed_vectors_count)}
+            return {
+                "points": str(info.points_count),
+                "indexed_points": str(info.indexed_vectors_count),
+            }
 
     def finished(self) -> dict[str, tuple[str, ...]] | None:
         """Return the notes kept with the collection if it is there and complete, else None."""
-        if not (self._folder / IDS).exists():  # or one of before, whose points carried their documents' ids
+        if not (
+            self._folder / IDS
+        ).exists():  # or one of before, whose points carried their documents' ids
             return None
-        with self._engine():  # opened now, so that the time of a search is that of searching
+        with (
+            self._engine()
+        ):  # opened now, so that the time of a search is that of searching
             kept = json.loads((self._folder / NOTES).read_text(encoding="utf-8"))
             return {kind: tuple(ids) for kind, ids in kept.items()}
 
@@ -95,11 +110,16 @@ class EdgeStore(Store):
 
         self.close()
         self._ids, self._in_segment = [], 0
-        m, largest = self._options.m, min(self._segment * dimensions * 4 // 1024, UNLIMITED)
+        m, largest = (
+            self._options.m,
+            min(self._segment * dimensions * 4 // 1024, UNLIMITED),
+        )
         scanned, efforts = 1 if m else UNLIMITED, self._options.ef_construct
         config = edge.EdgeConfig(
             **_vectors(self._form, dimensions),
-            hnsw_config=edge.HnswIndexConfig(m=m, ef_construct=efforts, full_scan_threshold=scanned),
+            hnsw_config=edge.HnswIndexConfig(
+                m=m, ef_construct=efforts, full_scan_threshold=scanned
+            ),
             quantization_config=_quantization(self._options.quantization),
             optimizers=edge.EdgeOptimizersConfig(
                 default_segment_number=1, indexing_threshold=1, max_segment_size=largest
@@ -111,32 +131,59 @@ class EdgeStore(Store):
             shutil.rmtree(self._unfinished, ignore_errors=True)
             self._unfinished.mkdir()
             # Optimising copies a segment, up to twice; where a mapped file cannot grow, the process dies.
-            needed = SPARE + (4 * dimensions + 110) * (self._documents + 2 * min(self._segment, self._documents))
+            needed = SPARE + (4 * dimensions + 110) * (
+                self._documents + 2 * min(self._segment, self._documents)
+            )
             if (free := shutil.disk_usage(self._folder.parent).free) < needed:
                 what = f"needs {needed / 1e6:,.0f} MB of disk, and {free / 1e6:,.0f} MB are free"
-                raise InputError(Problem(f"store {self._folder}", what, "free disk space, then run again"))
+                raise InputError(
+                    Problem(
+                        f"store {self._folder}", what, "free disk space, then run again"
+                    )
+                )
             self._shard = edge.EdgeShard.create(str(self._unfinished), config)
 
-    def upsert(self, ids: Sequence[str], vectors: AnyVectors, fields: Sequence[Mapping[str, str]] = ()) -> None:
+    def upsert(
+        self,
+        ids: Sequence[str],
+        vectors: AnyVectors,
+        fields: Sequence[Mapping[str, str]] = (),
+    ) -> None:
         """Add points, which are numbered as they come."""
         import qdrant_edge as edge
 
-        kept = [{points.FIELDS: points.field_pairs(own)} for own in fields] if fields else [None] * len(ids)
+        kept = (
+            [{points.FIELDS: points.field_pairs(own)} for own in fields]
+            if fields
+            else [None] * len(ids)
+        )
         start = 0
         with self._engine() as shard:
             if fields and not self._ids:
-                shard.update(edge.UpdateOperation.create_field_index(points.FIELDS, edge.PayloadSchemaType.Keyword))
+                shard.update(
+                    edge.UpdateOperation.create_field_index(
+                        points.FIELDS, edge.PayloadSchemaType.Keyword
+                    )
+                )
             while start < len(ids):
                 if self._in_segment == self._segment:
                     shard.optimize()
                     self._in_segment = 0
-                stop = min(start + UPSERT, len(ids), start + self._segment - self._in_segment)
+                stop = min(
+                    start + UPSERT, len(ids), start + self._segment - self._in_segment
+                )
                 some = slice(start, stop)
                 numbers = range(len(self._ids) + start, len(self._ids) + stop)
                 values = points.values_of(edge, unit_rows(vectors[some]), _row)
-                values = [{self._vector: one} for one in values] if self._vector else values
+                values = (
+                    [{self._vector: one} for one in values] if self._vector else values
+                )
                 rows = zip(numbers, values, kept[some], strict=True)
-                shard.update(edge.UpdateOperation.upsert_points([edge.Point(*row) for row in rows]))
+                shard.update(
+                    edge.UpdateOperation.upsert_points(
+                        [edge.Point(*row) for row in rows]
+                    )
+                )
                 self._in_segment += stop - start
                 start = stop
         self._ids += ids
@@ -149,34 +196,60 @@ class EdgeStore(Store):
             if self.approximate:
                 shard.optimize()
             shard.flush()
-            points.count_matches(len(self._ids), shard.count(edge.CountRequest(exact=True)))
+            points.count_matches(
+                len(self._ids), shard.count(edge.CountRequest(exact=True))
+            )
             points.count_matches(len(self._ids), len(set(self._ids)))
             shard.close()
             self._shard = None
-            for name, kept in ((NOTES, {kind: list(ids) for kind, ids in notes.items()}), (IDS, self._ids)):
-                (self._unfinished / name).write_text(json.dumps(kept, ensure_ascii=False), encoding="utf-8")
+            for name, kept in (
+                (NOTES, {kind: list(ids) for kind, ids in notes.items()}),
+                (IDS, self._ids),
+            ):
+                (self._unfinished / name).write_text(
+                    json.dumps(kept, ensure_ascii=False), encoding="utf-8"
+                )
             shutil.rmtree(self._folder, ignore_errors=True)
             self._unfinished.rename(self._folder)
         with self._engine():
             pass
 
-    def search(self, vectors: AnyVectors, limit: int, *, exact: bool = False, wanted: Filters = ()) -> list[Ranking]:
+    def search(
+        self,
+        vectors: AnyVectors,
+        limit: int,
+        *,
+        exact: bool = False,
+        wanted: Filters = (),
+    ) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` points, ties at the limit resolved."""
         import qdrant_edge as edge
 
         how = {"params": points.search_params(edge, self._options, exact=exact)}
-        filters: list[edge.Filter | None] = [points.filter_of(edge, one) for one in wanted] or [None] * len(vectors)
+        filters: list[edge.Filter | None] = [
+            points.filter_of(edge, one) for one in wanted
+        ] or [None] * len(vectors)
 
         def ask(positions: list[int], size: int) -> Iterator[points.EngineHits]:
             for start in range(0, len(positions), SEARCH):
                 some = positions[start : start + SEARCH]
                 values = points.values_of(edge, unit_rows(vectors[some]), _row)
-                asked = zip(some, [edge.Query.Nearest(one, using=self._vector) for one in values], strict=True)
-                requests = [edge.QueryRequest(limit=size, query=one, filter=filters[at], **how) for at, one in asked]
+                asked = zip(
+                    some,
+                    [edge.Query.Nearest(one, using=self._vector) for one in values],
+                    strict=True,
+                )
+                requests = [
+                    edge.QueryRequest(limit=size, query=one, filter=filters[at], **how)
+                    for at, one in asked
+                ]
                 with self._engine() as shard:
                     answers: Any = shard.query_batch(edge.QueryBatchRequest(requests))
                 for found in answers:
-                    yield points.EngineHits([self._ids[one.id] for one in found], [one.score for one in found])
+                    yield points.EngineHits(
+                        [self._ids[one.id] for one in found],
+                        [one.score for one in found],
+                    )
 
         return points.past_ties(ask, vectors, limit)
 
@@ -194,12 +267,16 @@ class EdgeStore(Store):
         if self._lock is None:
             self._folder.parent.mkdir(parents=True, exist_ok=True)
             # One lock a process: its retrievers may search one collection in several ways.
-            lock = FileLock(f"{self._folder}.lock", timeout=0, is_singleton=True, thread_local=False)
+            lock = FileLock(
+                f"{self._folder}.lock", timeout=0, is_singleton=True, thread_local=False
+            )
             try:
                 lock.acquire()
             except Timeout:
                 remedy = "wait until it is done, or set another folder"
-                raise InputError(Problem(f"store {self._folder}", "another process uses it", remedy)) from None
+                raise InputError(
+                    Problem(f"store {self._folder}", "another process uses it", remedy)
+                ) from None
             self._lock = lock
 
     @contextmanager
@@ -219,8 +296,12 @@ def _quantization(kind: str | None) -> qdrant_edge.QuantizationConfigType | None
     import qdrant_edge as edge
 
     known: dict[str | None, qdrant_edge.QuantizationConfigType] = {
-        "scalar": edge.ScalarQuantizationConfig(type=edge.ScalarType.Int8, quantile=0.99),
-        "product": edge.ProductQuantizationConfig(compression=edge.CompressionRatio.X16),
+        "scalar": edge.ScalarQuantizationConfig(
+            type=edge.ScalarType.Int8, quantile=0.99
+        ),
+        "product": edge.ProductQuantizationConfig(
+            compression=edge.CompressionRatio.X16
+        ),
         "binary": edge.BinaryQuantizationConfig(),
     }
     return known.get(kind)
@@ -233,9 +314,17 @@ def _vectors(form: Form, dimensions: int) -> dict[str, Any]:
     if form == "sparse":
         return {"sparse_vectors": {points.SPARSE: edge.EdgeSparseVectorParams()}}
     if form == "dense":
-        return {"vectors": edge.EdgeVectorParams(size=dimensions, distance=edge.Distance.Cosine)}
+        return {
+            "vectors": edge.EdgeVectorParams(
+                size=dimensions, distance=edge.Distance.Cosine
+            )
+        }
     best = edge.MultiVectorConfig(edge.MultiVectorComparator.MaxSim)
-    return {"vectors": edge.EdgeVectorParams(size=dimensions, distance=edge.Distance.Dot, multivector_config=best)}
+    return {
+        "vectors": edge.EdgeVectorParams(
+            size=dimensions, distance=edge.Distance.Dot, multivector_config=best
+        )
+    }
 
 
 def _row(vector: Any) -> memoryview:

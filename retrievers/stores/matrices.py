@@ -38,7 +38,12 @@ class _Points(Store):
         """Make the collection anew and empty."""
         self._ids, self._values, self._parts = [], FieldValues(), []
 
-    def upsert(self, ids: Sequence[str], vectors: AnyVectors, fields: Sequence[Mapping[str, str]] = ()) -> None:
+    def upsert(
+        self,
+        ids: Sequence[str],
+        vectors: AnyVectors,
+        fields: Sequence[Mapping[str, str]] = (),
+    ) -> None:
         """Add points, whose ids are new."""
         self._ids += ids
         for own in fields:
@@ -70,7 +75,14 @@ class CsrStore(_Points):
         self._postings = _csr(joined(self._parts)).T.tocsr()
         self._parts = []
 
-    def search(self, vectors: AnyVectors, limit: int, *, exact: bool = True, wanted: Filters = ()) -> list[Ranking]:
+    def search(
+        self,
+        vectors: AnyVectors,
+        limit: int,
+        *,
+        exact: bool = True,
+        wanted: Filters = (),
+    ) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` points whose product is above 0, ties resolved."""
         masks, rankings = self._values.masks(wanted), []
         for start in range(0, len(vectors), SEARCH):
@@ -82,7 +94,11 @@ class CsrStore(_Points):
                 if masks:
                     among &= masks[start + row][documents]
                 best = top_k_candidates(scores, limit, among)
-                found = ranked([self._ids[i] for i in documents[best]], rounded(scores[best]), limit)
+                found = ranked(
+                    [self._ids[i] for i in documents[best]],
+                    rounded(scores[best]),
+                    limit,
+                )
                 rankings.append(above_zero(found))
         return rankings
 
@@ -113,27 +129,53 @@ class QuantizedStore(_Points):
             return to_bits(units)
         if self._buckets is None and len(units):
             self._buckets = calibrated(units)
-        return to_bytes(units, self._buckets) if self._buckets else np.empty(units.shape, dtype=np.uint8)
+        return (
+            to_bytes(units, self._buckets)
+            if self._buckets
+            else np.empty(units.shape, dtype=np.uint8)
+        )
 
-    def search(self, vectors: AnyVectors, limit: int, *, exact: bool = True, wanted: Filters = ()) -> list[Ranking]:
+    def search(
+        self,
+        vectors: AnyVectors,
+        limit: int,
+        *,
+        exact: bool = True,
+        wanted: Filters = (),
+    ) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` documents, ties at the limit resolved."""
-        masks, asked, answers = self._values.masks(wanted), dense(unit_rows(vectors)), list[Ranking]()
+        masks, asked, answers = (
+            self._values.masks(wanted),
+            dense(unit_rows(vectors)),
+            list[Ranking](),
+        )
         if self._quantization == "binary":
             asked = from_bits(to_bits(asked), self._dimensions)
         size = max(1, PRODUCTS // max(1, len(self._ids)))
         for start in range(0, len(asked), size):
-            parts = [self._scores(asked[start : start + size], codes) for codes in self._parts]
+            parts = [
+                self._scores(asked[start : start + size], codes)
+                for codes in self._parts
+            ]
             for at, scores in enumerate(np.concatenate(parts, axis=1), start):
                 best = top_k_candidates(scores, limit, masks[at] if masks else None)
-                answers.append(ranked([self._ids[i] for i in best], rounded(scores[best]), limit))
+                answers.append(
+                    ranked([self._ids[i] for i in best], rounded(scores[best]), limit)
+                )
         return answers
 
     def _scores(self, asked: Vectors, codes: Codes) -> Floats:
         """(queries, documents)."""
         if self._buckets is not None:
-            return np.asarray(asked @ from_bytes(codes, self._buckets).T, dtype=np.float64)
+            return np.asarray(
+                asked @ from_bytes(codes, self._buckets).T, dtype=np.float64
+            )
         products = (asked @ from_bits(codes, self._dimensions).T).astype(np.float64)
-        lengths = self._dimensions if self._quantization == "binary" else np.sqrt(self._dimensions)
+        lengths = (
+            self._dimensions
+            if self._quantization == "binary"
+            else np.sqrt(self._dimensions)
+        )
         return np.asarray(products / lengths)
 
 
@@ -142,7 +184,9 @@ def _csr(vectors: AnyVectors) -> csr_array[np.float64, tuple[int, int]]:
 
     if not isinstance(vectors, SparseVectors):
         raise TypeError("only sparse vectors are kept as a matrix")
-    values = vectors.values.astype(np.float64)  # once, here: a product of unlike types copies the whole matrix
+    values = vectors.values.astype(
+        np.float64
+    )  # once, here: a product of unlike types copies the whole matrix
     return csr_array((values, vectors.indices, vectors.starts), shape=vectors.shape)
 
 
@@ -183,7 +227,9 @@ def to_bytes(vectors: Vectors, buckets: ValueRanges) -> Codes:
 
 def from_bytes(codes: Codes, buckets: ValueRanges) -> Vectors:
     """Return the middle of each level: what a level stands for with the smallest error."""
-    return np.asarray((codes + np.float32(0.5)) * buckets.steps + buckets.starts, dtype=np.float32)
+    return np.asarray(
+        (codes + np.float32(0.5)) * buckets.steps + buckets.starts, dtype=np.float32
+    )
 
 
 def to_bits(vectors: Vectors) -> Codes:

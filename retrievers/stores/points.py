@@ -19,7 +19,9 @@ from retrievers.types import RESOLUTION, FilterValues, Ranking, ranked, rounded
 
 ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-CROCKFORD = str.maketrans("0123456789ABCDEFGHJKMNPQRSTVWXYZ", "0123456789abcdefghijklmnopqrstuv")
+CROCKFORD = str.maketrans(
+    "0123456789ABCDEFGHJKMNPQRSTVWXYZ", "0123456789abcdefghijklmnopqrstuv"
+)
 """From the digits of a ULID to those that `int` reads in base 32."""
 DOCUMENTS = uuid.UUID("6f1f2a3e-6a0e-5d0c-9d6b-1f6d7b1f5c11")
 """Namespace of the point ids of documents whose own ids are neither ULID nor UUID."""
@@ -77,15 +79,24 @@ def filter_of(engine: Any, wanted: FilterValues) -> Any:
         wanted: fields, and for each the values of which a payload must hold one.
     """
     some = [[_pair(name, value) for value in values] or [""] for name, values in wanted]
-    return engine.Filter(must=[engine.FieldCondition(key=FIELDS, match=engine.MatchAny(any=one)) for one in some])
+    return engine.Filter(
+        must=[
+            engine.FieldCondition(key=FIELDS, match=engine.MatchAny(any=one))
+            for one in some
+        ]
+    )
 
 
 def search_params(engine: Any, options: StoreOptions, *, exact: bool) -> Any:
     """Return how an engine searches, whose module is as in `filter_of`."""
     if exact or not options.approximate:
         return engine.SearchParams(exact=True)
-    rescored = engine.QuantizationSearchParams(rescore=True, oversampling=options.oversampling)
-    return engine.SearchParams(hnsw_ef=options.ef, quantization=rescored if options.quantization else None)
+    rescored = engine.QuantizationSearchParams(
+        rescore=True, oversampling=options.oversampling
+    )
+    return engine.SearchParams(
+        hnsw_ef=options.ef, quantization=rescored if options.quantization else None
+    )
 
 
 def values_of(engine: Any, vectors: AnyVectors, row: Callable[[Any], Any]) -> list[Any]:
@@ -98,7 +109,10 @@ def values_of(engine: Any, vectors: AnyVectors, row: Callable[[Any], Any]) -> li
     """
     if isinstance(vectors, SparseVectors):
         sparse = engine.SparseVector
-        return [sparse(indices=indices.tolist(), values=values.tolist()) for indices, values in vectors.rows()]
+        return [
+            sparse(indices=indices.tolist(), values=values.tolist())
+            for indices, values in vectors.rows()
+        ]
     if isinstance(vectors, TokenVectors):
         return [[row(token) for token in tokens] for tokens in vectors.rows()]
     return [row(vector) for vector in vectors]
@@ -130,13 +144,25 @@ def engine_errors(place: Path | str) -> Iterator[None]:
     except HarnessError:
         raise
     except Exception as error:
-        if isinstance(error, OSError) or re.search(r"\bspace\b|disk is full|readonly|ermission denied", str(error)):
-            problem = Problem(f"store {place}", f"cannot be written: {error}", "free disk space, then run again")
+        if isinstance(error, OSError) or re.search(
+            r"\bspace\b|disk is full|readonly|ermission denied", str(error)
+        ):
+            problem = Problem(
+                f"store {place}",
+                f"cannot be written: {error}",
+                "free disk space, then run again",
+            )
             raise InputError(problem) from error
-        raise BackendError(f"store {place}: {error}; if it is damaged, delete it and run again") from error
+        raise BackendError(
+            f"store {place}: {error}; if it is damaged, delete it and run again"
+        ) from error
 
 
-def past_ties(ask: Callable[[list[int], int], Iterable[EngineHits]], vectors: AnyVectors, limit: int) -> list[Ranking]:
+def past_ties(
+    ask: Callable[[list[int], int], Iterable[EngineHits]],
+    vectors: AnyVectors,
+    limit: int,
+) -> list[Ranking]:
     """Return the best `limit` hits of each query in the one total order of `ranked`; of sparse vectors those above 0.
 
     Engines leave equal scores in no order, so which of several tied points they put last is chance. This asks for
@@ -148,7 +174,9 @@ def past_ties(ask: Callable[[list[int], int], Iterable[EngineHits]], vectors: An
         vectors: of the queries.
         limit: hits to keep, at least 1.
     """
-    sparse = isinstance(vectors, SparseVectors)  # what shares nothing with a query is not an answer to it
+    sparse = isinstance(
+        vectors, SparseVectors
+    )  # what shares nothing with a query is not an answer to it
 
     def settled(_: int, found: EngineHits, size: int) -> Ranking | None:
         reach = _reach(found.scores, limit)
@@ -174,4 +202,7 @@ def _reach(scores: Sequence[float], limit: int) -> int:
     if len(scores) <= limit:
         return len(scores)
     lowest = scores[limit - 1] - RESOLUTION * max(map(abs, scores[:limit]))
-    return next((rank for rank in range(limit, len(scores)) if scores[rank] < lowest), len(scores))
+    return next(
+        (rank for rank in range(limit, len(scores)) if scores[rank] < lowest),
+        len(scores),
+    )

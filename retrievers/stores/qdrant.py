@@ -13,9 +13,23 @@ import numpy as np
 from retrievers.calling import answers
 from retrievers.errors import BackendError
 from retrievers.filters import FieldValues
-from retrievers.ragged import AnyVectors, Form, SparseVectors, TokenVectors, dense, unit_rows
+from retrievers.ragged import (
+    AnyVectors,
+    Form,
+    SparseVectors,
+    TokenVectors,
+    dense,
+    unit_rows,
+)
 from retrievers.ranking import top_k_candidates
-from retrievers.stores import LOWEST_FULL_SCAN, LOWEST_INDEXING, MEMORY, Opening, StoreOptions, points
+from retrievers.stores import (
+    LOWEST_FULL_SCAN,
+    LOWEST_INDEXING,
+    MEMORY,
+    Opening,
+    StoreOptions,
+    points,
+)
 from retrievers.stores.connection import Connection, notes_of
 from retrievers.types import Filters, Floats, Ranking, Store, ranked, rounded
 
@@ -62,7 +76,9 @@ class QdrantStore(Store):
         self.collection = opening.collection
         self._options = opening.options
         self._form: Form = opening.form
-        self._connection = Connection(opening.options, opening.collection, opening.meter)
+        self._connection = Connection(
+            opening.options, opening.collection, opening.meter
+        )
         self._resumed = False
         self._added = 0
         self._held: HeldPoints | None = None
@@ -88,7 +104,9 @@ class QdrantStore(Store):
             "points": str(info.points_count or 0),
             "indexed_points": str(info.indexed_vectors_count or 0),
             "optimizer": str(getattr(status, "error", status)),
-            "indexing_threshold_kb": str(info.config.optimizer_config.indexing_threshold or 0),
+            "indexing_threshold_kb": str(
+                info.config.optimizer_config.indexing_threshold or 0
+            ),
             "full_scan_threshold_kb": str(info.config.hnsw_config.full_scan_threshold),
         }
 
@@ -103,29 +121,55 @@ class QdrantStore(Store):
 
         self._added, self._held = 0, None
         info = self._info()
-        self._resumed = self._options.on_server and not anew and info is not None and notes_of(info) is None
+        self._resumed = (
+            self._options.on_server
+            and not anew
+            and info is not None
+            and notes_of(info) is None
+        )
         if self._resumed:
             return
         if info is not None:
             self._connection.remove(self.collection)
-        how = {**_vectors(self._form, dimensions, on_disk=self._options.on_server or None), **_index(self._options)}
-        make = partial(QdrantClient.create_collection, collection_name=self.collection, **how)
+        how = {
+            **_vectors(self._form, dimensions, on_disk=self._options.on_server or None),
+            **_index(self._options),
+        }
+        make = partial(
+            QdrantClient.create_collection, collection_name=self.collection, **how
+        )
         try:
             self._connection.call(make)
         except BackendError:
-            if self._info() is None:  # otherwise it was made, and only the answer was lost
+            if (
+                self._info() is None
+            ):  # otherwise it was made, and only the answer was lost
                 raise
 
-    def upsert(self, ids: Sequence[str], vectors: AnyVectors, fields: Sequence[Mapping[str, str]] = ()) -> None:
+    def upsert(
+        self,
+        ids: Sequence[str],
+        vectors: AnyVectors,
+        fields: Sequence[Mapping[str, str]] = (),
+    ) -> None:
         """Add points, or replace those with the same document id; to a server several requests at a time."""
         from qdrant_client.models import PayloadSchemaType
 
         self._held = None
         if self._options.on_server and fields and not self._added:
-            how = points.FIELDS, PayloadSchemaType.KEYWORD  # a graph is built for filters only where their index is
-            self._connection.call(lambda client: client.create_payload_index(self.collection, *how))
-        held = [{points.FIELDS: points.field_pairs(own)} for own in fields] or [{}] * len(ids)
-        payloads = [{"id": doc_id, **own} for doc_id, own in zip(ids, held, strict=True)]
+            how = (
+                points.FIELDS,
+                PayloadSchemaType.KEYWORD,
+            )  # a graph is built for filters only where their index is
+            self._connection.call(
+                lambda client: client.create_payload_index(self.collection, *how)
+            )
+        held = [{points.FIELDS: points.field_pairs(own)} for own in fields] or [
+            {}
+        ] * len(ids)
+        payloads = [
+            {"id": doc_id, **own} for doc_id, own in zip(ids, held, strict=True)
+        ]
         units = unit_rows(vectors)
         self._each(lambda some: self._send(units[some], payloads[some]), units, UPSERT)
         self._added += len(ids)
@@ -136,16 +180,33 @@ class QdrantStore(Store):
 
         if self._options.defer_graph:
             graph = HnswConfigDiff(m=self._options.m)
-            self._connection.call(lambda client: client.update_collection(self.collection, hnsw_config=graph))
+            self._connection.call(
+                lambda client: client.update_collection(
+                    self.collection, hnsw_config=graph
+                )
+            )
         self._wait_for_index()
-        held = self._connection.call(lambda client: client.count(self.collection, exact=True))
+        held = self._connection.call(
+            lambda client: client.count(self.collection, exact=True)
+        )
         points.count_matches(self._added, held.count)
         kept = {kind: list(ids) for kind, ids in notes.items()}
-        self._connection.call(lambda client: client.update_collection(self.collection, metadata={"finished": kept}))
+        self._connection.call(
+            lambda client: client.update_collection(
+                self.collection, metadata={"finished": kept}
+            )
+        )
         if not self._options.on_server and self._options.location != MEMORY:
             self.close()  # what is read back has other float noise: search that now, as every later run will
 
-    def search(self, vectors: AnyVectors, limit: int, *, exact: bool = False, wanted: Filters = ()) -> list[Ranking]:
+    def search(
+        self,
+        vectors: AnyVectors,
+        limit: int,
+        *,
+        exact: bool = False,
+        wanted: Filters = (),
+    ) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` points, ties at the limit resolved."""
         units = unit_rows(vectors)
         read = wanted or self._options.location == MEMORY
@@ -153,7 +214,12 @@ class QdrantStore(Store):
             return list(self._nearest(dense(units).astype(np.float64), limit, wanted))
 
         def ask(positions: list[int], size: int) -> list[points.EngineHits]:
-            return self._ask(units[positions], [wanted[i] for i in positions if wanted], size, exact=exact)
+            return self._ask(
+                units[positions],
+                [wanted[i] for i in positions if wanted],
+                size,
+                exact=exact,
+            )
 
         return points.past_ties(ask, vectors, limit)
 
@@ -161,29 +227,47 @@ class QdrantStore(Store):
         """Let go of the collection; a folder is free for another process."""
         self._connection.close()
 
-    def _each(self, send: Callable[[slice], Answer], vectors: AnyVectors, most: int) -> list[Answer]:
+    def _each(
+        self, send: Callable[[slice], Answer], vectors: AnyVectors, most: int
+    ) -> list[Answer]:
         """What is answered to some vectors and others, to so many at most at a time."""
         if not self._options.on_server:
             return [send(some) for some in _requests(vectors, LOCAL)]
-        found = answers(lambda one, _: send(one[1]), enumerate(_requests(vectors, most)), width=PARALLEL)
+        found = answers(
+            lambda one, _: send(one[1]),
+            enumerate(_requests(vectors, most)),
+            width=PARALLEL,
+        )
         return [answer for _, answer in sorted(found, key=lambda one: one[0][0])]
 
     def _send(self, units: AnyVectors, payloads: Sequence[points.Payload]) -> None:
         from qdrant_client import models
 
-        uuids: list[models.ExtendedPointId] = [points.point_id(one["id"]) for one in payloads]
+        uuids: list[models.ExtendedPointId] = [
+            points.point_id(one["id"]) for one in payloads
+        ]
         if self._resumed:
-            there = self._connection.call(lambda client: client.retrieve(self.collection, uuids, with_payload=False))
+            there = self._connection.call(
+                lambda client: client.retrieve(
+                    self.collection, uuids, with_payload=False
+                )
+            )
             if len(there) == len(uuids):
                 return
         if self._options.on_server or isinstance(units, SparseVectors | TokenVectors):
             values: Any = points.values_of(models, units, np.ndarray.tolist)
-            values = {points.SPARSE: values} if isinstance(units, SparseVectors) else values
+            values = (
+                {points.SPARSE: values} if isinstance(units, SparseVectors) else values
+            )
             batch = models.Batch(ids=uuids, vectors=values, payloads=list(payloads))
-            self._connection.call(lambda client: client.upsert(self.collection, batch, wait=True))
+            self._connection.call(
+                lambda client: client.upsert(self.collection, batch, wait=True)
+            )
         else:  # the engine in this process takes a matrix as it is
             self._connection.call(
-                lambda client: client.upload_collection(self.collection, units, list(payloads), uuids, wait=True)
+                lambda client: client.upload_collection(
+                    self.collection, units, list(payloads), uuids, wait=True
+                )
             )
 
     def _wait_for_index(self) -> None:
@@ -191,39 +275,80 @@ class QdrantStore(Store):
         from qdrant_client.models import CollectionStatus, OptimizersConfigDiff
 
         nothing = OptimizersConfigDiff()
-        looks = LOOKS if self.approximate and self._options.indexing_threshold is None else 0
+        looks = (
+            LOOKS
+            if self.approximate and self._options.indexing_threshold is None
+            else 0
+        )
         while True:
             info = self._info()
             if info is None or info.status == CollectionStatus.RED:
                 what = info.optimizer_status if info else "it is gone"
-                raise BackendError(f"{self._connection.address} collection {self.collection}: indexing failed: {what}")
+                raise BackendError(
+                    f"{self._connection.address} collection {self.collection}: indexing failed: {what}"
+                )
             if info.status == CollectionStatus.GREEN:
-                if not looks or (info.indexed_vectors_count or 0) >= (info.points_count or 0):
+                if not looks or (info.indexed_vectors_count or 0) >= (
+                    info.points_count or 0
+                ):
                     return
                 looks -= 1
-            if info.status == CollectionStatus.GREY:  # a server that was started again indexes at its next update
-                self._connection.call(lambda c: c.update_collection(self.collection, optimizers_config=nothing))
+            if (
+                info.status == CollectionStatus.GREY
+            ):  # a server that was started again indexes at its next update
+                self._connection.call(
+                    lambda c: c.update_collection(
+                        self.collection, optimizers_config=nothing
+                    )
+                )
             time.sleep(LOOK_EVERY)
 
-    def _ask(self, units: AnyVectors, wanted: Filters, size: int, *, exact: bool) -> list[points.EngineHits]:
+    def _ask(
+        self, units: AnyVectors, wanted: Filters, size: int, *, exact: bool
+    ) -> list[points.EngineHits]:
         from qdrant_client import models
 
         # The engine in this process compares everything, and would warn of parameters.
-        params = points.search_params(models, self._options, exact=exact) if self._options.on_server else None
+        params = (
+            points.search_params(models, self._options, exact=exact)
+            if self._options.on_server
+            else None
+        )
         name = points.SPARSE if isinstance(units, SparseVectors) else None
 
         def send(some: slice) -> list[points.EngineHits]:
             queries = points.values_of(models, units[some], np.ndarray.tolist)
-            filters = [points.filter_of(models, one) for one in wanted[some]] or [None] * len(queries)
+            filters = [points.filter_of(models, one) for one in wanted[some]] or [
+                None
+            ] * len(queries)
             asked = [
-                models.QueryRequest(query=one, limit=size, params=params, with_payload=["id"], using=name, filter=only)
+                models.QueryRequest(
+                    query=one,
+                    limit=size,
+                    params=params,
+                    with_payload=["id"],
+                    using=name,
+                    filter=only,
+                )
                 for one, only in zip(queries, filters, strict=True)
             ]
 
             def answered(client: QdrantClient) -> list[points.EngineHits]:
-                found = zip(asked, client.query_batch_points(self.collection, asked), strict=True)
-                hits = [[((one.payload or {})["id"], one.score) for one in response.points] for _, response in found]
-                return [points.EngineHits([doc for doc, _ in one], [score for _, score in one]) for one in hits]
+                found = zip(
+                    asked,
+                    client.query_batch_points(self.collection, asked),
+                    strict=True,
+                )
+                hits = [
+                    [((one.payload or {})["id"], one.score) for one in response.points]
+                    for _, response in found
+                ]
+                return [
+                    points.EngineHits(
+                        [doc for doc, _ in one], [score for _, score in one]
+                    )
+                    for one in hits
+                ]
 
             return self._connection.call(answered)
 
@@ -240,7 +365,9 @@ class QdrantStore(Store):
         masks = held.values.masks(wanted)
         size = max(1, PRODUCTS // max(1, len(held.ids)))
         for start in range(0, len(units), size):
-            for at, scores in enumerate(units[start : start + size] @ held.units.T, start):
+            for at, scores in enumerate(
+                units[start : start + size] @ held.units.T, start
+            ):
                 some = top_k_candidates(scores, limit, masks[at] if masks else None)
                 own = np.einsum("ij,j->i", held.units[some], units[at])
                 yield ranked([held.ids[i] for i in some], rounded(own), limit)
@@ -250,17 +377,27 @@ class QdrantStore(Store):
         ids, parts, values, offset = list[str](), list[Floats](), FieldValues(), None
         while not parts or offset is not None:
             page = {"limit": READ, "offset": offset, "with_vectors": True}
-            records, offset = self._connection.call(lambda client, page=page: client.scroll(self.collection, **page))  # type: ignore[misc]
+            records, offset = self._connection.call(
+                lambda client, page=page: client.scroll(self.collection, **page)
+            )  # type: ignore[misc]
             for payload in (one.payload or {} for one in records):
                 ids.append(payload["id"])
                 values.add(dict(map(json.loads, payload.get(points.FIELDS, ()))))
-            parts.append(np.array([one.vector for one in records], np.float64).reshape(-1, dimensions))
+            parts.append(
+                np.array([one.vector for one in records], np.float64).reshape(
+                    -1, dimensions
+                )
+            )
         return HeldPoints(ids, np.concatenate(parts), values)
 
     def _info(self) -> models.CollectionInfo | None:
-        if not self._connection.call(lambda client: client.collection_exists(self.collection)):
+        if not self._connection.call(
+            lambda client: client.collection_exists(self.collection)
+        ):
             return None
-        return self._connection.call(lambda client: client.get_collection(self.collection))
+        return self._connection.call(
+            lambda client: client.get_collection(self.collection)
+        )
 
 
 def _vectors(form: Form, dimensions: int, *, on_disk: bool | None) -> dict[str, Any]:
@@ -268,10 +405,20 @@ def _vectors(form: Form, dimensions: int, *, on_disk: bool | None) -> dict[str, 
     from qdrant_client import models
 
     if form == "sparse":
-        return {"vectors_config": {}, "sparse_vectors_config": {points.SPARSE: models.SparseVectorParams()}}
+        return {
+            "vectors_config": {},
+            "sparse_vectors_config": {points.SPARSE: models.SparseVectorParams()},
+        }
     best = models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM)
-    how: dict[str, Any] = {"on_disk": on_disk, "multivector_config": best if form == "multivector" else None}
-    return {"vectors_config": models.VectorParams(size=dimensions, distance=models.Distance.DOT, **how)}
+    how: dict[str, Any] = {
+        "on_disk": on_disk,
+        "multivector_config": best if form == "multivector" else None,
+    }
+    return {
+        "vectors_config": models.VectorParams(
+            size=dimensions, distance=models.Distance.DOT, **how
+        )
+    }
 
 
 def _index(options: StoreOptions) -> dict[str, Any]:
@@ -288,15 +435,23 @@ def _index(options: StoreOptions) -> dict[str, Any]:
     if options.approximate:
         full_scan, indexing = full_scan or LOWEST_FULL_SCAN, indexing or LOWEST_INDEXING
     links = 0 if options.defer_graph else options.m
-    scalar = models.ScalarQuantizationConfig(type=models.ScalarType.INT8, quantile=0.99, always_ram=True)
-    product = models.ProductQuantizationConfig(compression=models.CompressionRatio.X16, always_ram=True)
+    scalar = models.ScalarQuantizationConfig(
+        type=models.ScalarType.INT8, quantile=0.99, always_ram=True
+    )
+    product = models.ProductQuantizationConfig(
+        compression=models.CompressionRatio.X16, always_ram=True
+    )
     quantized = {
         "scalar": models.ScalarQuantization(scalar=scalar),
         "product": models.ProductQuantization(product=product),
-        "binary": models.BinaryQuantization(binary=models.BinaryQuantizationConfig(always_ram=True)),
+        "binary": models.BinaryQuantization(
+            binary=models.BinaryQuantizationConfig(always_ram=True)
+        ),
     }
     return {
-        "hnsw_config": models.HnswConfigDiff(m=links, ef_construct=options.ef_construct, full_scan_threshold=full_scan),
+        "hnsw_config": models.HnswConfigDiff(
+            m=links, ef_construct=options.ef_construct, full_scan_threshold=full_scan
+        ),
         "optimizers_config": models.OptimizersConfigDiff(indexing_threshold=indexing),
         "quantization_config": quantized.get(options.quantization or ""),
         "shard_number": options.shards,
@@ -306,7 +461,11 @@ def _index(options: StoreOptions) -> dict[str, Any]:
 
 def _requests(vectors: AnyVectors, most: int) -> Iterator[slice]:
     """Split vectors into requests of at most so many texts, and of at most NUMBERS numbers unless a text has more."""
-    starts = vectors.starts if isinstance(vectors, SparseVectors | TokenVectors) else np.arange(len(vectors) + 1)
+    starts = (
+        vectors.starts
+        if isinstance(vectors, SparseVectors | TokenVectors)
+        else np.arange(len(vectors) + 1)
+    )
     ends = starts * (2 if isinstance(vectors, SparseVectors) else vectors.shape[1])
     start = 0
     while start < len(vectors):

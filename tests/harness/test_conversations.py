@@ -18,22 +18,45 @@ DOCUMENTS = {
 }
 ASKED = [
     {"id": "a1", "query": "Is the Furka pass open?", "relevant": ["furka"]},
-    {"id": "a2", "query": "and in May?", "relevant": ["furka"],
-     "history": ["Is the Furka pass open?", "Not in winter."]},
-    {"id": "b1", "query": "and in May?", "relevant": ["grimsel"],
-     "history": [{"role": "user", "content": "the Grimsel"}, {"role": "assistant", "content": "A pass."}]},
-]  # fmt: skip
+    {
+        "id": "a2",
+        "query": "and in May?",
+        "relevant": ["furka"],
+        "history": ["Is the Furka pass open?", "Not in winter."],
+    },
+    {
+        "id": "b1",
+        "query": "and in May?",
+        "relevant": ["grimsel"],
+        "history": [
+            {"role": "user", "content": "the Grimsel"},
+            {"role": "assistant", "content": "A pass."},
+        ],
+    },
+]
 
 
 def dataset(folder: Path, queries: list[dict[str, object]]) -> Path:
-    layouts.jsonl(folder / "documents.jsonl", [{"id": id_, "text": text} for id_, text in DOCUMENTS.items()])
+    layouts.jsonl(
+        folder / "documents.jsonl",
+        [{"id": id_, "text": text} for id_, text in DOCUMENTS.items()],
+    )
     layouts.jsonl(folder / "queries.jsonl", queries)
     return folder
 
 
-def experiment(folder: Path, more: dict[str, object], **bm25: object) -> dict[str, object]:
+def experiment(
+    folder: Path, more: dict[str, object], **bm25: object
+) -> dict[str, object]:
     words = {"name": "words", "kind": "bm25", "stemming": "", **bm25}
-    return {"name": "talk", "dataset": str(folder), "primary": "RR", "report": False, "retrievers": [words], **more}
+    return {
+        "name": "talk",
+        "dataset": str(folder),
+        "primary": "RR",
+        "report": False,
+        "retrievers": [words],
+        **more,
+    }
 
 
 def values(results, retriever: str) -> dict[str, float]:
@@ -42,43 +65,79 @@ def values(results, retriever: str) -> dict[str, float]:
     return dict(zip(kept["query_id"], kept["value"], strict=True))
 
 
-def test_a_retriever_searches_with_the_last_question_or_with_all_that_was_said(tmp_path):
+def test_a_retriever_searches_with_the_last_question_or_with_all_that_was_said(
+    tmp_path,
+):
     """By hand: "and in May?" shares most words with grimsel; with its history, furka does."""
     folder = dataset(tmp_path / "data", ASKED)
     more = {"conversation": {"text": "all"}}
     one = experiment(folder, more)
-    one["retrievers"].append({**one["retrievers"][0], "name": "last", "conversation": {"text": "last"}})
+    one["retrievers"].append(
+        {**one["retrievers"][0], "name": "last", "conversation": {"text": "last"}}
+    )
     found = run(one, Options(tmp_path / "out"))
     assert values(found, "words") == {"a1": 1.0, "a2": 1.0, "b1": 1.0}
     assert values(found, "last") == {"a1": 1.0, "a2": 0.5, "b1": 1.0}
-    sweep = {"default": "words", "of": "words", "conversation.text": ["last", "all", "{query} {history}"]}
-    swept = run(experiment(folder, {"sweep": sweep}, conversation={"text": "last"}), Options(tmp_path / "swept"))
+    sweep = {
+        "default": "words",
+        "of": "words",
+        "conversation.text": ["last", "all", "{query} {history}"],
+    }
+    swept = run(
+        experiment(folder, {"sweep": sweep}, conversation={"text": "last"}),
+        Options(tmp_path / "swept"),
+    )
     assert [values(swept, name)["a2"] for name in swept.retrievers] == [0.5, 1.0, 1.0]
-    assert found.queries["a2"].query.history == ("Is the Furka pass open?", "Not in winter.")
+    assert found.queries["a2"].query.history == (
+        "Is the Furka pass open?",
+        "Not in winter.",
+    )
 
 
-def test_turns_of_a_conversation_are_one_cluster_and_equal_words_in_two_are_not(tmp_path):
+def test_turns_of_a_conversation_are_one_cluster_and_equal_words_in_two_are_not(
+    tmp_path,
+):
     history = [*ASKED[1]["history"], "and in May?", "Yes."]
     follow = {"id": "a3", "query": "why?", "history": history, "relevant": ["furka"]}
     found = load(dataset(tmp_path / "data", [*ASKED, follow]))
-    assert [query.fields.get("turn") for query in found.queries] == [None, "2", "2", "3"]
+    assert [query.fields.get("turn") for query in found.queries] == [
+        None,
+        "2",
+        "2",
+        "3",
+    ]
     assert clusters_of(found.queries, None) == ("", "a2", "", "a2")
 
 
 @pytest.mark.parametrize(
     "row",
     [
-        {"turns": [{"role": "user", "content": "the Grimsel"}, {"role": "assistant", "content": "A pass."},
-                   {"role": "user", "content": "and in May?"}, {"role": "assistant", "content": "Yes."}]},  # DeepEval
-        {"user_input": [{"type": "human", "content": "the Grimsel"}, {"type": "ai", "content": "A pass."},
-                        {"type": "human", "content": "and in May?"}]},  # Ragas
+        {
+            "turns": [
+                {"role": "user", "content": "the Grimsel"},
+                {"role": "assistant", "content": "A pass."},
+                {"role": "user", "content": "and in May?"},
+                {"role": "assistant", "content": "Yes."},
+            ]
+        },  # DeepEval
+        {
+            "user_input": [
+                {"type": "human", "content": "the Grimsel"},
+                {"type": "ai", "content": "A pass."},
+                {"type": "human", "content": "and in May?"},
+            ]
+        },  # Ragas
     ],
-)  # fmt: skip
+)
 def test_conversations_of_other_tools_are_read(tmp_path, row):
-    (query,) = load(dataset(tmp_path / "data", [{**row, "id": "b1", "relevant": ["grimsel"]}])).queries
+    (query,) = load(
+        dataset(tmp_path / "data", [{**row, "id": "b1", "relevant": ["grimsel"]}])
+    ).queries
     assert (query.text, query.history) == ("and in May?", ("the Grimsel", "A pass."))
 
 
 def test_a_history_that_is_no_list_is_one_clear_error(tmp_path):
-    error = refusal(load, dataset(tmp_path / "data", [{**ASKED[0], "history": {"said": "no"}}]))
+    error = refusal(
+        load, dataset(tmp_path / "data", [{**ASKED[0], "history": {"said": "no"}}])
+    )
     assert "queries.jsonl:1: 'history' is not a list of messages" in str(error)

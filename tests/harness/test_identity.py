@@ -16,8 +16,13 @@ WORDS = '[[retrievers]]\nname = "words"\nkind = "bm25"\n'
 OTHER = '[[retrievers]]\nname = "letters"\nencoder = { kind = "hashing", dimensions = 64 }\n'
 
 
-def made(folder: Path, retrievers: str = WORDS + OTHER, more: str = "", **options: bool) -> Manifest:
-    return run(small.experiment(folder, retrievers=retrievers, more=more, **options), Options(folder / "out")).manifest
+def made(
+    folder: Path, retrievers: str = WORDS + OTHER, more: str = "", **options: bool
+) -> Manifest:
+    return run(
+        small.experiment(folder, retrievers=retrievers, more=more, **options),
+        Options(folder / "out"),
+    ).manifest
 
 
 @pytest.fixture(scope="module")
@@ -27,20 +32,26 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Manifest:
 
 @pytest.mark.parametrize(
     ("change", "same_run", "same_question"),
-    [({}, True, True),
-     ({"report": True}, True, True),
-     ({"retrievers": WORDS + 'color = "#0b6e4f"\n' + OTHER}, True, True),
-     ({"retrievers": WORDS.replace("words", "lexical") + OTHER}, False, True),
-     ({"retrievers": OTHER + WORDS}, False, True),
-     ({"retrievers": WORDS + "k1 = 1.2\n" + OTHER}, False, False),
-     ({"retrievers": WORDS + "k1 = 0.9\n" + OTHER}, False, True),
-     ({"retrievers": WORDS + OTHER.replace("64", "128")}, False, False),
-     ({"retrievers": WORDS + OTHER + 'store = "edge"\n'}, False, True),
-     ({"retrievers": WORDS}, False, False),
-     ({"more": 'baseline = "words"\n'}, False, False),
-     ({"more": "seed = 1\n"}, False, True),
-     ({"retrievers": WORDS + OTHER + "chunk = { size = 9, overlap = 0 }\n"}, False, False)],
-)  # fmt: skip
+    [
+        ({}, True, True),
+        ({"report": True}, True, True),
+        ({"retrievers": WORDS + 'color = "#0b6e4f"\n' + OTHER}, True, True),
+        ({"retrievers": WORDS.replace("words", "lexical") + OTHER}, False, True),
+        ({"retrievers": OTHER + WORDS}, False, True),
+        ({"retrievers": WORDS + "k1 = 1.2\n" + OTHER}, False, False),
+        ({"retrievers": WORDS + "k1 = 0.9\n" + OTHER}, False, True),
+        ({"retrievers": WORDS + OTHER.replace("64", "128")}, False, False),
+        ({"retrievers": WORDS + OTHER + 'store = "edge"\n'}, False, True),
+        ({"retrievers": WORDS}, False, False),
+        ({"more": 'baseline = "words"\n'}, False, False),
+        ({"more": "seed = 1\n"}, False, True),
+        (
+            {"retrievers": WORDS + OTHER + "chunk = { size = 9, overlap = 0 }\n"},
+            False,
+            False,
+        ),
+    ],
+)
 def test_what_is_the_same(first, tmp_path, change, *, same_run, same_question):
     second = made(tmp_path, **change)
     runs = [run_of(_unplaced(one), one.dataset.digest) for one in (first, second)]
@@ -50,4 +61,7 @@ def test_what_is_the_same(first, tmp_path, change, *, same_run, same_question):
 
 def _unplaced(manifest: Manifest) -> dict[str, object]:
     """The experiment without the folder in which this test wrote it."""
-    return {**manifest.experiment, "dataset": re.sub(r".*/", "", str(manifest.experiment["dataset"]))}
+    return {
+        **manifest.experiment,
+        "dataset": re.sub(r".*/", "", str(manifest.experiment["dataset"])),
+    }

@@ -27,7 +27,11 @@ from retrievers.types import Embedded, Encoder, PairScores
 
 def embedded(n, d=4, seed=0):
     random = np.random.default_rng(seed)
-    return Embedded(random.normal(size=(n, d)).astype(np.float32), np.arange(n) + 1, np.arange(n) % 2)
+    return Embedded(
+        random.normal(size=(n, d)).astype(np.float32),
+        np.arange(n) + 1,
+        np.arange(n) % 2,
+    )
 
 
 @pytest.fixture
@@ -42,18 +46,37 @@ def rows_of(cache):
 
 def test_what_is_stored_comes_back_in_full_is_counted_by_model_and_removed(cache):
     for get, put, role, asked, stored in (
-        (cache.get, cache.put, "document", [str(i) for i in range(9000)], embedded(9000)),
-        (cache.get_scores, cache.put_scores, "pair", "abc",
-         PairScores(np.array([0.1, -7.25, 1e-300]), np.array([3, 4, 5]), np.array([0, 1, 0]))),
-    ):  # fmt: skip
+        (
+            cache.get,
+            cache.put,
+            "document",
+            [str(i) for i in range(9000)],
+            embedded(9000),
+        ),
+        (
+            cache.get_scores,
+            cache.put_scores,
+            "pair",
+            "abc",
+            PairScores(
+                np.array([0.1, -7.25, 1e-300]), np.array([3, 4, 5]), np.array([0, 1, 0])
+            ),
+        ),
+    ):
         names = keys("model", role, asked)
         put(role, names, stored)
         positions, found = get([*keys("model", "query", "01"), *names])
         order = np.argsort(positions)
         assert positions[order].tolist() == list(range(2, len(names) + 2))
         for column, expected in zip(found, stored, strict=True):
-            assert np.array_equal(column[order], expected) and column.dtype == expected.dtype
-    assert [tuple(holding) for holding in cache.info()] == [("document", 9000, 9000 * 16), ("pair", 3, 24)]
+            assert (
+                np.array_equal(column[order], expected)
+                and column.dtype == expected.dtype
+            )
+    assert [tuple(holding) for holding in cache.info()] == [
+        ("document", 9000, 9000 * 16),
+        ("pair", 3, 24),
+    ]
     assert cache.clear("document") == 9000
     assert [holding.fingerprint for holding in cache.info()] == ["pair"]
     assert cache.clear() == 3 and cache.info() == ()
@@ -64,25 +87,39 @@ def test_what_is_stored_comes_back_in_full_is_counted_by_model_and_removed(cache
 def test_keys_depend_on_every_part(texts, fingerprint, role):
     whole = keys(fingerprint, role, texts)
     assert len(set(whole)) == len(texts)
-    assert not set(whole) & {*keys(fingerprint + "x", role, texts), *keys(fingerprint, role + "x", texts)}
+    assert not set(whole) & {
+        *keys(fingerprint + "x", role, texts),
+        *keys(fingerprint, role + "x", texts),
+    }
 
 
-@pytest.mark.parametrize("change", ["value = zeroblob(16)", "lost = lost + 1", "key = :other"])
+@pytest.mark.parametrize(
+    "change", ["value = zeroblob(16)", "lost = lost + 1", "key = :other"]
+)
 def test_a_damaged_row_counts_as_absent_and_is_replaced(cache, change):
     names = keys("model", "document", "abc")
     cache.put("model", names[:2], embedded(2))
     with closing(sqlite3.connect(cache.path)) as database, database:
-        database.execute(f"UPDATE rows SET {change} WHERE key = :key", {"key": names[0], "other": names[2]})
+        database.execute(
+            f"UPDATE rows SET {change} WHERE key = :key",
+            {"key": names[0], "other": names[2]},
+        )
     assert cache.get(names)[0].tolist() == [1]
     cache.put("model", names, embedded(3))
     assert sorted(cache.get(names)[0]) == [0, 1, 2]
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    ("DROP TABLE rows", "no such table: rows .set HARNESS_CACHE"),
-    ("PRAGMA user_version = 0", "already exists .set HARNESS_CACHE"),
-    ("PRAGMA user_version = 2", "is a cache of version 2, this program reads 1 .move it away, or set HARNESS_CACHE"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("DROP TABLE rows", "no such table: rows .set HARNESS_CACHE"),
+        ("PRAGMA user_version = 0", "already exists .set HARNESS_CACHE"),
+        (
+            "PRAGMA user_version = 2",
+            "is a cache of version 2, this program reads 1 .move it away, or set HARNESS_CACHE",
+        ),
+    ],
+)
 def test_a_cache_whose_tables_are_not_its_own_is_one_message(tmp_path, change, message):
     path = tmp_path / "cache.sqlite"
     Cache(path).close()
@@ -92,18 +129,29 @@ def test_a_cache_whose_tables_are_not_its_own_is_one_message(tmp_path, change, m
         cache.get([b"key"])
 
 
-@pytest.mark.parametrize(("place", "told"), [("cache", "is damaged"), ("cache/cache.sqlite", "HARNESS_CACHE")])
-def test_a_file_that_is_no_cache_or_stands_in_the_place_of_its_folder_is_one_message(tmp_path, place, told):
-    (tmp_path / "cache").write_text("not a database, but a long enough text to be read as one " * 20)
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [("cache", "is damaged"), ("cache/cache.sqlite", "HARNESS_CACHE")],
+)
+def test_a_file_that_is_no_cache_or_stands_in_the_place_of_its_folder_is_one_message(
+    tmp_path, place, told
+):
+    (tmp_path / "cache").write_text(
+        "not a database, but a long enough text to be read as one " * 20
+    )
     with pytest.raises(InputError, match=told):
         Cache(tmp_path / place)
 
 
-def test_a_fresh_cache_sees_only_what_it_stores_whatever_the_clock_says(cache, monkeypatch):
+def test_a_fresh_cache_sees_only_what_it_stores_whatever_the_clock_says(
+    cache, monkeypatch
+):
     names = keys("f", "query", ["a", "b"])
     cache.put("model", names, embedded(2))
     now = time.time_ns()
-    monkeypatch.setattr("retrievers.cache.time.time_ns", lambda: now - 10**12)  # set back by 17 minutes
+    monkeypatch.setattr(
+        "retrievers.cache.time.time_ns", lambda: now - 10**12
+    )  # set back by 17 minutes
     with Cache(cache.path, fresh=True) as fresh:
         assert len(fresh.get(names)[0]) == 0
         fresh.put("model", names[1:], embedded(1, seed=5))
@@ -117,7 +165,11 @@ def test_vectors_of_two_dimensions_under_one_model_are_refused(cache, form):
     names = keys("model", "document", "ab")
     for name, width in zip(names, (4, 5), strict=True):
         some = embedded(1, d=width)
-        some = some._replace(vectors=SparseVectors.of(some.vectors)) if form == "sparse" else some
+        some = (
+            some._replace(vectors=SparseVectors.of(some.vectors))
+            if form == "sparse"
+            else some
+        )
         cache.put("model", [name], some)
     with pytest.raises(BackendError, match="several dimensions"):
         cache.get(names, form)
@@ -127,7 +179,9 @@ def test_the_environment_says_where_the_cache_lies(monkeypatch, tmp_path):
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
     assert default_path() == tmp_path / "cache.sqlite"
     monkeypatch.delenv("HARNESS_CACHE")
-    assert default_path().name == "cache.sqlite" and "retriever-harness" in str(default_path())
+    assert default_path().name == "cache.sqlite" and "retriever-harness" in str(
+        default_path()
+    )
 
 
 def test_any_thread_may_close_it(cache):
@@ -140,7 +194,9 @@ def test_two_connections_write_at_once(tmp_path):
     def write(who):
         with Cache(tmp_path / "cache.sqlite") as cache:
             for start in range(0, 400, 8):
-                vectors = np.tile(np.arange(start, start + 8, dtype=np.float32)[:, None], 2)
+                vectors = np.tile(
+                    np.arange(start, start + 8, dtype=np.float32)[:, None], 2
+                )
                 names = keys("model", "document", map(str, range(start, start + 8)))
                 cache.put("model", names, Embedded(vectors, *np.full((2, 8), who)))
 
@@ -159,29 +215,52 @@ class Counting(Encoder):
     concurrency = 1
 
     def __init__(self, size=3, concurrency=1, spoil=None):
-        self.batch_size, self.concurrency, self.spoil, self.sent = size, concurrency, spoil, []
+        self.batch_size, self.concurrency, self.spoil, self.sent = (
+            size,
+            concurrency,
+            spoil,
+            [],
+        )
 
     def embed(self, texts, role, call):
         self.sent.append(tuple(texts))
         self.stopped = call.stopped
         call.meter.count(calls=1)
-        whole = Embedded(self.truth(texts), np.full(len(texts), 7), np.zeros(len(texts), dtype=np.int64))
-        return whole._replace(vectors=self.spoil(whole.vectors, texts)) if self.spoil else whole
+        whole = Embedded(
+            self.truth(texts),
+            np.full(len(texts), 7),
+            np.zeros(len(texts), dtype=np.int64),
+        )
+        return (
+            whole._replace(vectors=self.spoil(whole.vectors, texts))
+            if self.spoil
+            else whole
+        )
 
     def truth(self, texts):
-        return np.array([[len(t), sum(map(ord, t)), hash(t) % 997] for t in texts], dtype=np.float32).reshape(-1, 3)
+        return np.array(
+            [[len(t), sum(map(ord, t)), hash(t) % 997] for t in texts], dtype=np.float32
+        ).reshape(-1, 3)
 
 
 @settings(max_examples=50)
-@given(first=st.lists(st.text(min_size=1)), second=st.lists(st.text(min_size=1)), width=st.integers(1, 4))
-def test_every_text_gets_its_own_vector_and_is_sent_once(tmp_path_factory, first, second, width):
+@given(
+    first=st.lists(st.text(min_size=1)),
+    second=st.lists(st.text(min_size=1)),
+    width=st.integers(1, 4),
+)
+def test_every_text_gets_its_own_vector_and_is_sent_once(
+    tmp_path_factory, first, second, width
+):
     encoder = Counting(concurrency=width)
     with Cache(tmp_path_factory.mktemp("c") / "c") as cache:
         for texts in (first, second, first + second):
             found = Embedder(encoder, cache).embed(texts, "document", Meter())
             assert np.array_equal(found.vectors.reshape(-1, 3), encoder.truth(texts))
             assert len(found.tokens) == len(found.truncated_tokens) == len(texts)
-    assert sorted(text for request in encoder.sent for text in request) == sorted({*first, *second})
+    assert sorted(text for request in encoder.sent for text in request) == sorted(
+        {*first, *second}
+    )
 
 
 def test_what_is_cached_is_counted_and_requests_are_planned_as_if_nothing_were(cache):
@@ -194,7 +273,12 @@ def test_what_is_cached_is_counted_and_requests_are_planned_as_if_nothing_were(c
     assert cold.sent == [("03", "04", "05"), ("98",)]
     assert warm.sent == [("00", "01", "02"), ("06", "07", "08"), ("09", "10", "11")]
     assert meter.stages()["cold"].counts == {"texts": 4, "cached": 0, "calls": 2}
-    assert meter.stages()["warm"].counts == {"texts": 13, "cached": 4, "cached_tokens": 28, "calls": 3}
+    assert meter.stages()["warm"].counts == {
+        "texts": 13,
+        "cached": 4,
+        "cached_tokens": 28,
+        "calls": 3,
+    }
 
 
 def test_one_text_bypasses_the_cache(cache):
@@ -211,18 +295,24 @@ def narrower(vectors, texts):
 
 @pytest.mark.parametrize(
     ("spoil", "message", "kept"),
-    [(lambda vectors, _: vectors[:2], "2 vectors came back for 3", 0),
-     (lambda vectors, _: vectors[[0, 1, 2, 2]], "4 vectors came back for 3", 0),
-     (lambda vectors, _: vectors * [[1], [np.nan], [1]], "not finite", 0),
-     (narrower, "2 dimensions where others have 3", 3)],
-)  # fmt: skip
+    [
+        (lambda vectors, _: vectors[:2], "2 vectors came back for 3", 0),
+        (lambda vectors, _: vectors[[0, 1, 2, 2]], "4 vectors came back for 3", 0),
+        (lambda vectors, _: vectors * [[1], [np.nan], [1]], "not finite", 0),
+        (narrower, "2 dimensions where others have 3", 3),
+    ],
+)
 def test_spoilt_vectors_fail_and_are_not_stored(cache, spoil, message, kept):
     with pytest.raises(BackendError, match=message):
-        Embedder(Counting(spoil=spoil), cache).embed(list("abcdef"), "document", Meter())
+        Embedder(Counting(spoil=spoil), cache).embed(
+            list("abcdef"), "document", Meter()
+        )
     assert rows_of(cache) == kept
     if kept:  # of another dimension than the cached
         with pytest.raises(BackendError, match=message):
-            Embedder(Counting(spoil=spoil), cache).embed(list("abcdef"), "document", Meter())
+            Embedder(Counting(spoil=spoil), cache).embed(
+                list("abcdef"), "document", Meter()
+            )
 
 
 def test_what_was_under_way_when_another_failed_is_kept(cache):
@@ -239,7 +329,11 @@ def test_what_was_under_way_when_another_failed_is_kept(cache):
     encoder = Counting(size=1, concurrency=3, spoil=spoil)
     with pytest.raises(BackendError, match="no credit"):
         Embedder(encoder, cache).embed(list("abcdefghi"), "document", Meter())
-    assert set(encoder.sent) - {("d",)} == {("a",), ("b",), ("c",)}  # b's thread may have begun the next by then
+    assert set(encoder.sent) - {("d",)} == {
+        ("a",),
+        ("b",),
+        ("c",),
+    }  # b's thread may have begun the next by then
     again = Counting(size=1)
     Embedder(again, cache).embed(["a", "b", "c"], "document", Meter())
     assert again.sent == [("b",)]
@@ -248,8 +342,12 @@ def test_what_was_under_way_when_another_failed_is_kept(cache):
 def test_hashing_by_hand():
     expected = np.zeros(16)
     for gram in (" a", "ab", "b ", " ab", "ab ", " ab "):
-        number = int.from_bytes(hashlib.blake2b(gram.encode(), digest_size=8).digest(), "little")
-        expected[number // 2 % 16] += 1 + math.log(2) if number % 2 else -1 - math.log(2)  # each occurs twice
+        number = int.from_bytes(
+            hashlib.blake2b(gram.encode(), digest_size=8).digest(), "little"
+        )
+        expected[number // 2 % 16] += (
+            1 + math.log(2) if number % 2 else -1 - math.log(2)
+        )  # each occurs twice
     found = HashingEncoder(dimensions=16).embed(["Ab, ＡＢ!"], "query", single_call())
     assert np.allclose(found.vectors[0], expected / np.linalg.norm(expected), atol=1e-7)
     assert found.tokens.tolist() == [12]

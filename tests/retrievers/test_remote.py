@@ -12,7 +12,14 @@ import pytest
 
 from harness import records
 from retrievers import calling
-from retrievers.calling import Caller, Charge, RetryLoop, Transient, retry_after, wait_for
+from retrievers.calling import (
+    Caller,
+    Charge,
+    RetryLoop,
+    Transient,
+    retry_after,
+    wait_for,
+)
 from retrievers.embedding import Embedder
 from retrievers.encoders.bedrock import BedrockEncoder
 from retrievers.encoders.openai import OpenAIEncoder
@@ -21,7 +28,13 @@ from retrievers.meter import Meter, Stop, single_call
 from retrievers.types import Limits
 from tests.support import small
 from tests.support.mortal import heed_interrupts
-from tests.support.servers import BedrockProvider, OpenAIProvider, real_vectors, serving, tokens_of
+from tests.support.servers import (
+    BedrockProvider,
+    OpenAIProvider,
+    real_vectors,
+    serving,
+    tokens_of,
+)
 from tests.support.small import BM25, ended
 
 pytestmark = pytest.mark.usefixtures("no_keys", "aws_keys")
@@ -52,24 +65,47 @@ def test_patience_is_kept_to_its_end(pause):
     assert 0.4 <= took < BUSY
 
 
-@pytest.mark.parametrize(("policy", "tokens"), [({"rpm": 3000}, 0), ({"tpm": 30_000}, 10)])
+@pytest.mark.parametrize(
+    ("policy", "tokens"), [({"rpm": 3000}, 0), ({"tpm": 30_000}, 10)]
+)
 def test_a_declared_rate_is_kept(policy, tokens):
     async def now():
         return time.monotonic(), NOTHING
 
-    caller, started = Caller(Limits(**{**LIMITS, **policy}), 60, lambda: "it"), time.monotonic()
-    sent = [wait_for(caller.call(now, NOTHING, single_call(), tokens), Stop()) for _ in range(4)]
+    caller, started = (
+        Caller(Limits(**{**LIMITS, **policy}), 60, lambda: "it"),
+        time.monotonic(),
+    )
+    sent = [
+        wait_for(caller.call(now, NOTHING, single_call(), tokens), Stop())
+        for _ in range(4)
+    ]
     assert all(at - started >= 0.02 * number for number, at in enumerate(sent))
 
 
 @pytest.mark.parametrize("presses", [1, 2])
-def test_ctrl_c_answers_within_two_seconds_and_a_second_one_ends_without_a_traceback(tmp_path, presses):
+def test_ctrl_c_answers_within_two_seconds_and_a_second_one_ends_without_a_traceback(
+    tmp_path, presses
+):
     code = "import sys; sys.argv[0] = 'harness'; from harness.__main__ import start; start()"
     with serving(OpenAIProvider(always="slow")) as provider:
         table = f'kind = "openai", model = "m", base_url = "{provider.url}", timeout = 600, batch_size = 1'
-        path = small.experiment(tmp_path, retrievers=f'[[retrievers]]\nname = "a"\nencoder = {{ {table} }}\n')
-        words = [sys.executable, "-c", code, "run", str(path), "--results", str(tmp_path / "out")]
-        process = subprocess.Popen(words, stderr=subprocess.PIPE, preexec_fn=heed_interrupts)
+        path = small.experiment(
+            tmp_path,
+            retrievers=f'[[retrievers]]\nname = "a"\nencoder = {{ {table} }}\n',
+        )
+        words = [
+            sys.executable,
+            "-c",
+            code,
+            "run",
+            str(path),
+            "--results",
+            str(tmp_path / "out"),
+        ]
+        process = subprocess.Popen(
+            words, stderr=subprocess.PIPE, preexec_fn=heed_interrupts
+        )
         while len(provider.requests) < 3 and process.poll() is None:
             time.sleep(0.02)
         started = time.monotonic()
@@ -78,11 +114,21 @@ def test_ctrl_c_answers_within_two_seconds_and_a_second_one_ends_without_a_trace
             time.sleep(0.1)
         _, err = process.communicate(timeout=60)
         assert time.monotonic() - started < 2 + BUSY
-        assert b"Traceback" not in err and process.returncode in (130, -signal.SIGINT), err
+        assert b"Traceback" not in err and process.returncode in (
+            130,
+            -signal.SIGINT,
+        ), err
 
 
 @pytest.mark.parametrize(
-    ("value", "seconds"), [("0", 0), ("7", 7), ("-3", 0), ("Wed, 21 Oct 2015 07:28:00 GMT", 0), ("soon", None)]
+    ("value", "seconds"),
+    [
+        ("0", 0),
+        ("7", 7),
+        ("-3", 0),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", 0),
+        ("soon", None),
+    ],
 )
 def test_what_a_server_asks_to_wait(value, seconds):
     assert retry_after({"retry-after": value}) == seconds
@@ -98,7 +144,10 @@ def test_a_wait_that_a_server_asks_for_is_heeded_and_counted():
     assert (counts["retries"], counts["calls"], counts["tokens"]) == (1, 1, 1)
 
 
-@pytest.mark.parametrize("url", ["ftp://host/v1", "https://", "host:80", "http://host:99999999/v1", "http://[::1"])
+@pytest.mark.parametrize(
+    "url",
+    ["ftp://host/v1", "https://", "host:80", "http://host:99999999/v1", "http://[::1"],
+)
 def test_an_address_that_is_none(url, monkeypatch):
     with pytest.raises(InputError, match=r"encoder\.base_url"):
         OpenAIEncoder("m", base_url=url)
@@ -109,44 +158,77 @@ def test_an_address_that_is_none(url, monkeypatch):
 
 @pytest.mark.parametrize(
     ("named", "user", "environment", "sent"),
-    [(True, "me:w%2Frd@", {}, "Basic bWU6dy9yZA=="), (True, "", {"API_KEY": "sk-of-openai"}, None),
-     (False, "", {"API_KEY": "its-key", "ORG_ID": "an-organisation"}, "Bearer its-key")],
-)  # fmt: skip
-def test_a_server_is_sent_its_own_key_and_no_other_and_messages_show_none(monkeypatch, named, user, environment, sent):
+    [
+        (True, "me:w%2Frd@", {}, "Basic bWU6dy9yZA=="),
+        (True, "", {"API_KEY": "sk-of-openai"}, None),
+        (
+            False,
+            "",
+            {"API_KEY": "its-key", "ORG_ID": "an-organisation"},
+            "Bearer its-key",
+        ),
+    ],
+)
+def test_a_server_is_sent_its_own_key_and_no_other_and_messages_show_none(
+    monkeypatch, named, user, environment, sent
+):
     with serving(OpenAIProvider(["expired"])) as provider:
         url = provider.url.replace("://", f"://{user}")
-        for name, value in {**environment, **({} if named else {"BASE_URL": url})}.items():
+        for name, value in {
+            **environment,
+            **({} if named else {"BASE_URL": url}),
+        }.items():
             monkeypatch.setenv(f"OPENAI_{name}", value)
         own = OpenAIEncoder("m", **({"base_url": url} if named else {}))
         with pytest.raises(BackendError) as caught:
             own.embed(["a"], "query", single_call())
         headers = provider.requests[0]["headers"]
-    assert headers.get("authorization") == sent and "an-organisation" not in headers.values()
-    assert not [one for one in ("w%2Frd", "its-key") if one in f"{caught.value} {own.provenance}"]
+    assert (
+        headers.get("authorization") == sent
+        and "an-organisation" not in headers.values()
+    )
+    assert not [
+        one
+        for one in ("w%2Frd", "its-key")
+        if one in f"{caught.value} {own.provenance}"
+    ]
 
 
 def test_a_proxy_that_is_none_is_one_message_without_its_password(monkeypatch):
     monkeypatch.setenv("HTTP_PROXY", "sockets://me:canary@nowhere")
     with pytest.raises(InputError, match="HTTP_PROXY") as caught:
-        OpenAIEncoder("m", base_url="http://192.0.2.1/v1").embed(["a"], "query", single_call())
+        OpenAIEncoder("m", base_url="http://192.0.2.1/v1").embed(
+            ["a"], "query", single_call()
+        )
     assert "canary" not in str(caught.value)
 
 
-TEXTS = ["a wing in a flow of heat", "the shock wave of a body", "plates and shells", "a slender cone at rest"]
+TEXTS = [
+    "a wing in a flow of heat",
+    "the shock wave of a body",
+    "plates and shells",
+    "a slender cone at rest",
+]
 FAKES = {"openai": OpenAIProvider, "bedrock": BedrockProvider}
 ONCE = {
     "openai": "429 429 429 429 429 429, 500 500 500, reset, drop, half, slow, drip, drip-headers, garbage, cut-gzip, "
-              "packed, nothing, null, deep, page, error-with-200, batch",
+    "packed, nothing, null, deep, page, error-with-200, batch",
     "bedrock": "429 429 429, 500, model-timeout, reset, drop, half, slow, drip, garbage, nothing",
-}  # fmt: skip
+}
 """Faults of requests, after which the vectors are those that the provider meant."""
 NO_VECTORS = "vectors came back that are none"
 SECOND = {
     ("openai", "few"): "1 vectors came back for 2 texts",
     ("openai", "empty"): "no vectors came back for 2 texts",
     ("openai", "twice"): "not one for each",
-    **{("openai", fault): "not finite" for fault in ("nan", "embedding-huge", "embedding-holed")},
-    **{("openai", f"embedding-{fault}"): NO_VECTORS for fault in ("null", "words", "unpacked")},
+    **{
+        ("openai", fault): "not finite"
+        for fault in ("nan", "embedding-huge", "embedding-holed")
+    },
+    **{
+        ("openai", f"embedding-{fault}"): NO_VECTORS
+        for fault in ("null", "words", "unpacked")
+    },
     ("openai", "narrow"): "127 dimensions instead of 128",
     ("openai", "other-model"): "'another' answers now, and 'm' did before",
     ("openai", "quota"): "429 You exceeded your current quota; the quota is used up",
@@ -160,7 +242,10 @@ SECOND = {
 """What is told of a fault of the second request, which ends all."""
 ALWAYS = {
     ("openai", "429"): "gave up after .* 429 Rate limit",
-    ("openai", "503"): r"gave up after \d+ tries in \d s \(patience = 0.5\): .* 503 Overloaded",
+    (
+        "openai",
+        "503",
+    ): r"gave up after \d+ tries in \d s \(patience = 0.5\): .* 503 Overloaded",
     ("openai", "slow"): r"no complete response within 0.5 s \(timeout\)",
     ("openai", "page"): "gave up after 2 tries .* look at the address",
     ("openai", "error-with-200"): "the model is being moved",
@@ -171,7 +256,11 @@ ALWAYS = {
 }
 """What is told of a fault of every request; nothing where it does no harm."""
 FAULTS = [
-    *((service, fault.split(), "", "") for service, faults in ONCE.items() for fault in faults.split(", ")),
+    *(
+        (service, fault.split(), "", "")
+        for service, faults in ONCE.items()
+        for fault in faults.split(", ")
+    ),
     *((service, ["", fault], "", told) for (service, fault), told in SECOND.items()),
     *((service, [], fault, told) for (service, fault), told in ALWAYS.items()),
 ]
@@ -181,17 +270,28 @@ def encoder(service, provider, **more):
     options = {"timeout": 60, "patience": 60, "concurrency": 1, "batch_size": 2, **more}
     if service == "openai":
         return OpenAIEncoder("m", base_url=provider.url, **options)
-    return BedrockEncoder("amazon.titan-embed-text-v1", region="us-east-1", endpoint_url=provider.url, **options)
+    return BedrockEncoder(
+        "amazon.titan-embed-text-v1",
+        region="us-east-1",
+        endpoint_url=provider.url,
+        **options,
+    )
 
 
 @pytest.mark.parametrize(
-    ("service", "script", "always", "told"), FAULTS, ids=[" ".join([row[0], *row[1], row[2]]) for row in FAULTS]
+    ("service", "script", "always", "told"),
+    FAULTS,
+    ids=[" ".join([row[0], *row[1], row[2]]) for row in FAULTS],
 )
-def test_a_fault_ends_right_or_with_one_line_in_time(service, script, always, told, cache):
+def test_a_fault_ends_right_or_with_one_line_in_time(
+    service, script, always, told, cache
+):
     stalls = not {"slow", "drip", "drip-headers"}.isdisjoint([*script, always])
     patience = {"patience": 0.5} if always and told else {}
     with serving(FAKES[service](script, always=always)) as provider:
-        own = encoder(service, provider, **({"timeout": 0.5} if stalls else {}), **patience)
+        own = encoder(
+            service, provider, **({"timeout": 0.5} if stalls else {}), **patience
+        )
         embedder, meter, started = Embedder(own, cache), Meter(), time.monotonic()
         if told:
             with pytest.raises(BackendError, match=told) as caught:
@@ -200,25 +300,41 @@ def test_a_fault_ends_right_or_with_one_line_in_time(service, script, always, to
             assert always or not meter.counts("").get("retries")
             assert time.monotonic() - started < 2 + BUSY
         else:
-            assert np.array_equal(embedder.embed(TEXTS, "document", meter).vectors, real_vectors(TEXTS))
+            assert np.array_equal(
+                embedder.embed(TEXTS, "document", meter).vectors, real_vectors(TEXTS)
+            )
             retries = meter.counts("").get("retries", 0)
-            assert retries == (0 if script in (["packed"], ["batch"]) else len(script)) or (stalls and retries)
+            assert retries == (
+                0 if script in (["packed"], ["batch"]) else len(script)
+            ) or (stalls and retries)
 
 
 @pytest.mark.parametrize("service", FAKES)
 def test_texts_that_are_refused_are_halved_and_counted_and_their_batch_goes_on(service):
     long = "many words of a long text " * 20  # 120 of the servers' tokens
     with serving(FAKES[service](max_tokens=50)) as provider:
-        found = Embedder(encoder(service, provider), None).embed([TEXTS[0], long], "document", Meter())
+        found = Embedder(encoder(service, provider), None).embed(
+            [TEXTS[0], long], "document", Meter()
+        )
         assert tokens_of(provider.embedded[-1]) == 30
-        assert np.array_equal(found.vectors, real_vectors([TEXTS[0], long[: len(long) // 4]]))
+        assert np.array_equal(
+            found.vectors, real_vectors([TEXTS[0], long[: len(long) // 4]])
+        )
         assert found.truncated_tokens[0] == 0 and 85 <= found.truncated_tokens[1] <= 95
-    with serving(FAKES[service](max_tokens=0)) as provider:  # what cannot be halved enough is told in the first words
+    with serving(
+        FAKES[service](max_tokens=0)
+    ) as provider:  # what cannot be halved enough is told in the first words
         with pytest.raises(BackendError, match=r"400 .*6"):
-            Embedder(encoder(service, provider), None).embed(["one two three four five six"], "document", Meter())
+            Embedder(encoder(service, provider), None).embed(
+                ["one two three four five six"], "document", Meter()
+            )
         assert len(provider.requests) in {5, 6}
-    with serving(FAKES[service](["zero"])) as provider:  # a vector without direction is handed on
-        found = Embedder(encoder(service, provider), None).embed(TEXTS[:1], "document", Meter())
+    with serving(
+        FAKES[service](["zero"])
+    ) as provider:  # a vector without direction is handed on
+        found = Embedder(encoder(service, provider), None).embed(
+            TEXTS[:1], "document", Meter()
+        )
         assert not found.vectors.any() and found.vectors.shape == (1, 128)
 
 
@@ -236,15 +352,23 @@ BLOCKS = {
 }
 
 
-def test_servers_on_this_machine_that_were_not_started_are_final_after_two_tries(tmp_path, in_tmp, caplog):
-    blocks = "".join(f'[[retrievers]]\nname = "{name}"\n{one}\n' for name, one in BLOCKS.items())
+def test_servers_on_this_machine_that_were_not_started_are_final_after_two_tries(
+    tmp_path, in_tmp, caplog
+):
+    blocks = "".join(
+        f'[[retrievers]]\nname = "{name}"\n{one}\n' for name, one in BLOCKS.items()
+    )
     assert ended("run", small.experiment(tmp_path, retrievers=BM25 + blocks)) == 3
     failed = records.read(tmp_path / "results" / "small").manifest.failed
     assert failed.keys() == BLOCKS.keys()
     for told in failed.values():
         assert "onnection refused" in told and "is it running?" in told
         assert "gave up after 2 tries" in told
-    waited = [one for one in caplog.records if "start it, then run again, try 2, the last" in one.getMessage()]
+    waited = [
+        one
+        for one in caplog.records
+        if "start it, then run again, try 2, the last" in one.getMessage()
+    ]
     assert len(waited) >= len(BLOCKS)
 
 
@@ -263,9 +387,16 @@ def tries_of(retries: RetryLoop, *failures: Transient) -> int:
     return len(tries)
 
 
-def test_one_that_never_answered_is_given_up_and_one_that_has_is_waited_for(monkeypatch):
+def test_one_that_never_answered_is_given_up_and_one_that_has_is_waited_for(
+    monkeypatch,
+):
     monkeypatch.setattr(calling, "FIRST_PAUSE", 0.001)
     monkeypatch.setattr(calling, "LONGEST_PAUSE", 0.002)
     refused = [Transient("api.example.org: connection refused", hopeless=True)] * 20
     retries = RetryLoop(300)
-    assert [tries_of(retries, *some) for some in (refused, refused, [], refused)] == [2, 2, 1, 21]
+    assert [tries_of(retries, *some) for some in (refused, refused, [], refused)] == [
+        2,
+        2,
+        1,
+        21,
+    ]

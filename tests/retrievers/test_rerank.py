@@ -24,8 +24,14 @@ from tests.support.servers import serving, tokens_of
 
 pytestmark = pytest.mark.usefixtures("keys")
 
-TEXTS = {"d1": "the cat sits", "d2": "a dog runs fast", "d3": "shock wave of the wing", "d4": "heat flow",
-         "d5": "slow body " * 8, "d6": "title of a passage"}  # fmt: skip
+TEXTS = {
+    "d1": "the cat sits",
+    "d2": "a dog runs fast",
+    "d3": "shock wave of the wing",
+    "d4": "heat flow",
+    "d5": "slow body " * 8,
+    "d6": "title of a passage",
+}
 QUERIES = [Query("q1", "cat"), Query("q2", "heat of the wing"), Query("q3", "dog")]
 RANKINGS = [
     ranked(["d1", "d2", "d3", "d4", "d5"], [0.9, 0.8, 0.7, 0.6, 0.5]),
@@ -51,7 +57,9 @@ def colbert(tmp_path_factory):
 
 def reranker(folder, cache, cls=CrossEncoderReranker, **more):
     made = cls(str(folder), **{"device": "cpu", "depth": 3, **more})
-    return reranking(made, cache, lambda ids: {name: Document(name, "", TEXTS[name]) for name in ids})
+    return reranking(
+        made, cache, lambda ids: {name: Document(name, "", TEXTS[name]) for name in ids}
+    )
 
 
 def late(folder, cache):
@@ -59,25 +67,36 @@ def late(folder, cache):
 
 
 @pytest.mark.parametrize("prompt", ["", "passage of the body "])
-def test_the_head_is_in_the_librarys_order_and_the_rest_stays(folder, cache, tmp_path, prompt):
+def test_the_head_is_in_the_librarys_order_and_the_rest_stays(
+    folder, cache, tmp_path, prompt
+):
     """Models that take an instruction, such as Qwen3-Reranker, name it in their files."""
     from sentence_transformers import CrossEncoder
     from torch.nn import Identity
 
     plain = CrossEncoderReranker(str(folder), device="cpu")
-    folder = tiny.with_prompt(folder, tmp_path / "prompted", prompt) if prompt else folder
+    folder = (
+        tiny.with_prompt(folder, tmp_path / "prompted", prompt) if prompt else folder
+    )
     theirs = CrossEncoder(str(folder), device="cpu")
     found = reranker(folder, cache).rerank(QUERIES, RANKINGS, Meter())
     for query, before, after in zip(QUERIES[:2], RANKINGS, found, strict=False):
         pairs = [(query.text, TEXTS[name].strip()) for name in before.doc_ids[:3]]
-        scores = theirs.predict(pairs, activation_fn=Identity(), show_progress_bar=False)
+        scores = theirs.predict(
+            pairs, activation_fn=Identity(), show_progress_bar=False
+        )
         order = np.argsort(-scores)
-        assert after.doc_ids == (*[before.doc_ids[i] for i in order], *before.doc_ids[3:])
+        assert after.doc_ids == (
+            *[before.doc_ids[i] for i in order],
+            *before.doc_ids[3:],
+        )
         assert np.allclose(after.scores[:3], scores[order], atol=2e-5)
         assert (np.diff(after.scores) < 0).all()
     assert len(found[2]) == 0
     own = CrossEncoderReranker(str(folder), device="cpu")
-    read, without = (one.score([("cat", "dog")], single_call()).tokens for one in (own, plain))
+    read, without = (
+        one.score([("cat", "dog")], single_call()).tokens for one in (own, plain)
+    )
     assert (read - without).tolist() == [len(prompt.split())]
     assert (own.fingerprint == plain.fingerprint) == (not prompt)
 
@@ -90,23 +109,34 @@ COLD = {
 
 
 @pytest.mark.parametrize("cls", COLD)
-def test_a_warm_run_loads_no_model_and_one_query_bypasses_the_cache(folder, bi_encoder, cache, monkeypatch, cls):
+def test_a_warm_run_loads_no_model_and_one_query_bypasses_the_cache(
+    folder, bi_encoder, cache, monkeypatch, cls
+):
     place = folder if cls is CrossEncoderReranker else bi_encoder
     own, cold, warm = reranker(place, cache, cls, batch_size=2), Meter(), Meter()
     alone = [own.rerank_alone(QUERIES[i], RANKINGS[i], Meter()) for i in (0, 2)]
     assert cache.info() == ()
     first = own.rerank(QUERIES, RANKINGS, cold)
     assert [one.doc_ids for one in alone] == [first[0].doc_ids, ()]
-    monkeypatch.setattr(LocalModel, "_load", lambda *_: pytest.fail("a model was loaded"))
+    monkeypatch.setattr(
+        LocalModel, "_load", lambda *_: pytest.fail("a model was loaded")
+    )
     assert reranker(place, cache, cls).rerank(QUERIES, RANKINGS, warm) == first
     assert cold.counts("") == {"texts": 6, "cached": 0, "calls": 3, **COLD[cls]}
-    assert warm.counts("") == {"texts": 6, "cached": 6, "lost_tokens": COLD[cls]["lost_tokens"]}
+    assert warm.counts("") == {
+        "texts": 6,
+        "cached": 6,
+        "lost_tokens": COLD[cls]["lost_tokens"],
+    }
     assert warm.notes() == cold.notes() == {"truncated-pair": ("q2",)}
 
 
 @given(st.lists(st.floats(-1e4, 1e4), min_size=1, max_size=10), st.integers(0, 90))
 def test_candidates_beneath_keep_their_order(scores, more):
-    before = ranked([f"d{i:03}" for i in range(len(scores) + more)], np.arange(len(scores) + more, 0, -1))
+    before = ranked(
+        [f"d{i:03}" for i in range(len(scores) + more)],
+        np.arange(len(scores) + more, 0, -1),
+    )
     after = above_the_rest(before, np.asarray(scores))
     assert set(after.doc_ids[: len(scores)]) == set(before.doc_ids[: len(scores)])
     assert after.doc_ids[len(scores) :] == before.doc_ids[len(scores) :]
@@ -117,7 +147,9 @@ def max_sim(folder, query, text):
     from sentence_transformers import SentenceTransformer
 
     encode = SentenceTransformer(str(folder), device="cpu").encode
-    sides = [encode(one, output_value="token_embeddings").numpy() for one in (query, text)]
+    sides = [
+        encode(one, output_value="token_embeddings").numpy() for one in (query, text)
+    ]
     q, d = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in sides)
     return (q @ d.T).max(axis=1).mean()
 
@@ -126,28 +158,60 @@ def of_its_own(folder, query, text):
     """The same by a model that was trained for it, which reads queries and documents in its own ways."""
     from sentence_transformers import MultiVectorEncoder
 
-    model = MultiVectorEncoder(str(folder), device="cpu", similarity_fn_name="meanmaxsim")
-    return model.similarity(model.encode_query([query]), model.encode_document([text.strip()]))[0].item()
+    model = MultiVectorEncoder(
+        str(folder), device="cpu", similarity_fn_name="meanmaxsim"
+    )
+    return model.similarity(
+        model.encode_query([query]), model.encode_document([text.strip()])
+    )[0].item()
 
 
-@pytest.mark.parametrize(("model", "theirs"), [("bi_encoder", max_sim), ("colbert", of_its_own)])
-def test_scores_by_vectors_of_tokens_are_those_of_single_texts(request, cache, model, theirs):
+@pytest.mark.parametrize(
+    ("model", "theirs"), [("bi_encoder", max_sim), ("colbert", of_its_own)]
+)
+def test_scores_by_vectors_of_tokens_are_those_of_single_texts(
+    request, cache, model, theirs
+):
     folder = request.getfixturevalue(model)
-    for query, ranking in zip(QUERIES[:2], late(folder, cache).rerank(QUERIES[:2], RANKINGS[:2], Meter()), strict=True):
+    for query, ranking in zip(
+        QUERIES[:2],
+        late(folder, cache).rerank(QUERIES[:2], RANKINGS[:2], Meter()),
+        strict=True,
+    ):
         for hit in ranking:
-            assert hit.score == pytest.approx(theirs(folder, query.text, TEXTS[hit.doc_id]), abs=3e-6)
+            assert hit.score == pytest.approx(
+                theirs(folder, query.text, TEXTS[hit.doc_id]), abs=3e-6
+            )
 
 
-def test_models_that_score_no_pairs_are_refused_and_tokens_counted(colbert, cache, tmp_path, monkeypatch):
-    for own, told in ((reranker(tiny.cross_encoder(tmp_path / "two", outputs=2), cache), "has 2 outputs"),
-                      (late(tiny.static(tmp_path / "static"), cache), "has no vectors of tokens")):  # fmt: skip
+def test_models_that_score_no_pairs_are_refused_and_tokens_counted(
+    colbert, cache, tmp_path, monkeypatch
+):
+    for own, told in (
+        (
+            reranker(tiny.cross_encoder(tmp_path / "two", outputs=2), cache),
+            "has 2 outputs",
+        ),
+        (late(tiny.static(tmp_path / "static"), cache), "has no vectors of tokens"),
+    ):
         with pytest.raises(InputError, match=told):
             own.rerank_alone(QUERIES[0], RANKINGS[0], Meter())
     model = LateInteractionReranker(str(colbert), device="cpu")
     # Its prompt, the words and two marks, of the longest document 10 of 19.
-    assert model.count([text.strip() for text in TEXTS.values()]).counts.tolist() == [6, 7, 8, 5, 10, 7]
-    known = iter([False, True])  # a model of the hub that turns out to be trained for it
-    monkeypatch.setattr(LateInteractionReranker, "_trained", property(lambda self: next(known)))
+    assert model.count([text.strip() for text in TEXTS.values()]).counts.tolist() == [
+        6,
+        7,
+        8,
+        5,
+        10,
+        7,
+    ]
+    known = iter(
+        [False, True]
+    )  # a model of the hub that turns out to be trained for it
+    monkeypatch.setattr(
+        LateInteractionReranker, "_trained", property(lambda self: next(known))
+    )
     with pytest.raises(InputError, match="run again"):
         model.score([("a", "b")], single_call())
 
@@ -155,16 +219,32 @@ def test_models_that_score_no_pairs_are_refused_and_tokens_counted(colbert, cach
 def test_without_a_run_they_take_the_cache_of_the_user(folder, tmp_path, own_cache):
     found = Dense({"kind": "hashing"})
     again = Reranked(found, CrossEncoderReranker(str(folder), device="cpu"), depth=2)
-    again.index((Document(name, "", text) for name, text in TEXTS.items()), meter := Meter())
+    again.index(
+        (Document(name, "", text) for name, text in TEXTS.items()), meter := Meter()
+    )
     (before,), (after,) = (one.search(QUERIES[:1], 3, meter) for one in (found, again))
-    assert set(before.doc_ids) == set(after.doc_ids) and before.doc_ids[2] == after.doc_ids[2]
+    assert (
+        set(before.doc_ids) == set(after.doc_ids)
+        and before.doc_ids[2] == after.doc_ids[2]
+    )
     assert [*(tmp_path / "cache").glob("cache.sqlite")]
 
 
-PLANES = {f"d{i}": Document(f"d{i}", "", f"{'the wing of' if i % 2 else 'a'} plane {i} " + "x " * i) for i in range(8)}
+PLANES = {
+    f"d{i}": Document(
+        f"d{i}", "", f"{'the wing of' if i % 2 else 'a'} plane {i} " + "x " * i
+    )
+    for i in range(8)
+}
 ASKED = [Query("q1", "the wing"), Query("q2", "plane of x"), Query("q3", "plane 3")]
 FOUND = [ranked(list(PLANES), range(8, 0, -1)) for _ in ASKED]
-DIALECTS = {"cohere": "Cohere", "voyage": "Voyage", "jina": "Jina", "tei": "Text Embeddings Inference", "vllm": "vLLM"}
+DIALECTS = {
+    "cohere": "Cohere",
+    "voyage": "Voyage",
+    "jina": "Jina",
+    "tei": "Text Embeddings Inference",
+    "vllm": "vLLM",
+}
 PAIRS = [("plane of x", one.content) for one in PLANES.values()]
 
 
@@ -174,7 +254,11 @@ def service(provider, **more):
 
 
 def rerank(provider, cache, meter=None, rankings=FOUND, **more):
-    made = reranking(service(provider, **more), cache, lambda ids: {name: PLANES[name] for name in ids})
+    made = reranking(
+        service(provider, **more),
+        cache,
+        lambda ids: {name: PLANES[name] for name in ids},
+    )
     return made.rerank(ASKED, rankings, meter or Meter())
 
 
@@ -189,17 +273,23 @@ def test_every_dialect_reranks_and_is_asked_once(dialect, cache):
         assert len(provider.requests) == 3
         with closing(sqlite3.connect(cache.path)) as database, database:
             database.execute("DELETE FROM rows WHERE rowid = 1")
-        assert rerank(provider, cache) == found  # of a list that is not whole, all is asked again
+        assert (
+            rerank(provider, cache) == found
+        )  # of a list that is not whole, all is asked again
         assert (len(provider.requests), len(provider.scored)) == (4, 4 * 8)
         shorter = [ranked(one.doc_ids[:4], one.scores[:4]) for one in FOUND]
-        rerank(provider, cache, rankings=shorter)  # scores that may depend on companions are kept by list
+        rerank(
+            provider, cache, rankings=shorter
+        )  # scores that may depend on companions are kept by list
         assert len(provider.requests) == 7
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_block_of_a_reranker_is_ready(dialect):
     with serving(RerankProvider(dialect=dialect)) as provider:
-        scored = at(BLOCKS[f"{DIALECTS[dialect]}, reranking"], "rerank", provider.url).score(PAIRS, single_call())
+        scored = at(
+            BLOCKS[f"{DIALECTS[dialect]}, reranking"], "rerank", provider.url
+        ).score(PAIRS, single_call())
         assert np.allclose(scored.scores, [overlap(*pair) for pair in PAIRS])
         assert scored.truncated_tokens.tolist() == [0] * 8
 
@@ -209,23 +299,57 @@ def test_documents_are_cut_and_counted_and_a_list_that_is_too_long_is_split(cach
         meter = Meter()
         rerank(provider, cache, meter, max_tokens=5)
         assert max(tokens_of(document) for _, document in provider.scored) <= 5
-        assert meter.counts("")["lost_tokens"] > 0 and meter.notes()["truncated-pair"] == ("q1", "q2", "q3")
+        assert meter.counts("")["lost_tokens"] > 0 and meter.notes()[
+            "truncated-pair"
+        ] == ("q1", "q2", "q3")
     with serving(RerankProvider(dialect="tei", most=3)) as provider:
-        assert np.allclose(service(provider).score(PAIRS, single_call()).scores, [overlap(*pair) for pair in PAIRS])
-        assert [len(one["body"]["texts"]) for one in provider.requests] == [8, 4, 2, 2, 4, 2, 2]
+        assert np.allclose(
+            service(provider).score(PAIRS, single_call()).scores,
+            [overlap(*pair) for pair in PAIRS],
+        )
+        assert [len(one["body"]["texts"]) for one in provider.requests] == [
+            8,
+            4,
+            2,
+            2,
+            4,
+            2,
+            2,
+        ]
 
 
 @pytest.mark.parametrize(
     ("dialect", "fault"),
-    [*(("cohere", fault) for fault in ("few", "many", "twice", "empty", "nan", "index-null", "score-text", "expired")),
-     *((dialect, fault) for dialect in ("voyage", "tei") for fault in ("few", "index-null", "score-text"))],
-)  # fmt: skip
+    [
+        *(
+            ("cohere", fault)
+            for fault in (
+                "few",
+                "many",
+                "twice",
+                "empty",
+                "nan",
+                "index-null",
+                "score-text",
+                "expired",
+            )
+        ),
+        *(
+            (dialect, fault)
+            for dialect in ("voyage", "tei")
+            for fault in ("few", "index-null", "score-text")
+        ),
+    ],
+)
 def test_a_reranker_that_fails_for_good_is_one_message(dialect, fault, cache):
     with serving(RerankProvider(always=fault, dialect=dialect)) as provider:
         with pytest.raises(BackendError) as caught:
             rerank(provider, cache, patience=0.1)
         assert "\n" not in str(caught.value) and KEY not in str(caught.value)
-        assert len(provider.requests) == 1 or fault in {"index-null", "score-text"}  # which may pass
+        assert len(provider.requests) == 1 or fault in {
+            "index-null",
+            "score-text",
+        }  # which may pass
         assert cache.info() == ()
 
 

@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter
-from retrievers.ragged import SparseVectors, TokenVectors, joined, packed, unpacked, with_direction
+from retrievers.ragged import (
+    SparseVectors,
+    TokenVectors,
+    joined,
+    packed,
+    unpacked,
+    with_direction,
+)
 from retrievers.stores import StoreOptions, open_store, qdrant
 from retrievers.stores.points import DOCUMENTS, EngineHits, past_ties, point_id
 from retrievers.types import RESOLUTION, ranked
@@ -26,21 +33,34 @@ PLACES = rows_of(FORMS)
 
 
 def random_vectors(count, dimensions, seed=1):
-    return np.random.default_rng(seed).standard_normal((count, dimensions)).astype(np.float32)
+    return (
+        np.random.default_rng(seed)
+        .standard_normal((count, dimensions))
+        .astype(np.float32)
+    )
 
 
 def vectors_of(form, rows):
     """Vectors of a form out of texts, tokens and dimensions."""
     if form == "multivector":
         return TokenVectors.of(list(rows))
-    return SparseVectors.of(rows[:, 0]) if form == "sparse" else rows[:, 0].astype(np.float32)
+    return (
+        SparseVectors.of(rows[:, 0])
+        if form == "sparse"
+        else rows[:, 0].astype(np.float32)
+    )
 
 
 def products(queries, documents):
     """Every score, in 64 bits, by NumPy."""
     if isinstance(queries, TokenVectors):
-        sides = [[row.astype(np.float64) for row in side.rows()] for side in (queries, documents)]
-        return np.array([[(q @ d.T).max(axis=1).sum() for d in sides[1]] for q in sides[0]])
+        sides = [
+            [row.astype(np.float64) for row in side.rows()]
+            for side in (queries, documents)
+        ]
+        return np.array(
+            [[(q @ d.T).max(axis=1).sum() for d in sides[1]] for q in sides[0]]
+        )
     q, d = (np.stack(flat(side)).astype(np.float64) for side in (queries, documents))
     if not isinstance(queries, SparseVectors):
         q, d = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in (q, d))
@@ -57,14 +77,18 @@ def check_rankings(rankings, scores, ids, limit, *, positive=False, rounded_sums
         assert len(set(ranking.doc_ids)) == len(ranking) == count
         assert ranking.scores == pytest.approx(expected.scores[:count], abs=2 * unit)
         for ours, theirs in zip(ranking.doc_ids, expected.doc_ids[:count], strict=True):
-            assert ours == theirs or abs(true[ours] - true[theirs]) < rounded_sums * unit
+            assert (
+                ours == theirs or abs(true[ours] - true[theirs]) < rounded_sums * unit
+            )
 
 
 def near_and_equal(count, dimensions):
     """Groups of equal vectors, of the same direction at another length, and of directions 1e-7 apart."""
     base = random_vectors(count // 4, dimensions)
     chance = random_vectors(count // 4, dimensions, seed=2)
-    return np.concatenate([base, base, base * np.float32(3), base + chance * np.float32(1e-7)])
+    return np.concatenate(
+        [base, base, base * np.float32(3), base + chance * np.float32(1e-7)]
+    )
 
 
 CORPORA = [
@@ -72,7 +96,9 @@ CORPORA = [
     random_vectors(60, 384),
     random_vectors(100, 2),
     near_and_equal(160, 8),
-    np.array(list(itertools.product((-1, 0, 1), repeat=5)), dtype=np.float32)[np.arange(243) != 121],
+    np.array(list(itertools.product((-1, 0, 1), repeat=5)), dtype=np.float32)[
+        np.arange(243) != 121
+    ],
     random_vectors(1, 4),
     random_vectors(150, 16) * np.float32(1e37),  # lengths that 32 bits cannot hold
     random_vectors(150, 16) * np.float32(1e-37),
@@ -89,24 +115,47 @@ def ragged(form, count, seed):
 
 
 @pytest.mark.parametrize(("form", "location"), PLACES)
-def test_every_store_gives_the_exact_answer_in_the_one_order_whatever_the_batch(places, form, location):
-    for number, vectors in enumerate(CORPORA if form == "dense" else [ragged(form, 1000, 9)]):
-        vectors = vectors[: 40 if location == "folder" else None]  # a folder commits each point by itself
+def test_every_store_gives_the_exact_answer_in_the_one_order_whatever_the_batch(
+    places, form, location
+):
+    for number, vectors in enumerate(
+        CORPORA if form == "dense" else [ragged(form, 1000, 9)]
+    ):
+        vectors = vectors[
+            : 40 if location == "folder" else None
+        ]  # a folder commits each point by itself
         ids = [f"doc {i}" for i in np.random.default_rng(3).permutation(len(vectors))]
-        store = fill(places(location, form, content=f"{places.content}-{number}"), ids, vectors)
+        store = fill(
+            places(location, form, content=f"{places.content}-{number}"), ids, vectors
+        )
         queries = ragged(form, 15, 4)
         if form == "dense":
-            queries = np.concatenate([random_vectors(8, vectors.shape[1], seed=4), vectors[:3]])
+            queries = np.concatenate(
+                [random_vectors(8, vectors.shape[1], seed=4), vectors[:3]]
+            )
         scores, sums = products(queries, vectors), 1 if form == "dense" else 2
         for limit in (1, 10, 100, 1000):
             together = store.search(queries, limit)
-            check_rankings(together, scores, ids, limit, positive=form == "sparse", rounded_sums=sums)
-            assert [store.search(queries[i : i + 1], limit)[0] for i in range(len(queries))] == together
+            check_rankings(
+                together,
+                scores,
+                ids,
+                limit,
+                positive=form == "sparse",
+                rounded_sums=sums,
+            )
+            assert [
+                store.search(queries[i : i + 1], limit)[0] for i in range(len(queries))
+            ] == together
 
 
 @pytest.mark.parametrize(("form", "location"), PLACES)
-def test_ties_at_the_limit_are_resolved_by_id_and_only_what_is_wanted_is_an_answer(places, form, location):
-    rows = np.repeat(np.random.default_rng(8).random((3, 4, 6)) + 0.1, 15, axis=0)  # each 15 times
+def test_ties_at_the_limit_are_resolved_by_id_and_only_what_is_wanted_is_an_answer(
+    places, form, location
+):
+    rows = np.repeat(
+        np.random.default_rng(8).random((3, 4, 6)) + 0.1, 15, axis=0
+    )  # each 15 times
     vectors, ids = vectors_of(form, rows), [f"{i:02}" for i in range(45)]
     fields = [{"language": ("de", "ja", "en")[i % 3]} for i in range(45)]
     store = places(location, form)
@@ -116,8 +165,12 @@ def test_ties_at_the_limit_are_resolved_by_id_and_only_what_is_wanted_is_an_answ
     scores = np.round(products(vectors[::15], vectors), 6)
     assert store.search(vectors[:1], 7)[0].doc_ids == ranked(ids, scores[0], 7).doc_ids
     wanted = [(("language", ("de", "en")),), (("language", ("fr",)),), ()]
-    for row, ranking, values in zip(scores, store.search(vectors[::15], 10, wanted=wanted), wanted, strict=True):
-        kept = [i for i in range(45) if not values or fields[i]["language"] in values[0][1]]
+    for row, ranking, values in zip(
+        scores, store.search(vectors[::15], 10, wanted=wanted), wanted, strict=True
+    ):
+        kept = [
+            i for i in range(45) if not values or fields[i]["language"] in values[0][1]
+        ]
         check_rankings([ranking], row[None, kept], [ids[i] for i in kept], 10)
 
 
@@ -131,8 +184,12 @@ def test_a_point_sent_twice_is_missed_at_the_end(places, location):
         store.finish({})
 
 
-@pytest.mark.parametrize(("form", "location"), rows_of(dict.fromkeys(FORMS, (*KEEPING, *REAL))))
-def test_a_collection_is_found_where_it_was_finished_taken_up_where_it_was_not_and_made_anew(places, form, location):
+@pytest.mark.parametrize(
+    ("form", "location"), rows_of(dict.fromkeys(FORMS, (*KEEPING, *REAL)))
+)
+def test_a_collection_is_found_where_it_was_finished_taken_up_where_it_was_not_and_made_anew(
+    places, form, location
+):
     vectors = vectors_of(form, np.random.default_rng(8).random((20, 3, 6)) - 0.2)
     ids, notes = [str(i) for i in range(20)], {"truncated": ("3", "7"), "empty": ()}
     half = places(location, form)
@@ -144,7 +201,9 @@ def test_a_collection_is_found_where_it_was_finished_taken_up_where_it_was_not_a
     assert resumed.finished() is None
     fill(resumed, ids, vectors, {name: list(some) for name, some in notes.items()})
     answers = resumed.search(vectors[:5], 20)
-    check_rankings(answers, products(vectors[:5], vectors), ids, 20, positive=form == "sparse")
+    check_rankings(
+        answers, products(vectors[:5], vectors), ids, 20, positive=form == "sparse"
+    )
     resumed.close()
     for _ in range(2):
         again = places(location, form)
@@ -153,10 +212,14 @@ def test_a_collection_is_found_where_it_was_finished_taken_up_where_it_was_not_a
         again.close()
     anew = fill(places(location, form), ["c", "d", "e"], vectors[:3])
     few = products(vectors[:1], vectors[:3])
-    check_rankings(anew.search(vectors[:1], 5), few, ["c", "d", "e"], 5, positive=form == "sparse")
+    check_rankings(
+        anew.search(vectors[:1], 5), few, ["c", "d", "e"], 5, positive=form == "sparse"
+    )
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the refused client leaves a file open
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # the refused client leaves a file open
 def test_a_collection_held_by_another_process_is_the_users_mistake(places, tmp_path):
     stores = {str(tmp_path / "qdrant"): places("folder"), "edge": places("edge")}
     for store in stores.values():
@@ -171,7 +234,12 @@ opened = [open_store(StoreOptions(place), {places.content!r}, **known) for place
 print([one.finished() for one in opened], flush=True)
 sys.stdin.read()
 """
-    piped = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "cwd": Path(__file__).parents[2]}
+    piped = {
+        "stdin": subprocess.PIPE,
+        "stdout": subprocess.PIPE,
+        "text": True,
+        "cwd": Path(__file__).parents[2],
+    }
     process = subprocess.Popen([sys.executable, "-c", holder], **piped)
     try:
         assert process.stdout.readline() == f"{[{}] * len(stores)}\n"
@@ -189,14 +257,20 @@ def test_a_file_in_the_place_of_the_folder_is_the_users_mistake(tmp_path, locati
     taken.write_text("")
     options = StoreOptions(str(taken) if location == "folder" else location)
     with pytest.raises(InputError, match="cannot be written"):
-        fill(open_store(options, "c", documents=9, folder=taken, meter=Meter()), ["a"], random_vectors(1, 4))
+        fill(
+            open_store(options, "c", documents=9, folder=taken, meter=Meter()),
+            ["a"],
+            random_vectors(1, 4),
+        )
 
 
 def test_retrievers_of_one_process_search_one_edge_collection_in_their_own_ways(places):
     vectors, first = random_vectors(20, 4), places("edge", m=16)
     fill(first, [f"d{i}" for i in range(20)], vectors)
     second = places("edge", m=16, ef=64)
-    assert second.finished() == {} and [one.doc_ids[0] for one in second.search(vectors[:2], 1)] == ["d0", "d1"]
+    assert second.finished() == {} and [
+        one.doc_ids[0] for one in second.search(vectors[:2], 1)
+    ] == ["d0", "d1"]
 
 
 def test_a_full_disk_is_told_before_the_engine_dies_of_it(places, monkeypatch):
@@ -205,50 +279,86 @@ def test_a_full_disk_is_told_before_the_engine_dies_of_it(places, monkeypatch):
     store.close()
     with monkeypatch.context() as full:
         full.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=50_000_000))
-        with pytest.raises(InputError, match=r"needs \d+ MB of disk, and 50 MB are free \(free disk space"):
+        with pytest.raises(
+            InputError,
+            match=r"needs \d+ MB of disk, and 50 MB are free \(free disk space",
+        ):
             store.create(4)
     store.create(4)
 
 
 @pytest.mark.parametrize(
     ("options", "least_recall", "files"),
-    [({"m": 16, "ef": 256}, 0.9, ("matrix.dat", "links_compressed.bin")),
-     ({"quantization": "scalar"}, 0.95, ("quantized.data",)),
-     ({"quantization": "product", "oversampling": 8.0}, 0.5, ("quantized.data",)),
-     ({"quantization": "binary", "oversampling": 8.0}, 0.6, ("quantized.data",))],
-)  # fmt: skip
-def test_approximate_search_finds_most_and_reads_what_it_says(places, tmp_path, options, least_recall, files):
+    [
+        ({"m": 16, "ef": 256}, 0.9, ("matrix.dat", "links_compressed.bin")),
+        ({"quantization": "scalar"}, 0.95, ("quantized.data",)),
+        ({"quantization": "product", "oversampling": 8.0}, 0.5, ("quantized.data",)),
+        ({"quantization": "binary", "oversampling": 8.0}, 0.6, ("quantized.data",)),
+    ],
+)
+def test_approximate_search_finds_most_and_reads_what_it_says(
+    places, tmp_path, options, least_recall, files
+):
     vectors = random_vectors(2000, 128)  # the engine keeps bits in words of 128
-    ids, queries = [str(i) for i in range(len(vectors))], random_vectors(50, 128, seed=6)
-    approximate, exact = places("edge", **options), fill(places(":memory:"), ids, vectors)
+    ids, queries = (
+        [str(i) for i in range(len(vectors))],
+        random_vectors(50, 128, seed=6),
+    )
+    approximate, exact = (
+        places("edge", **options),
+        fill(places(":memory:"), ids, vectors),
+    )
     fill(approximate, ids, vectors)
     expected = exact.search(queries, 10)
     assert approximate.approximate and not exact.approximate
-    again, found = approximate.search(queries, 10, exact=True), approximate.search(queries, 10)
+    again, found = (
+        approximate.search(queries, 10, exact=True),
+        approximate.search(queries, 10),
+    )
     assert [one.doc_ids for one in again] == [one.doc_ids for one in expected]
-    recall = np.mean([len(set(a.doc_ids) & set(b.doc_ids)) / 10 for a, b in zip(found, expected, strict=True)])
+    recall = np.mean(
+        [
+            len(set(a.doc_ids) & set(b.doc_ids)) / 10
+            for a, b in zip(found, expected, strict=True)
+        ]
+    )
     assert least_recall <= recall
     assert recall < 1 or options.get("quantization") != "binary"
     approximate.close()
-    on_disk = sum(path.stat().st_size for name in files for path in tmp_path.rglob(name))
-    assert StoreOptions("edge", **options).bytes_read(2000, 128) == pytest.approx(on_disk, rel=0.15)
+    on_disk = sum(
+        path.stat().st_size for name in files for path in tmp_path.rglob(name)
+    )
+    assert StoreOptions("edge", **options).bytes_read(2000, 128) == pytest.approx(
+        on_disk, rel=0.15
+    )
 
 
 @given(st.sets(st.text(min_size=1), max_size=30), st.uuids())
 def test_point_ids_are_uuids_and_differ_and_a_uuid_stays_as_it_is_spelt(ids, value):
-    assert [point_id(document) for document in ids] == [str(uuid.uuid5(DOCUMENTS, document)) for document in ids]
+    assert [point_id(document) for document in ids] == [
+        str(uuid.uuid5(DOCUMENTS, document)) for document in ids
+    ]
     spellings = {value.hex, str(value).upper(), f"{{{value}}}"} - {str(value)}
     assert point_id(str(value)) == str(value)
     assert str(value) not in {point_id(spelling) for spelling in spellings}
 
 
-@given(st.lists(st.integers(-3, 3), min_size=1, max_size=200), st.integers(1, 20), st.randoms(use_true_random=False))
-def test_a_tie_at_the_limit_is_resolved_however_the_engine_orders_it(scores, limit, chance):
+@given(
+    st.lists(st.integers(-3, 3), min_size=1, max_size=200),
+    st.integers(1, 20),
+    st.randoms(use_true_random=False),
+)
+def test_a_tie_at_the_limit_is_resolved_however_the_engine_orders_it(
+    scores, limit, chance
+):
     rows = [(f"d{i:03}", score / 3) for i, score in enumerate(scores)]
 
     def ask(queries, size):
         best = sorted(chance.sample(rows, len(rows)), key=lambda row: -row[1])[:size]
-        return [EngineHits([row[0] for row in best], [row[1] for row in best]) for _ in queries]
+        return [
+            EngineHits([row[0] for row in best], [row[1] for row in best])
+            for _ in queries
+        ]
 
     [ranking] = past_ties(ask, np.zeros((1, 2), dtype=np.float32), limit)
     ids, values = zip(*rows, strict=True)
@@ -259,26 +369,56 @@ def test_requests_hold_no_more_than_a_server_takes(monkeypatch):
     monkeypatch.setattr(qdrant, "NUMBERS", 40)
     vectors = TokenVectors.of([np.ones((count, 4)) for count in (3, 3, 5, 12, 1, 1, 1)])
     batches = [(batch.start, batch.stop) for batch in qdrant._requests(vectors, 2)]
-    assert batches == [(0, 2), (2, 3), (3, 4), (4, 6), (6, 7)]  # 24, 20, 48 alone, 8, 4 numbers; at most 2 texts
-    sizes = {d: [len(range(9)[batch]) for batch in qdrant._requests(np.ones((9, d)), 4)] for d in (2, 20, 100)}
+    assert batches == [
+        (0, 2),
+        (2, 3),
+        (3, 4),
+        (4, 6),
+        (6, 7),
+    ]  # 24, 20, 48 alone, 8, 4 numbers; at most 2 texts
+    sizes = {
+        d: [len(range(9)[batch]) for batch in qdrant._requests(np.ones((9, d)), 4)]
+        for d in (2, 20, 100)
+    }
     assert sizes == {2: [4, 4, 1], 20: [2, 2, 2, 2, 1], 100: [1] * 9}
 
 
 @pytest.mark.parametrize(
     ("form", "options", "told"),
-    [("dense", {"location": "csr"}, "'csr' does not keep dense vectors"),
-     ("multivector", {"location": "csr"}, "'csr' does not keep multivector vectors"),
-     ("sparse", {"location": "edge", "m": 16}, "store.m: sparse vectors are searched exactly"),
-     ("multivector", {"location": "edge", "quantization": "binary"}, "multivector vectors are searched exactly"),
-     ("sparse", {"location": "csr"}, "occurs twice")],
-)  # fmt: skip
+    [
+        ("dense", {"location": "csr"}, "'csr' does not keep dense vectors"),
+        ("multivector", {"location": "csr"}, "'csr' does not keep multivector vectors"),
+        (
+            "sparse",
+            {"location": "edge", "m": 16},
+            "store.m: sparse vectors are searched exactly",
+        ),
+        (
+            "multivector",
+            {"location": "edge", "quantization": "binary"},
+            "multivector vectors are searched exactly",
+        ),
+        ("sparse", {"location": "csr"}, "occurs twice"),
+    ],
+)
 def test_options_and_ids_that_do_not_suit_the_vectors_are_refused(form, options, told):
     with pytest.raises((InputError, BackendError), match=told):
-        store = open_store(StoreOptions(**options), "c", documents=5, folder=Path(), meter=Meter(), form=form)
+        store = open_store(
+            StoreOptions(**options),
+            "c",
+            documents=5,
+            folder=Path(),
+            meter=Meter(),
+            form=form,
+        )
         fill(store, ["a", "a"], SparseVectors.of(np.eye(2)))
 
 
-numbers = st.lists(st.lists(st.sampled_from([0.0, 1.0, -2.5, 1e-8]), min_size=5, max_size=5), min_size=1, max_size=12)
+numbers = st.lists(
+    st.lists(st.sampled_from([0.0, 1.0, -2.5, 1e-8]), min_size=5, max_size=5),
+    min_size=1,
+    max_size=12,
+)
 lengths = st.lists(st.integers(0, 4), min_size=12, max_size=12)
 
 
@@ -286,7 +426,8 @@ lengths = st.lists(st.integers(0, 4), min_size=12, max_size=12)
 def test_ragged_vectors_are_taken_joined_and_packed_as_lists(rows, lengths, data):
     whole = np.array(rows, dtype=np.float32)
     texts = [
-        np.outer(np.arange(length) + 1, row).astype(np.float32) for row, length in zip(rows, lengths, strict=False)
+        np.outer(np.arange(length) + 1, row).astype(np.float32)
+        for row, length in zip(rows, lengths, strict=False)
     ]
     chosen = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=20))
     for form, kept, each in (
@@ -294,9 +435,13 @@ def test_ragged_vectors_are_taken_joined_and_packed_as_lists(rows, lengths, data
         ("multivector", TokenVectors.of(texts), [text.ravel() for text in texts]),
     ):
         for vectors, wanted in (
-            (kept, each), (kept[chosen], [each[i] for i in chosen]), (unpacked(form, packed(kept)), each),
+            (kept, each),
+            (kept[chosen], [each[i] for i in chosen]),
+            (unpacked(form, packed(kept)), each),
             (joined([kept[:2], kept[2:], kept]), each + each),
-        ):  # fmt: skip
+        ):
             assert len(vectors) == len(wanted)
-            assert all(np.array_equal(a, b) for a, b in zip(flat(vectors), wanted, strict=True))
+            assert all(
+                np.array_equal(a, b) for a, b in zip(flat(vectors), wanted, strict=True)
+            )
         assert with_direction(kept).tolist() == [bool(text.any()) for text in each]

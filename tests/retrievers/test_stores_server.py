@@ -25,9 +25,11 @@ NAME = collection_name("c")
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch):
     for module, name, value in (
-        (calling, "FIRST_PAUSE", 0.005), (connection, "PATIENCE", 0.1), (qdrant, "LOOK_EVERY", 0.005),
+        (calling, "FIRST_PAUSE", 0.005),
+        (connection, "PATIENCE", 0.1),
+        (qdrant, "LOOK_EVERY", 0.005),
         (qdrant, "UPSERT", 10),
-    ):  # fmt: skip
+    ):
         monkeypatch.setattr(module, name, value)
 
 
@@ -46,7 +48,9 @@ def fake():
 @pytest.fixture
 def opened(fake, meter, stack):
     """Opens a store on the server."""
-    return lambda **given: stack.enter_context(closing(store_at(given.pop("url", fake.url), meter=meter, **given)))
+    return lambda **given: stack.enter_context(
+        closing(store_at(given.pop("url", fake.url), meter=meter, **given))
+    )
 
 
 @pytest.fixture
@@ -67,20 +71,31 @@ def build(store, **how):
 
 def sent(fake):
     """How many requests brought points."""
-    return sum(method == "PUT" and path.endswith("/points") for method, path in fake.requests)
+    return sum(
+        method == "PUT" and path.endswith("/points") for method, path in fake.requests
+    )
 
 
 def retries(meter):
     return sum(totals.counts.get("retries", 0) for totals in meter.stages().values())
 
 
-def test_shards_copies_and_approximation_reach_the_server_and_are_part_of_the_name(fake, opened):
+def test_shards_copies_and_approximation_reach_the_server_and_are_part_of_the_name(
+    fake, opened
+):
     opened(shards=3, replication=2, m=24, quantization="product").create(8)
     assert (fake.created["shard_number"], fake.created["replication_factor"]) == (3, 2)
     assert fake.created["hnsw_config"]["m"] == 24
     assert fake.created["quantization_config"]["product"]["compression"] == "x16"
-    choices = [{}, {"shards": 3}, {"replication": 2}, {"m": 16}, {"m": 16, "indexing_threshold": 5},
-               {"m": 16, "full_scan_threshold": 50}, {"quantization": "binary"}]  # fmt: skip
+    choices = [
+        {},
+        {"shards": 3},
+        {"replication": 2},
+        {"m": 16},
+        {"m": 16, "indexing_threshold": 5},
+        {"m": 16, "full_scan_threshold": 50},
+        {"quantization": "binary"},
+    ]
     names = {opened(**options).collection for options in choices}
     assert len(names) == len(choices)
     assert all(name.startswith("harness-") and len(name) <= 80 for name in names)
@@ -89,42 +104,76 @@ def test_shards_copies_and_approximation_reach_the_server_and_are_part_of_the_na
 
 @pytest.mark.parametrize(
     ("options", "indexed", "thresholds"),
-    [({"m": 16}, COUNT, (1, 10)), ({"quantization": "scalar"}, COUNT, (1, 10)),
-     ({"m": 16, "defer_graph": True}, COUNT, (1, 10)),
-     ({"m": 16, "indexing_threshold": 10_000, "full_scan_threshold": 5_000}, 0, (10_000, 5_000))],
-)  # fmt: skip
+    [
+        ({"m": 16}, COUNT, (1, 10)),
+        ({"quantization": "scalar"}, COUNT, (1, 10)),
+        ({"m": 16, "defer_graph": True}, COUNT, (1, 10)),
+        (
+            {"m": 16, "indexing_threshold": 10_000, "full_scan_threshold": 5_000},
+            0,
+            (10_000, 5_000),
+        ),
+    ],
+)
 def test_what_is_asked_for_is_done_or_told(fake, opened, options, indexed, thresholds):
     """By default a server builds a graph and codes only above 10 MB of vectors; in Edge there is no such limit."""
     store = opened(**options)
     build(store)
     assert store.facts == {
-        "server": "Qdrant 1.18.3", "points": str(COUNT), "indexed_points": str(indexed), "optimizer": "ok",
-        "indexing_threshold_kb": str(thresholds[0]), "full_scan_threshold_kb": str(thresholds[1]),
-    }  # fmt: skip
+        "server": "Qdrant 1.18.3",
+        "points": str(COUNT),
+        "indexed_points": str(indexed),
+        "optimizer": "ok",
+        "indexing_threshold_kb": str(thresholds[0]),
+        "full_scan_threshold_kb": str(thresholds[1]),
+    }
     if "defer_graph" in options:
         assert fake.created["hnsw_config"]["m"] == 0
-        assert [update["hnsw_config"]["m"] for update in fake.updates if update.get("hnsw_config")] == [16]
-        methods = [method for method, path in fake.requests if method == "PATCH" or path.endswith("/points")]
+        assert [
+            update["hnsw_config"]["m"]
+            for update in fake.updates
+            if update.get("hnsw_config")
+        ] == [16]
+        methods = [
+            method
+            for method, path in fake.requests
+            if method == "PATCH" or path.endswith("/points")
+        ]
         assert "PUT" not in methods[methods.index("PATCH") :]
 
 
-PLACES = [UPSERTS, ("PUT", NAME), ("GET", "/exists"), ("POST", "/count"), ("PATCH", NAME)]
+PLACES = [
+    UPSERTS,
+    ("PUT", NAME),
+    ("GET", "/exists"),
+    ("POST", "/count"),
+    ("PATCH", NAME),
+]
 
 
 @pytest.mark.parametrize(
     ("place", "fault"),
-    [*((UPSERTS, fault) for fault in (500, 429, "cut")),
-     *((place, fault) for place in PLACES for fault in (503, "after"))],
-)  # fmt: skip
-def test_a_fault_that_passes_is_retried_and_counted(patient, fake, store, meter, fault, place):
+    [
+        *((UPSERTS, fault) for fault in (500, 429, "cut")),
+        *((place, fault) for place in PLACES for fault in (503, "after")),
+    ],
+)
+def test_a_fault_that_passes_is_retried_and_counted(
+    patient, fake, store, meter, fault, place
+):
     fake.faults += [(*place, fault)]
     build(store)
     assert fake.engine.count(NAME).count == COUNT
     assert retries(meter) == 1
 
 
-def test_a_search_survives_faults_and_a_server_that_is_away_is_named_once(patient, fake, store, opened, meter, caplog):
-    fake.faults += [("PUT", NAME, "after"), ("PUT", NAME, 409)]  # a creation whose answer was lost is no failure
+def test_a_search_survives_faults_and_a_server_that_is_away_is_named_once(
+    patient, fake, store, opened, meter, caplog
+):
+    fake.faults += [
+        ("PUT", NAME, "after"),
+        ("PUT", NAME, 409),
+    ]  # a creation whose answer was lost is no failure
     build(store)
     assert store.finished() is not None
     undisturbed, before = store.search(VECTORS[:50], 5), retries(meter)
@@ -135,11 +184,19 @@ def test_a_search_survives_faults_and_a_server_that_is_away_is_named_once(patien
         fake.faults += [("POST", "/query/batch", fault) for fault in faults]
         assert again.search(VECTORS[:50], 5) == undisturbed
     assert retries(meter) == before + 4
-    [said] = [record.getMessage() for record in caplog.records if record.name == calling.log.name]
-    assert re.fullmatch(rf"waiting for {fake.url}: .*503.*, try 2, gives up in 60 s", said)
+    [said] = [
+        record.getMessage()
+        for record in caplog.records
+        if record.name == calling.log.name
+    ]
+    assert re.fullmatch(
+        rf"waiting for {fake.url}: .*503.*, try 2, gives up in 60 s", said
+    )
 
 
-def test_a_half_finished_upload_is_taken_up_again_unless_all_is_to_be_made_anew(fake, store, opened):
+def test_a_half_finished_upload_is_taken_up_again_unless_all_is_to_be_made_anew(
+    fake, store, opened
+):
     """Its vectors may be of a model that has changed since."""
     store.create(8)
     store.upsert(IDS[:60], VECTORS[:60])
@@ -155,7 +212,9 @@ def test_a_half_finished_upload_is_taken_up_again_unless_all_is_to_be_made_anew(
         assert sent(fake) == requests and resumed.finished() is not None
 
 
-@pytest.mark.parametrize(("scheme", "error"), [("http", "ConnectError"), ("grpc", "UNAVAILABLE")])
+@pytest.mark.parametrize(
+    ("scheme", "error"), [("http", "ConnectError"), ("grpc", "UNAVAILABLE")]
+)
 def test_a_server_that_is_not_there_is_one_clear_error(opened, scheme, error):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -167,9 +226,13 @@ def test_a_server_that_is_not_there_is_one_clear_error(opened, scheme, error):
 
 
 @pytest.mark.parametrize("version", ["A" * 20_000, "\x00", "", "dev", "1.15.5"])
-def test_a_server_without_metadata_of_collections_or_with_no_version_is_refused(fake, store, version):
+def test_a_server_without_metadata_of_collections_or_with_no_version_is_refused(
+    fake, store, version
+):
     fake.version = version
-    with pytest.raises(InputError, match=r"came with 1\.16 \(use Qdrant 1\.16 or newer") as told:
+    with pytest.raises(
+        InputError, match=r"came with 1\.16 \(use Qdrant 1\.16 or newer"
+    ) as told:
         store.finished()
     assert len(str(told.value)) < 300 and str(told.value).isprintable()
 
@@ -182,27 +245,56 @@ def test_search_waits_until_the_server_is_green(fake, store):
         fake.updates.clear()
         store.finish({})
         assert fake.status == []
-    assert fake.updates == [{"optimizers_config": {}}, {"metadata": {"finished": {}}}]  # grey is woken
+    assert fake.updates == [
+        {"optimizers_config": {}},
+        {"metadata": {"finished": {}}},
+    ]  # grey is woken
     fake.status = ["red"]
     with pytest.raises(BackendError, match="indexing failed"):
         store.finish({})
 
 
 BROKEN = [
-    b"<html>Sign in</html>", b"", b"null", b"[]", b"{}", b'{"result": null}', b'{"result": "x"}', b'{"result": [null]}',
-    b'{"result": [{"points": null}]}', b'{"result": [{"points": [{"id": 1, "version": 0, "score": "high"}]}]}',
+    b"<html>Sign in</html>",
+    b"",
+    b"null",
+    b"[]",
+    b"{}",
+    b'{"result": null}',
+    b'{"result": "x"}',
+    b'{"result": [null]}',
+    b'{"result": [{"points": null}]}',
+    b'{"result": [{"points": [{"id": 1, "version": 0, "score": "high"}]}]}',
     b'{"result": [{"points": [{"id": 1, "version": 0, "score": 0.5, "payload": null}]}]}',
-    b'{"result": {"count": "x"}}', b'{"result": []}', b"[" * 100_000,
-]  # fmt: skip
-CALLS = [("GET", "/"), ("GET", "/exists"), ("GET", NAME), ("PUT", "/points"), ("POST", "/count"), ("POST", "/batch")]
+    b'{"result": {"count": "x"}}',
+    b'{"result": []}',
+    b"[" * 100_000,
+]
+CALLS = [
+    ("GET", "/"),
+    ("GET", "/exists"),
+    ("GET", NAME),
+    ("PUT", "/points"),
+    ("POST", "/count"),
+    ("POST", "/batch"),
+]
 
 
 @pytest.mark.parametrize(
     ("call", "body"),
-    [*((("POST", "/batch"), body) for body in BROKEN), (("POST", "/count"), b'{"result": {"count": "x"}}'),
-     *((call, body) for call in CALLS[:-1] for body in (b"<html>Sign in</html>", b"{}", b'{"result": "x"}'))],
-)  # fmt: skip
-def test_an_answer_that_is_not_of_the_protocol_is_one_error_or_none(fake, store, opened, call, body):
+    [
+        *((("POST", "/batch"), body) for body in BROKEN),
+        (("POST", "/count"), b'{"result": {"count": "x"}}'),
+        *(
+            (call, body)
+            for call in CALLS[:-1]
+            for body in (b"<html>Sign in</html>", b"{}", b'{"result": "x"}')
+        ),
+    ],
+)
+def test_an_answer_that_is_not_of_the_protocol_is_one_error_or_none(
+    fake, store, opened, call, body
+):
     build(store)
     before = store.search(VECTORS[:1], 3)
     fake.faults = [(*call, body)] * 20
@@ -216,7 +308,9 @@ def test_an_answer_that_is_not_of_the_protocol_is_one_error_or_none(fake, store,
 
 
 @pytest.mark.filterwarnings("ignore:Api key is used with an insecure connection")
-def test_the_command_line_lists_and_removes_what_runs_have_left(fake, opened, capsys, monkeypatch):
+def test_the_command_line_lists_and_removes_what_runs_have_left(
+    fake, opened, capsys, monkeypatch
+):
     def command(*words, key=("--key", "QDRANT_KEY")):
         return call(capsys, "cache", *words, "--store", fake.url, *key)
 
@@ -231,13 +325,19 @@ def test_the_command_line_lists_and_removes_what_runs_have_left(fake, opened, ca
     monkeypatch.setenv("QDRANT_KEY", "tell-nobody")
     code, listed, _ = command("info")
     assert code == 0 and listed.splitlines()[0] == f"{fake.url}: 2 collections of runs"
-    assert f"       100 points  {NAME}" in listed and f"(unfinished)  {collection_name('half')}" in listed
+    assert (
+        f"       100 points  {NAME}" in listed
+        and f"(unfinished)  {collection_name('half')}" in listed
+    )
     code, _, told = command("clear", "harness-d")
     assert (code, "is not on the server" in told) == (2, True)
     for which in (NAME, "--all"):
         assert command("clear", which).out == f"{fake.url}: 1 collection removed\n"
     assert fake.engine.get_collections().collections == []
-    assert "--key: is of a server" in call(capsys, "cache", "info", "--key", "QDRANT_KEY").err
+    assert (
+        "--key: is of a server"
+        in call(capsys, "cache", "info", "--key", "QDRANT_KEY").err
+    )
 
 
 def test_over_grpc_the_client_is_told_where(opened, monkeypatch):
@@ -245,9 +345,17 @@ def test_over_grpc_the_client_is_told_where(opened, monkeypatch):
 
     def client(**options):
         made.append(options)
-        return SimpleNamespace(info=lambda: said, collection_exists=lambda name: False, close=lambda: None)
+        return SimpleNamespace(
+            info=lambda: said, collection_exists=lambda name: False, close=lambda: None
+        )
 
     monkeypatch.setattr("qdrant_client.QdrantClient", client)
     assert opened(url="grpc://host:7").finished() is None
-    expected = {"host": "host", "port": 6333, "grpc_port": 7, "prefer_grpc": True, "https": False}
+    expected = {
+        "host": "host",
+        "port": 6333,
+        "grpc_port": 7,
+        "prefer_grpc": True,
+        "https": False,
+    }
     assert made[0].items() >= expected.items()

@@ -58,24 +58,37 @@ def meter():
 
 
 def test_the_nearest_by_cosine_come_first_and_depth_cuts(retriever, meter):
-    retriever.index([*documents("a", "aaae", "e", "ae"), Document("titled", "i", "e")], meter)
+    retriever.index(
+        [*documents("a", "aaae", "e", "ae"), Document("titled", "i", "e")], meter
+    )
     assert retriever.search([], 10, meter) == []
     first, second = retriever.search([Query("q0", "aa"), Query("q1", "i")], 3, meter)
     assert first.doc_ids == ("d0", "d1", "d3")
     assert first.scores == pytest.approx([1, 3 / 10**0.5, 1 / 2**0.5], abs=1e-6)
-    assert second.doc_ids[0] == "titled" and second.scores[0] == pytest.approx(1 / 2**0.5, abs=1e-6)
+    assert second.doc_ids[0] == "titled" and second.scores[0] == pytest.approx(
+        1 / 2**0.5, abs=1e-6
+    )
 
 
-def test_blank_documents_and_those_without_direction_are_noted_and_never_retrieved(retriever, meter):
+def test_blank_documents_and_those_without_direction_are_noted_and_never_retrieved(
+    retriever, meter
+):
     with pytest.raises(InputError, match="no document with any content"):
         retriever.index(documents("", "  "), Meter())
     retriever.index(documents("a", " \n", "xyz", "e", "a long text"), meter)
-    blank, _ = retriever.search([Query("none", "xyz"), Query("long query", "long a")], 10, meter)
+    blank, _ = retriever.search(
+        [Query("none", "xyz"), Query("long query", "long a")], 10, meter
+    )
     assert len(blank) == 0
     [everything] = retriever.search([Query("q", "aeiou")], 10, meter)
     assert set(everything.doc_ids) == {"d0", "d3", "d4"}
-    assert meter.notes() == {"empty": ("d1",), "truncated": ("d4",), "zero-vector": ("d2",),
-                             "truncated-query": ("long query",), "zero-vector-query": ("none",)}  # fmt: skip
+    assert meter.notes() == {
+        "empty": ("d1",),
+        "truncated": ("d4",),
+        "zero-vector": ("d2",),
+        "truncated-query": ("long query",),
+        "zero-vector-query": ("none",),
+    }
     assert meter.stages()["embed-documents"].counts["lost_tokens"] == 3
 
 
@@ -99,40 +112,77 @@ def test_an_approximate_search_is_compared_with_the_exact_one(tmp_path, meter):
     options = StoreOptions("edge", quantization="binary", oversampling=1.0)
     store = open_store(options, "letters", documents=1, folder=tmp_path, meter=Meter())
     retriever = OverStore(letters(), lambda _: store)
-    words = [a * i + b * j for a in "aeiou" for b in "aeiou" for i in range(1, 5) for j in range(1, 5)]
+    words = [
+        a * i + b * j
+        for a in "aeiou"
+        for b in "aeiou"
+        for i in range(1, 5)
+        for j in range(1, 5)
+    ]
     retriever.index(documents(*words), meter)
-    retriever.search([Query(str(i), word + "a") for i, word in enumerate(words[::2])], 20, meter)
+    retriever.search(
+        [Query(str(i), word + "a") for i, word in enumerate(words[::2])], 20, meter
+    )
     store.close()
     counts = meter.stages()["search-exact"].counts
-    assert counts["exact_hits"] == 20 * dense.COMPARED and counts["exact_hits_at_10"] == 10 * dense.COMPARED
-    assert 0 < counts["shared_hits"] < counts["exact_hits"]  # one bit a dimension cannot tell these apart
+    assert (
+        counts["exact_hits"] == 20 * dense.COMPARED
+        and counts["exact_hits_at_10"] == 10 * dense.COMPARED
+    )
+    assert (
+        0 < counts["shared_hits"] < counts["exact_hits"]
+    )  # one bit a dimension cannot tell these apart
 
 
 def test_a_long_document_is_found_by_one_of_its_passages():
-    corpus = documents("sun sun sun sun moon moon moon moon star star star star", "moon moon sun", " ", "lng " * 10)
+    corpus = documents(
+        "sun sun sun sun moon moon moon moon star star star star",
+        "moon moon sun",
+        " ",
+        "lng " * 10,
+    )
     for chunks, first in ((None, ("d1", "d0")), (Chunk(size=16), ("d0", "d1"))):
-        meter, retriever = Meter(), OverStore(letters(), lambda _: store_at(":memory:"), chunks=chunks)
+        meter, retriever = (
+            Meter(),
+            OverStore(letters(), lambda _: store_at(":memory:"), chunks=chunks),
+        )
         retriever.index(corpus, meter)
         assert retriever.search([Query("q", "moon")], 10, meter)[0].doc_ids == first
-    assert meter.notes() == {"empty": ("d2",), "truncated": ("d3",), "zero-vector": ("d3",)}
+    assert meter.notes() == {
+        "empty": ("d2",),
+        "truncated": ("d3",),
+        "zero-vector": ("d3",),
+    }
 
 
 def test_progress_counts_passages_against_passages(monkeypatch):
     """Documents stood there before: "3,040 of 163", and so no time was left."""
     monkeypatch.setattr("retrievers.embedding.WINDOW", 7)
     seen = []
-    watching = Meter(watch=lambda m: seen.append((m.counts(m.current).get("texts", 0), m.totals(m.current).total)))
-    texts = ["".join(f"{n:04}{part:06}" for part in range(4)) for n in range(10)]  # no two passages are the same text
-    retriever = OverStore(Numbers(lambda _: [1, 1]), lambda _: store_at(":memory:"), chunks=Chunk(size=10))
+    watching = Meter(
+        watch=lambda m: seen.append(
+            (m.counts(m.current).get("texts", 0), m.totals(m.current).total)
+        )
+    )
+    texts = [
+        "".join(f"{n:04}{part:06}" for part in range(4)) for n in range(10)
+    ]  # no two passages are the same text
+    retriever = OverStore(
+        Numbers(lambda _: [1, 1]), lambda _: store_at(":memory:"), chunks=Chunk(size=10)
+    )
     retriever.index(documents(*texts, " "), watching)
     steps = [step for step in seen if step[0]]
     assert steps[-1] == (40, 40)
-    assert all(texts <= expected and abs(expected - 40) <= 4 for texts, expected in steps)
+    assert all(
+        texts <= expected and abs(expected - 40) <= 4 for texts, expected in steps
+    )
 
 
 def sizes(least, most):
     """A size and an overlap."""
-    return st.integers(least, most).flatmap(lambda size: st.tuples(st.just(size), st.integers(0, size - 1)))
+    return st.integers(least, most).flatmap(
+        lambda size: st.tuples(st.just(size), st.integers(0, size - 1))
+    )
 
 
 def tokens(count, size, overlap=0, by=None):
@@ -147,17 +197,32 @@ def counted(encoder):
 
 def in_words(texts):
     """Words and marks, and two special tokens."""
-    return np.asarray([len(text.replace("-", " - ").replace("。", " 。 ").split()) + 2 for text in texts])
+    return np.asarray(
+        [
+            len(text.replace("-", " - ").replace("。", " 。 ").split()) + 2
+            for text in texts
+        ]
+    )
 
 
-@given(st.lists(st.sampled_from(["", "", "", " ", "。", "\n  "]), max_size=200), sizes(1, 60))
-def test_passages_cover_the_text_in_order_and_are_never_too_long(gaps, size_and_overlap):
+@given(
+    st.lists(st.sampled_from(["", "", "", " ", "。", "\n  "]), max_size=200),
+    sizes(1, 60),
+)
+def test_passages_cover_the_text_in_order_and_are_never_too_long(
+    gaps, size_and_overlap
+):
     """Every letter differs, so that a passage has one place in the text, and a mark alone the next one."""
     text = "".join(chr(0x4E00 + place) + gap for place, gap in enumerate(gaps))
     chunks = Chunk(size=size_and_overlap[0], overlap=size_and_overlap[1])
     found = passages(Document("d", "title", text), chunks)
-    assert [passage.id for passage in found] == [f"d\x1f{number}" for number in range(len(found))]
-    assert all(len(passage.text) <= chunks.size and passage.title == "title" for passage in found)
+    assert [passage.id for passage in found] == [
+        f"d\x1f{number}" for number in range(len(found))
+    ]
+    assert all(
+        len(passage.text) <= chunks.size and passage.title == "title"
+        for passage in found
+    )
     covered = 0
     for passage in found:
         begins = text.index(passage.text, max(0, covered - chunks.overlap))
@@ -168,40 +233,95 @@ def test_passages_cover_the_text_in_order_and_are_never_too_long(gaps, size_and_
 
 @pytest.mark.parametrize(
     ("text", "size", "parts"),
-    [("a" + " " * 50 + "b", 10, ["a", "b"]),  # a gap longer than a passage makes no blank one
-     ("これは一つ。これは二つ。これは三つ。", 15, ["これは一つ。これは二つ。", "これは三つ。"]),
-     ("abcd efghijklmnop", 10, ["abcd efghi", "jklmnop"]),  # a gap in the first half is too early
-     ("some words of a text", 12, ["some words", "of a text"]), ("x" * 25, 10, ["x" * 10, "x" * 10, "x" * 5])],
-)  # fmt: skip
-def test_a_passage_ends_where_a_sentence_or_a_word_does_if_there_is_any(text, size, parts):
-    assert [passage.text for passage in passages(Document("d", "", text), Chunk(size=size))] == parts
+    [
+        (
+            "a" + " " * 50 + "b",
+            10,
+            ["a", "b"],
+        ),  # a gap longer than a passage makes no blank one
+        (
+            "これは一つ。これは二つ。これは三つ。",
+            15,
+            ["これは一つ。これは二つ。", "これは三つ。"],
+        ),
+        (
+            "abcd efghijklmnop",
+            10,
+            ["abcd efghi", "jklmnop"],
+        ),  # a gap in the first half is too early
+        ("some words of a text", 12, ["some words", "of a text"]),
+        ("x" * 25, 10, ["x" * 10, "x" * 10, "x" * 5]),
+    ],
+)
+def test_a_passage_ends_where_a_sentence_or_a_word_does_if_there_is_any(
+    text, size, parts
+):
+    assert [
+        passage.text for passage in passages(Document("d", "", text), Chunk(size=size))
+    ] == parts
 
 
-@given(st.lists(st.tuples(st.integers(0, 8), st.integers(-3, 3)), min_size=1, max_size=120), st.integers(1, 6))
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 8), st.integers(-3, 3)), min_size=1, max_size=120
+    ),
+    st.integers(1, 6),
+)
 def test_documents_rank_by_their_best_passage(rows, depth):
     ids = [f"d{document}\x1f{number}" for number, (document, _) in enumerate(rows)]
     scores = [score / 3 for _, score in rows]
     best = {}
     for (document, _), score in zip(rows, scores, strict=True):
         best[f"d{document}"] = max(best.get(f"d{document}", -9), score)
-    [ranking] = best_passages(lambda vectors, limit: [ranked(ids, scores, limit) for _ in vectors], 1, depth)
+    [ranking] = best_passages(
+        lambda vectors, limit: [ranked(ids, scores, limit) for _ in vectors], 1, depth
+    )
     expected = ranked(list(best), list(best.values()), depth)
     assert ranking.doc_ids == expected.doc_ids
     assert ranking.scores == pytest.approx(expected.scores, abs=2e-6)
 
 
 @given(
-    st.lists(st.sampled_from([*tiny.WORDS, "shock-wave", " ", "。", "x. Next", "# Head", "\n\n", "end."]), max_size=99),
-    sizes(8, 40), st.sampled_from([None, *(get_args(Boundary) if find_spec("semantic_text_splitter") else ("words",))]),
-    st.sampled_from([None, in_words]), st.sampled_from(["", "the title"]),
-)  # fmt: skip
-def test_no_passage_is_too_long_and_with_a_boundary_no_word_is_cut(words, size_and_overlap, by, count, title):
+    st.lists(
+        st.sampled_from(
+            [*tiny.WORDS, "shock-wave", " ", "。", "x. Next", "# Head", "\n\n", "end."]
+        ),
+        max_size=99,
+    ),
+    sizes(8, 40),
+    st.sampled_from(
+        [
+            None,
+            *(
+                get_args(Boundary)
+                if find_spec("semantic_text_splitter")
+                else ("words",)
+            ),
+        ]
+    ),
+    st.sampled_from([None, in_words]),
+    st.sampled_from(["", "the title"]),
+)
+def test_no_passage_is_too_long_and_with_a_boundary_no_word_is_cut(
+    words, size_and_overlap, by, count, title
+):
     size, overlap = size_and_overlap
     size = size if count and not by else size + 12  # every word fits in it
     text = " ".join(words)
-    chunks = tokens(count, size, overlap, by) if count else Chunk(size=size, overlap=overlap, by=by)
+    chunks = (
+        tokens(count, size, overlap, by)
+        if count
+        else Chunk(size=size, overlap=overlap, by=by)
+    )
     parts = passages(Document("d", title, text), chunks)
-    assert max(count([part.content for part in parts]) if count else [len(part.text) for part in parts]) <= size
+    assert (
+        max(
+            count([part.content for part in parts])
+            if count
+            else [len(part.text) for part in parts]
+        )
+        <= size
+    )
     joined = " ".join(part.text for part in parts)
     assert len(joined.split()) >= len(text.split())
     assert not by or set(re.findall(r"\w+", joined)) == set(re.findall(r"\w+", text))
@@ -216,12 +336,18 @@ def model(tmp_path_factory):
     return SentenceTransformerEncoder(folder.as_posix(), device="cpu")
 
 
-def test_a_passage_is_as_long_as_the_model_reads_and_a_long_title_leaves_half_of_it_to_the_text(model):
+def test_a_passage_is_as_long_as_the_model_reads_and_a_long_title_leaves_half_of_it_to_the_text(
+    model,
+):
     text = " ".join(tiny.WORDS[i % 14] for i in range(300))
-    parts = passages(Document("d", "the title", text), tokens(counted(model), tiny.LIMIT))
+    parts = passages(
+        Document("d", "the title", text), tokens(counted(model), tiny.LIMIT)
+    )
     lengths = model.lengths([part.content for part in parts], "document").counts
     assert lengths.max() <= tiny.LIMIT == model.reads
-    assert lengths[:-1].min() >= tiny.LIMIT - 2  # two words of the prompt, two of the title, two special tokens
+    assert (
+        lengths[:-1].min() >= tiny.LIMIT - 2
+    )  # two words of the prompt, two of the title, two special tokens
     parts = passages(Document("d", "w " * 30, "t " * 100), tokens(in_words, 10))
     assert {len(part.text.split()) for part in parts} == {5}
 
@@ -230,20 +356,31 @@ def test_sentences_and_headings_stay_whole_where_they_fit():
     pytest.importorskip("semantic_text_splitter")
     headed = ["# One\n\nIt is short. It fits in here.", "# Two\n\nSo does this."]
     sentences = ["It is short. It fits in here.", "So does this."]
-    for by, size, gap, whole in (("heading", 40, "\n\n", headed), ("sentence", 30, " ", sentences)):
+    for by, size, gap, whole in (
+        ("heading", 40, "\n\n", headed),
+        ("sentence", 30, " ", sentences),
+    ):
         found = passages(Document("d", "", gap.join(whole)), Chunk(size=size, by=by))
         assert [part.text for part in found] == whole
 
 
 def test_a_function_of_one_s_own_cuts(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "own_cuts.py").write_text("def lines(text): return text.split('|')\ndef number(text): return [3]\n")
+    (tmp_path / "own_cuts.py").write_text(
+        "def lines(text): return text.split('|')\ndef number(text): return [3]\n"
+    )
     document, chunks = Document("d", "t", "one|two"), Chunk(call="own_cuts:lines")
     assert [part.text for part in passages(document, chunks)] == ["one", "two"]
     assert chunks.suffix([document]) != chunks.suffix([Document("d", "t", "one|three")])
-    with pytest.raises(BackendError, match=r"own_cuts:number gave \[3\] for a text; give a list of texts"):
+    with pytest.raises(
+        BackendError,
+        match=r"own_cuts:number gave \[3\] for a text; give a list of texts",
+    ):
         passages(document, Chunk(call="own_cuts:number"))
-    with pytest.raises(InputError, match=r"chunk\.call: 'own_cuts' has no function 'line' \(did you mean 'lines'"):
+    with pytest.raises(
+        InputError,
+        match=r"chunk\.call: 'own_cuts' has no function 'line' \(did you mean 'lines'",
+    ):
         Chunk(call="own_cuts:line").check()
     with pytest.raises(InputError, match="cuts by itself"):
         BM25(chunk={"call": "own_cuts:lines", "size": 10})
@@ -252,23 +389,35 @@ def test_a_function_of_one_s_own_cuts(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="code"):
         check(path, code=False)
     results = run(path, Options(tmp_path / "out"))
-    assert "passages=own_cuts:lines" in results.manifest.retrievers["b"].provenance["fingerprint"]
+    assert (
+        "passages=own_cuts:lines"
+        in results.manifest.retrievers["b"].provenance["fingerprint"]
+    )
 
 
 def test_bm25_gives_a_document_the_score_of_its_best_passage():
     rng = np.random.default_rng(5)
     words = [f"w{number}" for number in range(40)]
-    documents = [Document(f"d{number}", "", " ".join(rng.choice(words, rng.integers(1, 60)))) for number in range(80)]
+    documents = [
+        Document(f"d{number}", "", " ".join(rng.choice(words, rng.integers(1, 60))))
+        for number in range(80)
+    ]
     documents[7] = Document("d7", "", " … ")
     chunk = {"size": 40, "overlap": 10}
     cut, whole, meter = BM25(chunk=chunk), BM25(), Meter()
     cut.index(documents, meter)
     assert meter.notes() == {"empty": ("d7",)} and cut.fingerprint != whole.fingerprint
-    parts = [part for document in documents for part in passages(document, Chunk(**chunk))]
+    parts = [
+        part for document in documents for part in passages(document, Chunk(**chunk))
+    ]
     whole.index(parts, Meter())
-    queries = [Query(f"q{number}", " ".join(rng.choice(words, 4))) for number in range(20)]
+    queries = [
+        Query(f"q{number}", " ".join(rng.choice(words, 4))) for number in range(20)
+    ]
     everything = whole.search(queries, len(parts), Meter())
-    for ranking, of_parts in zip(cut.search(queries, 10, Meter()), everything, strict=True):
+    for ranking, of_parts in zip(
+        cut.search(queries, 10, Meter()), everything, strict=True
+    ):
         best = {}
         for part, score in of_parts:
             best.setdefault(part.partition("\x1f")[0], score)
@@ -286,35 +435,70 @@ def by_transformers(folder, document, first, last):
 
     tokenizer = AutoTokenizer.from_pretrained(folder)
     with torch.no_grad():
-        states = AutoModel.from_pretrained(folder)(**tokenizer(f"passage: {document}", return_tensors="pt"))
+        states = AutoModel.from_pretrained(folder)(
+            **tokenizer(f"passage: {document}", return_tensors="pt")
+        )
     mean = states.last_hidden_state[0][3 + first : 3 + last].mean(0).numpy()
     return mean / np.linalg.norm(mean)
 
 
-def test_a_passage_is_the_mean_of_its_tokens_in_its_document_or_embedded_alone_and_counted(model):
-    found = model.embed_passages(["the cat sits", "wing shock wave"], [WHOLE, WHOLE], single_call())
+def test_a_passage_is_the_mean_of_its_tokens_in_its_document_or_embedded_alone_and_counted(
+    model,
+):
+    found = model.embed_passages(
+        ["the cat sits", "wing shock wave"], [WHOLE, WHOLE], single_call()
+    )
     for vector, (first, last) in zip(found.vectors, [(0, 3), (3, 6)], strict=True):
-        assert np.allclose(vector, by_transformers(model.provenance["model"], WHOLE, first, last), atol=1e-6)
+        assert np.allclose(
+            vector,
+            by_transformers(model.provenance["model"], WHOLE, first, last),
+            atol=1e-6,
+        )
     assert not found.truncated_tokens.any()
-    alone = model.embed(["wing shock wave", "heat flow the cat"], "document", single_call()).vectors
+    alone = model.embed(
+        ["wing shock wave", "heat flow the cat"], "document", single_call()
+    ).vectors
     assert not np.allclose(found.vectors[1], alone[0], atol=1e-3)
-    found = model.embed_passages(["the cat sits", "heat flow the cat"], [LONG, LONG], single_call())
-    assert np.allclose(found.vectors[1], alone[1]) and found.truncated_tokens.tolist() == [0, 6]
+    found = model.embed_passages(
+        ["the cat sits", "heat flow the cat"], [LONG, LONG], single_call()
+    )
+    assert np.allclose(
+        found.vectors[1], alone[1]
+    ) and found.truncated_tokens.tolist() == [0, 6]
 
 
 def test_the_cache_keeps_a_passage_by_its_document(model, cache):
-    documents = [Document("a", "", WHOLE), Document("b", "", "the cat sits dog runs fast")]
-    late = [*in_context(documents, Chunk(size=14, by="words", late=True), contextual=False)]
+    documents = [
+        Document("a", "", WHOLE),
+        Document("b", "", "the cat sits dog runs fast"),
+    ]
+    late = [
+        *in_context(documents, Chunk(size=14, by="words", late=True), contextual=False)
+    ]
     texts, wholes = [one.text for one, _ in late], [whole for _, whole in late]
-    assert texts == ["the cat sits", "wing shock", "wave", "the cat sits", "dog runs fast"]
+    assert texts == [
+        "the cat sits",
+        "wing shock",
+        "wave",
+        "the cat sits",
+        "dog runs fast",
+    ]
     embedder, meter, again = Embedder(model, cache), Meter(), Meter()
     first = embedder.embed(texts, "document", meter, wholes).vectors
-    assert meter.counts("")["tokens"] == 10 + 10  # each document once, with its prompt and marks
-    assert np.array_equal(embedder.embed(texts, "document", again, wholes).vectors, first)
+    assert (
+        meter.counts("")["tokens"] == 10 + 10
+    )  # each document once, with its prompt and marks
+    assert np.array_equal(
+        embedder.embed(texts, "document", again, wholes).vectors, first
+    )
     assert again.counts("") == {"texts": 5, "cached": 5}
-    forecast = embedder.forecast_passages(distinct_passages(zip(texts, wholes, strict=True)), "document")
+    forecast = embedder.forecast_passages(
+        distinct_passages(zip(texts, wholes, strict=True)), "document"
+    )
     assert (forecast.texts, forecast.cached, forecast.tokens) == (5, 5, 0)
-    assert not np.allclose(first[0], first[3], atol=1e-3)  # the same words in two documents
+    assert not np.allclose(
+        first[0], first[3], atol=1e-3
+    )  # the same words in two documents
 
 
 class Voyage(OpenAIProvider):
@@ -322,27 +506,56 @@ class Voyage(OpenAIProvider):
 
     def answer(self, path, body, headers, fault):
         assert path == "/v1/contextualizedembeddings", path
-        if headers.get("Authorization") != f"Bearer {KEY}" or body["input_type"] not in ("query", "document"):
+        if headers.get("Authorization") != f"Bearer {KEY}" or body[
+            "input_type"
+        ] not in ("query", "document"):
             raise Refusal(401, "unauthorized", "invalid")
         groups = [
-            {"index": place, "data": [{"index": n, "embedding": [float(tokens_of(text)), float(len(group)), float(n)]}
-                                      for n, text in enumerate(group)][::-1]}
+            {
+                "index": place,
+                "data": [
+                    {
+                        "index": n,
+                        "embedding": [
+                            float(tokens_of(text)),
+                            float(len(group)),
+                            float(n),
+                        ],
+                    }
+                    for n, text in enumerate(group)
+                ][::-1],
+            }
             for place, group in enumerate(body["inputs"])
-        ]  # fmt: skip
+        ]
         total = sum(tokens_of(text) for group in body["inputs"] for text in group)
-        return {"data": groups[::-1], "model": "voyage-context-3", "usage": {"total_tokens": total}}, {}
+        return {
+            "data": groups[::-1],
+            "model": "voyage-context-3",
+            "usage": {"total_tokens": total},
+        }, {}
 
 
 def test_voyage_is_sent_the_passages_of_a_document_together_and_queries_alone(cache):
     with serving(Voyage()) as provider:
-        embedder = Embedder(VoyageContextEncoder("voyage-context-3", base_url=provider.url, api_key=KEY), cache)
-        found = embedder.embed(["a b", "c", "d"], "document", Meter(), ["a b c", "a b c", "d"]).vectors
+        embedder = Embedder(
+            VoyageContextEncoder(
+                "voyage-context-3", base_url=provider.url, api_key=KEY
+            ),
+            cache,
+        )
+        found = embedder.embed(
+            ["a b", "c", "d"], "document", Meter(), ["a b c", "a b c", "d"]
+        ).vectors
         asked = embedder.embed(["why now", "a"], "query", Meter()).vectors
     assert found[:, 1:].tolist() == [[2, 0], [2, 1], [1, 0]]
     assert asked[:, 1:].tolist() == [[1, 0], [1, 0]]
 
 
-@pytest.mark.parametrize("encoder", [{"kind": "hashing"}, {"kind": "openai", "model": "m"}])
+@pytest.mark.parametrize(
+    "encoder", [{"kind": "hashing"}, {"kind": "openai", "model": "m"}]
+)
 def test_late_chunking_by_an_encoder_without_token_vectors_is_one_clear_error(encoder):
-    with pytest.raises(InputError, match=r"chunk\.late: needs the vectors of a document's tokens"):
+    with pytest.raises(
+        InputError, match=r"chunk\.late: needs the vectors of a document's tokens"
+    ):
         Dense(encoder, chunk={"size": 100, "late": True})

@@ -18,7 +18,10 @@ from tests.support.mortal import NEVER, forking, live
 from tests.support.over_store import Numbers, OverStore
 from tests.support.qdrant_fake import fake_qdrant
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL"),
+]
 
 KILLS = 20
 WAIT = 600
@@ -39,13 +42,25 @@ def run(place, location, documents, last_call):
 def index_and_search(place, location, documents):
     embedding.WINDOW = max(64, documents // 8)
     options = StoreOptions(location)
-    store = open_store(options, "hashed-corpus", documents=documents, folder=place, meter=Meter())
+    store = open_store(
+        options, "hashed-corpus", documents=documents, folder=place, meter=Meter()
+    )
     meter = Meter()
-    retriever = OverStore(Numbers(digest, lost=lambda text: len(text) % 3), lambda _: store)
-    retriever.index((Document(f"d{i}", "", f"text {i} " + "x" * (i % 5)) for i in range(documents)), meter)
-    rankings = retriever.search([Query(str(i), f"question {i}") for i in range(20)], 20, meter)
+    retriever = OverStore(
+        Numbers(digest, lost=lambda text: len(text) % 3), lambda _: store
+    )
+    retriever.index(
+        (Document(f"d{i}", "", f"text {i} " + "x" * (i % 5)) for i in range(documents)),
+        meter,
+    )
+    rankings = retriever.search(
+        [Query(str(i), f"question {i}") for i in range(20)], 20, meter
+    )
     store.close()
-    found = [[ranking.doc_ids, [score.hex() for score in ranking.scores.tolist()]] for ranking in rankings]
+    found = [
+        [ranking.doc_ids, [score.hex() for score in ranking.scores.tolist()]]
+        for ranking in rankings
+    ]
     notes = {name: sorted(ids) for name, ids in meter.notes().items()}
     (place / "found.json").write_text(json.dumps([found, notes]), encoding="utf-8")
 
@@ -69,7 +84,9 @@ def started(request, tmp_path):
             if name not in fakes:
                 fakes[name] = stack.enter_context(fake_qdrant())
             location = fakes[name].url
-        process = context.Process(target=run, args=(place, location, documents, last_call))
+        process = context.Process(
+            target=run, args=(place, location, documents, last_call)
+        )
         process.start()
         process.join(WAIT)
         return process.exitcode

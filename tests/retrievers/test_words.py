@@ -40,18 +40,42 @@ from tests.support.small import Call
         ("Chinese", "中文 字", "中文 字"),
     ],
 )
-def test_words_of_every_script_keep_their_marks(script: str, text: str, terms: str) -> None:
-    assert tokenize(text) == [unicodedata.normalize("NFKC", term) for term in terms.split()], script
+def test_words_of_every_script_keep_their_marks(
+    script: str, text: str, terms: str
+) -> None:
+    assert tokenize(text) == [
+        unicodedata.normalize("NFKC", term) for term in terms.split()
+    ], script
 
 
 def test_what_looks_the_same_is_the_same_and_what_ends_a_word() -> None:
-    same = {"soft\u00adware": "software", "می\u200cروم": "میروم", "ශ්\u200dරී": "ශ්රී", "葛\U000e0100飾区": "葛飾区",
-            "ភាសា\u200bខ្មែរ": "ភាសាខ្មែរ", "e\u0301te\u0301": "été", "ＡＢＣ": "abc"}  # fmt: skip
+    same = {
+        "soft\u00adware": "software",
+        "می\u200cروم": "میروم",
+        "ශ්\u200dරී": "ශ්රී",
+        "葛\U000e0100飾区": "葛飾区",
+        "ភាសា\u200bខ្មែរ": "ភាសាខ្មែរ",
+        "e\u0301te\u0301": "été",
+        "ＡＢＣ": "abc",
+    }
     for one, other in same.items():
         assert tokenize(one) == tokenize(other)
-    assert tokenize("'tis rock'n'roll l’homme 3.14 foo_bar a\u200bb na\u00a0\u0308ve") == [
-        "tis", "rock'n", "roll", "l", "homme", "3", "14", "foo_bar", "a", "b", "na", "ve",
-    ]  # fmt: skip
+    assert tokenize(
+        "'tis rock'n'roll l’homme 3.14 foo_bar a\u200bb na\u00a0\u0308ve"
+    ) == [
+        "tis",
+        "rock'n",
+        "roll",
+        "l",
+        "homme",
+        "3",
+        "14",
+        "foo_bar",
+        "a",
+        "b",
+        "na",
+        "ve",
+    ]
 
 
 @settings(max_examples=200)
@@ -65,56 +89,101 @@ def test_the_short_way_for_ascii_finds_the_same(text: str) -> None:
 @settings(max_examples=300)
 @given(st.text())
 def test_no_letter_is_lost(text: str) -> None:
-    folded, blank = unicodedata.normalize("NFKC", text).lower(), {"\u3164", "\uffa0", "\u115f", "\u1160"}
+    folded, blank = (
+        unicodedata.normalize("NFKC", text).lower(),
+        {"\u3164", "\uffa0", "\u115f", "\u1160"},
+    )
     letters = {c for c in folded if c.isalpha() and unicodedata.category(c) != "Lm"}
     assert letters - set("".join(tokenize(text))) <= blank
 
 
-ENGLISH = [f"The {thing} of this house is not for sale before May." for thing in small.TEXTS]
-GERMAN = [f"Der {thing} in diesem Haus ist vor Mai nicht zu verkaufen." for thing in small.TEXTS]
+ENGLISH = [
+    f"The {thing} of this house is not for sale before May." for thing in small.TEXTS
+]
+GERMAN = [
+    f"Der {thing} in diesem Haus ist vor Mai nicht zu verkaufen."
+    for thing in small.TEXTS
+]
 JAPANESE = ["一年に二十五日の有給休暇があります。", "休暇は前もって申し込みます。"]
-UKRAINIAN = ["Договір не дійсний, і термін в один місяць вже минув.", "Що це для нас, і як його змінити?"]
+UKRAINIAN = [
+    "Договір не дійсний, і термін в один місяць вже минув.",
+    "Що це для нас, і як його змінити?",
+]
 
 
 def indexed(texts: Sequence[str], **options) -> BM25:
     retriever = BM25(**options)
-    retriever.index([Document(str(number), "", text) for number, text in enumerate(texts)], Meter())
+    retriever.index(
+        [Document(str(number), "", text) for number, text in enumerate(texts)], Meter()
+    )
     return retriever
 
 
 @pytest.mark.parametrize(
     ("texts", "stemming", "words"),
-    [(ENGLISH, "english", "stemmed as English"), (GERMAN, "german", "stemmed as German"),
-     (ENGLISH * 9 + GERMAN, "english", "stemmed as English"), (ENGLISH * 8 + GERMAN * 2, "none", "not stemmed"),
-     (ENGLISH + JAPANESE, "none", "not stemmed"), (JAPANESE, "none", "not stemmed"),
-     (UKRAINIAN, "none", "not stemmed"),  # a language that Snowball has not
-     (["vacation", "refund policy", "404"], "none", "not stemmed")],  # too short to tell
-)  # fmt: skip
-def test_left_out_it_follows_the_documents(texts: list[str], stemming: str, words: str) -> None:
+    [
+        (ENGLISH, "english", "stemmed as English"),
+        (GERMAN, "german", "stemmed as German"),
+        (ENGLISH * 9 + GERMAN, "english", "stemmed as English"),
+        (ENGLISH * 8 + GERMAN * 2, "none", "not stemmed"),
+        (ENGLISH + JAPANESE, "none", "not stemmed"),
+        (JAPANESE, "none", "not stemmed"),
+        (UKRAINIAN, "none", "not stemmed"),  # a language that Snowball has not
+        (["vacation", "refund policy", "404"], "none", "not stemmed"),
+    ],  # too short to tell
+)
+def test_left_out_it_follows_the_documents(
+    texts: list[str], stemming: str, words: str
+) -> None:
     told = indexed(texts).provenance
     assert told["fingerprint"] == f"bm25 k1=0.9 b=0.4 words=uax29-3 stemming={stemming}"
     assert told["words"] == words
 
 
 def test_stems_meet_and_words_as_they_stand_do_not() -> None:
-    texts = ["Nobody may smoke in these houses.", "The train leaves at noon from the main station."]
-    for options, found in (({}, ("0",)), ({"stemming": "english"}, ("0",)), ({"stemming": ""}, ()),
-                           ({"chunk": {"size": 20}}, ("0",))):  # fmt: skip
-        [ranking] = indexed(texts, **options).search([Query("q", "smoking house")], 10, Meter())
+    texts = [
+        "Nobody may smoke in these houses.",
+        "The train leaves at noon from the main station.",
+    ]
+    for options, found in (
+        ({}, ("0",)),
+        ({"stemming": "english"}, ("0",)),
+        ({"stemming": ""}, ()),
+        ({"chunk": {"size": 20}}, ("0",)),
+    ):
+        [ranking] = indexed(texts, **options).search(
+            [Query("q", "smoking house")], 10, Meter()
+        )
         assert ranking.doc_ids == found
 
 
 def test_the_order_of_the_documents_decides_nothing() -> None:
     """Of 2,200 documents 200 are looked at; those of one language stand together."""
-    texts = [f"{number} {text}" for number, text in enumerate(ENGLISH * 200 + GERMAN * 20)]
+    texts = [
+        f"{number} {text}" for number, text in enumerate(ENGLISH * 200 + GERMAN * 20)
+    ]
     there, back = indexed(texts), indexed(texts[::-1])
-    assert there.fingerprint == back.fingerprint and there.provenance["words"] == "stemmed as English"
+    assert (
+        there.fingerprint == back.fingerprint
+        and there.provenance["words"] == "stemmed as English"
+    )
 
 
 def test_terminal_page_and_manifest_say_it(tmp_path: Path, call: Call) -> None:
-    told = call("run", small.experiment(tmp_path, report=True), "--results", tmp_path / "out", "--explain", code=0)
+    told = call(
+        "run",
+        small.experiment(tmp_path, report=True),
+        "--results",
+        tmp_path / "out",
+        "--explain",
+        code=0,
+    )
     assert "bm25: words stemmed as English" in told.out
     folder = tmp_path / "out" / "small"
     facts = records.read_manifest(folder).retrievers["bm25"].provenance
-    assert facts["words"] == "stemmed as English" and facts["fingerprint"].endswith("stemming=english")
-    assert "<small>words</small> <bdi>stemmed as English</bdi>" in (folder / "report.html").read_text(encoding="utf-8")
+    assert facts["words"] == "stemmed as English" and facts["fingerprint"].endswith(
+        "stemming=english"
+    )
+    assert "<small>words</small> <bdi>stemmed as English</bdi>" in (
+        folder / "report.html"
+    ).read_text(encoding="utf-8")

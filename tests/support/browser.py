@@ -13,31 +13,59 @@ from typing import Any
 import pytest
 
 CHROMIUM = next(
-    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+    (
+        path
+        for name in ("chromium", "chromium-browser", "google-chrome")
+        if (path := shutil.which(name))
+    ),
+    None,
 )
 CHROMEDRIVER = shutil.which("chromedriver")
 FLAGS = (
-    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--force-device-scale-factor=1",
-)  # fmt: skip
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--force-device-scale-factor=1",
+)
 
 needs_browser = pytest.mark.browser
-NO_BROWSER = "no chromium with its chromedriver is installed" if CHROMIUM is None or CHROMEDRIVER is None else ""
+NO_BROWSER = (
+    "no chromium with its chromedriver is installed"
+    if CHROMIUM is None or CHROMEDRIVER is None
+    else ""
+)
 """Why tests in a browser are skipped (`conftest.py`); "" where there is one."""
 
 
 @contextmanager
-def chromium(profile: Path, *, width: int = 1280, height: int = 900, downloads: Path | None = None) -> Iterator[Any]:
+def chromium(
+    profile: Path,
+    *,
+    width: int = 1280,
+    height: int = 900,
+    downloads: Path | None = None,
+) -> Iterator[Any]:
     """A fresh browser; `profile` is an empty folder of its own, `downloads` where it may put files."""
     from selenium import webdriver
     from selenium.webdriver.chrome.options import Options
     from selenium.webdriver.chrome.service import Service
 
     options = Options()
-    for flag in (*FLAGS, f"--user-data-dir={profile}", f"--window-size={width},{height}"):
+    for flag in (
+        *FLAGS,
+        f"--user-data-dir={profile}",
+        f"--window-size={width},{height}",
+    ):
         options.add_argument(flag)
     options.binary_location = str(CHROMIUM)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    options.set_capability(
+        "goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"}
+    )
     driver = webdriver.Chrome(options=options, service=Service(CHROMEDRIVER))
     driver.set_script_timeout(600)  # a busy machine draws slowly
     try:
@@ -58,13 +86,20 @@ def resize(driver: Any, width: int, height: int = 900) -> None:
 
 def media(driver: Any, **features: str) -> None:
     """Emulate media features, such as prefers_color_scheme="dark"."""
-    wanted = [{"name": name.replace("_", "-"), "value": value} for name, value in features.items()]
+    wanted = [
+        {"name": name.replace("_", "-"), "value": value}
+        for name, value in features.items()
+    ]
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": wanted})
 
 
 def complaints(driver: Any) -> list[str]:
     """What the console said since it was last asked: errors, warnings and broken policies alike."""
-    return [entry["message"] for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+    return [
+        entry["message"]
+        for entry in driver.get_log("browser")
+        if entry["level"] in ("SEVERE", "WARNING")
+    ]
 
 
 def requests(driver: Any) -> list[str]:
@@ -74,7 +109,11 @@ def requests(driver: Any) -> list[str]:
         message = json.loads(entry["message"])["message"]
         if message["method"] == "Network.requestWillBeSent":
             urls.append(message["params"]["request"]["url"])
-    return [url for url in urls if not url.startswith(("file:", "data:", "chrome:", "about:"))]
+    return [
+        url
+        for url in urls
+        if not url.startswith(("file:", "data:", "chrome:", "about:"))
+    ]
 
 
 def settled(driver: Any) -> None:

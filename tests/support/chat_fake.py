@@ -31,33 +31,82 @@ class ChatProvider(OpenAIProvider):
 
     refusals: Mapping[str, tuple] = {
         **OpenAIProvider.refusals,
-        "filter": (400, "content_filter", "The prompt was stopped by the content policy"),
-        "long": (400, "context_length_exceeded", "This model's maximum context length is 8192 tokens"),
+        "filter": (
+            400,
+            "content_filter",
+            "The prompt was stopped by the content policy",
+        ),
+        "long": (
+            400,
+            "context_length_exceeded",
+            "This model's maximum context length is 8192 tokens",
+        ),
     }
 
-    def __init__(self, script=(), *, reply: Callable[[str], str] = lambda user: '{"grade": 1}', schemas="",
-                 temperatures="", **more):  # fmt: skip
+    def __init__(
+        self,
+        script=(),
+        *,
+        reply: Callable[[str], str] = lambda user: '{"grade": 1}',
+        schemas="",
+        temperatures="",
+        **more,
+    ):
         super().__init__(script, **more)
         self.reply = reply
         self.schemas, self.temperatures = schemas, temperatures
 
     def answer(self, path, body, headers, fault):
         assert path.endswith("/chat/completions")
-        for said, key in ((self.schemas, "response_format"), (self.temperatures, "temperature")):
+        for said, key in (
+            (self.schemas, "response_format"),
+            (self.temperatures, "temperature"),
+        ):
             if said and key in body:
-                raise Refusal(400, "invalid_request_error", said, param=key if key in said else None)
+                raise Refusal(
+                    400,
+                    "invalid_request_error",
+                    said,
+                    param=key if key in said else None,
+                )
         user = body["messages"][-1]["content"]
         text = ANSWERS.get(fault, self.reply(user))
-        finish = "length" if fault == "cut" else "content_filter" if fault == "filtered" else "stop"
+        finish = (
+            "length"
+            if fault == "cut"
+            else "content_filter"
+            if fault == "filtered"
+            else "stop"
+        )
         if fault == "cut":
             text = text[: len(text) // 2]
-        choices = [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": finish}]
+        choices = [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": text},
+                "finish_reason": finish,
+            }
+        ]
         sent = sum(tokens_of(message["content"]) for message in body["messages"])
         received = tokens_of(text)
-        usage = {"prompt_tokens": sent, "completion_tokens": received, "total_tokens": sent + received}
-        said = {"id": "1", "object": "chat.completion", "created": 1, "model": body["model"],
-                "choices": choices, "usage": usage}  # fmt: skip
-        return {key: value for key, value in said.items() if (fault, key) != ("no-usage", "usage")}, {}
+        usage = {
+            "prompt_tokens": sent,
+            "completion_tokens": received,
+            "total_tokens": sent + received,
+        }
+        said = {
+            "id": "1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": body["model"],
+            "choices": choices,
+            "usage": usage,
+        }
+        return {
+            key: value
+            for key, value in said.items()
+            if (fault, key) != ("no-usage", "usage")
+        }, {}
 
 
 def quotation(user: str, mark: str) -> str:

@@ -24,31 +24,69 @@ class Dialect(OpenAIProvider):
         roles: key of the body -> its value for documents and for queries.
     """
 
-    def __init__(self, script=(), *, base="/v1", header="Authorization", packs=True, most=2048, roles=None, **more):
+    def __init__(
+        self,
+        script=(),
+        *,
+        base="/v1",
+        header="Authorization",
+        packs=True,
+        most=2048,
+        roles=None,
+        **more,
+    ):
         super().__init__(script, **more)
-        self.base, self.header, self.packs, self.most, self.roles = base, header, packs, most, roles or {}
+        self.base, self.header, self.packs, self.most, self.roles = (
+            base,
+            header,
+            packs,
+            most,
+            roles or {},
+        )
 
     def answer(self, path, body, headers, fault):
         own, asked = urlsplit(self.base), urlsplit(path)
         keys = {"Authorization": f"Bearer {KEY}", "api-key": KEY}
-        if any(headers.get(name) != (keys[name] if name == self.header else None) for name in keys):
+        if any(
+            headers.get(name) != (keys[name] if name == self.header else None)
+            for name in keys
+        ):
             raise Refusal(401, "invalid_api_key", "no key, or another")
         if (asked.path, asked.query) != (f"{own.path}/embeddings", own.query):
             raise Refusal(404, "not_found", f"no route {path}")
         for key, values in self.roles.items():
             if body.get(key) not in values:
-                raise Refusal(400, "invalid_request_error", f"{key} must be one of {values}")
+                raise Refusal(
+                    400, "invalid_request_error", f"{key} must be one of {values}"
+                )
         if len(body["input"]) > self.most:
-            raise Refusal(422, "Validation", f"batch size {len(body['input'])} > maximum allowed {self.most}")
+            raise Refusal(
+                422,
+                "Validation",
+                f"batch size {len(body['input'])} > maximum allowed {self.most}",
+            )
         if self.packs is None and body["encoding_format"] == "base64":
-            raise Refusal(400, "invalid_request_error", "Setting {'encoding_format': 'base64'} is not supported")
-        whole, more = super().answer(path, body if self.packs else {**body, "encoding_format": "float"}, headers, fault)
+            raise Refusal(
+                400,
+                "invalid_request_error",
+                "Setting {'encoding_format': 'base64'} is not supported",
+            )
+        whole, more = super().answer(
+            path,
+            body if self.packs else {**body, "encoding_format": "float"},
+            headers,
+            fault,
+        )
         if "input_type" in self.roles:  # Voyage counts no prompt apart
             whole["usage"] = {"total_tokens": whole["usage"]["total_tokens"]}
         return whole, more
 
     def error(self, refusal):
-        return {"detail": refusal.message} if "input_type" in self.roles else super().error(refusal)
+        return (
+            {"detail": refusal.message}
+            if "input_type" in self.roles
+            else super().error(refusal)
+        )
 
 
 class RerankProvider(OpenAIProvider):
@@ -61,26 +99,52 @@ class RerankProvider(OpenAIProvider):
         self.scored: list[tuple[str, str]] = []
 
     def answer(self, path, body, headers, fault):
-        assert path == {"cohere": "/v2/rerank", "tei": "/rerank"}.get(self.dialect, "/v1/rerank"), path
-        if self.dialect in {"cohere", "voyage", "jina"} and headers.get("Authorization") != f"Bearer {KEY}":
+        assert path == {"cohere": "/v2/rerank", "tei": "/rerank"}.get(
+            self.dialect, "/v1/rerank"
+        ), path
+        if (
+            self.dialect in {"cohere", "voyage", "jina"}
+            and headers.get("Authorization") != f"Bearer {KEY}"
+        ):
             raise Refusal(401, "unauthorized", "invalid api token")
         documents = body["texts" if self.dialect == "tei" else "documents"]
         if len(documents) > self.most:
-            raise Refusal(422, "Validation", f"batch size {len(documents)} > maximum allowed batch size {self.most}")
+            raise Refusal(
+                422,
+                "Validation",
+                f"batch size {len(documents)} > maximum allowed batch size {self.most}",
+            )
         with self.lock:
             self.scored += [(body["query"], document) for document in documents]
         name = "score" if self.dialect == "tei" else "relevance_score"
-        results = [{"index": i, name: overlap(body["query"], document)} for i, document in enumerate(documents)]
+        results = [
+            {"index": i, name: overlap(body["query"], document)}
+            for i, document in enumerate(documents)
+        ]
         results = _spoiled(sorted(results, key=lambda one: -one[name]), name, fault)
-        total = sum(tokens_of(body["query"]) + tokens_of(document) for document in documents)
+        total = sum(
+            tokens_of(body["query"]) + tokens_of(document) for document in documents
+        )
         match self.dialect:
             case "tei":
                 return results, {}
             case "cohere":
-                return {"id": "1", "results": results, "meta": {"billed_units": {"search_units": 1}}}, {}
+                return {
+                    "id": "1",
+                    "results": results,
+                    "meta": {"billed_units": {"search_units": 1}},
+                }, {}
             case "voyage":
-                return {"object": "list", "data": results, "usage": {"total_tokens": total}}, {}
-        return {"model": body["model"], "results": results, "usage": {"total_tokens": total}}, {}
+                return {
+                    "object": "list",
+                    "data": results,
+                    "usage": {"total_tokens": total},
+                }, {}
+        return {
+            "model": body["model"],
+            "results": results,
+            "usage": {"total_tokens": total},
+        }, {}
 
     def error(self, refusal):
         return {"message": refusal.message}
@@ -90,29 +154,43 @@ def _spoiled(results, name, fault):
     """Results after a fault."""
     first, *rest = results
     spoiled = {
-        "few": results[:-1], "many": [*results, first], "twice": [*results[:-1], first], "empty": [],
-        "nan": [first | {name: float("nan")}, *rest], "index-null": [first | {"index": None}, *rest],
+        "few": results[:-1],
+        "many": [*results, first],
+        "twice": [*results[:-1], first],
+        "empty": [],
+        "nan": [first | {name: float("nan")}, *rest],
+        "index-null": [first | {"index": None}, *rest],
         "score-text": [first | {name: "high"}, *rest],
-    }  # fmt: skip
+    }
     return spoiled.get(fault, results)
 
 
 def overlap(query, document):
     """The share of a query's words that a document has, less a little for its length, so that no two are equal."""
     words = query.split()
-    return sum(word in document.split() for word in words) / len(words) - len(document) / 10_000
+    return (
+        sum(word in document.split() for word in words) / len(words)
+        - len(document) / 10_000
+    )
 
 
 Voyage = partial(Dialect, most=1000, roles={"input_type": ("document", "query")})
 Vllm = partial(Dialect, header="")
 DEPLOYMENT = "/openai/deployments/embedder?api-version=2024-10-21"
 ALL = {
-    "OpenAI": Dialect, "Azure OpenAI, by deployment": partial(Dialect, base=DEPLOYMENT, header="api-key"),
-    "Azure OpenAI, v1": partial(Dialect, base="/openai/v1", header="api-key"), "Voyage": Voyage,
-    "Jina": partial(Dialect, roles={"task": ("retrieval.passage", "retrieval.query")}), "Mistral": Dialect,
-    "Gemini, compatible endpoint": partial(Dialect, base="/v1beta/openai", packs=False, most=100),
-    "Text Embeddings Inference": partial(Dialect, header="", most=32), "vLLM": Vllm,
-    "Ollama": partial(Dialect, header="", packs=False), "LiteLLM proxy": partial(Dialect, packs=None),
+    "OpenAI": Dialect,
+    "Azure OpenAI, by deployment": partial(Dialect, base=DEPLOYMENT, header="api-key"),
+    "Azure OpenAI, v1": partial(Dialect, base="/openai/v1", header="api-key"),
+    "Voyage": Voyage,
+    "Jina": partial(Dialect, roles={"task": ("retrieval.passage", "retrieval.query")}),
+    "Mistral": Dialect,
+    "Gemini, compatible endpoint": partial(
+        Dialect, base="/v1beta/openai", packs=False, most=100
+    ),
+    "Text Embeddings Inference": partial(Dialect, header="", most=32),
+    "vLLM": Vllm,
+    "Ollama": partial(Dialect, header="", packs=False),
+    "LiteLLM proxy": partial(Dialect, packs=None),
     "llama.cpp": partial(Dialect, header="", packs=False),
-}  # fmt: skip
+}
 """Heading in docs/how-to/providers.md -> the fake that speaks this dialect."""

@@ -12,6 +12,12 @@ def flat(vectors: AnyVectors) -> list[npt.NDArray[np.float32]]:
     """Return the numbers of each text as one row, so that two texts' can be compared: zeros, and tokens, in order."""
     if isinstance(vectors, SparseVectors):
         whole = np.zeros(vectors.shape, dtype=np.float32)
-        whole[np.repeat(np.arange(len(vectors)), np.diff(vectors.starts)), vectors.indices] = vectors.values
+        whole[
+            np.repeat(np.arange(len(vectors)), np.diff(vectors.starts)), vectors.indices
+        ] = vectors.values
         return list(whole)
-    return [row.ravel() for row in vectors.rows()] if isinstance(vectors, TokenVectors) else list(vectors)
+    return (
+        [row.ravel() for row in vectors.rows()]
+        if isinstance(vectors, TokenVectors)
+        else list(vectors)
+    )

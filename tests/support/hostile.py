@@ -31,7 +31,9 @@ SCRIPTS = (
     "แบบสำรวจความพึงพอใจ",
     "naïve café – œuvre Straße ﬁn 👩‍🔬",
 )
-RETRIEVERS = small.RETRIEVERS.replace('"hybrid"', '"hybrid-of-bm25-and-hashing_with.a-long-name"')
+RETRIEVERS = small.RETRIEVERS.replace(
+    '"hybrid"', '"hybrid-of-bm25-and-hashing_with.a-long-name"'
+)
 
 
 def write(folder: Path, *, queries: int = 20) -> Path:
@@ -39,21 +41,29 @@ def write(folder: Path, *, queries: int = 20) -> Path:
     data, strings = folder / "data", [*ATTACKS, *SCRIPTS]
     count = len(strings)
     documents = [
-        {"_id": f"d{i}{_part_of_id(strings[i % count], 12)}",
-         "title": strings[i % count], "text": f"{strings[(7 * i + 3) % count]} number {i} {text}"}
+        {
+            "_id": f"d{i}{_part_of_id(strings[i % count], 12)}",
+            "title": strings[i % count],
+            "text": f"{strings[(7 * i + 3) % count]} number {i} {text}",
+        }
         for i, text in enumerate(strings * 3)
-    ]  # fmt: skip
+    ]
     asked = [
-        {"_id": f"q{i}{_part_of_id(strings[i % count], 8)}", "text": f"{strings[i % count]} {i}",
-         "metadata": {"tag": strings[(i + 5) % count], "language": "mul"}}
+        {
+            "_id": f"q{i}{_part_of_id(strings[i % count], 8)}",
+            "text": f"{strings[i % count]} {i}",
+            "metadata": {"tag": strings[(i + 5) % count], "language": "mul"},
+        }
         for i in range(queries)
-    ]  # fmt: skip
+    ]
     layouts.jsonl(data / "corpus.jsonl", documents)
     layouts.jsonl(data / "queries.jsonl", asked)
     rows = ["query-id\tcorpus-id\tscore"]
     for i, query in enumerate(asked):
         for step, grade in ((0, 2), (count, 1), (1, 0)):
-            rows.append(f"{query['_id']}\t{documents[(i + step) % len(documents)]['_id']}\t{grade}")
+            rows.append(
+                f"{query['_id']}\t{documents[(i + step) % len(documents)]['_id']}\t{grade}"
+            )
     (data / "qrels").mkdir()
     (data / "qrels" / "test.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
     path = folder / "hostile.toml"
@@ -67,4 +77,8 @@ def write(folder: Path, *, queries: int = 20) -> Path:
 
 def _part_of_id(text: str, length: int) -> str:
     """The beginning of a text without control characters, which no id may hold."""
-    return "".join(letter for letter in text[:length].strip() if unicodedata.category(letter) != "Cc")
+    return "".join(
+        letter
+        for letter in text[:length].strip()
+        if unicodedata.category(letter) != "Cc"
+    )

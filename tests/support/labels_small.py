@@ -18,32 +18,53 @@ def pool(queries=4, documents=3, *, texts=None, policy=DEFAULT):
     made = []
     for q in range(queries):
         query = f"question {q}" if texts is None else texts[q % len(texts)]
-        said = [f"text {d} of {q}" if texts is None else texts[(q + d) % len(texts)] for d in range(documents)]
-        shown = [Document(f"d{d}", f"title {d}" if texts is None else one[:10], one) for d, one in enumerate(said)]
+        said = [
+            f"text {d} of {q}" if texts is None else texts[(q + d) % len(texts)]
+            for d in range(documents)
+        ]
+        shown = [
+            Document(f"d{d}", f"title {d}" if texts is None else one[:10], one)
+            for d, one in enumerate(said)
+        ]
         made.append(pooled_query(f"q{q}", query, shown, 0.5))
-    drawn = DrawnPool(depth=10, seed=1, population=2 * queries, sampled=queries, design="sample")
+    drawn = DrawnPool(
+        depth=10, seed=1, population=2 * queries, sampled=queries, design="sample"
+    )
     return pool_of(policy, drawn, tuple(made))
 
 
 def judgment(query="q0", document="d0", grade=1, judge="ann", **more):
     """One judgment, as a file would have it."""
     said = {"kind": "human", "pool": "p", "text": "t", **more}
-    return Judgment(query_id=query, document_id=document, grade=grade, judge=judge, **said)
+    return Judgment(
+        query_id=query, document_id=document, grade=grade, judge=judge, **said
+    )
 
 
 def as_person(pool, judge="ann"):
     """Judge a pool of the small data set by its own labels: relevant documents get 2, the others 0."""
     return [
-        judgment(query.query_id, document.id, 2 if document.id in RELEVANT[query.query_id] else 0, judge,
-                 pool=pool.digest, text=document.digest, design=pool.drawn.design, inclusion=query.inclusion,
-                 asked=len(query.documents))
-        for query in pool.queries for document in query.documents
-    ]  # fmt: skip
+        judgment(
+            query.query_id,
+            document.id,
+            2 if document.id in RELEVANT[query.query_id] else 0,
+            judge,
+            pool=pool.digest,
+            text=document.digest,
+            design=pool.drawn.design,
+            inclusion=query.inclusion,
+            asked=len(query.documents),
+        )
+        for query in pool.queries
+        for document in query.documents
+    ]
 
 
 def judged(folder, ids, judge="ann", kind="human", *, noise=0, depth=None, **more):
     """Judgments of some questions by the small data set's own labels; `noise` flips every so-manieth grade."""
-    documents = {document.id: document for document in load(reference_of(folder)).documents()}
+    documents = {
+        document.id: document for document in load(reference_of(folder)).documents()
+    }
     texts = json.loads((folder / "queries.json").read_text(encoding="utf-8"))
     texts = {row["id"]: row["query"] for row in texts}
     said = []
@@ -54,7 +75,18 @@ def judged(folder, ids, judge="ann", kind="human", *, noise=0, depth=None, **mor
             if noise and (number + len(query)) % noise == 0:
                 grade = 3 - grade
             digest = text_digest(texts[query], documents[document])
-            said.append(judgment(query, document, grade, judge, kind=kind, text=digest, asked=len(shown), **more))
+            said.append(
+                judgment(
+                    query,
+                    document,
+                    grade,
+                    judge,
+                    kind=kind,
+                    text=digest,
+                    asked=len(shown),
+                    **more,
+                )
+            )
     return said
 
 

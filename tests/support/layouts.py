@@ -16,11 +16,15 @@ import pytest
 
 DOCUMENTS = {
     "boat": "boats swim on water and have no wheels",
-    "car": "cars drive on roads, and have four \"wheels\"",
+    "car": 'cars drive on roads, and have four "wheels"',
     "fish": "fish swim in water and have fins; \u9b5a\u306f\u6cf3\u3050",
     "pear": "pears grow on trees\nand are green",
-}  # fmt: skip
-QUERIES = {"q1": "things with wheels", "q2": "what can swim in water?", "q3": "green trees"}
+}
+QUERIES = {
+    "q1": "things with wheels",
+    "q2": "what can swim in water?",
+    "q3": "green trees",
+}
 GRADES = {"q1": {"car": 1, "fish": 0}, "q2": {"boat": 1, "fish": 1}, "q3": {"pear": 1}}
 Rows = list[dict[str, object]]
 
@@ -36,9 +40,11 @@ class Collection(NamedTuple):
 SMALL = Collection(DOCUMENTS, QUERIES, GRADES)
 TOOLS = Path(__file__).parents[1] / "data" / "tools"
 FOUR = {
-    "boat": "boats swim on water and have no wheels", "car": "cars drive on roads, and have four wheels",
-    "fish": "fish swim in water and have fins", "pear": "pears grow on trees and are green",
-}  # fmt: skip
+    "boat": "boats swim on water and have no wheels",
+    "car": "cars drive on roads, and have four wheels",
+    "fish": "fish swim in water and have fins",
+    "pear": "pears grow on trees and are green",
+}
 """The documents of which the files of tools ask."""
 
 
@@ -50,13 +56,26 @@ def queries(key: str = "_id", of: Collection = SMALL) -> Rows:
     return [{key: id_, "text": text} for id_, text in of.queries.items()]
 
 
-def qrels(query: str = "query-id", document: str = "corpus-id", grade: str = "score", of: Collection = SMALL) -> Rows:
-    return [{query: q, document: d, grade: g} for q, judged in of.grades.items() for d, g in judged.items()]
+def qrels(
+    query: str = "query-id",
+    document: str = "corpus-id",
+    grade: str = "score",
+    of: Collection = SMALL,
+) -> Rows:
+    return [
+        {query: q, document: d, grade: g}
+        for q, judged in of.grades.items()
+        for d, g in judged.items()
+    ]
 
 
 def jsonl(path: Path, rows: Iterable[object]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8", newline="\n")
+    path.write_text(
+        "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows),
+        encoding="utf-8",
+        newline="\n",
+    )
 
 
 def table(path: Path, rows: Rows, *, delimiter: str = ",") -> None:
@@ -92,7 +111,10 @@ def of_tool(*names: str) -> Callable[[Path], Path]:
     """Files that a tool's own library wrote (tests/data/tools/made_by.txt), with the documents beside them."""
 
     def write(folder: Path) -> Path:
-        jsonl(folder / "docs.jsonl", [{"_id": id_, "text": text} for id_, text in FOUR.items()])
+        jsonl(
+            folder / "docs.jsonl",
+            [{"_id": id_, "text": text} for id_, text in FOUR.items()],
+        )
         for name in names:
             shutil.copy(TOOLS / name, folder / name)
         return folder / names[0] if len(names) == 1 else folder
@@ -107,7 +129,9 @@ def beir(folder: Path, of: Collection = SMALL) -> Path:
     return folder
 
 
-def packed(folder: Path, of: Collection, suffix: str, pack: Callable[[bytes], bytes]) -> Path:
+def packed(
+    folder: Path, of: Collection, suffix: str, pack: Callable[[bytes], bytes]
+) -> Path:
     plain = beir(folder.with_name("plain"), of)
     shutil.copytree(plain / "qrels", folder / "qrels")
     for file in ("corpus.jsonl", "queries.jsonl"):
@@ -151,7 +175,10 @@ def tsv_rows(folder: Path, of: Collection = SMALL) -> Path:
 
 def jsonl_rows(folder: Path, of: Collection = SMALL) -> Path:
     jsonl(folder / "documents.jsonl", corpus("doc_id", of))
-    jsonl(folder / "queries.jsonl", [{**row, "relevant": of.grades[str(row["id"])]} for row in queries("id", of)])
+    jsonl(
+        folder / "queries.jsonl",
+        [{**row, "relevant": of.grades[str(row["id"])]} for row in queries("id", of)],
+    )
     return folder
 
 
@@ -167,10 +194,15 @@ def huggingface(folder: Path, of: Collection = SMALL, key: str = "_id") -> Path:
     import importlib
 
     hub = importlib.import_module("datasets")
-    for part, split, rows in (("corpus", "corpus", corpus(key, of)), ("queries", "queries", queries(key, of)),
-                              ("default" if key == "_id" else "qrels", "test", qrels(of=of))):  # fmt: skip
+    for part, split, rows in (
+        ("corpus", "corpus", corpus(key, of)),
+        ("queries", "queries", queries(key, of)),
+        ("default" if key == "_id" else "qrels", "test", qrels(of=of)),
+    ):
         (folder / part).mkdir(parents=True)
-        hub.Dataset.from_list(rows).to_parquet(str(folder / part / f"{split}-00000-of-00001.parquet"))
+        hub.Dataset.from_list(rows).to_parquet(
+            str(folder / part / f"{split}-00000-of-00001.parquet")
+        )
     return folder
 
 
@@ -178,8 +210,11 @@ def named_hub(folder: Path, key: str = "_id", of: Collection = SMALL) -> str:
     """A folder that `datasets` opens as it opens a name of the hub; nothing is fetched."""
     huggingface(folder, of, key)
     parts = sorted(part.name for part in folder.iterdir())
-    configs = "".join(f"- config_name: {part}\n  data_files:\n  - split: {next((folder / part).iterdir()).stem[:-15]}\n"
-                      f"    path: {part}/*.parquet\n" for part in parts)  # fmt: skip
+    configs = "".join(
+        f"- config_name: {part}\n  data_files:\n  - split: {next((folder / part).iterdir()).stem[:-15]}\n"
+        f"    path: {part}/*.parquet\n"
+        for part in parts
+    )
     (folder / "README.md").write_text(f"---\nconfigs:\n{configs}---\n")
     return f"hf:{folder.as_posix()}"
 
@@ -190,20 +225,35 @@ def huggingface_v2(folder: Path, of: Collection = SMALL) -> Path:
 
 def trec(folder: Path, of: Collection = SMALL) -> Path:
     folder.mkdir(parents=True)
-    escaped = {id_: text.replace("&", "&amp;").replace("<", "&lt;") for id_, text in of.documents.items()}
-    docs = [f"<DOC>\n<DOCNO> {id_} </DOCNO>\n<TEXT>\n{text}\n</TEXT>\n</DOC>\n" for id_, text in escaped.items()]
+    escaped = {
+        id_: text.replace("&", "&amp;").replace("<", "&lt;")
+        for id_, text in of.documents.items()
+    }
+    docs = [
+        f"<DOC>\n<DOCNO> {id_} </DOCNO>\n<TEXT>\n{text}\n</TEXT>\n</DOC>\n"
+        for id_, text in escaped.items()
+    ]
     (folder / "documents.trec").write_text("".join(docs), encoding="utf-8")
-    tops = [f"<top>\n<num> Number: {id_}\n<title> {text}\n<desc> Description:\nmore\n</top>\n" for id_, text in
-            of.queries.items()]  # fmt: skip
+    tops = [
+        f"<top>\n<num> Number: {id_}\n<title> {text}\n<desc> Description:\nmore\n</top>\n"
+        for id_, text in of.queries.items()
+    ]
     (folder / "topics.txt").write_text("\n".join(tops), encoding="utf-8")
-    judged = [f"{q} 0 {d} {g}\n" for q, all_ in of.grades.items() for d, g in all_.items()]
+    judged = [
+        f"{q} 0 {d} {g}\n" for q, all_ in of.grades.items() for d, g in all_.items()
+    ]
     (folder / "qrels.txt").write_text("".join(judged), encoding="utf-8")
     return folder
 
 
 def embench(folder: Path, of: Collection = SMALL) -> Path:
     folder.mkdir(parents=True)
-    whole = {"name": "retrieval", "queries": of.queries, "corpus": of.documents, "qrels": of.grades}
+    whole = {
+        "name": "retrieval",
+        "queries": of.queries,
+        "corpus": of.documents,
+        "qrels": of.grades,
+    }
     path = folder / "dataset.json"
     path.write_text(json.dumps(whole, ensure_ascii=False, indent=2), encoding="utf-8")
     return path
@@ -216,11 +266,19 @@ def catalogue(folder: Path, of: Collection = SMALL) -> str:
 
     jsonl(folder / "docs.jsonl", corpus("doc_id", of))
     folder.mkdir(exist_ok=True)
-    (folder / "docs.tsv").write_text("".join(f"{i}\t{' '.join(t.split(chr(10)))}\n" for i, t in of.documents.items()))
-    (folder / "queries.tsv").write_text("".join(f"{i}\t{t}\n" for i, t in of.queries.items()))
-    (folder / "qrels.txt").write_text("".join(f"{q} 0 {d} {g}\n" for q, j in of.grades.items() for d, g in j.items()))
+    (folder / "docs.tsv").write_text(
+        "".join(f"{i}\t{' '.join(t.split(chr(10)))}\n" for i, t in of.documents.items())
+    )
+    (folder / "queries.tsv").write_text(
+        "".join(f"{i}\t{t}\n" for i, t in of.queries.items())
+    )
+    (folder / "qrels.txt").write_text(
+        "".join(f"{q} 0 {d} {g}\n" for q, j in of.grades.items() for d, g in j.items())
+    )
     found = create_dataset(
-        docs_tsv=str(folder / "docs.tsv"), queries_tsv=str(folder / "queries.tsv"), qrels_trec=str(folder / "qrels.txt")
+        docs_tsv=str(folder / "docs.tsv"),
+        queries_tsv=str(folder / "queries.tsv"),
+        qrels_trec=str(folder / "qrels.txt"),
     )
     name = f"local-{folder.parent.name.lower()}"
     if name not in ir_datasets.registry:
@@ -229,7 +287,16 @@ def catalogue(folder: Path, of: Collection = SMALL) -> str:
 
 
 GRADED: dict[str, Callable[..., Path]] = {
-    "beir": beir, "beir.gz": beir_gz, "beir.zst": beir_zst, "beir.zip": beir_zip, "csv": csv_rows, "tsv": tsv_rows,
-    "jsonl": jsonl_rows, "parquet": parquet_rows, "hf-v1": huggingface, "hf-v2": huggingface_v2, "trec": trec,
+    "beir": beir,
+    "beir.gz": beir_gz,
+    "beir.zst": beir_zst,
+    "beir.zip": beir_zip,
+    "csv": csv_rows,
+    "tsv": tsv_rows,
+    "jsonl": jsonl_rows,
+    "parquet": parquet_rows,
+    "hf-v1": huggingface,
+    "hf-v2": huggingface_v2,
+    "trec": trec,
     "embench": embench,
-}  # fmt: skip
+}

@@ -19,10 +19,18 @@ NEVER = 0
 """The call at which a process is killed that only counts."""
 
 PRELOADED = (
-    "tests.harness.running.test_kill", "tests.retrievers.test_vector_search_killed", "openai", "portalocker",
-    "pyarrow.parquet", "qdrant_client", "qdrant_edge", "retrievers.encoders.hashing", "retrievers.encoders.openai",
-    "retrievers.stores.edge", "retrievers.stores.qdrant",
-)  # fmt: skip
+    "tests.harness.running.test_kill",
+    "tests.retrievers.test_vector_search_killed",
+    "openai",
+    "portalocker",
+    "pyarrow.parquet",
+    "qdrant_client",
+    "qdrant_edge",
+    "retrievers.encoders.hashing",
+    "retrievers.encoders.openai",
+    "retrievers.stores.edge",
+    "retrievers.stores.qdrant",
+)
 """What the processes of all tests need: the server that forks them starts once a session, and heeds its first list."""
 
 

@@ -21,22 +21,37 @@ class Numbers(Encoder):
 
     fingerprint, lasting = "numbers", False
 
-    def __init__(self, row: Callable[[str], Sequence[float]], lost: Callable[[str], int] = lambda text: 0) -> None:
+    def __init__(
+        self,
+        row: Callable[[str], Sequence[float]],
+        lost: Callable[[str], int] = lambda text: 0,
+    ) -> None:
         self._row, self._lost = row, lost
 
     def embed(self, texts, role, call):
         assert all(text.strip() for text in texts)
-        vectors = np.array([self._row(text) for text in texts], dtype=np.float32).reshape(-1, len(self._row("")))
-        return Embedded(vectors, np.full(len(texts), 4), np.array([self._lost(text) for text in texts], dtype=np.int64))
+        vectors = np.array(
+            [self._row(text) for text in texts], dtype=np.float32
+        ).reshape(-1, len(self._row("")))
+        return Embedded(
+            vectors,
+            np.full(len(texts), 4),
+            np.array([self._lost(text) for text in texts], dtype=np.int64),
+        )
 
 
 class OverStore(Dense):
     """Searches what an encoder gives in a store that is opened when the corpus is indexed."""
 
     def __init__(
-        self, encoder: Encoder, open_store: Callable[[Meter], Store], *, fresh: bool = False,
-        chunks: Chunk | None = None, conditions: Sequence[Condition] = (),
-    ) -> None:  # fmt: skip
+        self,
+        encoder: Encoder,
+        open_store: Callable[[Meter], Store],
+        *,
+        fresh: bool = False,
+        chunks: Chunk | None = None,
+        conditions: Sequence[Condition] = (),
+    ) -> None:
         super().__init__(encoder, chunk=chunks, conditions=conditions)
         self._open, self._anew = open_store, fresh
 
@@ -49,7 +64,9 @@ class OverStore(Dense):
 
 
 def reranking(
-    reranker: Reranker, cache: Cache, contents: Callable[[Collection[str]], Mapping[str, Document]]
+    reranker: Reranker,
+    cache: Cache,
+    contents: Callable[[Collection[str]], Mapping[str, Document]],
 ) -> Reranked:
     """A reranker with its cache and the documents that it reads; nothing finds for it."""
     made = Reranked(BM25(), reranker)

@@ -20,7 +20,11 @@ from tests.support.servers import real_vectors, resized, serving
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "providers.md"
 BLOCKS = dict(
-    re.findall(r"^### (.+?)\n.*?```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    re.findall(
+        r"^### (.+?)\n.*?```toml\n(.*?)```",
+        PAGE.read_text(encoding="utf-8"),
+        re.DOTALL | re.MULTILINE,
+    )
 )
 TEXTS = [f"passage number {i} of the wing" for i in range(40)]
 LONG = "many words of a long text " * 20
@@ -30,14 +34,23 @@ LONG = "many words of a long text " * 20
 def set_keys(monkeypatch):
     """Give every variable that the blocks name the key that the fakes ask for."""
     named = re.findall(r"\$\{(\w+)\}", PAGE.read_text(encoding="utf-8"))
-    for name in {*named, "OPENAI_API_KEY", "CO_API_KEY", "GEMINI_API_KEY", "VOYAGE_API_KEY", "JINA_API_KEY"}:
+    for name in {
+        *named,
+        "OPENAI_API_KEY",
+        "CO_API_KEY",
+        "GEMINI_API_KEY",
+        "VOYAGE_API_KEY",
+        "JINA_API_KEY",
+    }:
         monkeypatch.setenv(name, KEY)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 
 
 def at(block, part, url):
     """The part of a block, moved to a fake's address; what parsing fills in is left as it is."""
-    table = tomllib.loads("name = 'x'\ndataset = 'd'\nprimary = 'P@5'\nmeasures = ['P@5']\n" + block)
+    table = tomllib.loads(
+        "name = 'x'\ndataset = 'd'\nprimary = 'P@5'\nmeasures = ['P@5']\n" + block
+    )
     if part == "rerank":
         table["retrievers"].insert(0, {"name": "lexical", "kind": "bm25"})
     kind = getattr(parse(table).retrievers[-1], part)
@@ -48,7 +61,9 @@ def at(block, part, url):
         assert (own.path, own.query) == (fake.path, fake.query)
     else:
         options["api_key"] = "${OPENAI_API_KEY}"
-    options["base_url"] = urlunsplit((fake.scheme, fake.netloc, fake.path, fake.query, ""))
+    options["base_url"] = urlunsplit(
+        (fake.scheme, fake.netloc, fake.path, fake.query, "")
+    )
     find = encoder_class if part == "encoder" else reranker_class
     return find(kind.kind)(**options)
 
@@ -61,9 +76,13 @@ def check_embeddings(name, fake, folder):
         width = encoder.provenance.get("dimensions")
         sent = set()
         for role, texts in (("document", TEXTS), ("query", TEXTS[:1])):
-            prompted = [encoder.provenance.get(f"{role}_prompt", "") + text for text in texts]
+            prompted = [
+                encoder.provenance.get(f"{role}_prompt", "") + text for text in texts
+            ]
             expected = resized(real_vectors(prompted), int(width) if width else 0)
-            assert np.allclose(embedder.embed(texts, role, meter).vectors, expected, atol=1e-6)
+            assert np.allclose(
+                embedder.embed(texts, role, meter).vectors, expected, atol=1e-6
+            )
             sent.update(prompted)
         assert meter.counts("")["texts"] == 41
         assert set(provider.embedded) == sent

@@ -18,7 +18,13 @@ from retrievers.stores import StoreOptions, open_store
 from tests.support.servers import Answering, running
 
 VERSION = "1.18.3"
-OF_INDEX = ("hnsw_config", "optimizers_config", "quantization_config", "shard_number", "replication_factor")
+OF_INDEX = (
+    "hnsw_config",
+    "optimizers_config",
+    "quantization_config",
+    "shard_number",
+    "replication_factor",
+)
 THRESHOLD = 10_000
 """kB of vectors above which a server indexes a segment, and above which it searches a graph."""
 
@@ -26,7 +32,9 @@ THRESHOLD = 10_000
 def store_at(location, *, content="c", meter=None, form="dense", **options):
     """Returns the store of a collection on a server, in memory or in a folder."""
     given = StoreOptions(location, **options)
-    return open_store(given, content, documents=1, folder=Path(), meter=meter or Meter(), form=form)
+    return open_store(
+        given, content, documents=1, folder=Path(), meter=meter or Meter(), form=form
+    )
 
 
 class Engine(QdrantClient):
@@ -36,21 +44,37 @@ class Engine(QdrantClient):
         super().__init__(":memory:")
         self.asked = {}
 
-    def create_collection(self, collection_name, vectors_config=None, sparse_vectors_config=None, **asked):
+    def create_collection(
+        self, collection_name, vectors_config=None, sparse_vectors_config=None, **asked
+    ):
         self.asked[collection_name] = asked
-        return super().create_collection(collection_name, vectors_config, sparse_vectors_config)
+        return super().create_collection(
+            collection_name, vectors_config, sparse_vectors_config
+        )
 
     def get_collection(self, collection_name):
-        info, asked = super().get_collection(collection_name), self.asked[collection_name]
-        graph, optimizer, params = info.config.hnsw_config, info.config.optimizer_config, info.config.params
+        info, asked = (
+            super().get_collection(collection_name),
+            self.asked[collection_name],
+        )
+        graph, optimizer, params = (
+            info.config.hnsw_config,
+            info.config.optimizer_config,
+            info.config.params,
+        )
         optimizer.indexing_threshold = THRESHOLD
         for part, name in ((graph, "hnsw_config"), (optimizer, "optimizers_config")):
             for key, value in (asked.get(name) or {}).items():
                 if value is not None:
                     setattr(part, key, value)
-        params.shard_number, params.replication_factor = asked.get("shard_number"), asked.get("replication_factor")
+        params.shard_number, params.replication_factor = (
+            asked.get("shard_number"),
+            asked.get("replication_factor"),
+        )
         size = info.points_count * 4 * getattr(params.vectors, "size", 0) / 1024
-        if (graph.m or asked.get("quantization_config")) and size >= optimizer.indexing_threshold:
+        if (
+            graph.m or asked.get("quantization_config")
+        ) and size >= optimizer.indexing_threshold:
             info.indexed_vectors_count = info.points_count
         return info
 
@@ -85,15 +109,25 @@ class FakeQdrant:
                 return {"exists": engine.collection_exists(name)}
             case "GET", ["collections", name]:
                 info = engine.get_collection(name).model_dump(mode="json")
-                return {**info, "status": self.status.pop(0) if self.status else "green"}
+                return {
+                    **info,
+                    "status": self.status.pop(0) if self.status else "green",
+                }
             case "PUT", ["collections", name]:
                 return self.create(name, body)
             case "DELETE", ["collections", name]:
                 return engine.delete_collection(name)
             case "PATCH", ["collections", name]:
                 self.updates.append(body)
-                engine.asked[name]["hnsw_config"] = {**engine.asked[name]["hnsw_config"], **body.get("hnsw_config", {})}
-                return engine.update_collection(name, metadata=body["metadata"]) if "metadata" in body else True
+                engine.asked[name]["hnsw_config"] = {
+                    **engine.asked[name]["hnsw_config"],
+                    **body.get("hnsw_config", {}),
+                }
+                return (
+                    engine.update_collection(name, metadata=body["metadata"])
+                    if "metadata" in body
+                    else True
+                )
             case _, ["collections", name, *rest]:
                 return self.answer_points(method, name, rest, body)
         raise AssertionError(f"the fake does not know {method} {parts}")
@@ -113,13 +147,19 @@ class FakeQdrant:
                 return {"count": engine.count(name).count}
             case "POST", ["points", "query", "batch"]:
                 # The client's engine searches exactly, and would warn that it heeds no parameters.
-                searches = [models.QueryRequest(**{**search, "params": None}) for search in body["searches"]]
+                searches = [
+                    models.QueryRequest(**{**search, "params": None})
+                    for search in body["searches"]
+                ]
                 return dumped(engine.query_batch_points(name, searches))
         raise AssertionError(f"the fake does not know {method} {rest}")
 
     def create(self, name, body):
         self.created = body
-        sparse = {key: models.SparseVectorParams(**one) for key, one in (body.get("sparse_vectors") or {}).items()}
+        sparse = {
+            key: models.SparseVectorParams(**one)
+            for key, one in (body.get("sparse_vectors") or {}).items()
+        }
         vectors = models.VectorParams(**body["vectors"]) if body["vectors"] else {}
         asked = {key: body.get(key) for key in OF_INDEX}
         return self.engine.create_collection(name, vectors, sparse, **asked)
@@ -134,10 +174,16 @@ class Handler(Answering):
 
     def handle_any(self):
         fake, path = self.fake, urlsplit(self.path).path
-        body = json.loads(self.rfile.read(int(self.headers.get("content-length") or 0)) or "null")
+        body = json.loads(
+            self.rfile.read(int(self.headers.get("content-length") or 0)) or "null"
+        )
         fault = fake.fault(self.command, path)
         if isinstance(fault, int):
-            return self.send(fault, {"status": {"error": "ordered"}}, {"Retry-After": "0"} if fault == 429 else {})
+            return self.send(
+                fault,
+                {"status": {"error": "ordered"}},
+                {"Retry-After": "0"} if fault == 429 else {},
+            )
         if isinstance(fault, bytes):
             return self.send(200, fault)
         if fake.api_key is not None and self.headers.get("api-key") != fake.api_key:
@@ -145,9 +191,14 @@ class Handler(Answering):
         try:
             with fake.lock:
                 parts = [part for part in path.split("/") if part]
-                result = None if fault == "cut" else fake.answer(self.command, parts, body)
+                result = (
+                    None if fault == "cut" else fake.answer(self.command, parts, body)
+                )
         except ValueError as error:
-            return self.send(409 if "already exists" in str(error) else 400, {"status": {"error": str(error)}})
+            return self.send(
+                409 if "already exists" in str(error) else 400,
+                {"status": {"error": str(error)}},
+            )
         if fault in ("cut", "after"):  # not done, or done, but the answer never arrives
             self.close_connection = True
             return self.connection.close()
@@ -160,7 +211,14 @@ class Handler(Answering):
     def send(self, status, content, headers=()):
         data = content if isinstance(content, bytes) else json.dumps(content).encode()
         with suppress(OSError):  # the client gave up waiting
-            self.head(status, {"content-type": "application/json", "content-length": str(len(data)), **dict(headers)})
+            self.head(
+                status,
+                {
+                    "content-type": "application/json",
+                    "content-length": str(len(data)),
+                    **dict(headers),
+                },
+            )
             self.wfile.write(data)
 
 

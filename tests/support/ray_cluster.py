@@ -32,7 +32,9 @@ def main() -> None:
     from ray.cluster_utils import Cluster
 
     node = {"num_cpus": 2, "object_store_memory": 80_000_000}
-    cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
+    cluster = Cluster(
+        initialize_head=True, head_node_args={**node, "include_dashboard": False}
+    )
     second = cluster.add_node(**node)
 
     def remove_node() -> None:
@@ -43,7 +45,17 @@ def main() -> None:
     if sys.argv[3:] == ["kill"]:
         threading.Thread(target=remove_node, daemon=True).start()
     try:
-        harness(["embed", sys.argv[1], "--to", sys.argv[2], "--address", cluster.address, "--quiet"])
+        harness(
+            [
+                "embed",
+                sys.argv[1],
+                "--to",
+                sys.argv[2],
+                "--address",
+                cluster.address,
+                "--quiet",
+            ]
+        )
     finally:
         cluster.shutdown()
 

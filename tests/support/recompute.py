@@ -23,9 +23,20 @@ import pytrec_eval
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-CORRECTIONS = {"holm": "holm", "hommel": "hommel", "bonferroni": "bonferroni", "bh": "fdr_bh"}
+CORRECTIONS = {
+    "holm": "holm",
+    "hommel": "hommel",
+    "bonferroni": "bonferroni",
+    "bh": "fdr_bh",
+}
 """Our names of corrections, and those of statsmodels."""
-IN_TREC_EVAL = {"P": "P", "R": "recall", "AP": "map_cut", "nDCG": "ndcg_cut", "Success": "success"}
+IN_TREC_EVAL = {
+    "P": "P",
+    "R": "recall",
+    "AP": "map_cut",
+    "nDCG": "ndcg_cut",
+    "Success": "success",
+}
 MEASURES = {*IN_TREC_EVAL, "RR", "F1", "DCG"}
 ENUMERABLE = 12
 """Pairs of scores up to which every change of signs is tried."""
@@ -37,7 +48,11 @@ Table = dict[tuple[str, str], dict[str, float]]
 def trec(path: Path) -> list[list[str]]:
     """The columns of a TREC file. Lines end at \\n alone; ids are percent-encoded."""
     lines = path.read_text(encoding="utf-8").split("\n")
-    return [[unquote(column) for column in re.split(r"[ \t]+", line.strip(" \t\r"))] for line in lines if line.strip()]
+    return [
+        [unquote(column) for column in re.split(r"[ \t]+", line.strip(" \t\r"))]
+        for line in lines
+        if line.strip()
+    ]
 
 
 def qrels(path: Path) -> dict[str, Grades]:
@@ -45,7 +60,9 @@ def qrels(path: Path) -> dict[str, Grades]:
     found: dict[str, Grades] = defaultdict(dict)
     for query, _, document, grade in trec(path):
         found[query][document] = int(grade)
-    return {query: grades for query, grades in found.items() if max(grades.values()) > 0}
+    return {
+        query: grades for query, grades in found.items() if max(grades.values()) > 0
+    }
 
 
 def run(path: Path) -> dict[str, list[str]]:
@@ -54,10 +71,16 @@ def run(path: Path) -> dict[str, list[str]]:
     for query, _, document, rank, score, _ in trec(path):
         found[query].append((np.float32(score), document, int(rank)))
     for hits in found.values():
-        assert len({document for _, document, _ in hits}) == len(hits), f"{path.name}: a document is ranked twice"
+        assert len({document for _, document, _ in hits}) == len(hits), (
+            f"{path.name}: a document is ranked twice"
+        )
         hits.sort(reverse=True)
-        assert [rank for _, _, rank in hits] == sorted(rank for _, _, rank in hits), f"{path.name}: ranks and scores"
-    return {query: [document for _, document, _ in hits] for query, hits in found.items()}
+        assert [rank for _, _, rank in hits] == sorted(rank for _, _, rank in hits), (
+            f"{path.name}: ranks and scores"
+        )
+    return {
+        query: [document for _, document, _ in hits] for query, hits in found.items()
+    }
 
 
 def score(measure: str, ranking: list[str], grades: Grades) -> float | None:
@@ -67,19 +90,28 @@ def score(measure: str, ranking: list[str], grades: Grades) -> float | None:
         return None
     base, cutoff = named[1], int(named[3] or 0)
     call = ast.parse(f"f({named[2] or ''})", mode="eval").body
-    parameters = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}  # type: ignore[attr-defined]
+    parameters = {
+        keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords
+    }  # type: ignore[attr-defined]
     if set(parameters) - {"dcg", "ideal", "rel"}:
         return None
     top = ranking[: cutoff or None]
     if parameters.get("dcg") == "exp-log2":
-        grades = {document: 2**grade - 1 if grade > 0 else 0 for document, grade in grades.items()}
+        grades = {
+            document: 2**grade - 1 if grade > 0 else 0
+            for document, grade in grades.items()
+        }
     if parameters.get("ideal") == "retrieved":
-        grades = {document: grade for document, grade in grades.items() if document in top}
+        grades = {
+            document: grade for document, grade in grades.items() if document in top
+        }
     if not top or not grades:
         return 0.0
     if base == "DCG":  # trec_eval prints the normalised value alone
         gains = [max(grades.get(document, 0), 0) for document in top]
-        return math.fsum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1))
+        return math.fsum(
+            gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1)
+        )
     level = parameters.get("rel", 1)
     if base == "F1":
         parts = [trec_eval(name, cutoff, level, top, grades) for name in ("P", "R")]
@@ -87,11 +119,15 @@ def score(measure: str, ranking: list[str], grades: Grades) -> float | None:
     return trec_eval(base, cutoff, level, top, grades)
 
 
-def trec_eval(base: str, cutoff: int, level: int, top: list[str], grades: Grades) -> float:
+def trec_eval(
+    base: str, cutoff: int, level: int, top: list[str], grades: Grades
+) -> float:
     """One query's score by trec_eval; without a cutoff, one at the end of the ranking or of all that are graded."""
     end = cutoff or max(len(top), len(grades) if base == "nDCG" else 0)
     name = "recip_rank" if base == "RR" else f"{IN_TREC_EVAL[base]}.{end}"
-    evaluator = pytrec_eval.RelevanceEvaluator({"q": grades}, {name}, relevance_level=level)
+    evaluator = pytrec_eval.RelevanceEvaluator(
+        {"q": grades}, {name}, relevance_level=level
+    )
     hits = {document: float(len(top) - place) for place, document in enumerate(top)}
     (value,) = evaluator.evaluate({"q": hits})["q"].values()
     return float(value)
@@ -128,10 +164,20 @@ def corrected(p_values: list[float], correction: str) -> list[float]:
     """The p-values of a family, corrected by Holm's steps written out, or by statsmodels; as they are, by others."""
     if correction != "holm":
         some = correction in CORRECTIONS and len(p_values) > 1
-        return multipletests(p_values, method=CORRECTIONS[correction])[1].tolist() if some else p_values
+        return (
+            multipletests(p_values, method=CORRECTIONS[correction])[1].tolist()
+            if some
+            else p_values
+        )
     ordered = sorted(p_values)
-    steps = [min(1.0, (len(ordered) - step) * p_value) for step, p_value in enumerate(ordered)]
-    return [max(steps[: ordered.index(p_value) + ordered.count(p_value)]) for p_value in p_values]
+    steps = [
+        min(1.0, (len(ordered) - step) * p_value)
+        for step, p_value in enumerate(ordered)
+    ]
+    return [
+        max(steps[: ordered.index(p_value) + ordered.count(p_value)])
+        for p_value in p_values
+    ]
 
 
 def near(one: float, other: float) -> bool:
@@ -142,14 +188,22 @@ def near(one: float, other: float) -> bool:
 def rows(path: Path) -> list[dict[str, str]]:
     """The rows of a CSV file; an apostrophe that keeps a spreadsheet from running a cell is not a part of the text."""
     with path.open(encoding="utf-8", newline="") as file:
-        return [{key: cell[1:] if cell.startswith("'=") else cell for key, cell in row.items()}
-                for row in csv.DictReader(file)]  # fmt: skip
+        return [
+            {
+                key: cell[1:] if cell.startswith("'=") else cell
+                for key, cell in row.items()
+            }
+            for row in csv.DictReader(file)
+        ]
 
 
 def differing(where: str, row: dict[str, str], expected: dict[str, float]) -> list[str]:
     """The columns of a row that are not what was recomputed."""
-    return [f"{where}: {column} {row[column]!r}, recomputed {value!r}" for column, value in expected.items()
-            if not row[column] or not near(float(row[column]), value)]  # fmt: skip
+    return [
+        f"{where}: {column} {row[column]!r}, recomputed {value!r}"
+        for column, value in expected.items()
+        if not row[column] or not near(float(row[column]), value)
+    ]
 
 
 def score_faults(folder: Path, scores: Table) -> list[str]:
@@ -157,16 +211,21 @@ def score_faults(folder: Path, scores: Table) -> list[str]:
     judged = qrels(folder / "qrels.trec")
     runs = {path.stem: run(path) for path in folder.glob("runs/*.trec")}
     faults = [
-        f"scores.csv: {name}: a run or its scores are missing" for name in {name for name, _ in scores} ^ set(runs)
+        f"scores.csv: {name}: a run or its scores are missing"
+        for name in {name for name, _ in scores} ^ set(runs)
     ]
     for (name, measure), values in scores.items():
         if set(values) != set(judged):
-            faults.append(f"scores.csv: {name} {measure}: other queries than those with a relevant document")
+            faults.append(
+                f"scores.csv: {name} {measure}: other queries than those with a relevant document"
+            )
             continue
         for query, value in values.items():
             expected = score(measure, runs[name].get(query, []), judged[query])
             if expected is not None and not near(value, expected):
-                faults.append(f"scores.csv: {name} {measure} {query}: {value!r}, recomputed {expected!r}")
+                faults.append(
+                    f"scores.csv: {name} {measure} {query}: {value!r}, recomputed {expected!r}"
+                )
     return faults
 
 
@@ -181,23 +240,42 @@ def summary_faults(folder: Path, scores: Table) -> list[str]:
             list(scores[row["retriever"], row["measure"]].values()),
         )
         mean = math.fsum(values) / len(values)
-        faults += differing(where, row, {"count": len(values), "mean": mean, "min": min(values), "max": max(values),
-                                         "median": float(np.median(values))})  # fmt: skip
-        if row["ci_low"] and not float(row["ci_low"]) - 1e-9 <= mean <= float(row["ci_high"]) + 1e-9:
+        faults += differing(
+            where,
+            row,
+            {
+                "count": len(values),
+                "mean": mean,
+                "min": min(values),
+                "max": max(values),
+                "median": float(np.median(values)),
+            },
+        )
+        if (
+            row["ci_low"]
+            and not float(row["ci_low"]) - 1e-9 <= mean <= float(row["ci_high"]) + 1e-9
+        ):
             faults.append(f"{where}: the interval leaves the mean out")
     return faults
 
 
-def expected_comparison(a: list[float], b: list[float], test: str = "wilcoxon") -> dict[str, float]:
+def expected_comparison(
+    a: list[float], b: list[float], test: str = "wilcoxon"
+) -> dict[str, float]:
     """The columns of one comparison that follow from two lists of scores."""
     plus, minus, p_value = signed_rank(a, b)
     differences = np.round(np.subtract(a, b), 9)
     nonzero = int((differences != 0).sum())
     found = {
-        "n": len(a), "wins": int((differences > 0).sum()), "losses": int((differences < 0).sum()),
-        "ties": len(a) - nonzero, "mean_difference": math.fsum(a) / len(a) - math.fsum(b) / len(b),
-        "w_plus": plus, "w_minus": minus, "statistic": min(plus, minus),
-    }  # fmt: skip
+        "n": len(a),
+        "wins": int((differences > 0).sum()),
+        "losses": int((differences < 0).sum()),
+        "ties": len(a) - nonzero,
+        "mean_difference": math.fsum(a) / len(a) - math.fsum(b) / len(b),
+        "w_plus": plus,
+        "w_minus": minus,
+        "statistic": min(plus, minus),
+    }
     if test != "t":
         found["p_minimum"] = min(1.0, 2.0 ** (1 - nonzero))
     if plus + minus:
@@ -210,30 +288,46 @@ def expected_comparison(a: list[float], b: list[float], test: str = "wilcoxon") 
     return found
 
 
-def comparison_faults(folder: Path, scores: Table, statistics: dict[str, str]) -> list[str]:
+def comparison_faults(
+    folder: Path, scores: Table, statistics: dict[str, str]
+) -> list[str]:
     """What of comparisons.csv does not follow from the scores."""
     faults, families = [], defaultdict(list)
     for row in rows(folder / "comparisons.csv"):
         families[row["measure"]].append(row)
     for measure, family in families.items():
-        adjusted = corrected([float(row["p_value"]) for row in family], statistics["correction"])
+        adjusted = corrected(
+            [float(row["p_value"]) for row in family], statistics["correction"]
+        )
         for row, p_adjusted in zip(family, adjusted, strict=True):
             pair = [scores[name, measure] for name in (row["a"], row["b"])]
-            queries = sorted(query for query in pair[0] if not math.isnan(pair[0][query] + pair[1][query]))
+            queries = sorted(
+                query
+                for query in pair[0]
+                if not math.isnan(pair[0][query] + pair[1][query])
+            )
             a, b = ([side[query] for query in queries] for side in pair)
             expected = expected_comparison(a, b, statistics["test"])
             if statistics["correction"] in CORRECTIONS:
                 expected["p_adjusted"] = p_adjusted
-            faults += differing(f"comparisons.csv: {measure} {row['a']} against {row['b']}", row, expected)
+            faults += differing(
+                f"comparisons.csv: {measure} {row['a']} against {row['b']}",
+                row,
+                expected,
+            )
     return faults
 
 
 def differences(folder: Path) -> list[str]:
     """Everything in a results folder that differs from what other programs compute from its TREC files."""
-    statistics = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["resolved"]["statistics"]
+    statistics = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))[
+        "resolved"
+    ]["statistics"]
     scores: Table = defaultdict(dict)
     for row in rows(folder / "scores.csv"):
-        scores[row["retriever"], row["measure"]][row["query_id"]] = float(row["value"] or math.nan)
+        scores[row["retriever"], row["measure"]][row["query_id"]] = float(
+            row["value"] or math.nan
+        )
     faults = [*score_faults(folder, scores), *summary_faults(folder, scores)]
     return faults + comparison_faults(folder, scores, statistics)
 

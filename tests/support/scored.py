@@ -17,12 +17,18 @@ from harness.stats.settings import Settings
 def scored(values, measure="m", **known):
     """A table of one measure; `known` are its clusters, ranges and identical rankings."""
     n = len(next(iter(values.values())))
-    return Scores(ids=tuple(f"{i:05}" for i in range(n)), values={measure: values}, **known)
+    return Scores(
+        ids=tuple(f"{i:05}" for i in range(n)), values={measure: values}, **known
+    )
 
 
 def compare(values, *, measure="m", baseline=None, settings=None, **known):
     """The comparisons of one measure."""
-    return comparing.compare(scored(values, measure, **known), baseline=baseline, settings=settings or Settings())
+    return comparing.compare(
+        scored(values, measure, **known),
+        baseline=baseline,
+        settings=settings or Settings(),
+    )
 
 
 def gate(challenger, baseline, *, margin, span=1.0):
@@ -46,10 +52,15 @@ def cell(row):
 def shown(found, **verdicts):
     """The same evaluation with other findings of the leader against others, such as y="undecided"."""
     against = {
-        name: replace(row, finding=finding(verdicts.get(name, cell(row)))) for name, row in found.against.items()
+        name: replace(row, finding=finding(verdicts.get(name, cell(row))))
+        for name, row in found.against.items()
     }
     done = (Verdict.EQUIVALENT, Verdict.BETTER)
-    plans = {name: found.plans.get(name) for name, row in against.items() if row.verdict not in done}
+    plans = {
+        name: found.plans.get(name)
+        for name, row in against.items()
+        if row.verdict not in done
+    }
     return found.model_copy(update={"against": against, "plans": plans})
 
 
@@ -65,4 +76,8 @@ def at_level(name, rel):
     """A measure at trec_eval's -l, where it asks whether a document is relevant."""
     measure = parse(name)
     known = measure.get("rel") is None and "rel" in row_of(measure).options and rel > 1
-    return replace(measure, params=tuple(sorted((*measure.params, ("rel", rel))))) if known else measure
+    return (
+        replace(measure, params=tuple(sorted((*measure.params, ("rel", rel)))))
+        if known
+        else measure
+    )

@@ -31,7 +31,9 @@ def found(text: str, size: int) -> Hits:
     """The documents that share a word with a text, best first."""
     words = set(text.split())
     scored = {d: float(len(words & set(t.split()))) for d, t in small.TEXTS.items()}
-    return sorted(((d, s) for d, s in scored.items() if s), key=lambda pair: (-pair[1], pair[0]))[:size]
+    return sorted(
+        ((d, s) for d, s in scored.items() if s), key=lambda pair: (-pair[1], pair[0])
+    )[:size]
 
 
 class Protocol(NamedTuple):
@@ -56,21 +58,49 @@ def elastic(scheme: str) -> Protocol:
     def reply(hits: Hits) -> dict[str, Any]:
         total = {"value": len(hits), "relation": "eq"}
         listed = [{"_index": "docs", "_id": d, "_score": s} for d, s in hits]
-        return {"took": 1, "timed_out": False, "hits": {"total": total, "max_score": None, "hits": listed}}
+        return {
+            "took": 1,
+            "timed_out": False,
+            "hits": {"total": total, "max_score": None, "hits": listed},
+        }
 
     key = ("Authorization", f"{scheme} {KEY}")
-    return Protocol("POST", "/docs/_search", key, 401, {"_source": False}, "query", "size", reply)
+    return Protocol(
+        "POST", "/docs/_search", key, 401, {"_source": False}, "query", "size", reply
+    )
 
 
 def vespa(hits: Hits) -> dict[str, Any]:
     root = {"id": "toplevel", "relevance": 1.0, "fields": {"totalCount": len(hits)}}
-    children = [{"id": f"index:docs/0/{d}", "relevance": s, "source": "docs", "fields": {"doc_id": d}} for d, s in hits]
+    children = [
+        {
+            "id": f"index:docs/0/{d}",
+            "relevance": s,
+            "source": "docs",
+            "fields": {"doc_id": d},
+        }
+        for d, s in hits
+    ]
     return {"root": {**root, **({"children": children} if children else {})}}
 
 
 def typesense(hits: Hits) -> dict[str, Any]:
-    listed = [{"document": {"id": d}, "highlights": [], "text_match": 578730123365711993 + int(s)} for d, s in hits]
-    return {"facet_counts": [], "found": len(hits), "out_of": 6, "page": 1, "search_time_ms": 0, "hits": listed}
+    listed = [
+        {
+            "document": {"id": d},
+            "highlights": [],
+            "text_match": 578730123365711993 + int(s),
+        }
+        for d, s in hits
+    ]
+    return {
+        "facet_counts": [],
+        "found": len(hits),
+        "out_of": 6,
+        "page": 1,
+        "search_time_ms": 0,
+        "hits": listed,
+    }
 
 
 def meilisearch(hits: Hits) -> dict[str, Any]:
@@ -79,7 +109,10 @@ def meilisearch(hits: Hits) -> dict[str, Any]:
 
 
 def azure(hits: Hits) -> dict[str, Any]:
-    return {"@odata.context": "https://x/$metadata#docs(*)", "value": [{"@search.score": s, "id": d} for d, s in hits]}
+    return {
+        "@odata.context": "https://x/$metadata#docs(*)",
+        "value": [{"@search.score": s, "id": d} for d, s in hits],
+    }
 
 
 def own(hits: Hits) -> dict[str, Any]:
@@ -89,33 +122,77 @@ def own(hits: Hits) -> dict[str, Any]:
 
 BEARER = ("Authorization", f"Bearer {KEY}")
 SERVICES = {
-    "elasticsearch": elastic("ApiKey"), "opensearch": elastic("Basic"),
-    "vespa": Protocol("POST", "/search/", ("", ""), 0, {"yql": "select doc_id from docs where userQuery()"}, "query",
-                      "hits", vespa),
-    "typesense": Protocol("GET", "/collections/docs/documents/search", ("X-TYPESENSE-API-KEY", KEY), 401,
-                          {"query_by": "text", "include_fields": "id"}, "q", "per_page", typesense),
-    "meilisearch": Protocol("POST", "/indexes/docs/search", BEARER, 403,
-                            {"showRankingScore": True, "attributesToRetrieve": ["id"]}, "q", "limit", meilisearch),
-    "azure": Protocol("POST", "/indexes/docs/docs/search?api-version=2024-07-01", ("api-key", KEY), 403,
-                      {"select": "id"}, "search", "top", azure),
+    "elasticsearch": elastic("ApiKey"),
+    "opensearch": elastic("Basic"),
+    "vespa": Protocol(
+        "POST",
+        "/search/",
+        ("", ""),
+        0,
+        {"yql": "select doc_id from docs where userQuery()"},
+        "query",
+        "hits",
+        vespa,
+    ),
+    "typesense": Protocol(
+        "GET",
+        "/collections/docs/documents/search",
+        ("X-TYPESENSE-API-KEY", KEY),
+        401,
+        {"query_by": "text", "include_fields": "id"},
+        "q",
+        "per_page",
+        typesense,
+    ),
+    "meilisearch": Protocol(
+        "POST",
+        "/indexes/docs/search",
+        BEARER,
+        403,
+        {"showRankingScore": True, "attributesToRetrieve": ["id"]},
+        "q",
+        "limit",
+        meilisearch,
+    ),
+    "azure": Protocol(
+        "POST",
+        "/indexes/docs/docs/search?api-version=2024-07-01",
+        ("api-key", KEY),
+        403,
+        {"select": "id"},
+        "search",
+        "top",
+        azure,
+    ),
     "ours": Protocol("POST", "/search", BEARER, 401, {}, "text", "top_k", own),
-}  # fmt: skip
+}
 
 
-def answered(asked: Protocol, method: str, path: str, body: Any, headers: Any) -> dict[str, Any]:
+def answered(
+    asked: Protocol, method: str, path: str, body: Any, headers: Any
+) -> dict[str, Any]:
     """What a service answers."""
     url = urlsplit(path)
     given = dict(parse_qsl(url.query)) if asked.method == "GET" else body
     header, value = asked.key
     if header and headers.get(header) != value:
         raise Refused(asked.denied, {"message": "the key is missing or wrong"})
-    if (method, url.path if asked.method == "GET" else path) != (asked.method, asked.place):
+    if (method, url.path if asked.method == "GET" else path) != (
+        asked.method,
+        asked.place,
+    ):
         raise Refused(404, {"message": f"no route {method} {path}"})
     text, size = given.get(asked.text), int(given.get(asked.size, 0))
-    strange = {**asked.fixed, asked.text: text, asked.size: given.get(asked.size)} != given
+    strange = {
+        **asked.fixed,
+        asked.text: text,
+        asked.size: given.get(asked.size),
+    } != given
     if strange or (asked.method == "POST" and not isinstance(given[asked.size], int)):
         raise Refused(400, {"message": f"unknown or missing parameters: {given}"})
-    return asked.reply(found(text if isinstance(text, str) else text["match"]["text"], size))
+    return asked.reply(
+        found(text if isinstance(text, str) else text["match"]["text"], size)
+    )
 
 
 class Service(Answering):
@@ -133,7 +210,12 @@ class Service(Answering):
     def _answer(self, body: object) -> None:
         self.asked.append((self.path, dict(self.headers), body))
         try:
-            code, reply = 200, answered(SERVICES[self.name], self.command, self.path, body, self.headers)
+            code, reply = (
+                200,
+                answered(
+                    SERVICES[self.name], self.command, self.path, body, self.headers
+                ),
+            )
         except Refused as refusal:
             code, reply = refusal.args
         self.send(code, json.dumps(reply).encode())

@@ -24,7 +24,9 @@ from retrievers.meter import single_call
 
 def real_vectors(texts):
     """What every provider answers: hashed n-grams, so that texts about the same are near each other."""
-    return HashingEncoder(dimensions=128).embed(texts, "document", single_call()).vectors
+    return (
+        HashingEncoder(dimensions=128).embed(texts, "document", single_call()).vectors
+    )
 
 
 def resized(vectors, width):
@@ -46,16 +48,26 @@ def tokens_of(text):
 
 PAGE = b"<!doctype html><html><body>Sign in to the company network</body></html>"
 BROKEN_BODIES = {
-    "page": PAGE, "nothing": b"", "null": b"null", "deep": b"[" * 100_000,
+    "page": PAGE,
+    "nothing": b"",
+    "null": b"null",
+    "deep": b"[" * 100_000,
     "error-with-200": b'{"error": {"message": "the model is being moved", "code": "moved"}}',
-}  # fmt: skip
+}
 """Fault -> what is answered with status 200 by any service."""
 
 
 class Refusal(Exception):
     """An answer that is no success."""
 
-    def __init__(self, status, kind, message, headers: Mapping[str, str] | None = None, param=None):
+    def __init__(
+        self,
+        status,
+        kind,
+        message,
+        headers: Mapping[str, str] | None = None,
+        param=None,
+    ):
         super().__init__(message)
         self.status, self.kind, self.message, self.param = status, kind, message, param
         self.headers = dict(headers or {})
@@ -71,10 +83,22 @@ class Provider:
     secret = "Authorization"
     refusals: Mapping[str, tuple] = {}
 
-    def __init__(self, script: Iterable[str] = (), *, always="", latency=0.0, max_tokens=8192, dimensions=128):
+    def __init__(
+        self,
+        script: Iterable[str] = (),
+        *,
+        always="",
+        latency=0.0,
+        max_tokens=8192,
+        dimensions=128,
+    ):
         self.script, self.always, self.latency = deque(script), always, latency
         self.max_tokens, self.dimensions = max_tokens, dimensions
-        self.closing, self.hung_up, self.lock = threading.Event(), threading.Event(), threading.Lock()
+        self.closing, self.hung_up, self.lock = (
+            threading.Event(),
+            threading.Event(),
+            threading.Lock(),
+        )
         self.requests: list[dict] = []
         self.embedded: list[str] = []
         self.defects: list = []
@@ -88,7 +112,9 @@ class Provider:
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
             sent = {name.lower(): value for name, value in headers.items()}
-            self.requests.append({"body": body, "headers": sent, "at": time.monotonic()})
+            self.requests.append(
+                {"body": body, "headers": sent, "at": time.monotonic()}
+            )
             fault = self.script.popleft() if self.script else self.always
         try:
             yield fault
@@ -107,7 +133,11 @@ class Provider:
             found[0, 0] = np.nan
         if fault == "zero":
             found[0] = 0
-        spoiled = {"few": found[:-1], "many": found[[*range(len(found)), 0]], "narrow": found[:, :-1]}
+        spoiled = {
+            "few": found[:-1],
+            "many": found[[*range(len(found)), 0]],
+            "narrow": found[:, :-1],
+        }
         return spoiled.get(fault, found)
 
     def refusal(self, fault, headers):
@@ -115,12 +145,21 @@ class Provider:
         if fault not in self.refusals:
             return None
         status, kind, message, *more = self.refusals[fault]
-        return Refusal(status, kind, message.format(key=headers.get(self.secret, "").removeprefix("Bearer ")), *more)
+        return Refusal(
+            status,
+            kind,
+            message.format(key=headers.get(self.secret, "").removeprefix("Bearer ")),
+            *more,
+        )
 
 
 BROKEN_ROWS = {
-    "null": None, "words": ["a", "b"], "holed": [None] * 128, "huge": [1e300] * 128, "unpacked": "@@@@",
-}  # fmt: skip
+    "null": None,
+    "words": ["a", "b"],
+    "holed": [None] * 128,
+    "huge": [1e300] * 128,
+    "unpacked": "@@@@",
+}
 """What the protocol of OpenAI does not allow for a vector: "embedding-null" and so on send it with status 200."""
 
 
@@ -129,23 +168,43 @@ class OpenAIProvider(Provider):
 
     refusals: Mapping[str, tuple] = {
         "429": (429, "rate_limit_exceeded", "Rate limit reached for requests"),
-        "429-after": (429, "rate_limit_exceeded", "Rate limit reached", {"Retry-After": "0.5"}),
+        "429-after": (
+            429,
+            "rate_limit_exceeded",
+            "Rate limit reached",
+            {"Retry-After": "0.5"},
+        ),
         "500": (500, "server_error", "The server had an error"),
         "503": (503, "server_error", "Overloaded"),
         "quota": (429, "insufficient_quota", "You exceeded your current quota"),
         "unpaid": (402, "payment_required", "The balance is used up"),
         "expired": (401, "invalid_api_key", "Incorrect API key provided: {key}."),
         "missing": (404, "model_not_found", "The model does not exist"),
-        "batch": (400, "max_tokens_per_request", "Requested 319487 tokens, max 300000 per request"),
+        "batch": (
+            400,
+            "max_tokens_per_request",
+            "Requested 319487 tokens, max 300000 per request",
+        ),
     }
 
     def too_long(self, tokens):
         said = f"This model's maximum context length is {self.max_tokens} tokens, however you requested {tokens} tokens"
-        return Refusal(400, "context_length_exceeded", f"{said} ({tokens} in your prompt). Please reduce your prompt.")
+        return Refusal(
+            400,
+            "context_length_exceeded",
+            f"{said} ({tokens} in your prompt). Please reduce your prompt.",
+        )
 
     def error(self, refusal):
         kind, param = refusal.kind, refusal.param
-        return {"error": {"message": refusal.message, "type": kind, "param": param, "code": kind}}
+        return {
+            "error": {
+                "message": refusal.message,
+                "type": kind,
+                "param": param,
+                "code": kind,
+            }
+        }
 
     def answer(self, path, body, headers, fault):
         texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
@@ -153,7 +212,11 @@ class OpenAIProvider(Provider):
         if "dimensions" in body:
             vectors = vectors[:, : body["dimensions"]]
         data = [
-            {"object": "embedding", "index": i, "embedding": self._written(row, body.get("encoding_format"))}
+            {
+                "object": "embedding",
+                "index": i,
+                "embedding": self._written(row, body.get("encoding_format")),
+            }
             for i, row in enumerate(vectors)
         ]
         match fault:
@@ -174,7 +237,11 @@ class OpenAIProvider(Provider):
         return whole | ({"usage": "x"} if fault == "usage-word" else {}), {}
 
     def _written(self, row, form):
-        return base64.b64encode(row.astype("<f4").tobytes()).decode() if form == "base64" else row.tolist()
+        return (
+            base64.b64encode(row.astype("<f4").tobytes()).decode()
+            if form == "base64"
+            else row.tolist()
+        )
 
 
 class BedrockProvider(Provider):
@@ -182,22 +249,54 @@ class BedrockProvider(Provider):
 
     secret = "X-Amz-Security-Token"
     refusals: Mapping[str, tuple] = {
-        "429": (429, "ThrottlingException", "Too many requests, please wait before trying again."),
+        "429": (
+            429,
+            "ThrottlingException",
+            "Too many requests, please wait before trying again.",
+        ),
         "500": (500, "InternalServerException", "An internal server error occurred."),
-        "503": (503, "ServiceUnavailableException", "Bedrock is unable to process your request."),
-        "quota": (400, "ServiceQuotaExceededException", "Your request exceeds the service quota."),
-        "model-timeout": (408, "ModelTimeoutException", "Model has timed out in processing the request."),
-        "expired": (403, "ExpiredTokenException", "The security token included in the request is expired: {key}"),
+        "503": (
+            503,
+            "ServiceUnavailableException",
+            "Bedrock is unable to process your request.",
+        ),
+        "quota": (
+            400,
+            "ServiceQuotaExceededException",
+            "Your request exceeds the service quota.",
+        ),
+        "model-timeout": (
+            408,
+            "ModelTimeoutException",
+            "Model has timed out in processing the request.",
+        ),
+        "expired": (
+            403,
+            "ExpiredTokenException",
+            "The security token included in the request is expired: {key}",
+        ),
         "denied": (403, "AccessDeniedException", "You don't have access to the model"),
     }
 
     def too_long(self, tokens):
-        limit = f"Max input tokens: {self.max_tokens}, request input token count: {tokens} "
-        return Refusal(400, "ValidationException", f"400 Bad Request: Too many input tokens. {limit}")
+        limit = (
+            f"Max input tokens: {self.max_tokens}, request input token count: {tokens} "
+        )
+        return Refusal(
+            400,
+            "ValidationException",
+            f"400 Bad Request: Too many input tokens. {limit}",
+        )
 
     def refusal(self, fault, headers):
-        if not headers.get("Authorization", "").startswith("AWS4-HMAC-SHA256 Credential="):
-            return Refusal(403, "MissingAuthenticationTokenException", "Missing Authentication Token")
+        if not headers.get("Authorization", "").startswith(
+            "AWS4-HMAC-SHA256 Credential="
+        ):
+            return Refusal(
+                403,
+                "MissingAuthenticationTokenException",
+                "Missing Authentication Token",
+            )
         return super().refusal(fault, headers)
 
     def error(self, refusal):
@@ -209,15 +308,26 @@ class BedrockProvider(Provider):
             text = body["inputText"]
             if len(text) > 50_000:
                 raise self._too_many(50_000, text)
-            vectors = self.vectors([text], fault)[:, : body.get("dimensions", self.dimensions)]
-            return {"embedding": vectors[0].tolist(), "inputTextTokenCount": tokens_of(text)}, {}
+            vectors = self.vectors([text], fault)[
+                :, : body.get("dimensions", self.dimensions)
+            ]
+            return {
+                "embedding": vectors[0].tolist(),
+                "inputTextTokenCount": tokens_of(text),
+            }, {}
         texts = body["texts"]
         assert len(texts) <= 96
         for text in texts:
             if len(text) > 2048:
                 raise self._too_many(2048, text)
-        said = {"id": "0", "embeddings": self.vectors(texts, fault).tolist(), "texts": texts}
-        return said, {"x-amzn-bedrock-input-token-count": str(sum(map(tokens_of, texts)))}
+        said = {
+            "id": "0",
+            "embeddings": self.vectors(texts, fault).tolist(),
+            "texts": texts,
+        }
+        return said, {
+            "x-amzn-bedrock-input-token-count": str(sum(map(tokens_of, texts)))
+        }
 
     def _too_many(self, most, text):
         message = f"expected maxLength: {most}, actual: {len(text)}, please reformat your input"
@@ -243,7 +353,10 @@ class Answering(BaseHTTPRequestHandler):
         self.end_headers()
 
     def send(self, status, raw):
-        self.head(status, {"Content-Type": "application/json", "Content-Length": str(len(raw))})
+        self.head(
+            status,
+            {"Content-Type": "application/json", "Content-Length": str(len(raw))},
+        )
         self.wfile.write(raw)
 
     def log_message(self, *_):
@@ -275,7 +388,9 @@ class _Handler(Answering):
         if fault == "slow":  # not before the client gave up
             provider.closing.wait(PATIENCE)
         if fault == "reset":
-            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.connection.setsockopt(
+                socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+            )
         if fault in {"drop", "reset"}:
             self.close_connection = True
         elif fault.startswith("drip"):
@@ -293,7 +408,14 @@ class _Handler(Answering):
             said = provider.error(refused)
             status, more = refused.status, refused.headers
         whole, more = self._spoiled(fault, json.dumps(said).encode(), more)
-        self.head(status, {"Content-Type": "application/json", "Content-Length": str(len(whole)), **more})
+        self.head(
+            status,
+            {
+                "Content-Type": "application/json",
+                "Content-Length": str(len(whole)),
+                **more,
+            },
+        )
         if fault == "half":
             whole = whole[: len(whole) // 2]
             self.close_connection = True
@@ -334,7 +456,9 @@ def running(handler, **attributes):
     """Run a server on a free port of the loopback; what is given is an attribute of it."""
     server = _Server(("127.0.0.1", 0), handler)
     vars(server).update(attributes)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+    )
     thread.start()
     try:
         yield server
@@ -347,8 +471,12 @@ def running(handler, **attributes):
 @contextmanager
 def serving(provider):
     """Serve a provider on a free port of the loopback, its `url` says where."""
-    with running(type("Handler", (_Handler,), {"provider": provider}), defects=provider.defects) as server:
-        path = getattr(provider, "base", "/v1" if isinstance(provider, OpenAIProvider) else "")
+    with running(
+        type("Handler", (_Handler,), {"provider": provider}), defects=provider.defects
+    ) as server:
+        path = getattr(
+            provider, "base", "/v1" if isinstance(provider, OpenAIProvider) else ""
+        )
         provider.url = f"http://127.0.0.1:{server.server_address[1]}{path}"
         try:
             yield provider

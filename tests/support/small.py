@@ -70,7 +70,9 @@ def ended(*words: object) -> int:
     return int(stopped.value.code or 0)
 
 
-def markdown(folder: Path, texts: Mapping[str, str], queries: Sequence[Mapping[str, object]]) -> Path:
+def markdown(
+    folder: Path, texts: Mapping[str, str], queries: Sequence[Mapping[str, object]]
+) -> Path:
     """A new folder of Markdown documents with their queries."""
     folder.mkdir(parents=True)
     for name, text in texts.items():
@@ -81,13 +83,23 @@ def markdown(folder: Path, texts: Mapping[str, str], queries: Sequence[Mapping[s
 
 def dataset(folder: Path, *, labelled: bool = True) -> Path:
     """A folder of Markdown with ranked labels, or with questions alone."""
-    labels = [{"relevant_documents": docs} if labelled else {} for _, _, docs in QUERIES]
-    asked = [{"id": id_, "query": text, **more} for (id_, text, _), more in zip(QUERIES, labels, strict=True)]
+    labels = [
+        {"relevant_documents": docs} if labelled else {} for _, _, docs in QUERIES
+    ]
+    asked = [
+        {"id": id_, "query": text, **more}
+        for (id_, text, _), more in zip(QUERIES, labels, strict=True)
+    ]
     return markdown(folder, TEXTS, asked)
 
 
 def experiment(
-    folder: Path, *, retrievers: str = RETRIEVERS, more: str = "", name: str = "small", report: bool = False
+    folder: Path,
+    *,
+    retrievers: str = RETRIEVERS,
+    more: str = "",
+    name: str = "small",
+    report: bool = False,
 ) -> Path:
     """An experiment file beside its data set, in an empty folder or one that has them.
 
@@ -114,10 +126,16 @@ def many(folder: Path, names: Sequence[str], queries: int, more: str = "") -> Pa
     """The page of many BM25 retrievers over many queries."""
     texts = list(TEXTS)
     rows = [
-        {"id": f"q{i:02}", "query": f"{TEXTS[texts[i % 6]]} {i}", "relevant_documents": [texts[i % 6]]}
+        {
+            "id": f"q{i:02}",
+            "query": f"{TEXTS[texts[i % 6]]} {i}",
+            "relevant_documents": [texts[i % 6]],
+        }
         for i in range(queries)
     ]
-    (dataset(folder / "data") / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+    (dataset(folder / "data") / "queries.json").write_text(
+        json.dumps(rows), encoding="utf-8"
+    )
     blocks = "".join(
         f'\n[[retrievers]]\nname = "{name}"\nkind = "bm25"\nk1 = {i / 10:.1f}\nb = {i % 3 / 2:.1f}\n'
         for i, name in enumerate(names, 1)
@@ -125,7 +143,14 @@ def many(folder: Path, names: Sequence[str], queries: int, more: str = "") -> Pa
     return ran(folder, retrievers=blocks, more=more, report=True).folder / "report.html"
 
 
-def by_claims(path: Path, data: Path, measures: Sequence[str], *, judge: str = LEXICAL, more: str = "") -> Path:
+def by_claims(
+    path: Path,
+    data: Path,
+    measures: Sequence[str],
+    *,
+    judge: str = LEXICAL,
+    more: str = "",
+) -> Path:
     """An experiment file of two retrievers that are measured by claims, too; the first measure decides."""
     hashing = '[[retrievers]]\nname = "hashing"\nencoder = { kind = "hashing" }\n'
     path.write_text(
@@ -148,14 +173,21 @@ def copied(place: Path, target: Path) -> Path:
     """An experiment with its data and its results, copied: what named its place names the new one."""
     shutil.copytree(place, target, dirs_exist_ok=True)
     for path in (*target.glob("*.toml"), *target.rglob("manifest.json")):
-        path.write_text(path.read_text(encoding="utf-8").replace(place.as_posix(), target.as_posix()), encoding="utf-8")
+        path.write_text(
+            path.read_text(encoding="utf-8").replace(
+                place.as_posix(), target.as_posix()
+            ),
+            encoding="utf-8",
+        )
     return target
 
 
 def signed_anew(folder: Path) -> Path:
     """A results folder whose files were changed, its manifest brought up to date: only what they say is wrong."""
     manifest = records.read_manifest(folder)
-    records.write_manifest(folder, replace(manifest, tables=records.file_digests(folder)))
+    records.write_manifest(
+        folder, replace(manifest, tables=records.file_digests(folder))
+    )
     return folder
 
 
@@ -165,7 +197,9 @@ def with_failed(folder: Path, error: str, name: str = "gone") -> None:
     manifest = json.loads(path.read_text(encoding="utf-8"))
     manifest["retrievers"][name] = {"error": error, "provenance": {}}
     manifest["ledger"][name] = {"notes": {}, "counts": {}}
-    manifest["resolved"]["retrievers"].append({"name": name, "kind": "bm25", "options": {}})
+    manifest["resolved"]["retrievers"].append(
+        {"name": name, "kind": "bm25", "options": {}}
+    )
     path.write_text(json.dumps(manifest), encoding="utf-8")
 
 

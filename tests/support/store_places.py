@@ -13,7 +13,8 @@ from retrievers.stores import StoreOptions, open_store
 from retrievers.stores.connection import Connection
 
 REAL = tuple(
-    pytest.param(option, marks=[pytest.mark.server, pytest.mark.slow]) for option in ("--qdrant", "--qdrant-grpc")
+    pytest.param(option, marks=[pytest.mark.server, pytest.mark.slow])
+    for option in ("--qdrant", "--qdrant-grpc")
 )
 KEEPING = ("folder", "edge", "server")
 LOCATIONS = (":memory:", *KEEPING, *REAL)
@@ -21,10 +22,15 @@ LOCATIONS = (":memory:", *KEEPING, *REAL)
 
 def rows_of(locations):
     """Rows of a parametrized test: a form and a location, with its marks; all but dense vectors are slow."""
-    rows = [(form, getattr(place, "values", (place,)), list(getattr(place, "marks", ())))
-            for form, some in locations.items() for place in some]  # fmt: skip
-    return [pytest.param(form, *place, marks=marks + [pytest.mark.slow] * (form != "dense"))
-            for form, place, marks in rows]  # fmt: skip
+    rows = [
+        (form, getattr(place, "values", (place,)), list(getattr(place, "marks", ())))
+        for form, some in locations.items()
+        for place in some
+    ]
+    return [
+        pytest.param(form, *place, marks=marks + [pytest.mark.slow] * (form != "dense"))
+        for form, place, marks in rows
+    ]
 
 
 def fill(store, ids, vectors, notes=None):
@@ -43,17 +49,29 @@ class Places:
         self.server, self.content = server, uuid.uuid4().hex
         self._real, self._key, self._folder, self._stores = real, key, folder, []
 
-    def __call__(self, location, form="dense", *, documents=16_384, content="", **options):
+    def __call__(
+        self, location, form="dense", *, documents=16_384, content="", **options
+    ):
         if location == "edge":
-            pytest.importorskip("qdrant_edge", reason="the extra `edge` is not installed")
+            pytest.importorskip(
+                "qdrant_edge", reason="the extra `edge` is not installed"
+            )
         places = {"folder": str(self._folder / "qdrant"), "server": self.server.url}
-        place = self._real(location) if location.startswith("--") else places.get(location, location)
+        place = (
+            self._real(location)
+            if location.startswith("--")
+            else places.get(location, location)
+        )
         if location.startswith("--"):
             options = {"api_key": self._key, **options}
         store = open_store(
-            StoreOptions(place, **options), content or self.content, documents=documents, folder=self._folder,
-            meter=Meter(), form=form,
-        )  # fmt: skip
+            StoreOptions(place, **options),
+            content or self.content,
+            documents=documents,
+            folder=self._folder,
+            meter=Meter(),
+            form=form,
+        )
         self._stores.append((store, place if location.startswith("--") else None))
         return store
 

@@ -13,7 +13,17 @@ from pydantic import Field
 
 from retrievers.options import Configured
 from retrievers.ragged import SparseVectors
-from retrievers.types import Embedded, Encoder, Limits, PairScores, Price, Reranker, Retriever, Store, ranked
+from retrievers.types import (
+    Embedded,
+    Encoder,
+    Limits,
+    PairScores,
+    Price,
+    Reranker,
+    Retriever,
+    Store,
+    ranked,
+)
 
 POINTS = """
 [retriever_harness.stores]
@@ -27,15 +37,22 @@ first = theirs:First
 [retriever_harness.retrievers]
 overlap = theirs:Overlap
 """
-BAD = POINTS.replace("sparse =", "hashing =") + "clashing = theirs:Clashing\nbroken = theirs:Nothing\n"
+BAD = (
+    POINTS.replace("sparse =", "hashing =")
+    + "clashing = theirs:Clashing\nbroken = theirs:Nothing\n"
+)
 
 
-def install(folder: Path, monkeypatch: pytest.MonkeyPatch, points: str = POINTS) -> None:
+def install(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, points: str = POINTS
+) -> None:
     """Leave a distribution with entry points as pip would, and a cache of its own."""
     info = folder / "site" / "theirs-1.0.dist-info"
     info.mkdir(parents=True, exist_ok=True)
     (folder / "site" / "theirs.py").write_bytes(Path(__file__).read_bytes())
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n", encoding="utf-8")
+    (info / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n", encoding="utf-8"
+    )
     (info / "entry_points.txt").write_text(points, encoding="utf-8")
     monkeypatch.syspath_prepend(str(folder / "site"))
     importlib.invalidate_caches()
@@ -47,7 +64,9 @@ class Vowels(Configured, Encoder):
     """Vectors of how often each vowel stands in a text, behind a network; every text is too long for it."""
 
     vowels: str = "aeiou"
-    own_price: float | None = Field(default=None, alias="price", description="Dollars for a million tokens.")
+    own_price: float | None = Field(
+        default=None, alias="price", description="Dollars for a million tokens."
+    )
     key: str = "there"
 
     @property
@@ -64,16 +83,25 @@ class Vowels(Configured, Encoder):
 
     @property
     def price(self):
-        return None if self.own_price is None else Price(self.own_price, "their own page")
+        return (
+            None if self.own_price is None else Price(self.own_price, "their own page")
+        )
 
     def check(self):
         if self.key != "there":
             raise ConnectionError("no route to the key")
 
     def embed(self, texts, role, call):
-        vectors = np.array([[text.count(one) + 1 for one in self.vowels] for text in texts], dtype=np.float32)
+        vectors = np.array(
+            [[text.count(one) + 1 for one in self.vowels] for text in texts],
+            dtype=np.float32,
+        )
         tokens = np.array([len(text) for text in texts])
-        call.meter.count(calls=1, tokens=int(tokens.sum()), usd=float(tokens.sum()) * (self.own_price or 0) / 1e6)
+        call.meter.count(
+            calls=1,
+            tokens=int(tokens.sum()),
+            usd=float(tokens.sum()) * (self.own_price or 0) / 1e6,
+        )
         return Embedded(vectors, tokens, np.ones(len(texts), dtype=np.int64))
 
 
@@ -142,29 +170,48 @@ class Plain(Store):
 class Overlap(Retriever):
     """Ranks by the words in common."""
 
-    def __init__(self, *, cached: bool = False, price: float = 0.0, fault: str = "", size: int = 1) -> None:
+    def __init__(
+        self,
+        *,
+        cached: bool = False,
+        price: float = 0.0,
+        fault: str = "",
+        size: int = 1,
+    ) -> None:
         if size < 1:
             raise ValueError(f"size is {size}")
         self._price, self._cached, self._fault, self._asked = price, cached, fault, 0
 
     @property
     def provenance(self):
-        return {"system": "overlap 1.0", **({"usd_per_million_tokens": str(self._price)} if self._price else {})}
+        return {
+            "system": "overlap 1.0",
+            **({"usd_per_million_tokens": str(self._price)} if self._price else {}),
+        }
 
     def index(self, documents, meter):
-        self._words = {document.id: set(document.content.split()) for document in documents}
+        self._words = {
+            document.id: set(document.content.split()) for document in documents
+        }
 
     def search(self, queries, depth, meter):
         if self._fault == "raises":
             raise ConnectionError("their server is down")
         meter.count(calls=len(queries))
         if self._price:
-            spent = {"cached": len(queries)} if self._cached else {"usd": self._price * 1000 / 1e6}
+            spent = (
+                {"cached": len(queries)}
+                if self._cached
+                else {"usd": self._price * 1000 / 1e6}
+            )
             meter.count(texts=len(queries), tokens=1000, **spent)
         return [self._found(set(query.text.split()), depth) for query in queries]
 
     def _found(self, asked, depth):
-        ids, scores = list(self._words), [float(len(asked & theirs)) for theirs in self._words.values()]
+        ids, scores = (
+            list(self._words),
+            [float(len(asked & theirs)) for theirs in self._words.values()],
+        )
         if self._fault == "deep":
             return ranked([*ids, "ghost"], [*scores, 99.0])
         if self._fault == "twice":

@@ -2,7 +2,22 @@
 
 from pathlib import Path
 
-WORDS = ("the", "a", "of", "wing", "shock", "wave", "flow", "heat", "query", "passage", "title", "body", "cat", "dog")
+WORDS = (
+    "the",
+    "a",
+    "of",
+    "wing",
+    "shock",
+    "wave",
+    "flow",
+    "heat",
+    "query",
+    "passage",
+    "title",
+    "body",
+    "cat",
+    "dog",
+)
 WORDS += ("sits", "runs", "fast", "slow")
 LIMIT = 12
 
@@ -11,15 +26,25 @@ def _tokenizer():
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
-    special = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
+    special = {
+        f"{name}_token": f"[{name.upper()}]"
+        for name in ("pad", "unk", "cls", "sep", "mask")
+    }
     vocabulary = {word: i for i, word in enumerate([*special.values(), *WORDS, ":"])}
     bare = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
     bare.normalizer = normalizers.Lowercase()
     bare.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     marks = [(mark, vocabulary[mark]) for mark in ("[CLS]", "[SEP]")]
-    bare.post_processor = processors.TemplateProcessing("[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1", marks)
+    bare.post_processor = processors.TemplateProcessing(
+        "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1", marks
+    )
     names = ["input_ids", "token_type_ids", "attention_mask"]
-    return PreTrainedTokenizerFast(tokenizer_object=bare, model_max_length=LIMIT, model_input_names=names, **special)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=bare,
+        model_max_length=LIMIT,
+        model_input_names=names,
+        **special,
+    )
 
 
 def _saved(folder: Path, kind: str, seed: int, **more) -> Path:
@@ -29,9 +54,15 @@ def _saved(folder: Path, kind: str, seed: int, **more) -> Path:
 
     torch.manual_seed(seed)
     config = transformers.BertConfig(
-        vocab_size=len(WORDS) + 6, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
-        max_position_embeddings=LIMIT, type_vocab_size=2, **more,
-    )  # fmt: skip
+        vocab_size=len(WORDS) + 6,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=LIMIT,
+        type_vocab_size=2,
+        **more,
+    )
     getattr(transformers, kind)(config).save_pretrained(folder)
     _tokenizer().save_pretrained(folder)
     return folder
@@ -49,7 +80,9 @@ def bi_encoder(folder: Path, prompts: dict[str, str] | None = None) -> Path:
     from sentence_transformers.base.modules import Transformer
     from sentence_transformers.sentence_transformer.modules import Pooling
 
-    body = Transformer(str(_saved(folder / "bert", "BertModel", 1)), max_seq_length=LIMIT)
+    body = Transformer(
+        str(_saved(folder / "bert", "BertModel", 1)), max_seq_length=LIMIT
+    )
     modules = [body, Pooling(body.get_embedding_dimension(), pooling_mode="cls")]
     return _kept(SentenceTransformer(modules=modules, prompts=prompts), folder)
 
@@ -63,26 +96,42 @@ def static(folder: Path) -> Path:
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
     letters = [chr(code) for code in range(33, 127) if not chr(code).isupper()]
-    pieces = dict.fromkeys(["[UNK]", *WORDS, *letters, *(f"##{letter}" for letter in letters)])
-    tokenizer = Tokenizer(models.WordPiece({piece: i for i, piece in enumerate(pieces)}, unk_token="[UNK]"))
+    pieces = dict.fromkeys(
+        ["[UNK]", *WORDS, *letters, *(f"##{letter}" for letter in letters)]
+    )
+    tokenizer = Tokenizer(
+        models.WordPiece(
+            {piece: i for i, piece in enumerate(pieces)}, unk_token="[UNK]"
+        )
+    )
     tokenizer.normalizer = normalizers.BertNormalizer()
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     rows = np.random.default_rng(3).normal(size=(len(pieces), 32)).astype(np.float32)
     body = StaticEmbedding(tokenizer, embedding_weights=rows)
-    SentenceTransformer(modules=[body, Normalize()], device="cpu").save(str(folder), create_model_card=False)
+    SentenceTransformer(modules=[body, Normalize()], device="cpu").save(
+        str(folder), create_model_card=False
+    )
     return folder
 
 
 def cross_encoder(folder: Path, outputs: int = 1) -> Path:
     """Save a BERT of two layers that scores pairs."""
-    return _saved(folder, "BertForSequenceClassification", 2, num_labels=outputs, initializer_range=0.3)
+    return _saved(
+        folder,
+        "BertForSequenceClassification",
+        2,
+        num_labels=outputs,
+        initializer_range=0.3,
+    )
 
 
 def with_prompt(model: Path, folder: Path, prompt: str) -> Path:
     """Save a cross-encoder whose files name a prompt for all that it is asked."""
     from sentence_transformers import CrossEncoder
 
-    prompted = CrossEncoder(str(model), device="cpu", prompts={"web": prompt}, default_prompt_name="web")
+    prompted = CrossEncoder(
+        str(model), device="cpu", prompts={"web": prompt}, default_prompt_name="web"
+    )
     prompted.save_pretrained(str(folder), create_model_card=False)
     return folder
 
@@ -100,7 +149,12 @@ def splade(folder: Path, prompts: dict[str, str] | None = None, **options) -> Pa
     from sentence_transformers import SparseEncoder
     from sentence_transformers.sparse_encoder.modules import SpladePooling
 
-    return _kept(SparseEncoder(modules=[_masked(folder), SpladePooling()], prompts=prompts, **options), folder)
+    return _kept(
+        SparseEncoder(
+            modules=[_masked(folder), SpladePooling()], prompts=prompts, **options
+        ),
+        folder,
+    )
 
 
 def inference_free(folder: Path) -> Path:
@@ -108,12 +162,22 @@ def inference_free(folder: Path) -> Path:
     import torch
     from sentence_transformers import SparseEncoder
     from sentence_transformers.base.modules import Router
-    from sentence_transformers.sparse_encoder.modules import SparseStaticEmbedding, SpladePooling
+    from sentence_transformers.sparse_encoder.modules import (
+        SparseStaticEmbedding,
+        SpladePooling,
+    )
 
     body = _masked(folder)
     torch.manual_seed(5)
-    weights = SparseStaticEmbedding(body.tokenizer, weight=torch.rand(len(WORDS) + 6), frozen=True)
-    return _kept(SparseEncoder(modules=[Router.for_query_document([weights], [body, SpladePooling()])]), folder)
+    weights = SparseStaticEmbedding(
+        body.tokenizer, weight=torch.rand(len(WORDS) + 6), frozen=True
+    )
+    return _kept(
+        SparseEncoder(
+            modules=[Router.for_query_document([weights], [body, SpladePooling()])]
+        ),
+        folder,
+    )
 
 
 def colbert(folder: Path, *, attend: bool = False, expansion: bool = True) -> Path:
@@ -126,7 +190,18 @@ def colbert(folder: Path, *, attend: bool = False, expansion: bool = True) -> Pa
     bert = _saved(folder / "bert", "BertModel", 6, initializer_range=0.3)
     filled = {"strategy": "fixed", "attend": attend, "length": 8} if expansion else None
     body = Transformer(str(bert), document_length=10, query_expansion=filled)
-    narrow = Dense(32, 16, bias=False, activation_function=torch.nn.Identity(), module_input_name="token_embeddings")
-    modules = [body, narrow, MultiVectorMask(skiplist_words=["the"]), Normalize(module_input_name="token_embeddings")]
+    narrow = Dense(
+        32,
+        16,
+        bias=False,
+        activation_function=torch.nn.Identity(),
+        module_input_name="token_embeddings",
+    )
+    modules = [
+        body,
+        narrow,
+        MultiVectorMask(skiplist_words=["the"]),
+        Normalize(module_input_name="token_embeddings"),
+    ]
     prompts = {"query": "query ", "document": "passage "}
     return _kept(MultiVectorEncoder(modules=modules, prompts=prompts), folder)

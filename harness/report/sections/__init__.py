@@ -13,7 +13,9 @@ from harness.report.view import View
 
 def sections() -> list[Callable[[View], Section | None]]:
     """The functions of this folder's files, in the order of the page."""
-    modules = [import_module(f"{__name__}.{file.name}") for file in iter_modules(__path__)]
+    modules = [
+        import_module(f"{__name__}.{file.name}") for file in iter_modules(__path__)
+    ]
     places: dict[int, Callable[[View], Section | None]] = {}
     for module in modules:
         places |= module.PLACES

@@ -26,7 +26,14 @@ from harness.records import Results
 from harness.report import text
 from harness.report.axes import numbers, steps
 from harness.report.charts import Figure, ForestRow, Section, paired_forest
-from harness.report.sections.slices import called, carried, compared, label_of, labels_of, pair_of
+from harness.report.sections.slices import (
+    called,
+    carried,
+    compared,
+    label_of,
+    labels_of,
+    pair_of,
+)
 from harness.report.sections.tradeoffs import PRICES
 from harness.report.view import View, letters_of, superscripts
 from harness.stats.multiplicity import small_slices
@@ -62,7 +69,11 @@ class Screen(NamedTuple):
     @property
     def signs(self) -> list[tuple[str, str]]:
         """The signs of the leaderboard with their words, except the leader's and those of failed retrievers."""
-        rows = [row for row in self.board.rows if row.mean is not None and row.standing != "leader"]
+        rows = [
+            row
+            for row in self.board.rows
+            if row.mean is not None and row.standing != "leader"
+        ]
         shown = dict.fromkeys(self.standings[row.standing] for row in rows)
         return [(sign, word) for sign, word in shown if sign]
 
@@ -76,7 +87,11 @@ class Screen(NamedTuple):
     @property
     def folded(self) -> frozenset[str]:
         """The retrievers that the leaderboard shows on demand."""
-        rest = [row.retriever for row in self.board.rows[self.first :] if row.standing not in ("baseline", "failed")]
+        rest = [
+            row.retriever
+            for row in self.board.rows[self.first :]
+            if row.standing not in ("baseline", "failed")
+        ]
         return frozenset(rest if len(rest) > 2 else ())
 
     @property
@@ -98,15 +113,27 @@ def _figure(view: View, screen: Screen) -> Figure:
     board, name = screen.board, view.names[view.primary].short
     rows = [
         ForestRow(
-            row.retriever, row.retriever, row.difference, row.low, row.high, board.n,
-            record := f"{row.wins:,} / {row.ties:,} / {row.losses:,}", beside=record,
+            row.retriever,
+            row.retriever,
+            row.difference,
+            row.low,
+            row.high,
+            board.n,
+            record := f"{row.wins:,} / {row.ties:,} / {row.losses:,}",
+            beside=record,
             color=view.colors[row.retriever],
         )
         for row in board.rows
         if row.difference is not None
-    ]  # fmt: skip
-    where = f"ahead of {board.reference}" if board.against_baseline else f"behind {board.reference}"
-    differences = "; ".join(f"{row.label} {text.signed(row.difference)}" for row in rows)
+    ]
+    where = (
+        f"ahead of {board.reference}"
+        if board.against_baseline
+        else f"behind {board.reference}"
+    )
+    differences = "; ".join(
+        f"{row.label} {text.signed(row.difference)}" for row in rows
+    )
     words = (
         "leaderboard",
         f"{name} {where}, with {100 * board.level:g} % intervals; queries won / tied / lost",
@@ -118,7 +145,10 @@ def _figure(view: View, screen: Screen) -> Figure:
 
 def screen_of(view: View) -> Screen:
     """Put the first screen together."""
-    said, beginning = first_lines(view.evaluation), shared_beginning(list(view.evaluation.means))
+    said, beginning = (
+        first_lines(view.evaluation),
+        shared_beginning(list(view.evaluation.means)),
+    )
 
     def short(sentence: str) -> str:
         # The head of the leaderboard shows the shared start of all names once.
@@ -129,7 +159,9 @@ def screen_of(view: View) -> Screen:
         headline=short(said.headline),
         reason=short(said.reason),
         step=short(said.step + _cheapest(view)),
-        alerts=tuple(map(short, [*alerts(view), *look_sentences(view.evaluation), *said.alerts])),
+        alerts=tuple(
+            map(short, [*alerts(view), *look_sentences(view.evaluation), *said.alerts])
+        ),
         board=view.evaluation.board,
         beginning=beginning,
         failed=view.evaluation.failed,
@@ -140,11 +172,19 @@ def screen_of(view: View) -> Screen:
 def _cheapest(view: View) -> str:
     """The fastest, cheapest and smallest of the retrievers that are shown to be as good as the leader."""
     result, costs, said = view.evaluation, costs_of(view.results), ""
-    if result.plans or result.failed or result.sweep or not result.measured or not result.settings.by_people:
+    if (
+        result.plans
+        or result.failed
+        or result.sweep
+        or not result.measured
+        or not result.settings.by_people
+    ):
         return ""  # nothing is recommended, or another step comes first
     good = result.within_margin
     for price in PRICES.values():
-        priced = {name: value for name in good if (value := price.of(costs[name])) is not None}
+        priced = {
+            name: value for name in good if (value := price.of(costs[name])) is not None
+        }
         if len(priced) == len(good) and len(set(priced.values())) > 1:
             said += f" {price.word}: {min(priced, key=lambda name: priced[name])}."
     return said
@@ -152,15 +192,26 @@ def _cheapest(view: View) -> str:
 
 def alerts(view: View) -> list[str]:
     """Everything that may change the decision, most important first."""
-    left_out = (WarningKind.FRAGILE, WarningKind.JUDGED_GAP)  # shown by the conclusion and by Trust
-    known = [warning_sentence(one) for one in view.evaluation.warnings if one.kind not in left_out]
+    left_out = (
+        WarningKind.FRAGILE,
+        WarningKind.JUDGED_GAP,
+    )  # shown by the conclusion and by Trust
+    known = [
+        warning_sentence(one)
+        for one in view.evaluation.warnings
+        if one.kind not in left_out
+    ]
     return [*known, *_carried(view), *_latency(view)]
 
 
 def _carried(view: View) -> Iterator[str]:
     """The slice that makes up the whole difference between the leader and the next, if a difference is shown."""
     kinds = labels_of(view)
-    if len(view.retrievers) < 2 or not kinds or view.ranked[1] not in view.evaluation.shown_worse:
+    if (
+        len(view.retrievers) < 2
+        or not kinds
+        or view.ranked[1] not in view.evaluation.shown_worse
+    ):
         return
     pair = pair_of(view, view.evaluation.leader, compared(view)[0], kinds)
     if (row := carried(view, pair)) is not None:
@@ -172,16 +223,25 @@ def _latency(view: View) -> Iterator[str]:
     costs, encoders = costs_of(view.results), dict[str, list[float]]()
     for name in view.retrievers:
         encoder = view.resolved.blocks[name].get("encoder")
-        timed = [stage.p50 for stage in costs[name].stages if encoder and stage.stage == "embed-queries"]
+        timed = [
+            stage.p50
+            for stage in costs[name].stages
+            if encoder and stage.stage == "embed-queries"
+        ]
         encoders.setdefault(repr(encoder), []).extend(timed)
-    apart = any(max(timed) > APART * min(timed) > 0 for timed in encoders.values() if timed)
+    apart = any(
+        max(timed) > APART * min(timed) > 0 for timed in encoders.values() if timed
+    )
     cores, load = view.manifest.machine.get("cores"), view.manifest.machine.get("load")
     busy = cores and load is not None and load > BUSY * cores
     if apart or (busy and any(cost.stages for cost in costs.values())):
         yield "The machine was busy: latencies may be too long, so do not compare them."
 
 
-FAMILIES = {"equivalence": "Equivalence within the margin", "rerank uplift": "Reranked against its first stage"}
+FAMILIES = {
+    "equivalence": "Equivalence within the margin",
+    "rerank uplift": "Reranked against its first stage",
+}
 """The families of tests.csv that are shown here; slices have their own section."""
 LOOKED_AT = 4_000
 """Most pairs times queries that the page computes, in half a second; `harness compare --json` has more."""
@@ -194,12 +254,24 @@ SMALL = 20
 def tested(view: View) -> Section:
     """The means of every measure, and the tests if there are two or more retrievers."""
     summary = view.evaluation.summary
-    means = {name: {one: summary[one][name] for one in view.measures if name in summary[one]} for name in view.ranked}
-    best = {measure: max(row.mean for row in summary[measure].values()) for measure in view.measures}
+    means = {
+        name: {one: summary[one][name] for one in view.measures if name in summary[one]}
+        for name in view.ranked
+    }
+    best = {
+        measure: max(row.mean for row in summary[measure].values())
+        for measure in view.measures
+    }
     several = len(view.retrievers) > 1
     beaten = {measure: superscripts(view, measure) for measure in view.measures}
     lettered = any(letters for row in beaten.values() for letters in row.values())
-    known = {"means": means, "best": best, "letters": letters_of(view), "beaten": beaten, "lettered": lettered}
+    known = {
+        "means": means,
+        "best": best,
+        "letters": letters_of(view),
+        "beaten": beaten,
+        "lettered": lettered,
+    }
     return (
         Section("tests", "Tests", known | tests(view))
         if several
@@ -209,7 +281,11 @@ def tested(view: View) -> Section:
 
 def tests(view: View) -> dict[str, Any]:
     """The comparisons of the primary measure, further evidence, the other tests."""
-    beside, small, families = pair_evidence(view), _small_slices(view), other_families(view)
+    beside, small, families = (
+        pair_evidence(view),
+        _small_slices(view),
+        other_families(view),
+    )
     rows = _listed(view, view.comparisons[view.primary])
     return {
         "settings": settings_sentence(view.settings),
@@ -218,7 +294,8 @@ def tests(view: View) -> dict[str, Any]:
         "left": len(view.comparisons[view.primary]) - len(rows),
         "floors": wilcoxon_floors(view.comparisons[view.primary], view.settings),
         "evidence": beside,
-        "evidence_left_out": len(view.retrievers) * (len(view.retrievers) - 1) // 2 - len(beside),
+        "evidence_left_out": len(view.retrievers) * (len(view.retrievers) - 1) // 2
+        - len(beside),
         "other": families,
         "small_slices": small[:SMALL],
         "small_left": len(small[SMALL:]),
@@ -240,7 +317,9 @@ def other_families(view: View) -> dict[str, list[TestRow]]:
 
 def _listed(view: View, rows: Sequence[Comparison]) -> list[Comparison]:
     """The rows of the primary measure that the page lists; of many, those of the leader and the baseline."""
-    return in_reading_order(view, [row for row in rows if len(rows) <= ROWS or _about(view, row.a, row.b)])
+    return in_reading_order(
+        view, [row for row in rows if len(rows) <= ROWS or _about(view, row.a, row.b)]
+    )
 
 
 def _about(view: View, a: object, b: object) -> bool:
@@ -250,7 +329,9 @@ def _about(view: View, a: object, b: object) -> bool:
 
 def _small_slices(view: View) -> list[tuple[str, int]]:
     """The slices with too few queries for a test, with the number of queries."""
-    kinds = slices_of([view.query(place).query for place in range(view.n)], view.settings.cluster)
+    kinds = slices_of(
+        [view.query(place).query for place in range(view.n)], view.settings.cluster
+    )
     return [
         (label_of(family, kind), number)
         for family, labels in kinds.items()
@@ -274,23 +355,40 @@ def pair_evidence(view: View) -> list[PairEvidence]:
 
 def provenance(view: View) -> Section:
     """The experiment, the versions, the machine, and how to run it again."""
-    experiment, machine = tomli_w.dumps(view.manifest.experiment), _flat(view.manifest.machine)
-    context = {"experiment": text.visible(experiment), "machine": machine, "folder": place_of(view.results)}
+    experiment, machine = (
+        tomli_w.dumps(view.manifest.experiment),
+        _flat(view.manifest.machine),
+    )
+    context = {
+        "experiment": text.visible(experiment),
+        "machine": machine,
+        "folder": place_of(view.results),
+    }
     return Section("provenance", "Provenance", context)
 
 
 def place_of(results: Results) -> str:
     """The path of the results folder for commands; a run moves it there at its end."""
-    folder = results.folder.with_name(results.folder.name.removesuffix(".unfinished")).resolve()
+    folder = results.folder.with_name(
+        results.folder.name.removesuffix(".unfinished")
+    ).resolve()
     here = Path.cwd()
-    path = shlex.quote((folder.relative_to(here) if folder.is_relative_to(here) else folder).as_posix())
+    path = shlex.quote(
+        (folder.relative_to(here) if folder.is_relative_to(here) else folder).as_posix()
+    )
     # Nothing can be escaped between the backquotes of Markdown.
-    return f"results/{results.manifest.name}" if "`" in path or text.visible(path) != path else path
+    return (
+        f"results/{results.manifest.name}"
+        if "`" in path or text.visible(path) != path
+        else path
+    )
 
 
 def _flat(table: Mapping[str, Any]) -> dict[str, str]:
     return {
-        key: ", ".join(f"{k}={v}" for k, v in value.items()) if isinstance(value, Mapping) else str(value)
+        key: ", ".join(f"{k}={v}" for k, v in value.items())
+        if isinstance(value, Mapping)
+        else str(value)
         for key, value in table.items()
         if value not in ({}, None, "")
     }

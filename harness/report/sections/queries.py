@@ -17,7 +17,16 @@ from harness.pages import visible
 from harness.records import LENGTHS, SHOWN
 from harness.report import text
 from harness.report.charts import Section
-from harness.report.sections.slices import ALL, Group, causes, groups, kinds_of, label_of, labels_of, without_groups
+from harness.report.sections.slices import (
+    ALL,
+    Group,
+    causes,
+    groups,
+    kinds_of,
+    label_of,
+    labels_of,
+    without_groups,
+)
 from harness.report.sections.tradeoffs import Rerun, reranked
 from harness.report.view import NOTHING, View, second
 
@@ -34,7 +43,10 @@ REST = "queries.html"
 def gold(view: View, place: int) -> list[tuple[str, int]]:
     """The relevant documents of a query with their grades, the highest first."""
     judged = view.grades[view.ids[place]]
-    return sorted(((d, g) for d, g in judged.items() if g > 0), key=lambda item: (-item[1], item[0]))
+    return sorted(
+        ((d, g) for d, g in judged.items() if g > 0),
+        key=lambda item: (-item[1], item[0]),
+    )
 
 
 def rest(view: View, shown: Section) -> tuple[View, Section] | None:
@@ -64,7 +76,10 @@ def section(view: View, *, whole: bool = False) -> Section:
         "printed": [i for i in most if distances[i] > 0],
         "gold": gold,
         "document": partial(document, view),
-        "groups": [(group, [view.ids[place] for place in group.places[:HITS]]) for group in alike],
+        "groups": [
+            (group, [view.ids[place] for place in group.places[:HITS]])
+            for group in alike
+        ],
         "without": "" if alike else without_groups(view),
     }
     return Section("queries", "Queries", context)
@@ -98,7 +113,14 @@ BUDGET = 1_000_000
 """Largest size of a page's evidence, deflated, in bytes."""
 DEFLATED, OF_SCORES, OF_HITS = 0.5, 4.0, 5.0
 """Approximate packed size of a letter of text, of a score and of the rest of a hit."""
-STEPS = ((SHOWN, LENGTHS[0]), (SHOWN, 2_000), (SHOWN, 600), (SHOWN, 200), (SHOWN, 0), (SHOWN // 2, 0))
+STEPS = (
+    (SHOWN, LENGTHS[0]),
+    (SHOWN, 2_000),
+    (SHOWN, 600),
+    (SHOWN, 200),
+    (SHOWN, 0),
+    (SHOWN // 2, 0),
+)
 """Hits per ranking and characters per document, tried in this order until the budget is met."""
 
 
@@ -136,16 +158,23 @@ def browsed(view: View, alike: Sequence[Group], *, whole: bool = False) -> Brows
     places, taken = list(view.shown), 0
     while True:
         for hits, letters in STEPS:
-            if OF_HITS * hits * len(places) * len(view.ranked) > budget and (hits, letters) != STEPS[-1]:
+            if (
+                OF_HITS * hits * len(places) * len(view.ranked) > budget
+                and (hits, letters) != STEPS[-1]
+            ):
                 continue
             if hits != taken:
                 evidence, documents = _evidence(view, places, about, hits)
                 code, taken = packed(evidence), hits
                 kept_texts = (view.results.documents.get(doc) for doc in documents)
-                lengths = np.array([len(kept.text) for kept in kept_texts if kept], dtype=np.int64)
+                lengths = np.array(
+                    [len(kept.text) for kept in kept_texts if kept], dtype=np.int64
+                )
             more = DEFLATED * float(np.minimum(lengths, letters).sum())
             more += OF_SCORES * hits * len(places) * len(view.ranked) if letters else 0
-            if len(code) + more <= budget or ((whole or len(places) == 1) and (hits, letters) == STEPS[-1]):
+            if len(code) + more <= budget or (
+                (whole or len(places) == 1) and (hits, letters) == STEPS[-1]
+            ):
                 beside: dict[str, Any] = {"texts": [], "scores": []}
                 if letters:
                     beside["texts"] = [_text(view, doc, letters) for doc in documents]
@@ -158,13 +187,19 @@ def browsed(view: View, alike: Sequence[Group], *, whole: bool = False) -> Brows
 
 def _scores(view: View, place: int, hits: int) -> list[list[float]]:
     """Each retriever's scores of its hits for a query, with three digits."""
-    tops = (view.answers[name].top.get(view.ids[place], NOTHING) for name in view.ranked)
-    return [[float(f"{score:.3g}") for score in top.scores[:hits].tolist()] for top in tops]
+    tops = (
+        view.answers[name].top.get(view.ids[place], NOTHING) for name in view.ranked
+    )
+    return [
+        [float(f"{score:.3g}") for score in top.scores[:hits].tolist()] for top in tops
+    ]
 
 
 def spread(view: View) -> list[float]:
     """The range of the retrievers' scores on each query, on the primary measure."""
-    distances: list[float] = np.ptp(np.column_stack(list(view.scores[view.primary].values())), axis=1).tolist()
+    distances: list[float] = np.ptp(
+        np.column_stack(list(view.scores[view.primary].values())), axis=1
+    ).tolist()
     return distances
 
 
@@ -186,38 +221,76 @@ def fields_of(view: View, query_id: str) -> list[str]:
 
 
 def _evidence(
-    view: View, places: Sequence[int], about: tuple[Sequence[Group], Mapping[str, Rerun], Causes], hits: int
+    view: View,
+    places: Sequence[int],
+    about: tuple[Sequence[Group], Mapping[str, Rerun], Causes],
+    hits: int,
 ) -> tuple[dict[str, Any], list[str]]:
     """Some queries, and the documents in their lists."""
     failing, reruns, why = about
-    numbers = defaultdict[str, int](numbered().__next__)  # each document is numbered by its first appearance
+    numbers = defaultdict[str, int](
+        numbered().__next__
+    )  # each document is numbered by its first appearance
     scored = [view.scores[view.primary][name] for name in view.ranked]
     members = {group.key: frozenset(group.places) for group in failing}
-    ceilings = [(view.ranked.index(name), rerun.ceiling) for name, rerun in reruns.items() if rerun.ceiling is not None]
+    ceilings = [
+        (view.ranked.index(name), rerun.ceiling)
+        for name, rerun in reruns.items()
+        if rerun.ceiling is not None
+    ]
     queries = []
     for i in places:
         qid, judged = view.ids[i], view.grades[view.ids[i]]
-        lists = [view.answers[name].top.get(qid, NOTHING).doc_ids[:hits] for name in view.ranked]
-        retrieved = set().union(*lists) if min(judged.values(), default=1) <= 0 else frozenset()
+        lists = [
+            view.answers[name].top.get(qid, NOTHING).doc_ids[:hits]
+            for name in view.ranked
+        ]
+        retrieved = (
+            set().union(*lists) if min(judged.values(), default=1) <= 0 else frozenset()
+        )
         ranks = [view.answers[name].places.get(qid, {}) for name in view.ranked]
         graded = sorted(
-            ((doc, grade) for doc, grade in judged.items() if grade > 0 or doc in retrieved),
+            (
+                (doc, grade)
+                for doc, grade in judged.items()
+                if grade > 0 or doc in retrieved
+            ),
             key=lambda item: (-item[1], item[0]),
         )
-        queries.append({
-            "id": text.visible(qid),
-            "text": text.visible(view.results.queries[qid].query.text),
-            "fields": fields_of(view, qid),
-            "groups": [key for key, places in members.items() if i in places],
-            "scores": [round(float(values[i]), 6) for values in scored],
-            "lists": [list(map(numbers.__getitem__, docs)) for docs in lists],
-            "judged": [
-                [numbers[doc], grade, [of.get(doc, 0) for of in ranks]]
-                for doc, grade in graded
-            ],
-            **({"why": [[view.ranked.index(name), said] for name, said in why[i].items()]} if i in why else {}),
-            **({"ceilings": {place: round(float(values[i]), 6) for place, values in ceilings}} if ceilings else {}),
-        })  # fmt: skip
+        queries.append(
+            {
+                "id": text.visible(qid),
+                "text": text.visible(view.results.queries[qid].query.text),
+                "fields": fields_of(view, qid),
+                "groups": [key for key, places in members.items() if i in places],
+                "scores": [round(float(values[i]), 6) for values in scored],
+                "lists": [list(map(numbers.__getitem__, docs)) for docs in lists],
+                "judged": [
+                    [numbers[doc], grade, [of.get(doc, 0) for of in ranks]]
+                    for doc, grade in graded
+                ],
+                **(
+                    {
+                        "why": [
+                            [view.ranked.index(name), said]
+                            for name, said in why[i].items()
+                        ]
+                    }
+                    if i in why
+                    else {}
+                ),
+                **(
+                    {
+                        "ceilings": {
+                            place: round(float(values[i]), 6)
+                            for place, values in ceilings
+                        }
+                    }
+                    if ceilings
+                    else {}
+                ),
+            }
+        )
     evidence = {
         "retrievers": [_named(view, name, reruns.get(name)) for name in view.ranked],
         "documents": [document(view, doc) for doc in numbers],
@@ -230,14 +303,21 @@ def _named(view: View, name: str, rerun: Rerun | None) -> dict[str, Any]:
     if rerun is None:
         return {"name": name}
     bounded = rerun.ceiling is not None
-    return {"name": name, "before": view.ranked.index(rerun.before), "depth": rerun.depth, "bounded": bounded}
+    return {
+        "name": name,
+        "before": view.ranked.index(rerun.before),
+        "depth": rerun.depth,
+        "bounded": bounded,
+    }
 
 
 def _text(view: View, doc: str, letters: int) -> str:
     kept = view.results.documents.get(doc)
     if kept is None:
         return ""
-    return kept.text if len(kept.text) <= letters else kept.text[:letters].rstrip() + "…"
+    return (
+        kept.text if len(kept.text) <= letters else kept.text[:letters].rstrip() + "…"
+    )
 
 
 DIGITS = 7
@@ -264,7 +344,9 @@ def client_filter(view: View) -> dict[str, Any]:
         "values": [
             [
                 [None if math.isnan(value) else value for value in row]
-                for row in np.round([view.scores[measure][name][places] for name in view.ranked], DIGITS).tolist()
+                for row in np.round(
+                    [view.scores[measure][name][places] for name in view.ranked], DIGITS
+                ).tolist()
             ]
             for measure in measures
         ],
@@ -274,21 +356,32 @@ def client_filter(view: View) -> dict[str, Any]:
 def chosen_measures(view: View) -> list[str]:
     """The measures that the filter can show."""
     size = view.n * len(view.ranked)
-    return [measure for i, measure in enumerate(view.measures) if not i or size * (i + 1) <= VALUES]
+    return [
+        measure
+        for i, measure in enumerate(view.measures)
+        if not i or size * (i + 1) <= VALUES
+    ]
 
 
 def filter_slices(view: View) -> dict[str, list[int]]:
     """Slice as the page names it -> places of its queries in the order of the file."""
     members: dict[str, list[int]] = {}
     for family, labels in labels_of(view).items():
-        members |= {label_of(family, kind): [] for kind in kinds_of(family, [labels[i] for i in view.order])}
+        members |= {
+            label_of(family, kind): []
+            for kind in kinds_of(family, [labels[i] for i in view.order])
+        }
         for place, i in enumerate(view.order):
             if labels[i]:
                 members[label_of(family, labels[i])].append(place)
     fields = [fields_of(view, view.ids[i]) for i in view.order]
-    for value, _ in Counter(value for values in fields for value in values).most_common(SLICES):
+    for value, _ in Counter(value for values in fields for value in values).most_common(
+        SLICES
+    ):
         if value not in members and len(members) < SLICES:
-            members[value] = [place for place, values in enumerate(fields) if value in values]
+            members[value] = [
+                place for place, values in enumerate(fields) if value in values
+            ]
     return members
 
 

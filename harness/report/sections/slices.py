@@ -69,17 +69,31 @@ def section(view: View) -> Section | None:
     kinds = labels_of(view)
     if len(view.retrievers) < 2 or not kinds:
         return None
-    pairs = [pair_of(view, view.evaluation.leader, other, kinds) for other in compared(view)]
+    pairs = [
+        pair_of(view, view.evaluation.leader, other, kinds) for other in compared(view)
+    ]
     drawn = _forest(view, pairs[:DRAWN])
     turned = [sentence for pair in pairs for sentence in turns(view, pair)]
-    context = {"pairs": pairs, "drawn": drawn, "left": len(pairs) - DRAWN, "turned": turned, "called": called}
+    context = {
+        "pairs": pairs,
+        "drawn": drawn,
+        "left": len(pairs) - DRAWN,
+        "turned": turned,
+        "called": called,
+    }
     return Section("slices", "Slices", context, (drawn,))
 
 
 def labels_of(view: View) -> dict[str, list[str]]:
     """Family -> each query's slice, for the families with at least two slices of ten queries."""
-    kinds = slices_of([view.query(place).query for place in range(view.n)], view.settings.cluster)
-    return {family: labels for family, labels in kinds.items() if len(_large(family, labels)) > 1}
+    kinds = slices_of(
+        [view.query(place).query for place in range(view.n)], view.settings.cluster
+    )
+    return {
+        family: labels
+        for family, labels in kinds.items()
+        if len(_large(family, labels)) > 1
+    }
 
 
 def compared(view: View) -> list[str]:
@@ -89,14 +103,20 @@ def compared(view: View) -> list[str]:
     return [*others[:1], *second, *(name for name in others[1:] if name not in second)]
 
 
-def pair_of(view: View, a: str, b: str, kinds: Mapping[str, Sequence[str]]) -> SlicePair:
+def pair_of(
+    view: View, a: str, b: str, kinds: Mapping[str, Sequence[str]]
+) -> SlicePair:
     """One pair over all queries and within every slice."""
     tested = _tests(view, a, b)
     rows = [slice_of(view, (a, b), list(range(view.n)), ("", ALL))]
     for family, labels in kinds.items():
         for kind in _large(family, labels):
             places = [place for place, label in enumerate(labels) if label == kind]
-            rows.append(slice_of(view, (a, b), places, (family, kind))._replace(**tested.get((family, kind), {})))
+            rows.append(
+                slice_of(view, (a, b), places, (family, kind))._replace(
+                    **tested.get((family, kind), {})
+                )
+            )
     return SlicePair(a, b, tuple(rows))
 
 
@@ -107,7 +127,10 @@ def turns(view: View, pair: SlicePair) -> Iterator[str]:
         if row.finding is None or row.difference * whole.difference >= 0:
             continue
         high = pair.a if row.difference > 0 else pair.b
-        where, gap = f"On the {row.queries:,} queries of {called(row)}, {high}", f"{abs(row.difference):.3f}"
+        where, gap = (
+            f"On the {row.queries:,} queries of {called(row)}, {high}",
+            f"{abs(row.difference):.3f}",
+        )
         if row.finding.verdict.separates:
             p = text.p_value(row.p_adjusted)
             yield f"{where} is ahead by {gap} in {name}, opposite to all queries (adjusted p {p})."
@@ -118,7 +141,9 @@ def carried(view: View, pair: SlicePair) -> Slice | None:
     whole = pair.rows[0]
     total, least = whole.difference * whole.weight, SLACK * whole.weight
     small = (row for row in pair.rows[1:] if 2 * row.weight <= whole.weight)
-    carriers = [row for row in small if total > least >= total - row.difference * row.weight]
+    carriers = [
+        row for row in small if total > least >= total - row.difference * row.weight
+    ]
     return min(carriers, key=lambda row: row.weight, default=None)
 
 
@@ -140,7 +165,9 @@ def label_of(family: str, kind: str) -> str:
     if family == BY_LENGTH:
         kind = ONE_LENGTH.sub(r"\1", kind).replace(")", UNIT)
     kind = text.shortened(kind, 4_000)
-    ends = kind if len(kind) <= 60 else f"{kind[:30].rstrip()}…{kind[-29:]}"  # long ones often differ only at the end
+    ends = (
+        kind if len(kind) <= 60 else f"{kind[:30].rstrip()}…{kind[-29:]}"
+    )  # long ones often differ only at the end
     return f"{text.shortened(divided(family), 40)}: {ends}"
 
 
@@ -160,15 +187,23 @@ def kinds_of(family: str, labels: Sequence[str]) -> list[str]:
     ['short (up to 1)', 'long (3 or more)']
     """
     kinds = [kind for kind in dict.fromkeys(labels) if kind]
-    return sorted(kinds, key=lambda kind: LENGTHS.index(kind.split()[0])) if family == BY_LENGTH else kinds
+    return (
+        sorted(kinds, key=lambda kind: LENGTHS.index(kind.split()[0]))
+        if family == BY_LENGTH
+        else kinds
+    )
 
 
 def _large(family: str, labels: Sequence[str]) -> list[str]:
     """The slices with enough queries."""
-    return [kind for kind in kinds_of(family, labels) if list(labels).count(kind) >= FEWEST]
+    return [
+        kind for kind in kinds_of(family, labels) if list(labels).count(kind) >= FEWEST
+    ]
 
 
-def slice_of(view: View, pair: tuple[str, str], places: list[int], name: tuple[str, str]) -> Slice:
+def slice_of(
+    view: View, pair: tuple[str, str], places: list[int], name: tuple[str, str]
+) -> Slice:
     """One pair within some of the queries.
 
     Args:
@@ -179,11 +214,22 @@ def slice_of(view: View, pair: tuple[str, str], places: list[int], name: tuple[s
     """
     kept = np.zeros(view.n, dtype=np.bool_)
     kept[places] = True
-    a, b = (view.scores[view.primary][one][kept] for one in pair)  # in the order of their weights
+    a, b = (
+        view.scores[view.primary][one][kept] for one in pair
+    )  # in the order of their weights
     units, pairs = view.table.only(kept).units, differences(a, b)
-    ends = student(pairs.values, view.settings.level, bounds=view.table.gap_range, units=units)[:2]
+    ends = student(
+        pairs.values, view.settings.level, bounds=view.table.gap_range, units=units
+    )[:2]
     record = (pairs.wins, len(a) - pairs.wins - pairs.losses, pairs.losses)
-    return Slice(*name, len(a), float(units.totals.sum()), *record, mean(pairs.values, units.weights), *ends)
+    return Slice(
+        *name,
+        len(a),
+        float(units.totals.sum()),
+        *record,
+        mean(pairs.values, units.weights),
+        *ends,
+    )
 
 
 def _tests(view: View, a: str, b: str) -> dict[tuple[str, str], dict[str, Any]]:
@@ -191,8 +237,16 @@ def _tests(view: View, a: str, b: str) -> dict[tuple[str, str], dict[str, Any]]:
     slices = {}
     for row in view.evaluation.tests:
         if {row.a, row.b} == {a, b} and row.note:
-            turned = row.finding if row.finding is None or row.a == a else row.finding.swapped
-            tested = {"p_adjusted": row.p_adjusted, "finding": turned, "p_wilcoxon": row.p_wilcoxon_adjusted}
+            turned = (
+                row.finding
+                if row.finding is None or row.a == a
+                else row.finding.swapped
+            )
+            tested = {
+                "p_adjusted": row.p_adjusted,
+                "finding": turned,
+                "p_wilcoxon": row.p_wilcoxon_adjusted,
+            }
             slices[row.family, row.note] = tested
     return slices
 
@@ -203,15 +257,21 @@ def _forest(view: View, pairs: Sequence[SlicePair]) -> Figure:
     panels = {
         f"ahead of {text.shortened(pair.b, 30)}" if len(pairs) > 1 else "": [
             ForestRow(
-                f"{text.shortened(called(row).replace(UNIT, ')'), 48)} ({row.queries:,})", called(row),
-                row.difference, row.low, row.high, row.queries, f"{row.wins} / {row.ties} / {row.losses}",
+                f"{text.shortened(called(row).replace(UNIT, ')'), 48)} ({row.queries:,})",
+                called(row),
+                row.difference,
+                row.low,
+                row.high,
+                row.queries,
+                f"{row.wins} / {row.ties} / {row.losses}",
             )
             for row in pair.rows
         ]
         for pair in pairs
-    }  # fmt: skip
+    }
     means = "; ".join(
-        f"{pair.b}: {', '.join(f'{called(row)} {text.signed(row.difference)}' for row in pair.rows)}" for pair in pairs
+        f"{pair.b}: {', '.join(f'{called(row)} {text.signed(row.difference)}' for row in pair.rows)}"
+        for pair in pairs
     )
     words = (
         "slices",
@@ -245,17 +305,32 @@ class Group(NamedTuple):
 
 def hits_within(view: View, depth: int) -> dict[str, Floats]:
     """Retriever -> 1 for each query with a relevant document among its first `depth` hits, else 0."""
-    return {name: (view.answers[name].first <= depth).astype(np.float64) for name in view.ranked}
+    return {
+        name: (view.answers[name].first <= depth).astype(np.float64)
+        for name in view.ranked
+    }
 
 
 def groups(view: View) -> list[Group]:
     """The groups that have queries; a query may be in several."""
-    near, far = (np.column_stack(list(hits_within(view, k).values())) > 0 for k in (view.cutoff, view.resolved.depth))
-    every = [*_by_hits(view, near, far), *_by_text(view, near), *_cut(view, near), *_unjudged(view)]
+    near, far = (
+        np.column_stack(list(hits_within(view, k).values())) > 0
+        for k in (view.cutoff, view.resolved.depth)
+    )
+    every = [
+        *_by_hits(view, near, far),
+        *_by_text(view, near),
+        *_cut(view, near),
+        *_unjudged(view),
+    ]
     return [
         Group(key, title, meaning, places)
         for key, title, meaning, mask in every
-        if (places := tuple(i for i in view.order if mask[i] and view.grades[view.ids[i]]))
+        if (
+            places := tuple(
+                i for i in view.order if mask[i] and view.grades[view.ids[i]]
+            )
+        )
     ]
 
 
@@ -263,28 +338,43 @@ def without_groups(view: View) -> str:
     """The reason why no query is in any group, as a sentence."""
     if not any(view.grades.values()):
         return "No query has document labels, so it is unknown which queries fail."
-    who = "at least two retrievers find" if view.ranked[1:] else f"{view.ranked[0]} finds"
+    who = (
+        "at least two retrievers find" if view.ranked[1:] else f"{view.ranked[0]} finds"
+    )
     return f"No query fails: for each, {who} a relevant document among the first {view.cutoff} hits."
 
 
 def _by_hits(view: View, near: Members, far: Members) -> Iterator[GroupKind]:
     """The queries that no retriever finds, that none finds early enough, that one alone finds."""
     k, hits = view.cutoff, np.asarray(near.sum(axis=1))
-    yield "nobody", "Found by none", f"no retriever has a relevant document among its first {k} hits", hits == 0
     yield (
-        "deep", f"Found only at {k + 1} to {view.resolved.depth}",
+        "nobody",
+        "Found by none",
+        f"no retriever has a relevant document among its first {k} hits",
+        hits == 0,
+    )
+    yield (
+        "deep",
+        f"Found only at {k + 1} to {view.resolved.depth}",
         f"no retriever has a relevant document among the first {k} hits, but one has it further down",
         (hits == 0) & far.any(axis=1),
-    )  # fmt: skip
+    )
     for at, name in enumerate(view.ranked if len(view.ranked) > 1 else ()):
         meaning = f"every other retriever has nothing relevant among its first {k} hits"
-        yield f"only-{name}", f"Found by {name} alone", meaning, (hits == 1) & near[:, at]
+        yield (
+            f"only-{name}",
+            f"Found by {name} alone",
+            meaning,
+            (hits == 1) & near[:, at],
+        )
 
 
 def _by_text(view: View, near: Members) -> Iterator[GroupKind]:
     """Queries without a word in common with a relevant document, if a retriever missed it."""
     missed = np.asarray(near.sum(axis=1)) < len(view.ranked)
-    mask = np.array([bool(missed[i]) and _no_word_in_common(view, i) for i in range(view.n)])
+    mask = np.array(
+        [bool(missed[i]) and _no_word_in_common(view, i) for i in range(view.n)]
+    )
     meaning = "a retriever missed them, and they share no word with the stored text of a relevant document"
     yield "words", "No word in common", meaning, mask
 
@@ -304,17 +394,31 @@ def _unjudged(view: View) -> Iterator[GroupKind]:
     """Queries whose first hit of the leader has no label, if labels also name irrelevant documents."""
     leader = view.evaluation.leader
     if _negatives(view):
-        tops = [view.answers[leader].heads.get(query_id, ())[:1] for query_id in view.ids]
-        mask = np.array([bool(top) and top[0] not in view.grades[query_id]
-                         for top, query_id in zip(tops, view.ids, strict=True)])  # fmt: skip
-        yield "unjudged", f"No label on top of {leader}", "its first hit has no label: it counts as irrelevant", mask
+        tops = [
+            view.answers[leader].heads.get(query_id, ())[:1] for query_id in view.ids
+        ]
+        mask = np.array(
+            [
+                bool(top) and top[0] not in view.grades[query_id]
+                for top, query_id in zip(tops, view.ids, strict=True)
+            ]
+        )
+        yield (
+            "unjudged",
+            f"No label on top of {leader}",
+            "its first hit has no label: it counts as irrelevant",
+            mask,
+        )
 
 
 def causes(view: View) -> dict[int, dict[str, str]]:
     """Index of a query -> retriever -> why nothing relevant is among its first hits, if that can be computed."""
     k, depth = view.cutoff, view.resolved.depth
     near, far = hits_within(view, k), hits_within(view, depth)
-    cut = {name: frozenset(inherited(view.manifest, name).notes.get("truncated", ())) for name in view.ranked}
+    cut = {
+        name: frozenset(inherited(view.manifest, name).notes.get("truncated", ()))
+        for name in view.ranked
+    }
     found: dict[int, dict[str, str]] = {}
     negatives = _negatives(view)  # it reads all labels
     for i in view.shown:
@@ -322,7 +426,11 @@ def causes(view: View) -> dict[int, dict[str, str]]:
         for name in view.ranked if relevant else ():
             if near[name][i] > 0:
                 continue
-            parts = [part for part in view.resolved.made_of(name) if part in near and near[part][i] > 0]
+            parts = [
+                part
+                for part in view.resolved.made_of(name)
+                if part in near and near[part][i] > 0
+            ]
             top = view.answers[name].heads.get(view.ids[i], ())[:1]
             ranks = view.answers[name].places.get(view.ids[i], {}).values()
             if parts:
@@ -343,7 +451,9 @@ def causes(view: View) -> dict[int, dict[str, str]]:
 
 def _negatives(view: View) -> bool:
     """Whether labels also name irrelevant documents."""
-    return any(grade <= 0 for judged in view.grades.values() for grade in judged.values())
+    return any(
+        grade <= 0 for judged in view.grades.values() for grade in judged.values()
+    )
 
 
 def words(text: str) -> set[str]:
@@ -354,7 +464,11 @@ def words(text: str) -> set[str]:
     """
     out: set[str] = set()
     for word in WORD.findall(text.casefold()):
-        out |= {word[at : at + 2] for at in range(max(1, len(word) - 1))} if UNSPACED.search(word) else {word}
+        out |= (
+            {word[at : at + 2] for at in range(max(1, len(word) - 1))}
+            if UNSPACED.search(word)
+            else {word}
+        )
     return out
 
 
@@ -366,7 +480,8 @@ def _no_word_in_common(view: View, place: int) -> bool:
     documents = [view.results.documents.get(doc) for doc in _relevant(view, place)]
     asked = words(view.query(place).query.text)
     return bool(documents) and all(
-        document is not None and not asked & words(f"{document.title} {document.text}") for document in documents
+        document is not None and not asked & words(f"{document.title} {document.text}")
+        for document in documents
     )
 
 

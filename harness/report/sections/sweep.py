@@ -26,10 +26,15 @@ def section(view: View) -> Section | None:
     if choice is None or written is None:
         return None
     sweep, costs = sweep_of(written), costs_of(view.results)
-    tried = [name for name in view.ranked if name in sweep.cells or name == choice.default]
+    tried = [
+        name for name in view.ranked if name in sweep.cells or name == choice.default
+    ]
     order = [*choice.alike, *(name for name in tried if name not in choice.alike)]
     default = view.mean(view.primary, choice.default)
-    rows = [(name, mean := view.mean(view.primary, name), mean - default, costs[name]) for name in order[:SHOWN]]
+    rows = [
+        (name, mean := view.mean(view.primary, name), mean - default, costs[name])
+        for name in order[:SHOWN]
+    ]
     return Section(
         "sweep",
         "The sweep",
@@ -47,7 +52,11 @@ def section(view: View) -> Section | None:
 def _maps(view: View, sweep: Sweep, choice: SweepChoice) -> Iterator[dict[str, Any]]:
     """Two axes and a cell for each pair of values; every other axis has the value of the chosen configuration."""
     words, best = words_of(sweep), sweep.cells[choice.chosen]
-    means = {name: view.mean(view.primary, name) for name in sweep.cells if name in view.retrievers}
+    means = {
+        name: view.mean(view.primary, name)
+        for name in sweep.cells
+        if name in view.retrievers
+    }
     low, high = min(means.values()), max(means.values())
     long = [axis for axis, values in words.items() if len(values) > 1 and axis in best]
     for pair in list(combinations(long, 2))[:MAPS]:
@@ -56,16 +65,35 @@ def _maps(view: View, sweep: Sweep, choice: SweepChoice) -> Iterator[dict[str, A
         at = {
             (places[down], places[across]): name
             for name, places in sweep.cells.items()
-            if name in means and places.keys() == best.keys() and others.items() <= places.items()
+            if name in means
+            and places.keys() == best.keys()
+            and others.items() <= places.items()
         }
         cells = {
-            place: {"name": name, "mean": mean, "shade": round((SHADES - 1) * (mean - low) / ((high - low) or 1.0))}
+            place: {
+                "name": name,
+                "mean": mean,
+                "shade": round((SHADES - 1) * (mean - low) / ((high - low) or 1.0)),
+            }
             for place, name in at.items()
             for mean in [means[name]]
         }
-        rows = {word: [cells.get((i, j)) for j in range(len(words[across]))] for i, word in enumerate(words[down])}
-        fixed = ", ".join(f"{axis} = {words[axis][place]}" for axis, place in others.items() if len(words[axis]) > 1)
-        yield {"down": down, "across": across, "columns": words[across], "rows": rows, "fixed": fixed}
+        rows = {
+            word: [cells.get((i, j)) for j in range(len(words[across]))]
+            for i, word in enumerate(words[down])
+        }
+        fixed = ", ".join(
+            f"{axis} = {words[axis][place]}"
+            for axis, place in others.items()
+            if len(words[axis]) > 1
+        )
+        yield {
+            "down": down,
+            "across": across,
+            "columns": words[across],
+            "rows": rows,
+            "fixed": fixed,
+        }
 
 
 PLACES = {12: section}

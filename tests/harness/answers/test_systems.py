@@ -15,37 +15,64 @@ from retrievers.errors import InputError
 from retrievers.types import Claim, Query, Reference
 from tests.support.small import refusal
 
-CLAIMS = (Claim("The fee is monthly."), Claim("It is paid in advance."), Claim("Students pay half.", vital=False))
-FEE = Query("q1", "How is the fee paid?", reference=Reference(("The fee is monthly. It is paid in advance.",), CLAIMS))
-BARE = Query("q2", "Who may join?", reference=Reference(("Anybody over sixteen may join.",)))
+CLAIMS = (
+    Claim("The fee is monthly."),
+    Claim("It is paid in advance."),
+    Claim("Students pay half.", vital=False),
+)
+FEE = Query(
+    "q1",
+    "How is the fee paid?",
+    reference=Reference(("The fee is monthly. It is paid in advance.",), CLAIMS),
+)
+BARE = Query(
+    "q2", "Who may join?", reference=Reference(("Anybody over sixteen may join.",))
+)
 CONTEXTS = [
     {"id": "c1", "text": "The fee is monthly. Students pay half of it."},
     {"id": "c2", "text": "The pool opens at nine."},
 ]
-GOOD = {"query_id": "q1", "response": "The fee is monthly [1]. The pool opens at nine [2]. It costs a fortune.",
-        "contexts": CONTEXTS}  # fmt: skip
+GOOD = {
+    "query_id": "q1",
+    "response": "The fee is monthly [1]. The pool opens at nine [2]. It costs a fortune.",
+    "contexts": CONTEXTS,
+}
 """Three claims: one right and retrieved, one wrong from an irrelevant context, one from nowhere. Of the reference's
 three claims the contexts hold the first and the third, the response the first."""
 
 
 def read(tmp_path, **systems):
     for name, rows in systems.items():
-        text = "".join(row if isinstance(row, str) else json.dumps(row) + "\n" for row in rows)
+        text = "".join(
+            row if isinstance(row, str) else json.dumps(row) + "\n" for row in rows
+        )
         (tmp_path / f"{name}.jsonl").write_text(text, encoding="utf-8")
     return read_systems(tmp_path, {"q1", "q2"})
 
 
-def test_answers_are_read_by_system_and_marks_are_no_words_but_where_citations_are_listed(tmp_path) -> None:
+def test_answers_are_read_by_system_and_marks_are_no_words_but_where_citations_are_listed(
+    tmp_path,
+) -> None:
     (tmp_path / "verdicts.jsonl").write_text("", encoding="utf-8")
     listed = {**GOOD, "citations": [{"sentence": "Monthly.", "contexts": ["c2"]}]}
     mark = f"See [{'9' * 5000}]."  # names no context
-    bare = [{"query_id": "q1", "response": mark}, {"query_id": "q2", "response": "", "contexts": ["bare text"]}]
+    bare = [
+        {"query_id": "q1", "response": mark},
+        {"query_id": "q2", "response": "", "contexts": ["bare text"]},
+    ]
     a, b, c = read(tmp_path, a=[GOOD], b=[listed], c=bare)
     assert (a.name, b.name, c.name) == ("a", "b", "c")
-    assert a.answer("q1").contexts == tuple(Context(one["id"], one["text"]) for one in CONTEXTS)
-    assert a.answer("q2") == Answer() and c.answer("q2").contexts == (Context("1", "bare text"),)
+    assert a.answer("q1").contexts == tuple(
+        Context(one["id"], one["text"]) for one in CONTEXTS
+    )
+    assert a.answer("q2") == Answer() and c.answer("q2").contexts == (
+        Context("1", "bare text"),
+    )
     assert "[" not in a.answer("q1").response
-    assert (b.answer("q1").response, c.answer("q1").response) == (GOOD["response"], mark)
+    assert (b.answer("q1").response, c.answer("q1").response) == (
+        GOOD["response"],
+        mark,
+    )
 
 
 @pytest.mark.parametrize(
@@ -53,8 +80,16 @@ def test_answers_are_read_by_system_and_marks_are_no_words_but_where_citations_a
     [
         ("a", ["nonsense\n"], "a.jsonl:1: .*JSON"),
         ("a", ["[" * 100_000], "a.jsonl:1: is not JSON: it is nested too deep"),
-        ("a", ['{"query_id": "q1", "response": "a", "response": "b"}'], "the key 'response' occurs twice"),
-        ("a", [{**GOOD, "contexts": [{**CONTEXTS[0], "txt": "z"}]}], r"contexts\[0\].txt: unknown key .*mean 'text'"),
+        (
+            "a",
+            ['{"query_id": "q1", "response": "a", "response": "b"}'],
+            "the key 'response' occurs twice",
+        ),
+        (
+            "a",
+            [{**GOOD, "contexts": [{**CONTEXTS[0], "txt": "z"}]}],
+            r"contexts\[0\].txt: unknown key .*mean 'text'",
+        ),
         ("a", [{**GOOD, "query_id": "q9"}], "a.jsonl:1: .*not a query of the data set"),
         ("a", [{**GOOD, "response": None}], "response: None"),
         ("a", [{**GOOD, "contexts": "c1"}], "contexts: 'c1': should be a list"),
@@ -63,7 +98,9 @@ def test_answers_are_read_by_system_and_marks_are_no_words_but_where_citations_a
         ("my system!", [GOOD], "not a valid system name"),
     ],
 )
-def test_what_is_no_folder_of_answers_is_refused_with_its_place(tmp_path, system, rows, what) -> None:
+def test_what_is_no_folder_of_answers_is_refused_with_its_place(
+    tmp_path, system, rows, what
+) -> None:
     assert "no answers" in str(refusal(read_systems, tmp_path, {"q1"}))
     assert "not a folder" in str(refusal(read_systems, tmp_path / "absent", {"q1"}))
     with pytest.raises(InputError, match=what):
@@ -73,27 +110,59 @@ def test_what_is_no_folder_of_answers_is_refused_with_its_place(tmp_path, system
 def test_every_measure_of_an_answer_by_hand_and_of_none(tmp_path) -> None:
     systems = read(tmp_path, a=[GOOD])
     scores = score_answers(
-        [FEE, BARE], systems, judge_answers(tmp_path, LexicalJudge(), [FEE, BARE], systems), "13a", {}
+        [FEE, BARE],
+        systems,
+        judge_answers(tmp_path, LexicalJudge(), [FEE, BARE], systems),
+        "13a",
+        {},
     )
     assert scores.ids == ("q1", "q2")
     found = {name: of["a"].tolist() for name, of in scores.values.items()}
     expected = {
-        "precision": 1 / 3, "recall": 1 / 3, "f1": 1 / 3, "claim_recall": 2 / 3, "context_precision": 1 / 2,
-        "context_utilization": 1 / 2, "noise_sensitivity_in_relevant": 0, "noise_sensitivity_in_irrelevant": 1 / 3,
-        "hallucination": 1 / 3, "self_knowledge": 0, "faithfulness": 2 / 3,
-    }  # fmt: skip
-    of_ragas = {"faithfulness": 2 / 3, "context_recall": 2 / 3, "context_precision": 1 / (1 + 1e-10),
-                "context_utilization": 2 / (2 + 1e-10)}  # fmt: skip
+        "precision": 1 / 3,
+        "recall": 1 / 3,
+        "f1": 1 / 3,
+        "claim_recall": 2 / 3,
+        "context_precision": 1 / 2,
+        "context_utilization": 1 / 2,
+        "noise_sensitivity_in_relevant": 0,
+        "noise_sensitivity_in_irrelevant": 1 / 3,
+        "hallucination": 1 / 3,
+        "self_knowledge": 0,
+        "faithfulness": 2 / 3,
+    }
+    of_ragas = {
+        "faithfulness": 2 / 3,
+        "context_recall": 2 / 3,
+        "context_precision": 1 / (1 + 1e-10),
+        "context_utilization": 2 / (2 + 1e-10),
+    }
     answered = {f"ragchecker.{name}": value for name, value in expected.items()}
-    answered |= {f"ragas.{name}": value for name, value in of_ragas.items()} | {"ExactMatch": 0}
+    answered |= {f"ragas.{name}": value for name, value in of_ragas.items()} | {
+        "ExactMatch": 0
+    }
     assert {name: found[name][0] for name in answered} == pytest.approx(answered)
-    assert "ragas.answer_relevancy" not in found and "ragas.context_relevance" not in found  # words give no ratings
-    for name in ("BLEU", "ROUGE-L", "TokenF1", "ragchecker.recall", "ragchecker.claim_recall"):
+    assert (
+        "ragas.answer_relevancy" not in found and "ragas.context_relevance" not in found
+    )  # words give no ratings
+    for name in (
+        "BLEU",
+        "ROUGE-L",
+        "TokenF1",
+        "ragchecker.recall",
+        "ragchecker.claim_recall",
+    ):
         assert found[name][1] == 0, name
-    for name in ("ragchecker.precision", "ragchecker.hallucination", "ragas.faithfulness"):
+    for name in (
+        "ragchecker.precision",
+        "ragchecker.hallucination",
+        "ragas.faithfulness",
+    ):
         assert np.isnan(found[name][1]), name  # undefined, not 0 and not 1
     assert scores.undefined()["ragchecker.hallucination"] == {"a": 1}
-    rows = [row.value for row in scores.rows() if row.measure == "ragchecker.hallucination"]
+    rows = [
+        row.value for row in scores.rows() if row.measure == "ragchecker.hallucination"
+    ]
     assert rows == [pytest.approx(1 / 3), None]
 
 
@@ -105,37 +174,73 @@ class Silent(LexicalJudge):
             yield place, None if pairs[place].text == CONTEXTS[1]["text"] else word
 
     def questions(self, texts):
-        return iter([(place, Questions(("Is it monthly?",) * 3, (False,) * 3)) for place in range(len(texts))])
+        return iter(
+            [
+                (place, Questions(("Is it monthly?",) * 3, (False,) * 3))
+                for place in range(len(texts))
+            ]
+        )
 
 
-def test_an_unreadable_verdict_leaves_open_what_rests_on_it_and_nothing_else(tmp_path) -> None:
+def test_an_unreadable_verdict_leaves_open_what_rests_on_it_and_nothing_else(
+    tmp_path,
+) -> None:
     systems = read(tmp_path, a=[GOOD])
     readings = judge_answers(tmp_path, Silent(), [FEE], systems)
     assert questions_of([FEE], systems, readings) == [FEE.text, *["Is it monthly?"] * 3]
     vectors = {FEE.text: np.float32([1, 0]), "Is it monthly?": np.float32([1, 1])}
-    found = {name: of["a"][0] for name, of in score_answers([FEE], systems, readings, "13a", vectors).values.items()}
-    assert found["ragchecker.precision"] == pytest.approx(1 / 3)  # reference and response only
-    assert "ragchecker.hallucination" not in found and "ragchecker.claim_recall" not in found
+    found = {
+        name: of["a"][0]
+        for name, of in score_answers(
+            [FEE], systems, readings, "13a", vectors
+        ).values.items()
+    }
+    assert found["ragchecker.precision"] == pytest.approx(
+        1 / 3
+    )  # reference and response only
+    assert (
+        "ragchecker.hallucination" not in found
+        and "ragchecker.claim_recall" not in found
+    )
     assert found["ragas.answer_relevancy"] == pytest.approx(0.5**0.5, abs=1e-6)
-    fates = [one.fate for one in trace(Case(FEE, systems[0].answer("q1"), readings)).claims]
+    fates = [
+        one.fate for one in trace(Case(FEE, systems[0].answer("q1"), readings)).claims
+    ]
     assert fates == ["answered", "unknown", "not used"]
 
 
 def test_retriever_or_generator(tmp_path) -> None:
-    systems = read(tmp_path, a=[GOOD], b=[{"query_id": "q1", "response": "No idea.", "contexts": []}])
+    systems = read(
+        tmp_path,
+        a=[GOOD],
+        b=[{"query_id": "q1", "response": "No idea.", "contexts": []}],
+    )
     readings = judge_answers(tmp_path, LexicalJudge(), [FEE, BARE], systems)
-    traced = {s.name: [trace(Case(q, s.answer(q.id), readings)) for q in (FEE, BARE)] for s in systems}
+    traced = {
+        s.name: [trace(Case(q, s.answer(q.id), readings)) for q in (FEE, BARE)]
+        for s in systems
+    }
     (first, _), (nothing, unanswered) = traced["a"], traced["b"]
     assert [(one.fate, one.held_by) for one in first.claims] == [
-        ("answered", ("c1",)), ("not retrieved", ()), ("not used", ("c1",)),
-    ]  # fmt: skip
+        ("answered", ("c1",)),
+        ("not retrieved", ()),
+        ("not used", ("c1",)),
+    ]
     assert dict(first.made)["The pool opens at nine."] == "contexts"
-    assert {one.fate for one in (*nothing.claims, *unanswered.claims)} == {"not retrieved"}
+    assert {one.fate for one in (*nothing.claims, *unanswered.claims)} == {
+        "not retrieved"
+    }
     weighted = Scores(ids=(FEE.id, BARE.id), values={}, weights=(3, 1))
     found = {share.fate: share for share in shares(traced["a"], weighted)}
-    assert tuple(found) == FATES and sum(share.mean for share in found.values()) == pytest.approx(1)
+    assert tuple(found) == FATES and sum(
+        share.mean for share in found.values()
+    ) == pytest.approx(1)
     assert found["not retrieved"].mean == pytest.approx((3 * 1 / 3 + 1) / 4)
-    assert all(0 <= share.interval.low <= share.interval.high <= 1 for share in found.values() if share.interval.low)
+    assert all(
+        0 <= share.interval.low <= share.interval.high <= 1
+        for share in found.values()
+        if share.interval.low
+    )
     assert shares([], weighted) == []
     readings = Readings()
     answer = Answer("The fee is yearly.", (Context("c1", "The fee is yearly."),))

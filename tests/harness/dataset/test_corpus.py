@@ -24,11 +24,21 @@ SURVEY = """# アンケート概要
 CORPUS = [("d1", "first"), ("d2", "second")]
 
 
-def beir(folder: Path, corpus=CORPUS, queries=(("1", "which?"),), qrels=(("1", "d1", 2),), **options) -> Dataset:
+def beir(
+    folder: Path,
+    corpus=CORPUS,
+    queries=(("1", "which?"),),
+    qrels=(("1", "d1", 2),),
+    **options,
+) -> Dataset:
     jsonl(folder / "corpus.jsonl", [{"_id": id_, "text": text} for id_, text in corpus])
-    jsonl(folder / "queries.jsonl", [{"_id": id_, "text": text} for id_, text in queries])
+    jsonl(
+        folder / "queries.jsonl", [{"_id": id_, "text": text} for id_, text in queries]
+    )
     (folder / "qrels").mkdir()
-    lines = "".join(f"{query}\t{document}\t{grade}\n" for query, document, grade in qrels)
+    lines = "".join(
+        f"{query}\t{document}\t{grade}\n" for query, document, grade in qrels
+    )
     (folder / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{lines}")
     return load(DatasetReference(folder), **options)
 
@@ -43,13 +53,27 @@ def markdown(folder: Path, queries: list[dict[str, object]], **files: str) -> Da
 
 
 def test_markdown_as_in_the_article_and_papers_are_no_documents(tmp_path: Path) -> None:
-    files = {"a_md": SURVEY, "b_md": "# Cars\n\nWheels.", "README_md": "about", "LICENSE_md": "", ".hidden__x_md": "no",
-             "deep__er__note_txt": "text", "deep__README_md": "this one counts"}  # fmt: skip
-    dataset = markdown(tmp_path, [{"query": "rooms", "relevant_documents": ["X1", "deep/er/note"]}], **files)
+    files = {
+        "a_md": SURVEY,
+        "b_md": "# Cars\n\nWheels.",
+        "README_md": "about",
+        "LICENSE_md": "",
+        ".hidden__x_md": "no",
+        "deep__er__note_txt": "text",
+        "deep__README_md": "this one counts",
+    }
+    dataset = markdown(
+        tmp_path,
+        [{"query": "rooms", "relevant_documents": ["X1", "deep/er/note"]}],
+        **files,
+    )
     documents = {one.id: one for one in dataset.documents()}
     assert list(documents) == ["X1", "b", "deep/README", "deep/er/note"]
     first, second = documents["X1"], documents["b"]
-    assert (first.title, first.fields) == ("Hotels", {"category": "顧客", "tags": "a, b"})
+    assert (first.title, first.fields) == (
+        "Hotels",
+        {"category": "顧客", "tags": "a, b"},
+    )
     assert "ID: X1" not in first.text and "Q.1: ID: は何ですか?" in first.text
     assert first.content.startswith("Hotels # アンケート概要")
     assert (second.title, second.text) == ("Cars", "# Cars\n\nWheels.")
@@ -59,7 +83,12 @@ def test_markdown_as_in_the_article_and_papers_are_no_documents(tmp_path: Path) 
 
 def test_labels_are_kept_as_they_are(tmp_path: Path) -> None:
     said: list[dict[str, object]] = [
-        {"query": "1", "relevant_documents": ["a", "b"], "labelled_by": "me", "tags": ["x", "y"]},
+        {
+            "query": "1",
+            "relevant_documents": ["a", "b"],
+            "labelled_by": "me",
+            "tags": ["x", "y"],
+        },
         {"query": "2", "relevant_documents": [["a"], ["b", "c"]], "id": "groups"},
         {"query": "3", "relevant_documents": {"a": 3, "b": 0}},
     ]
@@ -75,9 +104,11 @@ def test_what_is_counted_and_not_refused(tmp_path: Path) -> None:
     queries = [("1", "Other"), ("2", "two"), ("3", "three")]
     dataset = beir(tmp_path, corpus, queries, [("1", "a", 1), ("2", "b", 0)])
     assert dataset.ledger == {
-        "duplicate-text": ("b (as a)",), "empty-document": ("c",), "no-relevant-document": ("2",),
+        "duplicate-text": ("b (as a)",),
+        "empty-document": ("c",),
+        "no-relevant-document": ("2",),
         "unjudged-query": ("3",),
-    }  # fmt: skip
+    }
     assert [query.id for query in dataset.queries] == ["1"]
     assert [query.id for query in dataset.judged] == ["1", "2"]
     assert dataset.count == 4
@@ -95,17 +126,28 @@ def test_dangling_judgments_can_be_counted_instead(tmp_path: Path) -> None:
 
 def test_the_digest_covers_documents_queries_and_labels(tmp_path: Path) -> None:
     changes: dict[str, dict[str, object]] = {
-        "same": {}, "copy": {}, "query": {"queries": [("1", "what?")]}, "label": {"qrels": [("1", "d1", 1)]},
+        "same": {},
+        "copy": {},
+        "query": {"queries": [("1", "what?")]},
+        "label": {"qrels": [("1", "d1", 1)]},
         "corpus": {"corpus": [("d1", "x")]},
-    }  # fmt: skip
-    assert len({beir(tmp_path / name, **change).digest for name, change in changes.items()}) == 4
+    }
+    assert (
+        len(
+            {beir(tmp_path / name, **change).digest for name, change in changes.items()}
+        )
+        == 4
+    )
 
 
 @pytest.mark.parametrize(
     ("head", "fields"),
     [
         ("tags: [a, 'b c', \"d\"]", {"tags": "a, b c, d"}),
-        ("note: it's\n\n# remark\nempty:\nauthor: 'O''Neil'", {"note": "it's", "author": "O'Neil"}),
+        (
+            "note: it's\n\n# remark\nempty:\nauthor: 'O''Neil'",
+            {"note": "it's", "author": "O'Neil"},
+        ),
         ("summary: >-\n  two\n  lines", {"summary": "two lines"}),
         ("seo:\n  robots: none\n  rank: 1", {"seo": "robots: none rank: 1"}),
         ("Last updated: 2026-09-01 10:00:00", {"Last updated": "2026-09-01 10:00:00"}),
@@ -118,11 +160,16 @@ def test_simple_entries_are_read_as_text(head, fields):
 @pytest.mark.parametrize(
     "text",
     [
-        "---\n\nA rule, then text.\n\n---\nmore", "---\ntitle: never closed\n\ntext", "---\n- a\n---\ntext",
-        "---\ntitle: a\ntitle: b\n---\ntext", "text\n---\ntitle: a\n---\n", "---\na: " + "[" * 1_000 + "\n---\ntext",
-        "---\na: !!python/name:os.system\nb: [c\n---\ntext", "",
+        "---\n\nA rule, then text.\n\n---\nmore",
+        "---\ntitle: never closed\n\ntext",
+        "---\n- a\n---\ntext",
+        "---\ntitle: a\ntitle: b\n---\ntext",
+        "text\n---\ntitle: a\n---\n",
+        "---\na: " + "[" * 1_000 + "\n---\ntext",
+        "---\na: !!python/name:os.system\nb: [c\n---\ntext",
+        "",
     ],
-)  # fmt: skip
+)
 def test_what_is_no_front_matter_stays_in_the_text(text):
     assert front_matter(text) == ("", {}, text)
 
@@ -138,12 +185,33 @@ template and no query repeats another, and every figure. Whoever changes them ch
 
 @pytest.mark.parametrize(("language", "other"), [["en", "ja"], ["ja", "en"]])
 def test_the_survey_templates_are_those_of_their_readme(project, language, other):
-    files, folder = ("queries.json", "queries-extended.json", "labels-a.json", "labels-b.json"), project / "datasets"
+    files, folder = (
+        ("queries.json", "queries-extended.json", "labels-a.json", "labels-b.json"),
+        project / "datasets",
+    )
     place = folder / f"survey-templates-{language}"
     asked = (files[:2], files[2:3], files[3:])
-    assert tuple(load(DatasetReference(place, queries=names)).digest[:16] for names in asked) == TEMPLATES[language]
-    assert {path.name for path in place.iterdir() if len(path.stem) != 26} == {*files, "README.md", "LICENSE"}
+    assert (
+        tuple(
+            load(DatasetReference(place, queries=names)).digest[:16] for names in asked
+        )
+        == TEMPLATES[language]
+    )
+    assert {path.name for path in place.iterdir() if len(path.stem) != 26} == {
+        *files,
+        "README.md",
+        "LICENSE",
+    }
     assert "CC BY 4.0" in (place / "README.md").read_text(encoding="utf-8")
-    across = load(DatasetReference(place, queries=tuple(f"../survey-templates-{other}/{name}" for name in files[:2])))
-    assert (across.count, len(across.queries), across.queries[0].fields["tags"]) == (182, 13 + 125, "article")
+    across = load(
+        DatasetReference(
+            place,
+            queries=tuple(f"../survey-templates-{other}/{name}" for name in files[:2]),
+        )
+    )
+    assert (across.count, len(across.queries), across.queries[0].fields["tags"]) == (
+        182,
+        13 + 125,
+        "article",
+    )
     assert not any(across.ledger.values())

@@ -41,7 +41,9 @@ def in_files(written, place: Path) -> str:
     """The id of a document, and of the label that names it."""
     jsonl(place / "documents.jsonl", [{"_id": written, "text": "one"}])
     jsonl(place / "asked.jsonl", [{"query": "what", "relevant": [written]}])
-    found = load(DatasetReference(place, documents="documents.jsonl", queries=("asked.jsonl",)))
+    found = load(
+        DatasetReference(place, documents="documents.jsonl", queries=("asked.jsonl",))
+    )
     (document,) = found.documents()
     assert found.labels["q0"].relevant == (document.id,)
     return document.id
@@ -49,28 +51,44 @@ def in_files(written, place: Path) -> str:
 
 def by_saved_run(written, place: Path) -> str:
     jsonl(place / "run.jsonl", [{"query_id": "q", "doc_id": written, "score": 1.0}])
-    return SavedRun(path=str(place / "run.jsonl")).search([Query("q", "")], 1, Meter())[0].doc_ids[0]
+    return (
+        SavedRun(path=str(place / "run.jsonl"))
+        .search([Query("q", "")], 1, Meter())[0]
+        .doc_ids[0]
+    )
 
 
 def by_function(written, place: Path) -> str:
-    call = NamedObject("object:f", lambda queries, depth: [[(written, 1.0)] for _ in queries])
+    call = NamedObject(
+        "object:f", lambda queries, depth: [[(written, 1.0)] for _ in queries]
+    )
     return Function(call=call).search([Query("q", "")], 1, Meter())[0].doc_ids[0]
 
 
 def frame(written) -> pd.DataFrame:
-    return pd.DataFrame({"query_id": ["q"], "doc_id": [written], "relevance": [1], "score": [1.0]})
+    return pd.DataFrame(
+        {"query_id": ["q"], "doc_id": [written], "relevance": [1], "score": [1.0]}
+    )
 
 
 ROADS = {
-    "data set": in_files, "saved run": by_saved_run, "function": by_function,
+    "data set": in_files,
+    "saved run": by_saved_run,
+    "function": by_function,
     "qrels dict": lambda written, _: next(iter(judgments_of({"q": {written: 1}})["q"])),
     "qrels list": lambda written, _: next(iter(judgments_of({"q": [written]})["q"])),
     "qrels frame": lambda written, _: next(iter(judgments_of(frame(written))["q"])),
     "run dict": lambda written, _: next(iter(run_of({"q": {written: 1.0}}, "r")["q"])),
     "run list": lambda written, _: next(iter(run_of({"q": [written]}, "r")["q"])),
     "run frame": lambda written, _: next(iter(run_of(frame(written), "r")["q"])),
-}  # fmt: skip
-SAME = [(7, "7"), (7.0, "7"), ("007", "007"), ("7.0", "7.0"), (unicodedata.normalize("NFD", "café"), "café")]
+}
+SAME = [
+    (7, "7"),
+    (7.0, "7"),
+    ("007", "007"),
+    ("7.0", "7.0"),
+    (unicodedata.normalize("NFD", "café"), "café"),
+]
 """What is written -> the id."""
 
 
@@ -81,10 +99,17 @@ def test_an_id_is_the_same_on_every_road(road, written, id_, tmp_path):
     if isinstance(written, str):
         (tmp_path / "qrels").write_text(f"q 0 {written} 1\n", encoding="utf-8")
         (tmp_path / "run").write_text(f"q Q0 {written} 1 0.5 x\n", encoding="utf-8")
-        assert list(read_qrels(tmp_path / "qrels")["q"]) == list(read_run(tmp_path / "run")["q"]) == [id_]
+        assert (
+            list(read_qrels(tmp_path / "qrels")["q"])
+            == list(read_run(tmp_path / "run")["q"])
+            == [id_]
+        )
 
 
-@pytest.mark.parametrize("road", ["saved run", "function", "qrels dict", "qrels frame", "run dict", "run frame"])
+@pytest.mark.parametrize(
+    "road",
+    ["saved run", "function", "qrels dict", "qrels frame", "run dict", "run frame"],
+)
 @pytest.mark.parametrize("written", [True, 0.5, float("nan")])
 def test_what_is_no_id_is_refused(road, written, tmp_path):
     with pytest.raises((InputError, BackendError)):
@@ -93,14 +118,20 @@ def test_what_is_no_id_is_refused(road, written, tmp_path):
 
 IDS = ("hr/leave", "hr/pay", "it/vpn")
 NAMED = [
-    [f"{id_}.md" for id_ in IDS], [f"documents/{id_}.pdf" for id_ in IDS], ["leave.md", "pay.md", "vpn"],
-    [f"title  of {id_}" for id_ in IDS], [id_.replace("/", "\\") for id_ in IDS],
-]  # fmt: skip
+    [f"{id_}.md" for id_ in IDS],
+    [f"documents/{id_}.pdf" for id_ in IDS],
+    ["leave.md", "pay.md", "vpn"],
+    [f"title  of {id_}" for id_ in IDS],
+    [id_.replace("/", "\\") for id_ in IDS],
+]
 
 
 @pytest.mark.parametrize("names", NAMED)
 def test_labels_and_hits_are_matched_by_the_same_rules(names, tmp_path):
-    jsonl(documents_in(tmp_path, *IDS) / "queries.jsonl", [{"query": f"q {n}", "relevant": [n]} for n in names])
+    jsonl(
+        documents_in(tmp_path, *IDS) / "queries.jsonl",
+        [{"query": f"q {n}", "relevant": [n]} for n in names],
+    )
     assert grades_of(tmp_path) == {f"q{place}": [id_] for place, id_ in enumerate(IDS)}
     known, meter = KnownDocuments(), Meter()
     for id_ in IDS:
@@ -110,47 +141,94 @@ def test_labels_and_hits_are_matched_by_the_same_rules(names, tmp_path):
     assert len(meter.notes()["matched-hit"]) == 3
     several = KnownDocuments({"hr/leave", "it/leave", "pkg.load"})
     assert several.match(["leave.md", "pkg.save", "it/pay", "it/rest"]) == {}
-    assert KnownDocuments({"rest"}).match(["hr/rest", "it/rest"]) == {}  # which of the two it is, nobody can say
+    assert (
+        KnownDocuments({"rest"}).match(["hr/rest", "it/rest"]) == {}
+    )  # which of the two it is, nobody can say
 
 
 FOUND = [
-    {"expected": ["a"]}, {"wanted": "a; b"}, {"gold": "a"}, {"sollte": ["a.md"]}, {"gold": [{"fqname": "a"}]},
-    {"truth": [{"id": "a", "grade": 2}, {"id": "b", "grade": 0}]}, {"evidence": [{"doc": {"ref": "a"}, "why": "so"}]},
-    {"sources": [{"metadata": {"source": "docs/a.md"}}]}, {"wanted": {"a": 1}},
-]  # fmt: skip
+    {"expected": ["a"]},
+    {"wanted": "a; b"},
+    {"gold": "a"},
+    {"sollte": ["a.md"]},
+    {"gold": [{"fqname": "a"}]},
+    {"truth": [{"id": "a", "grade": 2}, {"id": "b", "grade": 0}]},
+    {"evidence": [{"doc": {"ref": "a"}, "why": "so"}]},
+    {"sources": [{"metadata": {"source": "docs/a.md"}}]},
+    {"wanted": {"a": 1}},
+]
 
 
 @pytest.mark.parametrize("label", FOUND)
 def test_labels_are_found_by_what_they_name(label, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    jsonl(documents_in(tmp_path / "d", "a", "b") / "queries.jsonl", [{"question": f"{n}?", **label} for n in range(3)])
-    assert [*grades_of(Path("d")).values()] == [[*"ab"] if label == {"wanted": "a; b"} else ["a"]] * 3
+    jsonl(
+        documents_in(tmp_path / "d", "a", "b") / "queries.jsonl",
+        [{"question": f"{n}?", **label} for n in range(3)],
+    )
+    assert [*grades_of(Path("d")).values()] == [
+        [*"ab"] if label == {"wanted": "a; b"} else ["a"]
+    ] * 3
     said = ends(capsys, 0, "init", "d").out
     assert f"column '{next(iter(label))}" in said and "is read as the labels" in said
     assert "without labels" not in said
     ends(capsys, 0, "check", "d.toml")
 
 
-@pytest.mark.parametrize("row", [{"one": ["a"], "two": ["b"]}, {"retrieved": ["a"]}, {"hard_negatives": ["a", "b"]}])
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"one": ["a"], "two": ["b"]},
+        {"retrieved": ["a"]},
+        {"hard_negatives": ["a", "b"]},
+    ],
+)
 def test_what_may_be_labels_is_asked_about_with_the_option_to_add(row, tmp_path):
-    jsonl(documents_in(tmp_path, "a", "b") / "queries.jsonl", [{"question": f"{n}?", **row} for n in range(3)])
+    jsonl(
+        documents_in(tmp_path, "a", "b") / "queries.jsonl",
+        [{"question": f"{n}?", **row} for n in range(3)],
+    )
     name = next(iter(row))
     with pytest.raises(InputError, match=f"--columns relevant={name}"):
         load(DatasetReference(tmp_path))
     assert len(grades_of(tmp_path, columns={"relevant": name})) == 3
 
 
-RATINGS = [{"_index": "i", "_id": "a", "rating": 3}, {"_index": "i", "_id": "b", "rating": 0}]
-QUEPID = [{"query": "red", "ratings": [{"docId": "a", "rating": "3.000"}, {"docId": "b", "rating": "0.000"}]}]
+RATINGS = [
+    {"_index": "i", "_id": "a", "rating": 3},
+    {"_index": "i", "_id": "b", "rating": 0},
+]
+QUEPID = [
+    {
+        "query": "red",
+        "ratings": [
+            {"docId": "a", "rating": "3.000"},
+            {"docId": "b", "rating": "0.000"},
+        ],
+    }
+]
 QRELS = "# who judged\nq0 0 a 1\nq0 0 b 0\n"
 FORMS = [
-    {"queries.json": {"requests": [{"id": "q0", "request": {"query": {"match": {"text": "x"}}}, "ratings": RATINGS}]}},
+    {
+        "queries.json": {
+            "requests": [
+                {
+                    "id": "q0",
+                    "request": {"query": {"match": {"text": "x"}}},
+                    "ratings": RATINGS,
+                }
+            ]
+        }
+    },
     {"queries.json": {"name": "x", "judgmentRatings": QUEPID}},
     {"queries.yaml": "- question: what\n  relevant:\n    - a\n"},
     {"queries.csv": "sep=;\nquestion;relevant\nwhat;a\n"},
     {"queries.csv": "\ufeffsep=\t\nquestion\terwartet\nwhat\ta\n"},
     {"queries.jsonl": '{"question": "what", "relevant": [{"id": "a", "grade": 2}]}'},
-    {"topics.txt": "<top>\n<num> Number: q0\n<title> what\n</top>\n", "qrels.txt": QRELS},
+    {
+        "topics.txt": "<top>\n<num> Number: q0\n<title> what\n</top>\n",
+        "qrels.txt": QRELS,
+    },
     {"topics.tsv": "q0\twhat\n", "qrels.txt": QRELS},
     {"queries.jsonl": '{"_id": "q0", "text": "what"}\n', "qrels.txt": QRELS},
 ]
@@ -174,36 +252,57 @@ def test_one_cause_is_one_error_and_placeholders_are_named(tmp_path):
     assert len(raised.value.problems) == 1
     asked = "question,doc\nTODO,a\nTODO,b\nTODO,c\nwhat,a\n"
     (documents_in(tmp_path / "e", "a", "b", "c") / "queries.csv").write_text(asked)
-    assert load(DatasetReference(tmp_path / "e")).ledger["placeholder-query"] == ("'TODO' on 3 rows",)
+    assert load(DatasetReference(tmp_path / "e")).ledger["placeholder-query"] == (
+        "'TODO' on 3 rows",
+    )
 
 
 # Python
 
 
 DOCUMENTS = {"a": "a red apple", "b": "a green pear", "c": "blue"}
-GIVEN = {"documents": DOCUMENTS, "queries": ["red", "green"], "qrels": [["a"], ["b"]], "retrievers": {"bm25": "bm25"}}
+GIVEN = {
+    "documents": DOCUMENTS,
+    "queries": ["red", "green"],
+    "qrels": [["a"], ["b"]],
+    "retrievers": {"bm25": "bm25"},
+}
 
 
 def test_lists_of_labels_belong_to_the_queries_in_their_order():
-    assert harness.evaluate(**{**GIVEN, "queries": {"x": "red", "y": "green"}}).queries["y"].labels.relevant == ("b",)
-    assert "1 lists of labels for 2 queries" in str(refusal(harness.evaluate, **{**GIVEN, "qrels": [["a"]]}))
+    assert harness.evaluate(**{**GIVEN, "queries": {"x": "red", "y": "green"}}).queries[
+        "y"
+    ].labels.relevant == ("b",)
+    assert "1 lists of labels for 2 queries" in str(
+        refusal(harness.evaluate, **{**GIVEN, "qrels": [["a"]]})
+    )
 
 
 def test_results_print_as_in_the_terminal_and_columns_are_declared():
-    table = pd.DataFrame({"id": list(DOCUMENTS), "description": list(DOCUMENTS.values())})
+    table = pd.DataFrame(
+        {"id": list(DOCUMENTS), "description": list(DOCUMENTS.values())}
+    )
     with pytest.raises(InputError, match=r'say which: columns=\{"text": "…"\}\)'):
         harness.evaluate(**{**GIVEN, "documents": table})
-    found = harness.evaluate(**{**GIVEN, "documents": table}, columns={"text": "description"})
-    assert "evaluation · nDCG@10 · 2 queries" in str(found) and "Results" not in str(found)
+    found = harness.evaluate(
+        **{**GIVEN, "documents": table}, columns={"text": "description"}
+    )
+    assert "evaluation · nDCG@10 · 2 queries" in str(found) and "Results" not in str(
+        found
+    )
 
 
 def test_qrels_take_what_runs_take_and_several_ids_in_a_cell_are_one_error(tmp_path):
     jsonl(tmp_path / "qrels.jsonl", [{"query_id": 1, "doc_id": 7.0, "relevance": 2}])
     assert judgments_of(tmp_path / "qrels.jsonl") == {"1": {"7": 2}}
     assert judgments_of({"1": iter(["7"])}) == {"1": {"7": 1}}
-    with pytest.raises(InputError, match=r"1 row with several ids, such as .*frame.explode\('doc_id'\)"):
+    with pytest.raises(
+        InputError, match=r"1 row with several ids, such as .*frame.explode\('doc_id'\)"
+    ):
         run_of(frame(["a", "b"]), "runs['x']")
-    with pytest.raises(InputError, match="runs\\['x'\\]\\['q'\\]: nan is not a score of document 'a'"):
+    with pytest.raises(
+        InputError, match="runs\\['x'\\]\\['q'\\]: nan is not a score of document 'a'"
+    ):
         run_of({"q": {"a": float("nan")}}, "runs['x']")
 
 
@@ -216,11 +315,33 @@ def test_runs_and_judgments_are_told_apart_and_matched(tmp_path, monkeypatch, ca
     Path("a.run").write_text("q Q0 hr/leave.md 1 2 x\nq Q0 hr/pay.md 2 1 x\n")
     Path("b.run").write_text("q Q0 hr/pay 1 2 x\nq Q0 hr/leave 2 1 x\n")
     Path("c.run").write_text("q Q0 other 1 2 x\n")
-    assert "is a run, not qrels (give the qrels first" in ends(capsys, 2, "score", "a.run", "qrels").err
-    assert "ids matched: 2 by file name" in ends(capsys, 0, "score", "qrels", "a.run", "-m", "RR").err
-    assert "no hit is judged in any query: ids look like 'other'" in ends(capsys, 2, "score", "qrels", "c.run").err
+    assert (
+        "is a run, not qrels (give the qrels first"
+        in ends(capsys, 2, "score", "a.run", "qrels").err
+    )
+    assert (
+        "ids matched: 2 by file name"
+        in ends(capsys, 0, "score", "qrels", "a.run", "-m", "RR").err
+    )
+    assert (
+        "no hit is judged in any query: ids look like 'other'"
+        in ends(capsys, 2, "score", "qrels", "c.run").err
+    )
     both = ends(capsys, 3, "score", "qrels", "a.run", "c.run", "-m", "RR")
     assert "1.0000" in both.out and "c.run: no hit is judged in any query" in both.err
-    assert ends(capsys, 3, "compare", "qrels", "a.run", "b.run", "c.run", "-m", "RR").out
-    ends(capsys, 0, "compare", "qrels", "a.run", "b.run", "-m", "RR", "--report", "page.html")
+    assert ends(
+        capsys, 3, "compare", "qrels", "a.run", "b.run", "c.run", "-m", "RR"
+    ).out
+    ends(
+        capsys,
+        0,
+        "compare",
+        "qrels",
+        "a.run",
+        "b.run",
+        "-m",
+        "RR",
+        "--report",
+        "page.html",
+    )
     assert "RR" in Path("page.html").read_text()

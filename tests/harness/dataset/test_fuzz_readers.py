@@ -24,7 +24,10 @@ from tests.harness.dataset import test_shapes as shapes
 from tests.support import labels_small, layouts, small
 from tests.test_fuzz import damaged, spots
 
-bounded = settings(max_examples=100 if settings.get_current_profile_name() == "fuzz" else 12, database=None)
+bounded = settings(
+    max_examples=100 if settings.get_current_profile_name() == "fuzz" else 12,
+    database=None,
+)
 
 
 def of_shape(name: str) -> Callable[[Path], Path]:
@@ -33,24 +36,39 @@ def of_shape(name: str) -> Callable[[Path], Path]:
 
 
 LAYOUTS: dict[str, Callable[[Path], Path]] = {
-    **layouts.GRADED, "squad": of_shape("SQuAD"), "quoted": of_shape("question, answer and context rows"),
-    "msmarco": of_shape("MS MARCO"), "hotpotqa": of_shape("HotpotQA"), "markdown": small.dataset,
-    "hotpotqa-hub": of_shape("HotpotQA of the hub"), "xlsx": of_shape("Excel, named sheets"),
-    "arrow": of_shape("save_to_disk, parts"), "autorag": layouts.of_tool("qa.parquet", "corpus.parquet"),
-    "llama-index": layouts.of_tool("qa_finetune.json"), "llama-index-rag": layouts.of_tool("rag_dataset.json"),
-    "ragas": layouts.of_tool("ragas.jsonl"), "langsmith": layouts.of_tool("langsmith.jsonl"),
-    "phoenix": layouts.of_tool("phoenix.json"), "langfuse": layouts.of_tool("langfuse.json"),
-}  # fmt: skip
+    **layouts.GRADED,
+    "squad": of_shape("SQuAD"),
+    "quoted": of_shape("question, answer and context rows"),
+    "msmarco": of_shape("MS MARCO"),
+    "hotpotqa": of_shape("HotpotQA"),
+    "markdown": small.dataset,
+    "hotpotqa-hub": of_shape("HotpotQA of the hub"),
+    "xlsx": of_shape("Excel, named sheets"),
+    "arrow": of_shape("save_to_disk, parts"),
+    "autorag": layouts.of_tool("qa.parquet", "corpus.parquet"),
+    "llama-index": layouts.of_tool("qa_finetune.json"),
+    "llama-index-rag": layouts.of_tool("rag_dataset.json"),
+    "ragas": layouts.of_tool("ragas.jsonl"),
+    "langsmith": layouts.of_tool("langsmith.jsonl"),
+    "phoenix": layouts.of_tool("phoenix.json"),
+    "langfuse": layouts.of_tool("langfuse.json"),
+}
 CONTEXTS = {"ragas", "llama-index-rag", "langsmith", "phoenix", "langfuse"}
 """Those that have no documents of their own."""
 
 
 def files(place: Path) -> list[Path]:
     """A file, or all files below a folder."""
-    return [place] if place.is_file() else sorted(path for path in place.rglob("*") if path.is_file())
+    return (
+        [place]
+        if place.is_file()
+        else sorted(path for path in place.rglob("*") if path.is_file())
+    )
 
 
-def read_damaged(paths: list[Path], spot: tuple[float, float, bytes], read: Callable[[], object]) -> None:
+def read_damaged(
+    paths: list[Path], spot: tuple[float, float, bytes], read: Callable[[], object]
+) -> None:
     """Damage each file alone, and read all; InputError is an answer."""
     for path in paths:
         raw = path.read_bytes()
@@ -66,7 +84,9 @@ def read_damaged(paths: list[Path], spot: tuple[float, float, bytes], read: Call
 def laid_out(name: str, folder: Path) -> DatasetReference:
     """A layout, with its format named."""
     folder.parent.mkdir(exist_ok=True)
-    reference = DatasetReference(LAYOUTS[name](folder), documents="docs.jsonl" if name in CONTEXTS else None)
+    reference = DatasetReference(
+        LAYOUTS[name](folder), documents="docs.jsonl" if name in CONTEXTS else None
+    )
     return replace(reference, format=load(reference).format)
 
 
@@ -87,28 +107,56 @@ def test_every_reader_of_data_sets_has_a_layout(tmp_path):
 
 
 BY = {"judge": "j", "prompt": "p"}
-ANSWER = {"response": "It is so [1].", "contexts": [{"id": "c1", "text": "a"}, {"id": "c2", "text": "b"}]}
+ANSWER = {
+    "response": "It is so [1].",
+    "contexts": [{"id": "c1", "text": "a"}, {"id": "c2", "text": "b"}],
+}
 DRAFTS = [Draft(f"q{i}", "what?", "short", "n", "llm:m", "d") for i in range(3)]
 SCORES = "".join(f"{name},q{i},P@1,0.{i}\n" for name in "ab" for i in range(5))
-OTHERS: dict[str, tuple[shapes.Files | Callable[[Path], object], Callable[[Path], object]]] = {
-    "judgments": ({"said.jsonl": [labels_small.row(), labels_small.row(query_id="q1", grade=None, judge="bob")]},
-                  lambda folder: read_judgments([folder / "said.jsonl"])),
-    "pools": (lambda folder: write_pool(folder / "pool.jsonl", labels_small.pool()),
-              lambda folder: read_pool(folder / "pool.jsonl")),
-    "drafts": (lambda folder: (write_drafts(folder / "drafts.jsonl", DRAFTS),
-                               labels_small.write(folder / "kept.jsonl", [labels_small.judgment()])),
-               lambda folder: kept_drafts(folder / "drafts.jsonl", [folder / "kept.jsonl"])),
-    "scores": ({"scores.csv": f"retriever,query_id,measure,value\n{SCORES}"},
-               lambda folder: read_scores(folder / "scores.csv")),
+OTHERS: dict[
+    str, tuple[shapes.Files | Callable[[Path], object], Callable[[Path], object]]
+] = {
+    "judgments": (
+        {
+            "said.jsonl": [
+                labels_small.row(),
+                labels_small.row(query_id="q1", grade=None, judge="bob"),
+            ]
+        },
+        lambda folder: read_judgments([folder / "said.jsonl"]),
+    ),
+    "pools": (
+        lambda folder: write_pool(folder / "pool.jsonl", labels_small.pool()),
+        lambda folder: read_pool(folder / "pool.jsonl"),
+    ),
+    "drafts": (
+        lambda folder: (
+            write_drafts(folder / "drafts.jsonl", DRAFTS),
+            labels_small.write(folder / "kept.jsonl", [labels_small.judgment()]),
+        ),
+        lambda folder: kept_drafts(folder / "drafts.jsonl", [folder / "kept.jsonl"]),
+    ),
+    "scores": (
+        {"scores.csv": f"retriever,query_id,measure,value\n{SCORES}"},
+        lambda folder: read_scores(folder / "scores.csv"),
+    ),
     "ids": ({"ids.txt": "q1\nq2\n"}, lambda folder: read_ids(folder / "ids.txt")),
-    "answers": ({"mine.jsonl": [{"query_id": query, **ANSWER} for query in ("q1", "q2")]},
-                lambda folder: read_systems(folder, {"q1", "q2"})),
-    "readings": ({"claims.jsonl": [{"text": "t", "claims": ["c"], **BY}],
-                  "verdicts.jsonl": [{"claim": "c", "passage": "0", "verdict": "entailed", **BY}],
-                  "opinions.jsonl": [{"task": "rating", "of": ["0"], "answer": 1, **BY}],
-                  "passages.jsonl": [{"id": "d", "passage": "0"}]},
-                 lambda folder: (read_readings(folder, By("j", "p")), read_passages(folder))),
-}  # fmt: skip
+    "answers": (
+        {"mine.jsonl": [{"query_id": query, **ANSWER} for query in ("q1", "q2")]},
+        lambda folder: read_systems(folder, {"q1", "q2"}),
+    ),
+    "readings": (
+        {
+            "claims.jsonl": [{"text": "t", "claims": ["c"], **BY}],
+            "verdicts.jsonl": [
+                {"claim": "c", "passage": "0", "verdict": "entailed", **BY}
+            ],
+            "opinions.jsonl": [{"task": "rating", "of": ["0"], "answer": 1, **BY}],
+            "passages.jsonl": [{"id": "d", "passage": "0"}],
+        },
+        lambda folder: (read_readings(folder, By("j", "p")), read_passages(folder)),
+    ),
+}
 """Files, or what writes them, and what reads them."""
 
 

@@ -43,14 +43,32 @@ def archive(path: Path, members: dict[str, bytes]) -> Path:
 
 
 LOCAL, ENTRY = b"PK\x03\x04", b"PK\x01\x02"
-LEAVING = ("../out.jsonl", "/etc/out.jsonl", "a/../../out.jsonl", "C:/out.jsonl", "..\\out")
+LEAVING = (
+    "../out.jsonl",
+    "/etc/out.jsonl",
+    "a/../../out.jsonl",
+    "C:/out.jsonl",
+    "..\\out",
+)
 WRONG = [
     *((name, [], "leads out of the archive") for name in LEAVING),
-    ("ä.md", [("ä.md".encode(), 0, b"\xff\xfe.md")], "is not a zip archive that can be read: .utf-8. codec"),
+    (
+        "ä.md",
+        [("ä.md".encode(), 0, b"\xff\xfe.md")],
+        "is not a zip archive that can be read: .utf-8. codec",
+    ),
     # The version needed to extract, and encryption: APPNOTE.TXT, 4.4.3 and 4.4.4.
-    ("a.md", [(ENTRY, 6, b"\x63")], "is not a zip archive that can be read: zip file version 9.9"),
-    ("a.md", [(LOCAL, 6, b"\x01"), (ENTRY, 8, b"\x01")], "json: cannot be read: .*password required"),
-]  # fmt: skip
+    (
+        "a.md",
+        [(ENTRY, 6, b"\x63")],
+        "is not a zip archive that can be read: zip file version 9.9",
+    ),
+    (
+        "a.md",
+        [(LOCAL, 6, b"\x01"), (ENTRY, 8, b"\x01")],
+        "json: cannot be read: .*password required",
+    ),
+]
 
 
 @pytest.mark.parametrize(("name", "changes", "told"), WRONG)
@@ -70,39 +88,64 @@ def test_two_files_of_one_name_are_refused_where_they_are_read(tmp_path):
     for name in ("notes.bin", "notes.bin.gz"):
         (folder / name).write_text("read by nobody")
     assert load(reference_of(folder)).count
-    (folder / "corpus.jsonl.gz").write_bytes(gzip.compress(b'{"_id": "only", "text": "here"}\n'))
-    with pytest.raises(InputError, match=r"corpus.jsonl: corpus.jsonl.gz is there as well .keep one of them"):
+    (folder / "corpus.jsonl.gz").write_bytes(
+        gzip.compress(b'{"_id": "only", "text": "here"}\n')
+    )
+    with pytest.raises(
+        InputError,
+        match=r"corpus.jsonl: corpus.jsonl.gz is there as well .keep one of them",
+    ):
         load(reference_of(folder))
     path = archive(tmp_path / "twice.zip", {"a.md": b"# A", "queries.json": ASKED})
-    with zipfile.ZipFile(path, "a") as again, pytest.warns(UserWarning, match="Duplicate name"):
+    with (
+        zipfile.ZipFile(path, "a") as again,
+        pytest.warns(UserWarning, match="Duplicate name"),
+    ):
         again.writestr("a.md", b"# Another")
-    with pytest.raises(InputError, match=r"twice.zip/a.md: a.md is there as well .keep one of them"):
+    with pytest.raises(
+        InputError, match=r"twice.zip/a.md: a.md is there as well .keep one of them"
+    ):
         load(reference_of(path))
 
 
-@pytest.mark.parametrize("suffix", [".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar.zst", ".7z"])
+@pytest.mark.parametrize(
+    "suffix", [".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar.zst", ".7z"]
+)
 @pytest.mark.parametrize("form", [None, "beir", "markdown"])
 def test_archives_of_other_kinds_are_refused_with_what_to_do(tmp_path, suffix, form):
     """A tar archive is not read: it has no list of its members, and each pass would unpack all of it."""
     path = tmp_path / f"scifact{suffix}"
     path.write_bytes(b"x")
-    with pytest.raises(InputError, match=r"not read: only zip is .unpack it and name the folder, or pack"):
+    with pytest.raises(
+        InputError,
+        match=r"not read: only zip is .unpack it and name the folder, or pack",
+    ):
         load(DatasetReference(path, format=form))
 
 
 @pytest.mark.parametrize(
     ("id_", "reason"),
-    [("a\rb", "U+000D"), ("a\nb", "U+000A"), ("a\x1b[31m", "U+001B"), ("\ufeffa", "byte order mark"),
-     ("a\u2028b", "U+2028"), ("a\0", "U+0000")],
-)  # fmt: skip
+    [
+        ("a\rb", "U+000D"),
+        ("a\nb", "U+000A"),
+        ("a\x1b[31m", "U+001B"),
+        ("\ufeffa", "byte order mark"),
+        ("a\u2028b", "U+2028"),
+        ("a\0", "U+0000"),
+    ],
+)
 def test_ids_that_break_the_files_that_are_written_are_refused(tmp_path, id_, reason):
     for name in ("corpus", "queries"):
         folder = layouts.beir(tmp_path / name)
-        (folder / f"{name}.jsonl").write_text(json.dumps({"_id": id_, "text": "one"}) + "\n")
+        (folder / f"{name}.jsonl").write_text(
+            json.dumps({"_id": id_, "text": "one"}) + "\n"
+        )
         assert reason in refused(folder)
 
 
-@pytest.mark.parametrize("grade", ["1_0", "١", "1e0", "nan", "inf", "9" * 400, "0x1", "1.5"])
+@pytest.mark.parametrize(
+    "grade", ["1_0", "١", "1e0", "nan", "inf", "9" * 400, "0x1", "1.5"]
+)
 def test_grades_that_only_a_programming_language_reads_are_refused(tmp_path, grade):
     folder = layouts.beir(tmp_path / "set")
     (folder / "qrels" / "test.tsv").write_text(f"q1\tcar\t{grade}\n")
@@ -137,12 +180,27 @@ def test_code_of_a_data_set_is_never_run(tmp_path, monkeypatch):
     folder = tmp_path / "evil"
     folder.mkdir()
     (folder / "evil.py").write_text("raise SystemExit('it ran')")
-    with pytest.raises(InputError, match=r"Dataset scripts are no longer supported, but found evil.py"):
+    with pytest.raises(
+        InputError, match=r"Dataset scripts are no longer supported, but found evil.py"
+    ):
         load(reference_of(f"hf:{folder.as_posix()}"))
 
 
-UNPICKLING = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "jsonpickle"}
-BUILT_IN, METHODS = {"eval", "exec", "compile", "__import__"}, {"read_pickle", "unsafe_load", "full_load"}
+UNPICKLING = {
+    "pickle",
+    "cPickle",
+    "_pickle",
+    "dill",
+    "cloudpickle",
+    "joblib",
+    "shelve",
+    "marshal",
+    "jsonpickle",
+}
+BUILT_IN, METHODS = (
+    {"eval", "exec", "compile", "__import__"},
+    {"read_pickle", "unsafe_load", "full_load"},
+)
 
 
 def called(node: ast.Call) -> str:
@@ -151,22 +209,37 @@ def called(node: ast.Call) -> str:
         return node.func.id
     if isinstance(node.func, ast.Attribute) and node.func.attr in METHODS:
         return node.func.attr
-    trusting = (one.arg == "allow_pickle" and getattr(one.value, "value", 0) is not False for one in node.keywords)
+    trusting = (
+        one.arg == "allow_pickle" and getattr(one.value, "value", 0) is not False
+        for one in node.keywords
+    )
     return "allow_pickle" if any(trusting) else ""
 
 
 def test_nothing_is_unpickled_and_no_text_is_run_as_code(project):
     """The syntax trees say so: no module that unpickles is imported, and nothing that evaluates is called."""
     wrong = []
-    for path in (*(project / "harness").rglob("*.py"), *(project / "retrievers").rglob("*.py")):
+    for path in (
+        *(project / "harness").rglob("*.py"),
+        *(project / "retrievers").rglob("*.py"),
+    ):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+            names = (
+                [one.name for one in node.names] if isinstance(node, ast.Import) else []
+            )
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            wrong += [f"{path}: {name}" for name in names if name.partition(".")[0] in UNPICKLING]
+            wrong += [
+                f"{path}: {name}"
+                for name in names
+                if name.partition(".")[0] in UNPICKLING
+            ]
             if isinstance(node, ast.Call) and (name := called(node)):
                 wrong.append(f"{path}:{node.lineno}: {name}")
     assert wrong == []
-    assert called(ast.parse("np.load(f, allow_pickle=True)").body[0].value) == "allow_pickle"
+    assert (
+        called(ast.parse("np.load(f, allow_pickle=True)").body[0].value)
+        == "allow_pickle"
+    )
 
 
 SPACES = " " * 20_000
@@ -185,22 +258,39 @@ SPACES = " " * 20_000
     ],
 )
 def test_no_pattern_looks_at_a_text_twice_over(read, text):
-    assert is_cheap(lambda: read(text))  # seconds to a minute, in the square of the length
+    assert is_cheap(
+        lambda: read(text)
+    )  # seconds to a minute, in the square of the length
 
 
 OLD = "cannot be read as Parquet"
 COLUMNS = [
-    (("text", "text"), lambda pa: pa.array(["x", "y"]), "the column 'text' occurs twice"),
+    (
+        ("text", "text"),
+        lambda pa: pa.array(["x", "y"]),
+        "the column 'text' occurs twice",
+    ),
     (("text", "when"), lambda pa: pa.array([2**62, 0], pa.timestamp("us")), OLD),
-    (("text", "s"), lambda pa: pa.StructArray.from_arrays([pa.array([1, 2])] * 2, ["a", "a"]), OLD),
+    (
+        ("text", "s"),
+        lambda pa: pa.StructArray.from_arrays([pa.array([1, 2])] * 2, ["a", "a"]),
+        OLD,
+    ),
 ]
 
 
 @pytest.mark.parametrize(("names", "values", "what"), COLUMNS)
-def test_a_table_with_columns_of_one_name_or_values_that_python_has_not_is_one_message(tmp_path, names, values, what):
+def test_a_table_with_columns_of_one_name_or_values_that_python_has_not_is_one_message(
+    tmp_path, names, values, what
+):
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     path, seen = tmp_path / "corpus.parquet", Findings()
-    parquet.write_table(pa.table([pa.array(["1", "2"]), pa.array(["a", "b"]), values(pa)], ["_id", *names]), path)
+    parquet.write_table(
+        pa.table(
+            [pa.array(["1", "2"]), pa.array(["a", "b"]), values(pa)], ["_id", *names]
+        ),
+        path,
+    )
     assert list(rows.read_rows(files.File(path), seen)) == []
     [problem] = seen.problems
     assert what in problem.what and problem.where == str(path)

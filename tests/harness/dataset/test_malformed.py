@@ -12,7 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.dataset import DatasetReference, corpus, load, markdown_folder, reference_of
+from harness.dataset import (
+    DatasetReference,
+    corpus,
+    load,
+    markdown_folder,
+    reference_of,
+)
 from harness.dataset.judgments import read_judgments
 from harness.dataset.trec import read_qrels
 from tests.support import layouts
@@ -40,14 +46,27 @@ def cut(count: int) -> Change:
 
 
 def whole(**changes: object) -> bytes:
-    said = {"queries": layouts.QUERIES, "corpus": layouts.DOCUMENTS, "qrels": layouts.GRADES,
-            "relevant_docs": {"q1": ["car"]}, **changes}  # fmt: skip
-    return json.dumps({key: value for key, value in said.items() if value is not None}).encode()
+    said = {
+        "queries": layouts.QUERIES,
+        "corpus": layouts.DOCUMENTS,
+        "qrels": layouts.GRADES,
+        "relevant_docs": {"q1": ["car"]},
+        **changes,
+    }
+    return json.dumps(
+        {key: value for key, value in said.items() if value is not None}
+    ).encode()
 
 
 def squad(context: object = "a car", **asked: object) -> bytes:
     question = {"id": "q1", "question": "wheels", "answers": [{"text": "car"}], **asked}
-    return json.dumps({"data": [{"title": "t", "paragraphs": [{"context": context, "qas": [question]}]}]}).encode()
+    return json.dumps(
+        {
+            "data": [
+                {"title": "t", "paragraphs": [{"context": context, "qas": [question]}]}
+            ]
+        }
+    ).encode()
 
 
 def quoted(**row: object) -> bytes:
@@ -55,89 +74,279 @@ def quoted(**row: object) -> bytes:
 
 
 def sample(**changes: object) -> bytes:
-    return json.dumps({"user_input": "wheels", "reference_contexts": ["cars drive"], **changes}).encode()
+    return json.dumps(
+        {"user_input": "wheels", "reference_contexts": ["cars drive"], **changes}
+    ).encode()
 
 
 def example(**changes: object) -> bytes:
-    row = {"id": "e1", "inputs": {"question": "wheels"}, "outputs": {"document_ids": ["car"]}, "metadata": None}
+    row = {
+        "id": "e1",
+        "inputs": {"question": "wheels"},
+        "outputs": {"document_ids": ["car"]},
+        "metadata": None,
+    }
     return json.dumps({**row, **changes}).encode()
 
 
 def paragraph(**changes: object) -> bytes:
-    row = {"_id": "h1", "question": "wheels", "context": [["Car", ["a car", " drives"]]],
-           "supporting_facts": [["Car", 0]]}  # fmt: skip
+    row = {
+        "_id": "h1",
+        "question": "wheels",
+        "context": [["Car", ["a car", " drives"]]],
+        "supporting_facts": [["Car", 0]],
+    }
     return json.dumps({**row, **changes}).encode()
 
 
 QA = {"qid": "q1", "query": "wheels", "retrieval_gt": [["car"]], "generation_gt": ["x"]}
 CASES: list[tuple[str, str, Change, str]] = [
-    ("beir", "corpus.jsonl", add(b'{"_id": "e", "text": "\xe9"}\n'), r"corpus.jsonl:5: is not UTF-8 \(byte 0xe9"),
+    (
+        "beir",
+        "corpus.jsonl",
+        add(b'{"_id": "e", "text": "\xe9"}\n'),
+        r"corpus.jsonl:5: is not UTF-8 \(byte 0xe9",
+    ),
     ("beir", "corpus.jsonl", b"", "the corpus is empty"),
-    ("beir", "corpus.jsonl", add('{"_id": "e", "text": 5}'), ":5: 'text' is not a string but 5"),
-    ("beir", "corpus.jsonl", add('{"_id": ["e"], "text": "x"}'), r":5: '_id' is not an id but \[\"e\"\]"),
-    ("beir", "corpus.jsonl", add('{"_id": "e", "text": "cut \\ud83d"}'), "jsonl:5: is not JSON: .* half a character"),
-    ("beir", "corpus.jsonl", add('{"_id": "e", "text": "whole \\ud83d\\ude00"}\n' + "[" * 100_000), ":6: is not JSON"),
-    ("beir", "queries.jsonl", add('{"_id": "q1", "text": "x"}'), r"'q1' occurs twice .*it is at \S*jsonl:1 too"),
-    ("beir", "qrels/test.tsv", add("q1\tcra\t1\n"), r":7: query 'q1' names document 'cra', .* \(did you mean 'car'"),
+    (
+        "beir",
+        "corpus.jsonl",
+        add('{"_id": "e", "text": 5}'),
+        ":5: 'text' is not a string but 5",
+    ),
+    (
+        "beir",
+        "corpus.jsonl",
+        add('{"_id": ["e"], "text": "x"}'),
+        r":5: '_id' is not an id but \[\"e\"\]",
+    ),
+    (
+        "beir",
+        "corpus.jsonl",
+        add('{"_id": "e", "text": "cut \\ud83d"}'),
+        "jsonl:5: is not JSON: .* half a character",
+    ),
+    (
+        "beir",
+        "corpus.jsonl",
+        add('{"_id": "e", "text": "whole \\ud83d\\ude00"}\n' + "[" * 100_000),
+        ":6: is not JSON",
+    ),
+    (
+        "beir",
+        "queries.jsonl",
+        add('{"_id": "q1", "text": "x"}'),
+        r"'q1' occurs twice .*it is at \S*jsonl:1 too",
+    ),
+    (
+        "beir",
+        "qrels/test.tsv",
+        add("q1\tcra\t1\n"),
+        r":7: query 'q1' names document 'cra', .* \(did you mean 'car'",
+    ),
     ("beir", "qrels/test.tsv", add("q9\tcar\t1\n"), ":7: labels name query 'q9'"),
-    ("beir", "qrels/test.tsv", add("q1 0 car 1\n" * 30), ":7: 4 columns, as at 29 more places .*TREC"),
-    ("csv", "documents.csv", swap("id,", "sku,"), r"csv:2: '_id' is missing, as .*columns = \{ document_id ="),
-    ("parquet", "documents.parquet", cut(20), "documents.parquet: cannot be read as Parquet"),
-    ("parquet", "documents.parquet", [{"id": None, "text": "x"}], ":1: 'id' is missing or empty"),
-    ("parquet", "qrels.parquet", [{**layouts.qrels()[0], "score": 0.5}], ":1: grade 0.5 is not a whole number"),
+    (
+        "beir",
+        "qrels/test.tsv",
+        add("q1 0 car 1\n" * 30),
+        ":7: 4 columns, as at 29 more places .*TREC",
+    ),
+    (
+        "csv",
+        "documents.csv",
+        swap("id,", "sku,"),
+        r"csv:2: '_id' is missing, as .*columns = \{ document_id =",
+    ),
+    (
+        "parquet",
+        "documents.parquet",
+        cut(20),
+        "documents.parquet: cannot be read as Parquet",
+    ),
+    (
+        "parquet",
+        "documents.parquet",
+        [{"id": None, "text": "x"}],
+        ":1: 'id' is missing or empty",
+    ),
+    (
+        "parquet",
+        "qrels.parquet",
+        [{**layouts.qrels()[0], "score": 0.5}],
+        ":1: grade 0.5 is not a whole number",
+    ),
     ("trec", "documents.trec", b"", "documents.trec: holds no <doc>"),
-    ("trec", "documents.trec", cut(8), r":\d+: <doc> has no end \(the file is cut short"),
-    ("trec", "documents.trec", swap("<DOCNO> car </DOCNO>\n", ""), r":\d+: the document has no <DOCNO>"),
-    ("trec", "documents.trec", swap("</DOC>", "", 1), "documents.trec:1: <doc> has no end before line"),
-    ("trec", "topics.txt", swap("<num> Number: q1\n", ""), "topics.txt:1: the topic has no number"),
+    (
+        "trec",
+        "documents.trec",
+        cut(8),
+        r":\d+: <doc> has no end \(the file is cut short",
+    ),
+    (
+        "trec",
+        "documents.trec",
+        swap("<DOCNO> car </DOCNO>\n", ""),
+        r":\d+: the document has no <DOCNO>",
+    ),
+    (
+        "trec",
+        "documents.trec",
+        swap("</DOC>", "", 1),
+        "documents.trec:1: <doc> has no end before line",
+    ),
+    (
+        "trec",
+        "topics.txt",
+        swap("<num> Number: q1\n", ""),
+        "topics.txt:1: the topic has no number",
+    ),
     ("trec", "topics.txt", b"q1 no tab\n", "topics.txt:1: is neither a topic nor"),
     ("trec", "qrels.txt", add("q1\tcar\t1\n"), "qrels.txt:6: 3 fields instead of 4"),
-    ("jsonl", "queries.jsonl", add('{"id": "q4", "text": "x", "relevant": {"car": "high"}}'), ":4: grade 'high'"),
-    ("embench", "data.json", whole(corpus=["a"]), "'corpus' is missing, or not an object"),
-    ("embench", "data.json", b'{"corpus": {"a": "x", "a": "y"}}', "the key 'a' occurs twice"),
-    ("llama-index", "data.json", whole(relevant_docs={"q1": [0.5]}), r"relevant_docs\['q1'\]: .* cannot be read"),
-    ("squad", "data.json", squad(context=["a"]), r"data\[0\]\.paragraphs\[0\]: 'context' is missing, or no text"),
-    ("squad", "data.json", squad(answers=[{"text": 7}]), "'reference' is neither text nor a list of texts"),
+    (
+        "jsonl",
+        "queries.jsonl",
+        add('{"id": "q4", "text": "x", "relevant": {"car": "high"}}'),
+        ":4: grade 'high'",
+    ),
+    (
+        "embench",
+        "data.json",
+        whole(corpus=["a"]),
+        "'corpus' is missing, or not an object",
+    ),
+    (
+        "embench",
+        "data.json",
+        b'{"corpus": {"a": "x", "a": "y"}}',
+        "the key 'a' occurs twice",
+    ),
+    (
+        "llama-index",
+        "data.json",
+        whole(relevant_docs={"q1": [0.5]}),
+        r"relevant_docs\['q1'\]: .* cannot be read",
+    ),
+    (
+        "squad",
+        "data.json",
+        squad(context=["a"]),
+        r"data\[0\]\.paragraphs\[0\]: 'context' is missing, or no text",
+    ),
+    (
+        "squad",
+        "data.json",
+        squad(answers=[{"text": 7}]),
+        "'reference' is neither text nor a list of texts",
+    ),
     ("quoted", "data.jsonl", quoted(), "data.jsonl:2: there is no column 'context'"),
-    ("quoted", "data.jsonl", b"\n".join(b'{"question": "x", "context": "y", "score": %d}' % n for n in (1, 2)),
-     "judged twice"),
-    ("msmarco", "collection.tsv", b"car\ta\tb\n", r"collection.tsv:1: 3 columns \(expected 2"),
-    ("autorag", "qa.parquet", [{"qid": "q1", "retrieval_gt": [["car"]]}], ":1: there is no column 'query'"),
-    ("autorag", "qa.parquet", [{**QA, "retrieval_gt": [[0.5]]}], "relevant documents cannot be read"),
+    (
+        "quoted",
+        "data.jsonl",
+        b"\n".join(
+            b'{"question": "x", "context": "y", "score": %d}' % n for n in (1, 2)
+        ),
+        "judged twice",
+    ),
+    (
+        "msmarco",
+        "collection.tsv",
+        b"car\ta\tb\n",
+        r"collection.tsv:1: 3 columns \(expected 2",
+    ),
+    (
+        "autorag",
+        "qa.parquet",
+        [{"qid": "q1", "retrieval_gt": [["car"]]}],
+        ":1: there is no column 'query'",
+    ),
+    (
+        "autorag",
+        "qa.parquet",
+        [{**QA, "retrieval_gt": [[0.5]]}],
+        "relevant documents cannot be read",
+    ),
     ("ragas", "t.jsonl", b'{"reference": "x"}\n', "t.jsonl:1: 'user_input' is missing"),
-    ("ragas", "t.jsonl", sample(reference_contexts=["nowhere"]), "1 are passages that no document holds"),
-    ("ragas", "t.jsonl", sample(reference_context_ids=[[1]]), r"the document's id is \[\[1\]\]"),
-    ("langsmith", "t.jsonl", example(inputs={"a": "b", "c": "d"}), "there are: id, inputs.a, inputs.c, "),
-    ("hotpotqa", "t.jsonl", paragraph(context=[["Car"]]), "has no id, question, context and supporting_facts"),
-    ("hotpotqa", "t.jsonl", paragraph(context=[["Car", "a"], ["Car", "b"]]), "'Car' has another text than before"),
+    (
+        "ragas",
+        "t.jsonl",
+        sample(reference_contexts=["nowhere"]),
+        "1 are passages that no document holds",
+    ),
+    (
+        "ragas",
+        "t.jsonl",
+        sample(reference_context_ids=[[1]]),
+        r"the document's id is \[\[1\]\]",
+    ),
+    (
+        "langsmith",
+        "t.jsonl",
+        example(inputs={"a": "b", "c": "d"}),
+        "there are: id, inputs.a, inputs.c, ",
+    ),
+    (
+        "hotpotqa",
+        "t.jsonl",
+        paragraph(context=[["Car"]]),
+        "has no id, question, context and supporting_facts",
+    ),
+    (
+        "hotpotqa",
+        "t.jsonl",
+        paragraph(context=[["Car", "a"], ["Car", "b"]]),
+        "'Car' has another text than before",
+    ),
     ("markdown", "queries.json", b"{}", "is not a list of objects"),
-    ("markdown", "queries.json", b'[{"relevant_documents": ["a"]}]', r"\[0\]: 'text' is missing .*say which"),
-    ("markdown", "queries.json", b'[{"query": "x", "relevant_documents": ["a"], "fields": 3}]', "'tags' or 'fields'"),
+    (
+        "markdown",
+        "queries.json",
+        b'[{"relevant_documents": ["a"]}]',
+        r"\[0\]: 'text' is missing .*say which",
+    ),
+    (
+        "markdown",
+        "queries.json",
+        b'[{"query": "x", "relevant_documents": ["a"], "fields": 3}]',
+        "'tags' or 'fields'",
+    ),
     ("irds", "docs.tsv", b"car\n", "irds:.*cannot be read"),
     ("irds", "qrels.txt", b"q1 0 car 1\nq1 0 car 1\n", "are judged twice"),
     ("hub", "corpus/corpus-00000-of-00001.parquet", cut(20), "cannot be read"),
-]  # fmt: skip
+]
 DOCUMENTS_BESIDE = {"ragas", "langsmith", "hotpotqa"}
-MSMARCO = {"collection.tsv": b"car\ta car\n", "queries.tsv": b"q1\twheels\n", "qrels.tsv": b"q1\t0\tcar\t1\n"}
+MSMARCO = {
+    "collection.tsv": b"car\ta car\n",
+    "queries.tsv": b"q1\twheels\n",
+    "qrels.tsv": b"q1\t0\tcar\t1\n",
+}
 
 
 def laid_out(form: str, folder: Path, file: str) -> DatasetReference:
     """A whole data set of a form, or all of it but the one file that is written then."""
     if form in ("irds", "hub"):
-        return reference_of({"irds": layouts.catalogue, "hub": layouts.named_hub}[form](folder))
+        return reference_of(
+            {"irds": layouts.catalogue, "hub": layouts.named_hub}[form](folder)
+        )
     if form in ("beir", "csv", "jsonl", "parquet", "trec"):
         found = reference_of(layouts.GRADED[form](folder))
         return replace(found, format=form if form in ("beir", "trec") else "tables")
     folder.mkdir()
     if form == "autorag":
         layouts.parquet(folder / "qa.parquet", [QA])
-        layouts.parquet(folder / "corpus.parquet", [{"doc_id": "car", "contents": "wheels", "metadata": {"a": "b"}}])
-    for name, content in {"msmarco": MSMARCO, "markdown": {"a.md": b"# A\n\ntext"}}.get(form, {}).items():
+        layouts.parquet(
+            folder / "corpus.parquet",
+            [{"doc_id": "car", "contents": "wheels", "metadata": {"a": "b"}}],
+        )
+    for name, content in {"msmarco": MSMARCO, "markdown": {"a.md": b"# A\n\ntext"}}.get(
+        form, {}
+    ).items():
         (folder / name).write_bytes(content)
     if form in DOCUMENTS_BESIDE:
         jsonl(folder / "docs.jsonl", layouts.corpus())
     place = folder if form in ("autorag", "msmarco", "markdown") else folder / file
-    return DatasetReference(place, format=form, documents="docs.jsonl" if form in DOCUMENTS_BESIDE else None)
+    return DatasetReference(
+        place, format=form, documents="docs.jsonl" if form in DOCUMENTS_BESIDE else None
+    )
 
 
 @pytest.mark.parametrize(("form", "file", "change", "expected"), CASES)
@@ -152,7 +361,9 @@ def test_a_malformed_file(tmp_path, monkeypatch, form, file, change, expected):
     problems = refusal(load, reference).problems
     shown = "\n".join(map(str, problems))
     assert re.search(expected, shown), f"{expected} is not in\n{shown}"
-    assert all(one.where and (one.remedy or " more like these" in one.what) for one in problems), shown
+    assert all(
+        one.where and (one.remedy or " more like these" in one.what) for one in problems
+    ), shown
 
 
 def test_every_fault_is_told_in_one_pass(tmp_path: Path) -> None:
@@ -171,18 +382,27 @@ def test_every_fault_is_told_in_one_pass(tmp_path: Path) -> None:
         *(f"test.tsv:{n}" for n in (2, 3, 5, 6, 7)),
     ]
     assert not [place for place in places if f"{place}: " not in told], told
-    for what in ("is not a JSON object", "2 columns (expected 3", "are judged twice", "judged query '1' is blank"):
+    for what in (
+        "is not a JSON object",
+        "2 columns (expected 3",
+        "are judged twice",
+        "judged query '1' is blank",
+    ):
         assert what in told
 
 
 @pytest.mark.parametrize("route", ["beir", "csv", "tsv", "jsonl", "trec"])
 @pytest.mark.parametrize("change", ["bom", "crlf"])
-def test_a_mark_at_the_beginning_and_carriage_returns_change_nothing(tmp_path, route, change):
+def test_a_mark_at_the_beginning_and_carriage_returns_change_nothing(
+    tmp_path, route, change
+):
     expected = load(reference_of(layouts.GRADED["beir"](tmp_path / "expected"))).digest
     folder = layouts.GRADED[route](tmp_path / "data")
     for file in filter(Path.is_file, folder.rglob("*.*")):
         raw = file.read_bytes()
-        file.write_bytes(b"\xef\xbb\xbf" + raw if change == "bom" else re.sub(b"\r?\n", b"\r\n", raw))
+        file.write_bytes(
+            b"\xef\xbb\xbf" + raw if change == "bom" else re.sub(b"\r?\n", b"\r\n", raw)
+        )
     assert load(reference_of(folder)).digest == expected
 
 
@@ -198,42 +418,122 @@ def queries(*lines: str) -> dict[str, Content]:
 WORST: list[tuple[dict[str, Content], str, str]] = [
     ({"d/queries.csv": ""}, "d", "d/queries.csv: is empty (a header, then"),
     (queries("query,doc"), "d", "has no row below its first one, query, doc"),
-    (queries(*["how much leave do I have,a"] * 3), "d", '"a", as at 1 more place (write one above it: query,document'),
+    (
+        queries(*["how much leave do I have,a"] * 3),
+        "d",
+        '"a", as at 1 more place (write one above it: query,document',
+    ),
     (queries("1,a", "2,a"), "d", "the first row is not a header"),
     (queries("query,doc,rating", "leave,a,0"), "d", "no query has a relevant document"),
-    (queries("query,doc,rating", "leave,a,2", "leave,a,1"), "d", ":3: the query and document 'a'"),
-    (queries("query,doc", "leave,a,b"), "d", "queries.csv:2: 3 columns (the header has 2"),
+    (
+        queries("query,doc,rating", "leave,a,2", "leave,a,1"),
+        "d",
+        ":3: the query and document 'a'",
+    ),
+    (
+        queries("query,doc", "leave,a,b"),
+        "d",
+        "queries.csv:2: 3 columns (the header has 2",
+    ),
     (queries("query,doc", "leave"), "d", "queries.csv:2: 1 column (the header has 2"),
-    (queries("query,doc", '"leave,a'), "d", "queries.csv:2: cannot be read as a table: unexpected end of data"),
-    ({"d/log.csv": ",a\nleave,a"}, "d --queries log.csv --no-header", "log.csv:1: a judged query is blank"),
-    ({"d/queries.csv": GOOD.encode("utf-16")}, "d", "queries.csv:1: is not UTF-8 but UTF-16"),
+    (
+        queries("query,doc", '"leave,a'),
+        "d",
+        "queries.csv:2: cannot be read as a table: unexpected end of data",
+    ),
+    (
+        {"d/log.csv": ",a\nleave,a"},
+        "d --queries log.csv --no-header",
+        "log.csv:1: a judged query is blank",
+    ),
+    (
+        {"d/queries.csv": GOOD.encode("utf-16")},
+        "d",
+        "queries.csv:1: is not UTF-8 but UTF-16",
+    ),
     (queries("query,doc,doc", "leave,a,a"), "d", "the column 'doc' occurs twice"),
     (queries("query,doc", ",a"), "d", "queries.csv:2: a judged query is blank"),
-    ({"d/queries.csv": GOOD, "d/queries.tsv": GOOD}, "d", "d/queries.csv: queries.tsv is there as well"),
-    ({"d/questions.json": '{"a": [{}], "b": [{}]}'}, "d", "nor an object with one such list"),
+    (
+        {"d/queries.csv": GOOD, "d/queries.tsv": GOOD},
+        "d",
+        "d/queries.csv: queries.tsv is there as well",
+    ),
+    (
+        {"d/questions.json": '{"a": [{}], "b": [{}]}'},
+        "d",
+        "nor an object with one such list",
+    ),
     ({"d/queries.jsonl": GOOD}, "d", "it looks like a table (CSV)"),
-    ({"d/questions.xlsx": GOOD, "x": lambda: book(A=ASKED)}, "d", "is not a workbook that can be"),
-    ({"d/questions.xlsx": lambda: book(May=ASKED, June=ASKED)}, "d", "has the sheets 'May', 'June'"),
-    ({"d/questions.xlsx": lambda: book(A=[[""], ASKED[0], ["leave", "b"]])}, "d", "questions.xlsx:3: names"),
-    ({"d/log.xlsx": lambda: book(May=ASKED)}, "d --queries log.xlsx#Mai", "has no sheet 'Mai'"),
-    ({"log.csv": GOOD}, "log.csv --documents sqlite:///no.db?table=t", "sqlite: databases are retired"),
-    ({"log.csv": GOOD}, "postgresql://ann:word@db/help", "postgresql: databases are retired"),
+    (
+        {"d/questions.xlsx": GOOD, "x": lambda: book(A=ASKED)},
+        "d",
+        "is not a workbook that can be",
+    ),
+    (
+        {"d/questions.xlsx": lambda: book(May=ASKED, June=ASKED)},
+        "d",
+        "has the sheets 'May', 'June'",
+    ),
+    (
+        {"d/questions.xlsx": lambda: book(A=[[""], ASKED[0], ["leave", "b"]])},
+        "d",
+        "questions.xlsx:3: names",
+    ),
+    (
+        {"d/log.xlsx": lambda: book(May=ASKED)},
+        "d --queries log.xlsx#Mai",
+        "has no sheet 'Mai'",
+    ),
+    (
+        {"log.csv": GOOD},
+        "log.csv --documents sqlite:///no.db?table=t",
+        "sqlite: databases are retired",
+    ),
+    (
+        {"log.csv": GOOD},
+        "postgresql://ann:word@db/help",
+        "postgresql: databases are retired",
+    ),
     ({"log.csv": GOOD}, "log.csv", "is a table that names no documents"),
     ({"log.csv": GOOD}, "log.csv --documents dd", "dd: no such file (did you mean 'd'"),
-    ({"log.bin": "x"}, "log.bin", "is a file that no reader takes (say what it is: format = "),
+    (
+        {"log.bin": "x"},
+        "log.bin",
+        "is a file that no reader takes (say what it is: format = ",
+    ),
     ({"d.zip": b"PK\3\4 cut"}, "d.zip", "is not a zip archive that can be read"),
-    ({f"s/{one}-00000-of-00001.parquet": "" for one in ("dev", "test")}, "s", "has the splits dev, test"),
-    ({f"s/{one}/dev-00000-of-00001.parquet": "" for one in ("de", "en")}, "s", "has the configurations de, en"),
+    (
+        {f"s/{one}-00000-of-00001.parquet": "" for one in ("dev", "test")},
+        "s",
+        "has the splits dev, test",
+    ),
+    (
+        {f"s/{one}/dev-00000-of-00001.parquet": "" for one in ("de", "en")},
+        "s",
+        "has the configurations de, en",
+    ),
     ({"d/queries.csv": GOOD}, "d --split dev", "these tables have no splits"),
     ({"d/queries.csv": GOOD}, "d --columns qurey=query", "did you mean 'query'"),
-    ({"d/queries.csv": GOOD}, "d --columns reference=answer", "d/queries.csv: no row has a column 'answer'"),
-    ({"d/documents.ndjson": '{"index": {"_index": "h"}}\n{"text": "x"}\n', "d/queries.csv": GOOD}, "d",
-     "documents.ndjson:2: '_id' is missing"),
-]  # fmt: skip
+    (
+        {"d/queries.csv": GOOD},
+        "d --columns reference=answer",
+        "d/queries.csv: no row has a column 'answer'",
+    ),
+    (
+        {
+            "d/documents.ndjson": '{"index": {"_index": "h"}}\n{"text": "x"}\n',
+            "d/queries.csv": GOOD,
+        },
+        "d",
+        "documents.ndjson:2: '_id' is missing",
+    ),
+]
 
 
 @pytest.mark.parametrize(("files", "words", "expected"), WORST)
-def test_the_worst_of_files_get_one_sentence(files, words, expected, tmp_path, monkeypatch, capsys):
+def test_the_worst_of_files_get_one_sentence(
+    files, words, expected, tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     for name, content in {"d/a.md": "# Leave\n\n25 days", **files}.items():
         path, raw = Path(name), content() if callable(content) else content
@@ -246,15 +546,23 @@ def test_the_worst_of_files_get_one_sentence(files, words, expected, tmp_path, m
 
 def test_folders_that_are_no_data_set(tmp_path, monkeypatch):
     (tmp_path / "empty").mkdir()
-    assert "empty: holds no documents (corpus.jsonl, tables" in str(refusal(load, DatasetReference(tmp_path / "empty")))
-    assert "none: no such folder" in str(refusal(load, DatasetReference(tmp_path / "none")))
+    assert "empty: holds no documents (corpus.jsonl, tables" in str(
+        refusal(load, DatasetReference(tmp_path / "empty"))
+    )
+    assert "none: no such folder" in str(
+        refusal(load, DatasetReference(tmp_path / "none"))
+    )
     (tmp_path / "empty" / "a.md").write_text("text")
-    assert "queries.json: cannot be read: No such file" in str(refusal(load, DatasetReference(tmp_path / "empty")))
+    assert "queries.json: cannot be read: No such file" in str(
+        refusal(load, DatasetReference(tmp_path / "empty"))
+    )
     for room in (corpus, markdown_folder):
         monkeypatch.setattr(room, "installed", lambda: False)
     (tmp_path / "empty" / "a.md").rename(tmp_path / "empty" / "a.pdf")
     (tmp_path / "empty" / "queries.csv").write_text("query\nleave\n")
-    assert 'or the extra "documents"' in str(refusal(load, DatasetReference(tmp_path / "empty")))
+    assert 'or the extra "documents"' in str(
+        refusal(load, DatasetReference(tmp_path / "empty"))
+    )
 
 
 CONTENTS = {
@@ -269,14 +577,26 @@ CONTENTS = {
 def test_a_file_of_another_kind_is_called_so_once(tmp_path, content, kind):
     path = tmp_path / "file"
     path.write_text(content)
-    for read, what in ((read_judgments, "is not JSON Lines"), (read_qrels, "holds no TREC qrels")):
+    for read, what in (
+        (read_judgments, "is not JSON Lines"),
+        (read_qrels, "holds no TREC qrels"),
+    ):
         problems = refusal(read, [path] if read is read_judgments else path).problems
-        assert [problem.what for problem in problems] == [f"{what}: it looks like {kind}"]
+        assert [problem.what for problem in problems] == [
+            f"{what}: it looks like {kind}"
+        ]
 
 
 def test_json_is_no_trec_file_and_a_pool_holds_no_judgments(tmp_path):
     path = tmp_path / "my pool.jsonl"
-    path.write_text(json.dumps({"pool": 1, "digest": "x", "drawn": {}}) + "\n" + '{"query_id": "q"}\n' * 30)
+    path.write_text(
+        json.dumps({"pool": 1, "digest": "x", "drawn": {}})
+        + "\n"
+        + '{"query_id": "q"}\n' * 30
+    )
     assert "it looks like JSON" in str(refusal(read_qrels, path))
     [problem] = refusal(read_judgments, [path]).problems
-    assert problem.what.startswith("is a pool") and problem.remedy == f"judge it first: harness judge '{path}'"
+    assert (
+        problem.what.startswith("is a pool")
+        and problem.remedy == f"judge it first: harness judge '{path}'"
+    )

@@ -47,47 +47,77 @@ def test_ir_datasets_by_name(tmp_path: Path) -> None:
         id_: text.replace("\n", " ") for id_, text in written.DOCUMENTS.items()
     }
     assert {query.id: query.text for query in found.queries} == written.QUERIES
-    assert {query: labels.grades for query, labels in found.labels.items()} == written.GRADES
+    assert {
+        query: labels.grades for query, labels in found.labels.items()
+    } == written.GRADES
     assert all(not one.fields for one in (*found.documents(), *found.queries))
     assert found.format == "ir_datasets"
 
 
 def test_autorag_keeps_its_groups(tmp_path: Path) -> None:
-    documents = [{"doc_id": id_, "contents": text, "metadata": {"page": "1", "prev_id": None}}
-                 for id_, text in written.DOCUMENTS.items()]  # fmt: skip
-    groups = {"q1": [["car"]], "q2": [["boat", "fish"]], "q3": [["pear"], ["boat", "car"]]}
-    asked = [{"qid": id_, "query": text, "retrieval_gt": groups[id_], "generation_gt": ["x"]}
-             for id_, text in written.QUERIES.items()]  # fmt: skip
+    documents = [
+        {"doc_id": id_, "contents": text, "metadata": {"page": "1", "prev_id": None}}
+        for id_, text in written.DOCUMENTS.items()
+    ]
+    groups = {
+        "q1": [["car"]],
+        "q2": [["boat", "fish"]],
+        "q3": [["pear"], ["boat", "car"]],
+    }
+    asked = [
+        {"qid": id_, "query": text, "retrieval_gt": groups[id_], "generation_gt": ["x"]}
+        for id_, text in written.QUERIES.items()
+    ]
     written.parquet(tmp_path / "corpus.parquet", documents)
     written.parquet(tmp_path / "qa.parquet", asked)
     found = loaded(tmp_path)
     assert found.format == "autorag"
-    assert {query: [*map(list, labels.groups)] for query, labels in found.labels.items()} == groups
-    assert (next(found.documents()).fields, found.queries[0].fields) == ({"page": "1"}, {})
+    assert {
+        query: [*map(list, labels.groups)] for query, labels in found.labels.items()
+    } == groups
+    assert (next(found.documents()).fields, found.queries[0].fields) == (
+        {"page": "1"},
+        {},
+    )
 
 
 @pytest.mark.parametrize("key", ["_id", "id"])
-def test_the_hub_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+def test_the_hub_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", str(tmp_path / "cache"))
     name = written.named_hub(tmp_path / "data", key)
     found = loaded(name)
-    assert (found.format, found.digest) == ("hub", loaded(written.beir(tmp_path / "expected")).digest)
-    assert "has no split 'dev'" in str(refusal(load, replace(reference_of(name), split="dev")))
-    parts = "---\nconfigs:\n- config_name: corpus\n  data_files: corpus/*.parquet\n---\n"
+    assert (found.format, found.digest) == (
+        "hub",
+        loaded(written.beir(tmp_path / "expected")).digest,
+    )
+    assert "has no split 'dev'" in str(
+        refusal(load, replace(reference_of(name), split="dev"))
+    )
+    parts = (
+        "---\nconfigs:\n- config_name: corpus\n  data_files: corpus/*.parquet\n---\n"
+    )
     (tmp_path / "data" / "README.md").write_text(parts)
-    with pytest.raises(InputError, match=r"has no part 'queries' .its parts are corpus"):
+    with pytest.raises(
+        InputError, match=r"has no part 'queries' .its parts are corpus"
+    ):
         loaded(name)
 
 
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("irds:no/such/set", "is not known to ir_datasets"), ("irds:beir", "irds:beir: has no docs, queries, qrels"),
-        ("hf:@main", "names no data set"), ("hf:nobody/nothing@main", "hf:nobody/nothing@main: cannot be read"),
+        ("irds:no/such/set", "is not known to ir_datasets"),
+        ("irds:beir", "irds:beir: has no docs, queries, qrels"),
+        ("hf:@main", "names no data set"),
+        ("hf:nobody/nothing@main", "hf:nobody/nothing@main: cannot be read"),
     ],
-)  # fmt: skip
-def test_a_name_that_cannot_be_had(monkeypatch: pytest.MonkeyPatch, name: str, told: str) -> None:
+)
+def test_a_name_that_cannot_be_had(
+    monkeypatch: pytest.MonkeyPatch, name: str, told: str
+) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(InputError, match=told):
         loaded(name)
@@ -100,27 +130,47 @@ def test_ragas_by_text_by_id_and_without_a_match(tmp_path):
     written.jsonl(tmp_path / "docs.jsonl", written.corpus())
     all_ = [*written.DOCUMENTS]
     samples = [  # the first begins a document, with other white space and case
-        {"user_input": "wheels?", "reference_contexts": ["Cars drive on  roads,"], "synthesizer_name": "hop",
-         "reference": "four"},
-        {"user_input": "swim?", "reference_contexts": [written.DOCUMENTS["fish"], "nowhere at all"]},
-        {"user_input": "green?", "reference_context_ids": ["pear", "boat"], "reference_contexts": ["not looked at"]},
-        {"user_input": "more?", "reference_context_ids": all_}, {"user_input": "most?", "reference_context_ids": all_},
-    ]  # fmt: skip
+        {
+            "user_input": "wheels?",
+            "reference_contexts": ["Cars drive on  roads,"],
+            "synthesizer_name": "hop",
+            "reference": "four",
+        },
+        {
+            "user_input": "swim?",
+            "reference_contexts": [written.DOCUMENTS["fish"], "nowhere at all"],
+        },
+        {
+            "user_input": "green?",
+            "reference_context_ids": ["pear", "boat"],
+            "reference_contexts": ["not looked at"],
+        },
+        {"user_input": "more?", "reference_context_ids": all_},
+        {"user_input": "most?", "reference_context_ids": all_},
+    ]
     written.jsonl(tmp_path / "testset.jsonl", samples)
     found = load(DatasetReference(tmp_path / "testset.jsonl", documents="docs.jsonl"))
     assert found.format == "ragas"
     assert {query: {*labels.grades} for query, labels in found.labels.items()} == {
-        "q0": {"car"}, "q1": {"fish"}, "q2": {"pear", "boat"}, "q3": {*all_}, "q4": {*all_},
-    }  # fmt: skip
+        "q0": {"car"},
+        "q1": {"fish"},
+        "q2": {"pear", "boat"},
+        "q3": {*all_},
+        "q4": {*all_},
+    }
     assert found.ledger["unmatched-context"] == ("q1: nowhere at all",)
     assert found.queries[0].fields == {"synthesizer_name": "hop"}
     assert found.queries[0].reference.answers == ("four",)
 
 
-TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"), min_size=1, max_size=30)
-IDS = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1, max_size=8).filter(
-    lambda id_: id_.strip() == id_ and not id_problem(id_) and nfc(id_) == id_
+TEXTS = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"),
+    min_size=1,
+    max_size=30,
 )
+IDS = st.text(
+    st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1, max_size=8
+).filter(lambda id_: id_.strip() == id_ and not id_problem(id_) and nfc(id_) == id_)
 GRADES = st.integers(-3, 9)
 
 
@@ -129,7 +179,12 @@ def collections(draw: st.DrawFn) -> written.Collection:
     """Documents, queries, and grades of which at least one is positive."""
     documents = draw(st.dictionaries(IDS, st.just("") | TEXTS, min_size=1, max_size=5))
     asked = draw(st.dictionaries(IDS, TEXTS.filter(str.strip), min_size=1, max_size=4))
-    judged = {id_: draw(st.dictionaries(st.sampled_from(sorted(documents)), GRADES, min_size=1)) for id_ in asked}
+    judged = {
+        id_: draw(
+            st.dictionaries(st.sampled_from(sorted(documents)), GRADES, min_size=1)
+        )
+        for id_ in asked
+    }
     judged[next(iter(judged))][next(iter(documents))] = 1
     return written.Collection(documents, asked, judged)
 
@@ -140,6 +195,10 @@ def test_what_is_written_is_read_back(of):
     for route in ("csv", "tsv", "jsonl", "parquet", "embench"):
         with tempfile.TemporaryDirectory() as folder:
             found = loaded(written.GRADED[route](Path(folder) / "data", of))
-            assert {document.id: document.text for document in found.documents()} == of.documents
+            assert {
+                document.id: document.text for document in found.documents()
+            } == of.documents
             assert {query.id: query.text for query in found.judged} == of.queries
-            assert {query: labels.grades for query, labels in found.labels.items()} == of.grades
+            assert {
+                query: labels.grades for query, labels in found.labels.items()
+            } == of.grades

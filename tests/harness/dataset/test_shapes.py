@@ -19,15 +19,28 @@ from tests.support.small import ended, refusal, told
 
 WORDS = ("leave", "trains", "lunch", "keys", "laptops", "visitors", "parking")
 FIFTY = Collection(
-    {f"d{n:02}": f"Rule {n}: what holds of {WORDS[n % 7]} on floor {n}." for n in range(50)},
+    {
+        f"d{n:02}": f"Rule {n}: what holds of {WORDS[n % 7]} on floor {n}."
+        for n in range(50)
+    },
     {f"q{n:02}": f"what holds of {WORDS[n % 7]} upstairs, {n}" for n in range(20)},
-    {f"q{n:02}": {f"d{n:02}": 2, f"d{n + 20:02}": 1, f"d{n + 30:02}": 0} for n in range(20)},
+    {
+        f"q{n:02}": {f"d{n:02}": 2, f"d{n + 20:02}": 1, f"d{n + 30:02}": 0}
+        for n in range(20)
+    },
 )
-PAIRS = [(query, doc, grade) for query, judged in FIFTY.grades.items() for doc, grade in judged.items()]
+PAIRS = [
+    (query, doc, grade)
+    for query, judged in FIFTY.grades.items()
+    for doc, grade in judged.items()
+]
 GRADES = Counter(grade for _, _, grade in PAIRS)
 ONES, FOUR_ONES = Counter({1: 40}), Counter({1: 4})
 """What lists of relevant documents come to."""
-RELEVANT = {query: [doc for doc, grade in judged.items() if grade] for query, judged in FIFTY.grades.items()}
+RELEVANT = {
+    query: [doc for doc, grade in judged.items() if grade]
+    for query, judged in FIFTY.grades.items()
+}
 TEXTS = {f"{id_}.md": text for id_, text in FIFTY.documents.items()}
 CORPUS, QUERIES = layouts.corpus("id", FIFTY), layouts.queries("id", FIFTY)
 QRELS = layouts.qrels("query_id", "doc", "grade", FIFTY)
@@ -41,67 +54,140 @@ def lay(here: Path, files: Files) -> None:
         path = here / name
         path.parent.mkdir(parents=True, exist_ok=True)
         write: dict[str, Callable] = {
-            "": lay, ".csv": layouts.table, ".jsonl": jsonl, ".ndjson": jsonl, ".parquet": layouts.parquet,
+            "": lay,
+            ".csv": layouts.table,
+            ".jsonl": jsonl,
+            ".ndjson": jsonl,
+            ".parquet": layouts.parquet,
             ".json": lambda path, said: path.write_text(json.dumps(said)),
-            ".xlsx": lambda path, sheets: path.write_bytes(layouts.book(**{
-                name: [[*rows[0]], *([*row.values()] for row in rows)] for name, rows in sheets.items()
-            })),
-        }  # fmt: skip
-        Path.write_text(path, held) if isinstance(held, str) else write[path.suffix](path, held)
+            ".xlsx": lambda path, sheets: path.write_bytes(
+                layouts.book(
+                    **{
+                        name: [[*rows[0]], *([*row.values()] for row in rows)]
+                        for name, rows in sheets.items()
+                    }
+                )
+            ),
+        }
+        Path.write_text(path, held) if isinstance(held, str) else write[path.suffix](
+            path, held
+        )
 
 
 def asked(query: str = "query", doc: str = "doc", suffix: str = "") -> Rows:
     """A row a judgment, with the question in it."""
-    return [{query: FIFTY.queries[q], doc: f"{d}{suffix}", "rating": rated} for q, d, rated in PAIRS]
+    return [
+        {query: FIFTY.queries[q], doc: f"{d}{suffix}", "rating": rated}
+        for q, d, rated in PAIRS
+    ]
 
 
-CLICKS = [{"query": FIFTY.queries[q], "clicked_doc_id": d} for q, d, grade in PAIRS if grade for _ in range(3)]
-CONTEXTS = [{"question": FIFTY.queries[q], "answer": "so", "context": FIFTY.documents[d]} for q, d, g in PAIRS if g]
+CLICKS = [
+    {"query": FIFTY.queries[q], "clicked_doc_id": d}
+    for q, d, grade in PAIRS
+    if grade
+    for _ in range(3)
+]
+CONTEXTS = [
+    {"question": FIFTY.queries[q], "answer": "so", "context": FIFTY.documents[d]}
+    for q, d, g in PAIRS
+    if g
+]
 
 
 def converted(here: Path) -> None:
     pytest.importorskip("markitdown")
-    names = {doc: f"{doc}.{'html' if doc in ('d01', 'd02') else 'md'}" for doc in FIFTY.documents} | {"d00": "d00.docx"}
-    lay(here, {names[doc]: text for doc, text in FIFTY.documents.items() if doc != "d00"})
+    names = {
+        doc: f"{doc}.{'html' if doc in ('d01', 'd02') else 'md'}"
+        for doc in FIFTY.documents
+    } | {"d00": "d00.docx"}
+    lay(
+        here,
+        {names[doc]: text for doc, text in FIFTY.documents.items() if doc != "d00"},
+    )
     docx(here / "d00.docx", FIFTY.documents["d00"])
-    layouts.table(here / "questions.csv", [{**row, "file": names[str(row["file"])]} for row in asked("q", "file")])
+    layouts.table(
+        here / "questions.csv",
+        [{**row, "file": names[str(row["file"])]} for row in asked("q", "file")],
+    )
 
 
 def squad() -> object:
     rated: dict[str, list[dict]] = {id_: [] for id_ in FIFTY.documents}
     for q, d, grade in PAIRS:
         if grade != 1:
-            question = {"id": q if grade else f"{q}-no", "question": FIFTY.queries[q], "answers": []}
+            question = {
+                "id": q if grade else f"{q}-no",
+                "question": FIFTY.queries[q],
+                "answers": [],
+            }
             rated[d].append({**question, "is_impossible": not grade})
-    paragraphs = [{"context": FIFTY.documents[id_], "qas": qas} for id_, qas in rated.items()]
+    paragraphs = [
+        {"context": FIFTY.documents[id_], "qas": qas} for id_, qas in rated.items()
+    ]
     return {"version": "v2.0", "data": [{"title": "T", "paragraphs": paragraphs}]}
 
 
 def saved_parts(here: Path) -> None:
     hub = pytest.importorskip("datasets")
-    for part, rows in (("corpus", layouts.corpus(of=FIFTY)), ("queries", layouts.queries(of=FIFTY))):
+    for part, rows in (
+        ("corpus", layouts.corpus(of=FIFTY)),
+        ("queries", layouts.queries(of=FIFTY)),
+    ):
         hub.Dataset.from_list(rows).save_to_disk(here / part)
-    of_labels = {split: hub.Dataset.from_list(layouts.qrels(of=FIFTY)) for split in ("dev", "test")}
+    of_labels = {
+        split: hub.Dataset.from_list(layouts.qrels(of=FIFTY))
+        for split in ("dev", "test")
+    }
     hub.DatasetDict(of_labels).save_to_disk(here / "qrels")
 
 
 def saved_splits(here: Path) -> None:
     hub = pytest.importorskip("datasets")
-    rows = hub.Dataset.from_list([{"question": FIFTY.queries[q], "context": FIFTY.documents[d], "rating": g,
-                                   "answers": {"text": ["so"], "answer_start": [0]}} for q, d, g in PAIRS])  # fmt: skip
+    rows = hub.Dataset.from_list(
+        [
+            {
+                "question": FIFTY.queries[q],
+                "context": FIFTY.documents[d],
+                "rating": g,
+                "answers": {"text": ["so"], "answer_start": [0]},
+            }
+            for q, d, g in PAIRS
+        ]
+    )
     hub.DatasetDict({"train": rows.select([0]), "validation": rows}).save_to_disk(here)
 
 
-BULK = [line for id_, text in FIFTY.documents.items()
-        for line in ({"index": {"_index": "help", "_id": id_}}, {"title": "Rule", "body": text})]  # fmt: skip
+BULK = [
+    line
+    for id_, text in FIFTY.documents.items()
+    for line in (
+        {"index": {"_index": "help", "_id": id_}},
+        {"title": "Rule", "body": text},
+    )
+]
 RATINGS = "".join(f'"{FIFTY.queries[q]}",{d},{grade}\n' for q, d, grade in PAIRS)
-HITS = [{"_index": "help", "_id": id_, "_source": {"text": text}} for id_, text in FIFTY.documents.items()]
-GROUPS = [{"name": q, "queries": [{"template": t, "placeholders": {"$query": FIFTY.queries[q]}} for t in "ab"],
-           "relevant_documents": {d: {"gain": grade} for d, grade in judged.items()}}
-          for q, judged in FIFTY.grades.items()]  # fmt: skip
+HITS = [
+    {"_index": "help", "_id": id_, "_source": {"text": text}}
+    for id_, text in FIFTY.documents.items()
+]
+GROUPS = [
+    {
+        "name": q,
+        "queries": [
+            {"template": t, "placeholders": {"$query": FIFTY.queries[q]}} for t in "ab"
+        ],
+        "relevant_documents": {d: {"gain": grade} for d, grade in judged.items()},
+    }
+    for q, judged in FIFTY.grades.items()
+]
 MS_MARCO = {
-    "collection.tsv": "".join(f"{id_}\t{text}\n" for id_, text in FIFTY.documents.items()),
-    "queries.dev.tsv": "".join(f"{id_}\t{text}\n" for id_, text in FIFTY.queries.items()),
+    "collection.tsv": "".join(
+        f"{id_}\t{text}\n" for id_, text in FIFTY.documents.items()
+    ),
+    "queries.dev.tsv": "".join(
+        f"{id_}\t{text}\n" for id_, text in FIFTY.queries.items()
+    ),
     "qrels.dev.tsv": "".join(f"{q}\t0\t{d}\t{grade}\n" for q, d, grade in PAIRS),
 }
 
@@ -110,12 +196,28 @@ def hotpot(of_hub: bool = False) -> Rows:
     rows = []
     for q, docs in RELEVANT.items():
         shown = FIFTY.documents if q == "q00" else FIFTY.grades[q]
-        context, facts = {f"T {d}": [FIFTY.documents[d], " More."] for d in shown}, {f"T {d}": 0 for d in docs}
-        held = {"context": [*map(list, context.items())], "supporting_facts": [*map(list, facts.items())]}
+        context, facts = (
+            {f"T {d}": [FIFTY.documents[d], " More."] for d in shown},
+            {f"T {d}": 0 for d in docs},
+        )
+        held = {
+            "context": [*map(list, context.items())],
+            "supporting_facts": [*map(list, facts.items())],
+        }
         if of_hub:
-            held = {"context": {"title": [*context], "sentences": [*context.values()]},
-                    "supporting_facts": {"title": [*facts], "sent_id": [*facts.values()]}}  # fmt: skip
-        rows.append({"_id": q, "question": FIFTY.queries[q], "answer": "so", "level": "hard", **held})
+            held = {
+                "context": {"title": [*context], "sentences": [*context.values()]},
+                "supporting_facts": {"title": [*facts], "sent_id": [*facts.values()]},
+            }
+        rows.append(
+            {
+                "_id": q,
+                "question": FIFTY.queries[q],
+                "answer": "so",
+                "level": "hard",
+                **held,
+            }
+        )
     return rows
 
 
@@ -126,44 +228,127 @@ def of(write: Callable[..., Path]) -> Callable[[Path], object]:
 LLAMA = {"source_files": {f"{id_}.txt": text for id_, text in layouts.FOUR.items()}}
 """Files, or what writes them into the folder d; the words of the command; how many labels there are of each grade."""
 SHAPES: dict[str, tuple[Files | Callable[[Path], object], str, Counter[int]]] = {
-    "Markdown folder": ({"d": {**TEXTS, "questions.csv": asked("question", "document")}}, "d", GRADES),
+    "Markdown folder": (
+        {"d": {**TEXTS, "questions.csv": asked("question", "document")}},
+        "d",
+        GRADES,
+    ),
     "question, answer and context rows": ({"qa.csv": CONTEXTS}, "qa.csv", ONES),
     "Parquet and qrels": (of(layouts.parquet_rows), "d", GRADES),
     "click log": ({"d": {**TEXTS, "queries.jsonl": CLICKS}}, "d", ONES),
-    "Ragas": (layouts.of_tool("ragas.jsonl"), "d/ragas.jsonl --documents docs.jsonl", FOUR_ONES),
-    "Ragas, CSV": (layouts.of_tool("ragas.csv"), "d/ragas.csv --documents docs.jsonl", FOUR_ONES),
-    "LangSmith": (layouts.of_tool("langsmith.jsonl"), "d/langsmith.jsonl --documents docs.jsonl", FOUR_ONES),
-    "Phoenix": (layouts.of_tool("phoenix.json"), "d/phoenix.json --documents docs.jsonl", FOUR_ONES),
-    "Langfuse": (layouts.of_tool("langfuse.json"), "d/langfuse.json --documents docs.jsonl", FOUR_ONES),
-    "LlamaIndex, pairs": (layouts.of_tool("qa_finetune.json"), "d/qa_finetune.json", FOUR_ONES),
-    "LlamaIndex": (layouts.of_tool("rag_dataset.json"), "d/rag_dataset.json --documents docs.jsonl", FOUR_ONES),
+    "Ragas": (
+        layouts.of_tool("ragas.jsonl"),
+        "d/ragas.jsonl --documents docs.jsonl",
+        FOUR_ONES,
+    ),
+    "Ragas, CSV": (
+        layouts.of_tool("ragas.csv"),
+        "d/ragas.csv --documents docs.jsonl",
+        FOUR_ONES,
+    ),
+    "LangSmith": (
+        layouts.of_tool("langsmith.jsonl"),
+        "d/langsmith.jsonl --documents docs.jsonl",
+        FOUR_ONES,
+    ),
+    "Phoenix": (
+        layouts.of_tool("phoenix.json"),
+        "d/phoenix.json --documents docs.jsonl",
+        FOUR_ONES,
+    ),
+    "Langfuse": (
+        layouts.of_tool("langfuse.json"),
+        "d/langfuse.json --documents docs.jsonl",
+        FOUR_ONES,
+    ),
+    "LlamaIndex, pairs": (
+        layouts.of_tool("qa_finetune.json"),
+        "d/qa_finetune.json",
+        FOUR_ONES,
+    ),
+    "LlamaIndex": (
+        layouts.of_tool("rag_dataset.json"),
+        "d/rag_dataset.json --documents docs.jsonl",
+        FOUR_ONES,
+    ),
     "LlamaIndex, a folder": (
-        lambda folder: (layouts.of_tool("rag_dataset.json")(folder), lay(folder, LLAMA)), "d", FOUR_ONES),
+        lambda folder: (
+            layouts.of_tool("rag_dataset.json")(folder),
+            lay(folder, LLAMA),
+        ),
+        "d",
+        FOUR_ONES,
+    ),
     "AutoRAG": (layouts.of_tool("qa.parquet", "corpus.parquet"), "d", FOUR_ONES),
     "BEIR folder": (of(layouts.beir), "d", GRADES),
     "BEIR zip": (of(layouts.beir_zip), "d.zip", GRADES),
     "TREC": (of(layouts.trec), "d", GRADES),
     "Excel, named sheets": (
-        {"all.xlsx": {"documents": CORPUS, "queries": QUERIES, "labels": QRELS}}, "all.xlsx", GRADES),
-    "Excel beside documents": ({"d": {**TEXTS, "questions.xlsx": {"Sheet1": asked(suffix=".md")}}}, "d", GRADES),
+        {"all.xlsx": {"documents": CORPUS, "queries": QUERIES, "labels": QRELS}},
+        "all.xlsx",
+        GRADES,
+    ),
+    "Excel beside documents": (
+        {"d": {**TEXTS, "questions.xlsx": {"Sheet1": asked(suffix=".md")}}},
+        "d",
+        GRADES,
+    ),
     "Markdown, HTML and Word with file names": (converted, "d", GRADES),
     "SQuAD": ({"dev-v2.0.json": squad()}, "dev-v2.0.json", Counter({1: 20, 0: 20})),
     "save_to_disk, parts": (saved_parts, "d", GRADES),
     "save_to_disk, splits": (saved_splits, "d --split validation", GRADES),
     "Parquet, configurations": (
-        {"d": TEXTS, **{f"p/{language}/train-0000{part}-of-00002.parquet": asked()[30 * part :][: 30]
-                        for language in ("de", "en") for part in (0, 1)}}, "p/en --documents d", GRADES),
+        {
+            "d": TEXTS,
+            **{
+                f"p/{language}/train-0000{part}-of-00002.parquet": asked()[30 * part :][
+                    :30
+                ]
+                for language in ("de", "en")
+                for part in (0, 1)
+            },
+        },
+        "p/en --documents d",
+        GRADES,
+    ),
     "bulk request and Quepid": (
-        {"d": {"documents.ndjson": BULK, "queries.csv": f"query,docid,rating\n{RATINGS}unrated\n"}}, "d", GRADES),
+        {
+            "d": {
+                "documents.ndjson": BULK,
+                "queries.csv": f"query,docid,rating\n{RATINGS}unrated\n",
+            }
+        },
+        "d",
+        GRADES,
+    ),
     "hits and RRE": (
-        {"hits.json": {"took": 3, "hits": {"total": {"value": 50}, "hits": HITS}},
-         "ratings.json": {"index": "help", "topics": [{"description": "all", "query_groups": GROUPS}]}},
-        "ratings.json --documents hits.json", GRADES),
+        {
+            "hits.json": {"took": 3, "hits": {"total": {"value": 50}, "hits": HITS}},
+            "ratings.json": {
+                "index": "help",
+                "topics": [{"description": "all", "query_groups": GROUPS}],
+            },
+        },
+        "ratings.json --documents hits.json",
+        GRADES,
+    ),
     "MS MARCO": ({"d": MS_MARCO}, "d", GRADES),
-    "HotpotQA": ({"hotpot_dev_distractor_v1.json": hotpot()}, "hotpot_dev_distractor_v1.json", ONES),
-    "HotpotQA of the hub": ({"d/distractor/validation-00000-of-00001.parquet": hotpot(of_hub=True)}, "d", ONES),
-    "a table without a header": ({"d": TEXTS, "log.csv": RATINGS}, "log.csv --documents d --no-header", GRADES),
-}  # fmt: skip
+    "HotpotQA": (
+        {"hotpot_dev_distractor_v1.json": hotpot()},
+        "hotpot_dev_distractor_v1.json",
+        ONES,
+    ),
+    "HotpotQA of the hub": (
+        {"d/distractor/validation-00000-of-00001.parquet": hotpot(of_hub=True)},
+        "d",
+        ONES,
+    ),
+    "a table without a header": (
+        {"d": TEXTS, "log.csv": RATINGS},
+        "log.csv --documents d --no-header",
+        GRADES,
+    ),
+}
 
 
 def laid(here: Path, shape: str) -> list[str]:
@@ -175,7 +360,11 @@ def laid(here: Path, shape: str) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    monkeypatch.setattr(init, "importlib", SimpleNamespace(util=SimpleNamespace(find_spec=lambda _: None)))
+    monkeypatch.setattr(
+        init,
+        "importlib",
+        SimpleNamespace(util=SimpleNamespace(find_spec=lambda _: None)),
+    )
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -184,56 +373,106 @@ def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def test_one_command_with_the_labels_of_the_source(here: Path, shape: str) -> None:
     assert ended("init", *laid(here, shape), "--output", "made.toml") == 0
     found = load(load_experiment("made.toml").dataset)
-    given = (labels.grades or dict.fromkeys(labels.documents, 1) for labels in found.labels.values())
-    assert Counter(grade for grades in given for grade in grades.values()) == SHAPES[shape][2]
-    assert found.count - len(found.ledger.get("empty-document", ())) in (50, 40, 4)  # 40 where only contexts are there
+    given = (
+        labels.grades or dict.fromkeys(labels.documents, 1)
+        for labels in found.labels.values()
+    )
+    assert (
+        Counter(grade for grades in given for grade in grades.values())
+        == SHAPES[shape][2]
+    )
+    assert found.count - len(found.ledger.get("empty-document", ())) in (
+        50,
+        40,
+        4,
+    )  # 40 where only contexts are there
 
 
 def test_the_answers_and_fields_of_quoted_passages(here: Path) -> None:
     row = {"question": "how much", "answer": "25", "topic": "hr"}
-    layouts.table(here / "qa.csv", [{**row, "context": "x", "rating": 0}, {**row, "context": "y", "rating": 2}])
+    layouts.table(
+        here / "qa.csv",
+        [{**row, "context": "x", "rating": 0}, {**row, "context": "y", "rating": 2}],
+    )
     found = load(reference_of("qa.csv"))
     assert (found.format, found.labels["q0"].grades) == ("quoted", {"p0": 0, "p1": 2})
-    assert (found.queries[0].reference.answers, found.queries[0].fields) == (("25",), {"topic": "hr"})
+    assert (found.queries[0].reference.answers, found.queries[0].fields) == (
+        ("25",),
+        {"topic": "hr"},
+    )
     asked = load(reference_of(*laid(here, "SQuAD")))
     assert (asked.format, asked.labels["q03"].grades) == ("squad", {"T#3": 1})
     paragraphs = load(reference_of(*laid(here, "HotpotQA")))
-    assert (paragraphs.format, paragraphs.queries[0].fields) == ("hotpotqa", {"level": "hard"})
-    assert {one.text for one in paragraphs.documents()} == {f"{text} More." for text in FIFTY.documents.values()}
+    assert (paragraphs.format, paragraphs.queries[0].fields) == (
+        "hotpotqa",
+        {"level": "hard"},
+    )
+    assert {one.text for one in paragraphs.documents()} == {
+        f"{text} More." for text in FIFTY.documents.values()
+    }
 
 
 def test_the_report_says_that_labels_are_clicks(here: Path) -> None:
-    assert ended("init", *laid(here, "click log"), "--output", "made.toml") == ended("run", "made.toml", "--quiet") == 0
+    assert (
+        ended("init", *laid(here, "click log"), "--output", "made.toml")
+        == ended("run", "made.toml", "--quiet")
+        == 0
+    )
     for page in ("report.md", "report.html"):
-        assert "The labels of 20 queries are clicks: they favour" in Path("results/made", page).read_text()
+        assert (
+            "The labels of 20 queries are clicks: they favour"
+            in Path("results/made", page).read_text()
+        )
 
 
-def test_a_query_without_labels_may_lack_their_key_and_a_file_of_such_queries_may_not(here: Path):
+def test_a_query_without_labels_may_lack_their_key_and_a_file_of_such_queries_may_not(
+    here: Path,
+):
     jsonl(here / "documents.jsonl", CORPUS)
-    bare = [{"id": f"{id_}-bare", "query": f"{text}?"} for id_, text in list(FIFTY.queries.items())[:3]]
-    listed = [{"id": id_, "query": text, "relevant_documents": RELEVANT[id_]} for id_, text in FIFTY.queries.items()]
+    bare = [
+        {"id": f"{id_}-bare", "query": f"{text}?"}
+        for id_, text in list(FIFTY.queries.items())[:3]
+    ]
+    listed = [
+        {"id": id_, "query": text, "relevant_documents": RELEVANT[id_]}
+        for id_, text in FIFTY.queries.items()
+    ]
     jsonl(here / "queries.jsonl", [bare[0], *listed, *bare[1:]])
     data = load(reference_of(here))
     assert (len(data.labels), len(data.queries)) == (20, 20)
     assert data.ledger["unjudged-query"] == ("q00-bare", "q01-bare", "q02-bare")
     jsonl(here / "queries.jsonl", [{**row, "rating": 1} for row in bare])
-    assert "could hold grades, and no column names the documents" in str(refusal(load, reference_of(here)))
+    assert "could hold grades, and no column names the documents" in str(
+        refusal(load, reference_of(here))
+    )
 
 
-def test_judgments_beside_a_corpus_of_beir_are_read_and_in_another_form_refused(here: Path):
-    expected, kept = load(reference_of(layouts.beir(here, FIFTY))).digest, here / "qrels" / "test.tsv"
+def test_judgments_beside_a_corpus_of_beir_are_read_and_in_another_form_refused(
+    here: Path,
+):
+    expected, kept = (
+        load(reference_of(layouts.beir(here, FIFTY))).digest,
+        here / "qrels" / "test.tsv",
+    )
     for name in ("qrels.tsv", "qrels/test.txt", "qrels/test.tsv"):
         kept = kept.rename(here / name)
         if name.endswith(".tsv"):
             assert load(reference_of(here)).digest == expected
         else:
-            with pytest.raises(InputError, match=r"holds no qrels .*qrels/test.tsv"):  # nobody seemed to have judged
+            with pytest.raises(
+                InputError, match=r"holds no qrels .*qrels/test.tsv"
+            ):  # nobody seemed to have judged
                 load(reference_of(here))
 
 
-def test_a_table_that_may_hold_the_labels_under_a_name_of_its_own_is_named(here: Path, capsys):
+def test_a_table_that_may_hold_the_labels_under_a_name_of_its_own_is_named(
+    here: Path, capsys
+):
     lay(here, {"documents.jsonl": CORPUS, "queries.jsonl": QUERIES, "gold.csv": QRELS})
     said = told(capsys, "check", here)
-    assert "tables that are not read, although no query has labels: name one with --labels (1): gold" in said
+    assert (
+        "tables that are not read, although no query has labels: name one with --labels (1): gold"
+        in said
+    )
     given = load(DatasetReference(here, labels="gold.csv"))
     assert len(given.labels) == 20 and "unread-table" not in given.ledger

@@ -30,11 +30,15 @@ from tests.support import layouts
 from tests.support.small import refusal
 
 
-@given(st.permutations("abcdef"), st.permutations("abcdef"), st.sampled_from([0.5, 0.9]))
+@given(
+    st.permutations("abcdef"), st.permutations("abcdef"), st.sampled_from([0.5, 0.9])
+)
 def test_even_lists_are_extrapolated_by_the_share_that_they_have_in_common(a, b, p):
     size = 6
     common = [len(set(a[:d]) & set(b[:d])) for d in range(1, size + 1)]
-    expected = common[-1] / size * p**size + (1 - p) / p * sum(x / d * p**d for d, x in enumerate(common, 1))
+    expected = common[-1] / size * p**size + (1 - p) / p * sum(
+        x / d * p**d for d, x in enumerate(common, 1)
+    )
     assert overlap(a, b, p).extrapolated == pytest.approx(expected)
 
 
@@ -44,7 +48,9 @@ def test_the_published_example_and_the_ends():
     assert overlap("abc", "xyz").extrapolated == 0.0
     # By hand with p = 0.5, "a" in "ab": (1 x 0.5 + 1/2 x 0.25) + 1/2 x 0.25 = 0.75, and beyond the end 1 x 0.25.
     assert overlap("a", "ab", p=0.5).extrapolated == pytest.approx(1.0)
-    assert overlap("ab", "a", p=0.5).extrapolated == overlap("a", "ab", p=0.5).extrapolated
+    assert (
+        overlap("ab", "a", p=0.5).extrapolated == overlap("a", "ab", p=0.5).extrapolated
+    )
     assert overlap("", "") == (1.0, 1.0)
     assert overlap("", "ab") == (0.0, 0.0)
     assert overlap("abcdefghijkl", "lkjihgfedcba").top == 0.8
@@ -58,8 +64,14 @@ def test_the_published_example_and_the_ends():
 def test_the_cross_fitted_mean_is_chosen_on_four_parts_and_measured_on_the_fifth():
     """By hand: parts by SHA-256 of (seed, id), the winner of the others, its scores here."""
     rng = np.random.default_rng(18)
-    ids, scores = [f"q{i}" for i in range(40)], {f"r{j}": rng.random(40) for j in range(8)}
-    parts = [int(hashlib.sha256(f"7/parts/{query}".encode()).hexdigest(), 16) % 5 for query in ids]
+    ids, scores = (
+        [f"q{i}" for i in range(40)],
+        {f"r{j}": rng.random(40) for j in range(8)},
+    )
+    parts = [
+        int(hashlib.sha256(f"7/parts/{query}".encode()).hexdigest(), 16) % 5
+        for query in ids
+    ]
     values = []
     for i in range(40):
         others = [j for j in range(40) if parts[j] != parts[i]]
@@ -67,12 +79,16 @@ def test_the_cross_fitted_mean_is_chosen_on_four_parts_and_measured_on_the_fifth
         values.append(scores[winner][i])
     found = cross_fitted(scores, ids, singles(40), seed=7)
     assert found == pytest.approx(np.mean(values), rel=1e-12)
-    clear = cross_fitted({"one": scores["r0"], "far": scores["r0"] - 0.9}, ids, singles(40))
+    clear = cross_fitted(
+        {"one": scores["r0"], "far": scores["r0"] - 0.9}, ids, singles(40)
+    )
     assert clear == pytest.approx(scores["r0"].mean(), abs=1e-12)
     assert cross_fitted(scores, ids, units_of(["all"] * 40)) is None
 
 
-SCORES = st.lists(st.sampled_from([-np.inf, 0.0, 0.25, 0.5, 0.75, 1.0]), min_size=2, max_size=9).map(np.array)
+SCORES = st.lists(
+    st.sampled_from([-np.inf, 0.0, 0.25, 0.5, 0.75, 1.0]), min_size=2, max_size=9
+).map(np.array)
 
 
 def wins(positive, negative):
@@ -82,17 +98,23 @@ def wins(positive, negative):
 def by_hand(positives, negatives):
     """The area and DeLong's variance, pair by pair."""
     table = np.array([[wins(p, n) for n in negatives] for p in positives])
-    variance = np.var(table.mean(1), ddof=1) / len(positives) + np.var(table.mean(0), ddof=1) / len(negatives)
+    variance = np.var(table.mean(1), ddof=1) / len(positives) + np.var(
+        table.mean(0), ddof=1
+    ) / len(negatives)
     return table.mean(), variance
 
 
 @given(SCORES, SCORES)
-def test_the_area_is_the_share_of_pairs_in_order_with_delongs_interval(positives, negatives):
+def test_the_area_is_the_share_of_pairs_in_order_with_delongs_interval(
+    positives, negatives
+):
     found = area(positives, negatives)
     value, variance = by_hand(positives, negatives)
     assert found.value == pytest.approx(value)
     half = stats.norm.ppf(0.975) * variance**0.5
-    assert (found.low, found.high) == pytest.approx((max(0, value - half), min(1, value + half)))
+    assert (found.low, found.high) == pytest.approx(
+        (max(0, value - half), min(1, value + half))
+    )
     u = stats.mannwhitneyu(positives, negatives).statistic
     assert found.value == pytest.approx(u / (len(positives) * len(negatives)))
 
@@ -102,13 +124,20 @@ def test_two_areas_over_the_same_queries_are_compared_by_their_covariance(data):
     m, n = data.draw(st.integers(2, 7)), data.draw(st.integers(2, 7))
     draw = st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=m + n, max_size=m + n)
     first, second = (np.array(data.draw(draw)) for _ in range(2))
-    tables = [np.array([[wins(p, q) for q in one[m:]] for p in one[:m]]) for one in (first, second)]
+    tables = [
+        np.array([[wins(p, q) for q in one[m:]] for p in one[:m]])
+        for one in (first, second)
+    ]
     gap = tables[0] - tables[1]
-    variance = np.var(gap.mean(1), ddof=1) / m + np.var(gap.mean(0), ddof=1) / n  # that of the difference itself
+    variance = (
+        np.var(gap.mean(1), ddof=1) / m + np.var(gap.mean(0), ddof=1) / n
+    )  # that of the difference itself
     found = compare_areas((first[:m], first[m:]), (second[:m], second[m:]))
     assert found.difference == pytest.approx(gap.mean(), abs=1e-12)
     if variance > 1e-12:
-        assert found.p_value == pytest.approx(2 * stats.norm.sf(abs(gap.mean()) / variance**0.5))
+        assert found.p_value == pytest.approx(
+            2 * stats.norm.sf(abs(gap.mean()) / variance**0.5)
+        )
     back = compare_areas((second[:m], second[m:]), (first[:m], first[m:]))
     assert back.p_value == pytest.approx(found.p_value)
 
@@ -120,97 +149,206 @@ LOST = [f"u{n}" for n in range(5)]
 def experiment(folder, *, floor=None, measures=("Success@5", "Abstain")):
     """A run whose first hit of query a<n> is right with score 0.5 + n/20, of u<n> wrong with score 0.4 + n/20."""
     data = folder / "data"
-    layouts.jsonl(data / "documents.jsonl", [{"id": f"d{n}", "text": f"d{n}"} for n in range(10)])
-    rows = [{"id": id_, "query": f"what {id_}", "relevant": [f"d{n}"]} for n, id_ in enumerate(ANSWERED)]
-    rows += [{"id": id_, "query": f"what {id_}", "relevant": [], "answerable": False} for id_ in LOST]
+    layouts.jsonl(
+        data / "documents.jsonl", [{"id": f"d{n}", "text": f"d{n}"} for n in range(10)]
+    )
+    rows = [
+        {"id": id_, "query": f"what {id_}", "relevant": [f"d{n}"]}
+        for n, id_ in enumerate(ANSWERED)
+    ]
+    rows += [
+        {"id": id_, "query": f"what {id_}", "relevant": [], "answerable": False}
+        for id_ in LOST
+    ]
     layouts.jsonl(data / "queries.jsonl", rows)
     hits = [(id_, f"d{n}", 0.5 + n / 20) for n, id_ in enumerate(ANSWERED)]
     hits += [(id_, "d0", 0.4 + n / 20) for n, id_ in enumerate(LOST)]
-    (folder / "served.trec").write_text("".join(f"{id_} Q0 {doc} 1 {score} x\n" for id_, doc, score in hits))
-    table = {"name": "served", "kind": "run", "path": str(folder / "served.trec"), "comparable_scores": True}
+    (folder / "served.trec").write_text(
+        "".join(f"{id_} Q0 {doc} 1 {score} x\n" for id_, doc, score in hits)
+    )
+    table = {
+        "name": "served",
+        "kind": "run",
+        "path": str(folder / "served.trec"),
+        "comparable_scores": True,
+    }
     more = {} if floor is None else {"floor": floor}
     retrievers = [{**table, **more}, {"name": "words", "kind": "bm25"}]
-    return {"name": "abstain", "dataset": str(data), "primary": measures[0], "measures": list(measures),
-            "report": False, "retrievers": retrievers}  # fmt: skip
+    return {
+        "name": "abstain",
+        "dataset": str(data),
+        "primary": measures[0],
+        "measures": list(measures),
+        "report": False,
+        "retrievers": retrievers,
+    }
 
 
 def test_scores_tell_what_nothing_answers(tmp_path):
     table = experiment(tmp_path)
-    worse = [(id_, n / 20) for n, id_ in enumerate(ANSWERED)] + [(id_, 0.3) for id_ in LOST]
-    (tmp_path / "worse.trec").write_text("".join(f"{id_} Q0 d0 1 {score} x\n" for id_, score in worse))
-    table["retrievers"].append({**table["retrievers"][0], "name": "worse", "path": str(tmp_path / "worse.trec")})
+    worse = [(id_, n / 20) for n, id_ in enumerate(ANSWERED)] + [
+        (id_, 0.3) for id_ in LOST
+    ]
+    (tmp_path / "worse.trec").write_text(
+        "".join(f"{id_} Q0 d0 1 {score} x\n" for id_, score in worse)
+    )
+    table["retrievers"].append(
+        {
+            **table["retrievers"][0],
+            "name": "worse",
+            "path": str(tmp_path / "worse.trec"),
+        }
+    )
     found = run(table, Options(tmp_path / "out"))
     evaluation = evaluation_of(found)
     floor, other = evaluation.abstention.floors
     (pair,) = evaluation.abstention.pairs
-    assert (pair.a, pair.b, pair.difference) == ("served", "worse", pytest.approx(floor.area - other.area))
-    assert other.area == pytest.approx(np.mean([wins(n / 20, 0.3) for n in range(10)])) and 0 < pair.p_value < 1
-    pairs = list(product([0.5 + n / 20 for n in range(10)], [0.4 + n / 20 for n in range(5)]))
+    assert (pair.a, pair.b, pair.difference) == (
+        "served",
+        "worse",
+        pytest.approx(floor.area - other.area),
+    )
+    assert (
+        other.area == pytest.approx(np.mean([wins(n / 20, 0.3) for n in range(10)]))
+        and 0 < pair.p_value < 1
+    )
+    pairs = list(
+        product([0.5 + n / 20 for n in range(10)], [0.4 + n / 20 for n in range(5)])
+    )
     assert floor.area == pytest.approx(np.mean([wins(a, u) for a, u in pairs]))
     assert floor.floor == pytest.approx(0.5)  # all ten succeed; 95 % of ten are ten
     assert 0 <= floor.above <= 1 and 0 <= floor.kept <= 1
-    assert (evaluation.abstention.answerable, evaluation.abstention.unanswerable) == (10, 5)
-    assert read_evaluation(found.folder, found.manifest).abstention == evaluation.abstention
-    answers = {"a": ranked(["x", "y"], [0.9, 0.5]), "u": ranked(["x"], [0.2])}  # what is judged 0 is no success
+    assert (evaluation.abstention.answerable, evaluation.abstention.unanswerable) == (
+        10,
+        5,
+    )
+    assert (
+        read_evaluation(found.folder, found.manifest).abstention
+        == evaluation.abstention
+    )
+    answers = {
+        "a": ranked(["x", "y"], [0.9, 0.5]),
+        "u": ranked(["x"], [0.2]),
+    }  # what is judged 0 is no success
     asked = {"a": Query("a", "a"), "u": Query("u", "u", {"answerable": "false"})}
-    assert abstention_of(asked, {"a": {"x": 0, "y": 1}}, {"r": answers}, 10, 0.95).floors[0].floor == 0.5
+    assert (
+        abstention_of(asked, {"a": {"x": 0, "y": 1}}, {"r": answers}, 10, 0.95)
+        .floors[0]
+        .floor
+        == 0.5
+    )
 
 
-@pytest.mark.parametrize(("floor", "success", "abstained"), [(None, 1.0, 0.0), (0.5, 1.0, 2 / 5), (0.75, 0.5, 1.0)])
-def test_a_floor_drops_hits_and_success_and_abstain_follow(tmp_path, floor, success, abstained):
+@pytest.mark.parametrize(
+    ("floor", "success", "abstained"),
+    [(None, 1.0, 0.0), (0.5, 1.0, 2 / 5), (0.75, 0.5, 1.0)],
+)
+def test_a_floor_drops_hits_and_success_and_abstain_follow(
+    tmp_path, floor, success, abstained
+):
     found = run(experiment(tmp_path, floor=floor), Options(tmp_path / "out"))
     summary = found.summary[found.summary["retriever"] == "served"].set_index("measure")
-    assert (summary.loc["Success@5", "mean"], summary.loc["Success@5", "count"]) == (success, 10)
-    assert (summary.loc["Abstain", "mean"], summary.loc["Abstain", "count"]) == (pytest.approx(abstained), 5)
+    assert (summary.loc["Success@5", "mean"], summary.loc["Success@5", "count"]) == (
+        success,
+        10,
+    )
+    assert (summary.loc["Abstain", "mean"], summary.loc["Abstain", "count"]) == (
+        pytest.approx(abstained),
+        5,
+    )
 
 
 def test_a_router_and_a_union_are_ceilings(tmp_path):
     found = run(experiment(tmp_path, measures=("RR@5",)), Options(tmp_path / "out"))
     ceilings, scores = evaluation_of(found).ceilings, found.scores
-    table = scores[scores["measure"] == "RR@5"].pivot(index="query_id", columns="retriever", values="value")
+    table = scores[scores["measure"] == "RR@5"].pivot(
+        index="query_id", columns="retriever", values="value"
+    )
     assert ceilings.router == pytest.approx(table.max(axis=1).mean())
-    assert (ceilings.union_recall, ceilings.best_recall, ceilings.cutoff) == (1.0, 1.0, 5)
+    assert (ceilings.union_recall, ceilings.best_recall, ceilings.cutoff) == (
+        1.0,
+        1.0,
+        5,
+    )
 
 
 def test_an_answerable_contradiction_is_one_clear_error(tmp_path):
     experiment(tmp_path)
     with (tmp_path / "data" / "queries.jsonl").open("a") as file:
-        file.write(json.dumps({"id": "x", "query": "why", "relevant": ["d1"], "answerable": False}) + "\n")
-    assert "query 'x' is said to have no answer, and has relevant documents" in str(refusal(load, tmp_path / "data"))
+        file.write(
+            json.dumps(
+                {"id": "x", "query": "why", "relevant": ["d1"], "answerable": False}
+            )
+            + "\n"
+        )
+    assert "query 'x' is said to have no answer, and has relevant documents" in str(
+        refusal(load, tmp_path / "data")
+    )
 
 
 TEXTS = {f"d{n}": f"topic{n} is described here in general words" for n in range(12)}
-QUERIES = [{"id": f"q{n}", "query": f"topic{n} described", "relevant": [f"d{n}"]} for n in range(12)]
+QUERIES = [
+    {"id": f"q{n}", "query": f"topic{n} described", "relevant": [f"d{n}"]}
+    for n in range(12)
+]
 
 
 def ran(folder: Path, name: str, texts: dict[str, str]):
     data = folder / name
-    layouts.jsonl(data / "documents.jsonl", [{"id": id_, "text": text} for id_, text in texts.items()])
+    layouts.jsonl(
+        data / "documents.jsonl",
+        [{"id": id_, "text": text} for id_, text in texts.items()],
+    )
     layouts.jsonl(data / "queries.jsonl", QUERIES)
-    experiment = {"name": name, "dataset": str(data), "primary": "RR@2", "report": False,
-                  "relevance": {"dangling": "drop"}, "statistics": {"test": "t"},
-                  "retrievers": [{"name": "words", "kind": "bm25", "stemming": ""}]}  # fmt: skip
+    experiment = {
+        "name": name,
+        "dataset": str(data),
+        "primary": "RR@2",
+        "report": False,
+        "relevance": {"dangling": "drop"},
+        "statistics": {"test": "t"},
+        "retrievers": [{"name": "words", "kind": "bm25", "stemming": ""}],
+    }
     return run(experiment, Options(folder / "out"))
 
 
 @pytest.fixture
 def runs(tmp_path):
     """d0 goes; d1 is rewritten; two new documents push d2 and d3 below the cutoff of their queries."""
-    after = {id_: text for id_, text in TEXTS.items() if id_ != "d0"} | {"d1": "something else entirely"}
-    after |= {f"n{n}{k}": f"topic{n} topic{n} described described" for n in (2, 3) for k in range(2)}
+    after = {id_: text for id_, text in TEXTS.items() if id_ != "d0"} | {
+        "d1": "something else entirely"
+    }
+    after |= {
+        f"n{n}{k}": f"topic{n} topic{n} described described"
+        for n in (2, 3)
+        for k in range(2)
+    }
     return ran(tmp_path, "old", TEXTS), ran(tmp_path, "new", after)
 
 
-def test_each_retriever_is_compared_with_itself_on_the_queries_that_kept_their_documents(runs):
+def test_each_retriever_is_compared_with_itself_on_the_queries_that_kept_their_documents(
+    runs,
+):
     old, new = runs
     found = corpus_change(old, new)
-    assert (found.added, found.removed, found.changed) == (("n20", "n21", "n30", "n31"), ("d0",), ("d1",))
+    assert (found.added, found.removed, found.changed) == (
+        ("n20", "n21", "n30", "n31"),
+        ("d0",),
+        ("d1",),
+    )
     assert found.left_out == ("q0",) and len(found.queries) == 11
     (words,) = found.retrievers
-    values = [one.scores.set_index("query_id")["value"].loc[list(found.queries)].to_numpy() for one in runs]
-    assert (words.before, words.after) == pytest.approx((values[0].mean(), values[1].mean()))
+    values = [
+        one.scores.set_index("query_id")["value"].loc[list(found.queries)].to_numpy()
+        for one in runs
+    ]
+    assert (words.before, words.after) == pytest.approx(
+        (values[0].mean(), values[1].mean())
+    )
     assert words.comparison.p_value == pytest.approx(stats.ttest_rel(*values).pvalue)
-    assert words.comparison.mean_difference == pytest.approx(np.mean(values[1] - values[0]))
+    assert words.comparison.mean_difference == pytest.approx(
+        np.mean(values[1] - values[0])
+    )
     assert words.displaced == 3  # those of q2 and q3, and the rewritten one of q1
     told = "3 of 11 queries lost a relevant document from the top 2 to documents that are new"
     assert told in "\n".join(found.lines())
@@ -220,7 +358,16 @@ def test_compare_and_gate_take_a_changed_corpus(runs, call):
     old, new = runs
     told = call("compare", old.folder, new.folder, "--corpus-changed", code=0)
     assert told.out.splitlines()[0] == "documents: 4 added, 1 removed, 1 changed"
-    options = ("--challenger", "words", "--baseline", "words", "--margin", "0.9", "--from", old.folder)
+    options = (
+        "--challenger",
+        "words",
+        "--baseline",
+        "words",
+        "--margin",
+        "0.9",
+        "--from",
+        old.folder,
+    )
     assert "other documents" in call("gate", new.folder, *options, code=2).err
     assert call("gate", new.folder, *options, "--corpus-changed", code=0).code == 0
 
@@ -228,4 +375,6 @@ def test_compare_and_gate_take_a_changed_corpus(runs, call):
 def test_a_run_without_digests_of_its_documents_is_one_clear_error(runs):
     old, new = runs
     (old.folder / "corpus.csv").unlink()
-    assert "has no corpus.csv" in str(refusal(corpus_change, records.read(old.folder), new))
+    assert "has no corpus.csv" in str(
+        refusal(corpus_change, records.read(old.folder), new)
+    )

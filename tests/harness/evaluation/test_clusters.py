@@ -42,13 +42,31 @@ def test_copies_of_every_query_in_one_cluster_change_no_test(values, copies):
     labels = [str(j) for j in range(len(values)) for _ in range(copies)]
     copied = {"a": np.repeat(a, copies), "b": np.repeat(b, copies)}
     row = compare(copied, clusters=tuple(labels))[0]
-    assert (row.n, row.clusters, once.clusters) == (copies * len(values), len(values), None)
-    assert (row.wins, row.ties, row.losses) == (copies * once.wins, copies * once.ties, copies * once.losses)
-    for name in ("zeros", "w_plus", "w_minus", "p_value", "p_minimum", "method", "finding"):
+    assert (row.n, row.clusters, once.clusters) == (
+        copies * len(values),
+        len(values),
+        None,
+    )
+    assert (row.wins, row.ties, row.losses) == (
+        copies * once.wins,
+        copies * once.ties,
+        copies * once.losses,
+    )
+    for name in (
+        "zeros",
+        "w_plus",
+        "w_minus",
+        "p_value",
+        "p_minimum",
+        "method",
+        "finding",
+    ):
         assert getattr(row, name) == getattr(once, name)
     for name in ("p_randomization", "ci_low", "ci_high", "mean_difference"):
         before, after = getattr(once, name), getattr(row, name)
-        assert before is after is None or after == pytest.approx(before, rel=1e-9, abs=1e-12)
+        assert before is after is None or after == pytest.approx(
+            before, rel=1e-9, abs=1e-12
+        )
 
 
 def test_the_robust_error_is_that_of_the_jackknife_over_clusters():
@@ -60,9 +78,15 @@ def test_the_robust_error_is_that_of_the_jackknife_over_clusters():
     changes = [values[labels != one].mean() - values.mean() for one in set(labels)]
     units = units_of([str(x) for x in labels])
     found = standard_error(values, units)
-    assert found.error == pytest.approx(math.sqrt((count - 1) / count * sum(x * x for x in changes)), rel=1e-12)
-    assert found.freedom == pytest.approx(100**2 / sum(np.sum(labels == one) ** 2 for one in set(labels)) - 1)
-    assert paired_t(differences(values, np.zeros(100)), units).statistic == pytest.approx(values.mean() / found.error)
+    assert found.error == pytest.approx(
+        math.sqrt((count - 1) / count * sum(x * x for x in changes)), rel=1e-12
+    )
+    assert found.freedom == pytest.approx(
+        100**2 / sum(np.sum(labels == one) ** 2 for one in set(labels)) - 1
+    )
+    assert paired_t(
+        differences(values, np.zeros(100)), units
+    ).statistic == pytest.approx(values.mean() / found.error)
     alone = standard_error(values)
     assert alone.error == pytest.approx(values.std(ddof=1) / 10, rel=1e-12)
     assert alone.freedom == 99
@@ -73,11 +97,18 @@ def test_one_dominant_cluster_and_weights_like_traffic_leave_intervals_their_cov
     """DEFINITIONS: 94 to 96 %. One need with half of the queries, 30 with one each: 72 to 85 % without leverage."""
     rng, n = np.random.default_rng(5), 1_000
     error = 3 * math.sqrt(0.05 * 0.95 / n)
-    units, covered = units_of(["all"] * 30 + [f"need {j}" for j in range(30)]), np.zeros(2)
+    units, covered = (
+        units_of(["all"] * 30 + [f"need {j}" for j in range(30)]),
+        np.zeros(2),
+    )
     for _ in range(n):
-        shared = np.append(np.repeat(rng.normal(), 30), rng.normal(size=30)) * math.sqrt(0.5)
+        shared = np.append(
+            np.repeat(rng.normal(), 30), rng.normal(size=30)
+        ) * math.sqrt(0.5)
         dominant = student(shared + rng.normal(size=60) * math.sqrt(0.5), units=units)
-        weighted = student(rng.normal(size=60), units=singles(60, rng.lognormal(0, 1, 60)))
+        weighted = student(
+            rng.normal(size=60), units=singles(60, rng.lognormal(0, 1, 60))
+        )
         covered += [one.low <= 0 <= one.high for one in (dominant, weighted)]
     assert covered[0] / n >= 0.95 - error
     assert 0.94 - error <= covered[1] / n <= 0.96 + error
@@ -86,14 +117,26 @@ def test_one_dominant_cluster_and_weights_like_traffic_leave_intervals_their_cov
 def test_queries_of_equal_text_are_one_question_and_join_declared_clusters():
     """Three questions under ten ids each: p was 2 x 10^-9 from three facts; DEFINITIONS has 0.25 by cluster."""
     asked = ["How do I reset it?", "Who pays?", "Where is the VPN?"]
-    queries = [Query(f"q{i:02}", f"{asked[i % 3]} ".upper() if i % 2 else asked[i % 3]) for i in range(30)]
+    queries = [
+        Query(f"q{i:02}", f"{asked[i % 3]} ".upper() if i % 2 else asked[i % 3])
+        for i in range(30)
+    ]
     values = {"a": 0.5 + np.tile([0.3, 0.2, 0.1], 10), "b": np.full(30, 0.5)}
-    row, alone = compare(values, clusters=clusters_of(queries, None))[0], compare(values)[0]
+    row, alone = (
+        compare(values, clusters=clusters_of(queries, None))[0],
+        compare(values)[0],
+    )
     assert (row.n, row.clusters, row.p_value) == (30, 3, 0.25)
     assert alone.p_value == pytest.approx(2e-9, rel=0.1)
     assert clusters_of([Query("1", "x"), Query("2", "y")], None) is None
-    fields, texts = [{"need": "n"}, {}, {"need": "m"}, {"need": "m"}, {}], ["same", "Same", "same ", "other", "alone"]
-    declared = [Query(str(i), text, of) for i, (text, of) in enumerate(zip(texts, fields, strict=True))]
+    fields, texts = (
+        [{"need": "n"}, {}, {"need": "m"}, {"need": "m"}, {}],
+        ["same", "Same", "same ", "other", "alone"],
+    )
+    declared = [
+        Query(str(i), text, of)
+        for i, (text, of) in enumerate(zip(texts, fields, strict=True))
+    ]
     assert clusters_of(declared, "need") == ("0", "0", "0", "0", "")
     assert clusters_of(declared, None) == ("0", "0", "0", "", "")
 
@@ -105,32 +148,61 @@ def flipped(sums):
 
 
 def test_signs_are_flipped_by_cluster_and_those_of_weighted_differences():
-    values, units = np.array([0.2, 0.1, -0.1, 0.3, 0.2, 0.05]), units_of(["x", "x", "y", "y", "z", "z"])
-    found = sign_flip(units.sums(np.column_stack([values, np.zeros(6)])), [Contrast(0, 1)])[0]
-    assert found.greater == np.mean(flipped(np.array([0.3, 0.2, 0.25])) >= 0.75 - 1e-9) == 1 / 8
+    values, units = (
+        np.array([0.2, 0.1, -0.1, 0.3, 0.2, 0.05]),
+        units_of(["x", "x", "y", "y", "z", "z"]),
+    )
+    found = sign_flip(
+        units.sums(np.column_stack([values, np.zeros(6)])), [Contrast(0, 1)]
+    )[0]
+    assert (
+        found.greater
+        == np.mean(flipped(np.array([0.3, 0.2, 0.25])) >= 0.75 - 1e-9)
+        == 1 / 8
+    )
     rng = np.random.default_rng(1)
     d, w = rng.normal(0.05, 0.2, 12), rng.integers(1, 50, 12).astype(float)
     table = singles(12, w).sums(np.column_stack([d, np.zeros(12)]))
-    assert sign_flip(table, [Contrast(0, 1)])[0].two_sided == np.mean(np.abs(flipped(w * d)) >= abs(w @ d) - 1e-9)
+    assert sign_flip(table, [Contrast(0, 1)])[0].two_sided == np.mean(
+        np.abs(flipped(w * d)) >= abs(w @ d) - 1e-9
+    )
 
 
 def test_every_number_is_by_cluster_and_that_is_told():
     values, needs = sample(2)
-    scores = {"a": np.clip(0.5 + values, 0, 1), "b": np.full(150, 0.5), "c": np.clip(0.5 - values, 0, 1)}
+    scores = {
+        "a": np.clip(0.5 + values, 0, 1),
+        "b": np.full(150, 0.5),
+        "c": np.clip(0.5 - values, 0, 1),
+    }
     units, clusters = units_of(needs), tuple(needs)
     compared = compare(scores, clusters=clusters)
     found = concluded(scores, compared, clusters=clusters)
     assert "150 queries (30 clusters)" in " ".join(look_sentences(found))
     assert compared[0].clusters == found.clusters == 30
     wide, narrow = summarize(scores["a"], units=units), summarize(scores["a"])
-    assert wide.count == 150 and wide.ci_high - wide.ci_low > 1.3 * (narrow.ci_high - narrow.ci_low)
+    assert wide.count == 150 and wide.ci_high - wide.ci_low > 1.3 * (
+        narrow.ci_high - narrow.ci_low
+    )
     ids = [f"q{i:03}" for i in range(150)]
     assert cross_fitted(scores, ids, units) != cross_fitted(scores, ids, singles(150))
-    queries = [Query(one, "same", {"half": "x" if place < 75 else "y"}) for place, one in enumerate(ids)]
-    rows = list(slice_families(scored(scores, clusters=clusters), [("a", "b")], queries, Settings()))
-    first = compare({name: scores[name][:75] for name in "ab"}, clusters=tuple(needs[:75]))[0]
+    queries = [
+        Query(one, "same", {"half": "x" if place < 75 else "y"})
+        for place, one in enumerate(ids)
+    ]
+    rows = list(
+        slice_families(
+            scored(scores, clusters=clusters), [("a", "b")], queries, Settings()
+        )
+    )
+    first = compare(
+        {name: scores[name][:75] for name in "ab"}, clusters=tuple(needs[:75])
+    )[0]
     assert rows[0].p_value == first.p_value
-    few = compare({"a": np.array([0.9, 0.8, 0.7, 0.9]), "b": np.zeros(4)}, clusters=("x", "x", "y", "y"))[0]
+    few = compare(
+        {"a": np.array([0.9, 0.8, 0.7, 0.9]), "b": np.zeros(4)},
+        clusters=("x", "x", "y", "y"),
+    )[0]
     assert cell(few) == "undecided: too few queries"
 
 
@@ -152,29 +224,55 @@ def test_a_weighted_experiment_is_decided_by_sign_flips_of_the_weighted_mean():
     found = concluded({"a": a, "b": b}, [row], settings=chosen, weights=weights)
     assert found.leader == "b"
     assert found.effective == pytest.approx(439**2 / (400**2 + 39))
-    assert "Means are weighted by traffic, which leaves about 1 query of equal weight." in sentences(found)
+    assert (
+        "Means are weighted by traffic, which leaves about 1 query of equal weight."
+        in sentences(found)
+    )
 
 
 def test_weights_and_clusters_together_sum_within_the_cluster():
     values = np.random.default_rng(2).normal(size=50)
-    plain, weighted = standard_error(values), standard_error(values, singles(50, np.full(50, 3.0)))
-    assert weighted.error == pytest.approx(plain.error * math.sqrt(50 / 49), rel=1e-12)  # equal weights are none
+    plain, weighted = (
+        standard_error(values),
+        standard_error(values, singles(50, np.full(50, 3.0))),
+    )
+    assert weighted.error == pytest.approx(
+        plain.error * math.sqrt(50 / 49), rel=1e-12
+    )  # equal weights are none
     assert weighted.freedom == pytest.approx(49)
     units = units_of(["x", "x", "", ""], WEIGHTS)
     assert units.totals.tolist() == [6.0, 1.0, 1.0]
     assert units.sums(VALUES).tolist() == pytest.approx([0.8, -0.1, 0.3])
-    alike = units_of(["x", "x", "y", "y", "y"], np.array([1.0, 1.0, 1.0, 1.0, 2.0]))  # weighted, both means are 0.5
-    assert standard_error(np.array([0.0, 1.0, 0.0, 0.0, 1.0]), alike) is None  # it was 0, and the t-test divided by it
+    alike = units_of(
+        ["x", "x", "y", "y", "y"], np.array([1.0, 1.0, 1.0, 1.0, 2.0])
+    )  # weighted, both means are 0.5
+    assert (
+        standard_error(np.array([0.0, 1.0, 0.0, 0.0, 1.0]), alike) is None
+    )  # it was 0, and the t-test divided by it
     assert differences(VALUES, np.zeros(4)).values.tolist() == VALUES.tolist()
 
 
 def test_a_weight_is_a_number_above_0():
-    queries = [Query("1", "a", {"traffic": "12.5"}), Query("2", "b", {"traffic": "0"}), Query("3", "c")]
+    queries = [
+        Query("1", "a", {"traffic": "12.5"}),
+        Query("2", "b", {"traffic": "0"}),
+        Query("3", "c"),
+    ]
     assert weights_of(queries[:1], "traffic") == (1.5625,)
-    shares = [Query(str(i), "a", {"traffic": repr((i + 1) * 2.0**-40)}) for i in range(4)]
-    assert weights_of(shares, "traffic") == (0.5, 1.0, 1.5, 2.0)  # beside 1e-10, flips of their differences were all 0
+    shares = [
+        Query(str(i), "a", {"traffic": repr((i + 1) * 2.0**-40)}) for i in range(4)
+    ]
+    assert weights_of(shares, "traffic") == (
+        0.5,
+        1.0,
+        1.5,
+        2.0,
+    )  # beside 1e-10, flips of their differences were all 0
     assert weights_of(queries, None) is None
-    with pytest.raises(InputError, match=r"2 queries of 3 without a number above 0 in .*'traffic'.*'2' has '0'"):
+    with pytest.raises(
+        InputError,
+        match=r"2 queries of 3 without a number above 0 in .*'traffic'.*'2' has '0'",
+    ):
         weights_of(queries, "traffic")
     table = scored({"a": np.array([0.1, np.nan, 0.3])}, weights=(1.0, 2.0, 3.0))
     assert table.mean(table.primary, "a") == pytest.approx((0.1 + 0.9) / 4)
@@ -185,17 +283,30 @@ def test_a_weighted_run_weighs_its_summary_and_says_so(tmp_path):
     """A query with most of the traffic has most of the mean, in summary.csv, and the page says what the weights are."""
     data = small.dataset(tmp_path / "data")
     rows = [
-        {"id": f"q{i}", "query": text, "relevant_documents": docs, "fields": {"traffic": str(100 if i == 0 else 1)}}
+        {
+            "id": f"q{i}",
+            "query": text,
+            "relevant_documents": docs,
+            "fields": {"traffic": str(100 if i == 0 else 1)},
+        }
         for i, (_, text, docs) in enumerate(small.QUERIES)
     ]
     (data / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
-    results = small.ran(tmp_path, more='[statistics]\nweight = "traffic"\n', report=True)
+    results = small.ran(
+        tmp_path, more='[statistics]\nweight = "traffic"\n', report=True
+    )
     scores = results.scores[results.scores["measure"] == "nDCG@3"]
     weights = {f"q{i}": 100.0 if i == 0 else 1.0 for i in range(len(rows))}
-    summary = results.summary[results.summary["measure"] == "nDCG@3"].set_index("retriever")["mean"]
+    summary = results.summary[results.summary["measure"] == "nDCG@3"].set_index(
+        "retriever"
+    )["mean"]
     for name, group in scores.groupby("retriever"):
         of = dict(zip(group["query_id"], group["value"], strict=True))
         total = sum(weights[query] for query in of)
-        assert summary[name] == pytest.approx(sum(weights[q] * v for q, v in of.items()) / total)
+        assert summary[name] == pytest.approx(
+            sum(weights[q] * v for q, v in of.items()) / total
+        )
     assert set(results.comparisons["method"]) <= {"enumerated", "draws"}
-    assert "Means are weighted by traffic" in (results.folder / "report.md").read_text(encoding="utf-8")
+    assert "Means are weighted by traffic" in (results.folder / "report.md").read_text(
+        encoding="utf-8"
+    )

@@ -14,7 +14,14 @@ from harness.evaluation.evaluation import RunWarning, WarningKind
 from harness.evaluation.runs import score_runs
 from harness.evaluation.scores import Scores
 from harness.evaluation.verdict import Finding, Reason, Verdict
-from harness.evaluation.wording import REASONS, SIGNS, opposite_warning, pair_sentence, verdict_cell, warning_sentence
+from harness.evaluation.wording import (
+    REASONS,
+    SIGNS,
+    opposite_warning,
+    pair_sentence,
+    verdict_cell,
+    warning_sentence,
+)
 from harness.measures import parse_all
 from harness.stats.differences import Range, differences
 from harness.stats.multiplicity import adjust
@@ -35,7 +42,10 @@ def noisy(seed, n=40, **shifts):
     """Scores of several retrievers around the same queries, each shifted by its name's number."""
     rng = np.random.default_rng(seed)
     base = rng.random(n) * 0.5
-    return {name: np.round(base + rng.random(n) * 0.3 + shift, 2) for name, shift in shifts.items()}
+    return {
+        name: np.round(base + rng.random(n) * 0.3 + shift, 2)
+        for name, shift in shifts.items()
+    }
 
 
 def judged(scores, chosen=None, **known):
@@ -48,11 +58,20 @@ def test_an_independent_program_finds_the_same_digits_and_columns():
     scores = noisy(1, 60, x=0.0, y=0.03, z=0.1)
     rows = compare(scores, settings=RANKS)
     for row in rows:
-        expected = recompute.expected_comparison(scores[row.a].tolist(), scores[row.b].tolist())
-        assert {name: getattr(row, name) for name in expected} == pytest.approx(expected, rel=1e-12, abs=1e-15)
+        expected = recompute.expected_comparison(
+            scores[row.a].tolist(), scores[row.b].tolist()
+        )
+        assert {name: getattr(row, name) for name in expected} == pytest.approx(
+            expected, rel=1e-12, abs=1e-15
+        )
         assert [*cells_of(row, "comparisons")][-6:] == [
-            "p_randomization", "ci_method", "p_randomization_adjusted", "clusters", "p_wilcoxon", "p_wilcoxon_adjusted"
-        ]  # fmt: skip
+            "p_randomization",
+            "ci_method",
+            "p_randomization_adjusted",
+            "clusters",
+            "p_wilcoxon",
+            "p_wilcoxon_adjusted",
+        ]
     expected = recompute.corrected([row.p_value for row in rows], "holm")
     assert [row.p_adjusted for row in rows] == pytest.approx(expected, rel=1e-12)
 
@@ -61,46 +80,79 @@ def test_families_are_corrected_by_themselves_and_only_the_primary_is_confirmato
     one, two = noisy(3, x=0.0, y=0.05, z=0.1), noisy(4, x=0.0, y=0.0, z=0.0)
     assert [(r.a, r.b) for r in compare(one, baseline="y")] == [("x", "y"), ("z", "y")]
     assert compare({"x": one["x"]}) == []
-    both = Scores(ids=scored(one).ids, values={"P@5": one, "R@5": two, "RBP(residual=True)": one}, decides="R@5")
-    rows = compare_table(both, settings=MARGIN)  # a residual is no quality: nothing compares it
+    both = Scores(
+        ids=scored(one).ids,
+        values={"P@5": one, "R@5": two, "RBP(residual=True)": one},
+        decides="R@5",
+    )
+    rows = compare_table(
+        both, settings=MARGIN
+    )  # a residual is no quality: nothing compares it
     assert [r.role for r in rows] == ["exploratory"] * 3 + ["confirmatory"] * 3
-    assert rows[:3] == [replace(row, role="exploratory") for row in compare(one, measure="P@5")]
+    assert rows[:3] == [
+        replace(row, role="exploratory") for row in compare(one, measure="P@5")
+    ]
     assert rows[3:] == compare(two, measure="R@5", settings=MARGIN)
 
 
 def test_another_retriever_moves_no_other_number():
     scores = noisy(5, x=0.0, y=0.05, z=0.1)
-    before, after = compare({name: scores[name] for name in "xy"})[0], compare(scores)[0]
-    moved = {"p_adjusted", "p_minimum_adjusted", "p_randomization_adjusted", "p_wilcoxon_adjusted", "finding"}
+    before, after = (
+        compare({name: scores[name] for name in "xy"})[0],
+        compare(scores)[0],
+    )
+    moved = {
+        "p_adjusted",
+        "p_minimum_adjusted",
+        "p_randomization_adjusted",
+        "p_wilcoxon_adjusted",
+        "finding",
+    }
     kept = [f.name for f in fields(before) if f.name not in moved]
-    assert [getattr(before, name) for name in kept] == [getattr(after, name) for name in kept]
+    assert [getattr(before, name) for name in kept] == [
+        getattr(after, name) for name in kept
+    ]
 
 
 @pytest.mark.parametrize("correction", ["holm", "bonferroni", "bh"])
-def test_every_p_is_corrected_alike_and_the_floor_is_in_the_place_of_its_own_p(correction):
-    rows = compare(noisy(3, 12, x=0.0, y=0.05, z=0.1), settings=Settings(correction=correction))
+def test_every_p_is_corrected_alike_and_the_floor_is_in_the_place_of_its_own_p(
+    correction,
+):
+    rows = compare(
+        noisy(3, 12, x=0.0, y=0.05, z=0.1), settings=Settings(correction=correction)
+    )
     for name, of in CORRECTED.items():
         found = [getattr(row, of) for row in rows]
         assert found == list(adjust([getattr(row, name) for row in rows], correction))
     observed = [r.p_value for r in rows]
     for i, row in enumerate(rows):
-        alone = adjust([*observed[:i], row.p_minimum, *observed[i + 1 :]], correction)[i]
+        alone = adjust([*observed[:i], row.p_minimum, *observed[i + 1 :]], correction)[
+            i
+        ]
         assert row.p_minimum_adjusted == alone <= row.p_adjusted
 
 
-@pytest.mark.parametrize(("retrievers", "needed"), [(2, 6), (3, 7), (4, 8), (5, 9), (10, 11)])
+@pytest.mark.parametrize(
+    ("retrievers", "needed"), [(2, 6), (3, 7), (4, 8), (5, 9), (10, 11)]
+)
 def test_the_rows_of_a_family_that_ever_could_be_significant(retrievers, needed):
     """Non-zero differences needed for 5 % under Bonferroni: DEFINITIONS."""
     for n in (needed - 1, needed):
         scores = {str(j): np.arange(n) / n + j for j in range(retrievers)}
-        floor = compare(scores, settings=Settings(correction="bonferroni"))[0].p_minimum_adjusted
+        floor = compare(scores, settings=Settings(correction="bonferroni"))[
+            0
+        ].p_minimum_adjusted
         assert (floor <= 0.05) == (n == needed)
 
 
 def test_above_a_thousand_pairs_only_the_primary_measure_is_compared_and_far_ahead_is_shown():
     rng = np.random.default_rng(0)
-    group = {f"r{j}": 0.1 + rng.random(60) / 50 + 0.8 * (j == 7) for j in range(102)}  # 1e-5 x 5151 > 0.05
-    table = replace(scored(group, "m"), values={"m": group, "other": group}, decides="m")
+    group = {
+        f"r{j}": 0.1 + rng.random(60) / 50 + 0.8 * (j == 7) for j in range(102)
+    }  # 1e-5 x 5151 > 0.05
+    table = replace(
+        scored(group, "m"), values={"m": group, "other": group}, decides="m"
+    )
     rows = compare_table(table, settings=Settings())
     assert ({row.measure for row in rows}, len(rows)) == ({"m"}, 5151)
     assert all(row.verdict.separates for row in rows if "r7" in (row.a, row.b))
@@ -109,7 +161,10 @@ def test_above_a_thousand_pairs_only_the_primary_measure_is_compared_and_far_ahe
 def test_the_smallest_p_of_the_exact_test_is_shown_where_it_is_above_the_level():
     values = {"a": np.array([0.9, 0.8, 0.7, 0.6]), "b": np.array([0.1, 0.2, 0.3, 0.2])}
     rows = concluded(values, compare(values)).board.rows
-    assert [(row.retriever, row.p_wilcoxon, row.floor) for row in rows] == [("a", None, None), ("b", 0.125, 0.125)]
+    assert [(row.retriever, row.p_wilcoxon, row.floor) for row in rows] == [
+        ("a", None, None),
+        ("b", 0.125, 0.125),
+    ]
 
 
 # Verdicts
@@ -125,31 +180,70 @@ NINETY = np.array([0.5] * 90 + [0.0] * 10)
 
 @pytest.mark.parametrize(
     ("a", "b", "chosen", "known", "verdict"),
-    [(BASE, CLOSE, MARGIN, {}, "equivalent"),
-     (BASE, TINY, MARGIN, {}, "worse but negligible"),
-     (BASE, BASE - 0.2, MARGIN, {}, "better"),
-     (BASE, CLOSE, None, {}, "undecided: no difference shown"),
-     (BASE, TINY, None, {}, "worse"),
-     (DISASTERS, HALF, None, {}, "worse"),
-     (DISASTERS, HALF, RANKS, {}, "better"),
-     (RARE, HALF, None, {}, "undecided: no difference shown"),
-     (RARE, HALF, RANKS, {}, "better"),
-     (NINETY, HALF, MARGIN, {}, "worse"),
-     (np.full(1, HALF), HALF, None, {}, "undecided: no query differs"),
-     (np.full(12, HALF), HALF, MARGIN, {}, "undecided: no query differs"),
-     (np.full(148, HALF), HALF, MARGIN, SAME, "undecided: identical on these queries"),
-     (np.full(149, HALF), HALF, MARGIN, SAME, "equivalent: identical on these queries"),
-     (np.full(149, HALF), HALF, None, SAME, "undecided: identical on these queries"),
-     (np.zeros(200), 0.0, MARGIN, SAME, "undecided: nothing was measured"),
-     (np.zeros(200), 0.0, MARGIN, {"ranges": {"m": Range(0.0, 0.0)}}, "undecided: nothing was measured"),
-     (np.array([0.9, 0.8, 0.7, 0.9, 0.6]), 0.0, None, {}, "undecided: too few queries"),
-     (np.array([0.4]), 0.1, T, {}, "undecided: undefined, all differences are equal")],
-)  # fmt: skip
+    [
+        (BASE, CLOSE, MARGIN, {}, "equivalent"),
+        (BASE, TINY, MARGIN, {}, "worse but negligible"),
+        (BASE, BASE - 0.2, MARGIN, {}, "better"),
+        (BASE, CLOSE, None, {}, "undecided: no difference shown"),
+        (BASE, TINY, None, {}, "worse"),
+        (DISASTERS, HALF, None, {}, "worse"),
+        (DISASTERS, HALF, RANKS, {}, "better"),
+        (RARE, HALF, None, {}, "undecided: no difference shown"),
+        (RARE, HALF, RANKS, {}, "better"),
+        (NINETY, HALF, MARGIN, {}, "worse"),
+        (np.full(1, HALF), HALF, None, {}, "undecided: no query differs"),
+        (np.full(12, HALF), HALF, MARGIN, {}, "undecided: no query differs"),
+        (
+            np.full(148, HALF),
+            HALF,
+            MARGIN,
+            SAME,
+            "undecided: identical on these queries",
+        ),
+        (
+            np.full(149, HALF),
+            HALF,
+            MARGIN,
+            SAME,
+            "equivalent: identical on these queries",
+        ),
+        (np.full(149, HALF), HALF, None, SAME, "undecided: identical on these queries"),
+        (np.zeros(200), 0.0, MARGIN, SAME, "undecided: nothing was measured"),
+        (
+            np.zeros(200),
+            0.0,
+            MARGIN,
+            {"ranges": {"m": Range(0.0, 0.0)}},
+            "undecided: nothing was measured",
+        ),
+        (
+            np.array([0.9, 0.8, 0.7, 0.9, 0.6]),
+            0.0,
+            None,
+            {},
+            "undecided: too few queries",
+        ),
+        (
+            np.array([0.4]),
+            0.1,
+            T,
+            {},
+            "undecided: undefined, all differences are equal",
+        ),
+    ],
+)
 def test_the_verdict_on_a_pair(a, b, chosen, known, verdict):
-    (row,) = compare({"a": a, "b": np.broadcast_to(b, a.shape)}, settings=chosen, **known)
+    (row,) = compare(
+        {"a": a, "b": np.broadcast_to(b, a.shape)}, settings=chosen, **known
+    )
     assert cell(row) == verdict
     if "undecided: no query differs" in verdict:
-        assert (row.p_value, row.p_adjusted, row.p_randomization, row.effect_size) == (1.0, 1.0, 1.0, None)
+        assert (row.p_value, row.p_adjusted, row.p_randomization, row.effect_size) == (
+            1.0,
+            1.0,
+            1.0,
+            None,
+        )
         assert (row.ci_low, row.ci_high, row.ci_method) == (None, None, "not estimable")
 
 
@@ -159,30 +253,55 @@ ALIKE, UNLIKE = "undecided: identical on these queries", "undecided: no query di
 
 @pytest.mark.parametrize(
     ("first", "second", "margin", "verdict"),
-    [(SAVED, {"good": 30.0, "b": 20.0, "d": 10.0}, None, ALIKE),  # other scores; and from rank 3 on
-     (SAVED, {"good": 3.0, "c": 2.0, "b": 1.0}, None, UNLIKE),
-     (SAVED, {"b": 3.0, "good": 2.0}, None, UNLIKE),
-     # trec_eval 9.0.8 reads both scores of 32 bits as 1, and "good" comes after "b".
-     ({"good": 2.0, "b": 1.0}, {"good": 1.0, "b": 1.0 + 1e-12}, None, ALIKE),
-     # Twelve queries exclude a loss of 0.3 (0.7^12 = 0.014), and none of 0.01: 299 are needed for that.
-     (SAVED, SAVED, 0.3, "equivalent: identical on these queries"), (SAVED, SAVED, 0.01, ALIKE)],
-)  # fmt: skip
-def test_saved_runs_that_rank_the_same_down_to_the_cutoff_are_recognised(tmp_path, first, second, margin, verdict):
+    [
+        (
+            SAVED,
+            {"good": 30.0, "b": 20.0, "d": 10.0},
+            None,
+            ALIKE,
+        ),  # other scores; and from rank 3 on
+        (SAVED, {"good": 3.0, "c": 2.0, "b": 1.0}, None, UNLIKE),
+        (SAVED, {"b": 3.0, "good": 2.0}, None, UNLIKE),
+        # trec_eval 9.0.8 reads both scores of 32 bits as 1, and "good" comes after "b".
+        ({"good": 2.0, "b": 1.0}, {"good": 1.0, "b": 1.0 + 1e-12}, None, ALIKE),
+        # Twelve queries exclude a loss of 0.3 (0.7^12 = 0.014), and none of 0.01: 299 are needed for that.
+        (SAVED, SAVED, 0.3, "equivalent: identical on these queries"),
+        (SAVED, SAVED, 0.01, ALIKE),
+    ],
+)
+def test_saved_runs_that_rank_the_same_down_to_the_cutoff_are_recognised(
+    tmp_path, first, second, margin, verdict
+):
     asked = [f"q{i}" for i in range(12)]
     (tmp_path / "qrels").write_text("".join(f"{query} 0 good 1\n" for query in asked))
     for name, hits in (("first", first), ("second", second)):
-        lines = [f"{query} Q0 {doc} 1 {score} t\n" for query in asked for doc, score in hits.items()]
+        lines = [
+            f"{query} Q0 {doc} 1 {score} t\n"
+            for query in asked
+            for doc, score in hits.items()
+        ]
         (tmp_path / name).write_text("".join(lines))
-    found = score_runs(tmp_path / "qrels", [tmp_path / "first", tmp_path / "second"], parse_all(["P@2"]))
-    assert [cell(row) for row in compare_table(found, settings=Settings(margin=margin))] == [verdict]
+    found = score_runs(
+        tmp_path / "qrels",
+        [tmp_path / "first", tmp_path / "second"],
+        parse_all(["P@2"]),
+    )
+    assert [
+        cell(row) for row in compare_table(found, settings=Settings(margin=margin))
+    ] == [verdict]
 
 
 def test_trap_forty_small_gains_and_eight_large_losses_point_opposite_ways():
     """One test decides, and the exact Wilcoxon p is beside it; RARE: the ranks are sure, the mean is not."""
-    (row,), (ranks,) = (compare({"a": RARE, "b": np.full(100, HALF)}, settings=one) for one in (None, RANKS))
+    (row,), (ranks,) = (
+        compare({"a": RARE, "b": np.full(100, HALF)}, settings=one)
+        for one in (None, RANKS)
+    )
     assert row.p_adjusted == row.p_randomization_adjusted > 0.5
     assert row.p_wilcoxon_adjusted == ranks.p_adjusted < 1e-6
-    assert f"exact Wilcoxon p = {row.p_wilcoxon_adjusted:#.3g}" in pair_sentence(row, Settings())
+    assert f"exact Wilcoxon p = {row.p_wilcoxon_adjusted:#.3g}" in pair_sentence(
+        row, Settings()
+    )
     assert "a is better than b on the typical query" in pair_sentence(ranks, RANKS)
     scores = {"a": DISASTERS, "b": np.full(48, HALF)}
     (row,) = compare(scores)
@@ -192,14 +311,22 @@ def test_trap_forty_small_gains_and_eight_large_losses_point_opposite_ways():
     assert opposite_warning([row], Settings()) == told
     (row,), found = judged(scores, RANKS)
     p = f"{row.p_randomization_adjusted:#.3g}"
-    assert opposite_warning([row], RANKS) == f"Yet the mean of b is higher (sign-flip p = {p})."
+    assert (
+        opposite_warning([row], RANKS)
+        == f"Yet the mean of b is higher (sign-flip p = {p})."
+    )
     assert (found.leader, found.ahead) == ("b", ("a",))
-    assert headline(found) == "b has the highest mean, but a is shown to be better on the typical query"
+    assert (
+        headline(found)
+        == "b has the highest mean, but a is shown to be better on the typical query"
+    )
 
 
 def test_trap_ninety_ties_and_ten_losses_of_a_half_is_no_non_inferiority():
     b = np.full(100, HALF)
-    assert signed_rank(differences(NINETY + 0.02, b)).p_value < 1e-9  # what signed ranks of shifted differences say
+    assert (
+        signed_rank(differences(NINETY + 0.02, b)).p_value < 1e-9
+    )  # what signed ranks of shifted differences say
     refused = gate(NINETY, b, margin=0.02)
     assert not refused.passed and refused.p_value > 0.9
     assert gate(NINETY, b, margin=0.15).passed  # by more than the loss of 0.05
@@ -208,17 +335,26 @@ def test_trap_ninety_ties_and_ten_losses_of_a_half_is_no_non_inferiority():
 def pairs_of_scores():
     grid = st.integers(0, 10).map(lambda x: x / 10)
     return st.integers(1, 14).flatmap(
-        lambda n: st.tuples(*(st.lists(grid, min_size=n, max_size=n) for _ in range(3)), st.permutations(range(n)))
+        lambda n: st.tuples(
+            *(st.lists(grid, min_size=n, max_size=n) for _ in range(3)),
+            st.permutations(range(n)),
+        )
     )
 
 
 @settings(max_examples=25, deadline=None)
-@given(pairs_of_scores(), st.sampled_from(["wilcoxon", "randomization", "t"]), st.floats(-1, 1))
+@given(
+    pairs_of_scores(),
+    st.sampled_from(["wilcoxon", "randomization", "t"]),
+    st.floats(-1, 1),
+)
 def test_order_of_queries_names_and_a_shift_change_no_verdict(drawn, test, shift):
     *rows, order = drawn
     x, y, z = (np.array(row) for row in rows)
     scores = np.concatenate([x, y, z])
-    assume(scores.any() and (scores + shift).any())  # scores that are all 0 measured nothing: that is another verdict
+    assume(
+        scores.any() and (scores + shift).any()
+    )  # scores that are all 0 measured nothing: that is another verdict
     # One range for all: it decides what the worst loss is.
     how = {"settings": Settings(test=test, margin=0.25), "ranges": {"m": Range(-4, 4)}}
     plain = compare({"x": x, "y": y, "z": z}, **how)
@@ -226,14 +362,27 @@ def test_order_of_queries_names_and_a_shift_change_no_verdict(drawn, test, shift
     moved = compare({"x": x + shift, "y": y + shift, "z": z + shift}, **how)
     for other in (mixed, moved):
         assert [cell(r) for r in other] == [cell(r) for r in plain]
-        assert [(r.w_plus, r.w_minus, r.ties) for r in other] == [(r.w_plus, r.w_minus, r.ties) for r in plain]
-        assert [r.p_value for r in other] == pytest.approx([r.p_value for r in plain], rel=1e-6)
-    turned = {frozenset((r.a, r.b)): r.swapped for r in compare({"z": z, "y": y, "x": x}, **how)}
+        assert [(r.w_plus, r.w_minus, r.ties) for r in other] == [
+            (r.w_plus, r.w_minus, r.ties) for r in plain
+        ]
+        assert [r.p_value for r in other] == pytest.approx(
+            [r.p_value for r in plain], rel=1e-6
+        )
+    turned = {
+        frozenset((r.a, r.b)): r.swapped
+        for r in compare({"z": z, "y": y, "x": x}, **how)
+    }
     for row in plain:
         other = turned[frozenset((row.a, row.b))]
-        assert (cell(other), other.wins, row.swapped.swapped) == (cell(row), row.wins, row)
+        assert (cell(other), other.wins, row.swapped.swapped) == (
+            cell(row),
+            row.wins,
+            row,
+        )
         assert other.mean_difference == pytest.approx(row.mean_difference, abs=1e-12)
-        assert (other.ci_low, other.ci_high) == pytest.approx((row.ci_low, row.ci_high), abs=1e-12)
+        assert (other.ci_low, other.ci_high) == pytest.approx(
+            (row.ci_low, row.ci_high), abs=1e-12
+        )
 
 
 # The whole
@@ -242,15 +391,34 @@ def test_order_of_queries_names_and_a_shift_change_no_verdict(drawn, test, shift
 def test_the_three_sets_and_their_words():
     rng = np.random.default_rng(13)
     base = 0.5 + rng.random(300) / 4
-    twin, maybe = base + rng.normal(-0.002, 0.04, 300), np.clip(base + rng.normal(-0.005, 0.3, 300), 0, 1)
-    _, found = judged({"bad": base - 0.3, "best": base, "twin": twin, "maybe": maybe}, MARGIN)
-    assert (found.leader, found.shown_worse, found.within_margin) == ("best", ("bad",), ("best", "twin"))
+    twin, maybe = (
+        base + rng.normal(-0.002, 0.04, 300),
+        np.clip(base + rng.normal(-0.005, 0.3, 300), 0, 1),
+    )
+    _, found = judged(
+        {"bad": base - 0.3, "best": base, "twin": twin, "maybe": maybe}, MARGIN
+    )
+    assert (found.leader, found.shown_worse, found.within_margin) == (
+        "best",
+        ("bad",),
+        ("best", "twin"),
+    )
     assert tuple(found.plans) == ("maybe",)
     standings = {row.retriever: row.standing for row in found.board.rows}
-    assert standings == {"best": "leader", "twin": "good", "maybe": "open", "bad": "worse"}
-    assert judged({"a": np.full(6, 0.3), "b": np.full(6, 0.1 + 0.2)})[1].leader == "a"  # b's is higher by 6e-17
+    assert standings == {
+        "best": "leader",
+        "twin": "good",
+        "maybe": "open",
+        "bad": "worse",
+    }
+    assert (
+        judged({"a": np.full(6, 0.3), "b": np.full(6, 0.1 + 0.2)})[1].leader == "a"
+    )  # b's is higher by 6e-17
     said = " ".join(sentences(found))
-    assert "as good as best within 0.02: twin." in said and "best leads; undecided against maybe." in said
+    assert (
+        "as good as best within 0.02: twin." in said
+        and "best leads; undecided against maybe." in said
+    )
     assert "queries reliably detect a difference of 0.02" in said
 
 
@@ -258,8 +426,14 @@ def test_a_baseline_that_does_not_lead_leaves_the_leader_s_other_pairs_to_all_pa
     scores = noisy(15, a=0.0, base=0.1, c=0.4)
     rows = compare(scores, baseline="base")
     found = concluded(scores, rows)
-    assert (found.leader, set(found.shown_worse), found.against["base"]) == ("c", {"a", "base"}, rows[1])
-    assert found.against["a"].p_minimum_adjusted == pytest.approx(3 * found.against["a"].p_minimum)
+    assert (found.leader, set(found.shown_worse), found.against["base"]) == (
+        "c",
+        {"a", "base"},
+        rows[1],
+    )
+    assert found.against["a"].p_minimum_adjusted == pytest.approx(
+        3 * found.against["a"].p_minimum
+    )
     assert headline(found) == "Use c"
 
 
@@ -268,19 +442,61 @@ NOISE = np.random.default_rng(0).normal(0, 0.2, 100)
 
 @pytest.mark.parametrize(
     ("scores", "chosen", "said", "unsaid"),
-    [({"a": np.array([0.5, 0.6])}, None, "a ran alone: there is nothing to compare it with.", "Undecided"),
-     ({"a": np.array([0.5]), "b": np.array([0.6])}, None, "Label more queries.", "Use"),
-     ({"a": np.zeros(200), "b": np.zeros(200)}, MARGIN, "every score of m is 0. Check that the labels", "Mean"),
-     ({"a": np.full(6, 0.5), "b": np.full(6, 0.5)}, None, "undecided, no query differs", "reliably detect"),
-     ({name: 0.5 + np.roll(NOISE, i) for i, name in enumerate("abc")}, None, "between the 3 retrievers", "Use"),
-     ({"a": np.ones(100), "b": np.full(100, 0.5)}, T, "undefined, all differences are equal", "reliably detect"),
-     # Beside a pair that more queries may well tell apart, a plan is made for that pair alone.
-     ({"a": np.full(100, 0.8), "b": np.full(100, 0.3), "c": 0.799 + NOISE - NOISE.mean()}, T,
-      "about 160 queries reliably detect", "Use")],
-)  # fmt: skip
+    [
+        (
+            {"a": np.array([0.5, 0.6])},
+            None,
+            "a ran alone: there is nothing to compare it with.",
+            "Undecided",
+        ),
+        (
+            {"a": np.array([0.5]), "b": np.array([0.6])},
+            None,
+            "Label more queries.",
+            "Use",
+        ),
+        (
+            {"a": np.zeros(200), "b": np.zeros(200)},
+            MARGIN,
+            "every score of m is 0. Check that the labels",
+            "Mean",
+        ),
+        (
+            {"a": np.full(6, 0.5), "b": np.full(6, 0.5)},
+            None,
+            "undecided, no query differs",
+            "reliably detect",
+        ),
+        (
+            {name: 0.5 + np.roll(NOISE, i) for i, name in enumerate("abc")},
+            None,
+            "between the 3 retrievers",
+            "Use",
+        ),
+        (
+            {"a": np.ones(100), "b": np.full(100, 0.5)},
+            T,
+            "undefined, all differences are equal",
+            "reliably detect",
+        ),
+        # Beside a pair that more queries may well tell apart, a plan is made for that pair alone.
+        (
+            {
+                "a": np.full(100, 0.8),
+                "b": np.full(100, 0.3),
+                "c": 0.799 + NOISE - NOISE.mean(),
+            },
+            T,
+            "about 160 queries reliably detect",
+            "Use",
+        ),
+    ],
+)
 def test_what_is_said_of_the_whole(scores, chosen, said, unsaid):
     rows, found = judged(scores, chosen)
-    text = " ".join([*sentences(found), *(pair_sentence(row, found.settings) for row in rows)])
+    text = " ".join(
+        [*sentences(found), *(pair_sentence(row, found.settings) for row in rows)]
+    )
     assert said in text and unsaid not in text
 
 
@@ -295,7 +511,9 @@ def test_every_verdict_and_reason_has_words():
     (row,) = compare(SCORES)
     assert len(set(REASONS.values())) == len(Reason)
     for reason, words in REASONS.items():
-        sentence = pair_sentence(replace(row, finding=Finding(Verdict.UNDECIDED, reason)), Settings())
+        sentence = pair_sentence(
+            replace(row, finding=Finding(Verdict.UNDECIDED, reason)), Settings()
+        )
         assert sentence.startswith(f"a and b: undecided, {words};")
 
 
@@ -309,7 +527,9 @@ def test_a_cell_says_the_whole_finding(verdict, reason, negligible):
 
 def test_every_warning_has_words():
     known = {
-        kind: warning_sentence(RunWarning(kind, ("x", "y"), (1.0, 2.0, 3.0), ("suffix", "a", "b")))
+        kind: warning_sentence(
+            RunWarning(kind, ("x", "y"), (1.0, 2.0, 3.0), ("suffix", "a", "b"))
+        )
         for kind in WarningKind
     }
     assert len(set(known.values())) == len(WarningKind)
@@ -318,9 +538,15 @@ def test_every_warning_has_words():
 @pytest.mark.parametrize("by_people", [True, False])
 @pytest.mark.parametrize("margin", [None, 0.02, 0.5])
 @pytest.mark.parametrize("shift", [0.0, 0.001, 0.3])
-def test_a_conclusion_says_who_leads_and_never_more_than_was_shown(by_people, margin, shift):
+def test_a_conclusion_says_who_leads_and_never_more_than_was_shown(
+    by_people, margin, shift
+):
     settings = Settings(margin=margin, by_people=by_people)
-    scores = {"a": SCORES["a"] / 2 + 0.3, "b": SCORES["a"] / 2 + 0.3 - shift, "c": SCORES["b"] / 2}
+    scores = {
+        "a": SCORES["a"] / 2 + 0.3,
+        "b": SCORES["a"] / 2 + 0.3 - shift,
+        "c": SCORES["b"] / 2,
+    }
     rows = compare(scores, settings=settings)
     result = concluded(scores, rows, settings=settings)
     words, line = " ".join(sentences(result)), headline(result)

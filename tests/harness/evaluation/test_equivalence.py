@@ -33,16 +33,38 @@ def test_the_power_at_true_equality(monkeypatch):
     rng = np.random.default_rng(0)
     for n, power in ((50, 0.0), (150, 0.60), (200, 0.94)):
         passed = np.mean(p_values(rng.normal(0, 0.05, (EXPERIMENTS, n))) <= 0.05)
-        assert passed == pytest.approx(power, abs=0.05 + 3 * math.sqrt(power * (1 - power) / EXPERIMENTS))
+        assert passed == pytest.approx(
+            power, abs=0.05 + 3 * math.sqrt(power * (1 - power) / EXPERIMENTS)
+        )
 
 
 def test_one_query_with_the_worst_loss_is_always_added():
     """Against the enumeration of all signs of d + margin with the added query, few losses or many."""
-    few = np.array([0.3, 0.1, 0.2, -0.05, 0.4, 0.25, 0.3, 0.2, 0.3, 0.25, 0.35, 0.3, 0.2, 0.3, 0.25])
+    few = np.array(
+        [
+            0.3,
+            0.1,
+            0.2,
+            -0.05,
+            0.4,
+            0.25,
+            0.3,
+            0.2,
+            0.3,
+            0.25,
+            0.35,
+            0.3,
+            0.2,
+            0.3,
+            0.25,
+        ]
+    )
     many = np.array([-0.03] * 10 + [0.9] * 7)
     for d in (few, many):
         values = np.append(d + MARGIN, MARGIN - 1)
-        signs = 1 - 2 * ((np.arange(2 ** len(values))[:, None] >> np.arange(len(values))) & 1)
+        signs = 1 - 2 * (
+            (np.arange(2 ** len(values))[:, None] >> np.arange(len(values))) & 1
+        )
         assert p_values(d[None, :])[0] == np.mean(signs @ values >= values.sum() - 1e-9)
 
 
@@ -54,8 +76,12 @@ def test_nothing_passes_below_the_limit_of_information(margin, fewest):
         half = np.full(n, 0.5)
         for identical in (frozenset(), same):
             table = scored({CHALLENGER: half, BASELINE: half}, identical=identical)
-            assert gate_scores(table, margin=margin, settings=Settings()).passed == (n == fewest)
-        (row,) = compare({"a": half, "b": half}, measure="m", settings=Settings(margin=margin))
+            assert gate_scores(table, margin=margin, settings=Settings()).passed == (
+                n == fewest
+            )
+        (row,) = compare(
+            {"a": half, "b": half}, measure="m", settings=Settings(margin=margin)
+        )
         assert (row.verdict is Verdict.EQUIVALENT) == (n == fewest)
 
 
@@ -69,16 +95,54 @@ HIGH, LOWER = np.full(200, 3.0), np.full(200, 2.95)
 
 @pytest.mark.parametrize(
     ("a", "b", "known", "passed", "said"),
-    [(CLOSE, B, {}, True, "not worse by 0.02: shown on 200 queries ("),
-     (np.maximum(B - 0.02, 0), B, {}, False, "not worse by 0.02: not shown on 200 queries"),
-     (AHEAD, np.full(15, 0.5), {}, True, "not worse by 0.02: shown on 15 queries"),
-     (AHEAD[:14], np.full(14, 0.5), {}, False, "not worse by 0.02: 14 queries, at least"),
-     (B[:40], B[:40] + 0.01, {}, False, "not worse by 0.02: 40 queries, at least 149"),
-     (np.ones(1), np.zeros(1), {}, False, "not worse by 0.02: 1 query, at least"),
-     (HIGH, LOWER, {"margin": 0.2, "span": 4.0}, True, "not worse by 0.2: shown on 200 queries"),
-     (HIGH, LOWER, {"margin": 0.2, "span": 400.0}, False, "not worse by 0.2: 200 queries, at least"),
-     (HIGH, LOWER, {"margin": 0.2, "span": None}, False, "not worse by 0.2: not shown, the measure's range")],
-)  # fmt: skip
+    [
+        (CLOSE, B, {}, True, "not worse by 0.02: shown on 200 queries ("),
+        (
+            np.maximum(B - 0.02, 0),
+            B,
+            {},
+            False,
+            "not worse by 0.02: not shown on 200 queries",
+        ),
+        (AHEAD, np.full(15, 0.5), {}, True, "not worse by 0.02: shown on 15 queries"),
+        (
+            AHEAD[:14],
+            np.full(14, 0.5),
+            {},
+            False,
+            "not worse by 0.02: 14 queries, at least",
+        ),
+        (
+            B[:40],
+            B[:40] + 0.01,
+            {},
+            False,
+            "not worse by 0.02: 40 queries, at least 149",
+        ),
+        (np.ones(1), np.zeros(1), {}, False, "not worse by 0.02: 1 query, at least"),
+        (
+            HIGH,
+            LOWER,
+            {"margin": 0.2, "span": 4.0},
+            True,
+            "not worse by 0.2: shown on 200 queries",
+        ),
+        (
+            HIGH,
+            LOWER,
+            {"margin": 0.2, "span": 400.0},
+            False,
+            "not worse by 0.2: 200 queries, at least",
+        ),
+        (
+            HIGH,
+            LOWER,
+            {"margin": 0.2, "span": None},
+            False,
+            "not worse by 0.2: not shown, the measure's range",
+        ),
+    ],
+)
 def test_the_gate_says_in_one_line_why_it_passes_or_not(a, b, known, passed, said):
     found = gate(a, b, **{"margin": 0.02, **known})
     assert found.passed == passed
@@ -87,10 +151,22 @@ def test_the_gate_says_in_one_line_why_it_passes_or_not(a, b, known, passed, sai
 
 @pytest.mark.parametrize(
     ("value", "n", "passed", "said"),
-    [(0.5, 3, False, "no change was seen; a defect that affects fewer than 100 % of the queries would be missed"),
-     (0.5, 150, True, "a defect that affects fewer than 2.0 % of the queries would be missed"),
-     (0.0, 50, False, "every score is 0 on 50 queries (difference +0.0000)")],
-)  # fmt: skip
+    [
+        (
+            0.5,
+            3,
+            False,
+            "no change was seen; a defect that affects fewer than 100 % of the queries would be missed",
+        ),
+        (
+            0.5,
+            150,
+            True,
+            "a defect that affects fewer than 2.0 % of the queries would be missed",
+        ),
+        (0.0, 50, False, "every score is 0 on 50 queries (difference +0.0000)"),
+    ],
+)
 def test_identical_rankings_are_called_so_and_prove_little(value, n, passed, said):
     both, same = np.full(n, value), frozenset([frozenset((CHALLENGER, BASELINE))])
     table = scored({CHALLENGER: both, BASELINE: both}, identical=same)
@@ -110,9 +186,12 @@ def test_a_margin_is_a_finite_number_above_0(margin):
 def test_the_range_of_the_measure_is_the_worst_loss():
     scores = {"a": HIGH, "b": LOWER - 0.05 * np.arange(200) / 200}
     unknown, known = (
-        compare(scores, settings=Settings(margin=0.2), ranges={"m": reach})[0] for reach in (None, Range(0.0, 4.0))
+        compare(scores, settings=Settings(margin=0.2), ranges={"m": reach})[0]
+        for reach in (None, Range(0.0, 4.0))
     )
     assert not unknown.finding.negligible
     assert cell(known) == "better but negligible"
-    with pytest.raises(InputError, match=r"scores reach from 2.90025 to 3, outside 0 to 1"):
+    with pytest.raises(
+        InputError, match=r"scores reach from 2.90025 to 3, outside 0 to 1"
+    ):
         compare(scores, ranges={"m": Range(0.0, 1.0)})

@@ -27,7 +27,10 @@ def ran(tmp_path_factory):
         rows = [{"id": id_, "query": text} for id_, text, _ in questions]
         (folder / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
         write(folder / "judgments.jsonl", said(folder))
-        return harness.run(small.experiment(place, report=report), harness.Options(results=place / "results"))
+        return harness.run(
+            small.experiment(place, report=report),
+            harness.Options(results=place / "results"),
+        )
 
     return run
 
@@ -49,27 +52,48 @@ def test_where_no_person_judged_nothing_is_claimed(ran, capsys):
     results = ran(lambda folder: judged(folder, ALL, "m", "llm"), report=True)
     assert not evaluation_of(results).settings.by_people
     assert set(results.comparisons["verdict"]) == {"undecided: judged by a model alone"}
-    for text in (shown_text(results), (results.folder / "report.md").read_text(encoding="utf-8")):
+    for text in (
+        shown_text(results),
+        (results.folder / "report.md").read_text(encoding="utf-8"),
+    ):
         assert "shown" not in text.lower().replace("no person", "")
         assert "judged by a model alone" in text or "Only a model judged" in text
-    gate = ("gate", results.folder, "--baseline", "bm25", "--challenger", "hashing", "--margin", "0.1")
+    gate = (
+        "gate",
+        results.folder,
+        "--baseline",
+        "bm25",
+        "--challenger",
+        "hashing",
+        "--margin",
+        "0.1",
+    )
     assert "no person judged" in small.told(capsys, *gate, code=1)
     assert "shown" not in small.told(capsys, "report", results.folder)
     assert "Only a model judged" in small.told(capsys, "compare", results.folder)
 
 
 def test_what_people_did_not_finish_makes_no_score(ran):
-    results = ran(lambda folder: [*judged(folder, ALL[:3]), *judged(folder, ["q-green"])[:2],
-                                  *judged(folder, ALL, "m", "llm")])  # fmt: skip
+    results = ran(
+        lambda folder: [
+            *judged(folder, ALL[:3]),
+            *judged(folder, ["q-green"])[:2],
+            *judged(folder, ALL, "m", "llm"),
+        ]
+    )
     assert results.queries["q-green"].labels.source == "mixed"
     assert set(results.scores["query_id"]) == set(ALL[:3])
 
 
 def test_a_labeller_of_lists_keeps_his_order_under_every_rule(project):
     folder = project / "datasets" / "survey-templates-en"
-    labels = load(DatasetReference(folder, queries=("labels-a.json", "labels-b.json"))).labels
+    labels = load(
+        DatasetReference(folder, queries=("labels-a.json", "labels-b.json"))
+    ).labels
     own = {query: given.ranked for query, given in by_labeller(labels)["a"].items()}
     alone = load(DatasetReference(folder, queries=("labels-a.json",))).labels
     assert own == {query: given.ranked for query, given in alone.items()}
     readings = alternatives(labels, Relevance())
-    assert {"linear", "by b"} <= set(readings) and readings["by a"] == alternatives(alone, Relevance())["linear"]
+    assert {"linear", "by b"} <= set(readings) and readings["by a"] == alternatives(
+        alone, Relevance()
+    )["linear"]

@@ -50,12 +50,19 @@ def test_the_power_of_the_t_test_is_that_of_statsmodels(n, effect, alpha):
 
 
 def test_queries_needed_are_the_known_answers_and_those_of_statsmodels():
-    assert [queries_for(effect) for effect in (0.5, 0.2)] == [34, 199]  # DEFINITIONS: noncentral t
+    assert [queries_for(effect) for effect in (0.5, 0.2)] == [
+        34,
+        199,
+    ]  # DEFINITIONS: noncentral t
     for effect in (0.1, 0.35, 0.8, 2.0):
         for alpha in (0.05, 0.01):
-            theirs = math.ceil(TTestPower().solve_power(effect, alpha=alpha, power=POWER))
+            theirs = math.ceil(
+                TTestPower().solve_power(effect, alpha=alpha, power=POWER)
+            )
             assert queries_for(effect, alpha) == max(theirs, 2)
-    assert [t_power(detectable_effect(n), n, 0.05) for n in (2, 34, 20_000)] == pytest.approx([POWER] * 3, abs=1e-6)
+    assert [
+        t_power(detectable_effect(n), n, 0.05) for n in (2, 34, 20_000)
+    ] == pytest.approx([POWER] * 3, abs=1e-6)
     assert queries_for(1e-4) is None
     with pytest.raises(ValueError, match="not above 0"):
         queries_for(0.0)
@@ -65,7 +72,9 @@ def test_a_plan_depends_on_the_scatter_and_never_on_the_observed_mean_and_counts
     for few_or_equal in ([0.1, -0.2] * 4 + [0.0] * 90, [0.3] * 40):
         assert queries_needed(apart(few_or_equal), 0.02, 0.05) is None
     values = np.random.default_rng(1).normal(0, 0.2, 60)
-    plans = [queries_needed(apart(values + shift), 0.05, 0.05) for shift in (0.0, 0.3, -0.3)]
+    plans = [
+        queries_needed(apart(values + shift), 0.05, 0.05) for shift in (0.0, 0.3, -0.3)
+    ]
     assert plans[0] == plans[1] == plans[2]
     assert plans[0] == queries_for(0.05 / float(np.std(values, ddof=1)))
     assert queries_needed(apart(values), 1e-7, 0.05) == MOST + 1
@@ -83,14 +92,18 @@ def test_alpha_is_spent_as_o_brien_and_fleming_by_lan_and_demets_exactly():
     assert spent(0.05, 0.5) == pytest.approx(0.003051, abs=5e-7)
     assert spent(0.05, 1.0) == pytest.approx(0.05)
     z = scipy_stats.norm.ppf(1 - 0.05 / 4)
-    assert spent(0.05, 0.3) == pytest.approx(4 * scipy_stats.norm.sf(z / math.sqrt(0.3)), rel=1e-12)
+    assert spent(0.05, 0.3) == pytest.approx(
+        4 * scipy_stats.norm.sf(z / math.sqrt(0.3)), rel=1e-12
+    )
     first, second = levels(0.05, (75, 150))
     assert first == pytest.approx(0.003051, abs=5e-7)
     bounds = [scipy_stats.norm.isf(level / 2) for level in (first, second)]
 
     def missed(x):
         # The second statistic given the first: correlation sqrt(1/2).
-        upper, lower = (scipy_stats.norm.cdf(s * bounds[1] / math.sqrt(0.5) - x) for s in (1, -1))
+        upper, lower = (
+            scipy_stats.norm.cdf(s * bounds[1] / math.sqrt(0.5) - x) for s in (1, -1)
+        )
         return scipy_stats.norm.pdf(x) * (upper - lower)
 
     never = integrate.quad(missed, -bounds[0], bounds[0])[0]
@@ -110,11 +123,17 @@ def test_alpha_is_spent_at_the_numbers_that_were_reached():
     after = replace(chosen, earlier=(60,))
     assert look_at(after, 75).number == 2
     assert at_look(after, 75).alpha == levels(0.05, (60, 75), 150)[1]
-    assert spent(0.05, 0.4) + at_look(after, 75).alpha > spent(0.05, 0.5) > at_look(after, 75).alpha
+    assert (
+        spent(0.05, 0.4) + at_look(after, 75).alpha
+        > spent(0.05, 0.5)
+        > at_look(after, 75).alpha
+    )
     assert look_at(replace(chosen, earlier=(60, 100)), 150).number == 3
     assert at_look(Settings(), 60) == Settings()
     assert look_at(Settings(), 60) is None
-    assert Settings.of({"looks": {"queries": [60, 150]}}, earlier=(60,)) == replace(chosen, earlier=(60,))
+    assert Settings.of({"looks": {"queries": [60, 150]}}, earlier=(60,)) == replace(
+        chosen, earlier=(60,)
+    )
     for bad in ((), (60, 60), (0, 5)):
         assert "rising numbers" in str(small.refusal(Settings, looks=Looks(bad)))
 
@@ -122,15 +141,25 @@ def test_alpha_is_spent_at_the_numbers_that_were_reached():
 def test_beyond_the_last_look_nothing_is_claimed():
     rng = np.random.default_rng(1)
     b = rng.random(160) / 2
-    scores, chosen = {"a": b + 0.3, "b": b}, Settings(looks=Looks((60, 150)), margin=0.02)
+    scores, chosen = (
+        {"a": b + 0.3, "b": b},
+        Settings(looks=Looks((60, 150)), margin=0.02),
+    )
     assert not at_look(chosen, 150).spent
     late = at_look(chosen, 160)
     assert late.spent
     rows = compare(scores, settings=late)
     assert [cell(row) for row in rows] == ["undecided: alpha is spent"]
-    assert "alpha is spent, nothing is claimed" in look_sentence(look_at(chosen, 160), 160)
-    assert headline(concluded(scores, rows, settings=late)) == "Undecided: no difference is shown between a and b"
-    refused = gate_scores(scored({CHALLENGER: b + 0.3, BASELINE: b}), margin=0.02, settings=late)
+    assert "alpha is spent, nothing is claimed" in look_sentence(
+        look_at(chosen, 160), 160
+    )
+    assert (
+        headline(concluded(scores, rows, settings=late))
+        == "Undecided: no difference is shown between a and b"
+    )
+    refused = gate_scores(
+        scored({CHALLENGER: b + 0.3, BASELINE: b}), margin=0.02, settings=late
+    )
     assert not refused.passed
     assert gate_sentence(refused).startswith("alpha is spent")
 
@@ -139,13 +168,16 @@ def ask(folder, queries, *, name="small", more="", retext="", report=False):
     """The earlier looks of a run with the first so many queries."""
     path = small.experiment(folder, name=name, more=more, report=report)
     said = [
-        {"id": id_, "query": text + retext, "relevant_documents": docs} for id_, text, docs in small.QUERIES[:queries]
+        {"id": id_, "query": text + retext, "relevant_documents": docs}
+        for id_, text, docs in small.QUERIES[:queries]
     ]
     (folder / "data" / "queries.json").write_text(json.dumps(said), encoding="utf-8")
     return run(path, Options(folder / "out")).manifest.earlier_looks
 
 
-def test_a_run_with_more_queries_is_a_further_look_whatever_its_name_and_damaged_folders_are_passed_over(tmp_path):
+def test_a_run_with_more_queries_is_a_further_look_whatever_its_name_and_damaged_folders_are_passed_over(
+    tmp_path,
+):
     report = tmp_path / "out" / "small" / "report.md"
     assert ask(tmp_path, 3, report=True) == ()
     assert "This is look number" not in report.read_text(encoding="utf-8")
@@ -154,8 +186,12 @@ def test_a_run_with_more_queries_is_a_further_look_whatever_its_name_and_damaged
     assert ask(tmp_path, 4) == (3,), "the same again is no further look"
     assert ask(tmp_path, 3, name="first") == ()
     assert ask(tmp_path, 6, name="third") == (3, 4)
-    assert ask(tmp_path, 6, name="baseline", more='baseline = "bm25"') == (), "another question"
-    assert ask(tmp_path, 6, name="words", retext="?") == (), "other queries with the same ids"
+    assert ask(tmp_path, 6, name="baseline", more='baseline = "bm25"') == (), (
+        "another question"
+    )
+    assert ask(tmp_path, 6, name="words", retext="?") == (), (
+        "other queries with the same ids"
+    )
     assert ask(tmp_path, 2, name="fewer") == ()
     for name in ("cut", "bare", "unread"):
         shutil.copytree(tmp_path / "out" / "fewer", tmp_path / "out" / name)
@@ -165,5 +201,7 @@ def test_a_run_with_more_queries_is_a_further_look_whatever_its_name_and_damaged
     shutil.rmtree(tmp_path / "out" / "fewer")
     (tmp_path / "out" / "notes").mkdir()
     assert ask(tmp_path, 6, name="last") == (3, 4)
-    (tmp_path / "data" / "apple.md").write_text("# apple\n\nanother text\n", encoding="utf-8")
+    (tmp_path / "data" / "apple.md").write_text(
+        "# apple\n\nanother text\n", encoding="utf-8"
+    )
     assert ask(tmp_path, 6, name="documents") == (), "other documents"

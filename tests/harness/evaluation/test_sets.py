@@ -13,7 +13,12 @@ import pytest
 
 import harness
 from harness import pipeline
-from harness.evaluation.across_sets import _strictest, read_sets, results_together, together
+from harness.evaluation.across_sets import (
+    _strictest,
+    read_sets,
+    results_together,
+    together,
+)
 from harness.evaluation.conclusions import FEW_SETS, sets_sentence, sets_sentences
 from harness.evaluation.scores import Scores
 from harness.evaluation.verdict import Verdict
@@ -34,7 +39,9 @@ KNOWN = (0.02, 0.05, -0.01, 0.04, 0.03, 0.06)
 """Mean differences of six sets, from the definitions."""
 
 
-def several(folder: Path, *, name: str = "sets", entries: str = "", report: bool = False) -> Path:
+def several(
+    folder: Path, *, name: str = "sets", entries: str = "", report: bool = False
+) -> Path:
     """An experiment on three data sets: one as it is, one under another name, one without a query."""
     for place in ("hr", "legal", "it"):
         if not (folder / place).exists():
@@ -44,90 +51,179 @@ def several(folder: Path, *, name: str = "sets", entries: str = "", report: bool
     path = small.experiment(folder, name=name, report=report)
     listed = entries or '["hr", { path = "legal", name = "law" }, "it"]'
     lines = path.read_text(encoding="utf-8").splitlines()
-    path.write_text("\n".join(f"dataset = {listed}" if one.startswith("dataset") else one for one in lines), "utf-8")
+    path.write_text(
+        "\n".join(
+            f"dataset = {listed}" if one.startswith("dataset") else one for one in lines
+        ),
+        "utf-8",
+    )
     return path
 
 
 def scores_of(difference: float, n: int) -> Scores:
     noise = np.linspace(-0.1, 0.1, n)
     ids = tuple(f"{i:03}" for i in range(n))
-    return Scores(ids=ids, values={"RR": {"a": 0.5 + difference + noise, "b": np.full(n, 0.5)}})
+    return Scores(
+        ids=ids, values={"RR": {"a": 0.5 + difference + noise, "b": np.full(n, 0.5)}}
+    )
 
 
 def test_what_six_sets_say_is_the_known_answer() -> None:
-    found = together({f"s{i}": scores_of(d, 11 + i) for i, d in enumerate(KNOWN)}, "b", Settings())
+    found = together(
+        {f"s{i}": scores_of(d, 11 + i) for i, d in enumerate(KNOWN)}, "b", Settings()
+    )
     (pair,) = found.pairs
     assert pair.differences == pytest.approx(KNOWN)
     assert pair.like is not None
     assert (round(pair.like.t, 4), round(pair.like.p_value, 5)) == (3.1236, 0.02615)
     sentence = sets_sentence(pair)
-    assert "a is ahead of b on 5 of 6 sets, mean +0.032 (0.006 to 0.058); on a new set −0.037 to +0.101" in sentence
+    assert (
+        "a is ahead of b on 5 of 6 sets, mean +0.032 (0.006 to 0.058); on a new set −0.037 to +0.101"
+        in sentence
+    )
     sets = {f"s{i}": scores_of(d, 11 + i) for i, d in enumerate(KNOWN)}
     assert pair.verdict is Verdict.BETTER
-    assert together(sets, "b", Settings(spent=True)).pairs[0].verdict is Verdict.UNDECIDED
-    turned = together({f"s{i}": scores_of(d, 11 + i) for i, d in enumerate(KNOWN)}, "a", Settings())
+    assert (
+        together(sets, "b", Settings(spent=True)).pairs[0].verdict is Verdict.UNDECIDED
+    )
+    turned = together(
+        {f"s{i}": scores_of(d, 11 + i) for i, d in enumerate(KNOWN)}, "a", Settings()
+    )
     assert sets_sentence(turned.pairs[0]) == sentence  # however the pair is turned
     third = {"RR": {**scores_of(0.1, 11).values["RR"], "c": np.full(11, 0.4)}}
     three = {name: replace(scores_of(0.1, 11), values=third) for name in "st"}
-    assert [(one.a, one.b) for one in together(three, "b", Settings()).pairs] == [("a", "b"), ("c", "b")]
-    each = [Settings(alpha=0.05), Settings(alpha=0.01), Settings(spent=True), Settings(by_people=False)]
+    assert [(one.a, one.b) for one in together(three, "b", Settings()).pairs] == [
+        ("a", "b"),
+        ("c", "b"),
+    ]
+    each = [
+        Settings(alpha=0.05),
+        Settings(alpha=0.01),
+        Settings(spent=True),
+        Settings(by_people=False),
+    ]
     for turn in (1, -1):  # sets of different sizes are at different looks, in any order
         assert [_strictest(each[:count][::turn]) for count in range(1, 5)] == each
 
 
-def test_each_set_counts_alike_whatever_its_queries_and_three_say_nothing_of_others() -> None:
+def test_each_set_counts_alike_whatever_its_queries_and_three_say_nothing_of_others() -> (
+    None
+):
     found = together(
-        {"large": scores_of(0.2, 400), "s": scores_of(-0.1, 12), "t": scores_of(-0.1, 12)}, None, Settings()
+        {
+            "large": scores_of(0.2, 400),
+            "s": scores_of(-0.1, 12),
+            "t": scores_of(-0.1, 12),
+        },
+        None,
+        Settings(),
     )
     (pair,) = found.pairs
-    assert pair.mean_difference == pytest.approx(0.0, abs=1e-9)  # by queries it would be 0.18
+    assert pair.mean_difference == pytest.approx(
+        0.0, abs=1e-9
+    )  # by queries it would be 0.18
     assert pair.verdict is Verdict.UNDECIDED
-    assert sets_sentence(replace(pair, p_adjusted=0.00746)).endswith("not shown (p .007).")
+    assert sets_sentence(replace(pair, p_adjusted=0.00746)).endswith(
+        "not shown (p .007)."
+    )
     assert sets_sentences(found, 5)[-1] == FEW_SETS
-    many = {"a": np.where(np.arange(100_000) < 10, 0.6, 0.5), "b": np.full(100_000, 0.5)}
+    many = {
+        "a": np.where(np.arange(100_000) < 10, 0.6, 0.5),
+        "b": np.full(100_000, 0.5),
+    }
     one = Scores(ids=tuple(map(str, range(100_000))), values={"RR": many})
-    assert together({"s": one, "t": one}, None, Settings()).pairs[0].p_value == 2 / 2**20  # few are not float noise
+    assert (
+        together({"s": one, "t": one}, None, Settings()).pairs[0].p_value == 2 / 2**20
+    )  # few are not float noise
 
 
-def test_every_set_has_a_folder_of_its_own_and_they_share_a_page(tmp_path: Path, call: Call) -> None:
+def test_every_set_has_a_folder_of_its_own_and_they_share_a_page(
+    tmp_path: Path, call: Call
+) -> None:
     path = several(tmp_path)
     assert list(harness.run_sets(path)) == ["hr", "law", "it"]
     place = tmp_path / "results" / "sets"
     assert not (place / "report.html").exists()  # report = false
     listed = listing(tmp_path / "results")
-    assert (sorted(entry.folder for entry in listed.entries), listed.unread) == (["sets/hr", "sets/it", "sets/law"], ())
+    assert (sorted(entry.folder for entry in listed.entries), listed.unread) == (
+        ["sets/hr", "sets/it", "sets/law"],
+        (),
+    )
     sets = read_sets(place)
-    assert [(one.manifest.name, one.manifest.dataset.scored) for one in sets] == [("hr", 6), ("law", 6), ("it", 5)]
+    assert [(one.manifest.name, one.manifest.dataset.scored) for one in sets] == [
+        ("hr", 6),
+        ("law", 6),
+        ("it", 5),
+    ]
     with (place / "data_sets.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     pairs = results_together(sets).pairs
-    assert [float(row["mean_difference"]) for row in rows] == [pair.mean_difference for pair in pairs]
+    assert [float(row["mean_difference"]) for row in rows] == [
+        pair.mean_difference for pair in pairs
+    ]
     assert all(row["t"] == "" for row in rows)
     assert reproduce(place / "law").differing == ()
     before = (place / "hr" / "scores.csv").read_bytes()
     assert len(json.loads(call("report", place, "--json", code=0).out)["together"]) == 3
     assert (place / "report.html").exists()
-    assert call("run", path, "--quiet") == (0, "", "")  # again, as after a kill: what is done is cached
+    assert call("run", path, "--quiet") == (
+        0,
+        "",
+        "",
+    )  # again, as after a kill: what is done is cached
     assert (place / "hr" / "scores.csv").read_bytes() == before
 
 
-SETS, TWO, GATE = "results/sets", "results/two", "--baseline bm25 --challenger hybrid --margin"
+SETS, TWO, GATE = (
+    "results/sets",
+    "results/two",
+    "--baseline bm25 --challenger hybrid --margin",
+)
 SAID = [
-    (f"gate {SETS} {GATE} 0.02 --margin law=0.9", 1, "law: not worse by 0.9", "it: not worse by 0.02: 5 queries"),
+    (
+        f"gate {SETS} {GATE} 0.02 --margin law=0.9",
+        1,
+        "law: not worse by 0.9",
+        "it: not worse by 0.02: 5 queries",
+    ),
     (f"gate {SETS} {GATE} lw=0.9", 2, "error: 4 problems"),
-    (f"compare {SETS} {TWO}", 0, f"Shared data sets: hr; law only in {SETS}; it only in {SETS}; other only in {TWO}."),
-    (f"compare {SETS} {TWO} --baseline bm52", 2, "no retriever is called 'bm52' (did you mean 'bm25'?)"),
-    (f"compare {SETS} {TWO} --margin 0.02", 2, "--margin: is for the results of one data set"),
+    (
+        f"compare {SETS} {TWO}",
+        0,
+        f"Shared data sets: hr; law only in {SETS}; it only in {SETS}; other only in {TWO}.",
+    ),
+    (
+        f"compare {SETS} {TWO} --baseline bm52",
+        2,
+        "no retriever is called 'bm52' (did you mean 'bm25'?)",
+    ),
+    (
+        f"compare {SETS} {TWO} --margin 0.02",
+        2,
+        "--margin: is for the results of one data set",
+    ),
     (f"compare {SETS} {TWO} --test t", 2, "--test: is for the results of one data set"),
-    (f"compare {SETS} {SETS}/hr", 2, f"{SETS}/hr: holds no results of several data sets"),
-    (f"compare {SETS}/hr {SETS}", 2, f"{SETS}: is not a results folder (give one that it holds, such as"),
+    (
+        f"compare {SETS} {SETS}/hr",
+        2,
+        f"{SETS}/hr: holds no results of several data sets",
+    ),
+    (
+        f"compare {SETS}/hr {SETS}",
+        2,
+        f"{SETS}: is not a results folder (give one that it holds, such as",
+    ),
     (f"export {SETS} --as mteb", 0),
 ]
 
 
-def test_the_sets_are_gated_compared_and_exported_together(tmp_path: Path, call: Call) -> None:
+def test_the_sets_are_gated_compared_and_exported_together(
+    tmp_path: Path, call: Call
+) -> None:
     said = call("run", several(tmp_path, report=True), code=0)
-    assert all(f"\n{name}: bm25: index: " in f"\n{said.err}" for name in ("hr", "law", "it"))
+    assert all(
+        f"\n{name}: bm25: index: " in f"\n{said.err}" for name in ("hr", "law", "it")
+    )
     page = (tmp_path / SETS / "report.html").read_text(encoding="utf-8")
     assert FEW_SETS in page and 'href="law/report.html"' in page
     other = '["hr", { path = "data", name = "other" }]'
@@ -136,15 +232,25 @@ def test_the_sets_are_gated_compared_and_exported_together(tmp_path: Path, call:
     for words, code, *fragments in SAID:
         said = call(*words.split(), code=code)
         assert [one for one in fragments if one not in said.out + said.err] == [], said
-    table = (tmp_path / SETS / "export" / "mteb" / "table.csv").read_text(encoding="utf-8").splitlines()
+    table = (
+        (tmp_path / SETS / "export" / "mteb" / "table.csv")
+        .read_text(encoding="utf-8")
+        .splitlines()
+    )
     assert (table[0], len(table)) == ("Model,Mean (Task),hr,law,it", 4)
     assert listing(tmp_path / "results").unread == ()
-    text = fewer.read_text(encoding="utf-8").replace("dimensions = 64", "dimensions = 8").replace(other, '["hr", "it"]')
+    text = (
+        fewer.read_text(encoding="utf-8")
+        .replace("dimensions = 64", "dimensions = 8")
+        .replace(other, '["hr", "it"]')
+    )
     fewer.write_text(text, encoding="utf-8")
     call("run", fewer, "--quiet", code=0)
     found = json.loads(call("compare", SETS, TWO, "--json", code=0).out)["together"]
     # The same in both folders, and two that have one name.
-    assert {("bm25", "sets/hashing"), ("sets/hashing", "two/hashing")} <= {(row["a"], row["b"]) for row in found}
+    assert {("bm25", "sets/hashing"), ("sets/hashing", "two/hashing")} <= {
+        (row["a"], row["b"]) for row in found
+    }
 
 
 def test_check_takes_several_data_sets(tmp_path: Path, call: Call) -> None:
@@ -152,9 +258,16 @@ def test_check_takes_several_data_sets(tmp_path: Path, call: Call) -> None:
     found = json.loads(call("check", path, "--json", code=0).out)["data_sets"]
     assert [one["queries"] for one in found] == [6, 6, 5]
     assert sum(one["total"]["texts"] for one in found) == 3 * 6 + 6 + 6 + 5
-    harness.run(small.experiment(tmp_path, name="hr"))  # the same data in another experiment
+    harness.run(
+        small.experiment(tmp_path, name="hr")
+    )  # the same data in another experiment
     call("run", path, "--quiet", code=0)
-    assert [one.manifest.name for one in earlier_runs(Path("results"))] == ["hr", "hr", "it", "law"]
+    assert [one.manifest.name for one in earlier_runs(Path("results"))] == [
+        "hr",
+        "hr",
+        "it",
+        "law",
+    ]
     found = json.loads(call("check", path, "--json").out)["data_sets"]
     assert [one["total"]["calls"] for one in found] == [0, 0, 0]
     assert "names 3 data sets, and this takes one" in str(small.refusal(load, path))
@@ -162,7 +275,9 @@ def test_check_takes_several_data_sets(tmp_path: Path, call: Call) -> None:
     assert "'it' does not exist" in call("check", path).err
 
 
-def test_a_set_that_is_stopped_or_fails_leaves_the_others_whole(tmp_path, call, monkeypatch):
+def test_a_set_that_is_stopped_or_fails_leaves_the_others_whole(
+    tmp_path, call, monkeypatch
+):
     path, whole = several(tmp_path), pipeline.run
     ends: dict[str, BaseException] = {"law": KeyboardInterrupt()}
 
@@ -175,28 +290,54 @@ def test_a_set_that_is_stopped_or_fails_leaves_the_others_whole(tmp_path, call, 
     assert "the same command continues" in call("run", path, code=130).err
     assert (tmp_path / "results" / "sets" / "hr" / "manifest.json").exists()
     ends["law"] = BackendError("nobody answered")
-    assert call("run", path, code=3).err.splitlines()[-1] == "error: law: nobody answered"
-    assert [one.manifest.name for one in read_sets(tmp_path / "results" / "sets")] == ["hr", "it"]
+    assert (
+        call("run", path, code=3).err.splitlines()[-1] == "error: law: nobody answered"
+    )
+    assert [one.manifest.name for one in read_sets(tmp_path / "results" / "sets")] == [
+        "hr",
+        "it",
+    ]
     assert call("run", path, "--quiet") == (0, "", "")
     assert len(read_sets(tmp_path / "results" / "sets")) == 3
 
 
 @pytest.mark.parametrize(
     ("entries", "told_of"),
-    [("[]", "is an empty list"), ('["hr", "other/HR"]', "'HR' occurs twice"), ('["hr", 3]', "dataset"),
-     ('["hr", { path = "it", name = "../it" }]', "'../it' is not a name of a folder"),
-     (r'["hr", { path = "it", name = "it\n" }]', "is not a name of a folder"),
-     ('["hr", { path = "it", name = "日本" }]', r"has letters \(A to Z\), digits")],
-)  # fmt: skip
-def test_a_list_that_cannot_be_is_refused(tmp_path: Path, entries: str, told_of: str) -> None:
+    [
+        ("[]", "is an empty list"),
+        ('["hr", "other/HR"]', "'HR' occurs twice"),
+        ('["hr", 3]', "dataset"),
+        (
+            '["hr", { path = "it", name = "../it" }]',
+            "'../it' is not a name of a folder",
+        ),
+        (r'["hr", { path = "it", name = "it\n" }]', "is not a name of a folder"),
+        ('["hr", { path = "it", name = "日本" }]', r"has letters \(A to Z\), digits"),
+    ],
+)
+def test_a_list_that_cannot_be_is_refused(
+    tmp_path: Path, entries: str, told_of: str
+) -> None:
     with pytest.raises(InputError, match=told_of):
         load_sets(several(tmp_path, entries=entries))
 
 
-def test_several_experiments_run_in_turn_with_one_summary(tmp_path: Path, call: Call) -> None:
-    first, second = (small.experiment(tmp_path, name=name) for name in ("first", "second"))
+def test_several_experiments_run_in_turn_with_one_summary(
+    tmp_path: Path, call: Call
+) -> None:
+    first, second = (
+        small.experiment(tmp_path, name=name) for name in ("first", "second")
+    )
     said = call("run", first, second, code=0).err
     assert "first: bm25: index: " in said and "second: bm25: index: " in said
-    assert "'first' is in two files (rename one)" in call("run", first, first, code=2).err
-    second.write_text(second.read_text(encoding="utf-8").replace('"nDCG@3"\n', '"nDCG@4"\n'), encoding="utf-8")
-    assert "nDCG@4 is not among the measures" in call("run", first, second, "--json", code=2).err
+    assert (
+        "'first' is in two files (rename one)" in call("run", first, first, code=2).err
+    )
+    second.write_text(
+        second.read_text(encoding="utf-8").replace('"nDCG@3"\n', '"nDCG@4"\n'),
+        encoding="utf-8",
+    )
+    assert (
+        "nDCG@4 is not among the measures"
+        in call("run", first, second, "--json", code=2).err
+    )

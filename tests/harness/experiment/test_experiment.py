@@ -38,26 +38,48 @@ def written(text: str) -> str:
     return "e.toml"
 
 
-def test_what_is_left_open_is_filled_in_and_what_means_the_same_today_is_read(folder: Path) -> None:
-    loaded = load(written(HEAD + BM25 + '[[retrievers]]\nname = "h"\nencoder = {kind = "hashing"}\n'))
+def test_what_is_left_open_is_filled_in_and_what_means_the_same_today_is_read(
+    folder: Path,
+) -> None:
+    loaded = load(
+        written(
+            HEAD + BM25 + '[[retrievers]]\nname = "h"\nencoder = {kind = "hashing"}\n'
+        )
+    )
     resolved = loaded.experiment.resolved()
     assert resolved["depth"] == 100
-    assert resolved["statistics"] | {"test": "randomization", "correction": "holm"} == resolved["statistics"]
+    assert (
+        resolved["statistics"] | {"test": "randomization", "correction": "holm"}
+        == resolved["statistics"]
+    )
     assert resolved["retrievers"][0] == {
-        "name": "bm25", "kind": "bm25", "k1": 0.9, "b": 0.4, "stemming": None, "rerank": None, "color": "",
-        "filter": {}, "chunk": None,
-    }  # fmt: skip
+        "name": "bm25",
+        "kind": "bm25",
+        "k1": 0.9,
+        "b": 0.4,
+        "stemming": None,
+        "rerank": None,
+        "color": "",
+        "filter": {},
+        "chunk": None,
+    }
     assert resolved["retrievers"][1]["encoder"].keys() >= {"kind", "dimensions"}
     assert [str(measure) for measure in loaded.question.measures] == ["nDCG@10", "P@5"]
     head = HEAD.replace('"P@5"', '"nDCG(dcg=\'log2\')@5", "P@5"')
-    loaded = load(written(head + '[relevance]\ngain = "exponential"\nideal = "retrieved"\n' + BM25))
+    loaded = load(
+        written(
+            head + '[relevance]\ngain = "exponential"\nideal = "retrieved"\n' + BM25
+        )
+    )
     assert str(loaded.question.primary) == "nDCG(dcg='exp-log2', ideal='retrieved')@10"
     assert str(loaded.question.measures[1]) == "nDCG(ideal='retrieved')@5"
     before = written(f'{HEAD}[statistics]\nzeros = "wilcox"\ninterval = "t"\n{BM25}')
     assert load(before).experiment.statistics == Statistics()
 
 
-def test_the_data_set_is_found_from_a_parent_of_the_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_data_set_is_found_from_a_parent_of_the_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (folder / "experiments" / "deep").mkdir(parents=True)
     monkeypatch.chdir(folder / "experiments" / "deep")
     assert load(written(HEAD + BM25)).dataset.path == folder / "data"
@@ -76,80 +98,149 @@ FAULTS = [
     ("name = ", "is not TOML"),
     (HEAD, "retrievers: needs at least 1"),
     (HEAD + BM25 + BM25, "retriever names: 'bm25' occurs twice"),
-    (HEAD + BM25.replace("bm25", "BM25", 1) + BM25, "'BM25' and 'bm25' differ by case only"),
+    (
+        HEAD + BM25.replace("bm25", "BM25", 1) + BM25,
+        "'BM25' and 'bm25' differ by case only",
+    ),
     (HEAD + BM25.replace('name = "bm25"', 'name = "a b"'), "retrievers[0].name: 'a b'"),
-    (HEAD + 'basline = "x"\n' + BM25, "unknown key 'basline' (did you mean 'baseline'?)"),
-    (HEAD + 'baseline = "bm52"\n' + BM25, "baseline 'bm52' is not a retriever; did you mean 'bm25'?"),
+    (
+        HEAD + 'basline = "x"\n' + BM25,
+        "unknown key 'basline' (did you mean 'baseline'?)",
+    ),
+    (
+        HEAD + 'baseline = "bm52"\n' + BM25,
+        "baseline 'bm52' is not a retriever; did you mean 'bm25'?",
+    ),
     (HEAD + "depth = 5\n" + BM25, "nDCG@10 needs depth 10 or more; depth is 5"),
-    (HEAD.replace('"P@5"', '"ndgc@5"') + BM25, "there is no measure 'ndgc' (did you mean 'nDCG'?)"),
-    (HEAD.replace('primary = "nDCG@10"', 'primary = "AP"') + BM25, "primary: AP is not among the measures"),
+    (
+        HEAD.replace('"P@5"', '"ndgc@5"') + BM25,
+        "there is no measure 'ndgc' (did you mean 'nDCG'?)",
+    ),
+    (
+        HEAD.replace('primary = "nDCG@10"', 'primary = "AP"') + BM25,
+        "primary: AP is not among the measures",
+    ),
     (other("x"), "has neither an encoder nor a kind"),
     (other("x", 'encoder = { kind = "hashng" }'), "did you mean 'hashing'?"),
     (dense(", dim = 3"), "encoder.dim: unknown key 'dim'"),
     (other("f", 'kind = "fusion"', 'of = ["bm25", "bm26"]'), "uses unknown 'bm26'"),
     (other("f", 'kind = "fusion"', 'of = ["f", "bm25"]'), "in a circle: f"),
     (other("f", 'kind = "fusion"', 'of = ["bm25", "bm25"]'), "each retriever once"),
-    (HEAD + BM25 + '[vectors]\nfrm = "x"\n', "vectors.frm: unknown key 'frm' (did you mean 'from'?)"),
+    (
+        HEAD + BM25 + '[vectors]\nfrm = "x"\n',
+        "vectors.frm: unknown key 'frm' (did you mean 'from'?)",
+    ),
     (HEAD + BM25 + "[statistics]\nalpha = 1.5\n", "statistics.alpha: 1.5"),
     (HEAD.replace('"data"', '"dta"') + BM25, "'dta' does not exist"),
     (dense("", 'store = { location = "http://u:p@h" }'), "a secret"),
     (dense("", 'store = { location = "edge", shards = 3 }'), "shards: is for"),
     (other("h", 'kind = "http"', 'url = "http://h/?q=a&key=b"'), "url: a secret"),
     (HEAD + 'api_key = "sk-1"\n' + BM25, "api_key: a secret does not belong in a file"),
-    (HEAD.replace('"data"', '"${NOT_SET_AT_ALL}"') + BM25, "${NOT_SET_AT_ALL} is not set"),
+    (
+        HEAD.replace('"data"', '"${NOT_SET_AT_ALL}"') + BM25,
+        "${NOT_SET_AT_ALL} is not set",
+    ),
     ("caf\xe9", "is not UTF-8"),
 ]
 
 
 @pytest.mark.parametrize(("text", "message"), FAULTS)
-def test_each_fault_is_one_message_with_its_place(folder: Path, text: str, message: str) -> None:
-    Path("e.toml").write_bytes(text.encode("latin-1" if message == "is not UTF-8" else "utf-8"))
+def test_each_fault_is_one_message_with_its_place(
+    folder: Path, text: str, message: str
+) -> None:
+    Path("e.toml").write_bytes(
+        text.encode("latin-1" if message == "is not UTF-8" else "utf-8")
+    )
     said = str(refusal(load, "e.toml"))
     assert message in said and "e.toml" in said
     assert ("needs at least 1" in said) == (text == HEAD)
     assert "cannot be read" in str(refusal(load, "none.toml"))
 
 
-schema = cache(lambda: runpy.run_path(str(Path(__file__).parents[3] / ".ci" / "keys"))["experiment_schema"]())
+schema = cache(
+    lambda: runpy.run_path(str(Path(__file__).parents[3] / ".ci" / "keys"))[
+        "experiment_schema"
+    ]()
+)
 """Made once for all tests: it takes half a second."""
 validator = cache(lambda: jsonschema.Draft202012Validator(schema()))
 """`jsonschema.validate` would look through the whole schema each time."""
 EXPERIMENT: dict[str, Any] = {
-    "name": "x", "dataset": "d", "primary": "RR", "measures": ["RR"],
-    "retrievers": [{"name": "a", "encoder": {"kind": "hashing"}}, {"name": "b", "kind": "bm25"}],
-}  # fmt: skip
+    "name": "x",
+    "dataset": "d",
+    "primary": "RR",
+    "measures": ["RR"],
+    "retrievers": [
+        {"name": "a", "encoder": {"kind": "hashing"}},
+        {"name": "b", "kind": "bm25"},
+    ],
+}
 
 
 def test_the_schema_is_current_and_says_what_every_key_is(project: Path) -> None:
     jsonschema.Draft202012Validator.check_schema(schema())
-    file = json.loads((project / "experiments" / "experiment.schema.json").read_text(encoding="utf-8"))
+    file = json.loads(
+        (project / "experiments" / "experiment.schema.json").read_text(encoding="utf-8")
+    )
     assert file == json.loads(json.dumps(schema())), "run python .ci/keys"
     for path in (project / "experiments").glob("*.toml"):
         validator().validate(tomllib.loads(path.read_text(encoding="utf-8")))
     tables = [file, *file["$defs"].values()]
-    tables += [kind for table in file["$defs"].values() for kind in table.get("anyOf", [])]
-    for key, value in (item for table in tables for item in table.get("properties", {}).items()):
+    tables += [
+        kind for table in file["$defs"].values() for kind in table.get("anyOf", [])
+    ]
+    for key, value in (
+        item for table in tables for item in table.get("properties", {}).items()
+    ):
         assert "description" in value or "const" in value, f"{key}: {value}"
 
 
 @pytest.mark.parametrize(
     ("change", "taken"),
-    [(one, True) for one in [
-        {},
-        {"dataset": {"path": "d", "queries": ["a.json", "b.json"]}},
-        {"relevance": {"grades": [[1, 3], [10, 1]]}, "statistics": {"margin": 0.02, "test": "t"}},
-        {"retrievers": [{"name": "a", "encoder": {"kind": "hashing"}, "store": {"location": "edge", "m": 16}}]},
-        {"retrievers": [*EXPERIMENT["retrievers"],
-                        {"name": "c", "of": "a", "rerank": {"kind": "cross-encoder", "model": "m"}}]},
-    ]] + [(one, False) for one in [
-        {"depht": 10},
-        {"statistics": {"alpha": 2}},
-        {"relevance": {"grades": "quadratic"}},
-        {"retrievers": [{"name": "no/slash", "kind": "bm25"}]},
-        {"retrievers": [{"name": "a", "encoder": {"kind": "openai"}}]},
-    ]],
-)  # fmt: skip
-def test_the_schema_takes_what_the_program_takes(change: dict[str, Any], taken: bool) -> None:
+    [
+        (one, True)
+        for one in [
+            {},
+            {"dataset": {"path": "d", "queries": ["a.json", "b.json"]}},
+            {
+                "relevance": {"grades": [[1, 3], [10, 1]]},
+                "statistics": {"margin": 0.02, "test": "t"},
+            },
+            {
+                "retrievers": [
+                    {
+                        "name": "a",
+                        "encoder": {"kind": "hashing"},
+                        "store": {"location": "edge", "m": 16},
+                    }
+                ]
+            },
+            {
+                "retrievers": [
+                    *EXPERIMENT["retrievers"],
+                    {
+                        "name": "c",
+                        "of": "a",
+                        "rerank": {"kind": "cross-encoder", "model": "m"},
+                    },
+                ]
+            },
+        ]
+    ]
+    + [
+        (one, False)
+        for one in [
+            {"depht": 10},
+            {"statistics": {"alpha": 2}},
+            {"relevance": {"grades": "quadratic"}},
+            {"retrievers": [{"name": "no/slash", "kind": "bm25"}]},
+            {"retrievers": [{"name": "a", "encoder": {"kind": "openai"}}]},
+        ]
+    ],
+)
+def test_the_schema_takes_what_the_program_takes(
+    change: dict[str, Any], taken: bool
+) -> None:
     with nullcontext() if taken else pytest.raises(InputError):
         parse(EXPERIMENT | change)
     assert validator().is_valid(EXPERIMENT | change) == taken
@@ -195,6 +286,10 @@ def test_what_is_retired_is_refused_with_what_to_use(
     folder: Path, place: str, word: str, instead: str, call: Call
 ) -> None:
     written(experiment_with(place, word))
-    command = [*place.split()[1:], word] if place.startswith("harness") else ["check", "e.toml"]
+    command = (
+        [*place.split()[1:], word]
+        if place.startswith("harness")
+        else ["check", "e.toml"]
+    )
     said = call(*command, code=2)
     assert said.out == "" and f"{word!r} is retired ({instead})" in said.err

@@ -26,62 +26,129 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def block(name: str, *lines: str, kind: str = "overlap") -> str:
-    return "\n".join(["[[retrievers]]", f'name = "{name}"', *([f'kind = "{kind}"'] if kind else []), *lines, ""])
+    return "\n".join(
+        [
+            "[[retrievers]]",
+            f'name = "{name}"',
+            *([f'kind = "{kind}"'] if kind else []),
+            *lines,
+            "",
+        ]
+    )
 
 
 def ran(folder: Path, *blocks: str, more: str = "") -> Results:
-    return run(small.experiment(folder, retrievers="".join(blocks), more=more), Options(folder / "out"))
+    return run(
+        small.experiment(folder, retrievers="".join(blocks), more=more),
+        Options(folder / "out"),
+    )
 
 
 def experiment(*blocks: dict[str, object]) -> dict[str, object]:
-    return {"name": "x", "dataset": "d", "primary": "RR", "measures": ["RR"], "retrievers": [*blocks]}
+    return {
+        "name": "x",
+        "dataset": "d",
+        "primary": "RR",
+        "measures": ["RR"],
+        "retrievers": [*blocks],
+    }
 
 
 def test_a_retriever_of_theirs_is_filtered_in_a_run(tmp_path: Path) -> None:
     data = small.dataset(tmp_path / "data")
     for name, text in small.TEXTS.items():
         kind = "trees" if "trees" in text else "else"
-        (data / f"{name}.md").write_text(f"---\nof: {kind}\n---\n{text}", encoding="utf-8")
-    results = ran(tmp_path, block("all"), block("of-trees", 'filter = { of = "trees" }'))
-    assert results.manifest.retrievers["of-trees"].provenance["filter"] == '{"of": ["trees"]}'
+        (data / f"{name}.md").write_text(
+            f"---\nof: {kind}\n---\n{text}", encoding="utf-8"
+        )
+    results = ran(
+        tmp_path, block("all"), block("of-trees", 'filter = { of = "trees" }')
+    )
+    assert (
+        results.manifest.retrievers["of-trees"].provenance["filter"]
+        == '{"of": ["trees"]}'
+    )
     found = [set(ranking.doc_ids) for ranking in results.rankings("of-trees").values()]
     assert found == [{"apple", "pear"}] * len(small.QUERIES)
 
 
 def test_they_run_cost_and_are_described_like_any_other(tmp_path: Path) -> None:
     blocks = [
-        block("vowels", 'encoder = { kind = "vowels", price = 2 }', kind=""), block("overlap"),
+        block("vowels", 'encoder = { kind = "vowels", price = 2 }', kind=""),
+        block("overlap"),
         block("hybrid", 'of = ["vowels", "overlap"]', kind="fusion"),
-        block("short", 'of = "overlap"', 'rerank = { kind = "shorter", depth = 2 }', kind=""),
-    ]  # fmt: skip
-    path = small.experiment(tmp_path, retrievers="".join(blocks), more="[latency]\nsample = 2")
-    rows = [row for row in planned(path, results=tmp_path / "out").rows if row.retriever == "vowels"]
-    assert [row.usd for row in rows] == [pytest.approx(row.tokens * 2e-6) for row in rows]
+        block(
+            "short",
+            'of = "overlap"',
+            'rerank = { kind = "shorter", depth = 2 }',
+            kind="",
+        ),
+    ]
+    path = small.experiment(
+        tmp_path, retrievers="".join(blocks), more="[latency]\nsample = 2"
+    )
+    rows = [
+        row
+        for row in planned(path, results=tmp_path / "out").rows
+        if row.retriever == "vowels"
+    ]
+    assert [row.usd for row in rows] == [
+        pytest.approx(row.tokens * 2e-6) for row in rows
+    ]
     results = run(path, Options(tmp_path / "out"))
     assert results.retrievers == ("vowels", "overlap", "hybrid", "short")
-    described = {name: dict(facts.provenance) for name, facts in results.manifest.retrievers.items()}
-    assert described["vowels"].items() >= {"model": "vowels", "usd_per_million_tokens": "2"}.items()
+    described = {
+        name: dict(facts.provenance)
+        for name, facts in results.manifest.retrievers.items()
+    }
+    assert (
+        described["vowels"].items()
+        >= {"model": "vowels", "usd_per_million_tokens": "2"}.items()
+    )
     assert described["overlap"] == {"system": "overlap 1.0"}
-    assert described["short"] == {"reranker usd_per_million_tokens": "0", "reranker depth": "2"}
-    costs = {(row["retriever"], row["stage"]): row for row in results.costs.to_dict("records")}
+    assert described["short"] == {
+        "reranker usd_per_million_tokens": "0",
+        "reranker depth": "2",
+    }
+    costs = {
+        (row["retriever"], row["stage"]): row
+        for row in results.costs.to_dict("records")
+    }
     assert costs["vowels", "embed-documents"]["tokens"] > 0
     assert costs["short", "rerank"]["calls"] == 1
-    assert {stage for name, stage in costs if name == "overlap"} == {"index", "search", "latency"}
+    assert {stage for name, stage in costs if name == "overlap"} == {
+        "index",
+        "search",
+        "latency",
+    }
     assert costs["overlap", "search"]["calls"] == len(small.QUERIES)
     assert costs["overlap", "index"]["seconds"] > 0
-    first, second = (results.rankings(name)["q-fruit"].doc_ids[:2] for name in ("overlap", "short"))
+    first, second = (
+        results.rankings(name)["q-fruit"].doc_ids[:2] for name in ("overlap", "short")
+    )
     assert [*second] == sorted(first, key=lambda name: len(small.TEXTS[name]))
 
 
 def test_a_store_is_named_by_a_word_or_by_its_scheme(tmp_path: Path) -> None:
     places = {"word": "plain", "scheme": "plain://there", "ours": ":memory:"}
     encoder = 'encoder = { kind = "hashing", dimensions = 64 }'
-    results = ran(tmp_path, *(block(name, encoder, f'store = "{place}"', kind="") for name, place in places.items()))
+    results = ran(
+        tmp_path,
+        *(
+            block(name, encoder, f'store = "{place}"', kind="")
+            for name, place in places.items()
+        ),
+    )
     for name in ("word", "scheme"):
-        assert results.manifest.retrievers[name].provenance.items() >= {"plain": places[name]}.items()
+        assert (
+            results.manifest.retrievers[name].provenance.items()
+            >= {"plain": places[name]}.items()
+        )
         for query, ranking in results.rankings("ours").items():
             assert results.rankings(name)[query].doc_ids == ranking.doc_ids
-    with pytest.raises(InputError, match="runs code: store = plain, of another package"):
+    with pytest.raises(
+        InputError, match="runs code: store = plain, of another package"
+    ):
         run(tmp_path / "small.toml", Options(tmp_path / "out", code=False))
 
 
@@ -89,13 +156,24 @@ def test_a_store_is_named_by_a_word_or_by_its_scheme(tmp_path: Path) -> None:
     ("block", "message"),
     [
         ({"name": "a", "kind": "broken"}, "retriever 'broken' cannot be loaded"),
-        ({"name": "a", "kind": "clashing", "store": "there"},
-         "Clashing has an option 'store', which is a word of every experiment"),
-        ({"name": "s", "kind": "sparse", "encoder": {"kind": "sparse-encoder", "model": "m"}, "store": "plain"},
-         "'plain' does not keep sparse vectors"),
+        (
+            {"name": "a", "kind": "clashing", "store": "there"},
+            "Clashing has an option 'store', which is a word of every experiment",
+        ),
+        (
+            {
+                "name": "s",
+                "kind": "sparse",
+                "encoder": {"kind": "sparse-encoder", "model": "m"},
+                "store": "plain",
+            },
+            "'plain' does not keep sparse vectors",
+        ),
     ],
-)  # fmt: skip
-def test_what_cannot_be_taken_is_one_message_before_anything_runs(tmp_path, monkeypatch, block, message) -> None:
+)
+def test_what_cannot_be_taken_is_one_message_before_anything_runs(
+    tmp_path, monkeypatch, block, message
+) -> None:
     install(tmp_path, monkeypatch, BAD)
     with pytest.raises(InputError, match=message) as caught:
         parse(experiment(block))
@@ -108,32 +186,60 @@ def test_an_equal_first_stage_costs_and_notes_the_same(tmp_path: Path) -> None:
     results = ran(tmp_path, block("plain", encoder, kind=""), again)
     costs, ledger = costs_of(results), results.manifest.ledger.retrievers
     spent = sum(len(text) for _, text, _ in small.QUERIES) * 5e-6
-    assert costs["plain"].usd_per_million == pytest.approx(spent / len(small.QUERIES) * 1e6)
-    assert costs["again"].usd_per_million == pytest.approx(costs["plain"].usd_per_million)
+    assert costs["plain"].usd_per_million == pytest.approx(
+        spent / len(small.QUERIES) * 1e6
+    )
+    assert costs["again"].usd_per_million == pytest.approx(
+        costs["plain"].usd_per_million
+    )
     assert costs["again"].usd == 0  # asked and paid once
-    assert {kind: len(ids) for kind, ids in ledger["plain"].notes.items()} == {"truncated": 6, "truncated-query": 6}
+    assert {kind: len(ids) for kind, ids in ledger["plain"].notes.items()} == {
+        "truncated": 6,
+        "truncated-query": 6,
+    }
     assert ledger["again"].notes.items() >= ledger["plain"].notes.items()
 
 
-def test_a_whole_retriever_costs_what_it_says_or_nobody_knows_what(tmp_path: Path) -> None:
-    blocks = block("paid", "price = 10"), block("cached", "price = 10", "cached = true"), block("silent")
+def test_a_whole_retriever_costs_what_it_says_or_nobody_knows_what(
+    tmp_path: Path,
+) -> None:
+    blocks = (
+        block("paid", "price = 10"),
+        block("cached", "price = 10", "cached = true"),
+        block("silent"),
+    )
     costs = costs_of(ran(tmp_path, BM25, *blocks))
     assert costs["bm25"].usd_per_million == 0
-    assert costs["paid"].usd_per_million == pytest.approx(1000 / len(small.QUERIES) * 10)
-    assert costs["cached"].usd_per_million == pytest.approx(costs["paid"].usd_per_million)
+    assert costs["paid"].usd_per_million == pytest.approx(
+        1000 / len(small.QUERIES) * 10
+    )
+    assert costs["cached"].usd_per_million == pytest.approx(
+        costs["paid"].usd_per_million
+    )
     assert costs["silent"].usd_per_million is None
 
 
 @pytest.mark.parametrize(
     ("failing", "said"),
     [
-        (block("it", 'fault = "raises"'), "Overlap: ConnectionError: their server is down (theirs.py:"),
+        (
+            block("it", 'fault = "raises"'),
+            "Overlap: ConnectionError: their server is down (theirs.py:",
+        ),
         (block("it", 'fault = "twice"'), "query 'q-fruit' has a document twice"),
-        (block("it", 'encoder = { kind = "sparse" }', kind=""), "sparse vectors came back from an encoder of dense"),
-        (ZeroDivisionError("by zero"), "ZeroDivisionError: by zero (test_foreign_parts.py:"),  # a fault of our own
+        (
+            block("it", 'encoder = { kind = "sparse" }', kind=""),
+            "sparse vectors came back from an encoder of dense",
+        ),
+        (
+            ZeroDivisionError("by zero"),
+            "ZeroDivisionError: by zero (test_foreign_parts.py:",
+        ),  # a fault of our own
     ],
-)  # fmt: skip
-def test_what_fails_ends_its_retriever_alone(tmp_path, monkeypatch, failing, said) -> None:
+)
+def test_what_fails_ends_its_retriever_alone(
+    tmp_path, monkeypatch, failing, said
+) -> None:
     def fails(*_):
         raise failing
 
@@ -146,24 +252,49 @@ def test_what_fails_ends_its_retriever_alone(tmp_path, monkeypatch, failing, sai
     assert said in told
 
 
-def test_what_it_raises_where_it_is_built_or_checked_is_one_problem(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="retriever 'a': kind: its options are refused: Overlap: ValueError: size is"):
+def test_what_it_raises_where_it_is_built_or_checked_is_one_problem(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(
+        InputError,
+        match="retriever 'a': kind: its options are refused: Overlap: ValueError: size is",
+    ):
         ran(tmp_path, block("a", "size = 0"))
     keyless = block("b", 'encoder = { kind = "vowels", key = "lost" }', kind="")
     path = small.experiment(tmp_path, retrievers=keyless, name="keyless")
     lost = "retriever 'b': check: Vowels: ConnectionError: no route to the key"
     with pytest.raises(InputError, match=lost):
         run(path, Options(tmp_path / "out"))
-    free = small.experiment(tmp_path, retrievers=block("b", 'encoder = { kind = "vowels" }', kind=""), name="free")
-    assert "usd_per_million_tokens" not in run(free, Options(tmp_path / "out")).manifest.retrievers["b"].provenance
-    with pytest.raises(InputError, match=r"retriever 'b': encoder.price: .*--max-cost cannot be kept"):
+    free = small.experiment(
+        tmp_path,
+        retrievers=block("b", 'encoder = { kind = "vowels" }', kind=""),
+        name="free",
+    )
+    assert (
+        "usd_per_million_tokens"
+        not in run(free, Options(tmp_path / "out")).manifest.retrievers["b"].provenance
+    )
+    with pytest.raises(
+        InputError, match=r"retriever 'b': encoder.price: .*--max-cost cannot be kept"
+    ):
         run(free, Options(tmp_path / "out", max_cost=1.0))
-    assert [line for line in check(path).warnings if "no route to the key" in line and "not cached" in line]
+    assert [
+        line
+        for line in check(path).warnings
+        if "no route to the key" in line and "not cached" in line
+    ]
     key, price = map(str, refusal(tasks_of, path, limited=True).problems)
-    assert lost in key and "retriever 'b': encoder.price: the price of vowels is not known" in price
+    assert (
+        lost in key
+        and "retriever 'b': encoder.price: the price of vowels is not known" in price
+    )
 
 
-def test_a_ranking_that_is_too_long_is_cut_and_strangers_in_it_are_noted(tmp_path: Path) -> None:
+def test_a_ranking_that_is_too_long_is_cut_and_strangers_in_it_are_noted(
+    tmp_path: Path,
+) -> None:
     results = ran(tmp_path, BM25, block("deep", 'fault = "deep"'))
     assert {len(ranking) for ranking in results.rankings("deep").values()} == {5}
-    assert results.manifest.ledger.retrievers["deep"].notes["not-in-corpus"] == ("ghost",)
+    assert results.manifest.ledger.retrievers["deep"].notes["not-in-corpus"] == (
+        "ghost",
+    )

@@ -24,7 +24,10 @@ DOCUMENTS = {
     "d1": ("en", "the cat sits"),
     "d2": ("en", "a dog runs fast"),
     "d3": ("de", "shock wave of the wing"),
-    "d4": ("de", "heat of the body flow of the wing slow cat dog wave shock a title runs fast"),
+    "d4": (
+        "de",
+        "heat of the body flow of the wing slow cat dog wave shock a title runs fast",
+    ),
     "d5": ("en", " "),
     "d6": ("en", "cat cat dog"),
 }
@@ -41,11 +44,18 @@ def models(tmp_path_factory):
 
 def data(folder):
     rows = [
-        {"_id": id_, "text": text, "metadata": {"language": language}} for id_, (language, text) in DOCUMENTS.items()
+        {"_id": id_, "text": text, "metadata": {"language": language}}
+        for id_, (language, text) in DOCUMENTS.items()
     ]
     layouts.jsonl(folder / "corpus.jsonl", rows)
-    layouts.jsonl(folder / "queries.jsonl", [{"_id": id_, "text": text} for id_, text in QUERIES.items()])
-    rows = [{"query-id": q, "corpus-id": d, "score": 1} for q, d in (("q1", "d1"), ("q2", "d3"), ("d6", "d1"))]
+    layouts.jsonl(
+        folder / "queries.jsonl",
+        [{"_id": id_, "text": text} for id_, text in QUERIES.items()],
+    )
+    rows = [
+        {"query-id": q, "corpus-id": d, "score": 1}
+        for q, d in (("q1", "d1"), ("q2", "d3"), ("d6", "d1"))
+    ]
     layouts.table(folder / "qrels" / "test.tsv", rows, delimiter="\t")
     return folder.as_posix()
 
@@ -72,7 +82,9 @@ def of_form(request, tmp_path_factory, models):
         patch.setenv("HARNESS_CACHE", str(cache))
         plan = planned(path, results=folder)
         results = run(path, Options(folder / "out"))
-    return SimpleNamespace(form=request.param, path=path, planned=plan, results=results, cache=cache)
+    return SimpleNamespace(
+        form=request.param, path=path, planned=plan, results=results, cache=cache
+    )
 
 
 @pytest.fixture
@@ -83,7 +95,9 @@ def ran(of_form, monkeypatch):
 
 def block(models, form, more="", *, name=None):
     encoder = f'encoder = {{ kind = "{ENCODERS[form]}", model = "{models[form].as_posix()}", device = "cpu" }}'
-    return f'[[retrievers]]\nname = "{name or form}"\nkind = "{form}"\n{encoder}\n{more}\n'
+    return (
+        f'[[retrievers]]\nname = "{name or form}"\nkind = "{form}"\n{encoder}\n{more}\n'
+    )
 
 
 @pytest.fixture
@@ -98,14 +112,25 @@ def library(ran, models):
 def test_a_run_ranks_as_the_library_scores_and_reads_what_was_planned(ran, library):
     documents = {id_: text for id_, (_, text) in DOCUMENTS.items() if text.strip()}
     for id_, query in QUERIES.items():
-        queries, texts = library.encode_query([query]), library.encode_document([*documents.values()])
+        queries, texts = (
+            library.encode_query([query]),
+            library.encode_document([*documents.values()]),
+        )
         if ran.form == "sparse":  # torch warns of its own products of sparse tensors
             queries, texts = queries.to_dense(), texts.to_dense()
-        scores = dict(zip(documents, library.similarity(queries, texts)[0].tolist(), strict=True))
+        scores = dict(
+            zip(documents, library.similarity(queries, texts)[0].tolist(), strict=True)
+        )
         ranking = ran.results.rankings(ran.form)[id_]
-        assert set(ranking.doc_ids) == {one for one, score in scores.items() if score > 0 or ran.form == "multivector"}
+        assert set(ranking.doc_ids) == {
+            one
+            for one, score in scores.items()
+            if score > 0 or ran.form == "multivector"
+        }
         theirs = [scores[one] for one in ranking.doc_ids]
-        assert theirs == pytest.approx(sorted(theirs, reverse=True), rel=1e-5)  # sums of 32 bits may swap what is equal
+        assert theirs == pytest.approx(
+            sorted(theirs, reverse=True), rel=1e-5
+        )  # sums of 32 bits may swap what is equal
         assert ranking.scores.tolist() == pytest.approx(theirs, rel=1e-4)
     told = "\n".join(check(ran.path).lines())
     limit = {"sparse": 12, "multivector": 10}[ran.form]
@@ -114,10 +139,17 @@ def test_a_run_ranks_as_the_library_scores_and_reads_what_was_planned(ran, libra
     notes = ran.results.manifest.ledger.retrievers[ran.form].notes
     assert (notes["empty"], notes["truncated"]) == (("d5",), ("d4",))
     rows = {row.stage: row for row in ran.planned.rows}
-    costs = {row["stage"]: row for row in ran.results.costs.to_dict("records") if row["retriever"] == ran.form}
+    costs = {
+        row["stage"]: row
+        for row in ran.results.costs.to_dict("records")
+        if row["retriever"] == ran.form
+    }
     for stage in ("embed-documents", "embed-queries"):
         assert rows[stage].exact and rows[stage].usd == 0
-        assert all(getattr(rows[stage], key) == costs[stage][key] for key in ("tokens", "texts", "calls"))
+        assert all(
+            getattr(rows[stage], key) == costs[stage][key]
+            for key in ("tokens", "texts", "calls")
+        )
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -125,17 +157,27 @@ def test_chunks_filters_and_documents_that_ask(experiment, models, form, tmp_pat
     blocks = block(models, form, 'filter = { language = "de" }', name="german")
     blocks += block(models, form, "chunk = { size = 20, overlap = 5 }", name="cut")
     results = run(experiment(blocks), Options(tmp_path / "out"))
-    assert {one for ranking in results.rankings("german").values() for one in ranking.doc_ids} <= {"d3", "d4"}
+    assert {
+        one
+        for ranking in results.rankings("german").values()
+        for one in ranking.doc_ids
+    } <= {"d3", "d4"}
     cut = results.rankings("cut")
-    assert all(len(set(ranking.doc_ids)) == len(ranking) <= 5 for ranking in cut.values())
+    assert all(
+        len(set(ranking.doc_ids)) == len(ranking) <= 5 for ranking in cut.values()
+    )
     assert "d6" not in cut["d6"].doc_ids and "d6" in cut["q1"].doc_ids
     assert "truncated" not in results.manifest.ledger.retrievers["cut"].notes
     assert int(results.manifest.retrievers["cut"].provenance["vectors"]) > 5
 
 
 @pytest.mark.parametrize("store", ("", 'store = ":memory:"', 'store = "edge"'))
-def test_a_second_run_embeds_nothing_and_says_the_same(ran, experiment, models, store, tmp_path, monkeypatch):
-    monkeypatch.setattr(LocalModel, "_load", lambda *_: pytest.fail("a model was loaded"))
+def test_a_second_run_embeds_nothing_and_says_the_same(
+    ran, experiment, models, store, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(
+        LocalModel, "_load", lambda *_: pytest.fail("a model was loaded")
+    )
     path = experiment(block(models, ran.form, store)) if store else ran.path
     first = run(path, Options(tmp_path / "first")) if store else ran.results
     second = run(path, Options(tmp_path / "second"))
@@ -144,8 +186,9 @@ def test_a_second_run_embeds_nothing_and_says_the_same(ran, experiment, models, 
     assert facts[0] == facts[1]
     rows = planned(path, results=tmp_path / "none").rows
     assert [(row.stage, row.texts, row.cached, row.calls) for row in rows] == [
-        ("embed-documents", 5, 5, 0), ("embed-queries", 3, 3, 0),
-    ]  # fmt: skip
+        ("embed-documents", 5, 5, 0),
+        ("embed-queries", 3, 3, 0),
+    ]
 
 
 def test_sizes_stand_in_the_manifest_and_in_the_report(ran, library):
@@ -153,9 +196,15 @@ def test_sizes_stand_in_the_manifest_and_in_the_report(ran, library):
     facts = results.manifest.retrievers[form].provenance
 
     def numbers(vectors) -> int:
-        return int((vectors.to_dense() != 0).sum()) if form == "sparse" else len(vectors)
+        return (
+            int((vectors.to_dense() != 0).sum()) if form == "sparse" else len(vectors)
+        )
 
-    of_texts = [numbers(library.encode_document(text)) for _, text in DOCUMENTS.values() if text.strip()]
+    of_texts = [
+        numbers(library.encode_document(text))
+        for _, text in DOCUMENTS.values()
+        if text.strip()
+    ]
     of_queries = [numbers(library.encode_query(text)) for text in QUERIES.values()]
     # 64 bits and an index of 32; 16 dimensions of 32 bits
     each, unit, store, counted = {
@@ -163,27 +212,51 @@ def test_sizes_stand_in_the_manifest_and_in_the_report(ran, library):
         "multivector": (4 * 16, "tokens", ":memory:", "vectors, one a token"),
     }[form]
     assert (facts["search"], facts["store"]) == ("exact", store)
-    assert float(facts[f"{unit}_per_text"]) == pytest.approx(np.mean(of_texts), rel=1e-3)
-    assert float(facts[f"{unit}_per_query"]) == pytest.approx(np.mean(of_queries), rel=1e-3)
+    assert float(facts[f"{unit}_per_text"]) == pytest.approx(
+        np.mean(of_texts), rel=1e-3
+    )
+    assert float(facts[f"{unit}_per_query"]) == pytest.approx(
+        np.mean(of_queries), rel=1e-3
+    )
     taken = int(facts["vector_bytes"])
     assert taken == pytest.approx(each * sum(of_texts), abs=1)
 
     write_report(results)
     ((name, one),) = vector_sizes(results).items()
     each = one["bytes_per_document"]
-    assert (name, each, costs_of(results)[form].vector_bytes) == (form, taken / len(DOCUMENTS), taken)
-    row = [form, counted, *map(plain, (one["per_text"], one["per_query"])), facts["dimensions"], size(each)]
-    assert f"| {' | '.join(row)} |" in (results.folder / "report.md").read_text(encoding="utf-8")
+    assert (name, each, costs_of(results)[form].vector_bytes) == (
+        form,
+        taken / len(DOCUMENTS),
+        taken,
+    )
+    row = [
+        form,
+        counted,
+        *map(plain, (one["per_text"], one["per_query"])),
+        facts["dimensions"],
+        size(each),
+    ]
+    assert f"| {' | '.join(row)} |" in (results.folder / "report.md").read_text(
+        encoding="utf-8"
+    )
     page = (results.folder / "report.html").read_text(encoding="utf-8")
     assert "<caption>Sparse vectors and vectors of tokens</caption>" in page
 
 
-def test_an_encoder_of_another_form_is_refused_with_the_kind_to_write(experiment, models):
+def test_an_encoder_of_another_form_is_refused_with_the_kind_to_write(
+    experiment, models
+):
     sparse = block(models, "sparse")
     hashing = '[[retrievers]]\nname = "m"\nkind = "multivector"\nencoder = { kind = "hashing" }\n'
     for blocks, told in (
-        (sparse.replace('kind = "sparse"\n', ""), "'sparse-encoder' gives sparse vectors, not dense ones"),
-        (sparse.replace('kind = "sparse"\n', ""), 'it belongs to a retriever of kind = "sparse"'),
+        (
+            sparse.replace('kind = "sparse"\n', ""),
+            "'sparse-encoder' gives sparse vectors, not dense ones",
+        ),
+        (
+            sparse.replace('kind = "sparse"\n', ""),
+            'it belongs to a retriever of kind = "sparse"',
+        ),
         (hashing, "'hashing' gives dense vectors, not multivector ones"),
         (f"{sparse}derive = {{ dimensions = [4] }}", "derive"),
     ):

@@ -40,7 +40,12 @@ def written(place: object, **options: object) -> str:
 
 def beir(folder: Path, *splits: str) -> Path:
     grades = {id_: dict.fromkeys(docs, 1) for id_, _, docs in small.QUERIES}
-    layouts.beir(folder, layouts.Collection(small.TEXTS, {id_: text for id_, text, _ in small.QUERIES}, grades))
+    layouts.beir(
+        folder,
+        layouts.Collection(
+            small.TEXTS, {id_: text for id_, text, _ in small.QUERIES}, grades
+        ),
+    )
     made = (folder / "qrels" / "test.tsv").rename(folder / "made").read_bytes()
     for split in splits:
         (folder / "qrels" / f"{split}.tsv").write_bytes(made)
@@ -53,9 +58,14 @@ def test_what_is_written_runs(tmp_path: Path, write) -> None:
     made = write_experiment(write(tmp_path / "my docs"))
     assert made.path == Path("my-docs.toml")
     lines = list(made.lines())
-    assert "6 documents, 6 labelled queries" in lines[0] and "  harness run my-docs.toml" in lines
+    assert (
+        "6 documents, 6 labelled queries" in lines[0]
+        and "  harness run my-docs.toml" in lines
+    )
     text = made.path.read_text(encoding="utf-8")
-    made.path.write_text(text.replace("\ndepth = ", "\nreport = false\ndepth = "), encoding="utf-8")
+    made.path.write_text(
+        text.replace("\ndepth = ", "\nreport = false\ndepth = "), encoding="utf-8"
+    )
     results = run(made.path, Options(tmp_path / "out"))
     assert results.retrievers == ("bm25", "hashing", "hybrid")
     assert results.manifest.dataset.queries == 6
@@ -66,7 +76,9 @@ def test_what_is_written_is_what_the_editor_expects(folder: Path) -> None:
     validator().validate(tomllib.loads(text))
     # Everything that stands there to be uncommented is right as well.
     uncommented = "\n".join(
-        line.removeprefix("# ") if line.startswith("# ") and ("=" in line or "[[" in line) else line
+        line.removeprefix("# ")
+        if line.startswith("# ") and ("=" in line or "[[" in line)
+        else line
         for line in text.split("\n")
     )
     Path("all.toml").write_text(uncommented, encoding="utf-8")
@@ -77,8 +89,14 @@ def test_what_is_written_is_what_the_editor_expects(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "english"),
     [
-        ("The lease is not valid, and the notice of a month is over. Ask for a copy.", True),
-        ("Der Vertrag ist nicht gültig, und die Frist von einem Monat ist vorbei.", False),
+        (
+            "The lease is not valid, and the notice of a month is over. Ask for a copy.",
+            True,
+        ),
+        (
+            "Der Vertrag ist nicht gültig, und die Frist von einem Monat ist vorbei.",
+            False,
+        ),
         ("Договор истёк, и срок вышел. Что это для нас и как от него уйти?", False),
         ("यह अनुबंध मान्य नहीं है और एक महीने की अवधि समाप्त हो गई है।", False),
         ("一年に二十五日の有給休暇があります。", False),
@@ -89,7 +107,9 @@ def test_models_that_know_the_language_are_taken_and_proposed(
 ) -> None:
     for file in folder.glob("*.md"):
         file.write_text(text, encoding="utf-8")
-    (folder / "queries.json").write_text(json.dumps([{"query": text, "relevant_documents": ["apple"]}]))
+    (folder / "queries.json").write_text(
+        json.dumps([{"query": text, "relevant_documents": ["apple"]}])
+    )
     bare = written(folder)
     assert ("ms-marco-MiniLM" in bare) == english == ("bge-reranker-v2-m3" not in bare)
     monkeypatch.setattr(init.importlib.util, "find_spec", lambda name: object())
@@ -114,19 +134,31 @@ def test_a_folder_in_another_layout_is_told(tmp_path: Path) -> None:
     told = str(refusal(write_experiment, tmp_path))
     assert "holds no documents: only .md, .xml" in told and "README" not in told
     (tmp_path / "a.pdf").write_text("x", encoding="utf-8")
-    with pytest.raises(InputError, match=r"holds no documents .*2 are not \(.pdf 1, .xml 1\)"):
+    with pytest.raises(
+        InputError, match=r"holds no documents .*2 are not \(.pdf 1, .xml 1\)"
+    ):
         write_experiment(tmp_path)
     folder = beir(tmp_path / "b", "test")
     (folder / "queries.jsonl").rename(folder / "golden.jsonl")
-    with pytest.raises(InputError, match=r"holds no queries of this format .*--queries golden.jsonl"):
+    with pytest.raises(
+        InputError, match=r"holds no queries of this format .*--queries golden.jsonl"
+    ):
         write_experiment(folder)
 
 
 def test_a_split_is_named_where_it_must_be(tmp_path: Path) -> None:
-    assert load(write_experiment(beir(tmp_path / "a", "dev", "test")).path).dataset.split is None
+    assert (
+        load(write_experiment(beir(tmp_path / "a", "dev", "test")).path).dataset.split
+        is None
+    )
     place = beir(tmp_path / "b", "dev", "train")
-    assert "has the splits dev, train (name one" in str(refusal(write_experiment, place))
-    assert load(write_experiment(DatasetReference(place, split="dev")).path).dataset.split == "dev"
+    assert "has the splits dev, train (name one" in str(
+        refusal(write_experiment, place)
+    )
+    assert (
+        load(write_experiment(DatasetReference(place, split="dev")).path).dataset.split
+        == "dev"
+    )
 
 
 def test_a_file_or_a_link_that_is_there_stays(folder: Path) -> None:
@@ -135,28 +167,48 @@ def test_a_file_or_a_link_that_is_there_stays(folder: Path) -> None:
     for name in ("d.toml", "link.toml"):
         assert "is there already" in str(refusal(write_experiment, folder, Path(name)))
     assert not Path("elsewhere.toml").exists()
-    assert load(write_experiment(folder, Path("sub/other.toml")).path).experiment.name == "other"
+    assert (
+        load(write_experiment(folder, Path("sub/other.toml")).path).experiment.name
+        == "other"
+    )
 
 
-@pytest.mark.parametrize("name", ["my exp.toml", "-x.toml", "é.toml", "_.toml", "con.toml", "a" * 80 + ".toml"])
-def test_what_init_writes_is_read_by_the_command_that_it_prints(folder: Path, call: Call, name: str) -> None:
+@pytest.mark.parametrize(
+    "name",
+    ["my exp.toml", "-x.toml", "é.toml", "_.toml", "con.toml", "a" * 80 + ".toml"],
+)
+def test_what_init_writes_is_read_by_the_command_that_it_prints(
+    folder: Path, call: Call, name: str
+) -> None:
     said = call("init", "d", "--output", name, code=0).out
     command = next(line for line in said.splitlines() if "harness check" in line)
     call(*shlex.split(command)[1:], code=0)
 
 
 @pytest.mark.parametrize("name", ["exp.txt", ".toml", "exp"])
-def test_a_name_that_no_command_would_take_for_an_experiment_is_refused(folder: Path, call: Call, name: str) -> None:
+def test_a_name_that_no_command_would_take_for_an_experiment_is_refused(
+    folder: Path, call: Call, name: str
+) -> None:
     assert "does not end in .toml" in call("init", "d", "--output", name, code=2).err
     assert not Path(name).exists()
 
 
-def test_labels_that_name_documents_by_fields_are_declared_by_options(tmp_path: Path, call: Call) -> None:
-    pages = [{"id": f"n{page}", "text": f"page {page}", "file": "m.pdf", "page": str(page)} for page in (1, 2)]
+def test_labels_that_name_documents_by_fields_are_declared_by_options(
+    tmp_path: Path, call: Call
+) -> None:
+    pages = [
+        {"id": f"n{page}", "text": f"page {page}", "file": "m.pdf", "page": str(page)}
+        for page in (1, 2)
+    ]
     layouts.jsonl(tmp_path / "d" / "documents.jsonl", pages)
     asked = {"id": "q", "query": "two", "gold": [{"file": "m.pdf", "page": "2"}]}
     layouts.jsonl(tmp_path / "d" / "queries.jsonl", [asked])
-    options = ("--columns", "label_document=gold.file,gold.page", "--match", "file,page")
+    options = (
+        "--columns",
+        "label_document=gold.file,gold.page",
+        "--match",
+        "file,page",
+    )
     assert " ".join(options) in call("init", "d", code=2).err
     call("init", "d", *options, code=0)
     assert 'match = ["file", "page"]' in Path("d.toml").read_text(encoding="utf-8")
@@ -165,69 +217,155 @@ def test_labels_that_name_documents_by_fields_are_declared_by_options(tmp_path: 
 
 # Retrieval spans, as six programs write them, become queries, documents, a run and labels
 
-TEXTS = {"hr/leave": "25 days of paid leave a year.", "it/vpn": "The tunnel needs a token."}
+TEXTS = {
+    "hr/leave": "25 days of paid leave a year.",
+    "it/vpn": "The tunnel needs a token.",
+}
 ASKED = "how much leave is there"
 SPAN = {"openinference.span.kind": "RETRIEVER", "input.value": ASKED}
 Rows = list[dict[str, Any]]
 
 
 def openinference(documents: Rows) -> Rows:
-    flat = {f"retrieval.documents.{n}.document.{key}": held
-            for n, one in enumerate(documents) for key, held in one.items()}  # fmt: skip
+    flat = {
+        f"retrieval.documents.{n}.document.{key}": held
+        for n, one in enumerate(documents)
+        for key, held in one.items()
+    }
     notes = [{"document_position": 0, "result": {"label": "relevant", "score": 1}}]
-    other = {"attributes": {"openinference.span.kind": "LLM", "input.value": "say hello"}}
-    return [other, {"context": {"trace_id": "t1"}, "start_time": "2026-01-02", "annotations": notes,
-                    "attributes": {**SPAN, "session.id": "s1", **flat}}]  # fmt: skip
+    other = {
+        "attributes": {"openinference.span.kind": "LLM", "input.value": "say hello"}
+    }
+    return [
+        other,
+        {
+            "context": {"trace_id": "t1"},
+            "start_time": "2026-01-02",
+            "annotations": notes,
+            "attributes": {**SPAN, "session.id": "s1", **flat},
+        },
+    ]
 
 
 def otlp(documents: Rows) -> Rows:
-    held = {"gen_ai.retrieval.query.text": ASKED, "gen_ai.retrieval.documents": json.dumps(documents),
-            "session.id": "s1"}  # fmt: skip
-    attributes = [{"key": key, "value": {"stringValue": value}} for key, value in held.items()]
-    span = {"traceId": "t1", "startTimeUnixNano": "17", "name": "retrieval", "attributes": attributes}
-    return [{"resourceSpans": [{"resource": {}, "scopeSpans": [{"scope": {}, "spans": [span]}]}]}]
+    held = {
+        "gen_ai.retrieval.query.text": ASKED,
+        "gen_ai.retrieval.documents": json.dumps(documents),
+        "session.id": "s1",
+    }
+    attributes = [
+        {"key": key, "value": {"stringValue": value}} for key, value in held.items()
+    ]
+    span = {
+        "traceId": "t1",
+        "startTimeUnixNano": "17",
+        "name": "retrieval",
+        "attributes": attributes,
+    }
+    return [
+        {
+            "resourceSpans": [
+                {"resource": {}, "scopeSpans": [{"scope": {}, "spans": [span]}]}
+            ]
+        }
+    ]
 
 
 def langsmith(documents: Rows) -> Rows:
-    found = [{"page_content": one["content"], "metadata": {"id": one["id"], "score": one["score"]}}
-             for one in documents]  # fmt: skip
-    child = {"run_type": "retriever", "inputs": {"query": ASKED}, "outputs": {"documents": found}, "trace_id": "t1",
-             "session_id": "s1", "start_time": "2026-01-02"}  # fmt: skip
-    return [{"run_type": "chain", "inputs": {"query": ASKED}, "outputs": {}, "child_runs": [child]}]
+    found = [
+        {
+            "page_content": one["content"],
+            "metadata": {"id": one["id"], "score": one["score"]},
+        }
+        for one in documents
+    ]
+    child = {
+        "run_type": "retriever",
+        "inputs": {"query": ASKED},
+        "outputs": {"documents": found},
+        "trace_id": "t1",
+        "session_id": "s1",
+        "start_time": "2026-01-02",
+    }
+    return [
+        {
+            "run_type": "chain",
+            "inputs": {"query": ASKED},
+            "outputs": {},
+            "child_runs": [child],
+        }
+    ]
 
 
 def langfuse(documents: Rows) -> Rows:
-    return [{"type": "RETRIEVER", "input": ASKED, "output": documents, "traceId": "t1", "sessionId": "s1"}]
+    return [
+        {
+            "type": "RETRIEVER",
+            "input": ASKED,
+            "output": documents,
+            "traceId": "t1",
+            "sessionId": "s1",
+        }
+    ]
 
 
 def mlflow(documents: Rows) -> Rows:
-    found = [{"page_content": one["content"], "id": one["id"], "metadata": {"score": one["score"]}}
-             for one in documents]  # fmt: skip
-    attributes = {"mlflow.spanType": "RETRIEVER", "mlflow.spanInputs": json.dumps({"query": ASKED}),
-                  "mlflow.spanOutputs": json.dumps(found), "session.id": "s1"}  # fmt: skip
+    found = [
+        {
+            "page_content": one["content"],
+            "id": one["id"],
+            "metadata": {"score": one["score"]},
+        }
+        for one in documents
+    ]
+    attributes = {
+        "mlflow.spanType": "RETRIEVER",
+        "mlflow.spanInputs": json.dumps({"query": ASKED}),
+        "mlflow.spanOutputs": json.dumps(found),
+        "session.id": "s1",
+    }
     span = {"trace_id": "t1", "start_time_unix_nano": 17, "attributes": attributes}
     return [{"info": {}, "data": {"spans": [span]}}]
 
 
 def rows(file: str) -> Rows:
-    return [json.loads(line) for line in Path(file).read_text(encoding="utf-8").splitlines()]
+    return [
+        json.loads(line) for line in Path(file).read_text(encoding="utf-8").splitlines()
+    ]
 
 
 @pytest.mark.parametrize("spans", [openinference, otlp, langsmith, langfuse, mlflow])
 def test_spans_become_queries_documents_and_the_run_that_served_them(tmp_path, spans):
     """Asked twice, the second time with the other document first: the last answer is the run."""
-    documents = [{"id": id_, "content": text, "score": 0.9 - n / 2} for n, (id_, text) in enumerate(TEXTS.items())]
+    documents = [
+        {"id": id_, "content": text, "score": 0.9 - n / 2}
+        for n, (id_, text) in enumerate(TEXTS.items())
+    ]
     swapped = [{**one, "score": 1.3 - one["score"]} for one in reversed(documents)]
     layouts.jsonl(tmp_path / "traces.jsonl", [*spans(documents), *spans(swapped)])
     assert small.ended("init", "traces.jsonl") == 0
     (query,) = rows("traces/queries.jsonl")
-    assert (query["query"], query["traffic"], query["trace"], query["session"]) == (ASKED, 2, "t1", "s1")
+    assert (query["query"], query["traffic"], query["trace"], query["session"]) == (
+        ASKED,
+        2,
+        "t1",
+        "s1",
+    )
     assert {row["_id"]: row["text"] for row in rows("traces/documents.jsonl")} == TEXTS
-    assert read_run("traces/production.trec")["q0"] == pytest.approx({"it/vpn": 0.9, "hr/leave": 0.4})
-    assert query.get("relevant_documents") == ({"hr/leave": 1, "it/vpn": 1} if spans is openinference else None)
+    assert read_run("traces/production.trec")["q0"] == pytest.approx(
+        {"it/vpn": 0.9, "hr/leave": 0.4}
+    )
+    assert query.get("relevant_documents") == (
+        {"hr/leave": 1, "it/vpn": 1} if spans is openinference else None
+    )
     text = Path("traces.toml").read_text(encoding="utf-8")
     assert 'path = "traces/production.trec"' in text and "cluster =" not in text
-    assert run("traces.toml", Options(tmp_path / "out")).retrievers == ("bm25", "hashing", "hybrid", "production")
+    assert run("traces.toml", Options(tmp_path / "out")).retrievers == (
+        "bm25",
+        "hashing",
+        "hybrid",
+        "production",
+    )
 
 
 def test_mlflow_expectations_are_labels_and_turns_of_a_trace_are_a_cluster(tmp_path):
@@ -235,9 +373,16 @@ def test_mlflow_expectations_are_labels_and_turns_of_a_trace_are_a_cluster(tmp_p
         (tmp_path / "docs" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "docs" / f"{name}.md").write_text(text, encoding="utf-8")
     expected = {"expected_retrieved_context": [{"doc_uri": "hr/leave"}]}
-    spans = [{"inputs": {"question": text}, "expectations": expected, "trace_id": "t"} for text in (ASKED, "days off")]
+    spans = [
+        {"inputs": {"question": text}, "expectations": expected, "trace_id": "t"}
+        for text in (ASKED, "days off")
+    ]
     # A span that names its documents by their texts: they are matched.
-    bare = {"run_type": "retriever", "inputs": {"query": "vpn"}, "outputs": {"documents": [{"text": TEXTS["it/vpn"]}]}}
+    bare = {
+        "run_type": "retriever",
+        "inputs": {"query": "vpn"},
+        "outputs": {"documents": [{"text": TEXTS["it/vpn"]}]},
+    }
     layouts.jsonl(tmp_path / "traces.jsonl", [*spans, bare])
     assert small.ended("init", "traces.jsonl", "--documents", "docs") == 0
     labels = [row.get("relevant_documents") for row in rows("traces/queries.jsonl")]
@@ -249,11 +394,21 @@ def test_mlflow_expectations_are_labels_and_turns_of_a_trace_are_a_cluster(tmp_p
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"retrieval.documents.0.document.score": 1}, "has neither retrieval.documents.0.document.id nor its content"),
-        ({"retrieval.documents.0.document.id": "a"}, "1 of 1 documents have no text, such as 'a' (name the documents"),
+        (
+            {"retrieval.documents.0.document.score": 1},
+            "has neither retrieval.documents.0.document.id nor its content",
+        ),
+        (
+            {"retrieval.documents.0.document.id": "a"},
+            "1 of 1 documents have no text, such as 'a' (name the documents",
+        ),
     ],
 )
-def test_a_document_that_cannot_be_named_or_read_is_one_clear_error(tmp_path, capsys, more, message):
+def test_a_document_that_cannot_be_named_or_read_is_one_clear_error(
+    tmp_path, capsys, more, message
+):
     layouts.jsonl(tmp_path / "traces.jsonl", [{**SPAN, **more}])
-    assert message in small.told(capsys, "init", "traces.jsonl", code=2).replace("\n", " ")
+    assert message in small.told(capsys, "init", "traces.jsonl", code=2).replace(
+        "\n", " "
+    )
     assert not Path("traces").exists()

@@ -26,7 +26,12 @@ from retrievers.errors import InputError
 from tests.support import small, tiny
 from tests.support.small import Call, planned, refusal
 
-BASE: dict[str, Any] = {"name": "x", "dataset": "d", "primary": "RR", "measures": ["RR"]}
+BASE: dict[str, Any] = {
+    "name": "x",
+    "dataset": "d",
+    "primary": "RR",
+    "measures": ["RR"],
+}
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +45,9 @@ def bare(own_cache: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KEY", "test-key-0123456789")
 
 
-def experiment(folder: Path, encoder: str, variants: str = "", name: str = "small") -> Path:
+def experiment(
+    folder: Path, encoder: str, variants: str = "", name: str = "small"
+) -> Path:
     block = f'[[retrievers]]\nname = "m"\nencoder = {{ {encoder} }}\nvariants = {{ {variants} }}\n'
     return small.experiment(folder, retrievers=block, name=name)
 
@@ -49,57 +56,116 @@ def test_a_variant_is_the_encoder_with_its_options(tmp_path: Path, model: str) -
     encoder = f'kind = "sentence-transformers", model = "{model}", device = "cpu"'
     variants = 'plain = { query_prompt = "", document_prompt = "" }, fast = { query_prompt_name = "fast" }'
     path = experiment(tmp_path, encoder, variants)
-    found = {(row.retriever, row.stage): row.texts for row in planned(path, results=tmp_path).rows}
+    found = {
+        (row.retriever, row.stage): row.texts
+        for row in planned(path, results=tmp_path).rows
+    }
     assert found == {  # the documents of "fast" are those of "m"
-        ("m", "embed-documents"): 6, ("m", "embed-queries"): 6,
-        ("m-plain", "embed-documents"): 6, ("m-plain", "embed-queries"): 6, ("m-fast", "embed-queries"): 6,
-    }  # fmt: skip
+        ("m", "embed-documents"): 6,
+        ("m", "embed-queries"): 6,
+        ("m-plain", "embed-documents"): 6,
+        ("m-plain", "embed-queries"): 6,
+        ("m-fast", "embed-queries"): 6,
+    }
     results = run(path, Options(tmp_path / "out"))
-    facts = {name: results.manifest.retrievers[name].provenance for name in results.retrievers}
-    sent = {name: (one.get("query_prompt"), one.get("document_prompt")) for name, one in facts.items()}
-    assert sent == {"m": ("query: ", "passage: "), "m-plain": ("", ""), "m-fast": ("the fast ", "passage: ")}
-    own = run(experiment(tmp_path, f'{encoder}, query_prompt = "the fast "', name="own"), Options(tmp_path / "out"))
+    facts = {
+        name: results.manifest.retrievers[name].provenance
+        for name in results.retrievers
+    }
+    sent = {
+        name: (one.get("query_prompt"), one.get("document_prompt"))
+        for name, one in facts.items()
+    }
+    assert sent == {
+        "m": ("query: ", "passage: "),
+        "m-plain": ("", ""),
+        "m-fast": ("the fast ", "passage: "),
+    }
+    own = run(
+        experiment(tmp_path, f'{encoder}, query_prompt = "the fast "', name="own"),
+        Options(tmp_path / "out"),
+    )
     assert own.rankings("m") == results.rankings("m-fast") != results.rankings("m")
 
 
 @pytest.mark.parametrize(
     ("cls", "option", "value"),
-    [(OpenAIEncoder, "prompt", "p"), (OpenAIEncoder, "extra", {"a": 1}), (GeminiEncoder, "prompt", "p"),
-     (SentenceTransformerEncoder, "prompt", "p"), (SentenceTransformerEncoder, "prompt_name", "fast")],
-)  # fmt: skip
-def test_vectors_are_shared_where_a_role_is_alike(model: str, cls: Any, option: str, value: Any) -> None:
-    where = {"model": model} if cls is SentenceTransformerEncoder else {"model": "m", "base_url": "http://127.0.0.1:9"}
+    [
+        (OpenAIEncoder, "prompt", "p"),
+        (OpenAIEncoder, "extra", {"a": 1}),
+        (GeminiEncoder, "prompt", "p"),
+        (SentenceTransformerEncoder, "prompt", "p"),
+        (SentenceTransformerEncoder, "prompt_name", "fast"),
+    ],
+)
+def test_vectors_are_shared_where_a_role_is_alike(
+    model: str, cls: Any, option: str, value: Any
+) -> None:
+    where = (
+        {"model": model}
+        if cls is SentenceTransformerEncoder
+        else {"model": "m", "base_url": "http://127.0.0.1:9"}
+    )
     sides = ({}, {f"query_{option}": value}, {f"document_{option}": value})
     plain, asking, writing = (cls(**where, **side) for side in sides)
-    assert plain.fingerprint != asking.fingerprint != writing.fingerprint != plain.fingerprint
+    assert (
+        plain.fingerprint
+        != asking.fingerprint
+        != writing.fingerprint
+        != plain.fingerprint
+    )
     assert plain.fingerprint_for("document") == asking.fingerprint_for("document")
     assert plain.fingerprint_for("query") == writing.fingerprint_for("query")
     assert plain.fingerprint_for("document") != writing.fingerprint_for("document")
     assert plain.fingerprint_for("query") != asking.fingerprint_for("query")
     if cls is SentenceTransformerEncoder:  # old names stay
-        assert plain.fingerprint == plain.fingerprint_for("document") == plain.fingerprint_for("query")
+        assert (
+            plain.fingerprint
+            == plain.fingerprint_for("document")
+            == plain.fingerprint_for("query")
+        )
 
 
-def test_a_prompt_that_the_model_has_not_is_told_with_those_that_it_has(model: str) -> None:
-    with pytest.raises(InputError, match=r"query_prompt_name.*no prompt 'slow'.*it has 'document', 'fast', 'query'"):
+def test_a_prompt_that_the_model_has_not_is_told_with_those_that_it_has(
+    model: str,
+) -> None:
+    with pytest.raises(
+        InputError,
+        match=r"query_prompt_name.*no prompt 'slow'.*it has 'document', 'fast', 'query'",
+    ):
         SentenceTransformerEncoder(model, query_prompt_name="slow")
     with pytest.raises(InputError, match="is given twice"):
         SentenceTransformerEncoder(model, query_prompt_name="fast", query_prompt="x")
 
 
 BM25 = {"name": "words", "kind": "bm25"}
-DENSE = {"name": "dense", "encoder": {"kind": "hashing", "dimensions": 64}, "color": "#0b6e4f"}
+DENSE = {
+    "name": "dense",
+    "encoder": {"kind": "hashing", "dimensions": 64},
+    "color": "#0b6e4f",
+}
 HYBRID = {"name": "hybrid", "kind": "fusion", "of": ["words", "dense"]}
 
 
 def test_a_grid_is_written_out_and_what_is_made_of_it_too() -> None:
-    sweep = {"default": "words", "of": "hybrid", "dense.encoder.dimensions": [64, 128], "dense.chunk.size": [0, 50]}
+    sweep = {
+        "default": "words",
+        "of": "hybrid",
+        "dense.encoder.dimensions": [64, 128],
+        "dense.chunk.size": [0, 50],
+    }
     experiment = parse({**BASE, "retrievers": [BM25, DENSE, HYBRID], "sweep": sweep})
     blocks = {block.name: block.model_dump() for block in experiment.retrievers}
-    assert list(blocks)[3:] == [  # a configuration that is the retriever as it is written is that retriever
-        "dense[64, 50]", "hybrid[64, 50]", "dense[128, whole]", "hybrid[128, whole]", "dense[128, 50]",
+    assert list(blocks)[
+        3:
+    ] == [  # a configuration that is the retriever as it is written is that retriever
+        "dense[64, 50]",
+        "hybrid[64, 50]",
+        "dense[128, whole]",
+        "hybrid[128, whole]",
+        "dense[128, 50]",
         "hybrid[128, 50]",
-    ]  # fmt: skip
+    ]
     assert blocks["hybrid[128, 50]"]["of"] == ("words", "dense[128, 50]")
     assert blocks["dense[128, 50]"]["chunk"]["size"] == 50
     whole = blocks["dense[128, whole]"]
@@ -108,44 +174,99 @@ def test_a_grid_is_written_out_and_what_is_made_of_it_too() -> None:
     sweep = {"default": "words", "of": "words", "k1": [0.9, 2], "b": [0.4]}
     experiment = parse({**BASE, "retrievers": [BM25], "sweep": sweep})
     assert experiment.sweep is not None and experiment.baseline == "words"
-    assert experiment.sweep.cells == {"words[0.9, 0.4]": {"k1": 0, "b": 0}, "words[2, 0.4]": {"k1": 1, "b": 0}}
+    assert experiment.sweep.cells == {
+        "words[0.9, 0.4]": {"k1": 0, "b": 0},
+        "words[2, 0.4]": {"k1": 1, "b": 0},
+    }
     assert words_of(experiment.sweep) == {"k1": ("0.9", "2"), "b": ("0.4",)}
 
 
 def variant(variants: Any, encoder: Any = None) -> dict[str, Any]:
-    return {"retrievers": [{"name": "m", "encoder": encoder or {"kind": "hashing"}, "variants": variants}]}
+    return {
+        "retrievers": [
+            {
+                "name": "m",
+                "encoder": encoder or {"kind": "hashing"},
+                "variants": variants,
+            }
+        ]
+    }
 
 
 LOCAL = {"kind": "sentence-transformers", "model": "a/b"}
 REFUSED: list[tuple[dict[str, Any], str]] = [
     (variant({"v": {"kind": "openai"}}), "has another kind"),
-    (variant({"v": {"dimension": 3}}), "retrievers[0].variants.v.encoder.dimension: unknown key 'dimension'"),
+    (
+        variant({"v": {"dimension": 3}}),
+        "retrievers[0].variants.v.encoder.dimension: unknown key 'dimension'",
+    ),
     (variant({"not a name": {}}), "a name has letters"),
     (variant({"v": 3}), "variants"),
     (variant({"v": {"trust_remote_code": True}}, LOCAL), "variants.v: runs code"),
-    ({"baseline": "dense", "sweep": {"default": "words", "of": "words", "k1": [1]}},
-     "baseline 'dense' is not sweep.default"),
-    *(({"sweep": sweep}, told) for sweep, told in [
-        ({"of": "words", "k1": [1]}, "sweep.default: is missing"),
-        ({"default": "word", "of": "words", "k1": [1]}, "sweep.default 'word' is not a retriever; did you mean"),
-        ({"default": "words", "of": "word", "k1": [1]}, "sweep.of: 'word' is not a retriever"),
-        ({"default": "words", "of": "words"}, "sweep: has no axis"),
-        ({"default": "dense", "of": "dense", "chunk": {"size": [1]}}, 'quote the whole key: "chunk.size" ='),
-        ({"default": "words", "of": "words", "k1": 1}, "sweep.k1: 1 is not a list of values"),
-        ({"default": "words", "of": "words", "k1": [1, 1]}, "sweep.k1: 1 occurs twice"),
-        ({"default": "words", "of": "words", "dense.chunk.size": [1]}, "words does not use 'dense'"),
-        ({"default": "words", "of": "words", "k2": [1]}, "sweep: words[1].k2: unknown key 'k2'"),
-        ({"default": "words", "of": "words", "name": ["a"]}, "sweep.name: cannot be swept"),
-        ({"default": "dense", "of": "dense", "encoder.dimensions": [64]}, "the default is its only configuration"),
-        ({"default": "words", "of": "words", "k1": list(range(30)), "b": [i / 20 for i in range(20)]},
-         "sweep: makes 600 configurations; at most 500 are run"),
-    ]),
-]  # fmt: skip
+    (
+        {"baseline": "dense", "sweep": {"default": "words", "of": "words", "k1": [1]}},
+        "baseline 'dense' is not sweep.default",
+    ),
+    *(
+        ({"sweep": sweep}, told)
+        for sweep, told in [
+            ({"of": "words", "k1": [1]}, "sweep.default: is missing"),
+            (
+                {"default": "word", "of": "words", "k1": [1]},
+                "sweep.default 'word' is not a retriever; did you mean",
+            ),
+            (
+                {"default": "words", "of": "word", "k1": [1]},
+                "sweep.of: 'word' is not a retriever",
+            ),
+            ({"default": "words", "of": "words"}, "sweep: has no axis"),
+            (
+                {"default": "dense", "of": "dense", "chunk": {"size": [1]}},
+                'quote the whole key: "chunk.size" =',
+            ),
+            (
+                {"default": "words", "of": "words", "k1": 1},
+                "sweep.k1: 1 is not a list of values",
+            ),
+            (
+                {"default": "words", "of": "words", "k1": [1, 1]},
+                "sweep.k1: 1 occurs twice",
+            ),
+            (
+                {"default": "words", "of": "words", "dense.chunk.size": [1]},
+                "words does not use 'dense'",
+            ),
+            (
+                {"default": "words", "of": "words", "k2": [1]},
+                "sweep: words[1].k2: unknown key 'k2'",
+            ),
+            (
+                {"default": "words", "of": "words", "name": ["a"]},
+                "sweep.name: cannot be swept",
+            ),
+            (
+                {"default": "dense", "of": "dense", "encoder.dimensions": [64]},
+                "the default is its only configuration",
+            ),
+            (
+                {
+                    "default": "words",
+                    "of": "words",
+                    "k1": list(range(30)),
+                    "b": [i / 20 for i in range(20)],
+                },
+                "sweep: makes 600 configurations; at most 500 are run",
+            ),
+        ]
+    ),
+]
 
 
 @pytest.mark.parametrize(("tables", "told"), REFUSED)
 def test_what_makes_no_sense_is_refused_once(tables: dict[str, Any], told: str) -> None:
-    refused = refusal(parse, {**BASE, "retrievers": [BM25, DENSE, HYBRID], **tables}, code=False)
+    refused = refusal(
+        parse, {**BASE, "retrievers": [BM25, DENSE, HYBRID], **tables}, code=False
+    )
     assert told in str(refused)
     assert len(refused.problems) == 1
 
@@ -170,40 +291,75 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunPlan, Results]:
         return planned(path, results=folder), run(path, Options(folder / "out"))
 
 
-def test_a_sweep_runs_resumes_and_comes_out_again(tmp_path: Path, swept: tuple[RunPlan, Results], call: Call) -> None:
+def test_a_sweep_runs_resumes_and_comes_out_again(
+    tmp_path: Path, swept: tuple[RunPlan, Results], call: Call
+) -> None:
     before, results = swept
-    assert [row.texts for row in before.rows if row.stage == "embed-queries"] == [6, 6]  # one for each model
+    assert [row.texts for row in before.rows if row.stage == "embed-queries"] == [
+        6,
+        6,
+    ]  # one for each model
     assert "hybrid[32, whole, 1-2]" in results.retrievers
     assert results.manifest.resolved.baseline == "bm25"
     costs = results.costs[results.costs["stage"] == "embed-documents"]
     assert costs["texts"].sum() - costs["cached"].sum() == before.total()["texts"] - 12
     choice = evaluation_of(results).sweep
-    assert choice is not None and choice.configurations == 12 and choice.chosen in choice.alike
-    assert choice.expected is not None and choice.expected <= choice.gain  # chosen and measured on other queries
+    assert (
+        choice is not None
+        and choice.configurations == 12
+        and choice.chosen in choice.alike
+    )
+    assert (
+        choice.expected is not None and choice.expected <= choice.gain
+    )  # chosen and measured on other queries
     others = [name for name in choice.alike if name != choice.chosen]
     told = f"{len(others)} others may be as good; cheapest: {others[0]}."
-    assert told in sentences(evaluation_of(results)) and (choice.low is None or choice.low >= -1)
+    assert told in sentences(evaluation_of(results)) and (
+        choice.low is None or choice.low >= -1
+    )
     (row,) = results.tests[results.tests["family"] == "sweep"].to_dict("records")
-    assert (row["a"], row["b"], row["p_value"]) == (choice.chosen, "bm25", choice.p_value)
+    assert (row["a"], row["b"], row["p_value"]) == (
+        choice.chosen,
+        "bm25",
+        choice.p_value,
+    )
     assert reproduce(results.folder).differing == ()
     path = small.experiment(tmp_path, retrievers=small.RETRIEVERS + SWEEP)
-    told = json.loads(call("run", path, "--results", tmp_path / "out", "--json", code=0).out)["sweep"]
+    told = json.loads(
+        call("run", path, "--results", tmp_path / "out", "--json", code=0).out
+    )["sweep"]
     assert (told["chosen"], told["configurations"]) == (choice.chosen, 12)
-    assert (results.folder / "scores.csv").read_bytes() == (tmp_path / "out" / "small" / "scores.csv").read_bytes()
+    assert (results.folder / "scores.csv").read_bytes() == (
+        tmp_path / "out" / "small" / "scores.csv"
+    ).read_bytes()
 
 
-def test_the_page_shows_the_grid_and_the_chosen_cell(swept: tuple[RunPlan, Results]) -> None:
+def test_the_page_shows_the_grid_and_the_chosen_cell(
+    swept: tuple[RunPlan, Results],
+) -> None:
     _, results = swept
     choice, means = evaluation_of(results).sweep, evaluation_of(results).means
     assert choice is not None
-    page, plain = ((results.folder / name).read_text(encoding="utf-8") for name in ("report.html", "report.md"))
-    assert 'id="sweep"' in page and f"{choice.chosen} scores {signed(round(choice.gain, 4))[:1]}" in page
+    page, plain = (
+        (results.folder / name).read_text(encoding="utf-8")
+        for name in ("report.html", "report.md")
+    )
+    assert (
+        'id="sweep"' in page
+        and f"{choice.chosen} scores {signed(round(choice.gain, 4))[:1]}" in page
+    )
     assert choice.chosen in plain.replace("\\", "")
-    grid = page.partition("nDCG@3 by encoder.dimensions and chunk.size")[2].partition("</table>")[0]
+    grid = page.partition("nDCG@3 by encoder.dimensions and chunk.size")[2].partition(
+        "</table>"
+    )[0]
     # Each cell shows its own configuration, and the chosen one is framed.
-    shown = re.findall(r'<td class="n s\d( framed)?(?: dashed)?" title="([^"]*)">([\d.]+)<', grid)
+    shown = re.findall(
+        r'<td class="n s\d( framed)?(?: dashed)?" title="([^"]*)">([\d.]+)<', grid
+    )
     assert len(shown) == 4
     assert [name for framed, name, _ in shown if framed] == [choice.chosen]
-    assert {name: value for _, name, value in shown} == {name: f"{means[name]:.3f}" for _, name, _ in shown}
+    assert {name: value for _, name, value in shown} == {
+        name: f"{means[name]:.3f}" for _, name, _ in shown
+    }
     listed = page.rpartition(">Configurations: ")[2].partition("</table>")[0]
     assert listed.count("<tr>") == 1 + 12 + 1  # a head, the grid, the default

@@ -9,7 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats import inter_rater
 
-from harness.stats.agreement import by_query, cohen_kappa, coincidences, confusion, krippendorff_alpha
+from harness.stats.agreement import (
+    by_query,
+    cohen_kappa,
+    coincidences,
+    confusion,
+    krippendorff_alpha,
+)
 
 NAN = math.nan
 # Example C of Krippendorff (2011): 4 observers, 12 units.
@@ -30,7 +36,9 @@ def test_alpha_of_the_published_example():
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.lists(st.tuples(*[st.sampled_from([*GRADES, NAN])] * 3), min_size=4, max_size=30))
+@given(
+    st.lists(st.tuples(*[st.sampled_from([*GRADES, NAN])] * 3), min_size=4, max_size=30)
+)
 def test_alpha_agrees_with_the_package(rows):
     ratings = np.array(rows, dtype=float).T
     used = ratings[:, (~np.isnan(ratings)).sum(axis=0) > 1]
@@ -39,11 +47,19 @@ def test_alpha_agrees_with_the_package(rows):
         if len(np.unique(used[~np.isnan(used)])) < 2:
             assert math.isnan(ours)
         else:
-            assert ours == pytest.approx(krippendorff.alpha(ratings, level_of_measurement=level), abs=1e-12)
+            assert ours == pytest.approx(
+                krippendorff.alpha(ratings, level_of_measurement=level), abs=1e-12
+            )
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from(GRADES), st.sampled_from(GRADES)), min_size=2, max_size=40))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(GRADES), st.sampled_from(GRADES)),
+        min_size=2,
+        max_size=40,
+    )
+)
 def test_kappa_agrees_with_statsmodels(pairs):
     table = confusion(*zip(*pairs, strict=True), GRADES)
     for categories, theirs in ((None, None), (GRADES, "quadratic")):
@@ -51,7 +67,10 @@ def test_kappa_agrees_with_statsmodels(pairs):
         if len(set(sum(pairs, ()))) == 1:
             assert math.isnan(ours)
         else:
-            assert ours == pytest.approx(inter_rater.cohens_kappa(table, wt=theirs, return_results=False), abs=1e-12)
+            assert ours == pytest.approx(
+                inter_rater.cohens_kappa(table, wt=theirs, return_results=False),
+                abs=1e-12,
+            )
 
 
 def test_the_interval_resamples_queries_not_pairs_and_needs_ten():
@@ -64,6 +83,9 @@ def test_the_interval_resamples_queries_not_pairs_and_needs_ten():
     even = by_query(cohen_kappa, np.stack([(same + different) / 2] * 16))
     assert even.value == pytest.approx(found.value)
     assert even.high - even.low < 1e-9 < found.high - found.low
-    nine, ten = by_query(cohen_kappa, clustered[3:12]), by_query(cohen_kappa, clustered[3:13])
+    nine, ten = (
+        by_query(cohen_kappa, clustered[3:12]),
+        by_query(cohen_kappa, clustered[3:13]),
+    )
     assert math.isnan(nine.low) and math.isnan(nine.high) and 0 < nine.value < 1
     assert ten.low < ten.value < ten.high

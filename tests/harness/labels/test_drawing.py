@@ -27,8 +27,12 @@ def folder(tmp_path):
 
 TEXTS = [text for _, text, _ in small.QUERIES]
 ROWS = [{"id": id_, "query": text} for id_, text, _ in small.QUERIES]
-FORMS = {"txt": "\n".join(TEXTS) + "\n\n", "csv": "\n".join(["query", *TEXTS]) + "\n",
-         "jsonl": "\n".join(map(json.dumps, ROWS)), "json": json.dumps(ROWS)}  # fmt: skip
+FORMS = {
+    "txt": "\n".join(TEXTS) + "\n\n",
+    "csv": "\n".join(["query", *TEXTS]) + "\n",
+    "jsonl": "\n".join(map(json.dumps, ROWS)),
+    "json": json.dumps(ROWS),
+}
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -36,12 +40,17 @@ def test_questions_without_labels_are_a_beginning(folder, in_tmp, form, call):
     (folder / "queries.json").unlink()
     (folder / f"queries.{form}").write_text(FORMS[form], encoding="utf-8")
     said = call("init", "data", "--output", "begun.toml", code=0).out
-    assert "6 documents, 6 queries without labels" in said and "harness pool results/begun" in said
+    assert (
+        "6 documents, 6 queries without labels" in said
+        and "harness pool results/begun" in said
+    )
     found = load(reference_of(folder))
     assert [query.text for query in found.queries] == TEXTS and found.labels == {}
 
 
-def test_a_run_without_labels_has_rankings_and_no_scores_and_judgments_beside_it_are_its_labels(folder, tmp_path, call):
+def test_a_run_without_labels_has_rankings_and_no_scores_and_judgments_beside_it_are_its_labels(
+    folder, tmp_path, call
+):
     path, place = small.experiment(tmp_path, report=True), tmp_path / "results"
     said = call("run", path, "--results", place, code=0).out
     assert "bm25 and hashing:" in said and "next: harness pool" in said
@@ -49,18 +58,37 @@ def test_a_run_without_labels_has_rankings_and_no_scores_and_judgments_beside_it
     assert not results.scored and len(results.queries) == 6
     assert all(len(results.rankings(name)) == 6 for name in results.retrievers)
     for name in ("scores", "summary", "comparisons", "tests"):
-        assert len((results.folder / f"{name}.csv").read_text(encoding="utf-8").splitlines()) == 1
+        assert (
+            len(
+                (results.folder / f"{name}.csv")
+                .read_text(encoding="utf-8")
+                .splitlines()
+            )
+            == 1
+        )
     assert (results.folder / "qrels.trec").read_text() == ""
     page = (results.folder / "report.html").read_text(encoding="utf-8")
     assert "No query has labels" in page and "harness pool" in page
     assert re.search(r"about \d+ minutes at 20 seconds each", page)
     assert "shown" not in page.partition("</style>")[2]
-    assert "rank-biased overlap" in (results.folder / "report.md").read_text(encoding="utf-8")
-    assert json.loads(call("run", path, "--results", place, "--json", code=0).out)["scores"] == []
+    assert "rank-biased overlap" in (results.folder / "report.md").read_text(
+        encoding="utf-8"
+    )
+    assert (
+        json.loads(call("run", path, "--results", place, "--json", code=0).out)[
+            "scores"
+        ]
+        == []
+    )
 
-    by_people, by_model = ("q-fruit", "q-wheels", "q-swim"), ("q-rails", "q-green", "q-drive")
+    by_people, by_model = (
+        ("q-fruit", "q-wheels", "q-swim"),
+        ("q-rails", "q-green", "q-drive"),
+    )
     model = judged(folder, [*by_people, *by_model], "m", "llm")
-    write(folder / "judgments.jsonl", [*judged(folder, by_people, inclusion=0.5), *model])
+    write(
+        folder / "judgments.jsonl", [*judged(folder, by_people, inclusion=0.5), *model]
+    )
     labels = load(reference_of(folder)).labels
     expected = dict.fromkeys(by_people, "people") | dict.fromkeys(by_model, "model")
     assert {id_: one.source for id_, one in labels.items()} == expected
@@ -75,12 +103,18 @@ def test_a_run_without_labels_has_rankings_and_no_scores_and_judgments_beside_it
     (folder / "apple.md").write_text("# apple\n\nanother text", encoding="utf-8")
     assert "q-fruit apple" in load(reference_of(folder)).ledger["changed-text"]
     (folder / "apple.md").unlink()
-    with pytest.raises(InputError, match="judges document 'apple' for query 'q-fruit', which does not exist"):
+    with pytest.raises(
+        InputError,
+        match="judges document 'apple' for query 'q-fruit', which does not exist",
+    ):
         load(reference_of(folder))
 
 
 def test_the_next_look_draws_what_it_lacks_and_the_looks_nest(folder, tmp_path, call):
-    path, place = small.experiment(tmp_path, more="[statistics]\nlooks = { queries = [2, 4] }\n"), tmp_path / "results"
+    path, place = (
+        small.experiment(tmp_path, more="[statistics]\nlooks = { queries = [2, 4] }\n"),
+        tmp_path / "results",
+    )
     drawn, said = [], []
     for look in (2, 4):
         said.append(call("run", path, "--results", place, code=0).out)
@@ -92,20 +126,41 @@ def test_the_next_look_draws_what_it_lacks_and_the_looks_nest(folder, tmp_path, 
             judgments.writelines(one.line() for one in as_person(made))
     assert list(map(len, drawn)) == [2, 2] and not drawn[0] & drawn[1]
     said.append(call("run", path, "--results", place, code=0).out)
-    assert "Go on to 4 queries (power unknown): harness pool RESULTS --next-look." in said[1]  # none differs
-    assert re.search(r"Undecided at the last look, with \d+ labels of 4 queries\.", said[2])
-    told = call("pool", place / "small", "--next-look", "--output", tmp_path / "p.jsonl", code=2)
+    assert (
+        "Go on to 4 queries (power unknown): harness pool RESULTS --next-look."
+        in said[1]
+    )  # none differs
+    assert re.search(
+        r"Undecided at the last look, with \d+ labels of 4 queries\.", said[2]
+    )
+    told = call(
+        "pool", place / "small", "--next-look", "--output", tmp_path / "p.jsonl", code=2
+    )
     assert "4 queries are labelled, and the last look is planned at 4" in told.err
 
 
 def test_the_union_of_the_tops_is_asked_in_an_order_that_tells_nothing(results):
-    found, read = draw(gather([results], 2), Drawing(depth=2, seed=3)), harness.records.read(results)
-    assert found.drawn.population == found.drawn.sampled == len(found.queries) == len(small.QUERIES)
+    found, read = (
+        draw(gather([results], 2), Drawing(depth=2, seed=3)),
+        harness.records.read(results),
+    )
+    assert (
+        found.drawn.population
+        == found.drawn.sampled
+        == len(found.queries)
+        == len(small.QUERIES)
+    )
     for query in found.queries:
-        tops = {d for name in read.retrievers for d in read.rankings(name)[query.query_id].doc_ids[:2]}
+        tops = {
+            d
+            for name in read.retrievers
+            for d in read.rankings(name)[query.query_id].doc_ids[:2]
+        }
         assert {document.id for document in query.documents} == tops
         assert query.inclusion == 1
-        assert all(small.TEXTS[document.id] in document.text for document in query.documents)
+        assert all(
+            small.TEXTS[document.id] in document.text for document in query.documents
+        )
     shown = [[document.id for document in query.documents] for query in found.queries]
     assert any(ids != sorted(ids) for ids in shown)
     text = "".join(lines_of(found))
@@ -114,40 +169,67 @@ def test_the_union_of_the_tops_is_asked_in_an_order_that_tells_nothing(results):
 
 def test_a_seed_draws_one_pool_and_a_larger_sample_holds_the_smaller(results):
     material = gather([results], 5)
-    orders = {tuple(q.query_id for q in draw(material, Drawing(seed=seed)).queries) for seed in (1, 1, 2, 3, 4)}
+    orders = {
+        tuple(q.query_id for q in draw(material, Drawing(seed=seed)).queries)
+        for seed in (1, 1, 2, 3, 4)
+    }
     assert 1 < len(orders) < 5
-    drawn = [{q.query_id for q in draw(material, Drawing(sample=n, seed=4)).queries} for n in range(1, 7)]
+    drawn = [
+        {q.query_id for q in draw(material, Drawing(sample=n, seed=4)).queries}
+        for n in range(1, 7)
+    ]
     assert all(a < b for a, b in pairwise(drawn))
-    assert {q.inclusion for q in draw(material, Drawing(sample=3, seed=4)).queries} == {0.5}
+    assert {q.inclusion for q in draw(material, Drawing(sample=3, seed=4)).queries} == {
+        0.5
+    }
     assert "--sample: 7 queries of 6" in str(refusal(draw, material, Drawing(sample=7)))
 
 
 def test_what_was_judged_is_not_asked_again(results):
     material = gather([results], 2)
     first = draw(material, Drawing(depth=2))
-    everything = [judgment(query.query_id, document.id) for query in first.queries for document in query.documents]
+    everything = [
+        judgment(query.query_id, document.id)
+        for query in first.queries
+        for document in query.documents
+    ]
     known = [one for one in everything if one.query_id == first.queries[0].query_id]
     rest = draw(material, Drawing(depth=2), known)
     assert first.queries[0].query_id not in {query.query_id for query in rest.queries}
     assert rest.pairs == first.pairs - len(known)
     # A model is still asked: its grades beside people's are what the combined estimate rests on.
     assert draw(material, Drawing(depth=2, audience="llm"), known).pairs == first.pairs
-    assert "nothing is left to judge" in str(refusal(draw, material, Drawing(depth=2), everything))
+    assert "nothing is left to judge" in str(
+        refusal(draw, material, Drawing(depth=2), everything)
+    )
 
 
-def test_several_folders_are_pooled_together_where_their_documents_are_the_same(results, tmp_path):
+def test_several_folders_are_pooled_together_where_their_documents_are_the_same(
+    results, tmp_path
+):
     other = '[[retrievers]]\nname = "other"\nencoder = { kind = "hashing", dimensions = 8 }\n'
     path = small.experiment(tmp_path, retrievers=other)
     second = harness.run(path, harness.Options(results=tmp_path / "same")).folder
     both, one = gather([results, second], 1), gather([results], 1)
     assert all(both.tops[q] >= one.tops[q] for q in both.tops) and both.tops != one.tops
-    (tmp_path / "data" / "apple.md").write_text("# apple\n\nsomething else", encoding="utf-8")
+    (tmp_path / "data" / "apple.md").write_text(
+        "# apple\n\nsomething else", encoding="utf-8"
+    )
     with pytest.raises(InputError, match="has other documents"):
-        gather([results, harness.run(path, harness.Options(results=tmp_path / "changed")).folder], 2)
+        gather(
+            [
+                results,
+                harness.run(path, harness.Options(results=tmp_path / "changed")).folder,
+            ],
+            2,
+        )
 
 
 POOLS = [
-    (lambda text: text.replace("text 1 of 2", "text 9 of 2"), "was changed after it was made"),
+    (
+        lambda text: text.replace("text 1 of 2", "text 9 of 2"),
+        "was changed after it was made",
+    ),
     (lambda text: "", "is not a pool"),
     (lambda text: text.replace('"pool": 1', '"pool": 9'), "version 1"),
     (lambda text: text.replace('"depth"', '"deep"'), "the pool is damaged"),
@@ -155,7 +237,9 @@ POOLS = [
 
 
 @pytest.mark.parametrize(("change", "message"), POOLS)
-def test_a_pool_is_read_back_never_written_over_and_refused_where_it_was_changed(tmp_path, change, message):
+def test_a_pool_is_read_back_never_written_over_and_refused_where_it_was_changed(
+    tmp_path, change, message
+):
     path = tmp_path / "pool.jsonl"
     write_pool(path, pool())
     assert read_pool(path) == pool()

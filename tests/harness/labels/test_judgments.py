@@ -28,27 +28,55 @@ from tests.support.small import told as harness
 
 def test_what_is_written_is_read_back(tmp_path):
     said = [
-        judgment(), judgment(grade=None, document="d1", note='skipped: "unclear"\n…', seconds=1.5),
-        judgment(judge="模型", kind="llm", prompt="x", round=2, inclusion=0.25, asked=9, at="2026-11-21T10:00:00Z"),
+        judgment(),
+        judgment(grade=None, document="d1", note='skipped: "unclear"\n…', seconds=1.5),
+        judgment(
+            judge="模型",
+            kind="llm",
+            prompt="x",
+            round=2,
+            inclusion=0.25,
+            asked=9,
+            at="2026-11-21T10:00:00Z",
+        ),
         judgment("q 1", "d%", 3, design="next"),
-    ]  # fmt: skip
+    ]
     assert read_judgments([write(tmp_path / "j", said)]) == said
-    assert set(row()) == {"query_id", "document_id", "grade", "judge", "kind", "pool", "text"}  # without defaults
+    assert set(row()) == {
+        "query_id",
+        "document_id",
+        "grade",
+        "judge",
+        "kind",
+        "pool",
+        "text",
+    }  # without defaults
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (row(grade=7), "'grade' cannot be read: outside the scale of 0, 1, 2, 3 or null"),
+        (
+            row(grade=7),
+            "'grade' cannot be read: outside the scale of 0, 1, 2, 3 or null",
+        ),
         (row(grade=True), "outside the scale"),
         (row(kind="robot"), "'kind' cannot be read"),
-        ({k: v for k, v in row().items() if k != "judge"}, "'judge' cannot be read: field required"),
+        (
+            {k: v for k, v in row().items() if k != "judge"},
+            "'judge' cannot be read: field required",
+        ),
         (row(query_id="a\tb"), "control character"),
-        (row(query_id="q9", grade=2), "ann graded document 'd0' for query 'q9' as 2, and as 1 at"),
+        (
+            row(query_id="q9", grade=2),
+            "ann graded document 'd0' for query 'q9' as 2, and as 1 at",
+        ),
         (json.dumps(row())[:40], "is not JSON"),
     ],
 )
-def test_a_bad_line_is_one_message_with_its_place_and_nothing_is_read(tmp_path, line, message):
+def test_a_bad_line_is_one_message_with_its_place_and_nothing_is_read(
+    tmp_path, line, message
+):
     path = write(tmp_path / "judgments.jsonl", [judgment("q9")] * 2)
     with path.open("a", encoding="utf-8") as file:
         file.write(line if isinstance(line, str) else json.dumps(line))
@@ -58,31 +86,67 @@ def test_a_bad_line_is_one_message_with_its_place_and_nothing_is_read(tmp_path, 
 
 
 def graded(judge, grade, query="q0", document="d0", **more):
-    return judgment(query, document, grade, judge, kind="llm" if judge == "m" else "human", **more)
+    return judgment(
+        query, document, grade, judge, kind="llm" if judge == "m" else "human", **more
+    )
 
 
 MODEL = [graded("m", 3, document=f"d{i}") for i in range(3)]
 BEGUN = graded("ann", 0, asked=2)
 MERGED = [  # query -> who gave its labels, and the grades that count
-    ([graded("a", 1), graded("b", 2)], {"q0": ("people", {"d0": 1})}),  # the lower of two
-    ([graded("a", 1), graded("b", 2), graded("c", 3)], {"q0": ("people", {"d0": 2})}),  # the median
-    ([graded("ann", 0), graded("m", 3), graded("m", 3, "q1")],  # people and models are never averaged
-     {"q0": ("people", {"d0": 0}), "q1": ("model", {"d0": 3})}),
-    ([BEGUN, *MODEL], {"q0": ("mixed", {"d0": 0, "d1": 3, "d2": 3})}),  # a person did not finish
-    ([BEGUN, graded("ann", None, document="d1", asked=2), *MODEL], {"q0": ("people", {"d0": 0})}),  # skipped
-    ([graded("ann", 1), graded("ann", 3, round=2)], {"q0": ("people", {"d0": 1})}),  # asked again, blind: measures
-    ([graded("ann", 1), graded("ann", 3, corrects=True)], {"q0": ("people", {"d0": 3})}),
-    ([graded("ann", 3, design="next"), graded("ann", 3, "q1"), graded("ann", 2, "q1", "d1", design="next")],
-     {"q1": ("people", {"d0": 3})}),  # chosen for their effect
-]  # fmt: skip
+    (
+        [graded("a", 1), graded("b", 2)],
+        {"q0": ("people", {"d0": 1})},
+    ),  # the lower of two
+    (
+        [graded("a", 1), graded("b", 2), graded("c", 3)],
+        {"q0": ("people", {"d0": 2})},
+    ),  # the median
+    (
+        [
+            graded("ann", 0),
+            graded("m", 3),
+            graded("m", 3, "q1"),
+        ],  # people and models are never averaged
+        {"q0": ("people", {"d0": 0}), "q1": ("model", {"d0": 3})},
+    ),
+    (
+        [BEGUN, *MODEL],
+        {"q0": ("mixed", {"d0": 0, "d1": 3, "d2": 3})},
+    ),  # a person did not finish
+    (
+        [BEGUN, graded("ann", None, document="d1", asked=2), *MODEL],
+        {"q0": ("people", {"d0": 0})},
+    ),  # skipped
+    (
+        [graded("ann", 1), graded("ann", 3, round=2)],
+        {"q0": ("people", {"d0": 1})},
+    ),  # asked again, blind: measures
+    (
+        [graded("ann", 1), graded("ann", 3, corrects=True)],
+        {"q0": ("people", {"d0": 3})},
+    ),
+    (
+        [
+            graded("ann", 3, design="next"),
+            graded("ann", 3, "q1"),
+            graded("ann", 2, "q1", "d1", design="next"),
+        ],
+        {"q1": ("people", {"d0": 3})},
+    ),  # chosen for their effect
+]
 
 
 @pytest.mark.parametrize(("said", "merged"), MERGED)
 def test_judgments_become_labels_by_one_rule(tmp_path, said, merged):
     found = merge(read_judgments([write(tmp_path / "j", said)]))
-    assert {query: (labels.source, labels.grades) for query, labels in found.items()} == merged
+    assert {
+        query: (labels.source, labels.grades) for query, labels in found.items()
+    } == merged
     for labels in found.values():
-        assert type(labels).from_json(json.loads(json.dumps(labels.as_json()))) == labels
+        assert (
+            type(labels).from_json(json.loads(json.dumps(labels.as_json()))) == labels
+        )
 
 
 def test_a_spread_of_two_is_listed_until_it_is_adjudicated():
@@ -91,19 +155,29 @@ def test_a_spread_of_two_is_listed_until_it_is_adjudicated():
     assert merge(said)["q0"].by == "a, ann, b"
     said.append(graded("c", 2, design="adjudication"))
     assert disputes(said) == [] and merge(said)["q0"].grades == {"d0": 2, "d1": 1}
-    assert merge(said)["q0"].given.keys() == {"a", "ann", "b"}  # who settles it is no labeller
+    assert merge(said)["q0"].given.keys() == {
+        "a",
+        "ann",
+        "b",
+    }  # who settles it is no labeller
 
 
 PEOPLE = st.lists(
-    st.tuples(st.sampled_from(["q0", "q1"]), st.sampled_from(["d0", "d1"]), st.sampled_from([0, 1, 2, 3, None]),
-              st.sampled_from(["ann", "ben", "m"])),
+    st.tuples(
+        st.sampled_from(["q0", "q1"]),
+        st.sampled_from(["d0", "d1"]),
+        st.sampled_from([0, 1, 2, 3, None]),
+        st.sampled_from(["ann", "ben", "m"]),
+    ),
     unique_by=lambda one: (one[0], one[1], one[3]),
-)  # fmt: skip
+)
 
 
 @given(PEOPLE, st.randoms(use_true_random=False))
 def test_the_order_of_lines_and_files_changes_no_grade(said, random):
-    rows = [graded(judge, grade, query, document) for query, document, grade, judge in said]
+    rows = [
+        graded(judge, grade, query, document) for query, document, grade, judge in said
+    ]
     mixed = rows.copy()
     random.shuffle(mixed)
     assert merge(rows) == merge(mixed)
@@ -114,9 +188,14 @@ def test_the_shipped_lists_are_merged_as_their_readme_says(project, language):
     """queries-extended.json was merged by another program, by the rule in the README of the data set."""
     folder = project / "datasets" / f"survey-templates-{language}"
     merged = load(DatasetReference(folder, queries=("labels-a.json", "labels-b.json")))
-    published = load(DatasetReference(folder, queries=("queries-extended.json",))).labels
+    published = load(
+        DatasetReference(folder, queries=("queries-extended.json",))
+    ).labels
     assert len(merged.queries) == 50
-    assert all((labels.ranked, labels.by) == (published[q].ranked, "a, b") for q, labels in merged.labels.items())
+    assert all(
+        (labels.ranked, labels.by) == (published[q].ranked, "a, b")
+        for q, labels in merged.labels.items()
+    )
 
 
 @pytest.fixture
@@ -124,31 +203,51 @@ def mixed(tmp_path, monkeypatch):
     """A person judged one question, a person began another, and a model judged three."""
     monkeypatch.chdir(tmp_path)
     data = small.dataset(tmp_path / "data", labelled=False)
-    write(data / NAME, [
-        graded("ann", 3, "q-fruit", "apple", asked=1), graded("m", 0, "q-fruit", "apple"),
-        graded("ann", 2, "q-swim", "fish", asked=2), graded("m", 3, "q-swim", "boat"),
-        graded("m", 1, "q-rails", "train"),
-    ])  # fmt: skip
+    write(
+        data / NAME,
+        [
+            graded("ann", 3, "q-fruit", "apple", asked=1),
+            graded("m", 0, "q-fruit", "apple"),
+            graded("ann", 2, "q-swim", "fish", asked=2),
+            graded("m", 3, "q-swim", "boat"),
+            graded("m", 1, "q-rails", "train"),
+        ],
+    )
     return data
 
 
-def test_people_alone_are_exported_unless_a_model_is_asked_for_and_it_stays_a_model(mixed, capsys):
+def test_people_alone_are_exported_unless_a_model_is_asked_for_and_it_stays_a_model(
+    mixed, capsys
+):
     def export(*words, code=0):
         return harness(capsys, "labels", "export", "data", *words, code=code)
 
-    assert "labels of 1 query; 2 that a model judged are omitted (--with-model" in export("--output", "q.trec")
+    assert (
+        "labels of 1 query; 2 that a model judged are omitted (--with-model"
+        in export("--output", "q.trec")
+    )
     assert trec.read_qrels("q.trec") == {"q-fruit": {"apple": 3}}
     said = export("--output", "all.trec", "--with-model")
-    assert "labels of 3 queries, 2 of them judged by a model, completely or in part" in said
+    assert (
+        "labels of 3 queries, 2 of them judged by a model, completely or in part"
+        in said
+    )
     assert set(trec.read_qrels("all.trec")) == {"q-fruit", "q-swim", "q-rails"}
     before = (mixed / NAME).read_bytes()
-    assert f"data/{NAME}: already exists (name another file)" in export("--output", f"data/{NAME}", code=2)
+    assert f"data/{NAME}: already exists (name another file)" in export(
+        "--output", f"data/{NAME}", code=2
+    )
     assert (mixed / NAME).read_bytes() == before
     export("--output", "data/all.json", "--as", "json", "--with-model")
-    rows = {row["id"]: row["labelled_by"] for row in json.loads((mixed / "all.json").read_text(encoding="utf-8"))}
+    rows = {
+        row["id"]: row["labelled_by"]
+        for row in json.loads((mixed / "all.json").read_text(encoding="utf-8"))
+    }
     assert rows == {"q-fruit": "ann", "q-swim": "ann, llm:m", "q-rails": "llm:m"}
     (mixed / NAME).write_bytes(before.splitlines()[-1])
-    assert "labels of 1 query, 1 of them judged by a model" in export("--output", "alone.trec")
+    assert "labels of 1 query, 1 of them judged by a model" in export(
+        "--output", "alone.trec"
+    )
     (mixed / NAME).unlink()
     labels = load(DatasetReference(mixed, queries=("all.json",))).labels
     sources = {id_: given.source for id_, given in labels.items()}
@@ -156,12 +255,25 @@ def test_people_alone_are_exported_unless_a_model_is_asked_for_and_it_stays_a_mo
     assert set(labels_that_count(labels)) == {"q-fruit"}
 
 
-def test_lists_of_labellers_are_merged_but_not_a_model_with_a_person_and_nobody_with_himself(mixed):
+def test_lists_of_labellers_are_merged_but_not_a_model_with_a_person_and_nobody_with_himself(
+    mixed,
+):
     (mixed / NAME).unlink()
-    for name, by, listed in (("a", "ann", ["apple"]), ("m", "llm:judge-1", ["pear"]), ("b", "ann", ["apple"])):
-        row = {"id": "q-fruit", "query": "fruit", "labelled_by": by, "relevant_documents": listed}
+    for name, by, listed in (
+        ("a", "ann", ["apple"]),
+        ("m", "llm:judge-1", ["pear"]),
+        ("b", "ann", ["apple"]),
+    ):
+        row = {
+            "id": "q-fruit",
+            "query": "fruit",
+            "labelled_by": by,
+            "relevant_documents": listed,
+        }
         (mixed / f"{name}.json").write_text(json.dumps([row]), encoding="utf-8")
-    merged = load(DatasetReference(mixed, queries=("a.json", "m.json"))).labels["q-fruit"]
+    merged = load(DatasetReference(mixed, queries=("a.json", "m.json"))).labels[
+        "q-fruit"
+    ]
     assert (merged.ranked, merged.by, merged.source) == (("apple",), "ann", "")
     with pytest.raises(InputError, match="query id 'q-fruit' occurs twice"):
         load(DatasetReference(mixed, queries=("a.json", "b.json")))
@@ -194,7 +306,9 @@ def people(begun, capsys):
 
 def merged(capsys, said, *words, code=0):
     write(Path("said.jsonl"), said)
-    return harness(capsys, "labels", "merge", "said.jsonl", "--into", "data", *words, code=code)
+    return harness(
+        capsys, "labels", "merge", "said.jsonl", "--into", "data", *words, code=code
+    )
 
 
 def sources(data):
@@ -207,66 +321,120 @@ def test_from_questions_to_labels(begun, capsys):
     pool = read_pool(Path("pool.jsonl"))
     told = json.loads(harness(capsys, "judge", "pool.jsonl", "--json"))
     assert told == {"path": "judge.html", "digest": pool.digest, "pairs": pool.pairs}
-    assert "judge.html: " in harness(capsys, "judge", "pool.jsonl") and Path("judge.html").is_file()
+    assert (
+        "judge.html: " in harness(capsys, "judge", "pool.jsonl")
+        and Path("judge.html").is_file()
+    )
     harness(capsys, "judge", "pool.jsonl", "--output", "pool.jsonl", code=2)
     said = merged(capsys, as_person(pool))
     assert "queries judged by people 4, begun by people 0, by a model alone 0" in said
     assert sources(begun) == {"people"}
     harness(capsys, "check", "small.toml")
     harness(capsys, "run", "small.toml", "--quiet")
-    assert "nothing is left" in harness(capsys, *drawing, "--output", "p2.jsonl", code=2)
-    assert "6 of 6" in harness(capsys, "pool", "results/small", "--for", "llm", "--output", "p3.jsonl")
+    assert "nothing is left" in harness(
+        capsys, *drawing, "--output", "p2.jsonl", code=2
+    )
+    assert "6 of 6" in harness(
+        capsys, "pool", "results/small", "--for", "llm", "--output", "p3.jsonl"
+    )
     harness(capsys, "labels", "export", "data", "--output", "qrels.trec")
     qrels = trec.read_qrels("qrels.trec")
     assert set(qrels) == {query.query_id for query in pool.queries}
-    harness(capsys, "labels", "export", "data", "--output", "data/labelled.json", "--as", "json")
+    harness(
+        capsys,
+        "labels",
+        "export",
+        "data",
+        "--output",
+        "data/labelled.json",
+        "--as",
+        "json",
+    )
     (begun / "judgments.jsonl").unlink()
     again = load(DatasetReference(begun, queries=("labelled.json",))).labels
     assert {query: dict(labels.grades) for query, labels in again.items()} == qrels
 
 
-def test_a_model_judges_planned_and_capped_at_an_address_that_is_never_written(begun, capsys, monkeypatch):
+def test_a_model_judges_planned_and_capped_at_an_address_that_is_never_written(
+    begun, capsys, monkeypatch
+):
     harness(capsys, "pool", "results/small", "--for", "llm")
 
     def reads(user):
         question = quotation(user, "QUESTION")
         (query,) = (id_ for id_, text, _ in small.QUERIES if text == question)
-        return reply(2 if any(small.TEXTS[doc] in user for doc in RELEVANT[query]) else 0)
+        return reply(
+            2 if any(small.TEXTS[doc] in user for doc in RELEVANT[query]) else 0
+        )
 
     llm = ("judge", "pool.jsonl", "--llm", "judge-1", "--base-url", "${JUDGE_URL}")
-    assert "${JUDGE_URL} is not set in the environment" in harness(capsys, *llm, "--plan", code=2)
+    assert "${JUDGE_URL} is not set in the environment" in harness(
+        capsys, *llm, "--plan", code=2
+    )
     with serving(ChatProvider(reply=reads)) as provider:
         monkeypatch.setenv("JUDGE_URL", provider.url)
         assert "calls" in harness(capsys, *llm, "--plan", "--price", "1,2")
-        assert "--max-cost" in harness(capsys, *llm, "--max-cost", "0.0001", "--price", "1,2", code=3)
-        assert "not a pair of prices" in harness(capsys, *llm, "--price", "cheap", code=2)
+        assert "--max-cost" in harness(
+            capsys, *llm, "--max-cost", "0.0001", "--price", "1,2", code=3
+        )
+        assert "not a pair of prices" in harness(
+            capsys, *llm, "--price", "cheap", code=2
+        )
         assert provider.requests == []
         assert "0 unreadable and 0 declined (null, never 0)" in harness(capsys, *llm)
         assert provider.requests
         address = provider.url.encode()
-    assert not [path for path in Path().rglob("*") if path.is_file() and address in path.read_bytes()]
-    assert "judge on the page" in harness(capsys, "judge", "pool.jsonl", "--terminal", code=2)
-    assert "'--judge' is retired" in harness(capsys, "judge", "pool.jsonl", "--judge", "ann", code=2)
+    assert not [
+        path
+        for path in Path().rglob("*")
+        if path.is_file() and address in path.read_bytes()
+    ]
+    assert "judge on the page" in harness(
+        capsys, "judge", "pool.jsonl", "--terminal", code=2
+    )
+    assert "'--judge' is retired" in harness(
+        capsys, "judge", "pool.jsonl", "--judge", "ann", code=2
+    )
     harness(capsys, "labels", "merge", "judgments-llm.jsonl", "--into", "data")
     assert sources(begun) == {"model"}
 
 
 def test_judges_are_compared_and_what_they_dispute_is_settled(begun, people, capsys):
     pool = read_pool(Path("pool.jsonl"))
-    ben = [one.model_copy(update={"judge": "ben", "grade": 0 if one.grade and i % 3 == 0 else one.grade})
-           for i, one in enumerate(people)]  # fmt: skip
+    ben = [
+        one.model_copy(
+            update={
+                "judge": "ben",
+                "grade": 0 if one.grade and i % 3 == 0 else one.grade,
+            }
+        )
+        for i, one in enumerate(people)
+    ]
     again = [one.model_copy(update={"round": 2}) for one in people[:5]]
     write(Path("all.jsonl"), [*people, *ben, *again])
     said = harness(capsys, "labels", "agree", "all.jsonl")
-    for part in ("ann and ben", "alpha, ordinal", "(no interval below 10 queries)", "worth talking about: ",
-                 "ann graded twice, 5 pairs: 100 % the same, kappa with squared weights "):  # fmt: skip
+    for part in (
+        "ann and ben",
+        "alpha, ordinal",
+        "(no interval below 10 queries)",
+        "worth talking about: ",
+        "ann graded twice, 5 pairs: 100 % the same, kappa with squared weights ",
+    ):
         assert part in said
     assert "95 % interval" not in said
     found = json.loads(harness(capsys, "labels", "agree", "all.jsonl", "--json"))
-    assert (found["pairs"][0]["units"], found["themselves"][0]["same"]) == (pool.pairs, 1.0)
-    disputed = merged(capsys, [*people, *ben, *again], "--adjudicate", "settle.jsonl").count("to adjudicate: ")
+    assert (found["pairs"][0]["units"], found["themselves"][0]["same"]) == (
+        pool.pairs,
+        1.0,
+    )
+    disputed = merged(
+        capsys, [*people, *ben, *again], "--adjudicate", "settle.jsonl"
+    ).count("to adjudicate: ")
     settle = read_pool(Path("settle.jsonl"))
-    assert (settle.pairs, settle.drawn.design) == (disputed, "adjudication") and disputed
+    assert (settle.pairs, settle.drawn.design) == (
+        disputed,
+        "adjudication",
+    ) and disputed
     assert "to adjudicate" not in merged(capsys, as_person(settle, "cleo"))
     assert load(DatasetReference(begun)).labels["q-fruit"].grades["apple"] == 2
 
@@ -279,19 +447,30 @@ def test_the_shipped_labellers_agree_as_published(project):
     assert pair.kappa.value == pytest.approx(0.8707427, abs=5e-8)
     assert pair.positive.value == pytest.approx(0.8732394, abs=5e-8)
     assert pair.kappa.low < pair.kappa.value < pair.kappa.high
-    assert "no document was judged by two judges" in str(refusal(agreement_of, [judgment()]))
+    assert "no document was judged by two judges" in str(
+        refusal(agreement_of, [judgment()])
+    )
 
 
 def test_nobody_corrects_another_by_bearing_his_name(begun, people, capsys):
-    forged = people[0].model_copy(update={"grade": 3 - people[0].grade, "corrects": True})
+    forged = people[0].model_copy(
+        update={"grade": 3 - people[0].grade, "corrects": True}
+    )
 
     def grade():
-        return load(DatasetReference(begun)).labels[forged.query_id].grades[forged.document_id]
+        return (
+            load(DatasetReference(begun))
+            .labels[forged.query_id]
+            .grades[forged.document_id]
+        )
 
     merged(capsys, people)
     for _ in range(2):  # the same again adds nothing
         said = merged(capsys, [people[0], forged])
-        assert "later grades by ann do not replace the first ones; if they should: --corrects ann" in said
+        assert (
+            "later grades by ann do not replace the first ones; if they should: --corrects ann"
+            in said
+        )
         assert f"{len(people) + 1} labels" in said and grade() == people[0].grade
     lines = map(json.loads, (begun / "judgments.jsonl").read_text().splitlines())
     assert [line["grade"] for line in lines if line.get("round") == 2] == [forged.grade]
@@ -300,7 +479,9 @@ def test_nobody_corrects_another_by_bearing_his_name(begun, people, capsys):
     unread = people[1].model_copy(update={"grade": None, "judge": "m", "kind": "llm"})
     merged(capsys, [unread])
     filled = unread.model_copy(update={"grade": 2, "corrects": True})
-    assert "--corrects" not in merged(capsys, [unread, filled])  # a model that gave no grade is filled in
+    assert "--corrects" not in merged(
+        capsys, [unread, filled]
+    )  # a model that gave no grade is filled in
 
 
 @pytest.mark.parametrize(
@@ -312,15 +493,25 @@ def test_nobody_corrects_another_by_bearing_his_name(begun, people, capsys):
         ({"judge": "ann", "grade": 1}, "ann graded document"),
     ],
 )
-def test_what_does_not_belong_is_refused_and_nothing_is_merged(begun, people, capsys, change, message):
-    said = [*(people if "judge" in change else people[1:]), people[0].model_copy(update=change)]
+def test_what_does_not_belong_is_refused_and_nothing_is_merged(
+    begun, people, capsys, change, message
+):
+    said = [
+        *(people if "judge" in change else people[1:]),
+        people[0].model_copy(update=change),
+    ]
     assert message in merged(capsys, said, code=2)
     assert not [*begun.glob("judgments.jsonl*")]
 
 
-def test_pairs_on_which_people_and_a_model_lie_far_apart_are_listed(begun, people, capsys):
+def test_pairs_on_which_people_and_a_model_lie_far_apart_are_listed(
+    begun, people, capsys
+):
     people = [one.model_copy(update={"grade": 0}) for one in people]
-    model = [one.model_copy(update={"grade": 3, "kind": "llm", "judge": "m"}) for one in people]
+    model = [
+        one.model_copy(update={"grade": 3, "kind": "llm", "judge": "m"})
+        for one in people
+    ]
     write(Path("both.jsonl"), [*people, *model])
     said = harness(capsys, "labels", "agree", "both.jsonl")
     assert said.count("people and model far apart: q-") == 10 and "ann 0, m 3" in said
@@ -328,8 +519,12 @@ def test_pairs_on_which_people_and_a_model_lie_far_apart_are_listed(begun, peopl
     listed = json.loads(harness(capsys, "labels", "agree", "both.jsonl", "--json"))
     assert len(listed["apart"]) == len(people) and listed["disputed"] == []
     adjudicate = ("--adjudicate", "settle.jsonl")
-    assert "settle.jsonl is not written" in merged(capsys, [*people, *model], *adjudicate)
+    assert "settle.jsonl is not written" in merged(
+        capsys, [*people, *model], *adjudicate
+    )
     Path("settle.jsonl").write_text("", encoding="utf-8")
     (begun / "judgments.jsonl").unlink()
-    assert "settle.jsonl: already exists" in merged(capsys, [*people, *model], *adjudicate, code=2)
+    assert "settle.jsonl: already exists" in merged(
+        capsys, [*people, *model], *adjudicate, code=2
+    )
     assert not (begun / "judgments.jsonl").exists()

@@ -10,8 +10,22 @@ import pytest
 from harness.dataset import load, reference_of
 from harness.dataset.judgments import read_judgments
 from harness.dataset.load import load_documents
-from harness.labels.drafts import KEEP, STYLES, draft, keeping_pool, kept_drafts, prompts_for, write_drafts
-from harness.labels.model_grades import ONCE, AskingOptions, judge_by_model, plan_judging, prompt_digest
+from harness.labels.drafts import (
+    KEEP,
+    STYLES,
+    draft,
+    keeping_pool,
+    kept_drafts,
+    prompts_for,
+    write_drafts,
+)
+from harness.labels.model_grades import (
+    ONCE,
+    AskingOptions,
+    judge_by_model,
+    plan_judging,
+    prompt_digest,
+)
 from harness.labels.people import judging_page
 from harness.labels.pool import CANNOT_TELL, digest_of
 from retrievers.cache import Cache
@@ -45,21 +59,40 @@ def test_each_pair_gets_its_own_grade_and_repeating_asks_anew():
     made = pool()
     with serving(ChatProvider(reply=by_number)) as provider:
         found = judge(provider, made, concurrency=3)
-        assert (found.asked, found.graded, found.unreadable, found.declined) == (12, 12, 0, 0)
+        assert (found.asked, found.graded, found.unreadable, found.declined) == (
+            12,
+            12,
+            0,
+            0,
+        )
         said = read_judgments([FILE])
-        assert {one.key: one.grade for one in said} == {(f"q{q}", f"d{d}"): d for q in range(4) for d in range(3)}
+        assert {one.key: one.grade for one in said} == {
+            (f"q{q}", f"d{d}"): d for q in range(4) for d in range(3)
+        }
         assert {(one.judge, one.kind, one.pool, one.prompt) for one in said} == {
-            ("judge-1", "llm", made.digest, prompt_digest(made.policy, server=provider.url))
+            (
+                "judge-1",
+                "llm",
+                made.digest,
+                prompt_digest(made.policy, server=provider.url),
+            )
         }
         for body in (request["body"] for request in provider.requests):
             assert body["temperature"] == 0
-            assert made.policy.removesuffix(CANNOT_TELL) in body["messages"][0]["content"]
+            assert (
+                made.policy.removesuffix(CANNOT_TELL) in body["messages"][0]["content"]
+            )
         found = judge(provider, made, manner=AskingOptions(repeat=2))
         assert (found.asked, found.cached, len(provider.requests)) == (12, 0, 24)
     assert sorted(one.round for one in read_judgments([FILE])) == [1] * 12 + [2] * 12
 
 
-FAULTS = {**dict.fromkeys([*sorted(ANSWERS), "cut"], "unreadable"), "filter": "declined", "long": "declined", "500": ""}
+FAULTS = {
+    **dict.fromkeys([*sorted(ANSWERS), "cut"], "unreadable"),
+    "filter": "declined",
+    "long": "declined",
+    "500": "",
+}
 
 
 @pytest.mark.parametrize(("fault", "why"), FAULTS.items())
@@ -96,11 +129,17 @@ def test_a_file_of_another_server_or_pool_is_refused():
     made = pool(1, 2)
     with serving(ChatProvider()) as one, serving(ChatProvider()) as other:
         judge(one, made)
-        assert "holds labels of judge-1 of another server" in str(refusal(judge, other, made))  # it asked nothing
+        assert "holds labels of judge-1 of another server" in str(
+            refusal(judge, other, made)
+        )  # it asked nothing
         before = write(FILE, [judgment()]).read_bytes()
         assert "holds labels of pool p, and this is" in str(refusal(judge, one, made))
     assert FILE.read_bytes() == before
-    digests = prompt_digest("a"), prompt_digest("a", server="http://a/v1"), prompt_digest("a", server="b")
+    digests = (
+        prompt_digest("a"),
+        prompt_digest("a", server="http://a/v1"),
+        prompt_digest("a", server="b"),
+    )
     assert len({*digests, prompt_digest("a", 200), prompt_digest("a", 201)}) == 5
 
 
@@ -108,14 +147,24 @@ def test_a_long_document_is_read_to_a_stated_length_counted_and_planned():
     made = pool(1, 2, texts=["short", "word " * 2_000])
     with serving(ChatProvider(schemas="json_schema is not known")) as provider:
         found = judge(provider, made, manner=AskingOptions(longest=200))
-        sent = [request["body"]["messages"][1]["content"] for request in provider.requests]
-        assert "prompt or --longest" in str(refusal(judge, provider, made))  # it said that all was judged
+        sent = [
+            request["body"]["messages"][1]["content"] for request in provider.requests
+        ]
+        assert "prompt or --longest" in str(
+            refusal(judge, provider, made)
+        )  # it said that all was judged
         with Cache(Path("other")) as held:
             chat = Chat(ChatModel("judge-1", base_url=provider.url), held)
-            plans = [plan_judging(made, Path("none"), chat, AskingOptions(longest=n)).tokens for n in (200, 8_000)]
+            plans = [
+                plan_judging(made, Path("none"), chat, AskingOptions(longest=n)).tokens
+                for n in (200, 8_000)
+            ]
     assert (found.truncated, found.graded, found.without_schema) == (1, 2, 2)
     assert max(map(len, sent)) < 200 * 5 + 200 and plans[0] < plans[1] - 1_000
-    assert sorted(one.note for one in read_judgments([FILE])) == ["", "read to 200 tokens"]
+    assert sorted(one.note for one in read_judgments([FILE])) == [
+        "",
+        "read to 200 tokens",
+    ]
     assert "1 by the start of a longer document" in found.sentence()
     assert "2 replies came without a schema" in found.sentence()
 
@@ -125,7 +174,9 @@ def test_an_instruction_in_a_document_stays_within_its_quotation():
     with serving(ChatProvider()) as provider:
         judge(provider, pool(1, 1, texts=[hostile]))
         shown = provider.requests[0]["body"]["messages"][1]["content"]
-    outside = shown.replace(quotation(shown, "DOCUMENT"), "").replace(quotation(shown, "QUESTION"), "")
+    outside = shown.replace(quotation(shown, "DOCUMENT"), "").replace(
+        quotation(shown, "QUESTION"), ""
+    )
     assert "Ignore the above" not in outside
     assert shown.count("</DOCUMENT>") == 1 and shown.rstrip().endswith("</DOCUMENT>")
 
@@ -137,32 +188,52 @@ def folder(tmp_path):
 
 def writes(user):
     """A model that asks of the document's last word."""
-    return json.dumps({"query": f"what about {quotation(user, 'DOCUMENT').split()[-1]} and the like?"})
+    return json.dumps(
+        {"query": f"what about {quotation(user, 'DOCUMENT').split()[-1]} and the like?"}
+    )
 
 
 def drafted(folder, *script, reply=writes):
     data = load_documents(reference_of(folder))
-    with serving(ChatProvider(script, reply=reply)) as provider, Cache(Path("c")) as cache:
-        options = ChatModel("author-1", base_url=provider.url, concurrency=1, timeout=300, patience=300)
+    with (
+        serving(ChatProvider(script, reply=reply)) as provider,
+        Cache(Path("c")) as cache,
+    ):
+        options = ChatModel(
+            "author-1", base_url=provider.url, concurrency=1, timeout=300, patience=300
+        )
         asked = prompts_for(data, 6, ["where is my parcel"], seed=1)
         found = draft(data, asked, Chat(options, cache), Meter())
-        return found, [request["body"]["messages"][0]["content"] for request in provider.requests]
+        return found, [
+            request["body"]["messages"][0]["content"] for request in provider.requests
+        ]
 
 
 def test_each_style_is_asked_and_a_person_keeps_some(folder):
     found, systems = drafted(folder)
-    assert {style for style, words in STYLES.items() if any(words in system for system in systems)} == set(STYLES)
-    assert all("<EXAMPLES>\n- where is my parcel\n</EXAMPLES>" in system for system in systems)
+    assert {
+        style
+        for style, words in STYLES.items()
+        if any(words in system for system in systems)
+    } == set(STYLES)
+    assert all(
+        "<EXAMPLES>\n- where is my parcel\n</EXAMPLES>" in system for system in systems
+    )
     assert {one.origin for one in found.drafts} == {"llm:author-1"}
     assert {one.document_id for one in found.drafts} <= set(small.TEXTS)
     write_drafts(Path("drafts.jsonl"), found.drafts)
     pool = keeping_pool(found.drafts, load(reference_of(folder)).texts(small.TEXTS))
     assert "keep it" in judging_page(pool, choices={0: "drop it", 1: "keep it"})
-    said = [judgment(one.id, one.document_id, i % 2, pool=pool.digest) for i, one in enumerate(found.drafts)]
+    said = [
+        judgment(one.id, one.document_id, i % 2, pool=pool.digest)
+        for i, one in enumerate(found.drafts)
+    ]
     kept = kept_drafts(Path("drafts.jsonl"), [write(Path("j.jsonl"), said)])
     assert [one.id for one in kept] == [one.id for one in found.drafts[1::2]]
     strange = write(Path("k.jsonl"), [judgment("elsewhere")])
-    assert "is not one of the drafts" in str(refusal(kept_drafts, Path("drafts.jsonl"), [strange]))
+    assert "is not one of the drafts" in str(
+        refusal(kept_drafts, Path("drafts.jsonl"), [strange])
+    )
 
 
 def test_what_cannot_be_read_is_counted(folder):
@@ -174,15 +245,45 @@ def test_what_cannot_be_read_is_counted(folder):
 def test_the_commands(folder, capsys):
     (folder / "queries.json").unlink()
     with serving(ChatProvider(reply=writes)) as provider:
-        asks = ("queries", "draft", "data", "--llm", "m", "--base-url", provider.url, "--count", "4")
+        asks = (
+            "queries",
+            "draft",
+            "data",
+            "--llm",
+            "m",
+            "--base-url",
+            provider.url,
+            "--count",
+            "4",
+        )
         assert "4 calls" in small.told(capsys, *asks, "--plan")
         with locked(Path("drafts.jsonl"), "", ""):
-            assert small.ended(*asks) == small.ended(*asks, "--output", "drafts.html") == 2 and not provider.requests
+            assert (
+                small.ended(*asks) == small.ended(*asks, "--output", "drafts.html") == 2
+                and not provider.requests
+            )
         assert "drafts; answers that could not be read: 0" in small.told(capsys, *asks)
     assert Path("drafts.html").is_file()
-    rows = [json.loads(line) for line in Path("drafts.jsonl").read_text(encoding="utf-8").splitlines()]
-    write(Path("j.jsonl"), [judgment(row["id"], row["document_id"], 1, prompt=digest_of(KEEP)) for row in rows])
-    small.told(capsys, "queries", "keep", "drafts.jsonl", "j.jsonl", "--output", "data/queries.jsonl")
+    rows = [
+        json.loads(line)
+        for line in Path("drafts.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+    write(
+        Path("j.jsonl"),
+        [
+            judgment(row["id"], row["document_id"], 1, prompt=digest_of(KEEP))
+            for row in rows
+        ],
+    )
+    small.told(
+        capsys,
+        "queries",
+        "keep",
+        "drafts.jsonl",
+        "j.jsonl",
+        "--output",
+        "data/queries.jsonl",
+    )
     merged = small.told(capsys, "labels", "merge", "j.jsonl", "--into", "data", code=2)
     assert "keeps or drops a draft" in merged  # they were grades, all of 1
     asked = load(reference_of(folder)).queries

@@ -51,7 +51,9 @@ def text(driver, selector):
 def judged(driver, keys, count):
     """Press keys, and wait until the page shows how many pairs are judged: as long as the browser needs."""
     press(driver, keys)
-    WebDriverWait(driver, 60).until(lambda _: text(driver, "#count").startswith(f"{count} of "), f"not {count}")
+    WebDriverWait(driver, 60).until(
+        lambda _: text(driver, "#count").startswith(f"{count} of "), f"not {count}"
+    )
 
 
 def reopened(driver, count):
@@ -87,7 +89,9 @@ def exported(driver):
     """What the page exports, under a name of its own: the browser writes over a file of the same name."""
     driver.find_element("css selector", "#export").click()
     file = driver.downloads / "judgments.jsonl"
-    WebDriverWait(driver, 60, 0.05).until(lambda _: file.exists() and file.stat().st_size, "nothing was downloaded")
+    WebDriverWait(driver, 60, 0.05).until(
+        lambda _: file.exists() and file.stat().st_size, "nothing was downloaded"
+    )
     return file.rename(driver.downloads / f"{time.monotonic_ns()}.jsonl")
 
 
@@ -106,7 +110,10 @@ def test_a_pool_is_judged_by_keyboard_alone(opened):
     order, made = in_order(opened.made), opened.made
     for number, one in enumerate(order):
         query, document = one.shown(made)
-        assert (text(opened, "#query"), text(opened, "#text")) == (query.query, document.text)
+        assert (text(opened, "#query"), text(opened, "#text")) == (
+            query.query,
+            document.text,
+        )
         assert text(opened, "#count").startswith(f"{number} of 14")
         assert text(opened, "#place") == f"{one.query + 1} of {len(made.queries)}"
         press(opened, "s" if number == 4 else str(number % 4))
@@ -114,17 +121,23 @@ def test_a_pool_is_judged_by_keyboard_alone(opened):
     found = read_judgments([exported(opened)])
     asked = [(one.shown(made), one.round) for one in order]
     assert [(one.query_id, one.document_id, one.text, one.round) for one in found] == [
-        (query.query_id, document.id, document.digest, round_) for (query, document), round_ in asked
+        (query.query_id, document.id, document.digest, round_)
+        for (query, document), round_ in asked
     ]
-    assert [one.grade for one in found] == [None if i == 4 else i % 4 for i in range(14)]
-    assert {(one.judge, one.kind, one.pool, one.asked, one.inclusion, one.population) for one in found} == {
-        ("Ann Ö.", "human", made.digest, 3, 0.5, 8)
-    }
+    assert [one.grade for one in found] == [
+        None if i == 4 else i % 4 for i in range(14)
+    ]
+    assert {
+        (one.judge, one.kind, one.pool, one.asked, one.inclusion, one.population)
+        for one in found
+    } == {("Ann Ö.", "human", made.digest, 3, 0.5, 8)}
     assert all(one.seconds is not None and one.at for one in found)
     assert complaints(opened) == requests(opened) == []
 
 
-def test_undo_notes_and_keys_that_count_by_their_place_where_they_write_no_latin_letter(opened):
+def test_undo_notes_and_keys_that_count_by_their_place_where_they_write_no_latin_letter(
+    opened,
+):
     begin(opened)
     judged(opened, "3u", 0)
     press(opened, "n")
@@ -134,30 +147,48 @@ def test_undo_notes_and_keys_that_count_by_their_place_where_they_write_no_latin
     found = read_judgments([exported(opened)])
     assert [(one.grade, one.note) for one in found] == [(2, "2 is near 3"), (0, "")]
     judged(opened, "uu", 0)
-    assert opened.execute_script("return document.getElementById('note').value") == "2 is near 3"
+    assert (
+        opened.execute_script("return document.getElementById('note').value")
+        == "2 is near 3"
+    )
     press(opened, "p")
-    assert opened.execute_script("return document.getElementById('policy').open") is True
-    for number, (key, code) in enumerate([("&", "Digit1"), ("ы", "KeyS"), ("٢", "Digit2"), ("-", "Minus")]):
-        opened.execute_cdp_cmd("Input.dispatchKeyEvent", {"type": "keyDown", "key": key, "code": code})
+    assert (
+        opened.execute_script("return document.getElementById('policy').open") is True
+    )
+    for number, (key, code) in enumerate(
+        [("&", "Digit1"), ("ы", "KeyS"), ("٢", "Digit2"), ("-", "Minus")]
+    ):
+        opened.execute_cdp_cmd(
+            "Input.dispatchKeyEvent", {"type": "keyDown", "key": key, "code": code}
+        )
         judged(opened, "", min(number + 1, 3))
     assert grades(opened) == [1, None, 2]
 
 
-def test_nothing_is_lost_by_closing_the_window_and_a_page_that_was_shown_an_empty_store_writes_over_nothing(opened):
+def test_nothing_is_lost_by_closing_the_window_and_a_page_that_was_shown_an_empty_store_writes_over_nothing(
+    opened,
+):
     """As a busy Chromium does, once in fifty: the page forgot all that was judged as soon as the judge went on."""
     begin(opened)
     judged(opened, "123", 3)
     reopened(opened, 3)
     judged(opened, "u", 2)
-    kept = opened.execute_script("const kept = { ...localStorage }; localStorage.clear(); return kept")
+    kept = opened.execute_script(
+        "const kept = { ...localStorage }; localStorage.clear(); return kept"
+    )
     opened.refresh()
     begin(opened, "anne")
     judged(opened, "3", 1)
-    opened.execute_script("Object.assign(localStorage, { ...arguments[0], ...localStorage })", kept)
+    opened.execute_script(
+        "Object.assign(localStorage, { ...arguments[0], ...localStorage })", kept
+    )
     reopened(opened, 2)
     opened.find_element("css selector", "#rename").click()
     begin(opened, "ann")
-    assert [(one.grade, one.judge) for one in read_judgments([exported(opened)])] == [(3, "ann"), (2, "ann")]
+    assert [(one.grade, one.judge) for one in read_judgments([exported(opened)])] == [
+        (3, "ann"),
+        (2, "ann"),
+    ]
 
 
 def test_two_tabs_lose_nothing_of_each_other(opened):
@@ -189,7 +220,9 @@ UNFIT = [
 ]
 
 
-def test_an_export_is_imported_and_a_file_that_does_not_fit_is_refused_whole(opened, tmp_path):
+def test_an_export_is_imported_and_a_file_that_does_not_fit_is_refused_whole(
+    opened, tmp_path
+):
     begin(opened)
     judged(opened, "12", 2)
     file = exported(opened)
@@ -202,7 +235,10 @@ def test_an_export_is_imported_and_a_file_that_does_not_fit_is_refused_whole(ope
     judged(opened, "uu", 1)
     first, second = read_judgments([file])
     for changes, message in UNFIT:
-        bring(opened, write(tmp_path / "in.jsonl", [second, first.model_copy(update=changes)]))
+        bring(
+            opened,
+            write(tmp_path / "in.jsonl", [second, first.model_copy(update=changes)]),
+        )
         assert f"line 2: {message}" in text(opened, "#message")
         judged(opened, "", 1)
 
@@ -220,13 +256,25 @@ def test_hostile_texts_in_every_script_are_shown_as_they_are(driver, tmp_path):
         """)
         # Markdown reads as it is meant: the marks of headings, lists and code go, and nothing else.
         rendered = re.sub(r"^#{1,6}\s+|`", "", document.text, flags=re.MULTILINE)
-        assert found[:2] == [query.query, re.sub(r"^(\s*)[-*+]\s+", r"\1• ", rendered, flags=re.MULTILINE)]
+        assert found[:2] == [
+            query.query,
+            re.sub(r"^(\s*)[-*+]\s+", r"\1• ", rendered, flags=re.MULTILINE),
+        ]
         directions[query.query] = found[2]
         press(driver, "0")
     assert driver.execute_script("return window.pwned") is None
-    assert driver.execute_script("return document.querySelectorAll('img, iframe, object, [onerror]').length") == 0
-    assert {directions[one] for one in strings if "استطلاع" in one or "סקר" in one} == {"rtl"}
-    assert {directions[one] for one in strings if "Опрос" in one or "顧客" in one} == {"ltr"}
+    assert (
+        driver.execute_script(
+            "return document.querySelectorAll('img, iframe, object, [onerror]').length"
+        )
+        == 0
+    )
+    assert {directions[one] for one in strings if "استطلاع" in one or "סקר" in one} == {
+        "rtl"
+    }
+    assert {directions[one] for one in strings if "Опрос" in one or "顧客" in one} == {
+        "ltr"
+    }
     assert complaints(driver) == requests(driver) == []
 
 

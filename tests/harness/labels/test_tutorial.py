@@ -17,7 +17,11 @@ pytestmark = pytest.mark.slow
 
 def judge(pool) -> None:
     """Write what the page would export."""
-    rows = json.loads(Path("datasets/survey-templates-en/queries-extended.json").read_text(encoding="utf-8"))
+    rows = json.loads(
+        Path("datasets/survey-templates-en/queries-extended.json").read_text(
+            encoding="utf-8"
+        )
+    )
     relevant = {row["id"]: row["relevant_documents"] for row in rows}
     by, said = Signature("ann", "human", digest_of(pool.policy)), []
     for one in in_order(pool):
@@ -44,5 +48,15 @@ def test_the_tutorial_of_labels(tmp_path, monkeypatch, capsys):
                 judge(read_pool(Path("pool.jsonl")))
     found = records.read("results/survey")
     assert scored is False
-    assert "People judged 30 queries" in (found.folder / "report.html").read_text(encoding="utf-8")
-    assert len({*found.scores["query_id"], *found.manifest.ledger.dataset.get("no-relevant-document", ())}) == 30
+    assert "People judged 30 queries" in (found.folder / "report.html").read_text(
+        encoding="utf-8"
+    )
+    assert (
+        len(
+            {
+                *found.scores["query_id"],
+                *found.manifest.ledger.dataset.get("no-relevant-document", ()),
+            }
+        )
+        == 30
+    )

@@ -9,12 +9,32 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.measures import parse, score, value
-from harness.measures.grades import RULES, Buckets, Gain, gain_warning, grade, group_value
+from harness.measures.grades import (
+    RULES,
+    Buckets,
+    Gain,
+    gain_warning,
+    grade,
+    group_value,
+)
 from retrievers.errors import InputError
 
 GROUPS = [["a", "b"], ["c"], ["d", "e", "f"]]
 DOCUMENTS = [*"abcdef", "x", "y", "z"]
-NAMES = ["P@3", "SetP", "R@3", "SetR", "F1@3", "SetF", "RR", "RR@2", "AP", "AP@3", "nDCG", "nDCG@3"]
+NAMES = [
+    "P@3",
+    "SetP",
+    "R@3",
+    "SetR",
+    "F1@3",
+    "SetF",
+    "RR",
+    "RR@2",
+    "AP",
+    "AP@3",
+    "nDCG",
+    "nDCG@3",
+]
 rankings = st.lists(st.sampled_from(DOCUMENTS), unique=True)
 
 
@@ -25,46 +45,70 @@ def grouped(name: str, reading: str) -> str:
 
 @pytest.mark.parametrize(
     ("name", "autorag", "first"),
-    [("P@5", 4 / 5, 3 / 5),
-     ("P@10", 4 / 5, 3 / 10),
-     ("SetP", 4 / 5, 3 / 4),
-     ("R@5", 1, 1),
-     ("R@3", 1 / 3, 1 / 3),
-     ("F1@5", 2 * 4 / 5 / (4 / 5 + 1), 6 / (5 + 3)),
-     ("RR", (1 + 1 / 4 + 1 / 5) / 3, 1),
-     ("AP", ((1 + 2 / 2) / 2 + 1 / 4 + 1 / 5) / 3, (1 + 2 / 3 + 3 / 4) / 3),
-     ("AP@4", (1 + 1 / 4) / 3, (1 + 2 / 3) / 3),
-     ("nDCG", (1 + 1 / log2(3) + 1 / log2(5) + 1 / log2(6)) / sum(1 / log2(i + 1) for i in range(1, 6)),
-      (1 + 1 / log2(4) + 1 / log2(5)) / (1 + 1 / log2(3) + 1 / log2(4))),
-     ("nDCG@1", 1, 1)],
-)  # fmt: skip
+    [
+        ("P@5", 4 / 5, 3 / 5),
+        ("P@10", 4 / 5, 3 / 10),
+        ("SetP", 4 / 5, 3 / 4),
+        ("R@5", 1, 1),
+        ("R@3", 1 / 3, 1 / 3),
+        ("F1@5", 2 * 4 / 5 / (4 / 5 + 1), 6 / (5 + 3)),
+        ("RR", (1 + 1 / 4 + 1 / 5) / 3, 1),
+        ("AP", ((1 + 2 / 2) / 2 + 1 / 4 + 1 / 5) / 3, (1 + 2 / 3 + 3 / 4) / 3),
+        ("AP@4", (1 + 1 / 4) / 3, (1 + 2 / 3) / 3),
+        (
+            "nDCG",
+            (1 + 1 / log2(3) + 1 / log2(5) + 1 / log2(6))
+            / sum(1 / log2(i + 1) for i in range(1, 6)),
+            (1 + 1 / log2(4) + 1 / log2(5)) / (1 + 1 / log2(3) + 1 / log2(4)),
+        ),
+        ("nDCG@1", 1, 1),
+    ],
+)
 def test_by_hand(name: str, autorag: float, first: float) -> None:
     """a and b are alternatives: 'autorag' counts b as a further hit, 'first' passes it over, so that c stands third."""
     ranking = ["a", "b", "x", "c", "d"]
-    assert group_value(parse(grouped(name, "autorag")), GROUPS, ranking) == pytest.approx(autorag, abs=1e-12)
-    assert group_value(parse(grouped(name, "first")), GROUPS, ranking) == pytest.approx(first, abs=1e-12)
+    assert group_value(
+        parse(grouped(name, "autorag")), GROUPS, ranking
+    ) == pytest.approx(autorag, abs=1e-12)
+    assert group_value(parse(grouped(name, "first")), GROUPS, ranking) == pytest.approx(
+        first, abs=1e-12
+    )
 
 
 def test_a_document_in_several_groups_meets_them_all() -> None:
     groups = [["a", "b"], ["a", "c"]]
     assert group_value(parse("R(groups='first')"), groups, ["a"]) == 1
     assert group_value(parse("F1(groups='first')"), groups, ["x"]) == 0
-    assert group_value(parse("AP(groups='first')"), groups, ["x", "a", "b", "c"]) == 1 / 2
+    assert (
+        group_value(parse("AP(groups='first')"), groups, ["x", "a", "b", "c"]) == 1 / 2
+    )
     assert group_value(parse("SetP(groups='first')"), groups, ["a", "b", "c"]) == 1
-    assert group_value(parse("nDCG(groups='first')"), groups, ["a"]) == pytest.approx(1 / (1 + 1 / log2(3)))
+    assert group_value(parse("nDCG(groups='first')"), groups, ["a"]) == pytest.approx(
+        1 / (1 + 1 / log2(3))
+    )
 
 
 @settings(deadline=None, max_examples=40)
-@given(rankings, st.sampled_from([name for name in NAMES if name not in {"SetP", "SetF"}]))
-def test_groups_of_one_are_plain_relevance_for_first(ranking: list[str], name: str) -> None:
+@given(
+    rankings, st.sampled_from([name for name in NAMES if name not in {"SetP", "SetF"}])
+)
+def test_groups_of_one_are_plain_relevance_for_first(
+    ranking: list[str], name: str
+) -> None:
     groups = [["a"], ["b"], ["c"]]
-    plain = score([parse(name)], {"q": {"a": 1, "b": 1, "c": 1}}, {"q": ranking}).values[0, 0]
-    assert group_value(parse(grouped(name, "first")), groups, ranking) == pytest.approx(plain, abs=1e-12)
+    plain = score(
+        [parse(name)], {"q": {"a": 1, "b": 1, "c": 1}}, {"q": ranking}
+    ).values[0, 0]
+    assert group_value(parse(grouped(name, "first")), groups, ranking) == pytest.approx(
+        plain, abs=1e-12
+    )
 
 
 @settings(deadline=None, max_examples=40)
 @given(rankings)
-def test_further_alternatives_count_neither_for_nor_against_first(ranking: list[str]) -> None:
+def test_further_alternatives_count_neither_for_nor_against_first(
+    ranking: list[str],
+) -> None:
     """Taking redundant alternatives out of the list changes no value that has no cutoff."""
     met: set[int] = set()
     lean = []
@@ -75,17 +119,30 @@ def test_further_alternatives_count_neither_for_nor_against_first(ranking: list[
         met |= new
     for name in ("SetP", "SetR", "SetF", "RR", "AP", "nDCG"):
         measure = parse(grouped(name, "first"))
-        assert group_value(measure, GROUPS, lean) == group_value(measure, GROUPS, ranking)
+        assert group_value(measure, GROUPS, lean) == group_value(
+            measure, GROUPS, ranking
+        )
 
 
 def test_beside_plain_measures_in_the_order_asked_for() -> None:
-    measures = [parse("R(groups='first')@1"), parse("R@1"), parse("R(groups='autorag')@1")]
+    measures = [
+        parse("R(groups='first')@1"),
+        parse("R@1"),
+        parse("R(groups='autorag')@1"),
+    ]
     judgments = {"q1": {"a": 1, "b": 1, "c": 1}, "q2": {"x": 1, "y": 1, "z": 0}}
-    scores = score(measures, judgments, {"q1": ["a"], "q2": ["x"]}, groups={"q1": [["a", "b"], ["c"]]})
+    scores = score(
+        measures,
+        judgments,
+        {"q1": ["a"], "q2": ["x"]},
+        groups={"q1": [["a", "b"], ["c"]]},
+    )
     assert scores.values.tolist() == [[1 / 2, 1 / 2], [1 / 3, 1 / 2], [1 / 2, 1 / 2]]
 
 
-def test_the_ideal_list_scores_one_for_first_and_nothing_retrieved_or_no_groups_zero() -> None:
+def test_the_ideal_list_scores_one_for_first_and_nothing_retrieved_or_no_groups_zero() -> (
+    None
+):
     for name in NAMES:
         assert group_value(parse(grouped(name, "first")), GROUPS, ["e", "c", "a"]) == 1
         for reading in ("autorag", "first"):
@@ -98,11 +155,13 @@ LIST = list("abcdefghijkl")
 
 @pytest.mark.parametrize(
     ("rule", "grades"),
-    [("linear", [12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1]),
-     ("binary", [1] * 12),
-     ("reciprocal", [2520, 1260, 840, 630, 504, 420, 360, 315, 280, 252, 229, 210]),
-     (Buckets([(1, 3), (3, 2), (10, 1)]), [3, 2, 2, 1, 1, 1, 1, 1, 1, 1, 0, 0])],
-)  # fmt: skip
+    [
+        ("linear", [12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1]),
+        ("binary", [1] * 12),
+        ("reciprocal", [2520, 1260, 840, 630, 504, 420, 360, 315, 280, 252, 229, 210]),
+        (Buckets([(1, 3), (3, 2), (10, 1)]), [3, 2, 2, 1, 1, 1, 1, 1, 1, 1, 0, 0]),
+    ],
+)
 def test_the_rules(rule: str, grades: list[int]) -> None:
     assert grade(LIST, rule) == dict(zip(LIST, grades, strict=True))
 
@@ -110,7 +169,9 @@ def test_the_rules(rule: str, grades: list[int]) -> None:
 @pytest.mark.parametrize("rule", RULES)
 @settings(deadline=None, max_examples=40)
 @given(documents=st.lists(st.sampled_from(LIST)))
-def test_repetitions_are_taken_out_first_and_keep_their_best_place(rule: str, documents: list[str]) -> None:
+def test_repetitions_are_taken_out_first_and_keep_their_best_place(
+    rule: str, documents: list[str]
+) -> None:
     graded = grade(documents, rule)
     assert graded == grade(dict.fromkeys(documents), rule)
     assert list(graded) == list(dict.fromkeys(documents))
@@ -119,27 +180,46 @@ def test_repetitions_are_taken_out_first_and_keep_their_best_place(rule: str, do
     assert all(value >= 1 for value in values)
 
 
-@pytest.mark.parametrize("buckets", [[], [(0, 1)], [(3, 2), (2, 1)], [(1, 2), (3, 2)], [(1, 2), (3, 3)], [(1, -1)]])
+@pytest.mark.parametrize(
+    "buckets",
+    [[], [(0, 1)], [(3, 2), (2, 1)], [(1, 2), (3, 2)], [(1, 2), (3, 3)], [(1, -1)]],
+)
 def test_buckets_out_of_order_are_refused(buckets: list[tuple[int, int]]) -> None:
     with pytest.raises(InputError, match="last places must rise"):
         grade(LIST, Buckets(buckets))
 
 
 def test_reciprocal_never_falls_below_one() -> None:
-    grades = grade([str(i) for i in range(6000)], "reciprocal")  # round(2520 / 5041) is 0
+    grades = grade(
+        [str(i) for i in range(6000)], "reciprocal"
+    )  # round(2520 / 5041) is 0
     assert grades["5040"] == grades["5999"] == 1
 
 
 @pytest.mark.parametrize(
     ("rule", "largest", "gain", "said"),
-    [("linear", 5, "exponential", ""),
-     ("reciprocal", 2520, "linear", ""),
-     ("linear", 6, "exponential", "grades = 'linear' reaches 6: with"),
-     ("linear", 30, "exponential", "grades = 'linear' reaches 30: with"),
-     ("linear", 31, "exponential", "error: [relevance]: grades = 'linear' reaches 31"),
-     ("reciprocal", 2520, "exponential", "error: [relevance]: grades = 'reciprocal' goes with linear gain only")],
-)  # fmt: skip
-def test_steep_grades_are_told_or_refused(rule: str, largest: int, gain: Gain, said: str) -> None:
+    [
+        ("linear", 5, "exponential", ""),
+        ("reciprocal", 2520, "linear", ""),
+        ("linear", 6, "exponential", "grades = 'linear' reaches 6: with"),
+        ("linear", 30, "exponential", "grades = 'linear' reaches 30: with"),
+        (
+            "linear",
+            31,
+            "exponential",
+            "error: [relevance]: grades = 'linear' reaches 31",
+        ),
+        (
+            "reciprocal",
+            2520,
+            "exponential",
+            "error: [relevance]: grades = 'reciprocal' goes with linear gain only",
+        ),
+    ],
+)
+def test_steep_grades_are_told_or_refused(
+    rule: str, largest: int, gain: Gain, said: str
+) -> None:
     try:
         told = gain_warning(rule, largest, gain)
     except InputError as error:
@@ -165,21 +245,33 @@ AUTORAG = [["test-1", "test-2"], ["test-3"]], ["test-1", "pred-1", "test-2", "pr
 
 @pytest.mark.parametrize(
     ("name", "expected", "first"),
-    [("P", 0.5, 1 / 4), ("R", 0.5, 1 / 2), ("F1", 0.5, 1 / 3), ("RR", 0.5, 1), ("AP", 0.41666666666666663, 1 / 2),
-     ("nDCG", 0.7039180890341347, 1 / (1 + 1 / log2(3)))],
-)  # fmt: skip
-def test_autorag_comes_out_digit_for_digit_and_reads_otherwise_by_first(name, expected, first):
+    [
+        ("P", 0.5, 1 / 4),
+        ("R", 0.5, 1 / 2),
+        ("F1", 0.5, 1 / 3),
+        ("RR", 0.5, 1),
+        ("AP", 0.41666666666666663, 1 / 2),
+        ("nDCG", 0.7039180890341347, 1 / (1 + 1 / log2(3))),
+    ],
+)
+def test_autorag_comes_out_digit_for_digit_and_reads_otherwise_by_first(
+    name, expected, first
+):
     """The article prints nDCG to 16 digits; AP is 5/12 as its program adds it up in doubles."""
     assert group_value(parse(f"{name}(groups='autorag')"), *AUTORAG) == expected
     assert group_value(parse(f"{name}(groups='autorag')@4"), *AUTORAG) == expected
-    assert group_value(parse(f"{name}(groups='first')@4"), *AUTORAG) == pytest.approx(first, abs=1e-15)
+    assert group_value(parse(f"{name}(groups='first')@4"), *AUTORAG) == pytest.approx(
+        first, abs=1e-15
+    )
 
 
 def test_autorags_ndcg_wants_every_alternative() -> None:
     """test-1 and test-3 satisfy both groups, yet nDCG is 0.77: its ideal holds test-2 as well."""
     satisfied = ["test-1", "test-3", "pred-1"]
     assert group_value(parse("R(groups='autorag')"), AUTORAG[0], satisfied) == 1
-    assert group_value(parse("nDCG(groups='autorag')"), AUTORAG[0], satisfied) == pytest.approx(0.7654, abs=5e-5)
+    assert group_value(
+        parse("nDCG(groups='autorag')"), AUTORAG[0], satisfied
+    ) == pytest.approx(0.7654, abs=5e-5)
     assert group_value(parse("nDCG(groups='first')"), AUTORAG[0], satisfied) == 1
 
 
@@ -189,22 +281,34 @@ def test_autorags_ndcg_wants_every_alternative() -> None:
 def test_ideakitts_example_of_an_ideal_order() -> None:
     """[2, 0, 1, 3, 0], exponential gain, against [3, 2, 1, 0, 0]: the article prints no value; it is 0.6936."""
     found = listed("nDCG(dcg='exp-log2', ideal='retrieved')@5", [2, 0, 1, 3, 0])
-    assert found == pytest.approx((3 + 1 / 2 + 7 / log2(5)) / (7 + 3 / log2(3) + 1 / 2), abs=1e-15)
+    assert found == pytest.approx(
+        (3 + 1 / 2 + 7 / log2(5)) / (7 + 3 / log2(3) + 1 / 2), abs=1e-15
+    )
     assert f"{found:.4f}" == "0.6936"
 
 
-def test_ideakitts_ideal_is_not_what_can_be_attained_and_its_ten_grades_hang_on_one_document() -> None:
+def test_ideakitts_ideal_is_not_what_can_be_attained_and_its_ten_grades_hang_on_one_document() -> (
+    None
+):
     """The best of ten found at rank 1 and nothing else: 1 by the article's ideal, 0.33 by the judged one.
 
     With exponential gain that document is 65 % of the ideal DCG: the nine others in order stay below 0.50.
     """
-    judged, ranking = grade([f"r{i}" for i in range(10)], "linear"), ["r0", *"abcdefghi"]
+    judged, ranking = (
+        grade([f"r{i}" for i in range(10)], "linear"),
+        ["r0", *"abcdefghi"],
+    )
     for name, others, expected in (
-        ("nDCG(dcg='exp-log2', ideal='retrieved')@10", False, 1), ("nDCG(ideal='retrieved')@10", False, 1),
-        ("nDCG@10", False, 0.3337), ("nDCG(dcg='exp-log2')@10", False, 0.6510),
-        ("nDCG(dcg='exp-log2')@10", True, 0.4986), ("nDCG@10", True, 0.8484),
-    ):  # fmt: skip
-        found = value(name, judged, [f"r{i}" for i in range(1, 10)] if others else ranking)
+        ("nDCG(dcg='exp-log2', ideal='retrieved')@10", False, 1),
+        ("nDCG(ideal='retrieved')@10", False, 1),
+        ("nDCG@10", False, 0.3337),
+        ("nDCG(dcg='exp-log2')@10", False, 0.6510),
+        ("nDCG(dcg='exp-log2')@10", True, 0.4986),
+        ("nDCG@10", True, 0.8484),
+    ):
+        found = value(
+            name, judged, [f"r{i}" for i in range(1, 10)] if others else ranking
+        )
         assert found == pytest.approx(expected, abs=5e-5)
 
 
@@ -213,12 +317,14 @@ def test_ideakitts_ideal_is_not_what_can_be_attained_and_its_ten_grades_hang_on_
 
 @pytest.mark.parametrize(
     ("k", "dcg", "linear", "exponential"),
-    [(1, "3.0000", "1.0000", "1.0000"),
-     (2, "4.2619", "0.8710", "0.7789"),
-     (3, "5.7619", "0.9778", "0.9595"),
-     (4, "5.7619", "0.9112", "0.9285"),
-     (5, "6.1487", "0.9724", "0.9575")],
-)  # fmt: skip
+    [
+        (1, "3.0000", "1.0000", "1.0000"),
+        (2, "4.2619", "0.8710", "0.7789"),
+        (3, "5.7619", "0.9778", "0.9595"),
+        (4, "5.7619", "0.9112", "0.9285"),
+        (5, "6.1487", "0.9724", "0.9575"),
+    ],
+)
 def test_the_worked_list(k: int, dcg: str, linear: str, exponential: str) -> None:
     """Also the Russian article's list; its code and the Japanese code sort all that came back (retrieved-all).
 
@@ -229,14 +335,24 @@ def test_the_worked_list(k: int, dcg: str, linear: str, exponential: str) -> Non
     assert f"{listed(f'nDCG(dcg={EXPONENTIAL})@{k}', GRADES):.4f}" == exponential
     more = dict(zip("abcde", GRADES, strict=True)) | {"not retrieved": 3}
     assert f"{value(f'nDCG(ideal={RETRIEVED})@{k}', more, list('abcde')):.4f}" == linear
-    assert f"{value(f'nDCG(dcg={EXPONENTIAL}, ideal={RETRIEVED})@{k}', more, list('abcde')):.4f}" == exponential
+    assert (
+        f"{value(f'nDCG(dcg={EXPONENTIAL}, ideal={RETRIEVED})@{k}', more, list('abcde')):.4f}"
+        == exponential
+    )
 
 
 def test_the_basics_mrr_and_hit_rate() -> None:
     """First hits at ranks 1, 3 and 2: MRR 0.611. Seven of ten queries with a hit: 0.7."""
-    found = [value("RR", {"r": 1}, [f"x{i}" for i in range(rank - 1)] + ["r"]) for rank in (1, 3, 2)]
+    found = [
+        value("RR", {"r": 1}, [f"x{i}" for i in range(rank - 1)] + ["r"])
+        for rank in (1, 3, 2)
+    ]
     assert f"{sum(found) / 3:.3f}" == "0.611"
-    assert sum(value("Success@1", {"r": 1}, ["r" if i < 7 else "x"]) for i in range(10)) / 10 == 0.7
+    assert (
+        sum(value("Success@1", {"r": 1}, ["r" if i < 7 else "x"]) for i in range(10))
+        / 10
+        == 0.7
+    )
 
 
 # The Russian article: "Некоторые градированные меры" (graded-measures.ru)
@@ -245,7 +361,9 @@ def test_the_basics_mrr_and_hit_rate() -> None:
 def test_the_russian_zero_is_not_disorder() -> None:
     """ "0 is a complete lack of order": the worst order of its list still scores 0.65; 0 means nothing relevant."""
     worst = sorted(GRADES)
-    assert listed("nDCG(ideal='retrieved-all')@5", worst) == pytest.approx(0.6458, abs=5e-5)
+    assert listed("nDCG(ideal='retrieved-all')@5", worst) == pytest.approx(
+        0.6458, abs=5e-5
+    )
     assert listed("nDCG(ideal='retrieved-all')@5", [0, 0, 0, 0, 0]) == 0
 
 
@@ -264,8 +382,12 @@ def test_the_korean_binary_list() -> None:
     """[1, 0, 1, 0, 1] with no other relevant document."""
     assert listed("P@2", [1, 0, 1, 0, 1]) == 1 / 2
     assert listed("R@2", [1, 0, 1, 0, 1]) == 1 / 3
-    assert listed("F1@2", [1, 0, 1, 0, 1]) == pytest.approx(2 * (1 / 2) * (1 / 3) / (1 / 2 + 1 / 3), abs=1e-15)
-    assert listed("AP", [1, 0, 1, 0, 1]) == pytest.approx((1 + 2 / 3 + 3 / 5) / 3, abs=1e-15)
+    assert listed("F1@2", [1, 0, 1, 0, 1]) == pytest.approx(
+        2 * (1 / 2) * (1 / 3) / (1 / 2 + 1 / 3), abs=1e-15
+    )
+    assert listed("AP", [1, 0, 1, 0, 1]) == pytest.approx(
+        (1 + 2 / 3 + 3 / 5) / 3, abs=1e-15
+    )
 
 
 def test_the_korean_context_precision_falls_when_more_is_found() -> None:
@@ -273,5 +395,7 @@ def test_the_korean_context_precision_falls_when_more_is_found() -> None:
     judged = {"a": 1, "b": 1}
     less, more = ["a", "x"], ["a", "x", "b"]
     assert value("ContextPrecision", judged, less) == 1
-    assert value("ContextPrecision", judged, more) == pytest.approx((1 + 2 / 3) / 2, abs=1e-15)
+    assert value("ContextPrecision", judged, more) == pytest.approx(
+        (1 + 2 / 3) / 2, abs=1e-15
+    )
     assert value("AP", judged, less) < value("AP", judged, more)

@@ -21,32 +21,91 @@ from tests.support.small import refusal
 
 DOCUMENTS = tuple("abcdefghij")
 NAMES = [
-    "P@3", "R@3", "Rcap@3", "F1@3", "Success@3", "RR", "RR@3", "AP", "AP@3", "Rprec", "SetP", "SetR@4", "SetF", "SetAP",
-    "CG@3", "CG(dcg='exp-log2')", "DCG@3", "DCG(dcg='exp-log2')", "nDCG", "nDCG@3", "nDCG(dcg='exp-log2')@3",
-    "nDCG(ideal='retrieved')@3", "nDCG(dcg='exp-log2', ideal='retrieved-all')@3", "ERR", "ERR@3", "RBP(p=0.8)",
-    "RBP(p=0.8, residual=True)", "RBP(p=0.5, rel=2)@3", "Bpref", "Judged@3", "ContextPrecision@3", "IDContextPrecision",
-    "IDContextRecall@3", "P(rel=2)@5", "AP(rel=3)",
-]  # fmt: skip
+    "P@3",
+    "R@3",
+    "Rcap@3",
+    "F1@3",
+    "Success@3",
+    "RR",
+    "RR@3",
+    "AP",
+    "AP@3",
+    "Rprec",
+    "SetP",
+    "SetR@4",
+    "SetF",
+    "SetAP",
+    "CG@3",
+    "CG(dcg='exp-log2')",
+    "DCG@3",
+    "DCG(dcg='exp-log2')",
+    "nDCG",
+    "nDCG@3",
+    "nDCG(dcg='exp-log2')@3",
+    "nDCG(ideal='retrieved')@3",
+    "nDCG(dcg='exp-log2', ideal='retrieved-all')@3",
+    "ERR",
+    "ERR@3",
+    "RBP(p=0.8)",
+    "RBP(p=0.8, residual=True)",
+    "RBP(p=0.5, rel=2)@3",
+    "Bpref",
+    "Judged@3",
+    "ContextPrecision@3",
+    "IDContextPrecision",
+    "IDContextRecall@3",
+    "P(rel=2)@5",
+    "AP(rel=3)",
+]
 IDEAL_IS_ONE = [
-    "Rcap@3", "Success@3", "RR", "AP", "Rprec", "nDCG", "nDCG@3", "nDCG(dcg='exp-log2')@3", "nDCG(ideal='retrieved')@3",
-    "nDCG(ideal='retrieved-all')@3", "ContextPrecision@3", "Bpref", "IDContextRecall", "SetR",
-]  # fmt: skip
+    "Rcap@3",
+    "Success@3",
+    "RR",
+    "AP",
+    "Rprec",
+    "nDCG",
+    "nDCG@3",
+    "nDCG(dcg='exp-log2')@3",
+    "nDCG(ideal='retrieved')@3",
+    "nDCG(ideal='retrieved-all')@3",
+    "ContextPrecision@3",
+    "Bpref",
+    "IDContextRecall",
+    "SetR",
+]
 
 judged = st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(-1, 4))
 ranking = st.lists(st.sampled_from(DOCUMENTS), unique=True)
 
 
 SPELT = {
-    "ndcg@10": "nDCG@10", " NDCG @ 10 ": "nDCG@10", "nDCG@00010": "nDCG@10",
-    "nDCG(dcg='log2', ideal='judged')@10": "nDCG@10", "ndcg(IDEAL='Retrieved-All')": "nDCG(ideal='retrieved-all')",
+    "ndcg@10": "nDCG@10",
+    " NDCG @ 10 ": "nDCG@10",
+    "nDCG@00010": "nDCG@10",
+    "nDCG(dcg='log2', ideal='judged')@10": "nDCG@10",
+    "ndcg(IDEAL='Retrieved-All')": "nDCG(ideal='retrieved-all')",
     "nDCG(ideal='retrieved',dcg='exp-log2')@10": "nDCG(dcg='exp-log2', ideal='retrieved')@10",
-    "map": "AP", "MRR@5": "RR@5", "recall@10": "R@10", "Precision(rel=2)@5": "P(rel=2)@5", "P": "SetP", "f1": "SetF",
-    "hit@5": "Success@5", "HitRate@5": "Success@5", "hit_rate@5": "Success@5", "p(rel=2)@5": "P(rel=2)@5",
-    "P(rel=1)@5": "P@5", "r(rel=2)": "SetR(rel=2)", "rbp": "RBP(p=0.8)", "RBP(p=0.95)@10": "RBP(p=0.95)@10",
-    "RBP(residual=True)": "RBP(p=0.8, residual=True)", "bpref": "Bpref", "judged@10": "Judged@10",
-    "contextprecision@5": "ContextPrecision@5", "idcontextrecall": "IDContextRecall",
+    "map": "AP",
+    "MRR@5": "RR@5",
+    "recall@10": "R@10",
+    "Precision(rel=2)@5": "P(rel=2)@5",
+    "P": "SetP",
+    "f1": "SetF",
+    "hit@5": "Success@5",
+    "HitRate@5": "Success@5",
+    "hit_rate@5": "Success@5",
+    "p(rel=2)@5": "P(rel=2)@5",
+    "P(rel=1)@5": "P@5",
+    "r(rel=2)": "SetR(rel=2)",
+    "rbp": "RBP(p=0.8)",
+    "RBP(p=0.95)@10": "RBP(p=0.95)@10",
+    "RBP(residual=True)": "RBP(p=0.8, residual=True)",
+    "bpref": "Bpref",
+    "judged@10": "Judged@10",
+    "contextprecision@5": "ContextPrecision@5",
+    "idcontextrecall": "IDContextRecall",
     "P(groups='AutoRAG')@4": "P(groups='autorag')@4",
-}  # fmt: skip
+}
 
 
 def test_any_case_is_read_and_one_name_is_written() -> None:
@@ -57,24 +116,29 @@ def test_any_case_is_read_and_one_name_is_written() -> None:
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("ndgc@10", "there is no measure 'ndgc' (did you mean 'nDCG'?)"),
-     ("ndcg_cut_10", "there is no measure 'ndcg_cut_10' (here it is 'nDCG')"),
-     ("P(rle=2)@5", "P has no parameter 'rle' (did you mean 'rel'?)"),
-     ("Judged(rel=2)@5", "Judged has no parameter 'rel' (it takes none)"),
-     ("nDCG(dcg='exp-log')@5", "dcg cannot be 'exp-log' (did you mean 'exp-log2'?)"),
-     ("P(rel=0)@5", "rel cannot be 0 (it is a whole number from 1)"),
-     ("RBP(p=1.5)", "p cannot be 1.5 (it is a number between 0 and 1)"),
-     ("RBP(residual='yes')", "residual cannot be 'yes' (it is True or False)"),
-     ("P@0", "a cutoff is at least 1"),
-     ("Rcap", "Rcap needs a cutoff (for example Rcap@10)"),
-     ("Bpref(rel=2)@10", "Bpref takes no cutoff (write Bpref(rel=2))"),
-     ("P(groups='first', rel=2)@5", "groups goes with no other parameter"),
-     ("P(rel=2, rel=3)@5", "cannot read (rel=2, rel=3)"),
-     ("P(**{'rel': 2})@5", "has no parameter 'none'"),
-     ("P(rel=__import__('os').getpid())@5", "cannot read"),
-     ("", "this is not a measure"), ("nDCG@-1", "this is not a measure")],
-)  # fmt: skip
-def test_a_wrong_name_says_what_is_wrong_and_what_to_do(text: str, message: str) -> None:
+    [
+        ("ndgc@10", "there is no measure 'ndgc' (did you mean 'nDCG'?)"),
+        ("ndcg_cut_10", "there is no measure 'ndcg_cut_10' (here it is 'nDCG')"),
+        ("P(rle=2)@5", "P has no parameter 'rle' (did you mean 'rel'?)"),
+        ("Judged(rel=2)@5", "Judged has no parameter 'rel' (it takes none)"),
+        ("nDCG(dcg='exp-log')@5", "dcg cannot be 'exp-log' (did you mean 'exp-log2'?)"),
+        ("P(rel=0)@5", "rel cannot be 0 (it is a whole number from 1)"),
+        ("RBP(p=1.5)", "p cannot be 1.5 (it is a number between 0 and 1)"),
+        ("RBP(residual='yes')", "residual cannot be 'yes' (it is True or False)"),
+        ("P@0", "a cutoff is at least 1"),
+        ("Rcap", "Rcap needs a cutoff (for example Rcap@10)"),
+        ("Bpref(rel=2)@10", "Bpref takes no cutoff (write Bpref(rel=2))"),
+        ("P(groups='first', rel=2)@5", "groups goes with no other parameter"),
+        ("P(rel=2, rel=3)@5", "cannot read (rel=2, rel=3)"),
+        ("P(**{'rel': 2})@5", "has no parameter 'none'"),
+        ("P(rel=__import__('os').getpid())@5", "cannot read"),
+        ("", "this is not a measure"),
+        ("nDCG@-1", "this is not a measure"),
+    ],
+)
+def test_a_wrong_name_says_what_is_wrong_and_what_to_do(
+    text: str, message: str
+) -> None:
     error = refusal(parse, text)
     assert str(error).startswith(f"measure {text!r}: ")
     assert message in str(error)
@@ -82,11 +146,18 @@ def test_a_wrong_name_says_what_is_wrong_and_what_to_do(text: str, message: str)
 
 @pytest.mark.parametrize(
     ("name", "filled"),
-    [("nDCG@10", "nDCG(dcg='exp-log2', ideal='retrieved')@10"), ("P@10", "P@10"),
-     ("nDCG(dcg='log2')@10", "nDCG(ideal='retrieved')@10"), ("nDCG(dcg='log2', ideal='judged')@10", "nDCG@10"),
-     ("DCG@10", "DCG(dcg='exp-log2')@10"), ("nDCG(groups='first')@10", "nDCG(groups='first')@10")],
-)  # fmt: skip
-def test_an_experiment_fills_in_only_what_the_name_leaves_open(name: str, filled: str) -> None:
+    [
+        ("nDCG@10", "nDCG(dcg='exp-log2', ideal='retrieved')@10"),
+        ("P@10", "P@10"),
+        ("nDCG(dcg='log2')@10", "nDCG(ideal='retrieved')@10"),
+        ("nDCG(dcg='log2', ideal='judged')@10", "nDCG@10"),
+        ("DCG@10", "DCG(dcg='exp-log2')@10"),
+        ("nDCG(groups='first')@10", "nDCG(groups='first')@10"),
+    ],
+)
+def test_an_experiment_fills_in_only_what_the_name_leaves_open(
+    name: str, filled: str
+) -> None:
     assert str(parse(name, gain="exponential", ideal="retrieved")) == filled
     assert str(parse("CG@10", gain="linear")) == "CG@10"
 
@@ -95,20 +166,31 @@ def test_several_names_once_each_with_all_their_problems() -> None:
     found = (parse("AP"), parse("RBP(p=0.9)@5"), parse("RBP(p=0.9, residual=True)@5"))
     assert parse_all(["AP", "rbp(p=0.9)@5", "MAP"]) == found
     error = refusal(parse_all, ["APP", "nDCG@10", "P@0"])
-    assert [problem.where for problem in error.problems] == ["measure 'APP'", "measure 'P@0'"]
+    assert [problem.where for problem in error.problems] == [
+        "measure 'APP'",
+        "measure 'P@0'",
+    ]
 
 
-LABELLED = [name for name, row in MEASURES.items() if row.cutoff != "never" and name not in BY_CLAIMS]
+LABELLED = [
+    name
+    for name, row in MEASURES.items()
+    if row.cutoff != "never" and name not in BY_CLAIMS
+]
 
 
-def values(names: list[str], judged: dict[str, int], ranking: list[str]) -> dict[str, float]:
+def values(
+    names: list[str], judged: dict[str, int], ranking: list[str]
+) -> dict[str, float]:
     scores = score([parse(name) for name in names], {"q": judged}, {"q": ranking})
     return dict(zip(names, scores.values[:, 0].tolist(), strict=True))
 
 
 @settings(max_examples=80, deadline=None)
 @given(judged, ranking)
-def test_every_value_is_within_its_range(judged: dict[str, int], ranking: list[str]) -> None:
+def test_every_value_is_within_its_range(
+    judged: dict[str, int], ranking: list[str]
+) -> None:
     nothing_relevant = not any(grade > 0 for grade in judged.values())
     for name, found in values(NAMES, judged, ranking).items():
         assert found >= 0, name
@@ -120,17 +202,29 @@ def test_every_value_is_within_its_range(judged: dict[str, int], ranking: list[s
 @pytest.mark.parametrize("name", LABELLED)
 def test_a_measure_is_0_or_1_exactly_where_its_row_says_so(name: str) -> None:
     random = np.random.default_rng(5)
-    judgments = {str(q): {d: int(random.integers(0, 4)) for d in random.permutation(DOCUMENTS)[:6]} for q in range(50)}
+    judgments = {
+        str(q): {
+            d: int(random.integers(0, 4)) for d in random.permutation(DOCUMENTS)[:6]
+        }
+        for q in range(50)
+    }
     rankings = {str(q): random.permutation(DOCUMENTS)[:5].tolist() for q in range(50)}
     for cutoff in (1, 3):
         measure = parse(f"{name}@{cutoff}")
         values = score([measure], judgments, rankings).values
-        assert is_binary(measure) == set(values.ravel().tolist()).issubset({0.0, 1.0}), measure
+        assert is_binary(measure) == set(values.ravel().tolist()).issubset(
+            {0.0, 1.0}
+        ), measure
 
 
 def test_the_span_of_a_measure_is_what_separates_its_ends() -> None:
     judgments = {"q1": {"a": 3, "b": 1, "c": -1}, "q2": {"a": 1}}
-    assert [span(parse(name), judgments) for name in ("P@5", "nDCG", "ERR", "RBP")] == [1, 1, 1, 1]
+    assert [span(parse(name), judgments) for name in ("P@5", "nDCG", "ERR", "RBP")] == [
+        1,
+        1,
+        1,
+        1,
+    ]
     assert span(parse("CG@5"), judgments) == 4
     assert span(parse("DCG(dcg='exp-log2')@1"), judgments) == 7
     assert span(parse("DCG"), judgments) == pytest.approx(3 + 1 / math.log2(3))
@@ -147,21 +241,31 @@ def test_the_ideal_ranking_scores_one(judged: dict[str, int]) -> None:
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.tuples(judged, ranking), max_size=8))
-def test_a_query_scores_the_same_alone_and_among_others(pairs: list[tuple[dict[str, int], list[str]]]) -> None:
+def test_a_query_scores_the_same_alone_and_among_others(
+    pairs: list[tuple[dict[str, int], list[str]]],
+) -> None:
     """Padding, portions and neighbours leave no trace, but for the G of ERR, which all queries share."""
     measures = [parse(name) for name in NAMES if not name.startswith("ERR")]
     judgments = {str(i): judged for i, (judged, _) in enumerate(pairs)}
     rankings = {str(i): ranking for i, (_, ranking) in enumerate(pairs)}
     together = score(measures, judgments, rankings)
     for i, query_id in enumerate(together.query_ids):
-        alone = score(measures, {query_id: judgments[query_id]}, {query_id: rankings[query_id]})
+        alone = score(
+            measures, {query_id: judgments[query_id]}, {query_id: rankings[query_id]}
+        )
         assert np.array_equal(together.values[:, i], alone.values[:, 0])
 
 
 def test_portions_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(3)
-    judgments = {str(q): {f"d{d}": int(d) % 4 for d in random.permutation(40)[:q]} for q in range(30)}
-    run = {str(q): {f"d{d}": float(d % 7) for d in random.permutation(60)[: 2 * q]} for q in range(25)}
+    judgments = {
+        str(q): {f"d{d}": int(d) % 4 for d in random.permutation(40)[:q]}
+        for q in range(30)
+    }
+    run = {
+        str(q): {f"d{d}": float(d % 7) for d in random.permutation(60)[: 2 * q]}
+        for q in range(25)
+    }
     measures = [parse(name) for name in NAMES]
     whole = score_run(measures, judgments, run)
     monkeypatch.setattr("harness.measures.compute.CELLS", 50)
@@ -170,42 +274,57 @@ def test_portions_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_missing_and_empty_rankings_score_as_empty_lists_and_count() -> None:
     judgments = {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {}}
-    scores = score(parse_all(["P@5", "nDCG", "RBP"]), judgments, {"q1": ["a"], "q2": []})
+    scores = score(
+        parse_all(["P@5", "nDCG", "RBP"]), judgments, {"q1": ["a"], "q2": []}
+    )
     assert scores.query_ids == ("q1", "q2", "q3")
     assert scores.of(parse("P@5")).tolist() == [0.2, 0, 0]
     assert scores.of(parse("RBP(residual=True)")).tolist() == [0.8, 1, 1]
     assert scores.means()[parse("nDCG")] == 1 / 3
     assert not scores.values.flags.writeable
     assert scores.only({"q3", "q1"}).query_ids == ("q1", "q3")
-    assert math.isnan(score([parse("AP")], {}, {}).means()[parse("AP")])  # no queries have no mean
-    scores = score([parse("ERR@1")], {"q1": {"a": 1}, "q2": {"b": 3}}, {"q1": ["a"], "q2": ["b"]})
+    assert math.isnan(
+        score([parse("AP")], {}, {}).means()[parse("AP")]
+    )  # no queries have no mean
+    scores = score(
+        [parse("ERR@1")], {"q1": {"a": 1}, "q2": {"b": 3}}, {"q1": ["a"], "q2": ["b"]}
+    )
     assert scores.largest_grade == 3  # of the whole qrels
     assert scores.values.tolist() == [[1 / 8, 7 / 8]]
 
 
 @pytest.mark.parametrize(
     ("name", "grade", "run", "told"),
-    [("AP", 1, ["a", "b", "a"], "query 'q': document 'a' is ranked twice"),
-     ("nDCG(dcg='exp-log2')", 31, [], "exponential gain of grade 31"),
-     ("AP", 1, {"a": math.nan}, "not a finite number"), ("AP(groups='first')", 1, [], "no AND/OR groups")],
-)  # fmt: skip
-def test_what_cannot_be_scored_is_refused(name: str, grade: int, run: Any, told: str) -> None:
+    [
+        ("AP", 1, ["a", "b", "a"], "query 'q': document 'a' is ranked twice"),
+        ("nDCG(dcg='exp-log2')", 31, [], "exponential gain of grade 31"),
+        ("AP", 1, {"a": math.nan}, "not a finite number"),
+        ("AP(groups='first')", 1, [], "no AND/OR groups"),
+    ],
+)
+def test_what_cannot_be_scored_is_refused(
+    name: str, grade: int, run: Any, told: str
+) -> None:
     with pytest.raises(InputError, match=told):
-        score([parse(name)], {"q": {"a": grade}}, {"q": run}) if isinstance(run, list) else score_run(
-            [parse(name)], {"q": {"a": grade}}, {"q": run}
-        )
+        score([parse(name)], {"q": {"a": grade}}, {"q": run}) if isinstance(
+            run, list
+        ) else score_run([parse(name)], {"q": {"a": grade}}, {"q": run})
 
 
 @pytest.mark.parametrize(
     ("name", "judged", "hits", "expected"),
-    [("ERR", {"a": 2**31 - 1, "b": 5}, "a", 1),  # large grades stay finite
-     ("nDCG", {"a": 2**31 - 1, "b": 5}, "ab", 1),
-     # Moffat & Zobel: with every document judged and depth d, the residual is p^d.
-     ("RBP(p=0.5)", {"a": 1, "b": 0, "c": 1}, "abc", 0.5 + 0.125),
-     ("RBP(p=0.5, residual=True)", {"a": 1, "b": 0, "c": 1}, "abc", 0.125),
-     ("RBP(p=0.5, residual=True)@2", {"a": 1, "b": 0, "c": 1}, "a?c", 0.25 + 0.25)],
-)  # fmt: skip
-def test_values_by_hand(name: str, judged: dict[str, int], hits: str, expected: float) -> None:
+    [
+        ("ERR", {"a": 2**31 - 1, "b": 5}, "a", 1),  # large grades stay finite
+        ("nDCG", {"a": 2**31 - 1, "b": 5}, "ab", 1),
+        # Moffat & Zobel: with every document judged and depth d, the residual is p^d.
+        ("RBP(p=0.5)", {"a": 1, "b": 0, "c": 1}, "abc", 0.5 + 0.125),
+        ("RBP(p=0.5, residual=True)", {"a": 1, "b": 0, "c": 1}, "abc", 0.125),
+        ("RBP(p=0.5, residual=True)@2", {"a": 1, "b": 0, "c": 1}, "a?c", 0.25 + 0.25),
+    ],
+)
+def test_values_by_hand(
+    name: str, judged: dict[str, int], hits: str, expected: float
+) -> None:
     assert value(name, judged, list(hits)) == expected
 
 
@@ -216,8 +335,13 @@ def test_the_winner_that_a_gain_makes() -> None:
     # Rankings of a large result do not all fit into memory: each retriever's are asked for once.
     rows = sensitivity(parse("nDCG@2"), rules, iter(answers.items()))
     for row in rows:
-        each = {name: score([row.measure], rules[row.rule], of) for name, of in answers.items()}
-        assert row.means == {name: scores.means()[row.measure] for name, scores in each.items()}
+        each = {
+            name: score([row.measure], rules[row.rule], of)
+            for name, of in answers.items()
+        }
+        assert row.means == {
+            name: scores.means()[row.measure] for name, scores in each.items()
+        }
     assert [(row.rule, str(row.measure), row.winners, row.changed) for row in rows] == [
         ("linear", "nDCG@2", ("both",), False),
         ("linear", "nDCG(dcg='exp-log2')@2", ("alone",), True),
@@ -227,21 +351,34 @@ def test_the_winner_that_a_gain_makes() -> None:
     ]
     alike = [(name, {"q": ["a"]}) for name in "xy"]
     rows = sensitivity(parse("P@2"), by_rule({"q": ["a"]}, first="binary"), alike)
-    assert [(row.rule, row.winners) for row in rows] == [(r, ("x", "y")) for r in ("binary", "linear", "reciprocal")]
-    (weighted,) = sensitivity(parse("P@1"), {"": {"q": {"a": 1}, "r": {"b": 1}}}, alike, {"q": 3.0, "r": 1.0})
+    assert [(row.rule, row.winners) for row in rows] == [
+        (r, ("x", "y")) for r in ("binary", "linear", "reciprocal")
+    ]
+    (weighted,) = sensitivity(
+        parse("P@1"), {"": {"q": {"a": 1}, "r": {"b": 1}}}, alike, {"q": 3.0, "r": 1.0}
+    )
     assert weighted.means == {"x": 0.75, "y": 0.75}
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if "@" in name and "retrieved-all" not in name])
+@pytest.mark.parametrize(
+    "name", [name for name in NAMES if "@" in name and "retrieved-all" not in name]
+)
 @settings(deadline=None, max_examples=10)
 @given(judged=judged, ranking=ranking)
-def test_a_measure_looks_no_deeper_than_its_cutoff(name: str, judged: dict[str, int], ranking: list[str]) -> None:
+def test_a_measure_looks_no_deeper_than_its_cutoff(
+    name: str, judged: dict[str, int], ranking: list[str]
+) -> None:
     """The report rescoring with other grades keeps no more than these hits."""
     measure = parse(name)
-    whole, head = (score([measure], {"q": judged}, {"q": hits}) for hits in (ranking, ranking[: measure.cutoff]))
+    whole, head = (
+        score([measure], {"q": judged}, {"q": hits})
+        for hits in (ranking, ranking[: measure.cutoff])
+    )
     assert head.values.tolist() == whole.values.tolist()
 
 
 def test_the_documentation_names_every_measure() -> None:
-    text = (Path(__file__).parents[3] / "docs" / "measures.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[3] / "docs" / "measures.md").read_text(
+        encoding="utf-8"
+    )
     assert [name for name in MEASURES if not re.search(rf"\b{name}\b", text)] == []

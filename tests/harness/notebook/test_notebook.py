@@ -36,22 +36,34 @@ MEASURES = {"primary": "nDCG@3", "measures": ["RR"]}
 
 
 def letters(texts):
-    return np.array([[text.count(letter) for letter in "abcdefghijklmnopqrstuvwxyz"] for text in texts], dtype=float)
+    return np.array(
+        [
+            [text.count(letter) for letter in "abcdefghijklmnopqrstuvwxyz"]
+            for text in texts
+        ],
+        dtype=float,
+    )
 
 
 def evaluated(retrievers, documents=DOCUMENTS, queries=QUERIES, qrels=QRELS, **more):
-    return harness.evaluate(documents, queries, qrels, retrievers, **{**MEASURES, **more})
+    return harness.evaluate(
+        documents, queries, qrels, retrievers, **{**MEASURES, **more}
+    )
 
 
 def called(function, **options):
     """A function that embeds, with options of its kind."""
-    return Dense({"kind": "python", "call": NamedObject.of(function, "mine"), **options})
+    return Dense(
+        {"kind": "python", "call": NamedObject.of(function, "mine"), **options}
+    )
 
 
 @pytest.fixture(scope="module")
 def results():
     words, ours = BM25(), Dense(letters)
-    return evaluated({"bm25": words, "letters": ours, "both": Fused([words, ours])}, baseline="bm25")
+    return evaluated(
+        {"bm25": words, "letters": ours, "both": Fused([words, ours])}, baseline="bm25"
+    )
 
 
 def rows(table):
@@ -66,16 +78,38 @@ class Split(list):
 
 NUMBERS = {name: str(number) for number, name in enumerate(DOCUMENTS)}
 SHAPES = {
-    "frames": (pd.DataFrame(rows(DOCUMENTS)), pd.Series(QUERIES),
-               pd.DataFrame([(q, d, 1) for q, docs in QRELS.items() for d in docs],
-                            columns=["qid", "docno", "label"])),
-    "index": (pd.Series(DOCUMENTS, name="text").to_frame(), QUERIES,
-              pd.DataFrame([(q, d) for q, docs in QRELS.items() for d in docs], columns=["query_id", "doc_id"])),
-    "rows": (rows(DOCUMENTS), [{"qid": q, "query": text} for q, text in QUERIES.items()], QRELS),
-    "hub": (Split(rows(DOCUMENTS)), QUERIES, {q: set(docs) for q, docs in QRELS.items()}),
-    "tables": ({d: {"title": "", "text": text} for d, text in DOCUMENTS.items()}, QUERIES,
-               {q: dict.fromkeys(docs, 1) for q, docs in QRELS.items()}),
-}  # fmt: skip
+    "frames": (
+        pd.DataFrame(rows(DOCUMENTS)),
+        pd.Series(QUERIES),
+        pd.DataFrame(
+            [(q, d, 1) for q, docs in QRELS.items() for d in docs],
+            columns=["qid", "docno", "label"],
+        ),
+    ),
+    "index": (
+        pd.Series(DOCUMENTS, name="text").to_frame(),
+        QUERIES,
+        pd.DataFrame(
+            [(q, d) for q, docs in QRELS.items() for d in docs],
+            columns=["query_id", "doc_id"],
+        ),
+    ),
+    "rows": (
+        rows(DOCUMENTS),
+        [{"qid": q, "query": text} for q, text in QUERIES.items()],
+        QRELS,
+    ),
+    "hub": (
+        Split(rows(DOCUMENTS)),
+        QUERIES,
+        {q: set(docs) for q, docs in QRELS.items()},
+    ),
+    "tables": (
+        {d: {"title": "", "text": text} for d, text in DOCUMENTS.items()},
+        QUERIES,
+        {q: dict.fromkeys(docs, 1) for q, docs in QRELS.items()},
+    ),
+}
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -86,9 +120,16 @@ def test_every_shape_is_the_same_data(results, shape):
         assert found.manifest.dataset.digest == results.manifest.dataset.digest
     bm25 = results.scores[results.scores["retriever"] == "bm25"]
     assert found.scores["value"].tolist() == bm25["value"].tolist()
-    labelled = pd.DataFrame([{"qid": q, "query": QUERIES[q], "relevant": docs} for q, docs in QRELS.items()])
-    found = evaluated({"bm25": "bm25"}, documents, labelled, None, primary="RR")  # queries may bring their labels
-    assert found.scores["value"].tolist() == bm25[bm25["measure"] == "RR"]["value"].tolist()
+    labelled = pd.DataFrame(
+        [{"qid": q, "query": QUERIES[q], "relevant": docs} for q, docs in QRELS.items()]
+    )
+    found = evaluated(
+        {"bm25": "bm25"}, documents, labelled, None, primary="RR"
+    )  # queries may bring their labels
+    assert (
+        found.scores["value"].tolist()
+        == bm25[bm25["measure"] == "RR"]["value"].tolist()
+    )
 
 
 @pytest.mark.parametrize("form", ["csv", "trec", "folder"])
@@ -96,64 +137,143 @@ def test_parts_may_be_files(results, tmp_path, form):
     documents = tmp_path / "documents.csv"
     pd.DataFrame(rows(DOCUMENTS)).to_csv(documents, index=False)
     qrels = tmp_path / "qrels"
-    qrels.write_text("".join(f"{q} 0 {d} 1\n" for q, docs in QRELS.items() for d in docs), encoding="utf-8")
+    qrels.write_text(
+        "".join(f"{q} 0 {d} 1\n" for q, docs in QRELS.items() for d in docs),
+        encoding="utf-8",
+    )
     queries = tmp_path / "questions.csv"
-    pd.DataFrame({"qid": QUERIES.keys(), "query": QUERIES.values()}).to_csv(queries, index=False)
+    pd.DataFrame({"qid": QUERIES.keys(), "query": QUERIES.values()}).to_csv(
+        queries, index=False
+    )
     if form == "csv":
         qrels = tmp_path / "labels.csv"
         frame = [(q, d, 1) for q, docs in QRELS.items() for d in docs]
-        pd.DataFrame(frame, columns=["qid", "docno", "label"]).to_csv(qrels, index=False)
-    given = (small.dataset(tmp_path / "data"), None, None) if form == "folder" else (documents, str(queries), qrels)
+        pd.DataFrame(frame, columns=["qid", "docno", "label"]).to_csv(
+            qrels, index=False
+        )
+    given = (
+        (small.dataset(tmp_path / "data"), None, None)
+        if form == "folder"
+        else (documents, str(queries), qrels)
+    )
     found = evaluated({"bm25": "bm25"}, *given)
     assert found.manifest.dataset.queries == len(QUERIES)
-    assert form == "folder" or found.manifest.dataset.digest == evaluated({"bm25": "bm25"}).manifest.dataset.digest
+    assert (
+        form == "folder"
+        or found.manifest.dataset.digest
+        == evaluated({"bm25": "bm25"}).manifest.dataset.digest
+    )
 
 
 def test_an_experiment_file_or_one_built_in_code_comes_to_the_same_figures(tmp_path):
     data, path = small.dataset(tmp_path / "data"), small.experiment(tmp_path)
     filed = run(path, Options(tmp_path / "out"))
     assert repr(filed) == "<Results 'small': 3 retrievers, 6 queries>"
-    retrievers = {"bm25": "bm25", "hashing": {"encoder": {"kind": "hashing", "dimensions": 64}},
-                  "hybrid": Fused([BM25(), Dense({"kind": "hashing", "dimensions": 64})])}  # fmt: skip
+    retrievers = {
+        "bm25": "bm25",
+        "hashing": {"encoder": {"kind": "hashing", "dimensions": 64}},
+        "hybrid": Fused([BM25(), Dense({"kind": "hashing", "dimensions": 64})]),
+    }
     resolved, loaded = filed.manifest.resolved, load(path)
-    found = harness.evaluate(data, None, None, retrievers, primary=resolved.primary, measures=resolved.measures,
-                             baseline=resolved.baseline, depth=resolved.depth, statistics=dict(resolved.statistics),
-                             relevance=dict(resolved.relevance))  # fmt: skip
+    found = harness.evaluate(
+        data,
+        None,
+        None,
+        retrievers,
+        primary=resolved.primary,
+        measures=resolved.measures,
+        baseline=resolved.baseline,
+        depth=resolved.depth,
+        statistics=dict(resolved.statistics),
+        relevance=dict(resolved.relevance),
+    )
     sources = (loaded.experiment, dict(loaded.written))
-    for again in (found, *(run(one, Options(tmp_path / str(at))) for at, one in enumerate(sources))):
+    for again in (
+        found,
+        *(run(one, Options(tmp_path / str(at))) for at, one in enumerate(sources)),
+    ):
         for name in ("scores", "summary", "comparisons"):
             pd.testing.assert_frame_equal(getattr(again, name), getattr(filed, name))
 
 
 @pytest.mark.parametrize(
     ("changed", "told"),
-    [({"qrels": {**QRELS, "q-rails": ["trane"], "q-swim": ["fish", "whale"]}},
-      "qrels: query 'q-rails' names document 'trane', which does not exist (did you mean 'train'? correct the id, or "
-      'set relevance={"dangling": "drop"})'),
-     ({"qrels": {**QRELS, "q-none": ["car"]}}, "qrels: labels name query 'q-none', which does not exist"),
-     ({"qrels": {"q-rails": 3}}, "qrels['q-rails']: is neither a dict nor a list ({document: grade}, or the relevant"),
-     ({"documents": {"a": 3}}, "documents['a']: is not text but 3 (a text, or {\"title\": …, \"text\": …})"),
-     ({"documents": pd.DataFrame({"id": ["a"], "name": ["b"]})}, "documents:1: 'text' is missing"),
-     ({"documents": pd.DataFrame([["a", "b"]], columns=["id"] * 2)}, "documents: the column 'id' occurs twice"),
-     ({"documents": "nowhere.csv"}, "nowhere.csv: no such folder"), ({"queries": None}, "queries: is None ({id"),
-     ({"retrievers": {"my model": letters}}, "retrievers['my model']: is not a name: letters, digits"),
-     ({"retrievers": ["bm25"]}, "retrievers: is of type list (give each a name: {"),
-     ({"retrievers": {"a": 3}}, "retrievers['a']: an object of type int is not a retriever (a name, an object"),
-     ({"retrievers": {"a": {"kind": "bm52"}}}, "retrievers['a']: unknown kind 'bm52' (did you mean 'bm25'?)"),
-     ({"retrievers": {"a": "bm25", "b": {"kind": "bm25", "k3": 1}}}, "retrievers['b'].k3: unknown key 'k3'"),
-     ({"retrievers": {"a": {"kind": "fusion", "of": ["b", "c"]}}}, "retriever 'a' uses unknown"),
-     ({"baseline": "b"}, "baseline 'b' is not a retriever"), ({"margn": 1}, "margn: unknown key 'margn'"),
-     ({"primary": "ndgc@3"}, "measure 'ndgc@3': there is no measure 'ndgc' (did you mean 'nDCG'?)")],
-)  # fmt: skip
+    [
+        (
+            {"qrels": {**QRELS, "q-rails": ["trane"], "q-swim": ["fish", "whale"]}},
+            "qrels: query 'q-rails' names document 'trane', which does not exist (did you mean 'train'? correct the id, or "  # noqa: E501
+            'set relevance={"dangling": "drop"})',
+        ),
+        (
+            {"qrels": {**QRELS, "q-none": ["car"]}},
+            "qrels: labels name query 'q-none', which does not exist",
+        ),
+        (
+            {"qrels": {"q-rails": 3}},
+            "qrels['q-rails']: is neither a dict nor a list ({document: grade}, or the relevant",
+        ),
+        (
+            {"documents": {"a": 3}},
+            'documents[\'a\']: is not text but 3 (a text, or {"title": …, "text": …})',
+        ),
+        (
+            {"documents": pd.DataFrame({"id": ["a"], "name": ["b"]})},
+            "documents:1: 'text' is missing",
+        ),
+        (
+            {"documents": pd.DataFrame([["a", "b"]], columns=["id"] * 2)},
+            "documents: the column 'id' occurs twice",
+        ),
+        ({"documents": "nowhere.csv"}, "nowhere.csv: no such folder"),
+        ({"queries": None}, "queries: is None ({id"),
+        (
+            {"retrievers": {"my model": letters}},
+            "retrievers['my model']: is not a name: letters, digits",
+        ),
+        ({"retrievers": ["bm25"]}, "retrievers: is of type list (give each a name: {"),
+        (
+            {"retrievers": {"a": 3}},
+            "retrievers['a']: an object of type int is not a retriever (a name, an object",
+        ),
+        (
+            {"retrievers": {"a": {"kind": "bm52"}}},
+            "retrievers['a']: unknown kind 'bm52' (did you mean 'bm25'?)",
+        ),
+        (
+            {"retrievers": {"a": "bm25", "b": {"kind": "bm25", "k3": 1}}},
+            "retrievers['b'].k3: unknown key 'k3'",
+        ),
+        (
+            {"retrievers": {"a": {"kind": "fusion", "of": ["b", "c"]}}},
+            "retriever 'a' uses unknown",
+        ),
+        ({"baseline": "b"}, "baseline 'b' is not a retriever"),
+        ({"margn": 1}, "margn: unknown key 'margn'"),
+        (
+            {"primary": "ndgc@3"},
+            "measure 'ndgc@3': there is no measure 'ndgc' (did you mean 'nDCG'?)",
+        ),
+    ],
+)
 def test_mistakes_are_told_with_the_argument(changed, told):
-    given = {"documents": DOCUMENTS, "queries": QUERIES, "qrels": QRELS, "retrievers": {"bm25": "bm25"}, **MEASURES}
+    given = {
+        "documents": DOCUMENTS,
+        "queries": QUERIES,
+        "qrels": QRELS,
+        "retrievers": {"bm25": "bm25"},
+        **MEASURES,
+    }
     assert told in str(small.refusal(harness.evaluate, **{**given, **changed}))
 
 
 def test_lists_are_named_by_their_places_and_judgments_of_absent_documents_may_be_left_out():
     qrels = [[int(NUMBERS[doc]) for doc in docs] for docs in QRELS.values()]
-    found = evaluated({"bm25": "bm25"}, list(DOCUMENTS.values()), list(QUERIES.values()), qrels)
-    assert sorted(set(found.scores["query_id"])) == [str(number) for number in range(len(QUERIES))]
+    found = evaluated(
+        {"bm25": "bm25"}, list(DOCUMENTS.values()), list(QUERIES.values()), qrels
+    )
+    assert sorted(set(found.scores["query_id"])) == [
+        str(number) for number in range(len(QUERIES))
+    ]
     qrels = {**QRELS, "q-rails": ["train", "trane"]}
     found = evaluated({"bm25": "bm25"}, qrels=qrels, relevance={"dangling": "drop"})
     assert found.manifest.ledger.dataset["dangling-document"] == ("q-rails trane",)
@@ -161,15 +281,33 @@ def test_lists_are_named_by_their_places_and_judgments_of_absent_documents_may_b
 
 @pytest.mark.parametrize(
     ("encode", "told"),
-    [(lambda texts: letters(texts)[0], "array of shape (26,) for 6 texts: it has to be (6, dimensions)"),
-     (lambda texts, role: letters(texts)[:, : 5 if role == "query" else 9], "has 5 dimensions where others have 9"),
-     (lambda texts: 1 / 0, "ZeroDivisionError: division by zero (test_notebook.py:"),
-     (lambda texts: np.full((len(texts), 2), np.nan), "a vector that is not finite came back"),
-     (Function(lambda query, depth: 3), "TypeError: 'int' object is not iterable"),
-     (Function(lambda query, depth: [(i, n) for n, i in enumerate("abcdefghijkl")]), "as distances do"),
-     (Function(lambda query, depth: {"train": 1, "car": 2}), "the hits of query 'q-fruit' cannot be read"),
-],
-)  # fmt: skip
+    [
+        (
+            lambda texts: letters(texts)[0],
+            "array of shape (26,) for 6 texts: it has to be (6, dimensions)",
+        ),
+        (
+            lambda texts, role: letters(texts)[:, : 5 if role == "query" else 9],
+            "has 5 dimensions where others have 9",
+        ),
+        (lambda texts: 1 / 0, "ZeroDivisionError: division by zero (test_notebook.py:"),
+        (
+            lambda texts: np.full((len(texts), 2), np.nan),
+            "a vector that is not finite came back",
+        ),
+        (Function(lambda query, depth: 3), "TypeError: 'int' object is not iterable"),
+        (
+            Function(
+                lambda query, depth: [(i, n) for n, i in enumerate("abcdefghijkl")]
+            ),
+            "as distances do",
+        ),
+        (
+            Function(lambda query, depth: {"train": 1, "car": 2}),
+            "the hits of query 'q-fruit' cannot be read",
+        ),
+    ],
+)
 def test_what_a_function_does_wrong_is_its_own_failure(encode, told):
     found = evaluated({"bm25": "bm25", "mine": encode})
     assert found.retrievers == ("bm25",)
@@ -225,9 +363,18 @@ def test_what_was_embedded_is_kept_where_a_cell_is_interrupted():
         evaluated({"mine": called(stops, batch_size=2)})
     evaluated({"mine": called(stops, batch_size=2)})
     assert sum(filter(None, asked)) == len(DOCUMENTS) + len(QUERIES)
-    kept = [evaluated({"mine": called(lambda texts: letters(texts), cache=name)}).costs["cached"].sum()
-            for name in ("letters-7", "letters-7", "", "")]  # fmt: skip
-    assert kept == [0, len(DOCUMENTS) + len(QUERIES), 0, 0]  # a named version is kept on disk
+    kept = [
+        evaluated({"mine": called(lambda texts: letters(texts), cache=name)})
+        .costs["cached"]
+        .sum()
+        for name in ("letters-7", "letters-7", "", "")
+    ]
+    assert kept == [
+        0,
+        len(DOCUMENTS) + len(QUERIES),
+        0,
+        0,
+    ]  # a named version is kept on disk
 
 
 def test_objects_are_asked_in_their_own_way(results):
@@ -235,40 +382,73 @@ def test_objects_are_asked_in_their_own_way(results):
     table = {"encoder": {"kind": "python", "call": NamedObject.of(letters, "x")}}
     asked = {
         "role": lambda texts, role: letters(texts) * turned[role],
-        "mteb": SimpleNamespace(encode=lambda texts, *, prompt_type=None: letters(texts) * turned[prompt_type]),
-        "two": SimpleNamespace(encode_query=lambda texts: -letters(texts), encode_document=letters),
+        "mteb": SimpleNamespace(
+            encode=lambda texts, *, prompt_type=None: (
+                letters(texts) * turned[prompt_type]
+            )
+        ),
+        "two": SimpleNamespace(
+            encode_query=lambda texts: -letters(texts), encode_document=letters
+        ),
     }
     found = evaluated({**asked, "table": table})
     worst = found.rankings("role")
     assert found.rankings("mteb") == found.rankings("two") == worst
     assert found.rankings("table") == results.rankings("letters") != worst
-    assert "usd_per_million_tokens" not in found.manifest.retrievers["table"].provenance  # nobody knows
+    assert (
+        "usd_per_million_tokens" not in found.manifest.retrievers["table"].provenance
+    )  # nobody knows
 
 
 def test_a_model_is_as_good_as_its_name(tmp_path):
     from sentence_transformers import CrossEncoder, SentenceTransformer
 
-    folder = tiny.bi_encoder(tmp_path, prompts={"query": "query : ", "document": "passage : "})
+    folder = tiny.bi_encoder(
+        tmp_path, prompts={"query": "query : ", "document": "passage : "}
+    )
     model = SentenceTransformer(str(folder), device="cpu")
-    found = evaluated({"object": model, "name": str(folder), "again": SentenceTransformer(str(folder), device="cpu")})
+    found = evaluated(
+        {
+            "object": model,
+            "name": str(folder),
+            "again": SentenceTransformer(str(folder), device="cpu"),
+        }
+    )
     assert found.rankings("object") == found.rankings("name")
     provenance = found.manifest.retrievers["object"].provenance
     assert provenance["source"] == "object"
     assert provenance["query_prompt"] == "query : "
-    embedded = found.costs[found.costs["stage"] == "embed-documents"].set_index("retriever")
-    assert embedded.loc["again", "cached"] == len(DOCUMENTS)  # the same weights, in another object
+    embedded = found.costs[found.costs["stage"] == "embed-documents"].set_index(
+        "retriever"
+    )
+    assert embedded.loc["again", "cached"] == len(
+        DOCUMENTS
+    )  # the same weights, in another object
     assert embedded.loc["object", "tokens"] == embedded.loc["name", "tokens"] > 0
     model.prompts["query"] = "title : "
     changed = evaluated({"object": model}).manifest.retrievers["object"].provenance
     assert changed["sha256"] != provenance["sha256"]
-    library = type("SentenceTransformer", (), {"__module__": "sentence_transformers.x", "encode": lambda self: 1})
+    library = type(
+        "SentenceTransformer",
+        (),
+        {"__module__": "sentence_transformers.x", "encode": lambda self: 1},
+    )
     assert library_kind(library()) == "sentence-transformers"
-    assert library_kind(type("Own", (library,), {"encode": lambda self: 2})()) == ""  # what it does is left to it
+    assert (
+        library_kind(type("Own", (library,), {"encode": lambda self: 2})()) == ""
+    )  # what it does is left to it
     folder = tiny.cross_encoder(tmp_path / "cross")
     named = {"object": CrossEncoder(str(folder), device="cpu"), "name": str(folder)}
-    found = evaluated({"bm25": "bm25", **{name: Reranked(BM25(), model, depth=3) for name, model in named.items()}})
+    found = evaluated(
+        {
+            "bm25": "bm25",
+            **{name: Reranked(BM25(), model, depth=3) for name, model in named.items()},
+        }
+    )
     assert found.rankings("object") == found.rankings("name") != found.rankings("bm25")
-    with pytest.raises(harness.InputError, match="reranker: a function is not a CrossEncoder"):
+    with pytest.raises(
+        harness.InputError, match="reranker: a function is not a CrossEncoder"
+    ):
         Reranked(BM25(), letters)
 
 
@@ -277,33 +457,77 @@ def first(grades, ranking):
 
 
 def test_a_measure_of_ones_own_is_tested_as_any_other(results, capsys, tmp_path):
-    own, wide = harness.measure("first", first), harness.measure("wide", lambda grades, ranking: -2.0, range=(-4, 2))
+    own, wide = (
+        harness.measure("first", first),
+        harness.measure("wide", lambda grades, ranking: -2.0, range=(-4, 2)),
+    )
     found = evaluated({"bm25": "bm25", "letters": letters}, measures=["P@1", own, wide])
-    values = found.scores.pivot_table(index=["retriever", "query_id"], columns="measure", values="value")
+    values = found.scores.pivot_table(
+        index=["retriever", "query_id"], columns="measure", values="value"
+    )
     assert values["own.first"].tolist() == values["P@1"].tolist()
     assert set(values["own.wide(high=2.0, low=-4.0)"]) == {-2.0}
     tests = found.comparisons.set_index("measure")
     for column in ("p_value", "p_randomization", "ci_low", "ci_high"):
         assert tests.loc["own.first", column] == tests.loc["P@1", column]
-    primary = evaluated({"bm25": "bm25", "letters": letters}, primary=own, measures=["P@1"])
+    primary = evaluated(
+        {"bm25": "bm25", "letters": letters}, primary=own, measures=["P@1"]
+    )
     place = primary.save(tmp_path / "own")
     assert "own.first" in (place / "report.md").read_text(encoding="utf-8")
     assert small.ended("score", place) == 0
-    assert small.ended("gate", place, "--baseline", "bm25", "--challenger", "letters", "--margin", "0.1") == 1
-    compared = harness.compare({"a": {"q": ["x"]}, "b": {"q": ["y"]}}, {"q": {"x": 1, "y": 0}}, own)
+    assert (
+        small.ended(
+            "gate",
+            place,
+            "--baseline",
+            "bm25",
+            "--challenger",
+            "letters",
+            "--margin",
+            "0.1",
+        )
+        == 1
+    )
+    compared = harness.compare(
+        {"a": {"q": ["x"]}, "b": {"q": ["y"]}}, {"q": {"x": 1, "y": 0}}, own
+    )
     assert compared.summary["mean"].tolist() == [1, 0]
 
 
 @pytest.mark.parametrize(
     ("call", "told"),
-    [(lambda: harness.measure("a b", first), "name: 'a b' is not a name of a measure"),
-     (lambda: harness.measure("a", first, range=(1, 1)), "range: (1, 1) is not a range"),
-     (lambda: score([parse("own.x")], {"q": {"d": 1}}, {"q": ["d"]}), "is a function of another process"),
-     (lambda: score([parse(harness.measure("x", lambda g, r: 7))], {"q": {"d": 1}}, {"q": ["d"]}),
-      "measure 'own.x', query 'q': gave 7.0, which is not between 0 and 1"),
-     (lambda: score([parse(harness.measure("x", lambda g, r: r[9]))], {"q": {"d": 1}}, {"q": ["d"]}),
-      "failed: IndexError")],
-)  # fmt: skip
+    [
+        (
+            lambda: harness.measure("a b", first),
+            "name: 'a b' is not a name of a measure",
+        ),
+        (
+            lambda: harness.measure("a", first, range=(1, 1)),
+            "range: (1, 1) is not a range",
+        ),
+        (
+            lambda: score([parse("own.x")], {"q": {"d": 1}}, {"q": ["d"]}),
+            "is a function of another process",
+        ),
+        (
+            lambda: score(
+                [parse(harness.measure("x", lambda g, r: 7))],
+                {"q": {"d": 1}},
+                {"q": ["d"]},
+            ),
+            "measure 'own.x', query 'q': gave 7.0, which is not between 0 and 1",
+        ),
+        (
+            lambda: score(
+                [parse(harness.measure("x", lambda g, r: r[9]))],
+                {"q": {"d": 1}},
+                {"q": ["d"]},
+            ),
+            "failed: IndexError",
+        ),
+    ],
+)
 def test_what_is_wrong_with_a_measure_of_ones_own(call, told):
     assert told in str(small.refusal(call))
 
@@ -316,25 +540,39 @@ def test_results_are_looked_into(results):
         index="query_id", columns="retriever", values="value"
     )
     expected = (values["letters"] - values["bm25"])[values["letters"] < values["bm25"]]
-    assert dict(zip(lost["query_id"], lost["difference"], strict=True)) == expected.to_dict()
+    assert (
+        dict(zip(lost["query_id"], lost["difference"], strict=True))
+        == expected.to_dict()
+    )
     assert lost["difference"].is_monotonic_increasing
     assert lost["text"].tolist() == [QUERIES[query] for query in lost["query_id"]]
     assert results.queries["q-rails"].query.text == "rails"
-    for pair, told in ((("letters", "bm52"), "to: there is no retriever 'bm52' (did you mean 'bm25'"),
-                       ((None, "bm25"), "lost_by: there is no retriever None"),
-                       (("bm25", "bm25"), "are the same retriever")):  # fmt: skip
+    for pair, told in (
+        (("letters", "bm52"), "to: there is no retriever 'bm52' (did you mean 'bm25'"),
+        ((None, "bm25"), "lost_by: there is no retriever None"),
+        (("bm25", "bm25"), "are the same retriever"),
+    ):
         assert told in str(small.refusal(results.queries, lost_by=pair[0], to=pair[1]))
     nobody = evaluated({"bm25": "bm25", "letters": letters}, qrels=None)
     assert (nobody.scored, nobody.sentences) == (False, ())
     assert "No query has labels" in nobody._repr_html_()
 
 
-def test_results_are_saved_for_every_command_drawn_and_handed_on(results, tmp_path, capsys):
-    assert results.report(tmp_path / ".page").read_text(encoding="utf-8").startswith("<!doctype html>")
+def test_results_are_saved_for_every_command_drawn_and_handed_on(
+    results, tmp_path, capsys
+):
+    assert (
+        results.report(tmp_path / ".page")
+        .read_text(encoding="utf-8")
+        .startswith("<!doctype html>")
+    )
     assert results.plot()._repr_svg_().startswith("<svg")
     assert "there is no chart 'x'" in str(small.refusal(results.plot, "x"))
     means = results.summary.set_index(["retriever", "measure"])["mean"]
-    assert results.to_mteb()["bm25"]["scores"]["test"][0]["main_score"] == means["bm25", "nDCG@3"]
+    assert (
+        results.to_mteb()["bm25"]["scores"]["test"][0]["main_score"]
+        == means["bm25", "nDCG@3"]
+    )
     place = results.save(tmp_path / "weekly")
     saved = harness.open(place)
     assert saved.manifest.name == "weekly"
@@ -342,17 +580,28 @@ def test_results_are_saved_for_every_command_drawn_and_handed_on(results, tmp_pa
     for name in ("scores", "summary", "comparisons"):
         pd.testing.assert_frame_equal(getattr(saved, name), getattr(results, name))
     results.save(place)
-    assert "folder 'my results': is not a name" in str(small.refusal(results.save, tmp_path / "my results"))
-    assert [one.name for one in tmp_path.iterdir() if not one.name.startswith(".")] == ["weekly"]
+    assert "folder 'my results': is not a name" in str(
+        small.refusal(results.save, tmp_path / "my results")
+    )
+    assert [one.name for one in tmp_path.iterdir() if not one.name.startswith(".")] == [
+        "weekly"
+    ]
     others = evaluated({"bm25": "bm25", "letters": lambda texts: letters(texts)[:, :9]})
     compared = others.compare(place)
-    assert {"evaluation/letters", "weekly/letters", "bm25", "both"} == set(compared.summary["retriever"])
+    assert {"evaluation/letters", "weekly/letters", "bm25", "both"} == set(
+        compared.summary["retriever"]
+    )
     told = small.told(capsys, "reproduce", place, "--trust", code=2)
-    assert "used objects that only that process had: documents and queries in memory and letters (letters)" in told
+    assert (
+        "used objects that only that process had: documents and queries in memory and letters (letters)"
+        in told
+    )
 
 
 def test_results_are_logged_to_mlflow(results, tmp_path, monkeypatch):
-    mlflow = pytest.importorskip("mlflow", reason="MLflow is not installed: pip install mlflow-skinny")
+    mlflow = pytest.importorskip(
+        "mlflow", reason="MLflow is not installed: pip install mlflow-skinny"
+    )
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     mlflow.set_tracking_uri((tmp_path / "mlruns").as_uri())
     run_id = results.log_to("mlflow")
@@ -378,8 +627,11 @@ def test_results_are_logged_to_wandb_where_it_is(results, monkeypatch):
     wandb.init.return_value.__exit__.assert_called_once()
     lacks = MagicMock(run=None)
     lacks.init.side_effect = ModuleNotFoundError("x", name="alembic")
-    for tracker, module, told in (("mlfow", None, "did you mean 'mlflow'"), ("wandb", None, "needs the package wandb"),
-                                  ("wandb", lacks, "wandb needs the package alembic (pip install wandb")):  # fmt: skip
+    for tracker, module, told in (
+        ("mlfow", None, "did you mean 'mlflow'"),
+        ("wandb", None, "needs the package wandb"),
+        ("wandb", lacks, "wandb needs the package alembic (pip install wandb"),
+    ):
         monkeypatch.setitem(sys.modules, "wandb", module)
         assert told in str(small.refusal(results.log_to, tracker))
 
@@ -387,17 +639,23 @@ def test_results_are_logged_to_wandb_where_it_is(results, monkeypatch):
 def test_names_are_all_that_there_is():
     assert dir(harness) == sorted(harness.__all__)
     assert all(getattr(harness, name).__doc__ for name in harness.__all__)
-    with pytest.raises(AttributeError, match=r"no attribute 'Fusion': use retrievers\.Fused"):
+    with pytest.raises(
+        AttributeError, match=r"no attribute 'Fusion': use retrievers\.Fused"
+    ):
         harness.Fusion("a", "b")
 
 
 def test_a_function_is_named_in_a_file(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "mymodel.py").write_text("def embed(texts):\n    return [[len(text), 1.0] for text in texts]\n")
+    (tmp_path / "mymodel.py").write_text(
+        "def embed(texts):\n    return [[len(text), 1.0] for text in texts]\n"
+    )
     blocks = '[[retrievers]]\nname = "mine"\nencoder = { kind = "python", call = "mymodel:embed" }\n'
     path = small.experiment(tmp_path, retrievers=blocks)
     assert run(path, Options("out")).retrievers == ("mine",)
-    assert "runs code: encoder.call = mymodel:embed" in small.told(capsys, "run", path, "--no-code", code=2)
+    assert "runs code: encoder.call = mymodel:embed" in small.told(
+        capsys, "run", path, "--no-code", code=2
+    )
 
 
 def test_a_notebook_sees_one_line(monkeypatch, capsys):
@@ -418,34 +676,107 @@ def test_retrievers_compose_and_equal_parts_are_asked_once():
         return letters(texts)
 
     words, meaning = BM25(), Dense(watched)
-    inner = Fused([words, Fused([Dense(watched), BM25(b=0.7)], constant=5)], weights=[2, 1])
-    retrievers = {"words": words, "meaning": meaning, "hybrid": Fused([words, meaning]), "inner": inner}
+    inner = Fused(
+        [words, Fused([Dense(watched), BM25(b=0.7)], constant=5)], weights=[2, 1]
+    )
+    retrievers = {
+        "words": words,
+        "meaning": meaning,
+        "hybrid": Fused([words, meaning]),
+        "inner": inner,
+    }
     found = evaluated(retrievers)
-    of = {block["name"]: block.get("of") for block in found.manifest.resolved.retrievers}
+    of = {
+        block["name"]: block.get("of") for block in found.manifest.resolved.retrievers
+    }
     assert list(of["hybrid"]) == ["words", "meaning"]
-    assert (of["inner"][0], of["inner"][1]["kind"], of["inner"][1]["of"][0]) == ("words", "fusion", "meaning")
-    assert len(asked) == len(set(asked)) == len(set(DOCUMENTS.values()) | set(QUERIES.values()))
+    assert (of["inner"][0], of["inner"][1]["kind"], of["inner"][1]["of"][0]) == (
+        "words",
+        "fusion",
+        "meaning",
+    )
+    assert (
+        len(asked)
+        == len(set(asked))
+        == len(set(DOCUMENTS.values()) | set(QUERIES.values()))
+    )
     for query in QUERIES:
         runs = [found.rankings(name)[query] for name in ("words", "meaning")]
-        assert found.rankings("hybrid")[query].doc_ids == Fused(()).fuse(runs, 100).doc_ids
+        assert (
+            found.rankings("hybrid")[query].doc_ids == Fused(()).fuse(runs, 100).doc_ids
+        )
 
 
 @pytest.mark.parametrize(
     ("retriever", "table"),
-    [(Dense(OpenAIEncoder("text-embedding-3-small", batch_size=8)),
-      {"kind": "dense", "encoder": {"kind": "openai", "batch_size": 8, "model": "text-embedding-3-small"}}),
-     (Dense(HashingEncoder(dimensions=64), store="edge"),
-      {"kind": "dense", "encoder": {"kind": "hashing", "dimensions": 64}, "store": "edge"}),
-     (Dense(PythonEncoder(letters, cache="1")),
-      {"kind": "dense", "encoder": {"kind": "python", "cache": "1", "call": "object:part (letters)"}}),
-     (Reranked(BM25(), HttpReranker(model="m", base_url="http://x", dialect="tei"), depth=5),
-      {"kind": "rerank", "of": {"kind": "bm25"},
-       "rerank": {"kind": "http", "depth": 5, "base_url": "http://x", "dialect": "tei", "model": "m"}}),
-     (Filtered(SavedRun("a.trec"), [Condition("language", query_field="speaks")]),
-      {"kind": "run", "path": "a.trec", "filter": {"language": {"query": "speaks"}}}),
-     (Endpoint("http://x?q={query}", ids="hits", method="GET"),
-      {"kind": "http", "ids": "hits", "method": "GET", "url": "http://x?q={query}"})],
-)  # fmt: skip
+    [
+        (
+            Dense(OpenAIEncoder("text-embedding-3-small", batch_size=8)),
+            {
+                "kind": "dense",
+                "encoder": {
+                    "kind": "openai",
+                    "batch_size": 8,
+                    "model": "text-embedding-3-small",
+                },
+            },
+        ),
+        (
+            Dense(HashingEncoder(dimensions=64), store="edge"),
+            {
+                "kind": "dense",
+                "encoder": {"kind": "hashing", "dimensions": 64},
+                "store": "edge",
+            },
+        ),
+        (
+            Dense(PythonEncoder(letters, cache="1")),
+            {
+                "kind": "dense",
+                "encoder": {
+                    "kind": "python",
+                    "cache": "1",
+                    "call": "object:part (letters)",
+                },
+            },
+        ),
+        (
+            Reranked(
+                BM25(),
+                HttpReranker(model="m", base_url="http://x", dialect="tei"),
+                depth=5,
+            ),
+            {
+                "kind": "rerank",
+                "of": {"kind": "bm25"},
+                "rerank": {
+                    "kind": "http",
+                    "depth": 5,
+                    "base_url": "http://x",
+                    "dialect": "tei",
+                    "model": "m",
+                },
+            },
+        ),
+        (
+            Filtered(SavedRun("a.trec"), [Condition("language", query_field="speaks")]),
+            {
+                "kind": "run",
+                "path": "a.trec",
+                "filter": {"language": {"query": "speaks"}},
+            },
+        ),
+        (
+            Endpoint("http://x?q={query}", ids="hits", method="GET"),
+            {
+                "kind": "http",
+                "ids": "hits",
+                "method": "GET",
+                "url": "http://x?q={query}",
+            },
+        ),
+    ],
+)
 def test_a_retriever_says_how_it_would_be_written(retriever, table):
     assert retriever.written() == table
 
@@ -454,12 +785,16 @@ def test_a_retriever_that_does_not_say_how_it_is_written_is_one_message():
     class Foreign(Retriever):
         index = search = None
 
-    with pytest.raises(harness.InputError, match="a Foreign does not say how it is written"):
+    with pytest.raises(
+        harness.InputError, match="a Foreign does not say how it is written"
+    ):
         evaluated({"mine": Foreign()})
     with pytest.raises(harness.InputError, match="an object of type int is no model"):
         evaluated({"mine": Dense(3)})
 
 
 def test_an_empty_answer_is_not_unjudged():
-    judged = evaluation_of(evaluated({"bm25": BM25(), "silent": Function(lambda text, depth: [])})).judged
+    judged = evaluation_of(
+        evaluated({"bm25": BM25(), "silent": Function(lambda text, depth: [])})
+    ).judged
     assert judged["silent"] == 1 > judged["bm25"]

@@ -13,15 +13,40 @@ from retrievers.runs import write_run
 from retrievers.types import ranked
 from tests.support import small
 
-QRELS = {"q1": {"d1": 2, "d2": 0}, "q2": {"d2": 1}, "q3": {"d3": 1}, "q4": {"d1": 1, "d3": 3}}
-A = {"q1": {"d1": 3.0, "d2": 1.0}, "q2": {"d1": 2.0, "d2": 1.5}, "q3": {"d3": 1.0}, "q4": {"d3": 4.0, "d1": 1.0}}
-B = {"q1": {"d2": 3.0, "d1": 1.0}, "q2": {"d2": 2.0}, "q3": {"d1": 2.0, "d3": 1.0}, "q4": {"d2": 1.0}}
+QRELS = {
+    "q1": {"d1": 2, "d2": 0},
+    "q2": {"d2": 1},
+    "q3": {"d3": 1},
+    "q4": {"d1": 1, "d3": 3},
+}
+A = {
+    "q1": {"d1": 3.0, "d2": 1.0},
+    "q2": {"d1": 2.0, "d2": 1.5},
+    "q3": {"d3": 1.0},
+    "q4": {"d3": 4.0, "d1": 1.0},
+}
+B = {
+    "q1": {"d2": 3.0, "d1": 1.0},
+    "q2": {"d2": 2.0},
+    "q3": {"d1": 2.0, "d3": 1.0},
+    "q4": {"d2": 1.0},
+}
 MEASURES = ["nDCG@10", "RR", "P@1"]
-TWICE = pd.DataFrame({"query_id": ["q1", "q1"], "doc_id": ["d1", "d1"], "score": [1, 0], "relevance": [1, 0]})
+TWICE = pd.DataFrame(
+    {
+        "query_id": ["q1", "q1"],
+        "doc_id": ["d1", "d1"],
+        "score": [1, 0],
+        "relevance": [1, 0],
+    }
+)
 
 
 def frame(run, columns=("query_id", "doc_id", "score")):
-    return pd.DataFrame([(q, d, s) for q, hits in run.items() for d, s in hits.items()], columns=list(columns))
+    return pd.DataFrame(
+        [(q, d, s) for q, hits in run.items() for d, s in hits.items()],
+        columns=list(columns),
+    )
 
 
 @pytest.fixture
@@ -30,18 +55,29 @@ def files(tmp_path):
 
     trec.write_qrels(tmp_path / "qrels", QRELS)
     for name, hits_of in (("a", A), ("b", B)):
-        rows = [(q, ranked(list(hits), list(hits.values()))) for q, hits in hits_of.items()]
+        rows = [
+            (q, ranked(list(hits), list(hits.values()))) for q, hits in hits_of.items()
+        ]
         write_run(tmp_path / f"{name}.run", rows, tag=name)
     return tmp_path
 
 
 def shapes(files):
-    lists = {name: {q: sorted(h, key=lambda d: -h[d]) for q, h in run.items()} for name, run in (("a", A), ("b", B))}
+    lists = {
+        name: {q: sorted(h, key=lambda d: -h[d]) for q, h in run.items()}
+        for name, run in (("a", A), ("b", B))
+    }
     return {
         "dicts": ({"a": A, "b": B}, QRELS),
         "lists": (lists, QRELS),
-        "frames": ({"a": frame(A), "b": frame(B)}, frame(QRELS, ("query_id", "doc_id", "relevance"))),
-        "pyterrier": ({"a": frame(A, ("qid", "docno", "score")), "b": B}, frame(QRELS, ("qid", "docno", "label"))),
+        "frames": (
+            {"a": frame(A), "b": frame(B)},
+            frame(QRELS, ("query_id", "doc_id", "relevance")),
+        ),
+        "pyterrier": (
+            {"a": frame(A, ("qid", "docno", "score")), "b": B},
+            frame(QRELS, ("qid", "docno", "label")),
+        ),
         "files": ({"a": files / "a.run", "b": str(files / "b.run")}, files / "qrels"),
     }
 
@@ -50,33 +86,67 @@ def shapes(files):
 def test_every_shape_scores_as_the_command_does(files, shape):
     runs, qrels = shapes(files)[shape]
     found = harness.compare(runs, qrels, MEASURES)
-    scored = score_runs(files / "qrels", [files / "a.run", files / "b.run"], parse_all(MEASURES))
-    assert list(found.scores.itertuples(index=False, name=None)) == [tuple(row) for row in scored.rows()]
+    scored = score_runs(
+        files / "qrels", [files / "a.run", files / "b.run"], parse_all(MEASURES)
+    )
+    assert list(found.scores.itertuples(index=False, name=None)) == [
+        tuple(row) for row in scored.rows()
+    ]
     rows = compare(scored, settings=Settings())
     assert found.comparisons["p_value"].tolist() == [row.p_value for row in rows]
     assert found.sentences and "<table" in found._repr_html_()
-    assert harness.compare(runs, qrels, "RR").scores["measure"].unique().tolist() == ["RR"]
+    assert harness.compare(runs, qrels, "RR").scores["measure"].unique().tolist() == [
+        "RR"
+    ]
 
 
 @pytest.mark.parametrize(
     ("runs", "qrels", "told"),
-    [({"a": A}, QRELS, "there is only one run"),
-     ({"a": A, "b": {"x": {"d": 1.0}}}, QRELS, "none of its queries is judged"),
-     ({"a": A, "b": {"q1": "d1"}}, QRELS, r"runs\['b'\]\['q1'\]: is neither a list nor a dict"),
-     ([A, B], QRELS, "runs: is a list"), ({"a": A, "b": {"q1": {"d1", "d2"}}}, QRELS, "is neither a list nor a dict"),
-     ({"a": A, "b": B}, {"q1": [("d1", 1)]}, r"\('d1', 1\) is not an id"),
-     ({"a": A, "b": frame({None: {"d1": 1.0}, "q1": {"d1": 1.0}})}, QRELS, r"\['query_id'\]: a row is without an id"),
-     ({"a": A, "b": 5}, QRELS, "it is of type int"),
-     ({"a": A, "b": pd.DataFrame({"x": [1]})}, QRELS, "its columns are _id, x"), ({"a": A, "b": B}, {}, "no labels"),
-     ({"a": A, "b": B}, {"q1": {"d1": 0.5}}, "is not a whole number"),
-     ({"a": A, "b": B}, {"q1": {"d1": 10**400}}, r"is not a whole number .a grade is a whole number below 2\^31"),
-     ({"a": A, "b": {"q1": {"d1": "x"}}}, {"q1": {"d1": 1}}, "'x' is not a score"),
-     ({"a": A, "b": B}, {"q1": 3}, "is neither a dict nor a list"),
-     ({"a": A, "b": {1: {"d1": 1.0}, "1": {"d1": 2.0}}}, QRELS, r"runs\['b'\]: query '1' occurs twice"),
-     ({"a": A, "b": TWICE}, QRELS, r"runs\['b'\]\['q1'\]: document 'd1' occurs twice"),
-     ({"a": A, "b": B}, TWICE, r"qrels\['q1'\]: document 'd1' occurs twice"),
-     ({"a": A, "b": B}, {1: {"d": 1}, "1": {"d": 0}}, "qrels: query '1' occurs twice")],
-)  # fmt: skip
+    [
+        ({"a": A}, QRELS, "there is only one run"),
+        ({"a": A, "b": {"x": {"d": 1.0}}}, QRELS, "none of its queries is judged"),
+        (
+            {"a": A, "b": {"q1": "d1"}},
+            QRELS,
+            r"runs\['b'\]\['q1'\]: is neither a list nor a dict",
+        ),
+        ([A, B], QRELS, "runs: is a list"),
+        ({"a": A, "b": {"q1": {"d1", "d2"}}}, QRELS, "is neither a list nor a dict"),
+        ({"a": A, "b": B}, {"q1": [("d1", 1)]}, r"\('d1', 1\) is not an id"),
+        (
+            {"a": A, "b": frame({None: {"d1": 1.0}, "q1": {"d1": 1.0}})},
+            QRELS,
+            r"\['query_id'\]: a row is without an id",
+        ),
+        ({"a": A, "b": 5}, QRELS, "it is of type int"),
+        ({"a": A, "b": pd.DataFrame({"x": [1]})}, QRELS, "its columns are _id, x"),
+        ({"a": A, "b": B}, {}, "no labels"),
+        ({"a": A, "b": B}, {"q1": {"d1": 0.5}}, "is not a whole number"),
+        (
+            {"a": A, "b": B},
+            {"q1": {"d1": 10**400}},
+            r"is not a whole number .a grade is a whole number below 2\^31",
+        ),
+        ({"a": A, "b": {"q1": {"d1": "x"}}}, {"q1": {"d1": 1}}, "'x' is not a score"),
+        ({"a": A, "b": B}, {"q1": 3}, "is neither a dict nor a list"),
+        (
+            {"a": A, "b": {1: {"d1": 1.0}, "1": {"d1": 2.0}}},
+            QRELS,
+            r"runs\['b'\]: query '1' occurs twice",
+        ),
+        (
+            {"a": A, "b": TWICE},
+            QRELS,
+            r"runs\['b'\]\['q1'\]: document 'd1' occurs twice",
+        ),
+        ({"a": A, "b": B}, TWICE, r"qrels\['q1'\]: document 'd1' occurs twice"),
+        (
+            {"a": A, "b": B},
+            {1: {"d": 1}, "1": {"d": 0}},
+            "qrels: query '1' occurs twice",
+        ),
+    ],
+)
 def test_what_is_none_of_these_is_told(runs, qrels, told):
     with pytest.raises(InputError, match=told):
         harness.compare(runs, qrels, ["RR"])
@@ -96,7 +166,11 @@ def test_progress_is_shown_where_it_is_wanted_or_seen(tmp_path, monkeypatch, cap
     assert capsys.readouterr().err == ""  # nobody sees it
     harness.run(path, harness.Options(results="out"), progress=True)
     assert "bm25: search: 6 texts" in capsys.readouterr().err
-    harness.run(path, harness.Options(results="out", watch=lambda name, meter: seen.append(name)), progress=True)
+    harness.run(
+        path,
+        harness.Options(results="out", watch=lambda name, meter: seen.append(name)),
+        progress=True,
+    )
     assert "bm25" in seen
     assert capsys.readouterr().err == ""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)

@@ -13,23 +13,32 @@ from harness.stats.settings import Settings
 from tests.support import small
 from tests.support.small import Call
 
-OTHER = '[[retrievers]]\nname = "bm25"\nencoder = { kind = "hashing", dimensions = 3 }\n'
+OTHER = (
+    '[[retrievers]]\nname = "bm25"\nencoder = { kind = "hashing", dimensions = 3 }\n'
+)
 HASHING = '\n[[retrievers]]\nname = "hashing"\nencoder = { kind = "hashing", dimensions = 64 }\n'
 
 
 def made(place: Path, name: str, **given: str) -> Path:
     """A results folder; its data set is made anew where there is none."""
-    return harness.run(small.experiment(place, name=name, **given), harness.Options(place / "out")).folder
+    return harness.run(
+        small.experiment(place, name=name, **given), harness.Options(place / "out")
+    ).folder
 
 
 def asked_otherwise(place: Path) -> None:
     """The same documents; of six queries one is gone, one is new, one is worded and one labelled otherwise."""
     small.dataset(place / "data")
-    rows = [{"id": id_, "query": text, "relevant_documents": docs} for id_, text, docs in small.QUERIES]
+    rows = [
+        {"id": id_, "query": text, "relevant_documents": docs}
+        for id_, text, docs in small.QUERIES
+    ]
     rows = [row for row in rows if row["id"] != "q-rails"]
     rows[0]["query"] = "fruit of trees"
     rows[1]["relevant_documents"] = ["car", "train"]
-    rows.append({"id": "q-new", "query": "what has fins", "relevant_documents": ["fish"]})
+    rows.append(
+        {"id": "q-new", "query": "what has fins", "relevant_documents": ["fish"]}
+    )
     (place / "data" / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
 
 
@@ -39,7 +48,9 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made(tmp_path_factory.mktemp("first"), "first")
 
 
-def test_folders_are_compared_on_the_queries_that_both_have(call: Call, tmp_path: Path, first: Path) -> None:
+def test_folders_are_compared_on_the_queries_that_both_have(
+    call: Call, tmp_path: Path, first: Path
+) -> None:
     asked_otherwise(tmp_path / "y")
     two = made(tmp_path / "y", "second", retrievers=OTHER)
     shared = shared_queries([records.read(first), records.read(two)])
@@ -53,25 +64,46 @@ def test_folders_are_compared_on_the_queries_that_both_have(call: Call, tmp_path
     assert said.err.startswith(told["notes"][0])
     # The same by TREC files alone, with the queries named by hand.
     (tmp_path / "ids").write_text("q-swim\nq-green\nq-drive\n", encoding="utf-8")
-    runs = {"first/bm25": first / "runs/bm25.trec", "second/bm25": two / "runs/bm25.trec",
-            "hybrid": first / "runs/hybrid.trec", "hashing": first / "runs/hashing.trec"}  # fmt: skip
+    runs = {
+        "first/bm25": first / "runs/bm25.trec",
+        "second/bm25": two / "runs/bm25.trec",
+        "hybrid": first / "runs/hybrid.trec",
+        "hashing": first / "runs/hashing.trec",
+    }
     for name, run in runs.items():
         copy = tmp_path / "runs" / f"{name.replace('/', '~')}.trec"
         copy.parent.mkdir(exist_ok=True)
         copy.write_bytes(run.read_bytes())
-    plain = call("compare", first / "qrels.trec", *sorted((tmp_path / "runs").iterdir()), "-m", "nDCG@3",
-                 "--queries", tmp_path / "ids", "--json")  # fmt: skip
+    plain = call(
+        "compare",
+        first / "qrels.trec",
+        *sorted((tmp_path / "runs").iterdir()),
+        "-m",
+        "nDCG@3",
+        "--queries",
+        tmp_path / "ids",
+        "--json",
+    )
     rows = json.loads(plain.out)
     means = {row["retriever"].replace("~", "/"): row["mean"] for row in rows["summary"]}
-    assert {row["retriever"]: row["mean"] for row in told["summary"]} == pytest.approx(means)
+    assert {row["retriever"]: row["mean"] for row in told["summary"]} == pytest.approx(
+        means
+    )
 
     def pairs(found: list[dict[str, object]]) -> dict[frozenset[str], object]:
-        return {frozenset(str(row[side]).replace("~", "/") for side in "ab"): row["p_adjusted"] for row in found}
+        return {
+            frozenset(str(row[side]).replace("~", "/") for side in "ab"): row[
+                "p_adjusted"
+            ]
+            for row in found
+        }
 
     assert pairs(told["comparisons"]) == pairs(rows["comparisons"])
 
 
-def test_a_retriever_that_found_the_same_twice_stands_once(call: Call, tmp_path: Path) -> None:
+def test_a_retriever_that_found_the_same_twice_stands_once(
+    call: Call, tmp_path: Path
+) -> None:
     one = made(tmp_path, "first")
     two = made(tmp_path, "second", retrievers=OTHER + HASHING)
     joined = score_folders([one, two], ["DCG@3", "AP"])
@@ -84,12 +116,19 @@ def test_a_retriever_that_found_the_same_twice_stands_once(call: Call, tmp_path:
     (tmp_path / "elsewhere").mkdir()
     twin = alone.rename(tmp_path / "elsewhere" / "alone")
     again = made(tmp_path, "alone", retrievers=OTHER)
-    assert list(score_folders([twin, again], []).retrievers) == ["elsewhere/alone/bm25", "out/alone/bm25"]
+    assert list(score_folders([twin, again], []).retrievers) == [
+        "elsewhere/alone/bm25",
+        "out/alone/bm25",
+    ]
     assert "is named twice" in call("compare", one, one).err
 
 
-def test_a_renamed_retriever_makes_no_pair_with_itself(tmp_path: Path, first: Path) -> None:
-    renamed = small.RETRIEVERS.replace('"bm25"', '"words"').replace('kind = "words"', 'kind = "bm25"')
+def test_a_renamed_retriever_makes_no_pair_with_itself(
+    tmp_path: Path, first: Path
+) -> None:
+    renamed = small.RETRIEVERS.replace('"bm25"', '"words"').replace(
+        'kind = "words"', 'kind = "bm25"'
+    )
     two = made(tmp_path, "second", retrievers=renamed.replace('"hybrid"', '"both"'))
     joined = score_folders([first, two], [])
     assert list(joined.retrievers) == ["bm25", "hashing", "hybrid"]
@@ -99,18 +138,36 @@ def test_a_renamed_retriever_makes_no_pair_with_itself(tmp_path: Path, first: Pa
     )
 
 
-def test_one_name_with_other_options_is_another_retriever_though_it_finds_the_same(tmp_path: Path, first: Path) -> None:
-    other = small.RETRIEVERS.replace('kind = "fusion"', 'kind = "fusion"\nconstant = 61')
+def test_one_name_with_other_options_is_another_retriever_though_it_finds_the_same(
+    tmp_path: Path, first: Path
+) -> None:
+    other = small.RETRIEVERS.replace(
+        'kind = "fusion"', 'kind = "fusion"\nconstant = 61'
+    )
     joined = score_folders([first, made(tmp_path, "second", retrievers=other)], [])
-    assert list(joined.retrievers) == ["bm25", "hashing", "first/hybrid", "second/hybrid"]
+    assert list(joined.retrievers) == [
+        "bm25",
+        "hashing",
+        "first/hybrid",
+        "second/hybrid",
+    ]
     assert joined.identical == {frozenset({"first/hybrid", "second/hybrid"})}
 
 
-def test_what_differs_beside_the_retrievers_is_said(tmp_path: Path, first: Path) -> None:
+def test_what_differs_beside_the_retrievers_is_said(
+    tmp_path: Path, first: Path
+) -> None:
     small.dataset(tmp_path / "y" / "data")
-    (tmp_path / "y" / "data" / "bird.md").write_text("# bird\n\nbirds fly over water\n", encoding="utf-8")
+    (tmp_path / "y" / "data" / "bird.md").write_text(
+        "# bird\n\nbirds fly over water\n", encoding="utf-8"
+    )
     path = small.experiment(tmp_path / "y", name="second")
-    path.write_text(path.read_text(encoding="utf-8").replace('primary = "nDCG@3"', 'primary = "AP"'), encoding="utf-8")
+    path.write_text(
+        path.read_text(encoding="utf-8").replace(
+            'primary = "nDCG@3"', 'primary = "AP"'
+        ),
+        encoding="utf-8",
+    )
     two = harness.run(path, harness.Options(tmp_path / "y")).folder
     notes = list(score_folders([first, two], []).notes)
     assert notes[-2:] == [
@@ -119,17 +176,24 @@ def test_what_differs_beside_the_retrievers_is_said(tmp_path: Path, first: Path)
     ]
 
 
-def test_folders_without_a_common_query_are_no_comparison(call: Call, tmp_path: Path, first: Path) -> None:
+def test_folders_without_a_common_query_are_no_comparison(
+    call: Call, tmp_path: Path, first: Path
+) -> None:
     rows = [{"id": "other", "query": "fins", "relevant_documents": ["fish"]}]
-    (small.dataset(tmp_path / "y" / "data") / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+    (small.dataset(tmp_path / "y" / "data") / "queries.json").write_text(
+        json.dumps(rows), encoding="utf-8"
+    )
     two, same = made(tmp_path / "y", "second"), made(tmp_path, "same")
     small.dataset(tmp_path / "z" / "data", labelled=False)
     (tmp_path / "ids").write_text("q-rails\nq-unknown\n", encoding="utf-8")
-    for words, told in (((two,), "share no query with the same text and the same grades"),
-                        ((two, "--skip-no-relevant"), "--skip-no-relevant: is for TREC runs"),
-                        ((first.parent / "none",), "does not exist"), ((tmp_path,), "is not a results folder"),
-                        ((made(tmp_path / "z", "bare"),), "no query has labels"),
-                        ((same, "--queries", tmp_path / "ids"), "query 'q-unknown': is not a query")):  # fmt: skip
+    for words, told in (
+        ((two,), "share no query with the same text and the same grades"),
+        ((two, "--skip-no-relevant"), "--skip-no-relevant: is for TREC runs"),
+        ((first.parent / "none",), "does not exist"),
+        ((tmp_path,), "is not a results folder"),
+        ((made(tmp_path / "z", "bare"),), "no query has labels"),
+        ((same, "--queries", tmp_path / "ids"), "query 'q-unknown': is not a query"),
+    ):
         said = call("compare", first, *words, code=2)
         assert said.out == "" and told in said.err
 
@@ -149,47 +213,90 @@ def new(release: Path) -> Path:
 GATE = ("--baseline", "bm25", "--challenger", "bm25", "--margin", "0.9")
 
 
-def test_a_gate_takes_its_baseline_from_an_earlier_folder(call: Call, new: Path, release: Path) -> None:
+def test_a_gate_takes_its_baseline_from_an_earlier_folder(
+    call: Call, new: Path, release: Path
+) -> None:
     said = call("gate", new, "--from", release, *GATE, code=0)
     assert said.out.startswith("gate passed: not worse by 0.9: ")
     assert said.err == "Compared on all 6 queries, the same in every folder.\n"
     told = json.loads(call("gate", new, "--from", release, *GATE, "--json").out)
-    means = [records.read(folder).summary.set_index(["retriever", "measure"])["mean"]["bm25", "nDCG@3"]
-             for folder in (new, release)]  # fmt: skip
-    assert (told["mean_difference"], told["n"]) == (pytest.approx(means[0] - means[1]), 6)
+    means = [
+        records.read(folder).summary.set_index(["retriever", "measure"])["mean"][
+            "bm25", "nDCG@3"
+        ]
+        for folder in (new, release)
+    ]
+    assert (told["mean_difference"], told["n"]) == (
+        pytest.approx(means[0] - means[1]),
+        6,
+    )
     # Both in one folder give the same answer.
-    both = OTHER.replace('"bm25"', '"new"', 1) + '\n[[retrievers]]\nname = "old"\nkind = "bm25"\n'
+    both = (
+        OTHER.replace('"bm25"', '"new"', 1)
+        + '\n[[retrievers]]\nname = "old"\nkind = "bm25"\n'
+    )
     inside = made(release.parents[1], "both", retrievers=both)
     words = ("--baseline", "old", "--challenger", "new", "--margin", "0.9", "--json")
     assert json.loads(call("gate", inside, *words).out)["p_value"] == told["p_value"]
 
 
-def test_a_gate_says_what_its_folders_share_and_refuses_a_baseline_on_other_ground(call, tmp_path, release):
+def test_a_gate_says_what_its_folders_share_and_refuses_a_baseline_on_other_ground(
+    call, tmp_path, release
+):
     path = small.dataset(tmp_path / "fewer" / "data") / "queries.json"
-    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8"))[:4]), encoding="utf-8")
+    path.write_text(
+        json.dumps(json.loads(path.read_text(encoding="utf-8"))[:4]), encoding="utf-8"
+    )
     said = call("gate", made(tmp_path / "fewer", "new"), "--from", release, *GATE)
     note = "Compared on the 4 queries that all folders share. Left out: 2 that not every folder has.\n"
     assert said.err.startswith(note)
     asked_otherwise(tmp_path / "labels")
-    (small.dataset(tmp_path / "documents" / "data") / "bird.md").write_text("# bird\n\nbirds fly\n", encoding="utf-8")
+    (small.dataset(tmp_path / "documents" / "data") / "bird.md").write_text(
+        "# bird\n\nbirds fly\n", encoding="utf-8"
+    )
     path = small.experiment(tmp_path, name="by-ap")
-    path.write_text(path.read_text(encoding="utf-8").replace('primary = "nDCG@3"', 'primary = "AP"'), encoding="utf-8")
+    path.write_text(
+        path.read_text(encoding="utf-8").replace(
+            'primary = "nDCG@3"', 'primary = "AP"'
+        ),
+        encoding="utf-8",
+    )
     new = harness.run(path, harness.Options(tmp_path / "out")).folder
     for folder, baseline, start, told in (
-        (made(tmp_path / "labels", "new"), "bm25", release, "has 2 of the same queries with another text or other"),
-        (made(tmp_path / "documents", "new"), "bm25", release, "holds results on other documents than"),
-        (new, "bm25", release, "was decided by nDCG@3"), (new, "hash", release, "did you mean 'hashing'?"),
+        (
+            made(tmp_path / "labels", "new"),
+            "bm25",
+            release,
+            "has 2 of the same queries with another text or other",
+        ),
+        (
+            made(tmp_path / "documents", "new"),
+            "bm25",
+            release,
+            "holds results on other documents than",
+        ),
+        (new, "bm25", release, "was decided by nDCG@3"),
+        (new, "hash", release, "did you mean 'hashing'?"),
         (release, "bm25", release.parent, "is not a results folder"),
-    ):  # fmt: skip
-        said = call("gate", folder, "--from", start, "--baseline", baseline, *GATE[2:], code=2)
+    ):
+        said = call(
+            "gate", folder, "--from", start, "--baseline", baseline, *GATE[2:], code=2
+        )
         assert said.out == "" and told in said.err
 
 
-def test_folders_are_compared_by_the_statistics_that_they_declare(call: Call, tmp_path: Path, release: Path) -> None:
+def test_folders_are_compared_by_the_statistics_that_they_declare(
+    call: Call, tmp_path: Path, release: Path
+) -> None:
     declares = '[statistics]\nmargin = 0.03\nalpha = 0.2\ncorrection = "bonferroni"\nlooks = { queries = [2, 6] }\n'
     one, two = (made(tmp_path / place, place, more=declares) for place in ("x", "y"))
     declared, note = declared_settings([one, two])
-    assert (declared.margin, declared.alpha, declared.correction, note) == (0.03, 0.2, "bonferroni", "")
+    assert (declared.margin, declared.alpha, declared.correction, note) == (
+        0.03,
+        0.2,
+        "bonferroni",
+        "",
+    )
     apart = "declare different statistics (alpha, correction, looks and margin): the defaults count here."
     assert declared_settings([one, release]) == (Settings(), f"The experiments {apart}")
     assert declared_settings([one, one / "qrels.trec"]) == (Settings(), "")
@@ -198,26 +305,37 @@ def test_folders_are_compared_by_the_statistics_that_they_declare(call: Call, tm
     alone = json.loads(call("compare", one, "--json").out)["comparisons"]
     as_run = records.read(one).comparisons.to_dict("records")
     names = ("measure", "a", "b", "ci_low", "ci_high", "p_adjusted", "verdict")
-    these, those = ([[row[name] for name in names] for row in rows[:3]] for rows in (alone, as_run))
+    these, those = (
+        [[row[name] for name in names] for row in rows[:3]] for rows in (alone, as_run)
+    )
     assert these == those and {row[0] for row in these} == {"nDCG@3"}
     other = call("compare", one, "--json", "--correction", "holm", "--test", "t").out
     assert json.loads(other)["comparisons"] != alone
 
 
-def test_comparing_claims_nothing_once_the_planned_looks_have_spent_alpha(tmp_path: Path) -> None:
-    over, again = (made(tmp_path / name, name, more="[statistics]\nlooks = { queries = [3] }\n") for name in "ab")
+def test_comparing_claims_nothing_once_the_planned_looks_have_spent_alpha(
+    tmp_path: Path,
+) -> None:
+    over, again = (
+        made(tmp_path / name, name, more="[statistics]\nlooks = { queries = [3] }\n")
+        for name in "ab"
+    )
     verdicts = harness.open(over).compare(again, alpha=0.5).comparisons["verdict"]
     assert set(verdicts) == {"undecided: alpha is spent"}
 
 
-def test_a_folder_is_reproduced_from_wherever_one_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_is_reproduced_from_wherever_one_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     here, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
     small.dataset(here / "data")
     elsewhere.mkdir()
     monkeypatch.chdir(here)
     path = small.experiment(here)
     path.write_text(path.read_text().replace((here / "data").as_posix(), "data"))
-    results = harness.run("small.toml", harness.Options(Path("results"))).folder.resolve()
+    results = harness.run(
+        "small.toml", harness.Options(Path("results"))
+    ).folder.resolve()
     monkeypatch.chdir(elsewhere)
     assert reproduce(results).versions == {}
     assert records.dataset_of(records.read(results)).count == len(small.TEXTS)

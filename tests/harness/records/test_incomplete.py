@@ -32,11 +32,15 @@ HEAD = "Incomplete: 2 of 5 retrievers failed; "
 RECOMMENDS = ("is the best of", "choose by cost", "Cheapest within", "Use ")
 
 
-def test_the_report_the_terminal_and_json_say_first_that_it_is_incomplete(incomplete, folder, capsys, monkeypatch):
+def test_the_report_the_terminal_and_json_say_first_that_it_is_incomplete(
+    incomplete, folder, capsys, monkeypatch
+):
     page = (incomplete / "report.html").read_text(encoding="utf-8")
     text = (incomplete / "report.md").read_text(encoding="utf-8")
     assert f'<h1 id="decision-title">{HEAD}' in page and text.startswith(f"# {HEAD}")
-    assert "gone: 401 &lt;b&gt;no key" in page and "| lost | × failed (lost: 401" in text
+    assert (
+        "gone: 401 &lt;b&gt;no key" in page and "| lost | × failed (lost: 401" in text
+    )
     monkeypatch.setenv("COLUMNS", "160")
     streams = ends(capsys, 0, "report", incomplete)
     assert streams.out.splitlines()[1].startswith(HEAD)
@@ -56,16 +60,28 @@ def test_the_report_the_terminal_and_json_say_first_that_it_is_incomplete(incomp
 
 def test_what_is_made_of_others_inherits_their_ledgers(folder):
     manifest = records.read_manifest(folder)
-    lost = records.RetrieverLedger(notes={"empty": ("a",)}, counts={"embed-queries": {"lost_tokens": 3}})
-    ledger = records.Ledger(retrievers={**manifest.ledger.retrievers, "hashing": lost, "bm25": lost})
+    lost = records.RetrieverLedger(
+        notes={"empty": ("a",)}, counts={"embed-queries": {"lost_tokens": 3}}
+    )
+    ledger = records.Ledger(
+        retrievers={**manifest.ledger.retrievers, "hashing": lost, "bm25": lost}
+    )
     found = trust.inherited(replace(manifest, ledger=ledger), "hybrid")
-    assert (found.notes, found.counts) == (lost.notes, {"embed-queries": {"lost_tokens": 6}})
+    assert (found.notes, found.counts) == (
+        lost.notes,
+        {"embed-queries": {"lost_tokens": 6}},
+    )
 
 
-def test_comparing_a_folder_says_what_is_missing_and_recommends_nothing(incomplete, capsys):
+def test_comparing_a_folder_says_what_is_missing_and_recommends_nothing(
+    incomplete, capsys
+):
     note = f"{incomplete}: Incomplete: without gone and lost; who leads here leads among those that ran."
     for command in ("compare", "score"):
         streams = call(capsys, command, incomplete)
         assert (streams.code, streams.err.splitlines()[0]) == (0, note)
         assert not [words for words in RECOMMENDS if words in streams.out]
-    assert json.loads(call(capsys, "compare", incomplete, "--json").out)["notes"][0] == note
+    assert (
+        json.loads(call(capsys, "compare", incomplete, "--json").out)["notes"][0]
+        == note
+    )

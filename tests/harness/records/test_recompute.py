@@ -15,9 +15,15 @@ def results(finished: Results, tmp_path: Path) -> Path:
     return Path(shutil.copytree(finished.folder, tmp_path / "results"))
 
 
-def test_a_sound_folder_has_no_differences_and_every_number_was_recomputed(results, monkeypatch):
+def test_a_sound_folder_has_no_differences_and_every_number_was_recomputed(
+    results, monkeypatch
+):
     compared: list[float] = []
-    monkeypatch.setattr(recompute, "near", lambda one, other: bool(compared.append(one)) or one == pytest.approx(other))
+    monkeypatch.setattr(
+        recompute,
+        "near",
+        lambda one, other: bool(compared.append(one)) or one == pytest.approx(other),
+    )
     assert recompute.differences(results) == []
     # 3 retrievers x 8 measures x 6 queries; 5 columns of 24 summaries; 13 columns of 24 comparisons, and p_adjusted.
     undefined = pd.read_csv(results / "comparisons.csv")["effect_size"].isna().sum()
@@ -25,10 +31,21 @@ def test_a_sound_folder_has_no_differences_and_every_number_was_recomputed(resul
 
 
 COLUMNS = {
-    "scores": ["value"], "summary": ["mean", "median"],
-    "comparisons": ["w_plus", "p_value", "p_adjusted", "p_minimum", "wins", "ties", "mean_difference", "effect_size",
-                    "p_randomization", "p_wilcoxon"],
-}  # fmt: skip
+    "scores": ["value"],
+    "summary": ["mean", "median"],
+    "comparisons": [
+        "w_plus",
+        "p_value",
+        "p_adjusted",
+        "p_minimum",
+        "wins",
+        "ties",
+        "mean_difference",
+        "effect_size",
+        "p_randomization",
+        "p_wilcoxon",
+    ],
+}
 
 
 def test_a_changed_number_is_found(results: Path) -> None:
@@ -38,5 +55,8 @@ def test_a_changed_number_is_found(results: Path) -> None:
             rows = whole.copy()
             rows.loc[0, column] += 1 if column in ("wins", "ties") else 1e-6
             write_table(results, table, rows)
-            assert any(column in fault or table == "scores" for fault in recompute.differences(results)), column
+            assert any(
+                column in fault or table == "scores"
+                for fault in recompute.differences(results)
+            ), column
         write_table(results, table, whole)

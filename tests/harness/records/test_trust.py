@@ -47,10 +47,20 @@ def test_check_imports_no_code_of_an_experiment(tmp_path, capsys, monkeypatch, b
     (tmp_path / "evil_package").mkdir()
     for name in ("evil.py", "evil_package/__init__.py", "evil_package/part.py"):
         (tmp_path / name).write_text("raise SystemExit('it ran')")
-    for module in ("evil", "evil_package.part", "nobody", "evil_package.nobody", "evil.nobody"):
-        path = small.experiment(tmp_path, retrievers=block.format(f"{module}:ask") + small.BM25)
+    for module in (
+        "evil",
+        "evil_package.part",
+        "nobody",
+        "evil_package.nobody",
+        "evil.nobody",
+    ):
+        path = small.experiment(
+            tmp_path, retrievers=block.format(f"{module}:ask") + small.BM25
+        )
         code, _, err = call(capsys, "check", path)
-        assert (code, f"there is no module '{module}'" in err) == ((2, True) if "nobody" in module else (0, False))
+        assert (code, f"there is no module '{module}'" in err) == (
+            (2, True) if "nobody" in module else (0, False)
+        )
 
 
 @pytest.fixture(scope="module")
@@ -59,9 +69,15 @@ def hostile(tmp_path_factory):
     place = tmp_path_factory.mktemp("hostile")
     data = small.dataset(place / "data")
     said = json.loads((data / "queries.json").read_text())
-    said[0] |= {"id": FORMULA, "query": f"trees;{FORMULA}\n{FORMULA}", "fields": {"kind": f"a\rb;{FORMULA}"}}
+    said[0] |= {
+        "id": FORMULA,
+        "query": f"trees;{FORMULA}\n{FORMULA}",
+        "fields": {"kind": f"a\rb;{FORMULA}"},
+    }
     (data / "queries.json").write_text(json.dumps(said))
-    return harness.run(small.experiment(place, report=True), harness.Options(results=place / "out")).folder
+    return harness.run(
+        small.experiment(place, report=True), harness.Options(results=place / "out")
+    ).folder
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
@@ -73,16 +89,23 @@ def test_no_cell_is_a_formula_and_no_character_makes_a_row(hostile, name, delimi
         assert not any(cell.lstrip(' "').startswith(("=", "@")) for cell in row), row
 
 
-def test_ids_come_back_as_they_were_in_other_programs_as_the_documentation_says(hostile, capsys):
+def test_ids_come_back_as_they_were_in_other_programs_as_the_documentation_says(
+    hostile, capsys
+):
     assert FORMULA in set(harness.open(hostile).scores["query_id"])
     code, out, _ = call(capsys, "score", hostile, "-q", "--format", "csv")
     assert (code, as_cell(FORMULA) in out, f",{FORMULA}" in out) == (0, True, False)
-    page = (Path(__file__).parents[3] / "docs" / "results-folder.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "results-folder.md").read_text(
+        encoding="utf-8"
+    )
     (documented,) = re.findall(r"^re\.sub\(.*\)$", page, re.MULTILINE)
     with (hostile / "scores.csv").open(encoding="utf-8", newline="") as file:
         written = [row["query_id"] for row in csv.DictReader(file)]
     undone = {eval(documented, {"re": re, "cell": cell}) for cell in written}
-    asked = [json.loads(line)["query_id"] for line in (hostile / "labels.jsonl").read_text("utf-8").splitlines()]
+    asked = [
+        json.loads(line)["query_id"]
+        for line in (hostile / "labels.jsonl").read_text("utf-8").splitlines()
+    ]
     assert undone == set(asked)
     assert set(written) - undone == {as_cell(FORMULA)}
 
@@ -93,7 +116,8 @@ EVIL = {
     "[0]: runs code: encoder.kind = evil": '[[retrievers]]\nname = "theirs"\nencoder = { kind = "evil" }\n',
     "[0]: runs code: encoder.trust_remote_code": """[[retrievers]]\nname = "m"
 encoder = { kind = "sentence-transformers", model = "x", trust_remote_code = true }""",
-    "judge: runs code: encoder.kind = evil": small.BM25 + '[judge]\nkind = "lexical"\nencoder = { kind = "evil" }\n',
+    "judge: runs code: encoder.kind = evil": small.BM25
+    + '[judge]\nkind = "lexical"\nencoder = { kind = "evil" }\n',
 }
 
 
@@ -102,7 +126,10 @@ def _reading_experiments(group, name=""):
     for part, command in group.commands.items():
         if hasattr(command, "commands"):
             yield from _reading_experiments(command, f"{name}{part} ")
-        elif any(one.name in ("experiment", "target") for one in command.params) or part == "reproduce":
+        elif (
+            any(one.name in ("experiment", "target") for one in command.params)
+            or part == "reproduce"
+        ):
             yield f"{name}{part}", command
 
 
@@ -110,23 +137,47 @@ COMMANDS = dict(_reading_experiments(typer.main.get_command(app)))
 
 
 def test_every_command_that_reads_an_experiment_can_refuse_code():
-    assert set(COMMANDS) >= {"run", "check", "reproduce", "embed", "answers judge", "answers score"}
-    assert not [name for name, one in COMMANDS.items() if "--no-code" not in {o for p in one.params for o in p.opts}]
+    assert set(COMMANDS) >= {
+        "run",
+        "check",
+        "reproduce",
+        "embed",
+        "answers judge",
+        "answers score",
+    }
+    assert not [
+        name
+        for name, one in COMMANDS.items()
+        if "--no-code" not in {o for p in one.params for o in p.opts}
+    ]
 
 
 @pytest.mark.parametrize(
     ("name", "evil"),
-    [*((name, next(iter(EVIL))) for name in COMMANDS if name not in ("check", "reproduce")),
-     *(("check", evil) for evil in EVIL)],
-)  # fmt: skip
-def test_no_code_refuses_with_one_message_and_imports_nothing(tmp_path, capsys, monkeypatch, name, evil):
+    [
+        *(
+            (name, next(iter(EVIL)))
+            for name in COMMANDS
+            if name not in ("check", "reproduce")
+        ),
+        *(("check", evil) for evil in EVIL),
+    ],
+)
+def test_no_code_refuses_with_one_message_and_imports_nothing(
+    tmp_path, capsys, monkeypatch, name, evil
+):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
     (tmp_path / "evil.py").write_text("raise SystemExit('it ran')")
     path = small.experiment(tmp_path, retrievers=EVIL[evil])
     answers = str(tmp_path / "answers")
-    more = {"embed": ["--to", answers]}.get(name, [answers] if name.startswith("answers") else [])
-    named = any(one.name == "experiment" and "--experiment" in one.opts for one in COMMANDS[name].params)
+    more = {"embed": ["--to", answers]}.get(
+        name, [answers] if name.startswith("answers") else []
+    )
+    named = any(
+        one.name == "experiment" and "--experiment" in one.opts
+        for one in COMMANDS[name].params
+    )
     words = [*more, "--experiment", path] if named else [path, *more]
     code, _, message = call(capsys, *name.split(), *words, "--no-code")
     assert code == 2

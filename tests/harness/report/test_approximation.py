@@ -17,9 +17,21 @@ DATA = Path(__file__).parents[3] / "datasets" / "survey-templates-en"
 def ran(place, stores, depth=100, dimensions=64, more=()):
     """The results of hashing encoders by their stores; then what more there is."""
     encoder = {"kind": "hashing", "dimensions": dimensions}
-    blocks = [{"name": name, "store": store, "encoder": encoder} for name, store in stores.items()]
-    tables = {"name": "approximate", "dataset": {"path": str(DATA), "queries": ["queries.json"]}, "depth": depth}
-    written = {**tables, "primary": "nDCG@10", "measures": ["nDCG@10"], "retrievers": [*blocks, *more]}
+    blocks = [
+        {"name": name, "store": store, "encoder": encoder}
+        for name, store in stores.items()
+    ]
+    tables = {
+        "name": "approximate",
+        "dataset": {"path": str(DATA), "queries": ["queries.json"]},
+        "depth": depth,
+    }
+    written = {
+        **tables,
+        "primary": "nDCG@10",
+        "measures": ["nDCG@10"],
+        "retrievers": [*blocks, *more],
+    }
     place.mkdir(exist_ok=True)
     return harness.run(written, harness.Options(place / "results"))
 
@@ -28,7 +40,11 @@ def ran(place, stores, depth=100, dimensions=64, more=()):
 def folder(tmp_path_factory):
     pytest.importorskip("qdrant_edge", reason="the extra `edge` is not installed")
     quantized = {"location": "edge", "quantization": "binary", "oversampling": 1.0}
-    stores = {"exact": "edge", "int8": {"location": "edge", "quantization": "scalar"}, "bit": quantized}
+    stores = {
+        "exact": "edge",
+        "int8": {"location": "edge", "quantization": "scalar"},
+        "bit": quantized,
+    }
     return ran(tmp_path_factory.mktemp("approximate"), stores).folder
 
 
@@ -41,8 +57,13 @@ def test_recall_is_that_of_the_saved_rankings_and_the_pages_show_it(folder):
         approximate = results.rankings(name)
         assert one["compared"] == len(exact) == 13
         for cut, recall in ((10, one["recall_at_10"]), (100, one["recall"])):
-            found = sum(len({*hits.doc_ids[:cut]} & {*exact[q].doc_ids[:cut]}) for q, hits in approximate.items())
-            assert recall == pytest.approx(found / sum(len(hits.doc_ids[:cut]) for hits in exact.values()))
+            found = sum(
+                len({*hits.doc_ids[:cut]} & {*exact[q].doc_ids[:cut]})
+                for q, hits in approximate.items()
+            )
+            assert recall == pytest.approx(
+                found / sum(len(hits.doc_ids[:cut]) for hits in exact.values())
+            )
         assert one["exact_bytes"] == 4 * 64 * 182
         assert min(one["ms"], one["exact_ms"]) > 0
     assert measured["int8"]["bytes"] == measured["int8"]["exact_bytes"] / 4
@@ -59,7 +80,10 @@ def test_recall_is_that_of_the_saved_rankings_and_the_pages_show_it(folder):
 def graph(place, dimensions):
     pytest.importorskip("qdrant_edge", reason="the extra `edge` is not installed")
     store = {"location": "edge", "m": 4, "ef_construct": 4, "ef": 4}
-    more = {"name": "words", "kind": "bm25"}, {"name": "both", "kind": "fusion", "of": ["graph", "words"]}
+    more = (
+        {"name": "words", "kind": "bm25"},
+        {"name": "both", "kind": "fusion", "of": ["graph", "words"]},
+    )
     return ran(place, {"graph": store}, 10, dimensions, more)
 
 
@@ -71,6 +95,13 @@ def test_an_index_that_is_made_anew_may_find_others_and_is_reproduced(tmp_path):
     assert all(0 < share <= 1 for share in again.approximate.values())
     assert again.largest < 1e-4
     if again.differing:
-        assert "graph searches an approximate index, which no two builds make alike" in again.sentence()
-    assert "cannot be seeded" in (results.folder / "report.md").read_text(encoding="utf-8")
-    assert "cannot be seeded" in (results.folder / "report.html").read_text(encoding="utf-8")
+        assert (
+            "graph searches an approximate index, which no two builds make alike"
+            in again.sentence()
+        )
+    assert "cannot be seeded" in (results.folder / "report.md").read_text(
+        encoding="utf-8"
+    )
+    assert "cannot be seeded" in (results.folder / "report.html").read_text(
+        encoding="utf-8"
+    )

@@ -18,7 +18,16 @@ from harness import records
 from harness.report import text
 from harness.report.write import write_report
 from tests.support import hostile, small
-from tests.support.browser import axe, complaints, media, needs_browser, requests, resize, scroll_through, settled
+from tests.support.browser import (
+    axe,
+    complaints,
+    media,
+    needs_browser,
+    requests,
+    resize,
+    scroll_through,
+    settled,
+)
 
 pytestmark = needs_browser
 
@@ -27,7 +36,9 @@ pytestmark = needs_browser
 def page(tmp_path_factory):
     """The report on hostile strings, as a URL."""
     folder = tmp_path_factory.mktemp("hostile")
-    results = harness.run(hostile.write(folder), harness.Options(results=folder / "results"))
+    results = harness.run(
+        hostile.write(folder), harness.Options(results=folder / "results")
+    )
     return (results.folder / "report.html").as_uri()
 
 
@@ -44,7 +55,8 @@ def opened(driver, page):
 
 def texts(driver, selector):
     return driver.execute_script(
-        "return [...document.querySelectorAll(arguments[0])].map((x) => x.textContent.trim())", selector
+        "return [...document.querySelectorAll(arguments[0])].map((x) => x.textContent.trim())",
+        selector,
     )
 
 
@@ -57,8 +69,10 @@ def choose(driver, **values):
     for name, place in values.items():
         driver.execute_script(
             "const select = document.querySelector(`#client-filter-${arguments[0]}`);"
-            "select.selectedIndex = arguments[1]; select.dispatchEvent(new Event('input'))", name, place,
-        )  # fmt: skip
+            "select.selectedIndex = arguments[1]; select.dispatchEvent(new Event('input'))",
+            name,
+            place,
+        )
 
 
 def sorts(driver, values, button):
@@ -79,7 +93,10 @@ def test_nothing_hostile_runs_and_nothing_is_fetched(opened):
     settled(opened)
     listed_whole(opened)
     for position in range(20):
-        opened.execute_script("document.querySelectorAll('#look-list input')[arguments[0]].click()", position)
+        opened.execute_script(
+            "document.querySelectorAll('#look-list input')[arguments[0]].click()",
+            position,
+        )
     assert opened.execute_script("return window.pwned") is None
     assert complaints(opened) == []
     assert requests(opened) == []
@@ -89,8 +106,16 @@ def test_nothing_hostile_runs_and_nothing_is_fetched(opened):
           .map((x) => [x.textContent, getComputedStyle(x).direction]));
     """)
     assert {f"{hostile.ATTACKS[0]} 0", f"{hostile.ATTACKS[1]} 1"} <= set(directions)
-    assert {direction for text, direction in directions.items() if "استطلاع" in text or "סקר" in text} == {"rtl"}
-    assert {direction for text, direction in directions.items() if "Опрос" in text or "顧客" in text} == {"ltr"}
+    assert {
+        direction
+        for text, direction in directions.items()
+        if "استطلاع" in text or "סקר" in text
+    } == {"rtl"}
+    assert {
+        direction
+        for text, direction in directions.items()
+        if "Опрос" in text or "顧客" in text
+    } == {"ltr"}
 
 
 def listed_whole(driver):
@@ -102,27 +127,45 @@ def listed_whole(driver):
 def folder(tmp_path_factory):
     """Results whose strings may be replaced."""
     place = tmp_path_factory.mktemp("replaced")
-    return harness.run(hostile.write(place, queries=6), harness.Options(results=place / "results")).folder
+    return harness.run(
+        hostile.write(place, queries=6), harness.Options(results=place / "results")
+    ).folder
 
 
 WILD = st.text(st.characters(), max_size=40) | st.sampled_from(hostile.ATTACKS)
 
 
-@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=3,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(st.lists(WILD, min_size=6, max_size=6))
 def test_any_strings_are_shown_as_they_are(driver, folder, strings):
-    for name, keys in (("labels.jsonl", ("text", "fields")), ("documents.jsonl", ("title", "text"))):
+    for name, keys in (
+        ("labels.jsonl", ("text", "fields")),
+        ("documents.jsonl", ("title", "text")),
+    ):
         rows = list(records.read_jsonl(folder / name))
         for i, row in enumerate(rows):
-            row |= {key: {"tag": strings[i % 6]} if key == "fields" else strings[i % 6] for key in keys}
-        (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+            row |= {
+                key: {"tag": strings[i % 6]} if key == "fields" else strings[i % 6]
+                for key in keys
+            }
+        (folder / name).write_text(
+            "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
+        )
     write_report(records.read(small.signed_anew(folder)))
     complaints(driver)
     driver.get((folder / "report.html").as_uri())
     scroll_through(driver)
     settled(driver)
-    driver.execute_script("document.querySelector('.queries thead button').click()")  # by their place in the file
-    assert texts(driver, "#look-list .q") == [text.visible(string).strip() for string in strings]
+    driver.execute_script(
+        "document.querySelector('.queries thead button').click()"
+    )  # by their place in the file
+    assert texts(driver, "#look-list .q") == [
+        text.visible(string).strip() for string in strings
+    ]
     assert driver.execute_script("return window.pwned") is None
     assert complaints(driver) == []
 
@@ -130,14 +173,41 @@ def test_any_strings_are_shown_as_they_are(driver, folder, strings):
 def test_tables_sort_and_the_grid_is_linked_from_the_leaderboard(opened):
     settled(opened)
     listed_whole(opened)
-    assert len(sorts(opened, "#look-list td:nth-child(2)", ".queries thead th:nth-child(2) button")) == 20
+    assert (
+        len(
+            sorts(
+                opened,
+                "#look-list td:nth-child(2)",
+                ".queries thead th:nth-child(2) button",
+            )
+        )
+        == 20
+    )
     table = "#tests table.comparisons"
-    assert len(set(sorts(opened, f"{table} tbody td:nth-child(4)", f"{table} thead th:nth-child(4) button"))) == 3
+    assert (
+        len(
+            set(
+                sorts(
+                    opened,
+                    f"{table} tbody td:nth-child(4)",
+                    f"{table} thead th:nth-child(4) button",
+                )
+            )
+        )
+        == 3
+    )
     click(opened, "#look-gap")
     gaps = numbers(opened, "#look-list .d")
     assert gaps == sorted(gaps, reverse=True)
-    links = opened.execute_script("return [...document.querySelectorAll('.board .wtl a')].map((x) => [x.hash, x.text])")
-    assert {kind for hash_, _ in links for kind in ("won", "tied", "lost") if hash_.endswith(kind)} > {"won"}
+    links = opened.execute_script(
+        "return [...document.querySelectorAll('.board .wtl a')].map((x) => [x.hash, x.text])"
+    )
+    assert {
+        kind
+        for hash_, _ in links
+        for kind in ("won", "tied", "lost")
+        if hash_.endswith(kind)
+    } > {"won"}
     for hash_, number in links:
         opened.execute_script("location.hash = arguments[0]", hash_)
         opened.execute_async_script("setTimeout(arguments[0], 50)")
@@ -150,7 +220,9 @@ def test_tables_sort_and_the_grid_is_linked_from_the_leaderboard(opened):
 def test_a_query_is_looked_into(opened):
     settled(opened)
     assert len(texts(opened, "#look-list label")) == 20
-    assert texts(opened, "#look-detail .columns h4 .name") == texts(opened, "#look-detail table thead .name")
+    assert texts(opened, "#look-detail .columns h4 .name") == texts(
+        opened, "#look-detail table thead .name"
+    )
     assert len(texts(opened, "#look-detail .columns ol")) == 3
     assert "2" in texts(opened, "#look-detail .grade.best > :first-child")
     opened.execute_script("""
@@ -172,7 +244,9 @@ def test_a_link_restores_what_is_looked_at(opened, page):
     settled(opened)
     choose(opened, a=2, b=0)
     opened.execute_script("document.querySelectorAll('#look-list input')[7].click()")
-    seen = texts(opened, "#look-detail h3") + texts(opened, "#look-detail .columns h4 .name")
+    seen = texts(opened, "#look-detail h3") + texts(
+        opened, "#look-detail .columns h4 .name"
+    )
     link = opened.current_url
     assert link.startswith(page + "#a=")
     # A way within the page leaves the address, and each choice is a step of the history.
@@ -183,21 +257,35 @@ def test_a_link_restores_what_is_looked_at(opened, page):
     assert opened.current_url.startswith(page)
     opened.forward()
     assert opened.current_url == link
-    assert texts(opened, "#look-detail h3") + texts(opened, "#look-detail .columns h4 .name") == seen
+    assert (
+        texts(opened, "#look-detail h3")
+        + texts(opened, "#look-detail .columns h4 .name")
+        == seen
+    )
     opened.get("about:blank")
     opened.get(link)
     settled(opened)
-    assert texts(opened, "#look-detail h3") + texts(opened, "#look-detail .columns h4 .name") == seen
+    assert (
+        texts(opened, "#look-detail h3")
+        + texts(opened, "#look-detail .columns h4 .name")
+        == seen
+    )
     assert complaints(opened) == []
 
 
 def test_the_result_is_quoted_and_its_files_are_at_hand(opened, page):
     click(opened, "[popovertarget=quote]")
-    opened.execute_async_script("setTimeout(arguments[0], 100)")  # a popover says after a moment that it is open
-    sentence, latex, bibtex, digest, address = texts(opened, "[popover]:popover-open pre")
+    opened.execute_async_script(
+        "setTimeout(arguments[0], 100)"
+    )  # a popover says after a moment that it is open
+    sentence, latex, bibtex, digest, address = texts(
+        opened, "[popover]:popover-open pre"
+    )
     assert address == opened.current_url
     assert texts(opened, "[popover]:popover-open button") == ["Copy"] * 5
-    assert re.match(r"On 20 queries: .* adjusted p .*Decided by the sign-flip test", sentence)
+    assert re.match(
+        r"On 20 queries: .* adjusted p .*Decided by the sign-flip test", sentence
+    )
     assert "\\input{tables/leaderboard.tex}" in latex
     assert bibtex.startswith("@misc{hostile2")
     assert len(digest) == 64
@@ -205,8 +293,12 @@ def test_the_result_is_quoted_and_its_files_are_at_hand(opened, page):
     ActionChains(opened).send_keys(Keys.ESCAPE).perform()
     click(opened, "[popovertarget=files]")
     assert texts(opened, "[popover]:popover-open pre") == []  # one at a time
-    links = opened.execute_script("return [...document.querySelectorAll('.files a')].map((x) => x.href)")
-    assert {"leaderboard.tex", "scores.csv", "manifest.json"} <= {link.rpartition("/")[2] for link in links}
+    links = opened.execute_script(
+        "return [...document.querySelectorAll('.files a')].map((x) => x.href)"
+    )
+    assert {"leaderboard.tex", "scores.csv", "manifest.json"} <= {
+        link.rpartition("/")[2] for link in links
+    }
     assert all(Path(unquote(urlparse(link).path)).is_file() for link in links)
     ActionChains(opened).send_keys(Keys.ESCAPE).perform()
     assert texts(opened, "[popover]:popover-open") == []
@@ -238,7 +330,11 @@ def test_the_keyboard_alone_reaches_everything(opened):
         "return window.wanted.filter((x) => !window.reached.has(x)).map((x) => x.outerHTML.slice(0, 120))"
     )
     assert missed == []
-    assert texts(opened, "a.skip") == ["Skip to the decision", "Skip to the queries", "Skip to the filter"]
+    assert texts(opened, "a.skip") == [
+        "Skip to the decision",
+        "Skip to the queries",
+        "Skip to the filter",
+    ]
     radio = "document.querySelector('#look-list input:checked')"
     opened.execute_script(f"{radio}.focus()")
     before = texts(opened, "#look-detail h3")
@@ -246,8 +342,13 @@ def test_the_keyboard_alone_reaches_everything(opened):
     assert texts(opened, "#look-detail h3") != before
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(320, "light"), (400, "light"), (1280, "dark"), (1920, "light")])
-def test_axe_finds_no_violation_and_the_page_never_scrolls_sideways(opened, width, scheme):
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [(320, "light"), (400, "light"), (1280, "dark"), (1920, "light")],
+)
+def test_axe_finds_no_violation_and_the_page_never_scrolls_sideways(
+    opened, width, scheme
+):
     media(opened, prefers_color_scheme=scheme)
     resize(opened, width)
     scroll_through(opened)
@@ -266,5 +367,8 @@ def test_it_works_with_scripts_off(driver, page):
     seen = "return [...document.querySelectorAll(arguments[0])].map((x) => x.checkVisibility())"
     assert not any(driver.execute_script(seen, ".scripted"))
     assert all(
-        driver.execute_script(seen, ".printed, figure.chart:not(details *) .plot > svg:not(.narrow), table.board")
+        driver.execute_script(
+            seen,
+            ".printed, figure.chart:not(details *) .plot > svg:not(.narrow), table.board",
+        )
     )

@@ -24,7 +24,12 @@ def results(tmp_path_factory):
     folder = tmp_path_factory.mktemp("filter")
     data = small.dataset(folder / "data")
     queries = [
-        {"id": f"{id_}/{tag} {round_}", "query": f"{text} {'zzz' * round_}", "relevant_documents": docs, "tags": tag}
+        {
+            "id": f"{id_}/{tag} {round_}",
+            "query": f"{text} {'zzz' * round_}",
+            "relevant_documents": docs,
+            "tags": tag,
+        }
         for round_ in range(4)
         for tag in ("names", "=words")
         for id_, text, docs in small.QUERIES
@@ -46,7 +51,8 @@ def text_of(driver, selector):
 
 def texts(driver, selector):
     return driver.execute_script(
-        "return [...document.querySelectorAll(arguments[0])].map((x) => x.textContent)", selector
+        "return [...document.querySelectorAll(arguments[0])].map((x) => x.textContent)",
+        selector,
     )
 
 
@@ -57,9 +63,15 @@ def mean(results, retriever, measure, tag):
 
 
 def test_the_lens_says_what_the_scores_say_of_a_slice_and_a_measure(driver, results):
-    look(driver, results, f"#a=bm25&b=hashing&slice={quote('tags: =words')}&measure=R%402")
+    look(
+        driver,
+        results,
+        f"#a=bm25&b=hashing&slice={quote('tags: =words')}&measure=R%402",
+    )
     reading = text_of(driver, "#client-filter-reading")
-    expected = {name: mean(results, name, "R@2", "=words") for name in ("bm25", "hashing")}
+    expected = {
+        name: mean(results, name, "R@2", "=words") for name in ("bm25", "hashing")
+    }
     means = ", ".join(f"{name} {value:.3f}" for name, value in expected.items())
     assert reading.startswith(f"R@2, 24 of 48 queries (tags: =words): {means}; ")
     assert reading.endswith("Exploratory: no test was made for this choice.")
@@ -67,7 +79,10 @@ def test_the_lens_says_what_the_scores_say_of_a_slice_and_a_measure(driver, resu
         index="query_id", columns="retriever", values="value"
     )
     values = values[values.index.str.contains("=words", regex=False)]
-    better, worse = (values["bm25"] > values["hashing"]).sum(), (values["bm25"] < values["hashing"]).sum()
+    better, worse = (
+        (values["bm25"] > values["hashing"]).sum(),
+        (values["bm25"] < values["hashing"]).sum(),
+    )
     assert f"bm25 won {better}, tied {24 - better - worse}, lost {worse}." in reading
     # The leaderboard and the list say the same means.
     board = driver.execute_script(
@@ -82,17 +97,27 @@ def test_the_lens_says_what_the_scores_say_of_a_slice_and_a_measure(driver, resu
     assert text_of(driver, "#look-detail .head b") == f"{values['bm25'][query]:.3f}"
     # What was tested keeps its intervals.
     assert len(texts(driver, ".board .strip .span")) == 6
-    assert len(texts(driver, "#slices .broad .span")) == len(texts(driver, "#slices .broad .dot")) > 6
+    assert (
+        len(texts(driver, "#slices .broad .span"))
+        == len(texts(driver, "#slices .broad .dot"))
+        > 6
+    )
     assert complaints(driver) == []
 
 
 def test_what_a_link_names_and_the_page_lacks_is_passed_over(driver, results):
-    look(driver, results, "#a=nobody&b=<script>&slice=__proto__&measure=X&q=<img src=x>&group=constructor")
+    look(
+        driver,
+        results,
+        "#a=nobody&b=<script>&slice=__proto__&measure=X&q=<img src=x>&group=constructor",
+    )
     assert "all 48 queries" in text_of(driver, "#client-filter-reading")
     assert driver.execute_script("return document.querySelectorAll('img').length") == 0
 
 
-def test_no_other_query_is_shown_in_the_place_of_one_that_was_asked_for(driver, results, tmp_path, monkeypatch):
+def test_no_other_query_is_shown_in_the_place_of_one_that_was_asked_for(
+    driver, results, tmp_path, monkeypatch
+):
     monkeypatch.setattr("harness.report.sections.queries.BUDGET", 1_000)
     light = records.read(shutil.copytree(results.folder, tmp_path / "light"))
     write_report(light)
@@ -104,15 +129,21 @@ def test_no_other_query_is_shown_in_the_place_of_one_that_was_asked_for(driver, 
     for query, checked in ((held[0], held[:1]), (left, [])):
         look(driver, light, f"#q={quote(query)}")
         assert texts(driver, "#look-list input:checked + .i") == checked
-        assert text_of(driver, "#look-count").endswith(f"; {left} is not on this page") == (query == left)
+        assert text_of(driver, "#look-count").endswith(
+            f"; {left} is not on this page"
+        ) == (query == left)
     href = "return document.querySelector('#look-list a').getAttribute('href')"
-    assert driver.execute_script(href).startswith("queries.html#a=")  # every query has a row, and its rankings a page
+    assert driver.execute_script(href).startswith(
+        "queries.html#a="
+    )  # every query has a row, and its rankings a page
 
 
 def test_a_figure_is_copied_as_tsv_that_no_spreadsheet_runs(driver, results):
     look(driver, results, f"#slice={quote('tags: =words')}")
     scroll_through(driver)
-    driver.execute_script("navigator.clipboard.writeText = async (text) => { window.copied = text; };")
+    driver.execute_script(
+        "navigator.clipboard.writeText = async (text) => { window.copied = text; };"
+    )
 
     def press(selector, label):
         driver.execute_script(
@@ -130,24 +161,34 @@ def test_a_figure_is_copied_as_tsv_that_no_spreadsheet_runs(driver, results):
     # Every row has a cell in each column, where a head spans rows and where a mark has one fact, too.
     rows = press("#tests p.copies button", "Copy table").splitlines()
     assert len({row.count("\t") for row in rows}) == 1 < len(rows)
-    assert not [cell for row in table for cell in row.split("\t") if re.match(r"[=@|%]|[+-](?![\d.])", cell)]
+    assert not [
+        cell
+        for row in table
+        for cell in row.split("\t")
+        if re.match(r"[=@|%]|[+-](?![\d.])", cell)
+    ]
 
 
 @pytest.mark.parametrize(
     ("query", "text", "marked"),
-    [("顧客満足度の調査", "新しい顧客に聞く満足の度合い", ["顧客", "満足"]),
-     ("опрос клиентов", "Опросы для клиентов банка", ["Опросы", "клиентов"]),
-     ("استطلاع رضا", "هذا استطلاع جديد", ["استطلاع"]),
-     ("แบบสำรวจ", "ทำแบบสำรวจ", None),
-     ("survey of cats", "A cat and the Surveys of dogs", ["Surveys", "of"])],
-)  # fmt: skip
+    [
+        ("顧客満足度の調査", "新しい顧客に聞く満足の度合い", ["顧客", "満足"]),
+        ("опрос клиентов", "Опросы для клиентов банка", ["Опросы", "клиентов"]),
+        ("استطلاع رضا", "هذا استطلاع جديد", ["استطلاع"]),
+        ("แบบสำรวจ", "ทำแบบสำรวจ", None),
+        ("survey of cats", "A cat and the Surveys of dogs", ["Surveys", "of"]),
+    ],
+)
 def test_words_are_marked_in_any_script(driver, results, project, query, text, marked):
-    source = (project / "harness" / "report" / "templates" / "scripts" / "texts.js").read_text(encoding="utf-8")
+    source = (
+        project / "harness" / "report" / "templates" / "scripts" / "texts.js"
+    ).read_text(encoding="utf-8")
     driver.get("about:blank")
     words = driver.execute_script(
         "const fold = (text) => text.normalize('NFKC').toLocaleLowerCase();"
         f"{source}\nconst hits = hitsIn(arguments[1], wordsOf(arguments[0]).map((x) => x.word));"
         "return hits.map((x) => arguments[1].slice(x.from, x.to));",
-        query, text,
-    )  # fmt: skip
+        query,
+        text,
+    )
     assert words == marked if marked is not None else words

@@ -31,14 +31,29 @@ def contrast(one, other):
 def test_every_colour_stands_out_from_its_paper(scheme):
     paper = getattr(text.PAPER, scheme)
     assert min(contrast(getattr(shade, scheme), paper) for shade in text.SERIES) >= 3
-    assert min(contrast(getattr(shade, scheme), paper) for shade in (text.INK, text.MUTED)) >= 4.5
+    assert (
+        min(contrast(getattr(shade, scheme), paper) for shade in (text.INK, text.MUTED))
+        >= 4.5
+    )
 
 
 MACHADO = {
     # Machado, Oliveira & Fernandes (2009), severity 1.0, on linear RGB.
-    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
-    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
-    "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+    "protan": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "deutan": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+    "tritan": [
+        [1.255528, -0.076749, -0.178779],
+        [-0.078411, 0.930809, 0.147602],
+        [0.004733, 0.691367, 0.303900],
+    ],
 }
 
 
@@ -46,7 +61,10 @@ MACHADO = {
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_first_retrievers_differ_for_colour_blind_readers(kind, scheme):
     """CIE 1976 differences of the first five colours, seen with each deficiency; a name stands beside every one."""
-    seen = [lab(np.clip(np.array(MACHADO[kind]) @ linear(getattr(shade, scheme)), 0, 1)) for shade in text.SERIES[:5]]
+    seen = [
+        lab(np.clip(np.array(MACHADO[kind]) @ linear(getattr(shade, scheme)), 0, 1))
+        for shade in text.SERIES[:5]
+    ]
     apart = [np.linalg.norm(seen[i] - seen[j]) for i in range(5) for j in range(i)]
     assert min(apart) >= 20
 
@@ -57,7 +75,16 @@ def linear(color):
 
 
 def lab(rgb):
-    xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ rgb
+    xyz = (
+        np.array(
+            [
+                [0.4124, 0.3576, 0.1805],
+                [0.2126, 0.7152, 0.0722],
+                [0.0193, 0.1192, 0.9505],
+            ]
+        )
+        @ rgb
+    )
     x, y, z = np.cbrt(xyz / [0.9505, 1.0, 1.089])
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
@@ -72,7 +99,10 @@ A, B = BLOCK.format("a", 1.2), BLOCK.format("b", 0.5)
 def test_a_retriever_looks_the_same_in_every_report_or_as_declared(tmp_path):
     """Under another name, among others; a declared colour is drawn on any screen, and is no part of what it is."""
     plain = ran(tmp_path, "plain", A + B)
-    seen, again = view_of(plain).colors, view_of(ran(tmp_path, "other", BLOCK.format("again", 1.2))).colors
+    seen, again = (
+        view_of(plain).colors,
+        view_of(ran(tmp_path, "other", BLOCK.format("again", 1.2))).colors,
+    )
     assert again["again"] == seen["a"] != seen["b"]
     declared = ran(tmp_path, "declared", A + 'color = "#101010"\n' + B)
     assert view_of(declared).colors == {"a": "#101010", "b": seen["b"]}
@@ -80,38 +110,92 @@ def test_a_retriever_looks_the_same_in_every_report_or_as_declared(tmp_path):
     shown = (declared.folder / "report.html").read_text(encoding="utf-8")
     (twin,) = re.findall(r'\[fill="#101010"\] \{ fill: (#\w{6}); \}', shown)
     assert contrast(twin, text.PAPER.dark) >= 3
-    for color, told in (("red", "'red' is not a colour"), ("#ffee00", "is too light to be seen on white paper")):
+    for color, told in (
+        ("red", "'red' is not a colour"),
+        ("#ffee00", "is too light to be seen on white paper"),
+    ):
         with pytest.raises(InputError, match=told):
             ran(tmp_path, "refused", f'{A}color = "{color}"\n')
     first, *others = plain.manifest.resolved.retrievers
-    tables = ({**first, "color": '#000000"] {} </style><script>'}, *others)  # as a manifest of somebody else
-    manifest = replace(plain.manifest, resolved=replace(plain.manifest.resolved, retrievers=tables))
-    assert view_of(replace(plain, manifest=manifest)).colors["a"] in {shade.light for shade in text.SERIES}
+    tables = (
+        {**first, "color": '#000000"] {} </style><script>'},
+        *others,
+    )  # as a manifest of somebody else
+    manifest = replace(
+        plain.manifest, resolved=replace(plain.manifest.resolved, retrievers=tables)
+    )
+    assert view_of(replace(plain, manifest=manifest)).colors["a"] in {
+        shade.light for shade in text.SERIES
+    }
 
 
 @pytest.mark.parametrize(
     ("points", "logarithmic", "placed"),
     [
-        ({"bm25": (0.0, 0.55), "ada": (0.16, 0.13), "small": (0.32, 0.13), "large": (0.64, 0.13)}, False,
-         {"bm25": "left", "ada": "left", "small": "left", "large": "right"}),
-        ({"a": (0.0, 0.5), "named": (5.0, 0.3), "near": (5.3, 0.3), "z": (10.0, 0.1)}, False, {"named": "right"}),
-        ({"first": (1.0, 0.5), "second": (1.0, 0.499), "third": (3.0, 0.1)}, False, {"second": None}),
-        ({"n" * 90: (1.0, 0.5), "b": (2.0, 0.2)}, False, {"n" * 90: None, "b": "right"}),
-        ({"a": (1.0, 0.5), "b": (10.0, 0.5), "c": (10_000.0, 0.5)}, True, {"a": "left", "b": "left", "c": "right"}),
+        (
+            {
+                "bm25": (0.0, 0.55),
+                "ada": (0.16, 0.13),
+                "small": (0.32, 0.13),
+                "large": (0.64, 0.13),
+            },
+            False,
+            {"bm25": "left", "ada": "left", "small": "left", "large": "right"},
+        ),
+        (
+            {
+                "a": (0.0, 0.5),
+                "named": (5.0, 0.3),
+                "near": (5.3, 0.3),
+                "z": (10.0, 0.1),
+            },
+            False,
+            {"named": "right"},
+        ),
+        (
+            {"first": (1.0, 0.5), "second": (1.0, 0.499), "third": (3.0, 0.1)},
+            False,
+            {"second": None},
+        ),
+        (
+            {"n" * 90: (1.0, 0.5), "b": (2.0, 0.2)},
+            False,
+            {"n" * 90: None, "b": "right"},
+        ),
+        (
+            {"a": (1.0, 0.5), "b": (10.0, 0.5), "c": (10_000.0, 0.5)},
+            True,
+            {"a": "left", "b": "left", "c": "right"},
+        ),
     ],
-    ids=["at different prices", "beside another point", "on each other", "wider than the chart", "logarithmic"],
-)  # fmt: skip
+    ids=[
+        "at different prices",
+        "beside another point",
+        "on each other",
+        "wider than the chart",
+        "logarithmic",
+    ],
+)
 def test_names_stand_where_there_is_room(points, logarithmic, placed):
     prices = [price for price, _ in points.values()]
-    x, y = Axis(min(prices), max(prices), 24.0, 510.0, logarithmic), Axis(0.0, 0.7, 260.0, 0.0)
-    found = placed_names({name: (x.at(price), y.at(mean)) for name, (price, mean) in points.items()}, 0.0, 534.0)
+    x, y = (
+        Axis(min(prices), max(prices), 24.0, 510.0, logarithmic),
+        Axis(0.0, 0.7, 260.0, 0.0),
+    )
+    found = placed_names(
+        {name: (x.at(price), y.at(mean)) for name, (price, mean) in points.items()},
+        0.0,
+        534.0,
+    )
     assert {name: found.get(name) for name in placed} == placed
 
 
 @pytest.mark.parametrize("size", [0.004, 0.00004, 0.4, 30.0])
 def test_no_two_ticks_of_a_difference_read_the_same(size):
     rows = [charts.ForestRow("x", "x", size / 2, 0.0, size, 5, "")]
-    drawn = svg(figure("f", "t", "d", lambda width: charts.forest({"": rows}, "m", None, width)))
+    drawn = svg(
+        figure("f", "t", "d", lambda width: charts.forest({"": rows}, "m", None, width))
+    )
     ticks = re.findall(r">([+−]?[\d.,e]+)</text>", drawn)
     assert len(ticks) > 2
     assert len(set(ticks)) == len(ticks)

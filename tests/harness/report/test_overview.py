@@ -20,7 +20,9 @@ from tests.support.small import Call
 
 pytestmark = pytest.mark.slow
 
-OTHER = '[[retrievers]]\nname = "bm25"\nencoder = { kind = "hashing", dimensions = 3 }\n'
+OTHER = (
+    '[[retrievers]]\nname = "bm25"\nencoder = { kind = "hashing", dimensions = 3 }\n'
+)
 RENAMED = '[[retrievers]]\nname = "words"\nkind = "bm25"\n'
 LISTED = ["fewer", "other", "small", "small.1", "third"]
 UNREAD = {
@@ -38,20 +40,33 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     results, options = folder / "out", harness.Options(folder / "out")
     harness.run(small.experiment(folder), options)
     shutil.copytree(results / "small", results / "small.1")
-    harness.run(small.experiment(folder, name="other", retrievers=OTHER + RENAMED), options)
+    harness.run(
+        small.experiment(folder, name="other", retrievers=OTHER + RENAMED), options
+    )
     harness.run(small.experiment(folder, name="third", retrievers=OTHER), options)
     path = small.dataset(folder / "fewer" / "data") / "queries.json"
-    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8"))[:4]), encoding="utf-8")
+    path.write_text(
+        json.dumps(json.loads(path.read_text(encoding="utf-8"))[:4]), encoding="utf-8"
+    )
     harness.run(small.experiment(folder / "fewer", name="fewer"), options)
     for month, name in enumerate(reversed(LISTED), 1):
         manifest = records.read_manifest(results / name)
-        records.write_manifest(results / name, replace(manifest, started=f"2026-0{month}-01T08:00:00+00:00"))
+        records.write_manifest(
+            results / name,
+            replace(manifest, started=f"2026-0{month}-01T08:00:00+00:00"),
+        )
     shutil.copytree(results / "small", results / "damaged")
-    (results / "damaged" / "evaluation.json").unlink()  # so that it is computed again, which needs the scores
+    (
+        results / "damaged" / "evaluation.json"
+    ).unlink()  # so that it is computed again, which needs the scores
     (results / "damaged" / "scores.csv").write_text("", encoding="utf-8")
     shutil.copytree(results / "small", results / "cut")
     (results / "cut" / "rankings" / "bm25.jsonl").unlink()
-    for name in ("small", "small.1", "third"):  # what a link leads to; the others have no report
+    for name in (
+        "small",
+        "small.1",
+        "third",
+    ):  # what a link leads to; the others have no report
         (results / name / "report.html").touch()
     (results / "small.unfinished" / "runs").mkdir(parents=True)
     (results / "small.unfinished" / "runs" / "bm25.trec").touch()
@@ -61,10 +76,16 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return results
 
 
-def test_what_is_whole_is_listed_with_means_and_verdict_and_the_rest_has_its_reason(call: Call, place: Path) -> None:
+def test_what_is_whole_is_listed_with_means_and_verdict_and_the_rest_has_its_reason(
+    call: Call, place: Path
+) -> None:
     read, page = listing(place), (place / "index.html").read_text(encoding="utf-8")
     assert [entry.folder for entry in read.entries] == LISTED
-    assert re.findall('href="([^"]*)/report.html"', page) == ["small", "small.1", "third"]
+    assert re.findall('href="([^"]*)/report.html"', page) == [
+        "small",
+        "small.1",
+        "third",
+    ]
     assert "<bdi>fewer</bdi></th>" in page
     reasons = dict(read.unread)
     assert list(reasons) == list(UNREAD)
@@ -72,21 +93,39 @@ def test_what_is_whole_is_listed_with_means_and_verdict_and_the_rest_has_its_rea
     assert str(place) not in " ".join(reasons.values())
     for entry in read.entries:
         results = records.read(place / entry.folder)
-        means = results.summary[results.summary["measure"] == entry.primary].set_index("retriever")["mean"]
+        means = results.summary[results.summary["measure"] == entry.primary].set_index(
+            "retriever"
+        )["mean"]
         assert entry.means == means.to_dict()
         assert [*entry.means.values()] == sorted(means, reverse=True)
         leader, table = next(iter(entry.means)), results.comparisons
-        rows = table[(table["measure"] == entry.primary) & ((table["a"] == leader) | (table["b"] == leader))]
-        shown = sum(verdict in ("better", "worse") for verdict in rows["verdict"].str.split(":").str[0])
+        rows = table[
+            (table["measure"] == entry.primary)
+            & ((table["a"] == leader) | (table["b"] == leader))
+        ]
+        shown = sum(
+            verdict in ("better", "worse")
+            for verdict in rows["verdict"].str.split(":").str[0]
+        )
         assert entry.verdict == (
-            "" if rows.empty else "? undecided" if not shown else f"▲ better than {shown} of {len(rows)}"
+            ""
+            if rows.empty
+            else "? undecided"
+            if not shown
+            else f"▲ better than {shown} of {len(rows)}"
         )
     assert re.findall("<code>(harness compare [^<]*)</code>", page) == [
-        f"harness compare out/{before} out/{name}" for name, before in (("other", "small"), ("small", "small.1"),
-                                                                      ("small.1", "third"))
-    ]  # fmt: skip
+        f"harness compare out/{before} out/{name}"
+        for name, before in (
+            ("other", "small"),
+            ("small", "small.1"),
+            ("small.1", "third"),
+        )
+    ]
     said = call("report", place, code=0)
-    assert [line.split()[0] for line in said.out.splitlines() if re.search(" 2026-", line)] == LISTED
+    assert [
+        line.split()[0] for line in said.out.splitlines() if re.search(" 2026-", line)
+    ] == LISTED
     assert said.out.endswith(f"index: {place / 'index.html'}\n")
     assert "not listed: damaged: scores.csv: cannot be read whole" in said.err
     told = json.loads(call("report", place, "--json").out)
@@ -110,18 +149,30 @@ def test_the_page_takes_no_place_of_a_file_of_anybody_else_and_follows_no_link(
         write_index(out)
     assert call("report", out, code=2).out == ""
     lines: list[str] = []  # a run is done all the same, and says so
-    harness.run(small.experiment(tmp_path, retrievers=RENAMED), harness.Options(out, on_message=lines.append))
+    harness.run(
+        small.experiment(tmp_path, retrievers=RENAMED),
+        harness.Options(out, on_message=lines.append),
+    )
     assert lines[-1].startswith("the page of all results is not written: ")
     assert (out / "index.html").read_text(encoding="utf-8") == "<p>My own</p>"
     assert not list(out.glob(".index.html*"))
 
 
-def test_a_run_writes_the_page_which_is_no_document_of_a_data_set(tmp_path: Path) -> None:
+def test_a_run_writes_the_page_which_is_no_document_of_a_data_set(
+    tmp_path: Path,
+) -> None:
     folder = small.dataset(tmp_path / "data")
     before = load(DatasetReference(folder))
-    harness.run(small.experiment(tmp_path, retrievers=RENAMED, report=True), harness.Options(folder / "results"))
-    assert "small/report.html" in (folder / "results" / "index.html").read_text(encoding="utf-8")
-    (folder / "index.html").write_text("<p>a page of the data set itself</p>", encoding="utf-8")
+    harness.run(
+        small.experiment(tmp_path, retrievers=RENAMED, report=True),
+        harness.Options(folder / "results"),
+    )
+    assert "small/report.html" in (folder / "results" / "index.html").read_text(
+        encoding="utf-8"
+    )
+    (folder / "index.html").write_text(
+        "<p>a page of the data set itself</p>", encoding="utf-8"
+    )
     assert load(DatasetReference(folder)).count == before.count + 1
 
 
@@ -130,7 +181,9 @@ def test_hostile_names_stay_text(tmp_path: Path, place: Path) -> None:
     manifest = records.read_manifest(tmp_path / "small")
     hostile = "</script><img src=x onerror=alert(1)>{{ 7 * 7 }}"
     dataset = replace(manifest.dataset, path=hostile)
-    records.write_manifest(tmp_path / "small", replace(manifest, dataset=dataset, started=hostile))
+    records.write_manifest(
+        tmp_path / "small", replace(manifest, dataset=dataset, started=hostile)
+    )
     (tmp_path / "<b>x").mkdir()
     write_index(tmp_path)
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
@@ -155,7 +208,10 @@ def test_runs_are_sorted_and_filtered_and_the_page_fits_every_width(driver, plac
     for width in (320, 400, 1280, 1920):
         resize(driver, width)
         driver.refresh()
-        assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+        assert (
+            driver.execute_script("return document.documentElement.scrollWidth")
+            <= width
+        )
         dates = "return [...document.querySelectorAll('.runs time')].map((time) => time.getClientRects().length)"
         assert width < 721 or set(driver.execute_script(dates)) == {1}
         assert axe(driver) == []

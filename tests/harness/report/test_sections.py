@@ -44,7 +44,9 @@ def results(tmp_path_factory):
     queries = [
         {
             "id": f"q{i:02}",
-            "query": f"{WORDS[i % 6]} {i}" if i % 2 else f"the {small.TEXTS[TEXTS[i % 6]].split()[-1]} {i}",
+            "query": f"{WORDS[i % 6]} {i}"
+            if i % 2
+            else f"the {small.TEXTS[TEXTS[i % 6]].split()[-1]} {i}",
             "relevant_documents": [TEXTS[i % 6]],
             "tags": ["names" if i % 2 else "words"],
         }
@@ -61,47 +63,99 @@ def view(results):
 
 def held_by(page, name):
     """What a page holds for its scripts."""
-    return queries.unpacked(re.search(rf'id="{name}">([^<]*)<', page.read_text(encoding="utf-8"))[1])
+    return queries.unpacked(
+        re.search(rf'id="{name}">([^<]*)<', page.read_text(encoding="utf-8"))[1]
+    )
 
 
-def test_every_slice_has_the_figures_of_scores_csv_and_the_p_of_tests_csv(view, results):
+def test_every_slice_has_the_figures_of_scores_csv_and_the_p_of_tests_csv(
+    view, results
+):
     a, b = view.ranked[:2]
     pair = pair_of(view, a, b, labels_of(view))
     table = results.scores[results.scores["measure"] == view.primary].pivot(
         index="query_id", columns="retriever", values="value"
     )
-    tags = {query_id: judged.query.fields["tags"] for query_id, judged in results.queries.items()}
+    tags = {
+        query_id: judged.query.fields["tags"]
+        for query_id, judged in results.queries.items()
+    }
     rows = {row.slice: row for row in pair.rows if row.family == "field tags"}
     assert set(rows) == {"names", "words"}
-    tested = results.tests[(results.tests["family"] == "field tags") & results.tests["a"].isin([a, b])]
+    tested = results.tests[
+        (results.tests["family"] == "field tags") & results.tests["a"].isin([a, b])
+    ]
     tested = tested[tested["b"].isin([a, b])].set_index("note")["p_adjusted"]
     for tag, row in rows.items():
         part = table[[tags[query_id] == tag for query_id in table.index]]
         apart = part[a] - part[b]
         assert row.queries == len(part) == 24 == row.wins + row.ties + row.losses
         assert row.difference == pytest.approx(apart.mean(), abs=1e-12)
-        assert (row.wins, row.losses) == (int((apart > 1e-9).sum()), int((apart < -1e-9).sum()))
+        assert (row.wins, row.losses) == (
+            int((apart > 1e-9).sum()),
+            int((apart < -1e-9).sum()),
+        )
         assert row.p_adjusted == tested[tag]
-    assert pair.rows[0].difference == pytest.approx((table[a] - table[b]).mean(), abs=1e-12)
+    assert pair.rows[0].difference == pytest.approx(
+        (table[a] - table[b]).mean(), abs=1e-12
+    )
 
 
 def one(slice_, queries, difference, finding=None, *, weight=0):
-    family, counts = "field tags" if slice_ else "", (queries, weight or queries, 0, queries, 0)
-    return Slice(family, slice_ or "all queries", *counts, difference, None, None, 0.01 if finding else None, finding)
+    family, counts = (
+        "field tags" if slice_ else "",
+        (queries, weight or queries, 0, queries, 0),
+    )
+    return Slice(
+        family,
+        slice_ or "all queries",
+        *counts,
+        difference,
+        None,
+        None,
+        0.01 if finding else None,
+        finding,
+    )
 
 
 @pytest.mark.parametrize(
     ("rows", "carrier"),
-    [((one("", 100, 0.05), one("vague", 25, 0.2), one("keywords", 75, 0.0)), "vague"),
-     ((one("", 100, 0.05), one("vague", 25, 0.19), one("keywords", 75, 0.25 / 75)), None),
-     # A sixth of the queries, with a third of the weight and all of the lead.
-     ((one("", 60, 0.05, weight=30), one("vague", 10, 0.15, weight=10), one("rest", 50, 0.0, weight=20)), "vague"),
-     # The rest is ahead by float noise alone: 3 x 0.1 - 0.3.
-     ((one("", 3, 0.1), one("vague", 1, 0.3), one("rest", 2, 0.0)), "vague"),
-     # Most of the queries, or of the weight, carry most of the difference: that is no news.
-     ((one("", 60, 0.05, weight=30), one("vague", 10, 0.08, weight=20), one("rest", 50, -0.01, weight=10)), None),
-     ((one("", 100, 0.05), one("most", 60, 5 / 60), one("rest", 40, 0.0)), None)],
-)  # fmt: skip
+    [
+        (
+            (one("", 100, 0.05), one("vague", 25, 0.2), one("keywords", 75, 0.0)),
+            "vague",
+        ),
+        (
+            (
+                one("", 100, 0.05),
+                one("vague", 25, 0.19),
+                one("keywords", 75, 0.25 / 75),
+            ),
+            None,
+        ),
+        # A sixth of the queries, with a third of the weight and all of the lead.
+        (
+            (
+                one("", 60, 0.05, weight=30),
+                one("vague", 10, 0.15, weight=10),
+                one("rest", 50, 0.0, weight=20),
+            ),
+            "vague",
+        ),
+        # The rest is ahead by float noise alone: 3 x 0.1 - 0.3.
+        ((one("", 3, 0.1), one("vague", 1, 0.3), one("rest", 2, 0.0)), "vague"),
+        # Most of the queries, or of the weight, carry most of the difference: that is no news.
+        (
+            (
+                one("", 60, 0.05, weight=30),
+                one("vague", 10, 0.08, weight=20),
+                one("rest", 50, -0.01, weight=10),
+            ),
+            None,
+        ),
+        ((one("", 100, 0.05), one("most", 60, 5 / 60), one("rest", 40, 0.0)), None),
+    ],
+)
 def test_a_slice_carries_the_difference_only_where_the_rest_shows_none(rows, carrier):
     found = carried(None, SlicePair("a", "b", rows))
     assert (found and found.slice) == carrier
@@ -109,13 +163,23 @@ def test_a_slice_carries_the_difference_only_where_the_rest_shows_none(rows, car
 
 @pytest.mark.parametrize(
     ("gains", "weights", "difference"),
-    [([0.1, 0.2, -0.1, 0.3], (4.0, 2.0, 1.0, 1.0), 0.125),  # the known answer of DEFINITIONS
-     ([1.0, 1.0, 1.0, 0.5], (1.0,) * 4, 0.875)],  # Student's interval would end at 1.273
-)  # fmt: skip
-def test_a_query_keeps_its_weight_in_whatever_order_a_slice_names_its_queries(gains, weights, difference):
+    [
+        (
+            [0.1, 0.2, -0.1, 0.3],
+            (4.0, 2.0, 1.0, 1.0),
+            0.125,
+        ),  # the known answer of DEFINITIONS
+        ([1.0, 1.0, 1.0, 0.5], (1.0,) * 4, 0.875),
+    ],  # Student's interval would end at 1.273
+)
+def test_a_query_keeps_its_weight_in_whatever_order_a_slice_names_its_queries(
+    gains, weights, difference
+):
     values = {"a": np.array(gains), "b": np.zeros(4)}
     table = scored(values, weights=weights)
-    view = SimpleNamespace(n=4, primary="m", scores={"m": values}, table=table, settings=Settings())
+    view = SimpleNamespace(
+        n=4, primary="m", scores={"m": values}, table=table, settings=Settings()
+    )
     found = slice_of(view, ("a", "b"), [3, 1, 0, 2], ("", ""))
     assert (found.difference, found.weight) == pytest.approx((difference, sum(weights)))
     assert -1 <= found.low < found.high <= 1
@@ -123,15 +187,20 @@ def test_a_query_keeps_its_weight_in_whatever_order_a_slice_names_its_queries(ga
 
 def test_a_slice_turns_only_where_a_test_shows_it(view):
     rows = (
-        one("", 100, 0.05), one("keywords", 40, -0.04, Finding(Verdict.WORSE)),
+        one("", 100, 0.05),
+        one("keywords", 40, -0.04, Finding(Verdict.WORSE)),
         one("long", 40, 0.2, Finding(Verdict.BETTER)),
         one("typos", 40, -0.04, Finding(Verdict.UNDECIDED, Reason.NOT_SHOWN)),
-    )  # fmt: skip
+    )
     (shown,) = turns(view, SlicePair("minilm", "bm25", rows))
-    assert shown.startswith("On the 40 queries of tags: keywords, bm25 is ahead by 0.040 in nDCG@3")
+    assert shown.startswith(
+        "On the 40 queries of tags: keywords, bm25 is ahead by 0.040 in nDCG@3"
+    )
 
 
-def test_scores_of_the_page_are_those_of_the_folder_and_those_of_hits_those_of_the_rankings(view, results):
+def test_scores_of_the_page_are_those_of_the_folder_and_those_of_hits_those_of_the_rankings(
+    view, results
+):
     held = held_by(results.folder / "report.html", "scores")
     scores = results.scores.set_index(["measure", "retriever", "query_id"])["value"]
     for m, measure in enumerate(held["measures"]):
@@ -141,49 +210,92 @@ def test_scores_of_the_page_are_those_of_the_folder_and_those_of_hits_those_of_t
     page = queries.browsed(view, ())
     for at, name in enumerate(view.ranked):
         rankings = results.rankings(name)
-        for query, scores in zip(page.evidence["queries"], queries.unpacked(page.texts)["scores"], strict=True):
-            assert scores[at] == pytest.approx(rankings[query["id"]].scores.tolist(), rel=1e-2)
+        for query, scores in zip(
+            page.evidence["queries"],
+            queries.unpacked(page.texts)["scores"],
+            strict=True,
+        ):
+            assert scores[at] == pytest.approx(
+                rankings[query["id"]].scores.tolist(), rel=1e-2
+            )
 
 
-def test_beyond_its_room_the_page_keeps_the_first_measures_and_the_queries_that_differ_most(view, results, monkeypatch):
+def test_beyond_its_room_the_page_keeps_the_first_measures_and_the_queries_that_differ_most(
+    view, results, monkeypatch
+):
     monkeypatch.setattr(queries, "VALUES", 2 * view.n * len(view.ranked))
     held = queries.client_filter(view)
-    assert held["measures"] == [view.names[measure].short for measure in view.measures[:2]]
+    assert held["measures"] == [
+        view.names[measure].short for measure in view.measures[:2]
+    ]
     assert held["left"] == len(view.measures) - 2
     monkeypatch.setattr(queries, "VALUES", 1)
     assert len(queries.client_filter(view)["values"]) == 1  # the primary one always
     monkeypatch.setattr("harness.report.view.RANKINGS", 3 * 5)
     thinned = view_of(results)
-    spread = {i: np.ptp([of[i] for of in thinned.scores[thinned.primary].values()]) for i in thinned.order}
+    spread = {
+        i: np.ptp([of[i] for of in thinned.scores[thinned.primary].values()])
+        for i in thinned.order
+    }
     assert len(thinned.shown) == 5 < len(thinned.order)
-    assert min(spread[i] for i in thinned.shown) >= max(spread[i] for i in set(thinned.order) - set(thinned.shown))
+    assert min(spread[i] for i in thinned.shown) >= max(
+        spread[i] for i in set(thinned.order) - set(thinned.shown)
+    )
     kinds = {"field id": [f"value {place:02}" for place in range(view.n)]}
     monkeypatch.setattr(decision, "slices_of", lambda queries, cluster: kinds)
-    context = decision.tested(view).context  # a field of many values does not fill the page
-    assert (context["small_slices"][0], len(context["small_slices"])) == (("id: value 00", 1), 20)
+    context = decision.tested(
+        view
+    ).context  # a field of many values does not fill the page
+    assert (context["small_slices"][0], len(context["small_slices"])) == (
+        ("id: value 00", 1),
+        20,
+    )
     assert context["small_left"] == 28
 
 
-@pytest.mark.parametrize(("prices", "said"), [((None, 1.0), ""), ((2.0, 2.0), ""), ((2.0, 1.0), " Cheapest: y.")])
-def test_the_cheapest_of_equals_is_named_where_every_price_is_known(view, monkeypatch, prices, said):
-    costs = {"xy"[i]: SimpleNamespace(usd_per_million=usd, p95=None, vector_bytes=0.0) for i, usd in enumerate(prices)}
+@pytest.mark.parametrize(
+    ("prices", "said"),
+    [((None, 1.0), ""), ((2.0, 2.0), ""), ((2.0, 1.0), " Cheapest: y.")],
+)
+def test_the_cheapest_of_equals_is_named_where_every_price_is_known(
+    view, monkeypatch, prices, said
+):
+    costs = {
+        "xy"[i]: SimpleNamespace(usd_per_million=usd, p95=None, vector_bytes=0.0)
+        for i, usd in enumerate(prices)
+    }
     monkeypatch.setattr(decision, "costs_of", lambda results: costs)
     (other, *_) = view.evaluation.against.values()
-    two = view.evaluation.model_copy(update={"means": {"x": 0.5, "y": 0.5}, "against": {"y": other}})
-    assert decision._cheapest(SimpleNamespace(results=None, evaluation=shown(two, y="equivalent"))) == said
+    two = view.evaluation.model_copy(
+        update={"means": {"x": 0.5, "y": 0.5}, "against": {"y": other}}
+    )
+    assert (
+        decision._cheapest(
+            SimpleNamespace(results=None, evaluation=shown(two, y="equivalent"))
+        )
+        == said
+    )
 
 
-def test_the_leaders_pairs_come_first_and_a_pair_that_is_turned_says_the_same(view, monkeypatch):
+def test_the_leaders_pairs_come_first_and_a_pair_that_is_turned_says_the_same(
+    view, monkeypatch
+):
     known = {(row.a, row.b): row for row in view.comparisons[view.primary]}
     whole = decision.tested(view).context
-    assert [(row.a, row.b) for row in whole["rows"]] == list(combinations(view.ranked, 2)) != list(known)
+    assert (
+        [(row.a, row.b) for row in whole["rows"]]
+        == list(combinations(view.ranked, 2))
+        != list(known)
+    )
     monkeypatch.setattr(decision, "ROWS", 2)
     few = decision.tested(view)
     assert (few.context["rows"], few.context["left"]) == (whole["rows"][:2], 1)
     assert markdown(view, [few]).count("1 row without the leader and the baseline") == 1
     for row in whole["rows"]:
         assert row == (known.get((row.a, row.b)) or known[row.b, row.a].swapped)
-        assert row.mean_difference == pytest.approx(view.evaluation.means[row.a] - view.evaluation.means[row.b])
+        assert row.mean_difference == pytest.approx(
+            view.evaluation.means[row.a] - view.evaluation.means[row.b]
+        )
 
 
 def test_the_headline_does_not_deny_a_difference_that_a_test_shows(view):
@@ -195,26 +307,54 @@ def test_the_headline_does_not_deny_a_difference_that_a_test_shows(view):
         ("undecided", "Undecided: no difference is shown between the 3 retrievers"),
     ):
         rows = tuple(
-            replace(row, finding=finding(between if {row.a, row.b} == {second, third} else "undecided"))
+            replace(
+                row,
+                finding=finding(
+                    between if {row.a, row.b} == {second, third} else "undecided"
+                ),
+            )
             for row in view.comparisons[view.primary]
         )
-        assert headline_of(result.model_copy(update={"comparisons": {view.primary: rows}})) == line
+        assert (
+            headline_of(result.model_copy(update={"comparisons": {view.primary: rows}}))
+            == line
+        )
 
 
-def test_every_pair_has_its_evidence_also_those_that_no_test_compares(tmp_path, capsys, monkeypatch):
+def test_every_pair_has_its_evidence_also_those_that_no_test_compares(
+    tmp_path, capsys, monkeypatch
+):
     folder = small.ran(tmp_path, more='baseline = "bm25"').folder
     seen = view_of(records.read(folder))
     rows = {(row.a, row.b): row for row in decision.pair_evidence(seen)}
-    assert sorted(map(sorted, rows)) == [["bm25", "hashing"], ["bm25", "hybrid"], ["hashing", "hybrid"]]
+    assert sorted(map(sorted, rows)) == [
+        ["bm25", "hashing"],
+        ["bm25", "hybrid"],
+        ["hashing", "hybrid"],
+    ]
     for (a, b), row in rows.items():
         tops = [seen.results.rankings(name) for name in (a, b)]
         shares = [
-            len({*one.doc_ids} & {*tops[1][query].doc_ids}) / max(len(one.doc_ids), len(tops[1][query].doc_ids))
+            len({*one.doc_ids} & {*tops[1][query].doc_ids})
+            / max(len(one.doc_ids), len(tops[1][query].doc_ids))
             for query, one in tops[0].items()
         ]
-        assert row.top_10_in_common == pytest.approx(sum(shares) / len(shares))  # depth is 5: these are all of them
+        assert row.top_10_in_common == pytest.approx(
+            sum(shares) / len(shares)
+        )  # depth is 5: these are all of them
         assert 0 < row.rbo <= 1
-    told = json.loads(small.told(capsys, "compare", folder, "--measure", seen.primary, "--baseline", "bm25", "--json"))
+    told = json.loads(
+        small.told(
+            capsys,
+            "compare",
+            folder,
+            "--measure",
+            seen.primary,
+            "--baseline",
+            "bm25",
+            "--json",
+        )
+    )
     assert told["evidence"] == [row._asdict() for row in rows.values()]
     monkeypatch.setattr(decision, "LOOKED_AT", 2 * seen.n)
     assert decision.tested(seen).context["evidence_left_out"] == 1
@@ -222,17 +362,26 @@ def test_every_pair_has_its_evidence_also_those_that_no_test_compares(tmp_path, 
 
 def found_within(view, depth):
     """Retriever -> the queries with a relevant document among so many hits."""
-    relevant = {query: {doc for doc, grade in judged.items() if grade > 0} for query, judged in view.grades.items()}
+    relevant = {
+        query: {doc for doc, grade in judged.items() if grade > 0}
+        for query, judged in view.grades.items()
+    }
     rankings = {name: view.results.rankings(name) for name in view.ranked}
     return {
-        name: {query for query, ranking in of.items() if relevant[query] & {*ranking.doc_ids[:depth]}}
+        name: {
+            query
+            for query, ranking in of.items()
+            if relevant[query] & {*ranking.doc_ids[:depth]}
+        }
         for name, of in rankings.items()
     }
 
 
 def test_queries_that_fail_alike_are_grouped_and_every_miss_has_a_cause(tmp_path):
-    wrong = {f"{one}-{other}": (small.TEXTS[one], {other: 1, "fish": 0} | {other: 1})
-             for one, other in permutations(TEXTS, 2)}  # fmt: skip
+    wrong = {
+        f"{one}-{other}": (small.TEXTS[one], {other: 1, "fish": 0} | {other: 1})
+        for one, other in permutations(TEXTS, 2)
+    }
     queries, grades = ({id_: both[at] for id_, both in wrong.items()} for at in (0, 1))
     layouts.beir(tmp_path / "data", layouts.Collection(small.TEXTS, queries, grades))
     view = view_of(small.ran(tmp_path))
@@ -240,24 +389,41 @@ def test_queries_that_fail_alike_are_grouped_and_every_miss_has_a_cause(tmp_path
     hits = {query: [name for name in near if query in near[name]] for query in view.ids}
     expected = {"nobody": {query for query in hits if not hits[query]}}
     expected["deep"] = expected["nobody"] & set.union(*far.values())
-    expected |= {f"only-{name}": {query for query in hits if hits[query] == [name]} for name in near}
-    members = {group.key: {view.ids[place] for place in group.places} for group in groups(view)}
+    expected |= {
+        f"only-{name}": {query for query in hits if hits[query] == [name]}
+        for name in near
+    }
+    members = {
+        group.key: {view.ids[place] for place in group.places} for group in groups(view)
+    }
     assert all(expected[key] for key in ("nobody", "deep", "only-hashing", "only-bm25"))
     assert {key: members.get(key, set()) for key in expected} == expected
     found = causes(view)
-    assert "its first hit has no label" in {one for why in found.values() for one in why.values()}
+    assert "its first hit has no label" in {
+        one for why in found.values() for one in why.values()
+    }
     for place, query in enumerate(view.ids):
         why = found.get(place, {})
         assert set(why) == {name for name in near if query not in near[name]}
         for name, said in why.items():
             assert bool(re.search(r"rank \d", said)) == (query in far[name])
-            parts = [part for part in view.resolved.made_of(name) if query in near[part]]
+            parts = [
+                part for part in view.resolved.made_of(name) if query in near[part]
+            ]
             assert said.startswith("lost") == bool(parts)
     cut = records.RetrieverLedger(notes={"truncated": tuple(small.TEXTS)})
-    ledger = replace(view.manifest.ledger, retrievers={**view.manifest.ledger.retrievers, "hashing": cut})
-    altered = view_of(replace(view.results, manifest=replace(view.manifest, ledger=ledger)))
+    ledger = replace(
+        view.manifest.ledger,
+        retrievers={**view.manifest.ledger.retrievers, "hashing": cut},
+    )
+    altered = view_of(
+        replace(view.results, manifest=replace(view.manifest, ledger=ledger))
+    )
     members = {group.key: len(group.places) for group in groups(altered)}
-    assert any("read only the start" in why.get("hashing", "") for why in causes(altered).values())
+    assert any(
+        "read only the start" in why.get("hashing", "")
+        for why in causes(altered).values()
+    )
     assert members["cut-hashing"] == view.n - len(near["hashing"]) > 0
     assert "cut-bm25" not in members
 
@@ -276,13 +442,21 @@ def test_the_ceiling_bounds_what_a_reranker_reaches(tmp_path, monkeypatch):
     for ceiling, query in zip(ceilings, held["queries"], strict=True):
         assert ceiling >= max(query["scores"][reranked], query["scores"][before]) - 1e-6
     (row,) = rerun_rows(view_of(run))
-    scores = run.scores[run.scores["measure"] == "nDCG@3"].pivot(index="query_id", columns="retriever", values="value")
+    scores = run.scores[run.scores["measure"] == "nDCG@3"].pivot(
+        index="query_id", columns="retriever", values="value"
+    )
     assert (row["retriever"], row["of"], row["depth"]) == ("reranked", "bm25", 3)
-    assert (row["before"], row["after"]) == pytest.approx((scores["bm25"].mean(), scores["reranked"].mean()))
+    assert (row["before"], row["after"]) == pytest.approx(
+        (scores["bm25"].mean(), scores["reranked"].mean())
+    )
     assert row["ceiling"] == pytest.approx(sum(ceilings) / len(scores), abs=1e-6)
     (note,) = run.tests[run.tests["family"] == "rerank uplift"]["note"]
     assert note == f"ceiling {row['ceiling']:.4f}"
     apart = scores["reranked"] - scores["bm25"]
     kinds = (apart > 1e-9, apart.abs() <= 1e-9, apart < -1e-9)
-    assert (row["better"], row["equal"], row["worse"]) == tuple(int(kind.sum()) for kind in kinds)
-    assert 'id="reranked-title">Rerankers<' in (run.folder / "report.html").read_text(encoding="utf-8")
+    assert (row["better"], row["equal"], row["worse"]) == tuple(
+        int(kind.sum()) for kind in kinds
+    )
+    assert 'id="reranked-title">Rerankers<' in (run.folder / "report.html").read_text(
+        encoding="utf-8"
+    )

@@ -32,7 +32,9 @@ from retrievers.types import Embedded  # noqa: E402
 from tests.support import small  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("own_cache")
-RETRIEVER = '[[retrievers]]\nname = "whole"\nencoder = { kind = "hashing", dimensions = 64 }\n'
+RETRIEVER = (
+    '[[retrievers]]\nname = "whole"\nencoder = { kind = "hashing", dimensions = 64 }\n'
+)
 TEXTS = [f"{name} # {name}\n\n{text}" for name, text in small.TEXTS.items()]
 COUNTS = np.arange(2, dtype=np.int64)
 
@@ -50,16 +52,27 @@ def two(vectors, names=(b"a" * 16, b"b" * 16)):
 
 
 def test_a_run_reads_vectors_and_embeds_nothing(tmp_path):
-    alone = pipeline.run(small.experiment(tmp_path, retrievers=RETRIEVER), Options(tmp_path / "alone"))
+    alone = pipeline.run(
+        small.experiment(tmp_path, retrievers=RETRIEVER), Options(tmp_path / "alone")
+    )
     encoder, url = HashingEncoder(dimensions=64), tmp_path / "vectors"
-    for role, texts in (("document", TEXTS), ("query", [text for _, text, _ in small.QUERIES])):
+    for role, texts in (
+        ("document", TEXTS),
+        ("query", [text for _, text, _ in small.QUERIES]),
+    ):
         embedded = encoder.embed(texts, role, single_call())
         names = keys(encoder.fingerprint_for(role), role, texts)
-        write(url, encoder.fingerprint_for(role), role, vector_table(texts, names, embedded))
+        write(
+            url,
+            encoder.fingerprint_for(role),
+            role,
+            vector_table(texts, names, embedded),
+        )
     os.environ["HARNESS_CACHE"] = str(tmp_path / "cold")
     more = f'[vectors]\nfrom = "{url.as_posix()}"\n'
     read = pipeline.run(
-        small.experiment(tmp_path, retrievers=RETRIEVER, more=more, name="read"), Options(tmp_path / "results")
+        small.experiment(tmp_path, retrievers=RETRIEVER, more=more, name="read"),
+        Options(tmp_path / "results"),
     )
     costs = read.costs.set_index("stage").loc["embed-documents"]
     assert costs["cached"] == costs["texts"] == len(TEXTS)
@@ -69,32 +82,62 @@ def test_a_run_reads_vectors_and_embeds_nothing(tmp_path):
 
 @pytest.mark.parametrize(
     ("form", "vectors"),
-    [("dense", np.array([[1, 0.5], [0, 2]], dtype=np.float32)),
-     ("multivector", TokenVectors.of([np.ones((2, 3), dtype=np.float32), np.zeros((1, 3), dtype=np.float32)]))],
-)  # fmt: skip
+    [
+        ("dense", np.array([[1, 0.5], [0, 2]], dtype=np.float32)),
+        (
+            "multivector",
+            TokenVectors.of(
+                [np.ones((2, 3), dtype=np.float32), np.zeros((1, 3), dtype=np.float32)]
+            ),
+        ),
+    ],
+)
 def test_every_form_of_vector_is_taken_over_once(tmp_path, form, vectors):
     write(tmp_path / "v", "m-1", "document", two(vectors), form)
     with Cache(tmp_path / "cache.sqlite") as cache:
-        assert import_vectors(cache, str(tmp_path / "v")) == [Imported("m-1", "document", 2, 0)]
-        assert import_vectors(cache, str(tmp_path / "v")) == [Imported("m-1", "document", 0, 2)]
+        assert import_vectors(cache, str(tmp_path / "v")) == [
+            Imported("m-1", "document", 2, 0)
+        ]
+        assert import_vectors(cache, str(tmp_path / "v")) == [
+            Imported("m-1", "document", 0, 2)
+        ]
         positions, held = cache.get([b"b" * 16, b"a" * 16], form)
         assert sorted(positions.tolist()) == [0, 1]
         held = held.at(np.argsort(positions))
         assert held.tokens.tolist() == [1, 0]
-        ours, theirs = ([*one.rows()] if form == "multivector" else one for one in (held.vectors, vectors))
-        assert all(np.array_equal(one, other) for one, other in zip(ours, theirs[::-1], strict=True))
+        ours, theirs = (
+            [*one.rows()] if form == "multivector" else one
+            for one in (held.vectors, vectors)
+        )
+        assert all(
+            np.array_equal(one, other)
+            for one, other in zip(ours, theirs[::-1], strict=True)
+        )
 
 
 @pytest.mark.parametrize(
     ("place", "manifest", "more", "told"),
-    [("v", {"fingerprint": "m-2", "role": "document", "form": "dense"}, None, "names 'm-2' and 'document', its"),
-     ("v", None, [[1, 2, 3], [1, 2, 3]], "holds vectors of several widths"),
-     ("v", None, [[1, 2], [np.nan, 2]], "holds a vector that is not finite"), ("v", {}, None, "holds no vectors"),
-     ("none", None, None, "cannot be reached"), ("nope://x", None, None, "cannot be opened")],
-)  # fmt: skip
-def test_what_cannot_be_right_is_refused(tmp_path, capsys, monkeypatch, place, manifest, more, told):
+    [
+        (
+            "v",
+            {"fingerprint": "m-2", "role": "document", "form": "dense"},
+            None,
+            "names 'm-2' and 'document', its",
+        ),
+        ("v", None, [[1, 2, 3], [1, 2, 3]], "holds vectors of several widths"),
+        ("v", None, [[1, 2], [np.nan, 2]], "holds a vector that is not finite"),
+        ("v", {}, None, "holds no vectors"),
+        ("none", None, None, "cannot be reached"),
+        ("nope://x", None, None, "cannot be opened"),
+    ],
+)
+def test_what_cannot_be_right_is_refused(
+    tmp_path, capsys, monkeypatch, place, manifest, more, told
+):
     monkeypatch.chdir(tmp_path)
-    folder = write(tmp_path / "v", "m-1", "document", two(np.ones((2, 2), dtype=np.float32)))
+    folder = write(
+        tmp_path / "v", "m-1", "document", two(np.ones((2, 2), dtype=np.float32))
+    )
     if more is not None:
         table = two(np.array(more, dtype=np.float32), (b"c" * 16, b"d" * 16))
         parquet.write_table(table, folder / "9.parquet")
@@ -107,23 +150,50 @@ def test_what_cannot_be_right_is_refused(tmp_path, capsys, monkeypatch, place, m
 
 
 def test_a_file_that_a_killed_writer_left_is_passed_over(tmp_path, caplog):
-    folder = write(tmp_path / "v", "m-1", "document", two(np.ones((2, 2), dtype=np.float32)))
+    folder = write(
+        tmp_path / "v", "m-1", "document", two(np.ones((2, 2), dtype=np.float32))
+    )
     whole = next(folder.glob("*.parquet")).read_bytes()
     (folder / "half.parquet").write_bytes(whole[: len(whole) // 2])
-    assert digests(vector_folder(str(tmp_path / "v"), "m-1", "document")) == {b"a" * 16, b"b" * 16}
+    assert digests(vector_folder(str(tmp_path / "v"), "m-1", "document")) == {
+        b"a" * 16,
+        b"b" * 16,
+    }
     assert "half.parquet is not a whole file" in caplog.text
 
 
 def on_cluster(path: Path, url: Path, *fault: str) -> subprocess.CompletedProcess[str]:
     place = str(Path(__file__).parents[3])
-    quiet = {**os.environ, "RAY_DEDUP_LOGS": "0", "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": place}
-    command = [sys.executable, "-m", "tests.support.ray_cluster", str(path), str(url), *fault]
-    return subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=place, env=quiet, check=False)
+    quiet = {
+        **os.environ,
+        "RAY_DEDUP_LOGS": "0",
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "PYTHONPATH": place,
+    }
+    command = [
+        sys.executable,
+        "-m",
+        "tests.support.ray_cluster",
+        str(path),
+        str(url),
+        *fault,
+    ]
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        cwd=place,
+        env=quiet,
+        check=False,
+    )
 
 
 ray = [
     pytest.mark.slow,
-    pytest.mark.skipif(find_spec("ray") is None, reason="the extra `ray` is not installed"),
+    pytest.mark.skipif(
+        find_spec("ray") is None, reason="the extra `ray` is not installed"
+    ),
     pytest.mark.skipif(sys.platform != "linux", reason="Ray's test cluster is wanted"),
 ]
 
@@ -134,17 +204,30 @@ class TestRay:
     def test_two_nodes_of_which_one_is_killed_leave_every_vector_and_a_provider_that_fails_is_one_message(
         self, tmp_path, monkeypatch
     ):
-        path, url = small.experiment(tmp_path, retrievers=RETRIEVER), tmp_path / "vectors"
+        path, url = (
+            small.experiment(tmp_path, retrievers=RETRIEVER),
+            tmp_path / "vectors",
+        )
         done = on_cluster(path, url, "kill")
         assert done.returncode == 0, done.stderr[-3000:]
         name = HashingEncoder(dimensions=64).fingerprint
-        for role, texts in (("document", TEXTS), ("query", [text for _, text, _ in small.QUERIES])):
-            assert digests(vector_folder(str(url), name, role)) == set(keys(name, role, texts))
+        for role, texts in (
+            ("document", TEXTS),
+            ("query", [text for _, text, _ in small.QUERIES]),
+        ):
+            assert digests(vector_folder(str(url), name, role)) == set(
+                keys(name, role, texts)
+            )
         files = sorted(url.rglob("*.parquet"))
         assert small.ended("embed", path, "--to", url) == 0
         assert sorted(url.rglob("*.parquet")) == files
         monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
         block = '[[retrievers]]\nname = "it"\nencoder = {{ kind = "openai", model = "m", base_url = "{}" }}\n'
-        done = on_cluster(small.experiment(tmp_path, retrievers=block.format("http://127.0.0.1:9/v1")), url)
+        done = on_cluster(
+            small.experiment(
+                tmp_path, retrievers=block.format("http://127.0.0.1:9/v1")
+            ),
+            url,
+        )
         assert done.returncode == 3
         assert "embedding failed: " in done.stderr and "Traceback" not in done.stderr

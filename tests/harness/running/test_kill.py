@@ -17,22 +17,48 @@ from tests.support import layouts
 from tests.support.mortal import NEVER, forking, live
 from tests.support.servers import OpenAIProvider, serving
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL"),
+]
 
 DOCUMENTS, QUERIES = 240, 24
 BATCH, CONCURRENCY = 4, 2
 UNSTORED = CONCURRENCY + CONCURRENCY // 2
 """Requests that may be under way, or answered and not yet stored, when the process is killed (retrievers.calling)."""
-WORDS = ("wing", "flow", "heat", "shock", "wave", "wheel", "river", "garden", "bread", "window", "piano", "winter")
+WORDS = (
+    "wing",
+    "flow",
+    "heat",
+    "shock",
+    "wave",
+    "wheel",
+    "river",
+    "garden",
+    "bread",
+    "window",
+    "piano",
+    "winter",
+)
 
 
 def corpus(folder: Path, documents: int = DOCUMENTS, queries: int = QUERIES) -> None:
     """Documents and queries of a few words each, all different."""
     chance = random.Random(6)
-    drawn = [f"{' '.join(chance.sample(WORDS, 4))} {number}" for number in range(documents + queries)]
-    texts, asked = ({f"{kind}{n}": text for n, text in enumerate(some)}
-                    for kind, some in (("c", drawn[:documents]), ("q", drawn[documents:])))  # fmt: skip
-    layouts.beir(folder, layouts.Collection(texts, asked, {q: {f"c{chance.randrange(documents)}": 1} for q in asked}))
+    drawn = [
+        f"{' '.join(chance.sample(WORDS, 4))} {number}"
+        for number in range(documents + queries)
+    ]
+    texts, asked = (
+        {f"{kind}{n}": text for n, text in enumerate(some)}
+        for kind, some in (("c", drawn[:documents]), ("q", drawn[documents:]))
+    )
+    layouts.beir(
+        folder,
+        layouts.Collection(
+            texts, asked, {q: {f"c{chance.randrange(documents)}": 1} for q in asked}
+        ),
+    )
 
 
 def experiment(folder: Path, url: str) -> Path:

@@ -16,7 +16,9 @@ BM25 = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
 FAILS = '[[retrievers]]\nname = "far"\nencoder = { kind = "sentence-transformers", model = "nobody/nothing" }\n'
 
 
-def run(place: Path, name: str = "small", retrievers: str = BM25, *, report: bool = False) -> Path:
+def run(
+    place: Path, name: str = "small", retrievers: str = BM25, *, report: bool = False
+) -> Path:
     return small.ran(place, retrievers=retrievers, name=name, report=report).folder
 
 
@@ -33,7 +35,9 @@ def test_a_data_set_that_holds_its_own_results_stays_what_it_is(tmp_path, monkey
     assert first.digest == second.digest
 
 
-def test_an_experiment_leaves_the_results_of_one_that_is_named_like_its_staging_folder(tmp_path):
+def test_an_experiment_leaves_the_results_of_one_that_is_named_like_its_staging_folder(
+    tmp_path,
+):
     other = run(tmp_path, "small.unfinished")
     with pytest.raises(InputError, match="holds other results"):
         run(tmp_path)
@@ -43,18 +47,26 @@ def test_an_experiment_leaves_the_results_of_one_that_is_named_like_its_staging_
 HASHING = '[[retrievers]]\nname = "hashing"\nencoder = { kind = "hashing", dimensions = 16 }\n'
 
 
-def test_a_rerun_keeps_earlier_results_whose_scores_are_not_among_its_own(tmp_path, monkeypatch):
+def test_a_rerun_keeps_earlier_results_whose_scores_are_not_among_its_own(
+    tmp_path, monkeypatch
+):
     lines = []
     path = small.experiment(tmp_path, retrievers=BM25 + HASHING)
     options = harness.Options(tmp_path / "out", fresh=True, on_message=lines.append)
     with monkeypatch.context() as patch:
-        patch.setattr(HashingEncoder, "embed", Mock(side_effect=BackendError("refused")))
-        assert harness.run(path, options).manifest.failed  # the next one only adds to it
+        patch.setattr(
+            HashingEncoder, "embed", Mock(side_effect=BackendError("refused"))
+        )
+        assert harness.run(
+            path, options
+        ).manifest.failed  # the next one only adds to it
     place = harness.run(path, options).folder
     first = (place / "scores.csv").read_bytes()
     harness.run(path, options)
     assert not lines
-    assert not place.with_name("small.1").exists(), "the same scores take the place of the same scores"
+    assert not place.with_name("small.1").exists(), (
+        "the same scores take the place of the same scores"
+    )
     monkeypatch.setattr(HashingEncoder, "embed", moved)
     again = harness.run(path, options).folder
     assert lines == [f"{place} held other scores: kept as {place}.1"]
@@ -74,12 +86,17 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize(
-    ("report", "renames", "kept"), [(False, 0, False), (False, 0, True), (False, 1, False), (True, 1, True)]
+    ("report", "renames", "kept"),
+    [(False, 0, False), (False, 0, True), (False, 1, False), (True, 1, True)],
 )
-def test_a_kill_between_the_renames_loses_nothing(tmp_path, monkeypatch, report, renames, kept):
+def test_a_kill_between_the_renames_loses_nothing(
+    tmp_path, monkeypatch, report, renames, kept
+):
     run(tmp_path, report=report)
     if kept:
-        monkeypatch.setattr("harness.records.atomic_write._lost", lambda earlier, newer: "other scores")
+        monkeypatch.setattr(
+            "harness.records.atomic_write._lost", lambda earlier, newer: "other scores"
+        )
     rename, left = Path.rename, [renames]
 
     def killed(self: Path, target: Path) -> Path:
@@ -93,7 +110,10 @@ def test_a_kill_between_the_renames_loses_nothing(tmp_path, monkeypatch, report,
         run(tmp_path, report=report)
     monkeypatch.setattr(Path, "rename", rename)
     newest = (tmp_path / "out" / "small.unfinished" / "manifest.json").read_bytes()
-    monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: (_ for _ in ()).throw(OSError("no network")))
+    monkeypatch.setattr(
+        "socket.getaddrinfo",
+        lambda *_, **__: (_ for _ in ()).throw(OSError("no network")),
+    )
     with pytest.raises(BackendError):
         run(tmp_path, retrievers=FAILS)
     assert (tmp_path / "out" / "small" / "manifest.json").read_bytes() == newest
@@ -104,7 +124,10 @@ def test_a_kill_between_the_renames_loses_nothing(tmp_path, monkeypatch, report,
 def test_results_that_a_kill_hid_come_back(tmp_path, monkeypatch):
     place = run(tmp_path)
     place.rename(place.with_name(".small.old"))
-    monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: (_ for _ in ()).throw(OSError("no network")))
+    monkeypatch.setattr(
+        "socket.getaddrinfo",
+        lambda *_, **__: (_ for _ in ()).throw(OSError("no network")),
+    )
     with pytest.raises(BackendError):
         run(tmp_path, retrievers=FAILS)
     assert records.read(place).rankings("bm25")
@@ -113,5 +136,8 @@ def test_results_that_a_kill_hid_come_back(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["small", "small.unfinished"])
 def test_two_runs_never_write_to_one_folder(tmp_path, name):
     (tmp_path / "out").mkdir()
-    with records.unfinished_folder(tmp_path / "out" / "small"), pytest.raises(InputError, match="another run"):
+    with (
+        records.unfinished_folder(tmp_path / "out" / "small"),
+        pytest.raises(InputError, match="another run"),
+    ):
         run(tmp_path, name)

@@ -28,7 +28,11 @@ TIMED = "[latency]\nsample = 4"
 @pytest.fixture(autouse=True)
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No key, no credentials, and a cache of the test's own."""
-    for name in [one for one in os.environ if "KEY" in one or "TOKEN" in one or one.startswith(("AWS", "OPENAI"))]:
+    for name in [
+        one
+        for one in os.environ
+        if "KEY" in one or "TOKEN" in one or one.startswith(("AWS", "OPENAI"))
+    ]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
@@ -47,28 +51,39 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def figures(found: RunPlan) -> dict[tuple[str, str], tuple[int, int, int, int]]:
-    return {(row.retriever, row.stage): (row.texts, row.cached, row.calls, row.tokens) for row in found.rows}
+    return {
+        (row.retriever, row.stage): (row.texts, row.cached, row.calls, row.tokens)
+        for row in found.rows
+    }
 
 
 def costs(results: Path) -> dict[tuple[str, str], tuple[int, int, int, int]]:
     import pandas as pd
 
     rows = pd.read_csv(results / "costs.csv").to_dict("records")
-    return {(row["retriever"], row["stage"]): (row["texts"], row["cached"], row["calls"], row["tokens"])
-            for row in rows if row["stage"].startswith("embed-")}  # fmt: skip
+    return {
+        (row["retriever"], row["stage"]): (
+            row["texts"],
+            row["cached"],
+            row["calls"],
+            row["tokens"],
+        )
+        for row in rows
+        if row["stage"].startswith("embed-")
+    }
 
 
 def local(tmp_path: Path) -> str:
     model = tiny.bi_encoder(tmp_path / "tiny", prompts={"query": "query: "}).as_posix()
     options = 'device = "cpu", batch_size = 2'
-    return (
-        f'[[retrievers]]\nname = "tiny"\nencoder = {{ kind = "sentence-transformers", model = "{model}", {options} }}\n'
-    )
+    return f'[[retrievers]]\nname = "tiny"\nencoder = {{ kind = "sentence-transformers", model = "{model}", {options} }}\n'  # noqa: E501
 
 
 @pytest.mark.usefixtures("no_network")
 def test_what_is_planned_is_what_is_done(tmp_path: Path) -> None:
-    path = small.experiment(tmp_path, retrievers=local(tmp_path) + small.RETRIEVERS, more=TIMED)
+    path = small.experiment(
+        tmp_path, retrievers=local(tmp_path) + small.RETRIEVERS, more=TIMED
+    )
     before = planned(path, results=tmp_path / "out")
     assert before.total()["exact"]
     assert before.total()["usd"] == 0
@@ -81,25 +96,49 @@ def test_what_is_planned_is_what_is_done(tmp_path: Path) -> None:
     assert expected == costs(results.folder)
 
     after = planned(path, results=tmp_path / "out")
-    assert after.total()["calls"] == after.total()["tokens"] == after.total()["minutes"] == 0
+    assert (
+        after.total()["calls"]
+        == after.total()["tokens"]
+        == after.total()["minutes"]
+        == 0
+    )
     assert after.total()["texts"] == after.total()["cached"] == 24
     assert "tokens a second in earlier runs" in after.notes[0]
-    (tmp_path / "data" / "more.md").write_text("the cat sits and the dog runs", encoding="utf-8")
-    took = results.costs[(results.costs["retriever"] == "tiny") & results.costs["stage"].str.startswith("embed-")]
+    (tmp_path / "data" / "more.md").write_text(
+        "the cat sits and the dog runs", encoding="utf-8"
+    )
+    took = results.costs[
+        (results.costs["retriever"] == "tiny")
+        & results.costs["stage"].str.startswith("embed-")
+    ]
     row = planned(path, results=tmp_path / "out").rows[0]
-    assert row.minutes == pytest.approx(row.tokens * took["seconds"].sum() / took["tokens"].sum() / 60)
+    assert row.minutes == pytest.approx(
+        row.tokens * took["seconds"].sum() / took["tokens"].sum() / 60
+    )
 
 
 @pytest.mark.usefixtures("no_network")
 def test_dollars_with_their_date_and_their_source(tmp_path: Path) -> None:
-    blocks = LISTED.format("listed", "") + LISTED.format("own", ", price = 3, dimensions = 256, rpm = 2, tpm = 60")
+    blocks = LISTED.format("listed", "") + LISTED.format(
+        "own", ", price = 3, dimensions = 256, rpm = 2, tpm = 60"
+    )
     blocks += LISTED.format("odd", ', dimensions = 1, base_url = "http://127.0.0.1:9"')
     blocks += '[[retrievers]]\nname = "new"\nencoder = { kind = "openai", model = "text-embedding-9" }\n'
-    found = planned(small.experiment(tmp_path, retrievers=blocks, more=TIMED), results=tmp_path)
-    listed, own, odd, new = ([row for row in found.rows if row.retriever == name]
-                             for name in ("listed", "own", "odd", "new"))  # fmt: skip
-    assert [row.stage for row in listed] == ["embed-documents", "embed-queries", "latency"]
-    assert [row.usd for row in listed] == [pytest.approx(row.tokens * 0.02e-6) for row in listed]
+    found = planned(
+        small.experiment(tmp_path, retrievers=blocks, more=TIMED), results=tmp_path
+    )
+    listed, own, odd, new = (
+        [row for row in found.rows if row.retriever == name]
+        for name in ("listed", "own", "odd", "new")
+    )
+    assert [row.stage for row in listed] == [
+        "embed-documents",
+        "embed-queries",
+        "latency",
+    ]
+    assert [row.usd for row in listed] == [
+        pytest.approx(row.tokens * 0.02e-6) for row in listed
+    ]
     assert [row.usd for row in own] == [pytest.approx(row.tokens * 3e-6) for row in own]
     assert [row.usd for row in odd] == [0, 0, 0]
     assert [row.usd for row in new] == [None, None, None]
@@ -121,51 +160,90 @@ def test_pairs_of_a_reranker(tmp_path: Path) -> None:
     reranked = 'rerank = {{ kind = "cross-encoder", model = "{}", depth = {}, batch_size = 4, device = "cpu" }}\n'
     blocks = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n[[retrievers]]\nname = "better"\nof = "bm25"\n'
     blocks += reranked.format(model, 3)
-    blocks += '[[retrievers]]\nname = "both"\nencoder = { kind = "hashing" }\n' + reranked.format(model, 50)
+    blocks += (
+        '[[retrievers]]\nname = "both"\nencoder = { kind = "hashing" }\n'
+        + reranked.format(model, 50)
+    )
     path = small.experiment(tmp_path, retrievers=blocks, more=TIMED)
     found = planned(path, results=tmp_path / "out")
     # 6 queries with 3 of the candidates, or 5, the depth of the experiment; 7 queries are timed, one after another.
     assert {key: told[:3] for key, told in figures(found).items()} == {
-        ("better", "rerank"): (18, 0, 5), ("better", "latency-rerank"): (21, 0, 7),
-        ("both", "embed-documents"): (6, 0, 1), ("both", "embed-queries"): (6, 0, 1), ("both", "latency"): (7, 0, 7),
-        ("both", "rerank"): (30, 0, 8), ("both", "latency-rerank"): (35, 0, 14),
-    }  # fmt: skip
+        ("better", "rerank"): (18, 0, 5),
+        ("better", "latency-rerank"): (21, 0, 7),
+        ("both", "embed-documents"): (6, 0, 1),
+        ("both", "embed-queries"): (6, 0, 1),
+        ("both", "latency"): (7, 0, 7),
+        ("both", "rerank"): (30, 0, 8),
+        ("both", "latency-rerank"): (35, 0, 14),
+    }
     assert not next(row for row in found.rows if row.stage == "rerank").exact
     run(path, Options(tmp_path / "out"))
     assert planned(path, results=tmp_path / "out").total()["calls"] == 0
 
 
 @pytest.mark.usefixtures("no_network")
-def test_equal_first_stages_count_once_chunks_as_cut_and_those_of_a_function_of_the_user_uncut(tmp_path, monkeypatch):
+def test_equal_first_stages_count_once_chunks_as_cut_and_those_of_a_function_of_the_user_uncut(
+    tmp_path, monkeypatch
+):
     module = small.module(tmp_path, monkeypatch, "raise SystemExit('it ran')")
-    blocks = LISTED.format("a", "") + LISTED.format("b", "") + LISTED.format("c", "") + "chunk = { size = 20 }\n"
+    blocks = (
+        LISTED.format("a", "")
+        + LISTED.format("b", "")
+        + LISTED.format("c", "")
+        + "chunk = { size = 20 }\n"
+    )
     blocks += LISTED.format("cut", "") + f'chunk = {{ call = "{module}:lines" }}\n'
     found = planned(small.experiment(tmp_path, retrievers=blocks))
-    row, told = next(row for row in found.rows if row.retriever == "cut"), figures(found)
+    row, told = (
+        next(row for row in found.rows if row.retriever == "cut"),
+        figures(found),
+    )
     assert (row.texts, row.exact) == (6, False)
     assert "cut: documents count uncut, since chunk.call is not run" in found.notes
-    assert told["a", "embed-documents"][:3] == (6, 0, 1) and told["c", "embed-documents"][0] > 6
-    stages = {("a", "embed-documents"), ("a", "embed-queries"), ("c", "embed-documents"), ("cut", "embed-documents")}
+    assert (
+        told["a", "embed-documents"][:3] == (6, 0, 1)
+        and told["c", "embed-documents"][0] > 6
+    )
+    stages = {
+        ("a", "embed-documents"),
+        ("a", "embed-queries"),
+        ("c", "embed-documents"),
+        ("cut", "embed-documents"),
+    }
     assert set(told) == stages
 
 
 # What a run refuses before it starts
 
 
-def test_a_run_from_the_cache_alone_needs_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_from_the_cache_alone_needs_no_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with serving(OpenAIProvider()) as provider:
         monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
-        path = small.experiment(tmp_path, retrievers=small.RETRIEVERS + LISTED.format("paid", ""))
+        path = small.experiment(
+            tmp_path, retrievers=small.RETRIEVERS + LISTED.format("paid", "")
+        )
         monkeypatch.setenv("OPENAI_API_KEY", "sk-anything-at-all")
         first = run(path, Options(tmp_path / "out"))
         monkeypatch.delenv("OPENAI_API_KEY")
-        assert run(path, Options(tmp_path / "out")).rankings("paid") == first.rankings("paid")
+        assert run(path, Options(tmp_path / "out")).rankings("paid") == first.rankings(
+            "paid"
+        )
         with pytest.raises(InputError, match="OPENAI_API_KEY"):
             run(path, Options(tmp_path / "out", fresh=True))
         kept = run(path, Options(tmp_path / "out", only=("bm25",), fresh=True))
-        with pytest.raises(InputError, match="OPENAI_API_KEY"):  # the timing of queries would go past the cache
-            run(small.experiment(tmp_path, retrievers=small.RETRIEVERS + LISTED.format("paid", ""), more=TIMED),
-                Options(tmp_path / "out"))  # fmt: skip
+        with pytest.raises(
+            InputError, match="OPENAI_API_KEY"
+        ):  # the timing of queries would go past the cache
+            run(
+                small.experiment(
+                    tmp_path,
+                    retrievers=small.RETRIEVERS + LISTED.format("paid", ""),
+                    more=TIMED,
+                ),
+                Options(tmp_path / "out"),
+            )
     assert kept.rankings("paid") == first.rankings("paid")
 
 
@@ -174,23 +252,44 @@ HTTP = 'of = "bm25"\nrerank = {{ kind = "http", dialect = "{}", model = "{}", ap
 BEDROCK = 'encoder = {{ kind = "bedrock", model = "{}", region = "eu-west-1" }}'
 BLOCKS = {
     "openai": ('encoder = { kind = "openai", model = "text-embedding-3-large" }', 0.13),
-    "azure": (OPENAI.format("text-embedding-3-small", "https://x.openai.azure.com/openai/v1"), 0.02),
+    "azure": (
+        OPENAI.format("text-embedding-3-small", "https://x.openai.azure.com/openai/v1"),
+        0.02,
+    ),
     "voyage": (OPENAI.format("voyage-4", "https://api.voyageai.com/v1"), 0.06),
     "mistral": (OPENAI.format("mistral-embed", "https://api.mistral.ai/v1"), 0.1),
     "cohere": ('encoder = { kind = "cohere", model = "embed-v4.0" }', 0.12),
     "gemini": ('encoder = { kind = "gemini", model = "gemini-embedding-001" }', 0.15),
     "bedrock": (BEDROCK.format("amazon.titan-embed-text-v2:0"), 0.02),
-    "local": ('encoder = { kind = "sentence-transformers", model = "nobody/none" }', 0.0),
-    "sparse": ('kind = "sparse"\nencoder = { kind = "sparse-encoder", model = "nobody/none" }', 0.0),
-    "tokens": ('kind = "multivector"\nencoder = { kind = "multivector-encoder", model = "nobody/none" }', 0.0),
+    "local": (
+        'encoder = { kind = "sentence-transformers", model = "nobody/none" }',
+        0.0,
+    ),
+    "sparse": (
+        'kind = "sparse"\nencoder = { kind = "sparse-encoder", model = "nobody/none" }',
+        0.0,
+    ),
+    "tokens": (
+        'kind = "multivector"\nencoder = { kind = "multivector-encoder", model = "nobody/none" }',
+        0.0,
+    ),
     "cohere reranking": (HTTP.format("cohere", "rerank-v3.5"), None),
     "voyage reranking": (HTTP.format("voyage", "rerank-2.5"), 0.05),
-    "cross-encoder": ('of = "bm25"\nrerank = { kind = "cross-encoder", model = "nobody/none" }', 0.0),
-    "endpoint": ('kind = "http"\nids = "[*]"\nurl = "https://x.org/?q={query}"\n'
-                 'headers = { Authorization = "Bearer ${SOME_KEY}" }', 0.0),
-    "server": ('encoder = { kind = "hashing" }\n'
-               'store = { location = "https://x.qdrant.io:6333", api_key = "${SOME_KEY}" }', 0.0),
-}  # fmt: skip
+    "cross-encoder": (
+        'of = "bm25"\nrerank = { kind = "cross-encoder", model = "nobody/none" }',
+        0.0,
+    ),
+    "endpoint": (
+        'kind = "http"\nids = "[*]"\nurl = "https://x.org/?q={query}"\n'
+        'headers = { Authorization = "Bearer ${SOME_KEY}" }',
+        0.0,
+    ),
+    "server": (
+        'encoder = { kind = "hashing" }\n'
+        'store = { location = "https://x.qdrant.io:6333", api_key = "${SOME_KEY}" }',
+        0.0,
+    ),
+}
 """Kind -> its table, and the dollars for a million tokens of its list price: None where nobody has one."""
 
 
@@ -198,16 +297,23 @@ BLOCKS = {
 @pytest.mark.parametrize("name", BLOCKS)
 def test_a_check_needs_no_network_and_no_model(tmp_path, monkeypatch, name):
     block, price = BLOCKS[name]
-    path = small.experiment(tmp_path, retrievers=f'{BM25}[[retrievers]]\nname = "theirs"\n{block}\n')
+    path = small.experiment(
+        tmp_path, retrievers=f'{BM25}[[retrievers]]\nname = "theirs"\n{block}\n'
+    )
     monkeypatch.setenv("SOME_KEY", "none")
     total = planned(path).total()
-    assert total["usd"] == (None if price is None else pytest.approx(total["tokens"] * price / 1e6))
+    assert total["usd"] == (
+        None if price is None else pytest.approx(total["tokens"] * price / 1e6)
+    )
 
 
 @pytest.mark.usefixtures("no_network")
 @pytest.mark.parametrize("name", ["azure", "endpoint", "server"])
 def test_a_run_needs_the_key_before_it_begins(tmp_path, capsys, name):
-    path = small.experiment(tmp_path, retrievers=f'{BM25}[[retrievers]]\nname = "theirs"\n{BLOCKS[name][0]}\n')
+    path = small.experiment(
+        tmp_path,
+        retrievers=f'{BM25}[[retrievers]]\nname = "theirs"\n{BLOCKS[name][0]}\n',
+    )
     assert ended("run", path, "--results", tmp_path / "out") == 2
     assert "${SOME_KEY} is not set in the environment" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
@@ -248,11 +354,26 @@ base_url = "{judging.url}"
 """
         path = small.experiment(tmp_path, retrievers=blocks)
         said = told(capsys, "check", path, "--online")
-        services = (embedding.requests, judging.requests, reranking.requests, endpoint.asked)  # equal encoders are one
-        assert [len(requests) for requests in services] == [1, 1, 1, 1] and store.requests
+        services = (
+            embedding.requests,
+            judging.requests,
+            reranking.requests,
+            endpoint.asked,
+        )  # equal encoders are one
+        assert [len(requests) for requests in services] == [
+            1,
+            1,
+            1,
+            1,
+        ] and store.requests
         embedding.always = "expired"
         judging.always = "missing"
         failing = told(capsys, "check", path, "--online", code=3)
-    answered = ["paid: its encoder", "again: its store", "reranked: its reranker", "judge: its model"]
+    answered = [
+        "paid: its encoder",
+        "again: its store",
+        "reranked: its reranker",
+        "judge: its model",
+    ]
     assert [one for one in answered if f"{one} answers" not in said] == [], said
     assert "paid: " in failing and "judge: " in failing

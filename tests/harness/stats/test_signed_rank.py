@@ -13,7 +13,12 @@ from scipy import stats as scipy_stats
 
 from harness.stats import signed_rank as exact_test
 from harness.stats.differences import differences
-from harness.stats.signed_rank import SMALLEST, doubled_ranks, grouped_tail, saddlepoint_tail
+from harness.stats.signed_rank import (
+    SMALLEST,
+    doubled_ranks,
+    grouped_tail,
+    saddlepoint_tail,
+)
 
 
 def signed_rank(a, b):
@@ -27,7 +32,10 @@ def counted_tails(ranks: list[int]) -> list[int]:
     for rank in ranks:
         packed += packed << (rank * digit)
     raw, size = packed.to_bytes((total + 1) * digit // 8, "little"), digit // 8
-    counts = (int.from_bytes(raw[i * size : (i + 1) * size], "little") for i in range(total // 2 + 1))
+    counts = (
+        int.from_bytes(raw[i * size : (i + 1) * size], "little")
+        for i in range(total // 2 + 1)
+    )
     return list(itertools.accumulate(counts))
 
 
@@ -47,12 +55,25 @@ def exact(a, b, steps):
 
 
 @pytest.mark.parametrize(
-    ("n", "steps", "shift"), [(16, None, 0.0), (100, 10, 0.0), (100, 10**6, 0.1), (300, 20, 0.1), (300, 10**6, 0.0)]
+    ("n", "steps", "shift"),
+    [
+        (16, None, 0.0),
+        (100, 10, 0.0),
+        (100, 10**6, 0.1),
+        (300, 20, 0.1),
+        (300, 10**6, 0.0),
+    ],
 )
 def test_it_equals_an_exact_count(n, steps, shift):
     rng = np.random.default_rng(n + (steps or 0))
-    for _ in range(300 if steps is None else 1):  # with ties and zeros: multiples of 1/K as precision has them, or any
-        some, unit = (n, steps) if steps else (int(rng.integers(1, 17)), int(rng.choice([2, 3, 5, 10, 10**6])))
+    for _ in range(
+        300 if steps is None else 1
+    ):  # with ties and zeros: multiples of 1/K as precision has them, or any
+        some, unit = (
+            (n, steps)
+            if steps
+            else (int(rng.integers(1, 17)), int(rng.choice([2, 3, 5, 10, 10**6])))
+        )
         a = np.round(np.clip(rng.random(some) + shift, 0, 1) * unit) / unit
         b = np.round(rng.random(some) * unit) / unit
         found, expected = signed_rank(a, b), exact(a, b, unit)
@@ -76,7 +97,9 @@ MAIZE = [6, 8, 14, 16, 23, 24, 28, 29, 41, -48, 49, 56, 60, -67, 75]
         # Hollander & Wolfe (1973), example 3.1: depression before and after tranquilizer; R 4 prints V = 40.
         (
             [1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30],
-            [0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29], 40.0, 0.0390625,
+            [0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29],
+            40.0,
+            0.0390625,
         ),
         # As printed in the unit tests of a public wrapper of R's coin (`r_wilcoxsign_test`): V = 636.5; 13 zeros.
         (*RATED, 636.5, None),
@@ -87,18 +110,31 @@ MAIZE = [6, 8, 14, 16, 23, 24, 28, 29, 41, -48, 49, 56, 60, -67, 75]
         # Cureton (1967); the exact two-sided p as stdlib-js prints it in the README of @stdlib/stats/wilcoxon.
         (MAIZE, [0] * 15, 96.0, 0.04125976562499978),
         # 0/1 scores give McNemar's exact test.
-        ([1] * 9 + [0] * 2 + [1] * 5, [0] * 9 + [1] * 2 + [1] * 5, None, scipy_stats.binomtest(2, 11).pvalue),
+        (
+            [1] * 9 + [0] * 2 + [1] * 5,
+            [0] * 9 + [1] * 2 + [1] * 5,
+            None,
+            scipy_stats.binomtest(2, 11).pvalue,
+        ),
         # The smallest p of n differences; all zero; never 0.
-        ([1], [0], 1.0, 1.0), ([1] * 7, [0] * 7, 28.0, 2.0**-6), ([0.3] * 5, [0.3] * 5, 0.0, 1.0),
-        (range(1, 901), [0] * 900, None, 2.0**-899), (range(1, 1501), [0] * 1500, None, SMALLEST),
+        ([1], [0], 1.0, 1.0),
+        ([1] * 7, [0] * 7, 28.0, 2.0**-6),
+        ([0.3] * 5, [0.3] * 5, 0.0, 1.0),
+        (range(1, 901), [0] * 900, None, 2.0**-899),
+        (range(1, 1501), [0] * 1500, None, SMALLEST),
     ],
-)  # fmt: skip
+)
 def test_published_examples_and_ends(a, b, w_plus, p):
     found = signed_rank(np.array(a, dtype=float), np.array(b, dtype=float))
     assert w_plus is None or found.w_plus == w_plus
-    assert p is None or found.p_value == pytest.approx(p, abs=5e-5 if p in (0.0020, 0.4316) else 0.0, rel=1e-12)
+    assert p is None or found.p_value == pytest.approx(
+        p, abs=5e-5 if p in (0.0020, 0.4316) else 0.0, rel=1e-12
+    )
     n = sum(x != y for x, y in zip(a, b, strict=True))
-    assert (found.zeros, found.p_minimum) == (len(a) - n, max(min(1.0, 2.0 ** (1 - n)), SMALLEST))
+    assert (found.zeros, found.p_minimum) == (
+        len(a) - n,
+        max(min(1.0, 2.0 ** (1 - n)), SMALLEST),
+    )
     assert (found.effect_size is None) == (n == 0)
 
 
@@ -130,16 +166,33 @@ def test_float_noise_makes_no_difference_and_splits_no_tie_and_large_scores_have
     assert (signed_rank(a, b).w_plus, signed_rank(a, b).zeros) == (3.0, 1)
     assert differences(a, b).groups.tolist() == [1, 1, 0]
     # Exponential DCG reaches thousands; two orders of summation part in the last bits.
-    assert differences(np.array([5000.0 + 1e-9, 2.0]), np.array([5000.0, 1.0])).groups.tolist() == [0, 1]
+    assert differences(
+        np.array([5000.0 + 1e-9, 2.0]), np.array([5000.0, 1.0])
+    ).groups.tolist() == [0, 1]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("n", "sizes"), [(100, None), (100, 9), (250, None), (400, 5), (501, 4), (600, None), (600, 3), (600, 2), (600, 1)]
+    ("n", "sizes"),
+    [
+        (100, None),
+        (100, 9),
+        (250, None),
+        (400, 5),
+        (501, 4),
+        (600, None),
+        (600, 3),
+        (600, 2),
+        (600, 1),
+    ],
 )
 def test_beyond_500_the_tail_is_that_of_the_exact_count(n, sizes):
     rng = np.random.default_rng([n, sizes or 0])
-    values = rng.permutation(n) + 1.0 if sizes is None else rng.integers(1, sizes + 1, n).astype(np.float64)
+    values = (
+        rng.permutation(n) + 1.0
+        if sizes is None
+        else rng.integers(1, sizes + 1, n).astype(np.float64)
+    )
     ranks = doubled_ranks(differences(values, np.zeros(n)).groups)
     unit = int(np.gcd.reduce(ranks))
     tails = counted_tails((ranks // unit).tolist())
@@ -156,7 +209,9 @@ def test_beyond_500_the_tail_is_that_of_the_exact_count(n, sizes):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "steps"), [(13, 5), (13, 10**6), (30, 5), (30, 10**6)])
-def test_where_pairs_are_swapped_it_rejects_as_often_as_it_can(n, steps, monkeypatch, project):
+def test_where_pairs_are_swapped_it_rejects_as_often_as_it_can(
+    n, steps, monkeypatch, project
+):
     monkeypatch.syspath_prepend(project / "benchmarks")
     rate, level = import_module("stats_samples").swapped(n, steps, 20_000)
     slack = 3 * math.sqrt(level * (1 - level) / 20_000)
@@ -164,17 +219,29 @@ def test_where_pairs_are_swapped_it_rejects_as_often_as_it_can(n, steps, monkeyp
 
 
 @pytest.mark.slow
-def test_where_retrievers_are_permuted_a_corrected_family_rejects_in_at_most_5_percent(monkeypatch, project):
+def test_where_retrievers_are_permuted_a_corrected_family_rejects_in_at_most_5_percent(
+    monkeypatch, project
+):
     monkeypatch.syspath_prepend(project / "benchmarks")
     rows = list(import_module("stats_null").permuted(5_000))[2:]
-    assert [row for row in rows if not row.endswith(("| yes |", "| no correction |"))] == [] and len(rows) == 16
+    assert [
+        row for row in rows if not row.endswith(("| yes |", "| no correction |"))
+    ] == [] and len(rows) == 16
 
 
 def test_the_method_says_what_counted():
     rng = np.random.default_rng(4)
-    for n, sizes, method in ((500, None, "exact"), (501, None, "saddlepoint"), (3000, 10, "saddlepoint"),
-                             (3000, 3, "exact")):  # fmt: skip
-        d = rng.normal(size=n) if sizes is None else rng.integers(1, sizes + 1, n) * rng.choice([-1.0, 1.0], n)
+    for n, sizes, method in (
+        (500, None, "exact"),
+        (501, None, "saddlepoint"),
+        (3000, 10, "saddlepoint"),
+        (3000, 3, "exact"),
+    ):
+        d = (
+            rng.normal(size=n)
+            if sizes is None
+            else rng.integers(1, sizes + 1, n) * rng.choice([-1.0, 1.0], n)
+        )
         ours = signed_rank(d, np.zeros(n))
         theirs = scipy_stats.wilcoxon(d, method="asymptotic", correction=True)
         assert ours.method == method
