@@ -160,8 +160,10 @@ def draft(
             duplicates += 1
             continue
         near = max(
-            kept, key=lambda one, text=text: overlap(text, one.query), default=None
-        )  # type: ignore[misc]
+            kept,
+            key=lambda one, text=text: overlap(text, one.query),  # type: ignore[misc]
+            default=None,
+        )
         id_ = f"draft-{digest_of(text, document.id)}"
         need = (
             near.need if near is not None and overlap(text, near.query) >= NEAR else id_

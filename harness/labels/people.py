@@ -155,8 +155,9 @@ def judging_page(pool: Pool, *, choices: Mapping[int, str] | None = None) -> str
         undefined=jinja2.StrictUndefined,
     )
     style, script = (
-        env.loader.get_source(env, name)[0] for name in ("judge.css", "judge.js")
-    )  # type: ignore[union-attr]
+        env.loader.get_source(env, name)[0]  # type: ignore[union-attr]
+        for name in ("judge.css", "judge.js")
+    )
     return env.get_template("judge.html").render(
         digest=pool.digest,
         head=head("Judge documents", policy([script], style), Markup(style)),  # noqa: S704 - ours

@@ -378,8 +378,8 @@ class QdrantStore(Store):
         while not parts or offset is not None:
             page = {"limit": READ, "offset": offset, "with_vectors": True}
             records, offset = self._connection.call(
-                lambda client, page=page: client.scroll(self.collection, **page)
-            )  # type: ignore[misc]
+                lambda client, page=page: client.scroll(self.collection, **page)  # type: ignore[misc]
+            )
             for payload in (one.payload or {} for one in records):
                 ids.append(payload["id"])
                 values.add(dict(map(json.loads, payload.get(points.FIELDS, ()))))

@@ -128,7 +128,10 @@ def test_a_relevance_level_changes_hits_and_not_which_queries_count_nor_the_g_of
         (["input.bm25.gz"], ["bm25"]),
     ],
 )
-def test_runs_are_called_by_their_files(files: list[str], names: list[str]) -> None:
+def test_runs_are_called_by_their_files(
+    files: list[str], names: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     for file in map(Path, files):
         file.parent.mkdir(exist_ok=True)
         file.write_bytes(
@@ -140,7 +143,10 @@ def test_runs_are_called_by_their_files(files: list[str], names: list[str]) -> N
     )
 
 
-def test_problems_of_all_files_come_together() -> None:
+def test_problems_of_all_files_come_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     for name, text in (
         ("a", "q1 Q0 x 1 high t\n"),
         ("b", "q1 Q0 x 1 1 t\nq1 Q0 x 2 1 t\n"),
