@@ -62,7 +62,7 @@ def through_mteb(data: Path, name: str) -> tuple[float, float]:
     from mteb.abstasks.retrieval import AbsTaskRetrieval
 
     import datasets
-    from retrievers.model_files import Weights
+    from retrievers.local.weights import Weights
 
     class Local(AbsTaskRetrieval):  # type: ignore[misc]
         metadata = mteb.get_task("SciFact").metadata

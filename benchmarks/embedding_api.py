@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from retrievers.cache import Cache
-from retrievers.embedding import Embedder
+from retrievers.embedder import Embedder
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.meter import Meter
 from tests.support.servers import OpenAIProvider, serving

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from retrievers.cache import Cache
-from retrievers.identity import keys
+from retrievers.identity import text_keys
 from retrievers.types import Embedded
 
 DIMENSIONS = 384
@@ -39,7 +39,7 @@ def main() -> None:
             part = Embedded(
                 vectors[: len(some)], counts[: len(some)], counts[: len(some)]
             )
-            cache.put("benchmark", keys("benchmark", "document", some), part)
+            cache.put("benchmark", text_keys("benchmark", "document", some), part)
         seconds = time.perf_counter() - started
         print(
             f"stored {count:,} vectors in {seconds:.1f} s, {megabytes / seconds:.0f} MB/s, {REQUEST} a transaction"
@@ -52,7 +52,7 @@ def main() -> None:
             found = 0
             for i in range(0, count, WINDOW):
                 positions, _ = cache.get(
-                    keys("benchmark", "document", order[i : i + WINDOW])
+                    text_keys("benchmark", "document", order[i : i + WINDOW])
                 )
                 found += len(positions)
             seconds = time.perf_counter() - started

@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from retrievers.cache import Cache
-from retrievers.embedding import Embedder
+from retrievers.embedder import Embedder
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
+from retrievers.local.weights import OFFLINE_MODEL, Weights
 from retrievers.meter import Meter, single_call
-from retrievers.model_files import PACKAGED, Weights
 
 ROUNDS = 4
 WORDS = (
@@ -48,7 +48,7 @@ def texts(count: int) -> list[str]:
 def main() -> None:
     from sentence_transformers import SentenceTransformer
 
-    name = sys.argv[1] if len(sys.argv) > 1 else PACKAGED
+    name = sys.argv[1] if len(sys.argv) > 1 else OFFLINE_MODEL
     corpus = texts(int(sys.argv[2]) if len(sys.argv) > 2 else 256)
     plain = SentenceTransformer(str(Weights(name).folder or name))
     encoder = SentenceTransformerEncoder(name)

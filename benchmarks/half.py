@@ -43,7 +43,7 @@ def main() -> None:
             ),
             encoding="utf-8",
         )
-        results = harness.run(file, harness.Options(Path(folder) / "results"))
+        results = harness.run(file, harness.RunOptions(Path(folder) / "results"))
         whole, half = (results.rankings(dtype) for dtype in ("float32", "bfloat16"))
     for cut in (1, 10, 100):
         common = [

@@ -34,8 +34,8 @@ class Clock:
 def judgments(folder: Path) -> str:
     """30,000 queries with 100 judgments each, over 1,000,000 documents."""
     from harness.dataset import DatasetReference, Labels
-    from harness.dataset.load import open_source
-    from harness.dataset.source import Findings
+    from harness.dataset.choose_reader import open_source
+    from harness.dataset.read_problems import ReadProblems
 
     path, draw = folder / "qrels" / "test.tsv", random.Random(0)
     path.parent.mkdir()
@@ -48,7 +48,7 @@ def judgments(folder: Path) -> str:
             file.writelines(
                 f"q{query}\td{document}\t{document % 4}\n" for document in some
             )
-    clock, found = Clock(), Findings()
+    clock, found = Clock(), ReadProblems()
     _, source = open_source(DatasetReference(folder))
     held: dict[str, Labels] = {
         query: labels for _, query, labels in source.labels(found)
@@ -63,7 +63,7 @@ def judgments(folder: Path) -> str:
 
 def documents(folder: Path) -> str:
     """1,000,000 documents of 12 words, 1,000 queries with 3 judgments each, checked as `harness check` does."""
-    from harness.running.check import check
+    from harness.preflight.check import check_target
 
     draw = random.Random(0)
     words = [f"word{number}" for number in range(5_000)]
@@ -88,7 +88,7 @@ def documents(folder: Path) -> str:
             for d in draw.sample(range(1_000_000), 3)
         )
     clock = Clock()
-    report = list(check(folder).lines())
+    report = list(check_target(folder).lines())
     told = clock.read()
     assert report[-1] == "nothing is wrong"
     return f"1,000,000 documents, checked: {told}"

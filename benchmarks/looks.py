@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import optimize, stats
 
-from harness.stats.power import levels, queries_for
+from harness.stats.looks import look_levels
+from harness.stats.power import queries_for_effect
 
 LOOKS, ALPHA, POWER, RUNS = (30, 60, 100, 150), 0.05, 0.80, 20_000
 Floats = npt.NDArray[np.float64]
@@ -26,7 +27,9 @@ def judged(differences: Floats) -> tuple[float, float]:
     """
     ended = np.full(len(differences), LOOKS[-1])
     claimed = np.zeros(len(differences), dtype=np.bool_)
-    for number, level in reversed([*zip(LOOKS, levels(ALPHA, LOOKS), strict=True)]):
+    for number, level in reversed(
+        [*zip(LOOKS, look_levels(ALPHA, LOOKS), strict=True)]
+    ):
         some = differences[:, :number]
         t = some.mean(1) / (some.std(1, ddof=1) / np.sqrt(number))
         rejects = np.abs(t) > stats.t.isf(level / 2, number - 1)
@@ -52,7 +55,7 @@ def main() -> None:
     for folder in map(Path, sys.argv[1:]):
         from harness import records
 
-        results = records.read(folder)
+        results = records.read_results(folder)
         table = results.scores[
             results.scores["measure"] == results.manifest.resolved.primary
         ]
@@ -70,7 +73,7 @@ def main() -> None:
         effect = effect_of(POWER, scatter)
         for times in (0, 1, 2):
             mean, power = judged(scatter + times * effect)
-            fixed = queries_for(effect, ALPHA) or 0
+            fixed = queries_for_effect(effect, ALPHA) or 0
             share = (
                 f"{mean / fixed:.2f} of the fixed plan's {fixed}"
                 if times

@@ -80,7 +80,7 @@ def experiment(folder: Path, retrievers: str) -> Path:
 
 def whole_run(file: Path) -> str:
     """Python that runs an experiment."""
-    options = f"harness.Options(Path({str(file.parent)!r}))"
+    options = f"harness.RunOptions(Path({str(file.parent)!r}))"
     return f"from pathlib import Path; import harness; harness.run(Path({str(file)!r}), {options})"
 
 

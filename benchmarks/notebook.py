@@ -67,9 +67,9 @@ def judgments() -> float:
     import pandas as pd
     import pytrec_eval
 
-    from harness.evaluation.runs import scored_run
-    from harness.measures import parse_all
-    from harness.notebook.in_memory import judgments_of
+    from harness.measures import parse_measure_list
+    from harness.notebook.document_values import grades_in_memory
+    from harness.scoring.trec_runs import score_run_in_memory
 
     random, queries, deep = np.random.default_rng(0), 3_000, 100
     names = np.array([f"d{number}" for number in range(100_000)])
@@ -99,7 +99,9 @@ def judgments() -> float:
         )
 
     def ours() -> None:
-        scored_run("a", run, judgments_of(frame), parse_all(["nDCG@10", "RR"]))
+        score_run_in_memory(
+            "a", run, grades_in_memory(frame), parse_measure_list(["nDCG@10", "RR"])
+        )
 
     return min(seconds(ours) / seconds(theirs) for _ in range(ROUNDS))
 

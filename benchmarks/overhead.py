@@ -53,10 +53,10 @@ def plain(data: Path, name: str, dtype: str) -> tuple[float, float]:
     import torch
     from sentence_transformers import SentenceTransformer
 
-    from harness.dataset import DatasetReference, load
-    from retrievers.model_files import Weights
+    from harness.dataset import DatasetReference, load_dataset
+    from retrievers.local.weights import Weights
 
-    dataset = load(DatasetReference(data))
+    dataset = load_dataset(DatasetReference(data))
     model = SentenceTransformer(
         str(Weights(name).folder or name),
         device="cpu",
@@ -94,7 +94,7 @@ def harnessed(data: Path, folder: Path, model: str, dtype: str) -> tuple[float, 
         f'encoder = {{ kind = "sentence-transformers", model = {json.dumps(model)}, dtype = "{dtype}" }}\n'
     )
     started = time.perf_counter()
-    results = harness.run(file, harness.Options(folder / "results"))
+    results = harness.run(file, harness.RunOptions(folder / "results"))
     seconds = time.perf_counter() - started
     return seconds, float(
         results.summary.loc[results.summary["measure"] == "nDCG@10", "mean"].iloc[0]

@@ -89,8 +89,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         path = experiment(folder, collection(folder / "data", queries), retrievers)
-        results = harness.run(path, harness.Options(results=folder / "results"))
-        read = records.read(results.folder)
+        results = harness.run(path, harness.RunOptions(results=folder / "results"))
+        read = records.read_results(results.folder)
         started = time.perf_counter()
         write_report(read)
         seconds = time.perf_counter() - started

@@ -21,8 +21,8 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.evaluation.runs import score_runs
-from harness.measures import parse, parse_all, score_run
+from harness.measures import measure_run, parse_measure, parse_measure_list
+from harness.scoring.trec_runs import score_trec_runs
 
 QUERIES, HITS, JUDGMENTS, CORPUS = 2_000, 100, 30, 50_000
 NAMES = [
@@ -127,7 +127,7 @@ def data() -> tuple[Qrels, Run]:
 
 
 def ours(qrels: Qrels, run: Run) -> None:
-    score_run([parse(name) for name in NAMES], qrels, run)
+    measure_run([parse_measure(name) for name in NAMES], qrels, run)
 
 
 def pytrec_eval(qrels: Qrels, run: Run) -> None:
@@ -204,8 +204,8 @@ def stream(queries: int) -> None:
         )
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         start = time.perf_counter()
-        (result,) = score_runs(
-            qrels, [run], parse_all(["nDCG@10", "RR@10", "R@100", "AP"])
+        (result,) = score_trec_runs(
+            qrels, [run], parse_measure_list(["nDCG@10", "RR@10", "R@100", "AP"])
         )
         seconds = time.perf_counter() - start
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -240,7 +240,9 @@ def files(queries: int) -> None:
                     for d, s in zip(drawn[:100], scores, strict=True)
                 )
         for name, work in {
-            "retriever-harness": lambda: score_runs(qrels, [run], parse_all(names)),
+            "retriever-harness": lambda: score_trec_runs(
+                qrels, [run], parse_measure_list(names)
+            ),
             "ir-measures": lambda: ir_measures.calc_aggregate(
                 theirs,
                 ir_measures.read_trec_qrels(str(qrels)),

@@ -24,9 +24,9 @@ import stats_sweeps
 import stats_verdicts
 from stats_samples import changed
 
-from harness.evaluation.compare import compare
-from harness.evaluation.scores import Scores
-from harness.stats.differences import Floats, differences
+from harness.evaluation.compare import compare_retrievers
+from harness.scoring.scores import Scores
+from harness.stats.differences import Floats, paired_differences
 from harness.stats.settings import Settings
 from harness.stats.signed_rank import signed_rank
 
@@ -59,7 +59,7 @@ def speed(experiments: int) -> Iterator[str]:
     yield "| --- | ---: | ---: | ---: |"
     for n, target in ((1000, 0.25), (2000, 2.0)):
         a, b = np.round(rng.random(n), 4), np.round(rng.random(n), 4)
-        pairs = differences(a, b)
+        pairs = paired_differences(a, b)
         yield f"| one exact test, n = {n:,}, half ranks | {timed(lambda pairs=pairs: signed_rank(pairs))} | {target} |"
     n, names = 1000, [f"r{j}" for j in range(10)]
     base = rng.random(n)
@@ -88,7 +88,9 @@ def speed(experiments: int) -> Iterator[str]:
     for name, scores in (("two continuous", usual), ("seven continuous", worst)):
         table = Scores(ids=tuple(f"{i:04}" for i in range(n)), values=scores)
         seconds = timed(
-            lambda table=table: compare(table, settings=Settings(margin=0.02))
+            lambda table=table: compare_retrievers(
+                table, settings=Settings(margin=0.02)
+            )
         )
         yield f"| 10 retrievers x 7 measures ({name}) x 1,000 queries, all 315 pairs | {seconds} | 30 |"
 

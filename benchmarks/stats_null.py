@@ -10,9 +10,9 @@ import numpy as np
 import stats_samples
 from stats_samples import ALPHA
 
-from harness.stats.differences import Floats, differences
-from harness.stats.multiplicity import adjust
-from harness.stats.paired_tests import paired_t
+from harness.stats.corrections import adjust_p_values
+from harness.stats.differences import Floats, paired_differences
+from harness.stats.paired_tests import paired_t_test
 from harness.stats.sign_flip import Contrast, sign_flip
 from harness.stats.signed_rank import signed_rank
 
@@ -50,12 +50,12 @@ def permuted(experiments: int) -> Iterator[str]:
                 )
                 table = rng.permuted(table, axis=1)
                 p = [
-                    signed_rank(differences(table[:, i], table[:, j])).p_value
+                    signed_rank(paired_differences(table[:, i], table[:, j])).p_value
                     for i, j in combinations(range(k), 2)
                 ]
                 claimed["none"] += min(p) <= ALPHA
                 for correction in ("holm", "bonferroni", "bh"):
-                    claimed[correction] += min(adjust(p, correction)) <= ALPHA
+                    claimed[correction] += min(adjust_p_values(p, correction)) <= ALPHA
             for correction, count in claimed.items():
                 bound = ALPHA + 3 * math.sqrt(ALPHA * (1 - ALPHA) / experiments)
                 within = (
@@ -89,7 +89,7 @@ def skewed(experiments: int) -> Iterator[str]:
             rng = np.random.default_rng([n, len(name)])
             table = draw(rng, (n, experiments))
             zero = np.zeros(n)
-            rows = [differences(column, zero) for column in table.T]
+            rows = [paired_differences(column, zero) for column in table.T]
             columns = np.column_stack([table, zero])
             flips = sign_flip(
                 columns, [Contrast(j, experiments) for j in range(experiments)]
@@ -97,12 +97,12 @@ def skewed(experiments: int) -> Iterator[str]:
             rates = [
                 np.mean(
                     [
-                        signed_rank(differences(c, zero)).p_value <= ALPHA
+                        signed_rank(paired_differences(c, zero)).p_value <= ALPHA
                         for c in table.T
                     ]
                 ),
                 np.mean([flip.two_sided <= ALPHA for flip in flips]),
-                np.mean([paired_t(d).p_value <= ALPHA for d in rows]),
+                np.mean([paired_t_test(d).p_value <= ALPHA for d in rows]),
             ]
             yield (
                 f"| {name} | {n} | "

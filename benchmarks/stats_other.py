@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 from stats_samples import ALPHA, changed
 
-from harness.evaluation.compare import compare
-from harness.evaluation.evaluate import conclude
-from harness.evaluation.scores import Scores
-from harness.stats.agreement import by_query, cohen_kappa
+from harness.evaluation.compare import compare_retrievers
+from harness.evaluation.evaluate import conclude_scores
+from harness.scoring.scores import Scores
 from harness.stats.differences import Floats
+from harness.stats.kappa import bootstrap_agreement, cohen_kappa
 from harness.stats.settings import Settings
 
 
@@ -26,8 +26,8 @@ def kappa(experiments: int) -> Iterator[str]:
         for _ in range(experiments):
             tables = _tables(rng, queries)
             with changed("agreement", ENOUGH_QUERIES=0):
-                before = by_query(cohen_kappa, tables)
-            now = by_query(cohen_kappa, tables)
+                before = bootstrap_agreement(cohen_kappa, tables)
+            now = bootstrap_agreement(cohen_kappa, tables)
             for place, found in enumerate((before, now)):
                 held[place] += found.low <= truth <= found.high
         given = "no interval" if math.isnan(now.low) else f"{held[1] / experiments:.1%}"
@@ -66,6 +66,8 @@ def cheapest(experiments: int) -> Iterator[str]:
                 },
             )
             settings = Settings(margin=0.02, alpha=ALPHA)
-            result = conclude(scores, compare(scores, settings=settings), settings)
+            result = conclude_scores(
+                scores, compare_retrievers(scores, settings=settings), settings
+            )
             said += len(result.within_margin) > 1 and "c" in result.plans
         yield f"| {n} | {said / experiments:.1%} |"

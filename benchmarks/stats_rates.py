@@ -15,10 +15,11 @@ from scipy import stats
 from stats_samples import ALPHA, BATCH, changed, flip_p, rank_p
 from stats_shapes import Shape, made_up, shipped
 
-from harness.evaluation.verdict import Evidence, Verdict, verdict_on
-from harness.stats.differences import Floats, fragile, singles
-from harness.stats.multiplicity import adjust
-from harness.stats.sign_flip import max_t
+from harness.evaluation.verdict import Verdict, VerdictInput, decide_verdict
+from harness.stats.corrections import adjust_p_values
+from harness.stats.differences import Floats, is_fragile
+from harness.stats.max_t import max_t_test
+from harness.stats.units import single_units
 
 Bools = npt.NDArray[np.bool_]
 SIZES = (13, 30, 60, 150, 500)
@@ -84,7 +85,9 @@ def families(experiments: int) -> Iterator[str]:
                 for _ in range(-(-experiments // BATCH)):
                     p = flip_p(draw(rng, (BATCH * many, n))).reshape(BATCH, many)
                     found.append(
-                        np.mean([min(adjust(row.tolist())) <= ALPHA for row in p])
+                        np.mean(
+                            [min(adjust_p_values(row.tolist())) <= ALPHA for row in p]
+                        )
                     )
                 rates.append(np.mean(found))
             yield f"| {name} | {many} | {' | '.join(f'{rate:.1%}' for rate in rates)} |"
@@ -105,7 +108,7 @@ def choices(experiments: int) -> Iterator[str]:
             rng, claimed = np.random.default_rng([n, m, len(name)]), 0
             with changed("sign_flip", DRAWS=2_000):
                 for seed in range(rounds):
-                    found = max_t(draw(rng, (n, m)), singles(n), seed=seed)
+                    found = max_t_test(draw(rng, (n, m)), single_units(n), seed=seed)
                     claimed += found.gain > 0 and found.p_value <= ALPHA / 2
             rates.append(claimed / rounds)
         yield f"| {name} | {' | '.join(f'{rate:.1%}' for rate in rates)} |"
@@ -125,7 +128,7 @@ def warnings(experiments: int) -> Iterator[str]:
             table = draw(np.random.default_rng([n, len(name), 3]), (experiments, n))
             claimed = table[flip_p(table) <= ALPHA]
             rates.append(
-                f"{np.mean([fragile(row, 1.0) for row in claimed]):.0%}"
+                f"{np.mean([is_fragile(row, 1.0) for row in claimed]):.0%}"
                 if len(claimed) > 20
                 else "–"
             )
@@ -136,14 +139,14 @@ def shown(table: Floats, p: Floats, tested: Floats) -> Bools:
     """Which samples (rows) the product's own verdict calls better, by a test's p and the sign of what it tests."""
     floors = np.ldexp(1.0, 1 - np.count_nonzero(table, axis=1))
     evidence = map(
-        Evidence,
+        VerdictInput,
         p.tolist(),
         floors.tolist(),
         np.sign(tested).astype(int).tolist(),
         [None] * len(table),
     )
     return np.array(
-        [verdict_on(one, ALPHA).verdict is Verdict.BETTER for one in evidence]
+        [decide_verdict(one, ALPHA).verdict is Verdict.BETTER for one in evidence]
     )
 
 

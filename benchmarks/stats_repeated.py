@@ -10,10 +10,12 @@ from scipy import special
 from stats_samples import ALPHA, BATCH, claims, covers, flip_p
 from stats_shapes import Shape, equal_means
 
-from harness.stats.differences import Floats, Integers, Units, singles, units_of
-from harness.stats.intervals import Interval, deviation, mean, student
-from harness.stats.power import at_look, levels, queries_for
+from harness.stats.differences import Floats, Integers
+from harness.stats.intervals import Interval, mean, standard_deviation, student_interval
+from harness.stats.looks import look_levels, settings_at_look
+from harness.stats.power import queries_for_effect
 from harness.stats.settings import Looks, Settings
+from harness.stats.units import Units, cluster_units, single_units
 
 FIRST, MOST = 50, 1_000
 """Queries of a first look; queries beyond which nobody follows what it recommends."""
@@ -43,7 +45,9 @@ def clustered(experiments: int) -> Iterator[str]:
         (name, "one of 100, and 50 of 1", [100] + [1] * 50, draw) for name, draw in some
     ]
     for name, needs, sizes, draw in [*equal, *unequal]:
-        units = units_of([str(j) for j, size in enumerate(sizes) for _ in range(size)])
+        units = cluster_units(
+            [str(j) for j, size in enumerate(sizes) for _ in range(size)]
+        )
         n, rounds = len(units.members), -(-experiments // BATCH)
         rng, rates = np.random.default_rng([n, len(name)]), np.zeros(5)
         for _ in range(rounds):
@@ -52,9 +56,9 @@ def clustered(experiments: int) -> Iterator[str]:
             rates[2:] += [
                 np.mean([covers(interval(row, units=units_)) for row in table])
                 for interval, units_ in (
-                    (student, None),
+                    (student_interval, None),
                     (_robust, units),
-                    (student, units),
+                    (student_interval, units),
                 )
             ]
         query, cluster, covered, plain, levered = rates / rounds
@@ -95,7 +99,7 @@ def weighted(experiments: int) -> Iterator[str]:
                     float((h * (row - centre)) @ (h * (row - centre)))
                 )
                 plain += abs(centre) <= reach
-                levered += covers(student(row, units=singles(n, w)))
+                levered += covers(student_interval(row, units=single_units(n, w)))
             claimed = np.mean(flip_p(table * weights) <= ALPHA)
             yield f"| {name} | {n} | {plain / experiments:.1%} | {levered / experiments:.1%} | {claimed:.1%} |"
 
@@ -140,7 +144,7 @@ def looks(experiments: int) -> Iterator[str]:
                     )
                 ]
             )
-            planned_levels = levels(ALPHA, planned)
+            planned_levels = look_levels(ALPHA, planned)
             next_ones = [
                 planned_levels[min(sum(n > one for one in planned), len(planned) - 1)]
                 for n in taken
@@ -149,7 +153,9 @@ def looks(experiments: int) -> Iterator[str]:
                 0.0 if at.spent else at.alpha
                 for place, n in enumerate(taken)
                 for at in [
-                    at_look(Settings(looks=Looks(planned), earlier=taken[:place]), n)
+                    settings_at_look(
+                        Settings(looks=Looks(planned), earlier=taken[:place]), n
+                    )
                 ]
             ]
             rates = [
@@ -180,7 +186,7 @@ def _recommended(experiments: int, draw: Shape) -> tuple[float, float]:
                 spent += np.sum(first[these] <= ALPHA)
                 continue
             second = flip_p(table[these, :number])
-            at_first, at_second = levels(ALPHA, (FIRST, int(number)))
+            at_first, at_second = look_levels(ALPHA, (FIRST, int(number)))
             naive += np.sum(np.minimum(first[these], second) <= ALPHA)
             spent += np.sum((first[these] <= at_first) | (second <= at_second))
     return naive / (rounds * BATCH), spent / (rounds * BATCH)
@@ -191,7 +197,9 @@ def _numbers(table: Floats) -> Integers:
     numbers = []
     for row in table:
         most = (
-            queries_for(abs(mean(row)) / deviation(row), ALPHA) if mean(row) else None
+            queries_for_effect(abs(mean(row)) / standard_deviation(row), ALPHA)
+            if mean(row)
+            else None
         )
         numbers.append(most if most is not None and len(row) < most <= MOST else 0)
     return np.array(numbers)

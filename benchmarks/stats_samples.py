@@ -10,10 +10,11 @@ from importlib import import_module
 import numpy as np
 from scipy import special, stats
 
-from harness.stats.differences import Differences, Floats, Units, differences
+from harness.stats.differences import Floats, PairedDifferences, paired_differences
 from harness.stats.intervals import Interval
 from harness.stats.sign_flip import Contrast, sign_flip
 from harness.stats.signed_rank import doubled_ranks, signed_rank, subset_sums
+from harness.stats.units import Units
 
 ALPHA = 0.05
 BATCH = 1_000
@@ -34,9 +35,9 @@ def changed(module: str, **values: object) -> Iterator[None]:
             setattr(part, name, value)
 
 
-def observed(row: Floats) -> Differences:
+def observed(row: Floats) -> PairedDifferences:
     """Differences as the statistics want them."""
-    return differences(row, np.zeros(len(row)))
+    return paired_differences(row, np.zeros(len(row)))
 
 
 def claims(table: Floats, units: Units) -> Floats:
@@ -119,14 +120,14 @@ def swapped(n: int, steps: int, experiments: int) -> tuple[float, float]:
         worse = np.round(rng.random(n) * steps) / steps
         swap = rng.random(n) < 0.5
         a, b = np.where(swap, worse, better), np.where(swap, better, worse)
-        rejected += signed_rank(differences(a, b)).p_value <= ALPHA
+        rejected += signed_rank(paired_differences(a, b)).p_value <= ALPHA
         levels += attainable(a, b)
     return rejected / experiments, levels / experiments
 
 
 def attainable(a: Floats, b: Floats) -> float:
     """The largest level of at most 5 % that the exact test can have with these magnitudes."""
-    ranks = np.sort(doubled_ranks(differences(a, b).groups))
+    ranks = np.sort(doubled_ranks(paired_differences(a, b).groups))
     tail = np.ldexp(
         np.cumsum(subset_sums(ranks, int(ranks.sum()) // 2)), 1 - len(ranks)
     )

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from harness import pipeline
-from harness.running.forecast import Options
+from harness.running.context import RunOptions
 from harness.stats.differences import Floats
 
 MARGIN = 0.02
@@ -38,7 +38,7 @@ def shipped() -> Mapping[str, Floats]:
     for name, retrievers in EXPERIMENTS_SHIPPED.items():
         with tempfile.TemporaryDirectory() as folder:
             table = pipeline.run(
-                f"experiments/{name}.toml", Options(Path(folder))
+                f"experiments/{name}.toml", RunOptions(Path(folder))
             ).scores
         wide = table[table["measure"] == "nDCG@10"].pivot(
             index="query_id", columns="retriever", values="value"

@@ -9,8 +9,8 @@ import numpy as np
 from stats_samples import ALPHA, BATCH, covers, flip_p, observed
 from stats_shapes import Shape, equal_means
 
-from harness.stats.differences import Range
-from harness.stats.intervals import student
+from harness.stats.differences import ValueRange
+from harness.stats.intervals import student_interval
 from harness.stats.power import queries_needed
 
 WORTH = 0.05
@@ -35,8 +35,8 @@ def intervals(experiments: int) -> Iterator[str]:
     }
     for name, (truth, draw) in shapes.items():
         table = draw(np.random.default_rng(len(name)), (experiments, 13))
-        plain = [student(row) for row in table]
-        now = [student(row, bounds=Range(0.0, 1.0)) for row in table]
+        plain = [student_interval(row) for row in table]
+        now = [student_interval(row, bounds=ValueRange(0.0, 1.0)) for row in table]
         left = np.mean(
             [
                 x.low is not None and x.high is not None and (x.low < 0 or x.high > 1)

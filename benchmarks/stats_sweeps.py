@@ -17,8 +17,9 @@ from pathlib import Path
 import numpy as np
 from scipy import special
 
-from harness.stats.differences import Floats, singles
-from harness.stats.sign_flip import max_t
+from harness.stats.differences import Floats
+from harness.stats.max_t import max_t_test
+from harness.stats.units import single_units
 
 KEPT = Path(__file__).parents[1] / "build" / "sweeps"
 K1, B = (0.3, 0.6, 0.9, 1.2, 1.5, 1.8, 2.1, 2.4), (0, 0.2, 0.4, 0.6, 0.8, 1)
@@ -46,7 +47,7 @@ b = {b}
 def compute(data: Path) -> None:
     """Run the two grids and keep the differences from the default, query by query."""
     from harness.pipeline import run
-    from harness.running.forecast import Options
+    from harness.running.context import RunOptions
 
     KEPT.mkdir(parents=True, exist_ok=True)
     for name in ("cranfield", "scifact"):
@@ -58,7 +59,7 @@ def compute(data: Path) -> None:
                 ),
                 "utf-8",
             )
-            scores = run(path, Options(place)).scores.pivot(
+            scores = run(path, RunOptions(place)).scores.pivot(
                 index="query_id", columns="retriever", values="value"
             )
         np.save(
@@ -119,7 +120,7 @@ def _claims(rows: Floats, rng: np.random.Generator) -> tuple[bool, bool, bool, b
     held = second[:, int(np.argmax(first.mean(axis=0)))]
     p = float(special.stdtr(n - 1, -_t(rows)[best]))
     half = float(special.stdtr(len(held) - 1, -_t(held[:, None])[0]))
-    swept = max_t(rows, singles(n), seed=int(rng.integers(1 << 30)))
+    swept = max_t_test(rows, single_units(n), seed=int(rng.integers(1 << 30)))
     return p <= LEVEL, half <= LEVEL, p * rows.shape[1] <= LEVEL, swept.p_value <= LEVEL
 
 
@@ -175,9 +176,9 @@ def bounds(experiments: int) -> Iterator[str]:
                 above = 0
                 for _ in range(rounds):
                     weights = rng.lognormal(sigma=spread, size=n) if spread else None
-                    low = max_t(
+                    low = max_t_test(
                         0.1 * draw(rng, n),
-                        singles(n, weights),
+                        single_units(n, weights),
                         seed=int(rng.integers(1 << 30)),
                     ).low
                     above += low is not None and low > 0

@@ -13,14 +13,18 @@ import numpy as np
 from stats_samples import ALPHA, BATCH, observed
 from stats_shapes import MARGIN, at_the_margin
 
-from harness.evaluation.gate import BASELINE, CHALLENGER, gate_scores
-from harness.evaluation.scores import Scores
-from harness.evaluation.verdict import Gate
-from harness.stats.differences import Differences, Floats, differences, singles
-from harness.stats.paired_tests import EquivalenceMargin, fewest_units, not_worse
+from harness.evaluation.gate import BASELINE_ARM, CHALLENGER_ARM, Gate, gate_scores
+from harness.scoring.scores import Scores
+from harness.stats.differences import Floats, PairedDifferences, paired_differences
+from harness.stats.paired_tests import (
+    EquivalenceMargin,
+    min_units_for_margin,
+    non_inferiority_tests,
+)
 from harness.stats.settings import Settings
 from harness.stats.sign_flip import Contrast, FlipTest, sign_flip
 from harness.stats.signed_rank import signed_rank
+from harness.stats.units import single_units
 
 SIZES = (30, 50, 120, 150, 200, 500)
 
@@ -45,12 +49,12 @@ def margins(experiments: int) -> Iterator[str]:
             yield f"| {name} | {n} | {passed(lost, before):.1%} | {after:.1%} | {good} | {power:.1%} |"
 
 
-Rule = Callable[[Sequence[Differences], EquivalenceMargin], list[FlipTest]]
+Rule = Callable[[Sequence[PairedDifferences], EquivalenceMargin], list[FlipTest]]
 
 
 def passed(table: Floats, rule: Rule) -> float:
     """The share of samples (rows) that are shown not to lose the margin."""
-    within = EquivalenceMargin(MARGIN, 1.0, singles(table.shape[1]))
+    within = EquivalenceMargin(MARGIN, 1.0, single_units(table.shape[1]))
     shown = 0
     for start in range(0, len(table), BATCH):
         rows = [observed(row) for row in table[start : start + BATCH]]
@@ -58,17 +62,19 @@ def passed(table: Floats, rule: Rule) -> float:
     return shown / len(table)
 
 
-def now(rows: Sequence[Differences], within: EquivalenceMargin) -> list[FlipTest]:
+def now(rows: Sequence[PairedDifferences], within: EquivalenceMargin) -> list[FlipTest]:
     """The rule of today, each row against scores of 0."""
     scores = {str(place): d.values for place, d in enumerate(rows)}
-    return not_worse(
+    return non_inferiority_tests(
         {**scores, "": np.zeros(len(rows[0].values))},
         [(name, "") for name in scores],
         within,
     )
 
 
-def before(rows: Sequence[Differences], within: EquivalenceMargin) -> list[FlipTest]:
+def before(
+    rows: Sequence[PairedDifferences], within: EquivalenceMargin
+) -> list[FlipTest]:
     """The rule of before: the worst query only where fewer than ten lose the margin; equal scores always pass."""
     columns = []
     for d in rows:
@@ -89,24 +95,27 @@ def cases(experiments: int) -> Iterator[str]:
     del experiments
     yield "| case | before | now |"
     yield "| --- | --- | --- |"
-    same, within = np.full(100, 0.5), EquivalenceMargin(MARGIN, 1.0, singles(100))
+    same, within = np.full(100, 0.5), EquivalenceMargin(MARGIN, 1.0, single_units(100))
     told = before([observed(same - same)], within)[0].greater
     now = _word(_gate(same, same))
     yield f"| gate: 100 queries, identical rankings | passes (p = {told:.2g}) | {now} |"
     a, b = np.array([0.5] * 90 + [0.0] * 10), np.full(100, 0.5)
-    shifted, now = signed_rank(differences(a + MARGIN, b)).p_value / 2, _gate(a, b)
+    shifted, now = (
+        signed_rank(paired_differences(a + MARGIN, b)).p_value / 2,
+        _gate(a, b),
+    )
     yield (
         f"| gate: 90 ties and 10 losses of 0.5; signed ranks of the shifted differences | passes (p = {shifted:.2g}) | "
         f"{_word(now)} |"
     )
     for margin in (0.02, 0.05, 0.1):
-        yield f"| queries below which nothing passes, margin {margin} | 5 | {fewest_units(margin, 1.0, ALPHA)} |"
+        yield f"| queries below which nothing passes, margin {margin} | 5 | {min_units_for_margin(margin, 1.0, ALPHA)} |"  # noqa: E501
 
 
 def _gate(challenger: Floats, baseline: Floats) -> Gate:
     ids = tuple(map(str, range(len(baseline))))
     scores = Scores(
-        ids=ids, values={"score": {CHALLENGER: challenger, BASELINE: baseline}}
+        ids=ids, values={"score": {CHALLENGER_ARM: challenger, BASELINE_ARM: baseline}}
     )
     return gate_scores(scores, margin=MARGIN, settings=Settings())
 

@@ -28,8 +28,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retrievers.meter import Meter
-from retrievers.stores import StoreOptions, open_store
-from retrievers.types import Store, Vectors
+from retrievers.stores.open import open_store
+from retrievers.stores.options import StoreOptions
+from retrievers.types import DenseVectors, Store
 
 DIMENSIONS = 384
 WINDOW = 16_384
@@ -39,7 +40,7 @@ PAUSE = 0.2
 """Seconds until the threads of the work before, which spin in wait for more, are asleep."""
 
 
-def normal(count: int, seed: int) -> Vectors:
+def normal(count: int, seed: int) -> DenseVectors:
     return np.random.default_rng(seed).standard_normal(
         (count, DIMENSIONS), dtype=np.float32
     )
@@ -127,7 +128,7 @@ def edge(folder: str, name: str, count: int, **options: Any) -> Store:
     )
 
 
-def fill(store: Store, vectors: Vectors) -> None:
+def fill(store: Store, vectors: DenseVectors) -> None:
     """Build a collection as Dense does, window by window; document ids are made here."""
     store.create(DIMENSIONS)
     for start in range(0, len(vectors), WINDOW):
@@ -136,9 +137,9 @@ def fill(store: Store, vectors: Vectors) -> None:
     store.finish({})
 
 
-def blas(queries: Vectors, units: Vectors) -> list[set[int]]:
+def blas(queries: DenseVectors, units: DenseVectors) -> list[set[int]]:
     """Return the top hits of each query by a product over blocks of unit vectors, and argpartition."""
-    scores: list[Vectors] = []
+    scores: list[DenseVectors] = []
     places = []
     for start in range(0, len(units), BLOCK):
         product = queries @ units[start : start + BLOCK].T
@@ -150,7 +151,7 @@ def blas(queries: Vectors, units: Vectors) -> list[set[int]]:
     return [set(row) for row in np.take_along_axis(place, best, axis=1).tolist()]
 
 
-def same_ids(store: Store, queries: Vectors, units: Vectors) -> float:
+def same_ids(store: Store, queries: DenseVectors, units: DenseVectors) -> float:
     found = [
         {int(doc_id[1:]) for doc_id in ranking.doc_ids}
         for ranking in store.search(queries, TOP)
@@ -321,7 +322,7 @@ def approximate(folder: str) -> None:
         store.close()
 
 
-def clustered(count: int, seed: int) -> Vectors:
+def clustered(count: int, seed: int) -> DenseVectors:
     """Return vectors around 1,000 centres: independent ones have no neighbours worth the name."""
     centres = normal(1000, 0)
     chosen = np.random.default_rng(seed).integers(0, len(centres), count)

@@ -114,7 +114,8 @@ def indexing(folder: Path) -> None:
     from qdrant_client import QdrantClient, models
 
     from retrievers.meter import Meter
-    from retrievers.stores import StoreOptions, open_store
+    from retrievers.stores.open import open_store
+    from retrievers.stores.options import StoreOptions
 
     vectors = (
         np.random.default_rng(0).normal(size=(COUNT, DIMENSIONS)).astype(np.float32)
@@ -244,7 +245,8 @@ def peak_of_children() -> float:
 def searching(folder: Path) -> None:
     """Exact search in memory, and BLAS with a sort of the best: queries in blocks of 256."""
     from retrievers.meter import Meter
-    from retrievers.stores import StoreOptions, open_store
+    from retrievers.stores.open import open_store
+    from retrievers.stores.options import StoreOptions
 
     rng, limit = np.random.default_rng(0), 100
     vectors, queries = (

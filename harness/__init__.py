@@ -1,8 +1,8 @@
-"""The harness asks retrievers, scores their rankings, and reports.
+"""The Python interface, loaded on first use.
 
     results = harness.evaluate(documents, queries, qrels, {"bm25": "bm25", "mine": model})    # what is in memory
     results = harness.run("experiments/quickstart.toml")    # a file, a dict, or an Experiment
-    results = harness.open("results/quickstart")            # what an earlier run found
+    results = harness.open_results("results/quickstart")            # what an earlier run found
     harness.compare({"a": run_a, "b": run_b}, qrels)        # rankings that are at hand
 
 `results.scores`, `results.summary` and `results.comparisons` are pandas frames; docs/python.md tells more.
@@ -11,40 +11,40 @@
 import typing as _typing
 
 if _typing.TYPE_CHECKING:
-    from harness.dataset import load as load_dataset
+    from harness.dataset import load_dataset as load_dataset
     from harness.experiment import Experiment
     from harness.measures.measure import measure
-    from harness.notebook.notebook_results import NotebookResults as Results
-    from harness.notebook.notebook_results import compare
-    from harness.notebook.running import evaluate, run, run_sets
-    from harness.notebook.running import open_results as open  # noqa: A004 - harness.open("results/x"), as one says it
-    from harness.running.forecast import Options
+    from harness.notebook.compare import compare
+    from harness.notebook.evaluate import evaluate
+    from harness.notebook.results import NotebookResults as Results
+    from harness.notebook.run import open_results, run, run_sets
+    from harness.running.context import RunOptions
     from retrievers.errors import BackendError, InputError
 
-__all__ = ["BackendError", "Experiment", "InputError", "Options", "Results"]
-__all__ += ["compare", "evaluate", "load_dataset", "measure", "open", "run", "run_sets"]
+__all__ = ["BackendError", "Experiment", "InputError", "Results", "RunOptions"]
+__all__ += [
+    "compare",
+    "evaluate",
+    "load_dataset",
+    "measure",
+    "open_results",
+    "run",
+    "run_sets",
+]
 
 _HOMES = {
     "BackendError": "retrievers.errors:BackendError",
     "Experiment": "harness.experiment:Experiment",
     "InputError": "retrievers.errors:InputError",
-    "Options": "harness.running.forecast:Options",
-    "Results": "harness.notebook.notebook_results:NotebookResults",
-    "compare": "harness.notebook.notebook_results:compare",
-    "evaluate": "harness.notebook.running:evaluate",
-    "load_dataset": "harness.dataset:load",
+    "Results": "harness.notebook.results:NotebookResults",
+    "RunOptions": "harness.running.context:RunOptions",
+    "compare": "harness.notebook.compare:compare",
+    "evaluate": "harness.notebook.evaluate:evaluate",
+    "load_dataset": "harness.dataset:load_dataset",
     "measure": "harness.measures.measure:measure",
-    "open": "harness.notebook.running:open_results",
-    "run": "harness.notebook.running:run",
-    "run_sets": "harness.notebook.running:run_sets",
-}
-
-_RETIRED = {
-    "Encoder": "Dense",
-    "Fusion": "Fused",
-    "OpenAI": "Dense",
-    "Reranked": "Reranked",
-    "Search": "Function",
+    "open_results": "harness.notebook.run:open_results",
+    "run": "harness.notebook.run:run",
+    "run_sets": "harness.notebook.run:run_sets",
 }
 
 
@@ -53,10 +53,7 @@ def __getattr__(name: str) -> _typing.Any:
     import importlib
 
     if name not in __all__:
-        instead = _RETIRED.get(name, "")
-        raise AttributeError(
-            f"module 'harness' has no attribute {name!r}{instead and f': use retrievers.{instead}'}"
-        )
+        raise AttributeError(f"module 'harness' has no attribute {name!r}")
     module, _, attribute = _HOMES[name].partition(":")
     return getattr(importlib.import_module(module), attribute)
 

@@ -1,17 +1,17 @@
-"""What `harness` and `python -m harness` start: Ctrl-C ends in one line, also while all is being loaded."""
+"""The start of the process."""
 
 import gc
 import os
 import signal
 import sys
 
-ALLOCATIONS = 20_000
+GC_THRESHOLD = 20_000
 """Objects that are made before the new ones are searched for cycles; Python's own 700 is for programs that make few."""
 
 
 def start() -> None:
     """Load the command line and run it; exit with 130 where that is stopped."""
-    gc.set_threshold(ALLOCATIONS)
+    gc.set_threshold(GC_THRESHOLD)
     try:
         from harness.cli import main
 

@@ -1,69 +1,69 @@
-"""Numbers, nouns and lists as English text: what every message, table and page has in common."""
+"""English for numbers."""
 
 from collections.abc import Sequence
 
-LONG_NAME = 16
+MIN_LONG_NAME = 16
 """Letters from which on what names have in common is worth setting once."""
-MINUS = "\N{MINUS SIGN}"
+MINUS_SIGN = "\N{MINUS SIGN}"
 
 
-def format_p(p: float) -> str:
+def p_text(p: float) -> str:
     """Return a p-value for people: three digits, and a bound below 1e-12, where approximations are a few percent off.
 
     The terminal shows it as it is; the page and the tables for a paper set the same digits with a power of ten.
 
-    >>> format_p(0.046875), format_p(1.5e-9), format_p(3e-308)
+    >>> p_text(0.046875), p_text(1.5e-9), p_text(3e-308)
     ('0.0469', '1.50e-09', '< 1e-12')
     """
     return "< 1e-12" if p < 1e-12 else f"{p:#.3g}"
 
 
-def minus(numbers: str) -> str:
+def with_minus_sign(numbers: str) -> str:
     """Return numbers with the minus sign that sentences have.
 
-    >>> minus("-0.5 to +0.2")
+    >>> with_minus_sign("-0.5 to +0.2")
     '\N{MINUS SIGN}0.5 to +0.2'
     """
-    return numbers.replace("-", MINUS)
+    return numbers.replace("-", MINUS_SIGN)
 
 
-def related(p: str) -> str:
+def p_relation(p: str) -> str:
     """Return a p-value as it follows its name: equal, or below a bound.
 
-    >>> related(format_p(0.5)), related(format_p(0.0))
+    >>> p_relation(p_text(0.5)), p_relation(p_text(0.0))
     ('= 0.500', '< 1e-12')
     """
     return p if p.startswith("<") else f"= {p}"
 
 
-def count(queries: int) -> str:
+def count_queries(queries: int) -> str:
     """Return a number of queries in words.
 
-    >>> count(1), count(1300)
+    >>> count_queries(1), count_queries(1300)
     ('1 query', '1,300 queries')
     """
-    return counted(queries, "query")
+    return count_of(queries, "query")
 
 
-def counted(number: int, noun: str) -> str:
+def count_of(number: int, noun: str) -> str:
     """Return a number with its noun, which ends in y or takes an s.
 
-    >>> counted(1, "query"), counted(1400, "labelled query"), counted(0, "document")
+    >>> count_of(1, "query"), count_of(1400, "labelled query"), count_of(0, "document")
     ('1 query', '1,400 labelled queries', '0 documents')
     """
     plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{number:,} {noun if number == 1 else plural}"
 
 
-def asked(queries: int, clusters: int | None) -> str:
+def count_units(queries: int, clusters: int | None) -> str:
     """Return a number of queries, and of clusters if several queries ask the same.
 
-    >>> asked(150, None), asked(150, 30)
+    >>> count_units(150, None), count_units(150, 30)
     ('150 queries', '150 queries (30 clusters)')
     """
     if clusters is None:
-        return count(queries)
-    return f"{count(queries)} ({counted(clusters, 'cluster')})"
+        return count_queries(queries)
+    return f"{count_queries(queries)} ({count_of(clusters, 'cluster')})"
 
 
 def these(queries: int, clusters: int | None) -> str:
@@ -72,43 +72,43 @@ def these(queries: int, clusters: int | None) -> str:
     >>> these(150, None), these(1, None)
     ('these 150 queries', 'this query')
     """
-    return "this query" if queries == 1 else f"these {asked(queries, clusters)}"
+    return "this query" if queries == 1 else f"these {count_units(queries, clusters)}"
 
 
-def join(names: Sequence[str]) -> str:
+def join_names(names: Sequence[str]) -> str:
     """Return names as a list in a sentence.
 
-    >>> join(["a"]), join(["a", "b"]), join(["a", "b", "c"])
+    >>> join_names(["a"]), join_names(["a", "b"]), join_names(["a", "b", "c"])
     ('a', 'a and b', 'a, b and c')
     """
     *head, last = names
     return f"{', '.join(head)} and {last}" if head else last
 
 
-def few_names(names: Sequence[str], most: int = 4) -> str:
+def names_or_count(names: Sequence[str], most: int = 4) -> str:
     """Return up to so many names, or one less and how many more.
 
-    >>> few_names(["a", "b"]), few_names(list("abcde")), few_names(list("abc"), 2)
+    >>> names_or_count(["a", "b"]), names_or_count(list("abcde")), names_or_count(list("abc"), 2)
     ('a and b', 'a, b, c and 2 others', 'a and 2 others')
     """
     if len(names) <= most:
-        return join(names)
+        return join_names(names)
     return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} others"
 
 
-def first_few(names: Sequence[str], most: int = 5) -> str:
+def first_names(names: Sequence[str], most: int = 5) -> str:
     """Return up to so many names of a list, and a mark where there are more.
 
-    >>> first_few(["a", "b"]), first_few(list("abcdef"))
+    >>> first_names(["a", "b"]), first_names(list("abcdef"))
     ('a, b', 'a, b, c, d, e, …')
     """
     return ", ".join([*names[:most], *(["…"] if len(names) > most else [])])
 
 
-def shared_beginning(names: Sequence[str]) -> str:
+def common_prefix(names: Sequence[str]) -> str:
     """Return what three or more long names begin with, up to a mark between words; "" where that saves little.
 
-    >>> shared_beginning(["bge-m3-dense-of-all", "bge-m3-sparse", "bge-m3-colbert"]), shared_beginning(["ab", "ac"])
+    >>> common_prefix(["bge-m3-dense-of-all", "bge-m3-sparse", "bge-m3-colbert"]), common_prefix(["ab", "ac"])
     ('bge-m3-', '')
     """
     first, last = (
@@ -124,15 +124,15 @@ def shared_beginning(names: Sequence[str]) -> str:
     end = max((common.rfind(mark) for mark in "-_/.: "), default=-1) + 1
     return (
         common[:end]
-        if len(names) > 2 and end > 5 and max(map(len, names)) > LONG_NAME
+        if len(names) > 2 and end > 5 and max(map(len, names)) > MIN_LONG_NAME
         else ""
     )
 
 
-def short_p(p: float | None) -> str:
+def short_p_text(p: float | None) -> str:
     """Return a p-value for a narrow column: three decimals, or that it is below them.
 
-    >>> short_p(0.0104), short_p(2e-9), short_p(1.0), short_p(None)
+    >>> short_p_text(0.0104), short_p_text(2e-9), short_p_text(1.0), short_p_text(None)
     ('.010', '<.001', '1.00', '')
     """
     if p is None:

@@ -1,28 +1,36 @@
-"""What "the same" means: of a run, a question, a retriever, a query. Models and their vectors have fingerprints."""
+"""What "the same" means of a run."""
 
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.experiment.blocks import DenseTable
+from harness.experiment.vector_configs import DenseConfig
 from retrievers.types import Query
 
-NO_PART = ("name", "of", "store", "color", "proof", "derive", "derived_from")
+KEYS_WITHOUT_IDENTITY = (
+    "name",
+    "of",
+    "store",
+    "color",
+    "proof",
+    "derive",
+    "derived_from",
+)
 """Keys of a retriever's table that do not change what it answers, or that name others."""
-DRAWN = "color"
+DRAWING_KEY = "color"
 """The key of a retriever's table that says only how it is drawn."""
 
 
-def run_of(written: Mapping[str, Any], digest: str) -> tuple[dict[str, Any], str]:
+def run_identity(written: Mapping[str, Any], digest: str) -> tuple[dict[str, Any], str]:
     """What a run answers: the experiment as it is written, but for whether and how a page is drawn; and its data.
 
-    >>> run_of({"name": "x", "report": False}, "d") == run_of({"name": "x"}, "d")
+    >>> run_identity({"name": "x", "report": False}, "d") == run_identity({"name": "x"}, "d")
     True
     """
     asked = {key: value for key, value in written.items() if key != "report"}
     if isinstance(blocks := asked.get("retrievers"), Sequence):
         asked["retrievers"] = [
-            {key: value for key, value in block.items() if key != DRAWN}
+            {key: value for key, value in block.items() if key != DRAWING_KEY}
             if isinstance(block, Mapping)
             else block
             for block in blocks
@@ -30,7 +38,7 @@ def run_of(written: Mapping[str, Any], digest: str) -> tuple[dict[str, Any], str
     return asked, digest
 
 
-def retriever_of(
+def retriever_identity(
     table: Mapping[str, Any], facts: Mapping[str, str], parts: Sequence[str]
 ) -> str:
     """What a retriever is, whatever it is called: its table, its model as it answered, and what it uses.
@@ -44,12 +52,12 @@ def retriever_of(
     """
     defaults = {
         name: field.get_default(call_default_factory=True)
-        for name, field in DenseTable.model_fields.items()
+        for name, field in DenseConfig.model_fields.items()
     }
     own = {
         key: value
         for key, value in table.items()
-        if key not in NO_PART and value != defaults.get(key)
+        if key not in KEYS_WITHOUT_IDENTITY and value != defaults.get(key)
     }
     if isinstance(encoder := own.get("encoder"), Mapping):
         own["encoder"] = {
@@ -63,7 +71,7 @@ def retriever_of(
     return json.dumps([own, model, sorted(parts)], sort_keys=True, default=str)
 
 
-def question_of(
+def question_identity(
     primary: str, baseline: str | None, retrievers: Mapping[str, str]
 ) -> tuple[str, str | None, list[str]]:
     """What a run asks, whatever its retrievers are called.
@@ -80,6 +88,6 @@ def question_of(
     )
 
 
-def query_of(query: Query) -> tuple[str, ...]:
+def query_identity(query: Query) -> tuple[str, ...]:
     """What makes a query the same in two runs."""
     return (query.id, query.text, *query.history)

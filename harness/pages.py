@@ -1,4 +1,4 @@
-"""Rules of every HTML page: no network, no eval, no trust in what it shows; colours that can be seen."""
+"""The rules of every HTML page."""
 
 import base64
 import hashlib
@@ -17,20 +17,20 @@ _NOWHERE = (
     0xFFFE,
     0xFFFF,
 )
-SHOWN_AS = {
+REPLACED_CHARACTERS = {
     **{code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"},
     0x7F: 0x2421,
     **dict.fromkeys(_NOWHERE, 0xFFFD),
 }
 """What no page, SVG or JSON may hold -> what is shown instead."""
 
-WHITE, DARK = "#ffffff", "#14171b"
-VISIBLE = 3.0
+WHITE_PAPER, DARK_PAPER = "#ffffff", "#14171b"
+MIN_CONTRAST = 3.0
 """Contrast of a mark with its paper, at least (WCAG 2.2, 1.4.11)."""
 
-OVERVIEW = '<meta name="generator" content="retriever-harness overview">'
+OVERVIEW_MARK = '<meta name="generator" content="retriever-harness overview">'
 """By which the page over many results is known: no other is written over, and it is not a document of a data set."""
-HEAD = 500
+OVERVIEW_HEAD_BYTES = 500
 """Bytes of a page within which it names what made it."""
 
 
@@ -39,10 +39,10 @@ def is_overview(path: Path) -> bool:
     if not path.is_file():  # a pipe would never come to an end
         return False
     with path.open("rb") as file:
-        return OVERVIEW.encode() in file.read(HEAD)
+        return OVERVIEW_MARK.encode() in file.read(OVERVIEW_HEAD_BYTES)
 
 
-def policy(scripts: Sequence[str], style: str) -> str:
+def content_security_policy(scripts: Sequence[str], style: str) -> str:
     """Return a Content-Security-Policy that allows these scripts and this style, and nothing from elsewhere."""
     allowed = " ".join(map(_hashed, scripts)) or "'none'"
     return (
@@ -51,10 +51,10 @@ def policy(scripts: Sequence[str], style: str) -> str:
     )
 
 
-def embedded(value: Any) -> str:
+def script_json(value: Any) -> str:
     r"""Return JSON in ASCII for a script element: nothing in it can end the element or begin a comment.
 
-    >>> embedded({"text": "</script>\u2028"})
+    >>> script_json({"text": "</script>\u2028"})
     '{"text":"\\u003c/script\\u003e\\u2028"}'
     """
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":"))
@@ -63,7 +63,7 @@ def embedded(value: Any) -> str:
     return text
 
 
-BEGINNING = Markup("""<!doctype html>
+PAGE_HEAD = Markup("""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -77,21 +77,21 @@ BEGINNING = Markup("""<!doctype html>
 </head>""")
 
 
-def head(title: str, policy: str, style: Markup, generator: str = "") -> Markup:
+def page_head(title: str, policy: str, style: Markup, generator: str = "") -> Markup:
     """Return how every page begins, down to its body; `generator` is the element by which the page is known again."""
     known = Markup(f"{generator}\n") if generator else ""  # noqa: S704 - ours
-    return BEGINNING.format(known, policy, visible(title), style)
+    return PAGE_HEAD.format(known, policy, visible_text(title), style)
 
 
-def visible(text: str) -> str:
+def visible_text(text: str) -> str:
     r"""Return a text without what no page, SVG or JSON may hold: control characters become their pictures.
 
-    >>> visible("a\0b\r\nc")
+    >>> visible_text("a\0b\r\nc")
     'a␀b\nc'
     """
     if text.isprintable():  # nothing of what is looked for below: nearly all texts, a page asks for a hundred thousand
         return text
-    return text.replace("\r\n", "\n").replace("\r", "\n").translate(SHOWN_AS)
+    return text.replace("\r\n", "\n").replace("\r", "\n").translate(REPLACED_CHARACTERS)
 
 
 def is_color(text: str) -> bool:
@@ -103,20 +103,20 @@ def is_color(text: str) -> bool:
     return re.fullmatch("#[0-9a-f]{6}", text) is not None
 
 
-def contrast(one: str, other: str) -> float:
+def color_contrast(one: str, other: str) -> float:
     """Return the contrast of two colours, 1 to 21 (WCAG 2.2, "contrast ratio").
 
-    >>> round(contrast("#ffffff", "#000000"))
+    >>> round(color_contrast("#ffffff", "#000000"))
     21
     """
     low, high = sorted((_luminance(one), _luminance(other)))
     return (high + 0.05) / (low + 0.05)
 
 
-def on_dark(color: str) -> str:
+def dark_mode_color(color: str) -> str:
     """Return the colour, mixed with white until it is seen on dark paper.
 
-    >>> on_dark("#1d1a8a"), on_dark("#cf3a5e")
+    >>> dark_mode_color("#1d1a8a"), dark_mode_color("#cf3a5e")
     ('#615fad', '#cf3a5e')
     """
     parts = [int(color[at : at + 2], 16) for at in (1, 3, 5)]
@@ -124,7 +124,9 @@ def on_dark(color: str) -> str:
         "#" + "".join(f"{round(part + (255 - part) * step / 20):02x}" for part in parts)
         for step in range(21)
     )
-    return next(shade for shade in shades if contrast(shade, DARK) >= VISIBLE)
+    return next(
+        shade for shade in shades if color_contrast(shade, DARK_PAPER) >= MIN_CONTRAST
+    )
 
 
 def _hashed(code: str) -> str:

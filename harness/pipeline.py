@@ -1,42 +1,35 @@
-"""The one path from an experiment file to its Results."""
+"""One run of an experiment."""
 
-import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from harness import records
-from harness.dataset import Dataset, trec
-from harness.dataset.load import reading_line
-from harness.evaluation.csv_views import by_price, tables_of
-from harness.evaluation.evaluate import RunInputs, evaluate_run, write_evaluation
-from harness.evaluation.grading import GradedLabels, gains
-from harness.evaluation.readers import Judged, score_lists
-from harness.experiment import Experiment, Loaded, load
-from harness.identity import query_of, run_of
-from harness.records import (
-    Commit,
-    DatasetFacts,
-    Ledger,
-    Manifest,
-    Results,
-    RetrieverFacts,
-    Run,
-    StageLatency,
-)
-from harness.records.readings import FOLDER, ClaimsJudging
-from harness.report.html_page import write_sets
+from harness.build.build import build
+from harness.dataset import Dataset
+from harness.experiment import Experiment, LoadedExperiment, load
+from harness.identity import query_identity, run_identity
+from harness.preflight.embedding import import_stored_vectors
+from harness.records import Manifest, Results, Run, StageLatency
+from harness.records.judge_readings import JudgedClaims
 from harness.report.write import write_report
-from harness.running import machine
-from harness.running.check import prepare
-from harness.running.forecast import Options, RunContext, take_over
-from harness.running.runner import run_all
-from harness.stats.power import earlier_looks
-from retrievers.cache import Cache, default_path
+from harness.running.claims import judge_claims
+from harness.running.context import RunContext, RunOptions
+from harness.running.run_retrievers import run_retrievers
+from harness.scoring.grades import GradedLabels
+from harness.stats.looks import nested_look_sizes
+from harness.wording.reading import reading_line
+from harness.writing.describe_run import describe_run
+from harness.writing.write_results import (
+    RunMaterial,
+    write_qrels_files,
+    write_score_files,
+)
+from retrievers.cache import Cache, default_cache_path
 from retrievers.errors import (
     BackendError,
     InputError,
@@ -45,12 +38,11 @@ from retrievers.errors import (
     did_you_mean,
 )
 from retrievers.meter import Budget, Meter
-from retrievers.placeholders import without_keys
 
 
 def run(
-    experiment: str | Path | Mapping[str, Any] | Experiment | Loaded,
-    options: Options = Options(),  # noqa: B008
+    experiment: str | Path | Mapping[str, Any] | Experiment | LoadedExperiment,
+    options: RunOptions = RunOptions(),  # noqa: B008
 ) -> Results:
     """Run an experiment: check, index, replay, score, compare, write the results folder and, if asked, its report.
 
@@ -67,21 +59,23 @@ def run(
             `max_cost`, or the judge of a further measure would have cost more; the results are written.
     """
     loaded = load(experiment, code=options.code)
-    dataset, graded, built = prepare(loaded)
+    dataset, graded, built = build(loaded)
     if unread := reading_line(dataset):
         options.on_message(unread)
     place = Path(options.results) / loaded.within / loaded.experiment.name
-    same = records.experiment_and_data(place) == run_of(loaded.written, dataset.digest)
+    same = records.stored_identity(place) == run_identity(
+        loaded.written, dataset.digest
+    )
     earlier = (
-        records.read(place)
+        records.read_results(place)
         if same and (options.only or loaded.experiment.latency)
         else None
     )
     known = _known(place, loaded, earlier, options.only)
-    with records.unfinished_folder(place) as staging_dir:
+    with records.staging_folder(place) as staging_dir:
         budget = Budget(options.max_cost)
         together = Meter(budget, lambda meter: options.watch("", meter))
-        work = _RunInputs(
+        work = RunMaterial(
             loaded,
             dataset,
             graded,
@@ -91,13 +85,15 @@ def run(
             time.perf_counter(),
         )
         finished = dict(known)
-        write_qrels(staging_dir, graded)
-        with Cache(default_path(), fresh=options.fresh) as cache:
+        write_qrels_files(staging_dir, graded)
+        with Cache(default_cache_path(), fresh=options.fresh) as cache:
             if options.max_cost is not None and loaded.experiment.judge is not None:
-                from harness.answers.chat_judge import check_price
+                from harness.answers.declared_judge import check_judge_price
 
-                check_price(loaded.experiment.judge, loaded.question.measures, cache)
-            take_over(loaded.experiment.vectors, built, cache)
+                check_judge_price(
+                    loaded.experiment.judge, loaded.question.measures, cache
+                )
+            import_stored_vectors(loaded.experiment.vectors, built, cache)
             stores = cache.path.parent / "collections"
             latency, measured = (
                 loaded.experiment.latency,
@@ -121,18 +117,18 @@ def run(
                 sample=latency.sample if latency else 0,
                 latencies=measured,
             )
-            for one in run_all(built, shared, known=known):
+            for one in run_retrievers(built, shared, known=known):
                 finished[one.retriever] = one
                 if not one.error:
-                    records.write_run(staging_dir, one)
+                    records.write_run_files(staging_dir, one)
             runs = [finished[block.name] for block in loaded.experiment.retrievers]
             if all(one.error for one in runs):
                 raise BackendError(
                     "\n".join(f"{one.retriever}: {one.error}" for one in runs)
                 )
-            judgment = _judged(staging_dir, work, runs, cache)
+            judgment = judge_claims(staging_dir, work, runs, cache)
         results = _write(staging_dir, work, runs, judgment)
-        if moved := records.put_in_place(staging_dir, place):
+        if moved := records.publish(staging_dir, place):
             options.on_message(moved)
     try:
         if find_spec("harness.report.index"):  # a wing: what runs needs none of it
@@ -148,83 +144,8 @@ def run(
     return replace(results, folder=place)
 
 
-def run_sets(sets: Sequence[Loaded], options: Options = Options()) -> list[Results]:  # noqa: B008 - immutable
-    """Run an experiment on each of its data sets, and write what they say together.
-
-    Every set is checked before anything is embedded; `max_cost` holds for all of them together.
-
-    Args:
-        sets: what `load_sets` gave.
-        options: as for `run`.
-
-    Returns:
-        The results of each data set; their folders are together in one, which also holds their common page.
-
-    Raises:
-        As `run`; what finished before is kept. A set on which every retriever failed is reported at the end.
-    """
-    if len(sets) > 1 and (
-        problems := [problem for one in sets for problem in _problems_of(one)]
-    ):
-        raise InputError(problems)
-    finished: list[Results] = []
-    failed: list[str] = []
-    for one in sets:
-        try:
-            told = options.told_as(one.experiment.name) if one.within else options
-            finished.append(run(one, with_rest_of_budget(told, finished)))
-        except BackendError as error:
-            failed.append(
-                f"{one.experiment.name}: {error}" if one.within else str(error)
-            )
-    if sets[0].within and finished and all(one.scored for one in finished):
-        write_sets(
-            Path(options.results) / sets[0].within,
-            finished,
-            report=sets[0].experiment.report,
-        )
-    if failed:
-        raise BackendError("\n".join(failed))
-    return finished
-
-
-def with_rest_of_budget(options: Options, finished: Sequence[Results]) -> Options:
-    """The options with what is left of `max_cost` after some runs."""
-    spent = math.fsum(row["usd"] for results in finished for row in results.cost_rows)
-    return options._replace(
-        max_cost=None
-        if options.max_cost is None
-        else max(0.0, options.max_cost - spent)
-    )
-
-
-def _problems_of(loaded: Loaded) -> tuple[Problem, ...]:
-    try:
-        prepare(loaded)
-    except InputError as error:
-        return tuple(
-            problem._replace(where=f"{loaded.experiment.name}: {problem.where}")
-            for problem in error.problems
-        )
-    return ()
-
-
-class _RunInputs(NamedTuple):
-    """The inputs of a run."""
-
-    loaded: Loaded
-    dataset: Dataset
-    graded: GradedLabels
-    place: Path
-    """Where the results will be."""
-    meter: Meter
-    """Of what is done for all retrievers together."""
-    started: datetime
-    clock: float
-
-
 def _write(
-    staging_dir: Path, work: _RunInputs, runs: Sequence[Run], judgment: ClaimsJudging
+    staging_dir: Path, work: RunMaterial, runs: Sequence[Run], judgment: JudgedClaims
 ) -> Results:
     """Write all that follows from the rankings, the manifest after it, and last any report.
 
@@ -238,14 +159,14 @@ def _write(
             not one.error
             and not (staging_dir / "rankings" / f"{one.retriever}.jsonl").exists()
         ):
-            records.write_run(staging_dir, one)  # of an earlier run
-    records.write_evidence(staging_dir, dataset, runs)
+            records.write_run_files(staging_dir, one)  # of an earlier run
+    records.write_labels_and_documents(staging_dir, dataset, runs)
     records.write_costs(staging_dir, runs, work.meter.stages())
-    manifest = _manifest(loaded, dataset, graded, runs)
+    manifest = describe_run(loaded, dataset, graded, runs)
     manifest = replace(
         manifest, earlier_looks=_earlier_looks(work.place, manifest, dataset, graded)
     )
-    _write_scores(staging_dir, work._replace(graded=graded), runs, manifest)
+    write_score_files(staging_dir, work._replace(graded=graded), runs, manifest)
     manifest = replace(
         manifest,
         judge=dict(judgment.facts),
@@ -255,94 +176,18 @@ def _write(
         tables=records.file_digests(staging_dir),
     )
     records.write_manifest(staging_dir, manifest)
-    results = records.read(staging_dir)
+    results = records.read_results(staging_dir)
     if loaded.experiment.report:
         with work.meter.stage("reporting"):
             write_report(results)
     return results
 
 
-def write_qrels(folder: Path, graded: GradedLabels) -> None:
-    """Write the judgments after the grade rule: first of all, so that a stopped run's rankings can be scored."""
-    trec.write_qrels(folder / "qrels.trec", graded.grades)
-    exponential = gains(graded.grades)
-    if exponential is not None:
-        trec.write_qrels(folder / "qrels.gains.trec", exponential)
-
-
-def _write_scores(
-    folder: Path, work: _RunInputs, runs: Sequence[Run], manifest: Manifest
-) -> None:
-    """Write what follows from rankings and labels: the scores, their evaluation, and the tables that show it."""
-    graded, meter = work.graded, work.meter
-    question, queries = (
-        work.loaded.question,
-        {query.id: query for query in work.dataset.recorded},
-    )
-    judged = Judged(
-        question.measures,
-        question.primary,
-        graded,
-        queries,
-        question.experiment.statistics,
-    )
-    with meter.stage("scoring"):
-        scores = score_lists(
-            judged, {one.retriever: one.lists for one in runs if not one.error}
-        )
-    prices = by_price(manifest, records.read_rows(folder / "costs.csv"))
-    with meter.stage("comparing"):
-        evaluation = None
-        answers = {one.retriever: one.rankings.items for one in runs if not one.error}
-        if scores.n:
-            evaluation = evaluate_run(
-                RunInputs(manifest, scores, graded, queries, prices, answers)
-            )
-            write_evaluation(folder, evaluation)
-    for name, table in tables_of(scores, evaluation).items():
-        records.write_table(folder, name, table)
-
-
-def _judged(
-    staging_dir: Path, work: _RunInputs, runs: Sequence[Run], cache: Cache
-) -> ClaimsJudging:
-    """Have the claims of reference answers judged, where the experiment measures by them.
-
-    Raises:
-        BackendError: the judge failed, and the measure that decides rests on it; rankings and replies are kept.
-    """
-    loaded, meter = work.loaded, work.meter
-    measures = [measure for measure in loaded.question.measures if measure.claimed]
-    if not measures or loaded.experiment.judge is None:
-        return ClaimsJudging({}, {})
-    from harness.answers.chat_judge import build_judge
-    from harness.answers.judging import judge_run
-
-    rankings = {one.retriever: one.rankings for one in runs if not one.error}
-    with meter.stage("judge"):
-        judge = build_judge(loaded.experiment.judge, cache, meter)
-        judgment = judge_run(
-            staging_dir / FOLDER,
-            work.place / FOLDER,
-            judge,
-            work.dataset,
-            rankings,
-            measures,
-        )
-    counts = meter.counts("judge")
-    asked = {
-        name: str(int(counts[name]))
-        for name in ("truncated", "without_schema")
-        if counts.get(name)
-    }
-    warning = without_keys(judgment.warning)
-    if warning and loaded.question.primary.claimed:
-        raise BackendError(warning)
-    return judgment._replace(facts={**judgment.facts, **asked}, warning=warning)
-
-
 def _known(
-    place: Path, loaded: Loaded, earlier: Results | None, only: tuple[str, ...]
+    place: Path,
+    loaded: LoadedExperiment,
+    earlier: Results | None,
+    only: tuple[str, ...],
 ) -> dict[str, Run]:
     """The runs of an existing folder that `--only` leaves as they are."""
     names = [block.name for block in loaded.experiment.retrievers]
@@ -377,49 +222,8 @@ def _earlier_looks(
 ) -> tuple[int, ...]:
     """How many queries runs beside this one had that asked the same with some of its queries."""
     scored = frozenset(
-        query_of(query) for query in dataset.recorded if query.id in graded.grades
+        query_identity(query) for query in dataset.recorded if query.id in graded.grades
     )
-    return earlier_looks(records.earlier_queries(place, manifest, scored), scored)
-
-
-def _manifest(
-    loaded: Loaded, dataset: Dataset, graded: GradedLabels, runs: Sequence[Run]
-) -> Manifest:
-    """The record of a run, but for its times and the digests of its tables."""
-    resolved = loaded.experiment.resolved()
-    resolved |= {
-        "measures": map(str, loaded.question.measures),
-        "primary": str(loaded.question.primary),
-    }
-    return Manifest(
-        name=loaded.experiment.name,
-        experiment=loaded.written,
-        resolved=records.resolved_experiment(resolved),
-        experiment_file=loaded.path.as_posix(),
-        dataset=DatasetFacts(
-            path=loaded.experiment.dataset.path,
-            format=dataset.format,
-            digest=dataset.digest,
-            corpus_digest=dataset.corpus_digest,
-            documents=dataset.count,
-            queries=len(dataset.queries),
-            judged=len(dataset.labels),
-            scored=len(graded.grades),
-        ),
-        warnings=(graded.warning,) if graded.warning else (),
-        ledger=Ledger(
-            dataset=dataset.ledger,
-            retrievers={one.retriever: records.ledger(one) for one in runs},
-        ),
-        retrievers={
-            one.retriever: RetrieverFacts(
-                error=one.error, provenance=dict(one.provenance)
-            )
-            for one in runs
-        },
-        started="",
-        seconds=0.0,
-        versions=machine.versions(),
-        machine=machine.machine(),
-        git=Commit(**machine.git(Path.cwd())),
+    return nested_look_sizes(
+        records.earlier_scored_queries(place, manifest, scored), scored
     )

@@ -1,4 +1,4 @@
-"""Run an experiment again from its manifest, and see whether the same comes out."""
+"""A run repeated from its manifest."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Any, NamedTuple
 import tomli_w
 
 from harness import records
-from harness.english import join
-from harness.experiment import load, strings, with_runs_located
+from harness.build.build import build
+from harness.english import join_names
+from harness.experiment import load, walk_texts, with_run_paths
 from harness.pipeline import run
 from harness.records import Results
-from harness.running.check import prepare
-from harness.running.forecast import Options
-from retrievers.errors import InputError, NotShown, Problem
-from retrievers.user_objects import OBJECT
+from harness.running.context import RunOptions
+from retrievers.errors import InputError, NotConfirmed, Problem
+from retrievers.options.user_code import OBJECT_PREFIX
 
-CUTOFF = 10
+COMPARED_HITS = 10
 
 
-def approximate(results: Results) -> tuple[str, ...]:
+def approximate_retrievers(results: Results) -> tuple[str, ...]:
     """Return the retrievers that search an approximate index, and those that use them."""
     facts = results.manifest.retrievers
     guessing = {
@@ -41,15 +41,15 @@ def approximate(results: Results) -> tuple[str, ...]:
 def _found_again(earlier: Results, again: Results, name: str) -> float:
     """The share of a retriever's first ten hits that are there again."""
     before, now = earlier.rankings(name), again.rankings(name)
-    total = sum(len(ranking.doc_ids[:CUTOFF]) for ranking in before.values())
+    total = sum(len(ranking.doc_ids[:COMPARED_HITS]) for ranking in before.values())
     common = sum(
-        len({*hits.doc_ids[:CUTOFF]} & {*now[query].doc_ids[:CUTOFF]})
+        len({*hits.doc_ids[:COMPARED_HITS]} & {*now[query].doc_ids[:COMPARED_HITS]})
         for query, hits in before.items()
     )
     return common / total if total else 1.0
 
 
-TOLERANCE = 1e-4
+MEAN_TOLERANCE = 1e-4
 """Largest difference of a mean that still counts as the same: other machines and library versions round otherwise."""
 
 
@@ -71,21 +71,21 @@ class Reproduction(NamedTuple):
             return (
                 "reproduced: rankings, scores and comparisons are the same to the byte"
             )
-        means = f"reproduced: means within {TOLERANCE:g} (largest difference {self.largest:.2g}); "
+        means = f"reproduced: means within {MEAN_TOLERANCE:g} (largest difference {self.largest:.2g}); "
         other = "".join(
             f"; {name} searches an approximate index, which no two builds make alike: "
-            f"{100 * share:.1f} % of its first {CUTOFF} hits are there again"
+            f"{100 * share:.1f} % of its first {COMPARED_HITS} hits are there again"
             for name, share in self.approximate.items()
         )
-        return f"{means}not the same to the byte: {', '.join(self.differing)}{other}{changes(self.versions)}"
+        return f"{means}not the same to the byte: {', '.join(self.differing)}{other}{version_changes(self.versions)}"
 
 
-def changes(versions: Mapping[str, str]) -> str:
+def version_changes(versions: Mapping[str, str]) -> str:
     """Return what has changed since, as the end of a sentence; "" where nothing has."""
     return f"; since then: {'; '.join(versions.values())}" if versions else ""
 
 
-def reproduce(folder: str | Path, options: Options = Options()) -> Reproduction:  # noqa: B008 - immutable
+def reproduce(folder: str | Path, options: RunOptions = RunOptions()) -> Reproduction:  # noqa: B008 - immutable
     """Run the experiment of a results folder again, into a temporary folder, and compare.
 
     A retriever that searches an approximate index, and what uses it, may have other means, since no two builds of one
@@ -101,11 +101,11 @@ def reproduce(folder: str | Path, options: Options = Options()) -> Reproduction:
     """
     written = records.read_manifest(Path(folder)).experiment
     if objects := [
-        text.removeprefix(OBJECT)
-        for _, text in strings(written)
-        if text.startswith(OBJECT)
+        text.removeprefix(OBJECT_PREFIX)
+        for _, text in walk_texts(written)
+        if text.startswith(OBJECT_PREFIX)
     ]:
-        what = f"used objects that only that process had: {join(objects)}"
+        what = f"used objects that only that process had: {join_names(objects)}"
         raise InputError(
             Problem(
                 str(folder),
@@ -113,11 +113,11 @@ def reproduce(folder: str | Path, options: Options = Options()) -> Reproduction:
                 "run its notebook again, and compare: harness compare OLD NEW",
             )
         )
-    earlier = records.read(folder)
+    earlier = records.read_results(folder)
     with tempfile.TemporaryDirectory(prefix="reproduce-") as place:
         path = Path(place) / "experiment.toml"
         path.write_text(_written(earlier), encoding="utf-8")
-        digest = prepare(load(path, code=options.code)).dataset.digest
+        digest = build(load(path, code=options.code)).dataset.digest
         if digest != earlier.manifest.dataset.digest:
             what = "is not the data of these results: a document, query or label has changed"
             raise InputError(
@@ -136,7 +136,7 @@ def _compared(earlier: Results, again: Results) -> Reproduction:
         reasons = "; ".join(
             f"{name}: {again.manifest.failed.get(name)}" for name in sorted(lost)
         )
-        raise NotShown(f"not reproduced: {reasons}")
+        raise NotConfirmed(f"not reproduced: {reasons}")
     files = [f"rankings/{name}.jsonl" for name in earlier.retrievers] + [
         "scores.csv",
         "comparisons.csv",
@@ -151,14 +151,14 @@ def _compared(earlier: Results, again: Results) -> Reproduction:
         for one in (earlier, again)
     )
     apart = (before - now.reindex(before.index)).abs().fillna(float("inf"))
-    loose = approximate(earlier)
+    loose = approximate_retrievers(earlier)
     exact = apart[~apart.index.isin(loose, level="retriever")]
     largest = float(exact.max()) if len(exact) else 0.0
-    if largest > TOLERANCE:
+    if largest > MEAN_TOLERANCE:
         row: Any = exact.idxmax()
-        raise NotShown(
+        raise NotConfirmed(
             f"not reproduced: {row[1]} of {row[0]} was {before[row]:.6f} and is now {now.get(row, float('nan')):.6f}"
-            f"{changes(_changed(earlier, again))}"
+            f"{version_changes(_changed(earlier, again))}"
         )
     common = {name: _found_again(earlier, again, name) for name in loose}
     return Reproduction(differing, largest, _changed(earlier, again), common)
@@ -175,12 +175,12 @@ def _changed(earlier: Results, again: Results) -> dict[str, str]:
 
 def _written(earlier: Results) -> str:
     """The experiment of a manifest as TOML, the data set found from where it was found then."""
-    experiment = with_runs_located(
+    experiment = with_run_paths(
         earlier.manifest.experiment, Path(earlier.manifest.experiment_file)
     )
     dataset = experiment["dataset"]
     table = {"path": dataset} if isinstance(dataset, str) else dict(dataset)
-    reference = records.data_reference(earlier)
+    reference = records.find_dataset(earlier)
     path = reference.name if reference.scheme else reference.folder.resolve().as_posix()
     experiment["dataset"] = {**table, "path": path}
     return tomli_w.dumps(experiment)

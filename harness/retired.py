@@ -1,4 +1,4 @@
-"""What is no longer offered: where it could be written, what it was called, and what to use instead."""
+"""What is no longer offered."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -9,7 +9,7 @@ from retrievers.errors import Problem
 _CITATIONS = "use ragchecker.faithfulness, or compare the scores of another tool"
 _NUGGETS = "use ragchecker.recall, the share of the reference's claims in the answer"
 
-RETIRED: tuple[tuple[str, str, str], ...] = (
+RETIRED_OFFERS: tuple[tuple[str, str, str], ...] = (
     (
         "retrievers: kind",
         "qdrant-fusion",
@@ -106,15 +106,15 @@ of an option that is named behind it; else a table of an experiment, such as `st
 key that is named behind a colon."""
 RETIRED_WORDS = [
     (place, word, instead)
-    for place, words, instead in RETIRED
+    for place, words, instead in RETIRED_OFFERS
     for word in words.split()
 ]
 
 
-def retired_in(tables: Mapping[str, Any]) -> Iterator[Problem]:
+def retired_keys(tables: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield a problem for each retired word in the tables of an experiment.
 
-    >>> [str(one) for one in retired_in({"statistics": {"interval": "bca"}, "seed": 1})]
+    >>> [str(one) for one in retired_keys({"statistics": {"interval": "bca"}, "seed": 1})]
     ["statistics.interval: 'bca' is retired (leave it out: intervals are Student's t)"]
     """
     for place, word, instead in RETIRED_WORDS:
@@ -131,10 +131,10 @@ def retired_in(tables: Mapping[str, Any]) -> Iterator[Problem]:
                 )
 
 
-def retired_on(line: Sequence[str]) -> Iterator[Problem]:
+def retired_arguments(line: Sequence[str]) -> Iterator[Problem]:
     """Yield a problem for each retired word on a command line, which is given without `harness`.
 
-    >>> [str(one) for one in retired_on(["judge", "pool.jsonl", "--judge=ann"])]
+    >>> [str(one) for one in retired_arguments(["judge", "pool.jsonl", "--judge=ann"])]
     ["harness judge: '--judge' is retired (the page of harness judge POOL asks for your name)"]
     """
     words = [

@@ -1,4 +1,4 @@
-"""Retrievers answer queries; they know nothing of judgments or measures."""
+"""The kinds of retrievers with their classes."""
 
 import importlib
 import sys
@@ -6,7 +6,7 @@ from functools import lru_cache, partial
 from importlib.metadata import EntryPoints, entry_points
 
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
-from retrievers.user_objects import wrap_user_errors
+from retrievers.options.user_code import wrap_user_errors
 
 ENCODERS = {
     "bedrock": "retrievers.encoders.bedrock:BedrockEncoder",
@@ -22,19 +22,19 @@ ENCODERS = {
 }
 """kind -> class. The keyword arguments of a class are the options of its kind."""
 RERANKERS = {
-    "cross-encoder": "retrievers.cross_encoder:CrossEncoderReranker",
-    "http": "retrievers.http_reranker:HttpReranker",
-    "late-interaction": "retrievers.cross_encoder:LateInteractionReranker",
+    "cross-encoder": "retrievers.rerankers.local_rerankers:CrossEncoderReranker",
+    "http": "retrievers.rerankers.http_reranker:HttpReranker",
+    "late-interaction": "retrievers.rerankers.local_rerankers:LateInteractionReranker",
 }
 RETRIEVERS = {
     "bm25": "retrievers.bm25:BM25",
     "http": "retrievers.search_endpoint:Endpoint",
-    "python": "retrievers.external:Function",
-    "run": "retrievers.external:SavedRun",
+    "python": "retrievers.function:Function",
+    "run": "retrievers.saved_run:SavedRun",
 }
 """Whole retrievers: what indexes and searches by itself. Dense retrieval and fusion are made by the harness."""
 STORES = {
-    "csr": "retrievers.stores.matrices:CsrStore",
+    "csr": "retrievers.stores.csr:CsrStore",
     "edge": "retrievers.stores.edge:EdgeStore",
     "qdrant": "retrievers.stores.qdrant:QdrantStore",
 }
@@ -42,15 +42,15 @@ STORES = {
 ":memory:", a folder and a server's URL."""
 
 
-COMPOSED = {
+COMPOSED_RETRIEVERS = {
     "Dense": "retrievers.dense:Dense",
-    "Filtered": "retrievers.filters:Filtered",
-    "Fused": "retrievers.composed:Fused",
-    "Reranked": "retrievers.composed:Reranked",
+    "Filtered": "retrievers.filtered:Filtered",
+    "Fused": "retrievers.fused:Fused",
+    "Reranked": "retrievers.reranked:Reranked",
 }
 """Retrievers that hold parts: models, stores, other retrievers."""
 
-TABLES = {
+KIND_TABLES = {
     "encoder": ENCODERS,
     "reranker": RERANKERS,
     "retriever": RETRIEVERS,
@@ -58,7 +58,7 @@ TABLES = {
 }
 _PARTS = {
     path.partition(":")[2]: path.partition(":")[0]
-    for table in (*TABLES.values(), COMPOSED)
+    for table in (*KIND_TABLES.values(), COMPOSED_RETRIEVERS)
     for path in table.values()
 }
 
@@ -75,7 +75,7 @@ def _kinds(what: str) -> dict[str, str]:
     """Every kind with its class; third parties add kinds by `retriever_harness.encoders` and the like."""
     return {
         point.name: point.value for point in _installed(what, tuple(sys.path))
-    } | TABLES[what]
+    } | KIND_TABLES[what]
 
 
 encoder_kinds = partial(_kinds, "encoder")
@@ -100,7 +100,9 @@ def kind_of(cls: type) -> str:
     'bm25'
     """
     path = f"{cls.__module__}:{cls.__qualname__}"
-    kinds = (kind for what in TABLES for kind, of in _kinds(what).items() if of == path)
+    kinds = (
+        kind for what in KIND_TABLES for kind, of in _kinds(what).items() if of == path
+    )
     if (kind := next(kinds, "")) == "":
         raise InputError(
             Problem(

@@ -1,4 +1,4 @@
-"""BM25 over the words of any language, no dictionary needed: the baseline that every comparison should hold."""
+"""BM25 over the words of any language."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
@@ -6,27 +6,26 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from retrievers.cache import Corpus
-from retrievers.chunking import Chunk, passages
+from retrievers.conditions import Condition, FieldValues, filter_facts, filter_values
+from retrievers.document import Document, sample_documents
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
-from retrievers.filters import Condition, FieldValues, shown, wanted
 from retrievers.meter import Meter
-from retrievers.options import Configured
-from retrievers.ranking import top_k_candidates
-from retrievers.types import (
-    Document,
-    Query,
-    Ranking,
-    Retriever,
-    ranked,
-    rounded,
-    sample,
+from retrievers.options.tables import Configured
+from retrievers.query import Query
+from retrievers.ranking import Ranking, ranked, round_scores, top_k_candidates
+from retrievers.resources import Corpus
+from retrievers.retriever import Retriever
+from retrievers.texts.chunking import Chunk, cut_document
+from retrievers.texts.languages import (
+    LANGUAGE_NAMES,
+    detect_shared_language,
+    load_language_model,
 )
-from retrievers.words import NAMES, RULE, load_language_model, shared_language, tokenize
+from retrievers.texts.word_tokens import TOKENIZATION_RULE, tokenize
 
-SAMPLE = 200
+LANGUAGE_SAMPLE_SIZE = 200
 """Documents by which the language is told."""
-KEPT = 20_000_000
+MAX_SHARED_TERMS = 20_000_000
 """Terms of a corpus that are kept for other retrievers of the run, at most: 160 MB."""
 
 
@@ -46,14 +45,14 @@ class _Words(NamedTuple):
     stemming: str = ""
 
 
-LARGEST_K1 = 1_000_000
+MAX_K1 = 1_000_000
 """Terms do not saturate long before; scores of far larger ones overflow, and nothing would be found."""
 
 
 class BM25(Configured, Retriever):
     """Okapi BM25 (Robertson & Zaragoza 2009), scored by bm25s in Lucene's variant."""
 
-    k1: Annotated[float, Field(ge=0, le=LARGEST_K1)] = 0.9
+    k1: Annotated[float, Field(ge=0, le=MAX_K1)] = 0.9
     """How fast a repeated term saturates, 0 to 1,000,000; 0.9 is Anserini's default."""
     b: Annotated[float, Field(ge=0, le=1)] = 0.4
     """How much long documents are discounted, 0 to 1; 0.4 is Anserini's default."""
@@ -89,7 +88,7 @@ class BM25(Configured, Retriever):
         """All that changes a ranking, but for the documents."""
         stemming = "by language" if self._language is None else self._language or "none"
         cut = "" if self.chunk is None else f" passages={self.chunk.name}"
-        return f"bm25 k1={self.k1:g} b={self.b:g} words={RULE} stemming={stemming}{cut}"
+        return f"bm25 k1={self.k1:g} b={self.b:g} words={TOKENIZATION_RULE} stemming={stemming}{cut}"
 
     @property
     def provenance(self) -> Mapping[str, str]:
@@ -104,7 +103,7 @@ class BM25(Configured, Retriever):
             "words": words,
             "usd_per_million_tokens": "0",
         }
-        return {**facts, **shown(self._conditions)}
+        return {**facts, **filter_facts(self._conditions)}
 
     def check(self) -> None:
         """Raise InputError where what cuts documents is not installed."""
@@ -159,11 +158,15 @@ class BM25(Configured, Retriever):
             scores = np.maximum.reduceat(scores, self._words.starts)
         if self._conditions:
             scores = np.where(
-                self._words.values.matching(wanted(query, self._conditions)), scores, 0
+                self._words.values.matching(filter_values(query, self._conditions)),
+                scores,
+                0,
             )
         some = top_k_candidates(scores, depth, scores > 0)
         return ranked(
-            [self._words.ids[i] for i in some.tolist()], rounded(scores[some]), depth
+            [self._words.ids[i] for i in some.tolist()],
+            round_scores(scores[some]),
+            depth,
         )
 
     def _search(
@@ -173,7 +176,7 @@ class BM25(Configured, Retriever):
             if (
                 self._conditions
                 and not self._words.values.matching(
-                    wanted(query, self._conditions)
+                    filter_values(query, self._conditions)
                 ).any()
             ):
                 meter.note("nothing-matches-query", query.id)
@@ -188,14 +191,16 @@ class BM25(Configured, Retriever):
         words: _Words | None = made.get(key)
         if words is None:
             words = _Words([], [], [], FieldValues(fields), [], {})
-            seen = sample(_read(documents, self.chunk, words), size=SAMPLE)
+            seen = sample_documents(
+                _read(documents, self.chunk, words), size=LANGUAGE_SAMPLE_SIZE
+            )
             language = (
                 _stemming_of(seen)
                 if self._language is None and words.corpus
                 else self._language or ""
             )
             words = _stemmed(words, language) if language else words
-            if sum(map(len, words.corpus)) <= KEPT:
+            if sum(map(len, words.corpus)) <= MAX_SHARED_TERMS:
                 made[key] = words
         return words
 
@@ -206,7 +211,7 @@ def _read(
     """Add the words of each document, or of its passages, to those there are, and yield those that have any."""
     numbers = words.vocabulary
     for document in documents:
-        parts = [document] if chunks is None else passages(document, chunks)
+        parts = [document] if chunks is None else cut_document(document, chunks)
         rows = [
             [numbers.setdefault(word, len(numbers)) for word in tokenize(part.content)]
             for part in parts
@@ -233,8 +238,8 @@ def _stemming_of(documents: Iterable[Document]) -> str:
     """The language of nine in ten documents, where Snowball has it, else ""."""
     import Stemmer
 
-    language = NAMES.get(
-        shared_language(document.content for document in documents), ""
+    language = LANGUAGE_NAMES.get(
+        detect_shared_language(document.content for document in documents), ""
     )
     return language if language in Stemmer.algorithms() else ""
 

@@ -1,4 +1,4 @@
-"""What the retrievers of a run share: the documents by id, open collections, and the cache.
+"""What models gave, kept on disk.
 
 The cache has vectors of texts, scores of pairs, replies to prompts, each computed once.
 
@@ -8,13 +8,10 @@ has a checksum over its key and content: a damaged row counts as absent and is r
 """
 
 import sqlite3
-import tempfile
 import time
-import weakref
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -23,10 +20,12 @@ import numpy as np
 import numpy.typing as npt
 from filelock import FileLock
 
+from retrievers.embedded import Embedded, PairScores
 from retrievers.errors import BackendError, InputError, Problem
-from retrievers.opening import cache_folder
-from retrievers.ragged import Form, packed, unpacked
-from retrievers.types import Counts, Document, Embedded, PairScores, Store
+from retrievers.files.text_files import cache_folder
+from retrievers.ragged import VectorForm
+from retrievers.texts.token_estimate import Counts
+from retrievers.vector_bytes import from_bytes, to_bytes
 
 _VERSION = 1
 _PATIENCE = 60  # seconds that another process may hold the file
@@ -40,7 +39,7 @@ _SCHEMA = (
 _MODELS = "SELECT fingerprint, count(*), sum(length(value)) FROM rows JOIN models ON model = id GROUP BY id"
 _INSERT = "INSERT OR REPLACE INTO rows (key, tokens, lost, checksum, stored_at, model, value) VALUES "
 
-Positions = npt.NDArray[np.intp]
+RowPositions = npt.NDArray[np.intp]
 
 
 class CachedModel(NamedTuple):
@@ -51,7 +50,7 @@ class CachedModel(NamedTuple):
     bytes: int
 
 
-def default_path() -> Path:
+def default_cache_path() -> Path:
     """Return the cache's file."""
     return cache_folder() / "cache.sqlite"
 
@@ -106,12 +105,12 @@ class Cache:
         return {key for (key,) in self._select("key", wanted)}
 
     def get(
-        self, wanted: Sequence[bytes], form: Form = "dense"
-    ) -> tuple[Positions, Embedded]:
+        self, wanted: Sequence[bytes], form: VectorForm = "dense"
+    ) -> tuple[RowPositions, Embedded]:
         """Return the positions of the distinct keys that are cached, and their rows; (0, 0) vectors if none is."""
         positions, values, tokens, truncated = self._read(wanted)
         try:
-            vectors = unpacked(form, values)
+            vectors = from_bytes(form, values)
         except ValueError as unlike:
             what = f"{self.path} holds {unlike} for one model: its server has changed; run again with --fresh"
             raise BackendError(what) from None
@@ -119,10 +118,10 @@ class Cache:
 
     def put(self, fingerprint: str, keys: Sequence[bytes], embedded: Embedded) -> None:
         """Keep vectors in one transaction; rows with the same keys are replaced."""
-        content = packed(embedded.vectors), embedded.tokens, embedded.truncated_tokens
+        content = to_bytes(embedded.vectors), embedded.tokens, embedded.truncated_tokens
         self._store(fingerprint, keys, content)
 
-    def get_scores(self, wanted: Sequence[bytes]) -> tuple[Positions, PairScores]:
+    def get_scores(self, wanted: Sequence[bytes]) -> tuple[RowPositions, PairScores]:
         """Return which of the distinct keys have scores, as positions, and the scores."""
         positions, values, tokens, truncated = self._read(wanted)
         return positions, PairScores(
@@ -174,7 +173,7 @@ class Cache:
 
     def _read(
         self, wanted: Sequence[bytes]
-    ) -> tuple[Positions, list[bytes], Counts, Counts]:
+    ) -> tuple[RowPositions, list[bytes], Counts, Counts]:
         """Read whole rows."""
         place = {key: i for i, key in enumerate(wanted)}
         whole = [
@@ -271,72 +270,3 @@ def _checksum(
     key: bytes, tokens: int, truncated: int, value: bytes, _stored: object = None
 ) -> int:
     return zlib.crc32(value, zlib.crc32(b"%b%d,%d" % (key, tokens, truncated)))
-
-
-class Corpus:
-    """The documents of a run, read anew by each retriever; by id, each is looked up once.
-
-    Args:
-        documents: begins to read them.
-        count: how many there are.
-        texts: finds some of them by id; ids that no document has are left out.
-    """
-
-    def __init__(
-        self,
-        documents: Callable[[], Iterator[Document]],
-        count: int,
-        texts: Callable[[Collection[str]], Mapping[str, Document]],
-    ) -> None:
-        self._documents, self._count, self._texts = documents, count, texts
-        self._held: dict[str, Document] = {}
-        self.made: dict[str, Any] = {}
-        """What a retriever computed from the documents, for others that need the same."""
-
-    def __iter__(self) -> Iterator[Document]:
-        return self._documents()
-
-    def __length_hint__(self) -> int:
-        return self._count
-
-    def contents(self, ids: Collection[str]) -> Mapping[str, Document]:
-        """Return documents by id; raises BackendError where one of them is no document."""
-        missing = {id_ for id_ in ids if id_ not in self._held}
-        if missing:
-            self._held.update(self._texts(missing))
-            if strangers := sorted(missing - self._held.keys()):
-                what = f"{len(strangers):,} of its hits have unknown ids, such as {strangers[0]!r}"
-                raise BackendError(f"{what}: they cannot be reranked")
-        return {id_: self._held[id_] for id_ in ids}
-
-
-@dataclass(frozen=True, slots=True)
-class Resources:
-    """What a retriever is given before it indexes or searches."""
-
-    corpus: Corpus
-    cache: Cache
-    """Of vectors, scores and answers."""
-    corpus_digest: str = ""
-    """Of what is embedded: collections that outlive a run are named by it."""
-    folder: Path = field(
-        default_factory=lambda: Path(tempfile.gettempdir()) / "retriever-harness"
-    )
-    """Where collections of this machine live from run to run."""
-    fresh: bool = True
-    """Index anew what a store holds."""
-    stores: dict[Any, Store] = field(default_factory=dict)
-    """What is open, to be closed at the end, by place and content: one folder cannot be opened twice."""
-
-
-def standalone(owner: object, documents: Iterable[Document]) -> Resources:
-    """What a retriever is given that no run gave anything: the user's cache, and documents in memory."""
-    held = {document.id: document for document in documents}
-    cache = Cache(default_path())
-    weakref.finalize(owner, cache.close)
-    corpus = Corpus(
-        lambda: iter(held.values()),
-        len(held),
-        lambda ids: {id_: held[id_] for id_ in ids if id_ in held},
-    )
-    return Resources(corpus, cache)

@@ -1,4 +1,4 @@
-"""Retrieval by an encoder's vectors of any form, out of one collection: encoder, store and passages together."""
+"""The nearest neighbours of a query by vectors."""
 
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,30 +10,41 @@ import numpy as np
 import numpy.typing as npt
 
 from retrievers import encoder_class
-from retrievers.cache import Resources, standalone
-from retrievers.chunking import Chunk, best_passages, document_of, in_context
-from retrievers.embedding import Embedder, windows
+from retrievers.conditions import Condition, QueryFilters, filter_facts, filter_values
+from retrievers.document import Document
+from retrievers.embedder import Embedder, split_windows
 from retrievers.errors import InputError, Problem
-from retrievers.filters import Condition, shown, wanted
-from retrievers.identity import collection_of
+from retrievers.identity import collection_content
 from retrievers.meter import Meter
-from retrievers.options import checked, encoder_table
-from retrievers.placeholders import made, without_user
-from retrievers.ragged import AnyVectors, form_of, numbers_of, with_direction
-from retrievers.ranking import Document, Query, Ranking, ranked
-from retrievers.stores import CSR, MEMORY, StoreOptions, open_store
-from retrievers.stores.matrices import NumberFormat, QuantizedStore, bytes_a_vector
-from retrievers.types import Encoder, Filters, Retriever, Store, facts_of, is_model
+from retrievers.model import Encoder, is_model, model_facts
+from retrievers.options.placeholders import instantiate, redact_url_users
+from retrievers.options.python_objects import encoder_table
+from retrievers.options.tables import validated
+from retrievers.query import Query
+from retrievers.ragged import AnyVectors, count_numbers, nonzero_rows, vector_form
+from retrievers.ranking import Ranking, ranked
+from retrievers.resources import Resources, own_resources
+from retrievers.retriever import Retriever
+from retrievers.store import Store
+from retrievers.stores.open import open_store
+from retrievers.stores.options import CSR_LOCATION, MEMORY_LOCATION, StoreOptions
+from retrievers.stores.quantized import NumberFormat, QuantizedStore, bytes_per_vector
+from retrievers.texts.chunking import (
+    Chunk,
+    document_of_passage,
+    passages_in_context,
+    rank_by_best_passage,
+)
 
-COMPARED = 100
+MAX_COMPARED_QUERIES = 100
 """Queries for which an approximate search is compared with an exact one."""
-NUMBERS = "numbers"
+COLLECTION_NUMBERS_NOTE = "numbers"
 """What a collection keeps among its notes: the vectors in it, the numbers of them all, and the texts that were read:
 documents, or passages, that are not blank."""
 
 
 @dataclass(frozen=True, slots=True)
-class Smaller:
+class VectorReduction:
     """Vectors that follow from an encoder's."""
 
     dimensions: int | None = None
@@ -73,7 +84,7 @@ class Dense(Retriever):
         store: StoreOptions | Mapping[str, Any] | str = "",
         chunk: Chunk | Mapping[str, Any] | None = None,
         conditions: Sequence[Condition] = (),
-        cut: Smaller | None = None,
+        cut: VectorReduction | None = None,
         name: str = "vectors",
     ) -> None:
         self._given, self._chunk, self._name = encoder, chunk, name
@@ -99,7 +110,7 @@ class Dense(Retriever):
             store if isinstance(store, StoreOptions) else StoreOptions(**options)
         )
         self.conditions = tuple(conditions)
-        self.cut = cut or Smaller()
+        self.cut = cut or VectorReduction()
         self._texts = self._dimensions = 0
         self._of_document = self._of_query = 0.0
         """Numbers that are kept of a document, or passage, and of a query, on average."""
@@ -112,7 +123,7 @@ class Dense(Retriever):
         """What embeds; of a name, it is made when it is first asked for."""
         if self._encoder is None:
             options = encoder_table(self._given)
-            self._encoder = made(encoder_class(options.pop("kind")), options)
+            self._encoder = instantiate(encoder_class(options.pop("kind")), options)
         return self._encoder
 
     @cached_property
@@ -123,7 +134,7 @@ class Dense(Retriever):
         chunk = (
             self._chunk
             if isinstance(self._chunk, Chunk)
-            else checked(Chunk, self._chunk, "chunk")
+            else validated(Chunk, self._chunk, "chunk")
         )
         return chunk.counting(self.encoder.lengths) if chunk.unit == "tokens" else chunk
 
@@ -142,7 +153,7 @@ class Dense(Retriever):
         """What the manifest keeps of the model and the collection, once queries were answered."""
         facts = self._collection.facts
         return {
-            **facts_of(self.encoder),
+            **model_facts(self.encoder),
             **(
                 {"derived_from": self.cut.derived_from} if self.cut.derived_from else {}
             ),
@@ -150,7 +161,7 @@ class Dense(Retriever):
             **self._place,
             **facts,
             **self._size_facts(facts),
-            **shown(self.conditions),
+            **filter_facts(self.conditions),
         }
 
     def use(self, resources: Resources) -> None:
@@ -160,7 +171,7 @@ class Dense(Retriever):
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
         """Embed the corpus window by window into the store, or use the finished collection that is there."""
         if not hasattr(self, "_resources"):
-            self.use(standalone(self, ()))
+            self.use(own_resources(self, ()))
         if (
             self.chunks is not None
             and self.chunks.unit == "tokens"
@@ -173,13 +184,13 @@ class Dense(Retriever):
         self._collection = self._opened(documents, meter)
         notes = None if self._fresh else self._collection.finished()
         if (
-            notes is None or len(notes.get(NUMBERS, ())) < 3
+            notes is None or len(notes.get(COLLECTION_NUMBERS_NOTE, ())) < 3
         ):  # collections of before did not keep them all
             notes = self._build(documents, meter)
-        points, numbers, self._texts = map(int, notes[NUMBERS])
+        points, numbers, self._texts = map(int, notes[COLLECTION_NUMBERS_NOTE])
         self._of_document = numbers / max(points, 1)
         for kind, ids in notes.items():
-            for document_id in ids if kind != NUMBERS else ():
+            for document_id in ids if kind != COLLECTION_NUMBERS_NOTE else ():
                 meter.note(kind, document_id)
 
     def search(
@@ -196,9 +207,9 @@ class Dense(Retriever):
         vectors = embedded.vectors
         self._dimensions, self._of_query = (
             vectors.shape[1],
-            numbers_of(vectors) / len(queries),
+            count_numbers(vectors) / len(queries),
         )
-        directed = with_direction(vectors)
+        directed = nonzero_rows(vectors)
         for query, truncated, has_direction in zip(
             queries, embedded.truncated_tokens, directed, strict=True
         ):
@@ -207,18 +218,23 @@ class Dense(Retriever):
             if not has_direction:
                 meter.note("zero-vector-query", query.id)
         asked = [queries[i] for i in np.flatnonzero(directed).tolist()]
-        filters = [wanted(query, self.conditions) for query in asked if self.conditions]
+        filters = [
+            filter_values(query, self.conditions) for query in asked if self.conditions
+        ]
         with meter.stage("search", total=len(queries)):
             rankings = self._nearest(vectors[directed], filters, depth)
             meter.count(texts=len(queries))
         if self._collection.approximate:
-            with meter.stage("search-exact", total=len(asked[:COMPARED])):
+            with meter.stage("search-exact", total=len(asked[:MAX_COMPARED_QUERIES])):
                 exact = self._nearest(
-                    vectors[directed][:COMPARED], filters[:COMPARED], depth, exact=True
+                    vectors[directed][:MAX_COMPARED_QUERIES],
+                    filters[:MAX_COMPARED_QUERIES],
+                    depth,
+                    exact=True,
                 )
-                _count_shared(rankings[:COMPARED], exact, depth, meter)
+                _count_shared(rankings[:MAX_COMPARED_QUERIES], exact, depth, meter)
         for query, ranking in zip(asked, rankings, strict=True):
-            if not ranking.doc_ids and form_of(vectors) == "sparse":
+            if not ranking.doc_ids and vector_form(vectors) == "sparse":
                 meter.note("no-hit-query", query.id)
             elif self.conditions and not ranking.doc_ids:
                 meter.note("nothing-matches-query", query.id)
@@ -233,15 +249,20 @@ class Dense(Retriever):
         with meter.stage("embed-queries"):
             vectors = self._embeds.one(query.text, "query", meter).vectors
         with meter.stage("search"):
-            filters = [wanted(query, self.conditions)] if self.conditions else []
+            filters = [filter_values(query, self.conditions)] if self.conditions else []
             return (
                 self._nearest(vectors, filters, depth)[0]
-                if with_direction(vectors)[0]
+                if nonzero_rows(vectors)[0]
                 else ranked([], [])
             )
 
     def _nearest(
-        self, vectors: AnyVectors, filters: Filters, depth: int, *, exact: bool = False
+        self,
+        vectors: AnyVectors,
+        filters: QueryFilters,
+        depth: int,
+        *,
+        exact: bool = False,
     ) -> list[Ranking]:
         """Return the documents nearest to each query's vectors, among those that its filter leaves."""
 
@@ -253,7 +274,7 @@ class Dense(Retriever):
 
         count = len(vectors)
         return (
-            best_passages(search, count, depth)
+            rank_by_best_passage(search, count, depth)
             if self.chunks
             else search(list(range(count)), depth)
         )
@@ -277,10 +298,10 @@ class Dense(Retriever):
             return round(texts * total / read) if total else None
 
         texts = distinct = points = numbers = 0
-        texts_of = in_context(
+        texts_of = passages_in_context(
             counted(), self.chunks, contextual=self.encoder.contextual
         )
-        for some in windows(texts_of, self.encoder.form):
+        for some in split_windows(texts_of, self.encoder.form):
             window, wholes = (
                 [piece for piece, _ in some],
                 [whole for _, whole in some if whole],
@@ -297,10 +318,10 @@ class Dense(Retriever):
                 embedded = self._embeds.embed(contents, "document", meter, wholes)
                 meter.count(lost_tokens=int(embedded.truncated_tokens.sum()))
             notes["truncated"] += _ids(window, embedded.truncated_tokens > 0)
-            directed = with_direction(embedded.vectors)
+            directed = nonzero_rows(embedded.vectors)
             points, numbers = (
                 points + int(directed.sum()),
-                numbers + numbers_of(embedded.vectors),
+                numbers + count_numbers(embedded.vectors),
             )
             notes["zero-vector"] += _ids(window, ~directed)
             with meter.stage("index", total=expected(texts + len(contents))):
@@ -319,7 +340,7 @@ class Dense(Retriever):
                 "nothing to index: the corpus holds no document with any content"
             )
         with meter.stage("index"):
-            notes[NUMBERS] = [str(points), str(numbers), str(texts)]
+            notes[COLLECTION_NUMBERS_NOTE] = [str(points), str(numbers), str(texts)]
             self._collection.finish(notes)
         return notes
 
@@ -345,23 +366,23 @@ class Dense(Retriever):
         count, form = operator.length_hint(documents), self.encoder.form
         place = self.store.resolved(count, form)
         exactness = {"search": "approximate" if self.store.approximate else "exact"}
-        self._place: dict[str, str] = {"store": without_user(place), **exactness}
+        self._place: dict[str, str] = {"store": redact_url_users(place), **exactness}
         if self.cut.quantization:
             self._place = {
-                "store": MEMORY,
+                "store": MEMORY_LOCATION,
                 "search": "exact",
                 "quantization": self.cut.quantization,
             }
             return QuantizedStore(self.cut.quantization)
         content, stores = self._name, self._resources.stores
-        if place not in (CSR, MEMORY):
+        if place not in (CSR_LOCATION, MEMORY_LOCATION):
             parts = self.chunks.suffix(documents) if self.chunks else ""
             fields = [one.field for one in self.conditions]
             held = (
                 self.encoder.fingerprint_for("document"),
                 self._resources.corpus_digest,
             )
-            content = collection_of(
+            content = collection_content(
                 *held, parts=parts, dimensions=self.cut.dimensions, fields=fields
             )
         key = self.store, content, self._name if self.store.on_server else ""
@@ -384,7 +405,7 @@ class Dense(Retriever):
         """
         texts, dimensions, form = self._texts, self._dimensions, self.encoder.form
         if self.cut.quantization:
-            size = texts * bytes_a_vector(self.cut.quantization, dimensions)
+            size = texts * bytes_per_vector(self.cut.quantization, dimensions)
         elif form == "dense":
             unindexed = int(store.get("points", 0)) - int(
                 store.get("indexed_points", 0)
@@ -411,7 +432,7 @@ def _ids(window: Sequence[Document], chosen: npt.NDArray[np.bool_]) -> list[str]
     """Return the ids of the chosen documents, or of those that have a chosen passage."""
     return list(
         dict.fromkeys(
-            document_of(window[i].id) for i in np.flatnonzero(chosen).tolist()
+            document_of_passage(window[i].id) for i in np.flatnonzero(chosen).tolist()
         )
     )
 

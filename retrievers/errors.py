@@ -75,17 +75,17 @@ class OverBudget(BackendError):
     """The next request would spend more than the run may."""
 
 
-class Unreadable(BackendError):
+class UnreadableReplies(BackendError):
     """So many replies of a model could not be read, and none could, that no more are asked for."""
 
 
-class NotShown(HarnessError):
+class NotConfirmed(HarnessError):
     """A gate or a reproduction was not shown to hold."""
 
     exit_code = 1
 
 
-class collecting(AbstractContextManager[None, bool]):  # noqa: N801  (reads as `contextlib.suppress`)
+class collect_errors(AbstractContextManager[None, bool]):  # noqa: N801  (reads as `contextlib.suppress`)
     """Adds the problems of an InputError that is raised inside to a list, as `told` gives them, and goes on."""
 
     def __init__(
@@ -103,7 +103,7 @@ class collecting(AbstractContextManager[None, bool]):  # noqa: N801  (reads as `
 
 
 @contextmanager
-def needing(where: str, package: str, extra: str = "") -> Iterator[None]:
+def require_package(where: str, package: str, extra: str = "") -> Iterator[None]:
     """Import an optional package inside; raises InputError that says how to install it where it is not there.
 
     Args:
@@ -133,13 +133,13 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     'known: none'
     """
     names = sorted(known)
-    return nearest(word, names) or f"known: {', '.join(names) or 'none'}"
+    return nearest_word(word, names) or f"known: {', '.join(names) or 'none'}"
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def nearest_word(word: str, known: Iterable[str]) -> str:
     """Ask after the known word that is nearest to an unknown one; "" where none is near.
 
-    >>> nearest("ndgc", ["nDCG", "AP"]), nearest("zebra", ["nDCG", "AP"])
+    >>> nearest_word("ndgc", ["nDCG", "AP"]), nearest_word("zebra", ["nDCG", "AP"])
     ("did you mean 'nDCG'?", '')
     """
     folded = {name.lower(): name for name in sorted(known)}

@@ -1,4 +1,4 @@
-"""What "the same" means of models, vectors and collections; of runs, questions and queries: `harness.identity`."""
+"""What "the same" means of models, vectors, collections."""
 
 import hashlib
 import json
@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from retrievers.placeholders import expand
+from retrievers.options.placeholders import expand
 
-Passage = tuple[str, str]
+PassageInDocument = tuple[str, str]
 """A text, and the document that it is read with: "" where it is read alone."""
 
 
@@ -29,10 +29,10 @@ def fingerprint(kind: str, model: str, **parts: object) -> str:
     return f"{readable}-{digest}"
 
 
-def keys(fingerprint: str, role: str, texts: Iterable[str]) -> list[bytes]:
+def text_keys(fingerprint: str, role: str, texts: Iterable[str]) -> list[bytes]:
     """Return the 16-byte key of each text: a hash of the fingerprint, the role and the text.
 
-    >>> keys("f", "query", ["a"]) == keys("f", "document", ["a"])
+    >>> text_keys("f", "query", ["a"]) == text_keys("f", "document", ["a"])
     False
     """
     start = hashlib.blake2b(f"{fingerprint}\0{role}\0".encode(), digest_size=16)
@@ -45,14 +45,14 @@ def keys(fingerprint: str, role: str, texts: Iterable[str]) -> list[bytes]:
 
 
 def passage_keys(
-    fingerprint: str, role: str, passages: Iterable[Passage]
+    fingerprint: str, role: str, passages: Iterable[PassageInDocument]
 ) -> list[bytes]:
     """Return the keys of texts, those that are read with a document by the digest of that, too."""
     named = (
         f"{text}\x1f{_digest(document)}" if document else text
         for text, document in passages
     )
-    return keys(fingerprint, role, named)
+    return text_keys(fingerprint, role, named)
 
 
 @lru_cache(maxsize=4)
@@ -61,7 +61,7 @@ def _digest(document: str) -> str:
     return hashlib.sha256(document.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def collection_of(
+def collection_content(
     fingerprint: str,
     corpus: str,
     *,
@@ -78,7 +78,7 @@ def collection_of(
         dimensions: leading numbers of each vector that are kept.
         fields: by which searches are narrowed: points hold them.
 
-    >>> collection_of("m", "d", dimensions=64) == collection_of("m", "d")
+    >>> collection_content("m", "d", dimensions=64) == collection_content("m", "d")
     False
     """
     size = "" if dimensions is None else f"-cut{dimensions}"

@@ -1,8 +1,10 @@
-"""What an id is, on every road: files, frames, dicts, saved runs, search endpoints and functions; and matching ids.
+"""What an id is, which document it means.
 
 Text stays as it is written, in NFC (macOS names files in NFD). Numbers are reduced: an integer, and a float that is
 whole, are their digits. Everything else is no id. An id that is none of the documents' is matched by one rule.
 """
+
+from __future__ import annotations
 
 import hashlib
 import re
@@ -26,7 +28,7 @@ def document_id(value: object) -> str | None:
     True
     """
     if isinstance(value, str):
-        return nfc(value) if value and not value.isspace() else None
+        return to_nfc(value) if value and not value.isspace() else None
     if isinstance(value, bool) or not isinstance(value, Real):
         return None
     if isinstance(value, Integral):
@@ -37,7 +39,7 @@ def document_id(value: object) -> str | None:
 
 def hit_id(value: object) -> str | None:
     """An id as an answer gives it: a blank text stays, so that it is refused with the place where it was found."""
-    return nfc(value) if isinstance(value, str) else document_id(value)
+    return to_nfc(value) if isinstance(value, str) else document_id(value)
 
 
 def id_column(values: Iterable[Any]) -> list[str | None]:
@@ -59,12 +61,12 @@ def id_column(values: Iterable[Any]) -> list[str | None]:
     return ids
 
 
-def nfc(text: str) -> str:
+def to_nfc(text: str) -> str:
     """A text in Unicode's composed form, in which ids are compared."""
     return text if text.isascii() else normalize("NFC", text)
 
 
-FILES = (
+DOCUMENT_SUFFIXES = (
     ".md",
     ".markdown",
     ".mdx",
@@ -97,32 +99,34 @@ FILES = (
     ".ipynb",
 )
 """Suffixes of files that are documents: no other is removed, since `pkg.load` and `pkg.save` are two ids."""
-WHOLE = re.compile(r"([0-9]+)\.0+")
+WHOLE_FLOAT = re.compile(r"([0-9]+)\.0+")
 """A whole number as a float is written."""
 
 
-def stem(name: str) -> str:
+def without_suffix(name: str) -> str:
     r"""A path without the suffix of a file, its folders parted by slashes.
 
-    >>> stem("hr/leave.md"), stem("hr\\leave.final.docx"), stem("7.10"), stem(".env")
+    >>> without_suffix("hr/leave.md"), without_suffix("hr\\leave.final.docx"), without_suffix("7.10"), without_suffix(".env")
     ('hr/leave', 'hr/leave.final', '7.10', '.env')
-    """
+    """  # noqa: E501
     path = name.replace("\\", "/").removeprefix("./")
     before, dot, suffix = path.rpartition(".")
     return (
         before
-        if before and not before.endswith("/") and f"{dot}{suffix.lower()}" in FILES
+        if before
+        and not before.endswith("/")
+        and f"{dot}{suffix.lower()}" in DOCUMENT_SUFFIXES
         else path
     )
 
 
-def plain_text(text: str) -> str:
+def normalise_text(text: str) -> str:
     """A text without regard to white space and case."""
-    return " ".join(nfc(text).split()).casefold()
+    return " ".join(to_nfc(text).split()).casefold()
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class IdMatch:
     """The document that an id means."""
 
     document: str
@@ -143,11 +147,11 @@ class KnownDocuments:
     def add(self, id_: str, title: str = "") -> None:
         """Take in a document."""
         self.ids.add(id_)
-        if title and (key := plain_text(title)):
+        if title and (key := normalise_text(title)):
             digest = _digest(key)
             self._titles[digest] = id_ if self._titles.get(digest, id_) == id_ else ""
 
-    def match(self, names: Iterable[str]) -> dict[str, Match]:
+    def match(self, names: Iterable[str]) -> dict[str, IdMatch]:
         """Return the documents that some ids mean, those that mean none left out.
 
         The ids are looked at together: a folder that all of them have before them is ignored if nothing else
@@ -158,7 +162,7 @@ class KnownDocuments:
         {'docs/hr/leave.md': 'hr/leave', 'vpn.md': 'it/vpn'}
         """
         names = dict.fromkeys(names)
-        found = {name: Match(name, "id") for name in names if name in self.ids}
+        found = {name: IdMatch(name, "id") for name in names if name in self.ids}
         unknown = [name for name in names if name not in found]
         if not unknown or not self.ids:
             return found
@@ -177,12 +181,15 @@ class KnownDocuments:
         }
         left = [name for name in unknown if name not in named]
         prefix = common_folder(left) if len(left) > 1 else ""
-        if prefix and not any(stem(id_).startswith(prefix) for id_ in self.ids):
+        if prefix and not any(
+            without_suffix(id_).startswith(prefix) for id_ in self.ids
+        ):
             inner = {
-                name: self._named(stem(name).removeprefix(prefix)) for name in left
+                name: self._named(without_suffix(name).removeprefix(prefix))
+                for name in left
             }
             found |= {
-                name: Match(match.document, "folder")
+                name: IdMatch(match.document, "folder")
                 for name, match in inner.items()
                 if match is not None
             }
@@ -193,27 +200,27 @@ class KnownDocuments:
         match = self.match([name]).get(name)
         return None if match is None else match.document
 
-    def _named(self, name: str) -> Match | None:
-        path = stem(name)
+    def _named(self, name: str) -> IdMatch | None:
+        path = without_suffix(name)
         keys = [
             ("file name", path),
             *(("folder", tail) for tail in _tails(path)),
             ("base name", path),
         ]
-        if whole := WHOLE.fullmatch(name.strip()):
+        if whole := WHOLE_FLOAT.fullmatch(name.strip()):
             keys.append(("whole number", whole[1]))
         for way, key in keys:
             table = self._by_path["base name" if way == "base name" else "file name"]
             if (document := table.get(key)) is not None:
-                return Match(document, way) if document else None
-        document = self._titles.get(_digest(plain_text(name)), "")
-        return Match(document, "title") if document else None
+                return IdMatch(document, way) if document else None
+        document = self._titles.get(_digest(normalise_text(name)), "")
+        return IdMatch(document, "title") if document else None
 
 
 def _paths(ids: Collection[str]) -> dict[str, dict[str, str]]:
     tables: dict[str, dict[str, str]] = {"file name": {}, "base name": {}}
     for id_ in ids:
-        path = stem(id_)
+        path = without_suffix(id_)
         whole = tables["file name"]
         whole[path] = "" if path in whole else id_
         for tail in _tails(path):
@@ -239,13 +246,15 @@ def common_folder(names: Collection[str]) -> str:
     >>> common_folder(["docs/hr/a", "docs/b"]), common_folder(["a", "b"])
     ('docs/', '')
     """
-    folders = zip(*(stem(name).split("/")[:-1] for name in names), strict=False)
+    folders = zip(
+        *(without_suffix(name).split("/")[:-1] for name in names), strict=False
+    )
     return "".join(
         f"{one[0]}/" for one in takewhile(lambda one: len(set(one)) == 1, folders)
     )
 
 
-def ways_of(matches: Iterable[Match]) -> Counter[str]:
+def count_matches_by_way(matches: Iterable[IdMatch]) -> Counter[str]:
     """By what ids name their documents -> how many do."""
     return Counter(match.by for match in matches)
 
@@ -254,3 +263,7 @@ def _digest(text: str) -> bytes:
     return hashlib.blake2b(
         text.encode("utf-8", "surrogatepass"), digest_size=8
     ).digest()
+
+
+CONTROL_CHARACTERS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
+"""What no id may hold: it would make a row of its own in a table, or cannot be written."""

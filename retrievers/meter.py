@@ -1,4 +1,4 @@
-"""What a run observes while it works: time, counts, notes, and money before it is spent."""
+"""What a run observes while it works."""
 
 from __future__ import annotations
 
@@ -206,8 +206,8 @@ class Call(NamedTuple):
     meter: Meter
     """Of the retriever for which the call is made."""
     stopped: Stop
-    """Set by the loop of requests that makes the call (`retrievers.calling`), when another request failed for good
-    or the run was interrupted: who waits for another try gives up."""
+    """Set by the loop of requests that makes the call (`retrievers.services.caller`), when another request failed for good
+    or the run was interrupted: who waits for another try gives up."""  # noqa: E501
 
 
 def single_call(meter: Meter | None = None) -> Call:

@@ -1,4 +1,4 @@
-"""Unequal numbers of vectors per text: sparse ones, and one vector for each token."""
+"""Unequal numbers of vectors per text."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -7,13 +7,13 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-Form = Literal["dense", "sparse", "multivector"]
+VectorForm = Literal["dense", "sparse", "multivector"]
 """What represents a text: a vector, the numbers of a vector that are not 0, or a vector for each token."""
 _DENSE = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Ragged:
+class RaggedVectors:
     """Unequal numbers of vectors per text, in the order of their texts."""
 
     columns: ClassVar[tuple[str, ...]]
@@ -29,7 +29,7 @@ class _Ragged:
     def __getitem__(self, rows: slice | Sequence[int] | npt.NDArray[Any]) -> Self:
         chosen = np.arange(len(self))[rows]
         sizes = np.diff(self.starts)[chosen]
-        starts = _starts(sizes)
+        starts = row_starts(sizes)
         positions = np.repeat(
             self.starts[:-1][chosen] - starts[:-1], sizes
         ) + np.arange(starts[-1])
@@ -45,7 +45,7 @@ class _Ragged:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SparseVectors(_Ragged):
+class SparseVectors(RaggedVectors):
     """Vectors without their zeros, in the order of their texts."""
 
     columns = "values", "indices"
@@ -63,7 +63,7 @@ class SparseVectors(_Ragged):
         rows, columns = np.nonzero(whole)
         values = np.asarray(whole[rows, columns], dtype=np.float32)
         return cls(
-            _starts(np.bincount(rows, minlength=len(whole))),
+            row_starts(np.bincount(rows, minlength=len(whole))),
             values,
             columns.astype(np.int32),
             whole.shape[1],
@@ -80,7 +80,7 @@ class SparseVectors(_Ragged):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TokenVectors(_Ragged):
+class TokenVectors(RaggedVectors):
     """A vector for each token of a text that the model scores, in the order of the texts."""
 
     columns = ("values",)
@@ -93,7 +93,7 @@ class TokenVectors(_Ragged):
         [0, 2, 3]
         """
         return cls(
-            _starts([len(text) for text in texts]),
+            row_starts([len(text) for text in texts]),
             np.concatenate(texts).astype(np.float32, copy=False),
         )
 
@@ -110,10 +110,10 @@ class TokenVectors(_Ragged):
 AnyVectors: TypeAlias = _DENSE | SparseVectors | TokenVectors
 
 
-def form_of(vectors: AnyVectors) -> Form:
+def vector_form(vectors: AnyVectors) -> VectorForm:
     """Return the form of some vectors.
 
-    >>> form_of(np.zeros((1, 2), dtype=np.float32))
+    >>> vector_form(np.zeros((1, 2), dtype=np.float32))
     'dense'
     """
     if isinstance(vectors, SparseVectors):
@@ -121,20 +121,20 @@ def form_of(vectors: AnyVectors) -> Form:
     return "multivector" if isinstance(vectors, TokenVectors) else "dense"
 
 
-def dense(vectors: AnyVectors) -> _DENSE:
+def as_dense(vectors: AnyVectors) -> _DENSE:
     """Return vectors that can only be dense ones here; raises TypeError for others."""
-    if isinstance(vectors, _Ragged):
-        raise TypeError(f"{form_of(vectors)} vectors where dense ones are wanted")
+    if isinstance(vectors, RaggedVectors):
+        raise TypeError(f"{vector_form(vectors)} vectors where dense ones are wanted")
     return vectors
 
 
-def joined(parts: Sequence[AnyVectors]) -> AnyVectors:
+def concatenate_vectors(parts: Sequence[AnyVectors]) -> AnyVectors:
     """Put vectors of one form and of equal dimensions together, at least one part."""
     first = parts[0]
-    if not isinstance(first, _Ragged):
-        return np.concatenate([dense(part) for part in parts])
+    if not isinstance(first, RaggedVectors):
+        return np.concatenate([as_dense(part) for part in parts])
     ragged = [part for part in parts if isinstance(part, type(first))]
-    starts = _starts(np.concatenate([np.diff(part.starts) for part in ragged]))
+    starts = row_starts(np.concatenate([np.diff(part.starts) for part in ragged]))
     columns: dict[str, Any] = {
         name: np.concatenate([getattr(part, name) for part in ragged])
         for name in first.columns
@@ -142,12 +142,12 @@ def joined(parts: Sequence[AnyVectors]) -> AnyVectors:
     return replace(first, starts=starts, **columns)
 
 
-def numbers_of(vectors: AnyVectors) -> int:
+def count_numbers(vectors: AnyVectors) -> int:
     """Return how many numbers the vectors have, those of sparse vectors that are 0 left out."""
     return int(_values(vectors).size)
 
 
-def finite(vectors: AnyVectors) -> bool:
+def all_finite(vectors: AnyVectors) -> bool:
     """Whether all numbers are."""
     return bool(np.isfinite(_values(vectors)).all())
 
@@ -160,13 +160,13 @@ def unit_rows(vectors: AnyVectors) -> AnyVectors:
     >>> unit_rows(np.array([[3, 4], [0, 0]], dtype=np.float32) * np.float32(2**100)).tolist()
     [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
     """
-    if isinstance(vectors, _Ragged):
+    if isinstance(vectors, RaggedVectors):
         return vectors
     lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
     return np.asarray(vectors / np.where(lengths == 0, 1, lengths), dtype=np.float32)
 
 
-def with_direction(vectors: AnyVectors) -> npt.NDArray[np.bool_]:
+def nonzero_rows(vectors: AnyVectors) -> npt.NDArray[np.bool_]:
     """Return (n,): which texts have any number that is not 0."""
     if isinstance(vectors, SparseVectors):
         return np.diff(vectors.starts) > 0
@@ -177,65 +177,11 @@ def with_direction(vectors: AnyVectors) -> npt.NDArray[np.bool_]:
     return np.asarray(vectors.any(axis=1))
 
 
-def packed(vectors: AnyVectors) -> list[bytes]:
-    """Return the bytes of each text, little-endian, which `unpacked` reads.
-
-    A dense text: its numbers. Any other: its dimensions, 4 bytes, so that a text without a number has bytes too; then
-    the numbers of all its tokens, or the indices of its numbers and the numbers.
-    """
-    if not isinstance(vectors, _Ragged):
-        return [vector.tobytes() for vector in np.asarray(vectors, dtype="<f4")]
-    head = vectors.shape[1].to_bytes(4, "little")
-    if isinstance(vectors, TokenVectors):
-        return [head + row.astype("<f4").tobytes() for row in vectors.rows()]
-    return [
-        head + row.astype("<i4").tobytes() + values.astype("<f4").tobytes()
-        for row, values in vectors.rows()
-    ]
-
-
-def unpacked(form: Form, rows: Sequence[bytes]) -> AnyVectors:
-    """Read what `packed` wrote, (0, 0) vectors if there are none.
-
-    Raises:
-        ValueError: the rows are not of one form and of equal dimensions.
-    """
-    if form == "dense" or not rows:
-        if len({len(row) for row in rows}) > 1:
-            raise ValueError("vectors of several dimensions")
-        return np.frombuffer(b"".join(rows), dtype="<f4").reshape(
-            len(rows), -1 if rows else 0
-        )
-    heads = {row[:4] for row in rows}
-    dimensions = int.from_bytes(heads.pop(), "little") if len(heads) == 1 else 0
-    width = 8 if form == "sparse" else 4 * dimensions
-    if not dimensions or any((len(row) - 4) % width for row in rows):
-        raise ValueError("vectors of several dimensions")
-    starts = _starts([(len(row) - 4) // width for row in rows])
-    if form == "multivector":
-        return TokenVectors(
-            starts,
-            np.frombuffer(b"".join(row[4:] for row in rows), "<f4").reshape(
-                -1, dimensions
-            ),
-        )
-    halves = [4 + (len(row) - 4) // 2 for row in rows]
-    indices = np.frombuffer(
-        b"".join(row[4:half] for row, half in zip(rows, halves, strict=True)), "<i4"
-    )
-    values = np.frombuffer(
-        b"".join(row[half:] for row, half in zip(rows, halves, strict=True)), "<f4"
-    )
-    if len(indices) and not 0 <= indices.min() <= indices.max() < dimensions:
-        raise ValueError("sparse vectors with numbers beyond their dimensions")
-    return SparseVectors(starts, values, indices, dimensions)
-
-
 def _values(vectors: AnyVectors) -> _DENSE:
-    return vectors.values if isinstance(vectors, _Ragged) else vectors
+    return vectors.values if isinstance(vectors, RaggedVectors) else vectors
 
 
-def _starts(sizes: npt.ArrayLike) -> npt.NDArray[np.int64]:
+def row_starts(sizes: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """Where texts of some sizes begin, and where the last ends."""
     return np.cumsum(
         np.concatenate([[0], np.asarray(sizes, dtype=np.int64)]), dtype=np.int64

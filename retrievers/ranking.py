@@ -1,14 +1,10 @@
-"""Documents, queries and rankings, the one order of every list of hits, and rankings from several."""
+"""The one order of hits."""
 
 from __future__ import annotations
 
-import hashlib
-import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
-from operator import itemgetter
-from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -16,97 +12,19 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
-Found = TypeVar("Found")
-RESOLUTION = 1e-6
+HitsType = TypeVar("HitsType")
+SCORE_RESOLUTION = 1e-6
 """Scores of ours nearer than this share of a query's largest absolute score are equal (see `rounded`)."""
 
 
-SAMPLE = 10_000
-"""Documents that stand for a corpus where looking at each would take long."""
-
-
-def _no_fields() -> Mapping[str, str]:
-    return MappingProxyType({})
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """One thing that can be retrieved."""
-
-    id: str
-    title: str
-    text: str
-    fields: Mapping[str, str] = field(default_factory=_no_fields, hash=False)
-
-    @property
-    def content(self) -> str:
-        """What encoders and BM25 read: title + " " + text, or the text alone without a title."""
-        return f"{self.title} {self.text}".strip() if self.title else self.text
-
-
-class Claim(NamedTuple):
-    """One statement of a reference answer, which can be checked by itself."""
-
-    text: str
-    vital: bool = True
-    """Whether an answer without it would be no answer."""
-
-
-class Reference(NamedTuple):
-    """What a right answer to a query says; no retriever looks at it."""
-
-    answers: tuple[str, ...] = ()
-    """Each complete by itself."""
-    claims: tuple[Claim, ...] = ()
-
-
-NO_REFERENCE = Reference()
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """One question that is asked."""
-
-    id: str
-    text: str
-    fields: Mapping[str, str] = field(default_factory=_no_fields, hash=False)
-    reference: Reference = NO_REFERENCE
-    history: tuple[str, ...] = ()
-    """What was said before it in a conversation, oldest first."""
-
-    @property
-    def unanswerable(self) -> bool:
-        """Whether the field `answerable` says that no document answers it."""
-        return self.fields.get("answerable", "").lower() in ("false", "0", "no")
-
-
-def above(ranking: Ranking, floor: float) -> Ranking:
+def with_min_score(ranking: Ranking, floor: float) -> Ranking:
     """Return the hits whose score reaches a floor.
 
-    >>> above(ranked(["a", "b"], [0.5, 0.2]), 0.3).doc_ids
+    >>> with_min_score(ranked(["a", "b"], [0.5, 0.2]), 0.3).doc_ids
     ('a',)
     """
     kept = int(np.count_nonzero(ranking.scores >= floor))
     return Ranking(ranking.doc_ids[:kept], ranking.scores[:kept])
-
-
-def sample(
-    documents: Iterable[Document], *, seed: int = 0, size: int = SAMPLE
-) -> list[Document]:
-    """Return the documents whose hashed ids are the smallest, in the order of the corpus: any order gives the same."""
-    start = hashlib.blake2b(f"{seed}\0".encode(), digest_size=8)
-
-    def hashed(item: tuple[int, Document]) -> bytes:
-        digest = start.copy()
-        digest.update(item[1].id.encode("utf-8", "surrogatepass"))
-        return digest.digest()
-
-    return [
-        document
-        for _, document in sorted(
-            heapq.nsmallest(size, enumerate(documents), key=hashed), key=itemgetter(0)
-        )
-    ]
 
 
 class Hit(NamedTuple):
@@ -138,20 +56,20 @@ class Ranking:
         )
 
 
-def without(ranking: Ranking, doc_id: str, depth: int) -> Ranking:
+def without_document(ranking: Ranking, doc_id: str, depth: int) -> Ranking:
     """Return a ranking without one document, at most `depth` of the others.
 
-    >>> without(ranked(["a", "b"], [2, 1]), "a", 5).doc_ids
+    >>> without_document(ranked(["a", "b"], [2, 1]), "a", 5).doc_ids
     ('b',)
     """
     kept = [hit for hit in ranking if hit.doc_id != doc_id][:depth]
     return ranked([hit.doc_id for hit in kept], [hit.score for hit in kept])
 
 
-def collapsed(ranking: Ranking, same_as: Mapping[str, str]) -> Ranking:
+def merge_duplicates(ranking: Ranking, same_as: Mapping[str, str]) -> Ranking:
     """Return a ranking in which one document stands for all that are the same: at the best place of any.
 
-    >>> collapsed(ranked(["a2", "b", "a1"], [3, 2, 1]), {"a2": "a1"}).doc_ids
+    >>> merge_duplicates(ranked(["a2", "b", "a1"], [3, 2, 1]), {"a2": "a1"}).doc_ids
     ('a1', 'b')
     """
     best: dict[str, float] = {}
@@ -196,25 +114,27 @@ def ranked(
     return Ranking(tuple(ids[:depth]), kept)
 
 
-def rounded(scores: npt.ArrayLike) -> Floats:
+def round_scores(scores: npt.ArrayLike) -> Floats:
     """Round the scores of one query that were computed here to 1e-6 of the largest absolute one.
 
     Sums of 32-bit floats differ by 2e-7 between engines and batch shapes: without it, noise would say which of two
     equal documents comes first.
 
-    >>> rounded([0.5, 1.0, 0.50000001]).tolist()
+    >>> round_scores([0.5, 1.0, 0.50000001]).tolist()
     [0.5, 1.0, 0.5]
     """
     values = np.asarray(scores, dtype=np.float64)
     largest = float(np.abs(values).max(initial=0.0)) or 1.0
-    return np.asarray(np.rint(values / largest / RESOLUTION) * RESOLUTION * largest)
+    return np.asarray(
+        np.rint(values / largest / SCORE_RESOLUTION) * SCORE_RESOLUTION * largest
+    )
 
 
-def asked_until(
-    ask: Callable[[list[int], int], Iterable[Found]],
+def search_until_settled(
+    ask: Callable[[list[int], int], Iterable[HitsType]],
     queries: int,
     size: int,
-    settled: Callable[[int, Found, int], Ranking | None],
+    settled: Callable[[int, HitsType, int], Ranking | None],
 ) -> list[Ranking]:
     """Return one ranking per query; those that are not settled by what came are asked for four times more, and again.
 
@@ -254,6 +174,6 @@ def top_k_candidates(
     values = scores[some]
     cut = np.partition(values, len(some) - depth)[len(some) - depth]
     kept: npt.NDArray[np.intp] = some[
-        values >= cut - 2 * RESOLUTION * float(np.abs(values).max())
+        values >= cut - 2 * SCORE_RESOLUTION * float(np.abs(values).max())
     ]
     return kept

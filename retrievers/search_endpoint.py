@@ -1,4 +1,4 @@
-"""`kind = "http"`: a search endpoint, asked by a template of a request, its answer read by JMESPath."""
+"""A search endpoint behind HTTP."""
 
 import hashlib
 import json
@@ -8,19 +8,24 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar, Literal
 from urllib.parse import quote
 
-from retrievers.cache import Cache, Resources
-from retrievers.calling import Caller, Charge, answers, close_later, wait_for
-from retrievers.clients import JsonClient, check_address, sent_headers
+from retrievers.cache import Cache
 from retrievers.errors import BackendError, InputError, Problem
-from retrievers.external import ExternalRetriever, is_score, refuse_distances
-from retrievers.identity import fingerprint, keys
+from retrievers.external import ExternalRetriever, is_finite_number, refuse_distances
+from retrievers.identity import fingerprint, text_keys
 from retrievers.ids import hit_id
 from retrievers.meter import Call, Meter, Stop, single_call
-from retrievers.options import NotNegative, Positive, Whole
-from retrievers.placeholders import as_line, expand, hide_values, shown
-from retrievers.types import Limits, Query, Ranking, ranked
+from retrievers.model import Limits
+from retrievers.options.placeholders import error_line, expand, hide_values, redact_url
+from retrievers.options.tables import NonNegativeNumber, PositiveInt, PositiveNumber
+from retrievers.query import Query
+from retrievers.ranking import Ranking, ranked
+from retrievers.resources import Resources
+from retrievers.services.addresses import check_address, request_headers
+from retrievers.services.caller import RequestCost, ServiceCaller
+from retrievers.services.clients import JsonClient
+from retrievers.services.concurrency import close_later, completed, run_request
 
-QUERY, DEPTH = "{query}", "{depth}"
+QUERY_PLACEHOLDER, DEPTH_PLACEHOLDER = "{query}", "{depth}"
 
 
 class Endpoint(ExternalRetriever):
@@ -40,20 +45,20 @@ class Endpoint(ExternalRetriever):
     """Sent along; a secret always as ${NAME}."""
     body: dict[str, Any] | None = None
     """Sent as JSON; {query} and {depth} in its strings are replaced, a string that is {depth} by a number."""
-    concurrency: Whole = 4
+    concurrency: PositiveInt = 4
     """Requests at once."""
-    rpm: NotNegative = 0
+    rpm: NonNegativeNumber = 0
     """Requests a minute that the service allows; 0: unknown."""
-    timeout: Positive = 30
+    timeout: PositiveNumber = 30
     """Seconds for one try, its whole answer read."""
-    patience: Positive = 60
+    patience: PositiveNumber = 60
     """Seconds after which a request that keeps failing is given up."""
     _ids: Any
     _scores: Any
     _digest: str
     """Of the request: a URL may hold a secret, and is never written down."""
     _client: JsonClient | None = None
-    _caller: Caller
+    _caller: ServiceCaller
     _cache: Cache | None = None
     _oldest: str = ""
 
@@ -61,12 +66,12 @@ class Endpoint(ExternalRetriever):
         """Check the request; nothing is sent."""
         url, method, body = self.url, self.method, self.body
         check_address("url", url)
-        if QUERY not in f"{url}{json.dumps(body, default=list)}":
+        if QUERY_PLACEHOLDER not in f"{url}{json.dumps(body, default=list)}":
             raise InputError(
                 Problem(
                     "body",
-                    f"{QUERY} is missing",
-                    f"write {QUERY} in the body or the URL",
+                    f"{QUERY_PLACEHOLDER} is missing",
+                    f"write {QUERY_PLACEHOLDER} in the body or the URL",
                 )
             )
         self._ids = _path("ids", expand(self.ids))
@@ -81,13 +86,13 @@ class Endpoint(ExternalRetriever):
         limits = Limits(
             self.concurrency, self.rpm, tpm=0, patience=self.patience, tokens=0
         )
-        self._caller = Caller(limits, self.timeout, lambda: self._where)
+        self._caller = ServiceCaller(limits, self.timeout, lambda: self._where)
 
     @property
     def provenance(self) -> Mapping[str, str]:
         """The address without its query string, and since when the oldest answer is kept."""
         return {
-            "url": shown(self.url),
+            "url": redact_url(self.url),
             **({"answered_at": self._oldest} if self._oldest else {}),
         }
 
@@ -99,7 +104,7 @@ class Endpoint(ExternalRetriever):
         if self._client is None:
             hide_values(self.url, self.body)
             self._client = JsonClient(
-                self.url, sent_headers(self.url, self.headers or {}), self._where
+                self.url, request_headers(self.url, self.headers or {}), self._where
             )
             weakref.finalize(self, close_later, self._client.close_async)
         return self._client
@@ -113,7 +118,7 @@ class Endpoint(ExternalRetriever):
             BackendError: it refused a request, kept failing, or its answer is not as described.
         """
         name = fingerprint("http", self._where, request=self._digest, depth=depth)
-        digests = keys(name, "query", [query.text for query in queries])
+        digests = text_keys(name, "query", [query.text for query in queries])
         distinct = dict(zip(digests, queries, strict=True))
         held = () if self._cache is None else self._cache.get_texts(list(distinct))
         replies = {list(distinct)[i]: text for i, text, _ in held}
@@ -128,7 +133,7 @@ class Endpoint(ExternalRetriever):
             waiting = [digest for digest in distinct if digest not in replies]
             if waiting:
                 self._opened()
-            for digest, reply in answers(ask, waiting, width=self.concurrency):
+            for digest, reply in completed(ask, waiting, width=self.concurrency):
                 replies[digest] = reply
                 if self._cache is not None:
                     self._cache.put_text(name, digest, reply)
@@ -146,21 +151,21 @@ class Endpoint(ExternalRetriever):
     def _asked(self, query: Query, depth: int, call: Call) -> str:
         client = self._opened()
 
-        async def attempt() -> tuple[object, Charge]:
+        async def attempt() -> tuple[object, RequestCost]:
             url = (
                 expand(self.url)
-                .replace(QUERY, quote(query.text, safe=""))
-                .replace(DEPTH, str(depth))
+                .replace(QUERY_PLACEHOLDER, quote(query.text, safe=""))
+                .replace(DEPTH_PLACEHOLDER, str(depth))
             )
             body = (
                 b""
                 if self.body is None
                 else json.dumps(_filled(expand(self.body), query.text, depth)).encode()
             )
-            return await client.send(self.method, url, body), Charge(0, 0.0)
+            return await client.send(self.method, url, body), RequestCost(0, 0.0)
 
-        answer = wait_for(
-            self._caller.call(attempt, Charge(0, 0.0), call, 0), call.stopped
+        answer = run_request(
+            self._caller.call(attempt, RequestCost(0, 0.0), call, 0), call.stopped
         )
         ids, scores = self._read(answer, query)
         first = dict(reversed(list(zip(ids, scores, strict=True))))
@@ -182,20 +187,20 @@ class Endpoint(ExternalRetriever):
             )
         except ValueError as error:  # of JMESPath
             raise BackendError(
-                f"{where}: the answer is not as described: {as_line(str(error))}"
+                f"{where}: the answer is not as described: {error_line(str(error))}"
             ) from None
         named = [hit_id(one) for one in listed] if isinstance(listed, list) else [None]
         ids = [one for one in named if one is not None]
         if len(ids) < len(named):
             raise BackendError(
-                f"{where}: `ids` finds no list of ids in the answer: {as_line(json.dumps(answer))}"
+                f"{where}: `ids` finds no list of ids in the answer: {error_line(json.dumps(answer))}"
             )
         if self._scores is None:
             return ids, [float(len(ids) - place) for place in range(len(ids))]
         if (
             not isinstance(scores, list)
             or len(scores) != len(ids)
-            or not all(map(is_score, scores))
+            or not all(map(is_finite_number, scores))
         ):
             raise BackendError(
                 f"{where}: `scores` does not find one number for each of {len(ids)} ids"
@@ -222,8 +227,10 @@ def _filled(value: Any, text: str, depth: int) -> Any:
     if isinstance(value, str):
         return (
             depth
-            if value == DEPTH
-            else value.replace(DEPTH, str(depth)).replace(QUERY, text)
+            if value == DEPTH_PLACEHOLDER
+            else value.replace(DEPTH_PLACEHOLDER, str(depth)).replace(
+                QUERY_PLACEHOLDER, text
+            )
         )
     if isinstance(value, Mapping):
         return {key: _filled(inner, text, depth) for key, inner in value.items()}

@@ -88,9 +88,9 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session", autouse=True)
 def short_pauses() -> None:
     """Whoever fails for a moment is asked again almost at once."""
-    from retrievers import calling
+    from retrievers.services import caller
 
-    calling.FIRST_PAUSE = 0.01
+    caller.FIRST_PAUSE = 0.01
 
 
 @pytest.fixture(scope="session")
@@ -100,11 +100,11 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Results:
     The experiment file lies beside the folder `out`, in which the results are.
     """
     from harness.pipeline import run
-    from harness.running.forecast import Options
+    from harness.running.context import RunOptions
     from tests.support import small
 
     folder = tmp_path_factory.mktemp("finished")
-    return run(small.experiment(folder, report=True), Options(folder / "out"))
+    return run(small.experiment(folder, report=True), RunOptions(folder / "out"))
 
 
 @pytest.fixture
@@ -198,7 +198,7 @@ def places(
 @pytest.fixture(autouse=True)
 def no_keys_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     """Messages hide the keys that this process has used: here those of the test alone."""
-    monkeypatch.setattr("retrievers.placeholders._used", set())
+    monkeypatch.setattr("retrievers.options.placeholders._used", set())
 
 
 @pytest.fixture

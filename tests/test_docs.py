@@ -19,10 +19,10 @@ import yaml
 
 import harness
 from harness.cli import app, main
-from harness.evaluation.csv_views import COLUMNS as CSV
-from harness.experiment.blocks import KINDS
-from harness.records.csv_tables import COSTS
-from harness.running.forecast import Options
+from harness.experiment.retriever_schema import CONFIGS_BY_KIND
+from harness.records.costs_csv import COST_COLUMNS
+from harness.running.context import RunOptions
+from harness.writing.evaluation_tables import EVALUATION_COLUMNS as CSV
 from tests.harness.console.test_cli import commands
 from tests.support import tiny
 from tests.support.qdrant_fake import fake_qdrant
@@ -191,7 +191,7 @@ def test_the_quickstart_is_decided_by_the_test_that_is_declared(
         (reader / "experiments" / "quickstart.toml").read_text(encoding="utf-8")
     )
     tables["statistics"]["test"] = test
-    ran = harness.run(tables, Options(tmp_path))
+    ran = harness.run(tables, RunOptions(tmp_path))
     pair = ran.comparisons.set_index(["measure", "a", "b"]).loc[
         "nDCG@10", "minilm", "hybrid"
     ]
@@ -245,7 +245,9 @@ def test_every_table_of_the_experiment_file_has_a_place_in_its_page() -> None:
         head for head in script["HEADS"].values() if head and not head.startswith("[[")
     ]
     assert [
-        name for name in [*named, "encoder = { … }", *KINDS] if f"`{name}`" not in page
+        name
+        for name in [*named, "encoder = { … }", *CONFIGS_BY_KIND]
+        if f"`{name}`" not in page
     ] == []
     current = f"{script['TITLE']}{script['keys']()}\n"
     assert script["PAGE"].read_text(encoding="utf-8") == current, (
@@ -261,7 +263,7 @@ def test_the_examples_of_a_page_run(name: str) -> None:
     assert found.attempted and not found.failed
 
 
-@pytest.mark.parametrize(("table", "columns"), [*CSV.items(), ("costs", COSTS)])
+@pytest.mark.parametrize(("table", "columns"), [*CSV.items(), ("costs", COST_COLUMNS)])
 def test_every_column_of_a_table_of_results_is_in_the_formats_and_no_other(
     table: str, columns: Sequence[str]
 ) -> None:

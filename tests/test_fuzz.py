@@ -14,16 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness import records
-from harness.dataset import trec
-from harness.evaluation.conclusions import sentences
-from harness.evaluation.evaluate import evaluation_of
-from harness.evaluation.folders import score_rankings
-from harness.evaluation.runs import Conventions
+from harness.evaluation.evaluation_file import read_or_evaluate
+from harness.evaluation.score_paths import score_paths
 from harness.experiment import load as load_experiment
-from harness.measures import parse
+from harness.measures import parse_measure
 from harness.report.write import write_report
-from retrievers import runs
+from harness.scoring.conventions import RunConventions
+from harness.wording.conclusion import conclusion_sentences
 from retrievers.errors import InputError
+from retrievers.files import trec_files
+from retrievers.files.trec_files import read_qrels
 
 FOUND = Path(__file__).parent / "data" / "fuzz"
 FILES = [
@@ -111,19 +111,19 @@ def answered() -> Iterator[None]:
 
 def use(folder: Path) -> None:
     """All that is computed from a results folder."""
-    results = records.read(folder)
+    results = records.read_results(folder)
     for name in results.retrievers:
         results.run(name)
     if results.scored:
-        sentences(evaluation_of(results))
-        score_rankings([folder], (), conventions=Conventions())
-    trec.read_qrels(folder / "qrels.trec")
+        conclusion_sentences(read_or_evaluate(results))
+        score_paths([folder], (), conventions=RunConventions())
+    read_qrels(folder / "qrels.trec")
     records.write_manifest(folder, results.manifest)
 
 
 def render(folder: Path) -> None:
     """The whole report of a results folder."""
-    write_report(records.read(folder))
+    write_report(records.read_results(folder))
     assert (folder / "report.html").stat().st_size
 
 
@@ -145,7 +145,7 @@ def with_file(
 @given(st.sampled_from(FILES), spots)
 def test_results(whole, name, spot):
     # What a manifest says is not what a run wrote: it is read, or refused.
-    then = records.read if name == "manifest.json" else use
+    then = records.read_results if name == "manifest.json" else use
     with_file(whole, name, damaged((whole / name).read_bytes(), spot), then)
 
 
@@ -177,7 +177,9 @@ def test_manifests(whole, random, value):
         del table[last]
     else:
         table[last] = value
-    with_file(whole, "manifest.json", json.dumps(content).encode(), records.read)
+    with_file(
+        whole, "manifest.json", json.dumps(content).encode(), records.read_results
+    )
 
 
 @bounded
@@ -191,9 +193,9 @@ def test_trec_files(tmp_path_factory, raw):
     path = tmp_path_factory.getbasetemp() / "trec"
     path.write_bytes(raw)
     for read in (
-        trec.read_qrels,
-        runs.read_run,
-        lambda path: list(runs.stream_run(path)),
+        read_qrels,
+        trec_files.read_run,
+        lambda path: list(trec_files.stream_run(path)),
     ):
         with answered():
             read(path)
@@ -218,7 +220,7 @@ def test_experiments(tmp_path_factory, project, spot):
 )
 def test_measures(name):
     with answered():
-        assert parse(str(parse(name))) == parse(name)
+        assert parse_measure(str(parse_measure(name))) == parse_measure(name)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 
 from harness import experiment
 from harness.pipeline import run
-from harness.running.forecast import Options
+from harness.running.context import RunOptions
 from tests.harness.running.test_run import digests
 from tests.support import small, tiny
 from tests.support.recompute import verified
@@ -112,7 +112,7 @@ def test_the_articles_experiment(tmp_path: Path, servers: SimpleNamespace) -> No
         encoding="utf-8",
     )
 
-    results = run(path, Options(tmp_path / "out"))
+    results = run(path, RunOptions(tmp_path / "out"))
     cold = ledger(results.folder)
     assert len(results.retrievers) == 6
     assert len(servers.bedrock.embedded) == 182 + 13
@@ -196,4 +196,4 @@ def test_the_rehearsal_has_the_same_shape_and_needs_neither_key_nor_network(
     (tmp_path / "few.toml").write_text(
         text.replace("datasets/survey-templates-en", data), encoding="utf-8"
     )
-    verified(run(tmp_path / "few.toml", Options(tmp_path / "out")).folder)
+    verified(run(tmp_path / "few.toml", RunOptions(tmp_path / "out")).folder)

@@ -19,11 +19,12 @@ import pytrec_eval
 import Stemmer
 from statsmodels.stats.power import TTestPower
 
-from harness.evaluation.evaluate import evaluation_of, settings_of
-from harness.evaluation.evaluation import NextLook
+from harness.evaluation.evaluation import PlannedLook
+from harness.evaluation.evaluation_file import read_or_evaluate
 from harness.pipeline import run
-from harness.running.forecast import Options
-from harness.stats.power import at_look
+from harness.running.context import RunOptions
+from harness.scoring.declared_settings import settings_of_run
+from harness.stats.looks import settings_at_look
 from tests.support import layouts
 from tests.support.recompute import verified
 from tests.support.small import BM25
@@ -171,25 +172,25 @@ def test_a_pair_is_compared_by_slice_and_the_next_look_has_the_power_of_a_t_test
     )
     found = run(
         experiment(tmp_path / "of-two", collection_of("en"), BM25 + pair),
-        Options(tmp_path),
+        RunOptions(tmp_path),
     )
     assert "query length" in set(found.tests["family"])
     looks = "[statistics]\nmargin = 0.005\nlooks = { queries = [138, 300] }\n"
     found = run(
         experiment(tmp_path, collection_of("en"), looks + BM25 + pair + third),
-        Options(tmp_path / "looks"),
+        RunOptions(tmp_path / "looks"),
     )
     scores = found.scores[found.scores["measure"] == "nDCG@10"].pivot(
         index="query_id", columns="retriever"
     )["value"]
-    evaluation = evaluation_of(found)
+    evaluation = read_or_evaluate(found)
     scatter = max(
         (scores[evaluation.leader] - scores[name]).std() for name in evaluation.plans
     )
-    level = at_look(settings_of(found.manifest), 300).alpha / 3
+    level = settings_at_look(settings_of_run(found.manifest), 300).alpha / 3
     expected = TTestPower().power(0.005 / scatter, 300, level)
     assert (
-        evaluation.next_look == NextLook(300, pytest.approx(expected, rel=1e-6))
+        evaluation.next_look == PlannedLook(300, pytest.approx(expected, rel=1e-6))
         and 0.1 < expected < 0.95
     )
 
@@ -210,7 +211,9 @@ def test_a_run_is_what_its_formula_or_its_model_gives(
     expected = by_trec_eval(
         collection, search(collection.documents, collection.queries)
     )
-    found = run(experiment(tmp_path, collection, retriever), Options(tmp_path / "out"))
+    found = run(
+        experiment(tmp_path, collection, retriever), RunOptions(tmp_path / "out")
+    )
     means = dict(zip(found.summary["measure"], found.summary["mean"], strict=True))
     assert means == pytest.approx(
         expected, abs=1e-4

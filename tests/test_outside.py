@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.evaluation.runs import Conventions, score_runs
+from harness.scoring.conventions import RunConventions
+from harness.scoring.trec_runs import score_trec_runs
 from tests.harness.measures.test_trec_eval import expected, printed
 
 pytestmark = pytest.mark.outside
@@ -31,9 +32,9 @@ def outside(part: str) -> Path:
 # trec_eval: NIST's own test files (9.0.8), and what the 9.0.8 and 10.0 binaries printed, gcc on x86-64.
 
 MET, ALL, DOUBLE = (
-    Conventions(intersection=True),
-    Conventions(),
-    Conventions(precision="double"),
+    RunConventions(intersection=True),
+    RunConventions(),
+    RunConventions(precision="double"),
 )
 
 
@@ -69,6 +70,8 @@ def test_every_value_of_trec_eval(
     assert len(want) == size
     measures = tuple(dict.fromkeys(measure for _, measure in want))
     got = printed(
-        score_runs(data / qrels, [data / ranking], measures, conventions=conventions)
+        score_trec_runs(
+            data / qrels, [data / ranking], measures, conventions=conventions
+        )
     )
     assert {cell: got[cell] for cell in want} == want

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from harness import experiment
-from harness.console import several
+from harness.console import demo
+from harness.console.demo import DEMO_MODEL_MODULES, demo_experiment
 
 PROJECT = Path(__file__).parents[1]
 SOURCES = ("harness", "retrievers", "experiments", "datasets")
@@ -70,12 +71,12 @@ def test_the_demo_is_what_this_machine_can_run(
     model: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(
-        several,
+        demo,
         "find_spec",
-        lambda name: object() if model or name != several.MODEL[0] else None,
+        lambda name: object() if model or name != DEMO_MODEL_MODULES[0] else None,
     )
     monkeypatch.chdir(tmp_path)
-    loaded = experiment.load(several.demo_experiment()).experiment
+    loaded = experiment.load(demo_experiment()).experiment
     names = [block.name for block in loaded.retrievers]
     assert names == (["bm25", "minilm", "hybrid"] if model else ["bm25", "hashing"])
 

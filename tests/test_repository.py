@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 import harness
-from harness.records.manifest import SCHEMA
+from harness.records.manifest_file import MANIFEST_SCHEMA
 from retrievers import errors
 
 PROJECT = Path(__file__).parents[1]
@@ -58,4 +58,4 @@ def test_what_the_versions_call_public_is_all_that_is() -> None:
     ]
     codes = {int(code) for code in re.findall(r"^- (\d+): ", page, re.MULTILINE)}
     assert codes == {0, 130, *(one.exit_code for one in family)}
-    assert f'`"schema": {SCHEMA}`' in page
+    assert f'`"schema": {MANIFEST_SCHEMA}`' in page

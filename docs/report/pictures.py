@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 import harness
-from harness import Options
+from harness import RunOptions
 from tests.support.browser import chromium, resize
 
 HERE = Path(__file__).parent
@@ -37,7 +37,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         results = harness.run(
             HERE.parents[1] / "experiments" / "quickstart.toml",
-            Options(Path(place) / "results"),
+            RunOptions(Path(place) / "results"),
         )
         with chromium(Path(place) / "profile") as driver:
             resize(driver, 1280, 800)

@@ -1,4 +1,4 @@
-"""Judges answers and the texts behind them: claims, verdicts, and the measures that follow.
+"""The answers of systems, judged.
 
 overlap          tokens of any language; BLEU, chrF, ROUGE, exact match, token F1
 ragchecker       the measures of this paper, as pure functions of verdicts

@@ -1,4 +1,4 @@
-"""RAGChecker's eleven measures (Ru et al. 2024): the effect of retriever and generator on the claims of an answer.
+"""The measures of RAGChecker.
 
 Checked against `computation.py` of the project (amazon-science/RAGChecker, commit of December 2024). There a measure
 with a zero divisor is 0, so an empty answer has perfect hallucination; here it is undefined (None).
@@ -8,7 +8,7 @@ So is a measure with an unknown verdict.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.measures.measure import Truth, any_of, both, negated, share
+from harness.measures.claims import Truth, any_true, both_true, not_true, true_share
 
 ClaimRow = Sequence[Truth]
 """One claim: whether each passage entails it, passages in their order."""
@@ -32,18 +32,18 @@ class Entailments:
     @property
     def retrieved(self) -> list[Truth]:
         """For each claim of the reference: whether any passage entails it."""
-        return [any_of(row) for row in self.reference_in]
+        return [any_true(row) for row in self.reference_in]
 
     @property
     def faithful(self) -> list[Truth]:
         """For each claim of the response: whether any passage entails it."""
-        return [any_of(row) for row in self.response_in]
+        return [any_true(row) for row in self.response_in]
 
     @property
     def relevant(self) -> list[Truth]:
         """For each passage: whether it entails any claim of the reference."""
         return [
-            any_of(row[i] for row in self.reference_in) for i in range(self.passages)
+            any_true(row[i] for row in self.reference_in) for i in range(self.passages)
         ]
 
 
@@ -52,7 +52,7 @@ def precision(entailments: Entailments) -> float | None:
 
     Range 0 to 1; undefined for a response without a claim.
     """
-    return share(entailments.right)
+    return true_share(entailments.right)
 
 
 def recall(entailments: Entailments) -> float | None:
@@ -60,7 +60,7 @@ def recall(entailments: Entailments) -> float | None:
 
     Range 0 to 1; undefined for a reference without a claim.
     """
-    return share(entailments.covered)
+    return true_share(entailments.covered)
 
 
 def f1(entailments: Entailments) -> float | None:
@@ -79,7 +79,7 @@ def claim_recall(entailments: Entailments) -> float | None:
 
     The retriever's recall. Range 0 to 1; undefined for a reference without a claim; 0 if nothing was retrieved.
     """
-    return share(entailments.retrieved)
+    return true_share(entailments.retrieved)
 
 
 def context_precision(entailments: Entailments) -> float | None:
@@ -87,7 +87,7 @@ def context_precision(entailments: Entailments) -> float | None:
 
     Range 0 to 1; undefined without passages, or without claims of the reference.
     """
-    return share(entailments.relevant) if entailments.reference_in else None
+    return true_share(entailments.relevant) if entailments.reference_in else None
 
 
 def context_utilization(entailments: Entailments) -> float | None:
@@ -99,7 +99,7 @@ def context_utilization(entailments: Entailments) -> float | None:
     retrieved = entailments.retrieved
     if None in retrieved:
         return None
-    return share(
+    return true_share(
         [
             covered
             for covered, there in zip(entailments.covered, retrieved, strict=True)
@@ -113,7 +113,7 @@ def faithfulness(entailments: Entailments) -> float | None:
 
     Range 0 to 1; undefined for a response without a claim. With hallucination and self-knowledge it adds up to 1.
     """
-    return share(entailments.faithful)
+    return true_share(entailments.faithful)
 
 
 def hallucination(entailments: Entailments) -> float | None:
@@ -121,9 +121,9 @@ def hallucination(entailments: Entailments) -> float | None:
 
     Range 0 to 1, low is good; undefined for a response without a claim.
     """
-    return share(
+    return true_share(
         [
-            both(negated(faithful), negated(right))
+            both_true(not_true(faithful), not_true(right))
             for faithful, right in _claims(entailments)
         ]
     )
@@ -134,8 +134,11 @@ def self_knowledge(entailments: Entailments) -> float | None:
 
     Range 0 to 1; undefined for a response without a claim. Neither high nor low is better.
     """
-    return share(
-        [both(negated(faithful), right) for faithful, right in _claims(entailments)]
+    return true_share(
+        [
+            both_true(not_true(faithful), right)
+            for faithful, right in _claims(entailments)
+        ]
     )
 
 
@@ -145,7 +148,7 @@ def noise_sensitivity_in_relevant(entailments: Entailments) -> float | None:
     A passage is relevant if it entails any claim of the reference. Range 0 to 1, low is good; undefined for a
     response or a reference without a claim.
     """
-    return share(_noise(entailments)) if entailments.reference_in else None
+    return true_share(_noise(entailments)) if entailments.reference_in else None
 
 
 def noise_sensitivity_in_irrelevant(entailments: Entailments) -> float | None:
@@ -156,10 +159,12 @@ def noise_sensitivity_in_irrelevant(entailments: Entailments) -> float | None:
     """
     if not entailments.reference_in:
         return None
-    wrong = [both(negated(right), faithful) for faithful, right in _claims(entailments)]
-    return share(
+    wrong = [
+        both_true(not_true(right), faithful) for faithful, right in _claims(entailments)
+    ]
+    return true_share(
         [
-            both(one, negated(relevant))
+            both_true(one, not_true(relevant))
             for one, relevant in zip(wrong, _noise(entailments), strict=True)
         ]
     )
@@ -173,10 +178,11 @@ def _noise(entailments: Entailments) -> list[Truth]:
     """For each claim of the response: whether it is wrong and a relevant passage entails it."""
     relevant = entailments.relevant
     return [
-        both(
-            negated(right),
-            any_of(
-                both(here, matters) for here, matters in zip(row, relevant, strict=True)
+        both_true(
+            not_true(right),
+            any_true(
+                both_true(here, matters)
+                for here, matters in zip(row, relevant, strict=True)
             ),
         )
         for right, row in zip(entailments.right, entailments.response_in, strict=True)

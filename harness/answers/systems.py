@@ -1,4 +1,4 @@
-"""The answers of systems: one file per system, `answers/<system>.jsonl`, one answer per line.
+"""The answers of systems.
 
 A line has `query_id`, `response`, `contexts` (a list of `{id, text}` in the order of the prompt)
 and, if marks such as [1] are not citations of contexts, `citations`, which no measure uses.
@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 from pydantic import model_validator
 
-from harness.dataset.rows import read_jsonl
-from harness.dataset.source import Findings
-from harness.records.readings import RESERVED
+from harness.dataset.read_problems import ReadProblems
+from harness.dataset.text_rows import read_json_lines
+from harness.records.judge_files import RESERVED_SYSTEM_NAMES
 from retrievers.errors import InputError, Problem, did_you_mean
-from retrievers.options import Strict, checked
+from retrievers.options.tables import StrictTable, validated
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-MARK = re.compile(r"(?<!\s)\s*+\[(\d{1,9})\]")
+SYSTEM_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+CITATION_MARK = re.compile(r"(?<!\s)\s*+\[(\d{1,9})\]")
 """A citation with the white space before it; a number of more than nine digits is not a citation."""
 
 
@@ -67,12 +67,12 @@ def read_systems(folder: Path, queries: Collection[str]) -> list[System]:
         form = '{"query_id": …, "response": …, "contexts": […]}'
         remedy = f"use a folder with <system>.jsonl, one answer per line: {form}"
         raise InputError(Problem(str(folder), "is not a folder", remedy))
-    problems = Findings()
+    problems = ReadProblems()
     systems = []
     for path in sorted(folder.glob("*.jsonl")):
-        if path.stem in RESERVED:
+        if path.stem in RESERVED_SYSTEM_NAMES:
             continue
-        if not NAME.fullmatch(path.stem):
+        if not SYSTEM_NAME.fullmatch(path.stem):
             problems.append(
                 Problem(
                     str(path),
@@ -83,9 +83,7 @@ def read_systems(folder: Path, queries: Collection[str]) -> list[System]:
             continue
         systems.append(System(path.stem, _answers(path, queries, problems)))
     if not systems and not problems:
-        what = (
-            f"has no answers: {', '.join(sorted(RESERVED))} are not valid system names"
-        )
+        what = f"has no answers: {', '.join(sorted(RESERVED_SYSTEM_NAMES))} are not valid system names"
         problems.append(
             Problem(str(folder), what, "one file per system, <system>.jsonl")
         )
@@ -94,7 +92,7 @@ def read_systems(folder: Path, queries: Collection[str]) -> list[System]:
     return systems
 
 
-class _ContextRow(Strict):
+class _ContextRow(StrictTable):
     """A context in a file: a text, or a text with an id."""
 
     text: str
@@ -106,7 +104,7 @@ class _ContextRow(Strict):
         return {"text": given} if isinstance(given, str) else given
 
 
-class _AnswerRow(Strict):
+class _AnswerRow(StrictTable):
     """One line of a system's file."""
 
     query_id: str
@@ -131,17 +129,18 @@ class _AnswerRow(Strict):
             )
         has_marks = contexts and self.citations is None
         return Answer(
-            MARK.sub("", self.response) if has_marks else self.response, contexts
+            CITATION_MARK.sub("", self.response) if has_marks else self.response,
+            contexts,
         )
 
 
 def _answers(
-    path: Path, queries: Collection[str], problems: Findings
+    path: Path, queries: Collection[str], problems: ReadProblems
 ) -> dict[str, Answer]:
     answers: dict[str, Answer] = {}
-    for place, line in read_jsonl(path, problems):
+    for place, line in read_json_lines(path, problems):
         try:
-            row = checked(_AnswerRow, line, "")
+            row = validated(_AnswerRow, line, "")
             if row.query_id not in queries:
                 what = f"{row.query_id!r} is not a query of the data set"
                 raise InputError(

@@ -1,1 +1,1 @@
-"""Printing, tables, progress: what speaks to people."""
+"""The command line in use."""

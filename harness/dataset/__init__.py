@@ -1,14 +1,14 @@
-"""Files to checked data sets: one file per format."""
+"""Files to checked data sets."""
 
-from harness.dataset.dataset_model import BY_MODEL as BY_MODEL
-from harness.dataset.dataset_model import Dataset as Dataset
-from harness.dataset.dataset_model import DatasetReference as DatasetReference
-from harness.dataset.dataset_model import Labels as Labels
-from harness.dataset.dataset_model import LabelSource as LabelSource
-from harness.dataset.dataset_model import reference_as_json as reference_as_json
-from harness.dataset.dataset_model import reference_from_json as reference_from_json
-from harness.dataset.dataset_model import reference_of as reference_of
-from harness.dataset.files import listing_of as listing_of
-from harness.dataset.load import format_of as format_of
-from harness.dataset.load import load as load
-from harness.dataset.load import suggestion as suggestion
+from harness.dataset.choose_reader import detect_format as detect_format
+from harness.dataset.choose_reader import suggest_path as suggest_path
+from harness.dataset.dataset import Dataset as Dataset
+from harness.dataset.labels import MODEL_LABELLER_PREFIX as MODEL_LABELLER_PREFIX
+from harness.dataset.labels import Labels as Labels
+from harness.dataset.labels import LabelSource as LabelSource
+from harness.dataset.listing import list_reference as list_reference
+from harness.dataset.load import load_dataset as load_dataset
+from harness.dataset.reference import DatasetReference as DatasetReference
+from harness.dataset.reference import parse_reference as parse_reference
+from harness.dataset.reference_answers import reference_as_json as reference_as_json
+from harness.dataset.reference_answers import reference_from_json as reference_from_json

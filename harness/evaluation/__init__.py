@@ -1,1 +1,1 @@
-"""Scores to verdicts: one table of scores, comparisons of it, and the wording of their results."""
+"""What scores show."""

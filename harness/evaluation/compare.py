@@ -1,79 +1,32 @@
-"""Retrievers against each other: pairs, families, corrections -> comparisons."""
+"""Families of compared pairs."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 
-from harness.evaluation.scores import Scores
-from harness.evaluation.verdict import (
-    Comparison,
-    Evidence,
-    Finding,
-    Reason,
-    Verdict,
-    verdict_on,
+from harness.evaluation.pair_tests import (
+    EquivalenceTests,
+    MeasurePair,
+    TestedPair,
+    family_verdicts,
+    run_equivalence_tests,
+    run_pair_tests,
 )
-from harness.stats.differences import differences
-from harness.stats.intervals import student
-from harness.stats.multiplicity import adjust, adjusted_floors
-from harness.stats.paired_tests import (
-    Decided,
-    EquivalenceMargin,
-    Observed,
-    decide,
-    equivalence_tests,
-)
+from harness.evaluation.verdict import Comparison, Reason
+from harness.scoring.scores import Scores
+from harness.stats.intervals import student_interval
 from harness.stats.settings import Settings
-from harness.stats.sign_flip import Contrast, FlipTest, sign_flip
-from harness.stats.signed_rank import signed_rank
 
 
-class Key(NamedTuple):
-    """One pair on one measure."""
-
-    measure: str
-    a: str
-    b: str
-
-
-class TestedPair(NamedTuple):
-    """One pair of a family as every test wants to see it, before anything is corrected."""
-
-    key: Key
-    scores: Scores
-    """Of the queries for which both have a value."""
-    observed: Observed
-    decided: Decided
-    difference: float
-    """mean(a) - mean(b)."""
-
-
-Equivalence = Mapping[tuple[str, str], tuple[FlipTest, float]]
-"""Pair -> its test of equivalence, and the corrected p."""
-NOTHING_KNOWN: Mapping[Key, Reason] = {}
-
-
-class JudgedPair(NamedTuple):
-    """What is shown of one pair by its family's correction."""
-
-    p: float
-    """Of the deciding test."""
-    floor: float | None
-    mean: float
-    ranks: float | None
-    """Of the exact signed-rank test; None with weights."""
-    finding: Finding
-
-
-def family(names: Sequence[str], baseline: str | None = None) -> list[tuple[str, str]]:
+def family_pairs(
+    names: Sequence[str], baseline: str | None = None
+) -> list[tuple[str, str]]:
     """Return the pairs (a, b) of one family: each other against the baseline, else all pairs in the given order.
 
-    >>> family(["x", "y", "z"])
+    >>> family_pairs(["x", "y", "z"])
     [('x', 'y'), ('x', 'z'), ('y', 'z')]
-    >>> family(["x", "y", "z"], baseline="y")
+    >>> family_pairs(["x", "y", "z"], baseline="y")
     [('x', 'y'), ('z', 'y')]
     """
     if baseline is None:
@@ -81,20 +34,22 @@ def family(names: Sequence[str], baseline: str | None = None) -> list[tuple[str,
     return [(name, baseline) for name in names if name != baseline]
 
 
-def _keys_of(scores: Scores, baseline: str | None) -> dict[str, list[Key]]:
+def _keys_of(scores: Scores, baseline: str | None) -> dict[str, list[MeasurePair]]:
     """Return the pairs of each measure's family; all pairs where the baseline has no scores.
 
     Above 1,000 pairs only the primary measure has a family; a residual, which is no quality, never has one.
     """
     families = {
         measure: [
-            Key(measure, a, b)
-            for a, b in family(list(group), baseline if baseline in group else None)
+            MeasurePair(measure, a, b)
+            for a, b in family_pairs(
+                list(group), baseline if baseline in group else None
+            )
         ]
         for measure, group in scores.values.items()
-        if RESIDUAL not in measure
+        if RESIDUAL_PARAMETER not in measure
     }
-    many = len(families.get(scores.primary, ())) > MOST_PAIRS
+    many = len(families.get(scores.primary, ())) > MAX_FAMILY_PAIRS
     return {
         measure: keys
         for measure, keys in families.items()
@@ -102,18 +57,18 @@ def _keys_of(scores: Scores, baseline: str | None) -> dict[str, list[Key]]:
     }
 
 
-MOST_PAIRS = 1_000
+MAX_FAMILY_PAIRS = 1_000
 """Of one family, beyond which neither other measures nor slices are compared."""
-RESIDUAL = "residual=True"
+RESIDUAL_PARAMETER = "residual=True"
 """In the name of a measure: how much the unjudged documents could add."""
 
 
-def compare(
+def compare_retrievers(
     scores: Scores,
     *,
     baseline: str | None = None,
     settings: Settings,
-    equivalence: Equivalence | None = None,
+    equivalence: EquivalenceTests | None = None,
 ) -> list[Comparison]:
     """Compare retrievers on every measure, each one family; the primary measure's rows are confirmatory.
 
@@ -132,10 +87,10 @@ def compare(
     """
     families = _keys_of(scores, baseline)
     kept = {key: scores.defined(*key) for keys in families.values() for key in keys}
-    pairs: dict[Key, TestedPair] = {}
+    pairs: dict[MeasurePair, TestedPair] = {}
     for mask in {one.tobytes(): one for one in kept.values() if one.any()}.values():
         keys = [key for key, one in kept.items() if np.array_equal(one, mask)]
-        pairs |= observe(scores.only(mask), keys, settings)
+        pairs |= run_pair_tests(scores.only(mask), keys, settings)
     rows: list[Comparison] = []
     for measure, keys in families.items():
         tested = [pairs[key] for key in keys if key in pairs]
@@ -155,73 +110,10 @@ def compare_pairs(
 ) -> list[Comparison]:
     """Compare some pairs on the primary measure, one family, over the queries for which everyone has a value."""
     kept = scores.of(scores.primary).only(scores.defined(scores.primary))
-    observed = observe(kept, [Key(scores.primary, *pair) for pair in pairs], settings)
+    observed = run_pair_tests(
+        kept, [MeasurePair(scores.primary, *pair) for pair in pairs], settings
+    )
     return list(_family(kept, list(observed.values()), settings))
-
-
-def observe(
-    scores: Scores, keys: Sequence[Key], settings: Settings
-) -> dict[Key, TestedPair]:
-    """Return pairs over the same queries, defined for both, as every test wants to see them.
-
-    Args:
-        scores: of the queries that count.
-        keys: which pairs, of which measures; their sign flips share the draws.
-        settings: the test that decides, and the seed of the draws.
-    """
-    if not keys:
-        return {}
-    units = scores.units
-    columns = {
-        one: i
-        for i, one in enumerate(
-            dict.fromkeys((k.measure, name) for k in keys for name in k[1:])
-        )
-    }
-    table = units.sums(
-        np.column_stack([scores.values[measure][name] for measure, name in columns])
-    )
-    means = {column: scores.mean(*column) for column in columns}
-    contrasts = [
-        Contrast(columns[k.measure, k.a], columns[k.measure, k.b]) for k in keys
-    ]
-
-    def ranked(key: Key, flips: FlipTest) -> TestedPair:
-        a, b = scores.values[key.measure][key.a], scores.values[key.measure][key.b]
-        by_query = differences(a, b)
-        by_unit = (
-            differences(units.means(a), units.means(b)) if units.clustered else by_query
-        )
-        observed = Observed(by_query, units, flips, signed_rank(by_unit))
-        difference = means[key.measure, key.a] - means[key.measure, key.b]
-        return TestedPair(
-            key, scores, observed, decide(observed, settings.test), difference
-        )
-
-    flips = sign_flip(table, contrasts, settings.seed)
-    return {key: ranked(key, flipped) for key, flipped in zip(keys, flips, strict=True)}
-
-
-def equivalence_of(
-    scores: Scores, pairs: Sequence[tuple[str, str]], settings: Settings
-) -> dict[tuple[str, str], tuple[FlipTest, float]]:
-    """Return each pair's test of equivalence on the primary measure, and its Holm-corrected p; none without a margin.
-
-    Args:
-        scores: of the queries for which everyone has a value.
-        pairs: a family, corrected together.
-        settings: margin, level and seed.
-    """
-    if settings.margin is None:
-        return {}
-    within = EquivalenceMargin(
-        settings.margin, scores.span_of(scores.primary), scores.units, settings.alpha
-    )
-    tests = equivalence_tests(
-        scores.values[scores.primary], pairs, within, settings.seed
-    )
-    adjusted = adjust([test.greater for test in tests], "holm")
-    return dict(zip(pairs, zip(tests, adjusted, strict=True), strict=True))
 
 
 def _family(
@@ -231,10 +123,10 @@ def _family(
     *,
     absent: int = 0,
     confirmatory: bool = True,
-    equivalence: Equivalence | None = None,
+    equivalence: EquivalenceTests | None = None,
 ) -> Iterator[Comparison]:
     """Correct and judge one family; each absent pair counts with p = 1."""
-    known: dict[Key, Reason] = {}
+    known: dict[MeasurePair, Reason] = {}
     within: set[tuple[str, str]] = set()
     if confirmatory:
         known = {
@@ -250,7 +142,7 @@ def _family(
         ):
             if equivalence is None:
                 together = pairs[0].scores.of(scores.primary)
-                equivalence = equivalence_of(
+                equivalence = run_equivalence_tests(
                     together, [pair.key[1:] for pair in pairs], settings
                 )
             within = {
@@ -261,7 +153,7 @@ def _family(
     ):
         known = {pair.key: Reason.NOTHING_MEASURED for pair in pairs}
     for pair, shown in zip(
-        pairs, judged(pairs, settings, known, within, absent), strict=True
+        pairs, family_verdicts(pairs, settings, known, within, absent), strict=True
     ):
         d, flips, ranks, units = (
             pair.observed.queries,
@@ -269,7 +161,7 @@ def _family(
             pair.observed.ranks,
             pair.observed.units,
         )
-        interval = student(
+        interval = student_interval(
             d.values, settings.level, bounds=scores.gap_range, units=units
         )
         signed = {
@@ -304,55 +196,3 @@ def _family(
             p_wilcoxon=None if shown.ranks is None else ranks.p_value,
             p_wilcoxon_adjusted=shown.ranks,
         )
-
-
-def judged(
-    pairs: Sequence[TestedPair],
-    settings: Settings,
-    known: Mapping[Key, Reason] = NOTHING_KNOWN,
-    within: AbstractSet[tuple[str, str]] = frozenset(),
-    absent: int = 0,
-) -> list[JudgedPair]:
-    """Correct one family, and return the verdict on each pair; none where a model alone judged, or alpha is spent.
-
-    Args:
-        pairs: the family.
-        settings: the correction and the level.
-        known: what there is to say of a pair before any test.
-        within: the pairs that are shown to be equivalent.
-        absent: pairs without a query, each of which counts with p = 1.
-    """
-    p_values = [pair.decided.p_value for pair in pairs] + [1.0] * absent
-    floors = adjusted_floors(
-        p_values, [pair.decided.p_minimum for pair in pairs], settings.correction
-    )
-    means = adjust(
-        [pair.observed.flips.two_sided for pair in pairs] + [1.0] * absent,
-        settings.correction,
-    )
-    ranks = adjust(
-        [pair.observed.ranks.p_value for pair in pairs] + [1.0] * absent,
-        settings.correction,
-    )
-    rows = []
-    columns = (adjust(p_values, settings.correction), floors, means, ranks)
-    for pair, p, floor, mean, rank in zip(pairs, *columns, strict=False):
-        d, state = pair.observed.queries, known.get(pair.key)
-        if state is None and not d.wins + d.losses:
-            state = Reason.NO_QUERY_DIFFERS
-        elif state is None and pair.decided.method == "undefined":
-            state = Reason.UNDEFINED
-        by_ranks = int(
-            np.sign(pair.observed.ranks.w_plus - pair.observed.ranks.w_minus)
-        )
-        sign = by_ranks if settings.test == "wilcoxon" else d.sign(pair.difference)
-        finding = verdict_on(
-            Evidence(p, floor, sign, state, pair.key[1:] in within), settings.alpha
-        )
-        if not settings.by_people:
-            finding = Finding(Verdict.UNDECIDED, Reason.MODEL_ALONE)
-        elif settings.spent:
-            finding = Finding(Verdict.UNDECIDED, Reason.ALPHA_SPENT)
-        weighted = pair.observed.units.weights is not None
-        rows.append(JudgedPair(p, floor, mean, None if weighted else rank, finding))
-    return rows

@@ -1,25 +1,22 @@
-"""What scores showed, as data: comparisons, the verdict, the leaderboard, warnings. Written as evaluation.json.
+"""The record of a conclusion.
 
 No text is in it, and no score of a single query: `wording` says it, scores.csv holds them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
-from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, computed_field
 
+from harness.evaluation.abstention import Abstention
+from harness.evaluation.board import Board, BoardRow, Standing, smallest_wilcoxon_p
 from harness.evaluation.verdict import Comparison, Reason, TestRow, Verdict
-from harness.stats.intervals import Summary
-from harness.stats.multiplicity import adjusted_floors
-from harness.stats.power import InterimAnalysis
+from harness.evaluation.warnings import RunWarning
+from harness.stats.looks import InterimAnalysis
 from harness.stats.settings import Settings
+from harness.stats.summary import ScoreSummary
 
-BoardStanding = Literal[
-    "leader", "good", "open", "same", "worse", "baseline", "better", "failed"
-]
-BY_VERDICT: Mapping[Verdict, BoardStanding] = {
+STANDING_BY_VERDICT: Mapping[Verdict, Standing] = {
     Verdict.BETTER: "better",
     Verdict.WORSE: "worse",
     Verdict.EQUIVALENT: "good",
@@ -27,36 +24,7 @@ BY_VERDICT: Mapping[Verdict, BoardStanding] = {
 }
 
 
-class WarningKind(Enum):
-    """What a reader of the verdict must know."""
-
-    FRAGILE = "fragile"
-    """Few queries with a large loss would undo what is shown of two retrievers."""
-    HALF_READ = "half read"
-    """Models read only the start of many documents: numbers are the least and the largest share of these."""
-    UNKNOWN_HITS = "unknown hits"
-    """Hits of a retriever are not documents of the data set: how many, of how many; words are an example."""
-    MATCHED_IDS = "matched ids"
-    """A retriever's ids are written otherwise: how many were matched each way; words are the ways, then an example."""
-    UNJUDGED = "unjudged"
-    """The share of a retriever's first hits without a label, that of the leader's, and how many hits are first."""
-    JUDGED_GAP = "judged gap"
-    """What the first retriever returned was judged much more than what the second did: both shares."""
-    CLICKS = "clicks"
-    """The labels of so many queries are clicks."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunWarning:
-    """One thing to know, with its numbers as its kind has them."""
-
-    kind: WarningKind
-    retrievers: tuple[str, ...] = ()
-    numbers: tuple[float, ...] = ()
-    words: tuple[str, ...] = ()
-
-
-FEWEST_QUERIES = 50
+MIN_SWEEP_QUERIES = 50
 """Queries (clusters, where declared) below which a sweep claims nothing: skewed differences make false claims."""
 
 
@@ -103,111 +71,6 @@ class SweepChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class BoardRow:
-    """One retriever; what was not compared is None."""
-
-    retriever: str
-    standing: BoardStanding
-    """Of the leader's board its set; against a baseline what was shown."""
-    mean: float | None
-    """None where it failed."""
-    difference: float | None = None
-    """Behind the leader, or ahead of the baseline, in points of the measure."""
-    low: float | None = None
-    """The difference's interval; None where none can be estimated."""
-    high: float | None = None
-    wins: int | None = None
-    """Queries where this one is better than the reference."""
-    ties: int | None = None
-    losses: int | None = None
-    p: float | None = None
-    """Adjusted, of the deciding test."""
-    p_wilcoxon: float | None = None
-    """Adjusted, of the exact signed-rank test; None where it has none, or decides and is `p`."""
-    floor: float | None = None
-    """The smallest adjusted p that the exact test could have given, where that is above the level."""
-
-
-@dataclass(frozen=True, slots=True)
-class Board:
-    """The paired leaderboard on the primary measure, best mean first."""
-
-    measure: str
-    n: int
-    reference: str
-    """With whom every row is compared."""
-    against_baseline: bool
-    """Whether the reference is the declared baseline: rows are ahead of it, else behind the leader."""
-    level: float
-    margin: float | None
-    rows: tuple[BoardRow, ...]
-    """Those that failed are last."""
-
-    @property
-    def paired(self) -> bool:
-        """Whether two retrievers or more have a mean: else there is no difference to draw."""
-        return sum(row.mean is not None for row in self.rows) > 1
-
-    @property
-    def exact(self) -> bool:
-        """Whether an exact Wilcoxon p is shown beside the deciding one."""
-        return any(row.p_wilcoxon is not None for row in self.rows)
-
-    @property
-    def span(self) -> tuple[float, float]:
-        """The ends of what the rows and the margin reach, 0 among them."""
-        held = [
-            end
-            for row in self.rows
-            for end in (row.difference, row.low, row.high)
-            if end is not None
-        ]
-        edges = (
-            0.0,
-            self.margin or 0.0,
-            -(self.margin or 0.0) if self.against_baseline else 0.0,
-        )
-        return min(*edges, *held), max(*edges, *held)
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreFloor:
-    """How well a retriever's best score tells answerable queries from those that nothing answers."""
-
-    retriever: str
-    area: float
-    """Under the ROC curve: the chance that an answerable query has the higher best score."""
-    low: float
-    high: float
-    floor: float | None
-    """At which 95 % of the answerable queries that succeed still do; None where none succeeds."""
-    kept: float | None
-    """Share of successes above the floor, cross-fitted."""
-    above: float | None
-    """Share of unanswerable queries above it, cross-fitted."""
-
-
-@dataclass(frozen=True, slots=True)
-class AbstentionPair:
-    """Two areas over the same queries, by DeLong's paired test."""
-
-    a: str
-    b: str
-    difference: float
-    p_value: float
-
-
-@dataclass(frozen=True, slots=True)
-class Abstention:
-    """What scores say of queries that nothing answers; of retrievers whose scores can be compared between queries."""
-
-    answerable: int
-    unanswerable: int
-    floors: tuple[ScoreFloor, ...]
-    pairs: tuple[AbstentionPair, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Ceilings:
     """What nothing reaches: the best choice among the retrievers made for each query, chance included."""
 
@@ -221,7 +84,7 @@ class Ceilings:
 
 
 @dataclass(frozen=True, slots=True)
-class NextLook:
+class PlannedLook:
     """The planned look that comes next, where something is undecided."""
 
     queries: int
@@ -243,7 +106,7 @@ class Evaluation(BaseModel):
     """With the level of this look, where looks are planned."""
     look: InterimAnalysis | None = None
     """Which of the planned looks this is; None where none are planned."""
-    next_look: NextLook | None = None
+    next_look: PlannedLook | None = None
     judgments: int = 0
     """Labels of the scored queries: what the verdict cost."""
     n: int
@@ -254,7 +117,7 @@ class Evaluation(BaseModel):
     """How many queries (clusters) of equal weight tell as much; None without weights."""
     low_is_good: frozenset[str] = frozenset()
     """Measures whose lowest mean leads."""
-    summary: Mapping[str, Mapping[str, Summary]]
+    summary: Mapping[str, Mapping[str, ScoreSummary]]
     """Measure -> retriever -> its statistics."""
     comparisons: Mapping[str, tuple[Comparison, ...]]
     """Measure -> its family."""
@@ -345,7 +208,7 @@ class Evaluation(BaseModel):
         """The leaderboard, for anyone who reads the file: it follows from the rest."""
         settings, based = self.settings, bool(self.baseline)
         pairs = {row.a: row for row in self.against_baseline} if based else self.against
-        floors = wilcoxon_floors([*pairs.values()], settings)
+        floors = smallest_wilcoxon_p([*pairs.values()], settings)
         rows = [_board_row(self, name, pairs.get(name), floors) for name in self.means]
         rows += [BoardRow(name, "failed", None) for name in self.failed]
         return Board(
@@ -372,14 +235,14 @@ def _board_row(
     based, mean = bool(evaluation.baseline), evaluation.means[name]
     if row is None:
         return BoardRow(name, "baseline" if based else "leader", mean)
-    shown: BoardStanding = (
+    shown: Standing = (
         "worse"
         if name in evaluation.shown_worse
         else "open"
         if name in evaluation.plans
         else "good"
     )
-    standing = BY_VERDICT[row.verdict] if based else shown
+    standing = STANDING_BY_VERDICT[row.verdict] if based else shown
     if standing == "open" and row.reason in (Reason.IDENTICAL, Reason.NO_QUERY_DIFFERS):
         standing = "same"
     row = row.swapped if evaluation.measure in evaluation.low_is_good else row
@@ -398,26 +261,3 @@ def _board_row(
         beside,
         floors.get((row.a, row.b)),
     )
-
-
-def wilcoxon_floors(
-    rows: Sequence[Comparison], settings: Settings
-) -> dict[tuple[str, str], float]:
-    """Return (a, b), in either order -> the smallest adjusted p of the exact test, where that is above the level.
-
-    Args:
-        rows: comparisons that are corrected together.
-        settings: the correction and the level.
-    """
-    exact = [row for row in rows if row.p_wilcoxon is not None]
-    floors = adjusted_floors(
-        [row.p_wilcoxon or 1.0 for row in exact],
-        [row.wilcoxon_floor for row in exact],
-        settings.correction,
-    )
-    return {
-        pair: floor
-        for row, floor in zip(exact, floors, strict=True)
-        if floor is not None and floor > settings.alpha and row.differing
-        for pair in ((row.a, row.b), (row.b, row.a))
-    }

@@ -1,36 +1,74 @@
-"""Non-inferiority: may a retriever take the place of another, and what did each lose or gain on a changed corpus?"""
+"""Non-inferiority of a challenger."""
+
+from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from harness.english import counted, first_few
-from harness.evaluation.compare import compare_pairs
-from harness.evaluation.evaluate import settings_of
-from harness.evaluation.evidence import CUTOFF
-from harness.evaluation.folders import SharedQueries, shared_queries
-from harness.evaluation.readers import (
-    primary_of,
-    relevance_of,
-    score_folder,
-    scores_of_results,
-)
-from harness.evaluation.scores import Scores, rankings_digest
-from harness.evaluation.verdict import Comparison, Gate, Verdict
-from harness.measures import parse
-from harness.records import UNSCORED, Results, read_corpus
-from harness.stats.differences import differences
+from harness.measures import parse_measure
+from harness.records import NO_SCORES, Results, read_corpus_digests
+from harness.records.data_sets_csv import read_sets
+from harness.scoring.declared_settings import settings_of_run
+from harness.scoring.score_table import rankings_digest
+from harness.scoring.scores import Scores
+from harness.scoring.shared_queries import SharedQueries, find_shared_queries
+from harness.scoring.stored_scores import primary_measure, stored_scores
+from harness.stats.differences import paired_differences
 from harness.stats.intervals import mean
-from harness.stats.paired_tests import EquivalenceMargin, fewest_units, not_worse
-from harness.stats.power import at_look
+from harness.stats.looks import settings_at_look
+from harness.stats.paired_tests import (
+    EquivalenceMargin,
+    min_units_for_margin,
+    non_inferiority_tests,
+)
 from harness.stats.settings import Settings, check_margin
 from retrievers.errors import InputError, Problem, did_you_mean
 
-CHALLENGER, BASELINE = "challenger", "baseline"
+
+def gate_sets(
+    place: Path, challenger: str, baseline: str, margins: dict[str, float]
+) -> dict[str, Gate]:
+    """Gate each data set by its margin: the whole passes where every one does, which needs no correction.
+
+    Args:
+        place: the folder of several data sets' results.
+        challenger: the retriever that would take the other's place.
+        baseline: the retriever in use.
+        margins: data set -> margin; "" is for those that are not named.
+
+    Raises:
+        InputError: a set that is named is not there, or one has no margin; else as `gate_retrievers`.
+    """
+    sets = {one.manifest.name: one for one in read_sets(place)}
+    problems = [
+        Problem(
+            "--margin", f"{place} has no data set {name!r}", did_you_mean(name, sets)
+        )
+        for name in margins
+        if name and name not in sets
+    ]
+    problems += [
+        Problem("--margin", f"names none for {name}", f"--margin {name}=0.02")
+        for name in sets
+        if name not in margins and "" not in margins
+    ]
+    if problems:
+        raise InputError(problems)
+    return {
+        name: gate_retrievers(
+            GateArm(one, challenger),
+            GateArm(one, baseline),
+            margin=margins.get(name, margins.get("", 0)),
+        )
+        for name, one in sets.items()
+    }
+
+
+CHALLENGER_ARM, BASELINE_ARM = "challenger", "baseline"
 
 
 def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
@@ -55,21 +93,25 @@ def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
         scores.units,
         scores.span_of(scores.primary),
     )
-    d = differences(group[CHALLENGER], group[BASELINE])
+    d = paired_differences(group[CHALLENGER_ARM], group[BASELINE_ARM])
     within = EquivalenceMargin(margin, span, units, settings.alpha)
-    (test,) = not_worse(group, [(CHALLENGER, BASELINE)], within, settings.seed)
+    (test,) = non_inferiority_tests(
+        group, [(CHALLENGER_ARM, BASELINE_ARM)], within, settings.seed
+    )
     measured = any(np.any(values) for values in group.values())
     return Gate(
         passed=measured and not settings.spent and test.greater <= settings.alpha,
         n=scores.n,
         clusters=len(units) if units.clustered else None,
-        mean_difference=scores.mean(scores.primary, CHALLENGER)
-        - scores.mean(scores.primary, BASELINE),
+        mean_difference=scores.mean(scores.primary, CHALLENGER_ARM)
+        - scores.mean(scores.primary, BASELINE_ARM),
         margin=margin,
         p_value=test.greater,
         needed=None
         if span is None
-        else fewest_units(margin, span, settings.alpha, mean(d.values, units.weights)),
+        else min_units_for_margin(
+            margin, span, settings.alpha, mean(d.values, units.weights)
+        ),
         measured=measured,
         identical=bool(scores.identical),
         spent=settings.spent,
@@ -109,11 +151,11 @@ def gate_retrievers(
     _check(sides)
     shared = None
     if challenger.results is not baseline.results:
-        shared = same_ground(
+        shared = shared_gate_queries(
             challenger.results, baseline.results, corpus_changed=corpus_changed
         )
-    primary = primary_of(challenger.results.manifest.resolved)
-    tables = [scores_of_results(side.results) for side in sides]
+    primary = primary_measure(challenger.results.manifest.resolved)
+    tables = [stored_scores(side.results) for side in sides]
     known = [
         table.only(table.defined(primary, one.retriever))
         for table, one in zip(tables, sides, strict=True)
@@ -133,13 +175,15 @@ def gate_retrievers(
     )
     pair = {
         name: table.values[primary][one]
-        for name, (table, one) in zip((CHALLENGER, BASELINE), both, strict=True)
+        for name, (table, one) in zip((CHALLENGER_ARM, BASELINE_ARM), both, strict=True)
     }
     digests = {
-        rankings_digest(table.lists[one](), own.ids, parse(primary).cutoff)
+        rankings_digest(table.lists[one](), own.ids, parse_measure(primary).cutoff)
         for table, one in both
     }
-    same = np.array_equal(pair[CHALLENGER], pair[BASELINE]) and len(digests) == 1
+    same = (
+        np.array_equal(pair[CHALLENGER_ARM], pair[BASELINE_ARM]) and len(digests) == 1
+    )
     scores = replace(
         own,
         values={primary: pair},
@@ -149,11 +193,13 @@ def gate_retrievers(
     return gate_scores(
         scores,
         margin=margin,
-        settings=at_look(settings_of(challenger.results.manifest), scores.n),
+        settings=settings_at_look(
+            settings_of_run(challenger.results.manifest), scores.n
+        ),
     )
 
 
-def same_ground(
+def shared_gate_queries(
     challenger: Results, baseline: Results, *, corpus_changed: bool = False
 ) -> SharedQueries:
     """Return the queries on which retrievers of two folders can be gated.
@@ -166,15 +212,18 @@ def same_ground(
         f"run its experiment again on the data of {challenger.folder}",
     )
     problems = []
-    measures = [primary_of(one.manifest.resolved) for one in (challenger, baseline)]
+    measures = [
+        primary_measure(one.manifest.resolved) for one in (challenger, baseline)
+    ]
     if measures[0] != measures[1]:
         what = f"was decided by {measures[1]}, and {challenger.folder} by {measures[0]}"
         problems.append(Problem(where, what, "use one primary measure for both"))
     if corpus_changed and not problems:
         removed = (
-            read_corpus(baseline.folder).keys() - read_corpus(challenger.folder).keys()
+            read_corpus_digests(baseline.folder).keys()
+            - read_corpus_digests(challenger.folder).keys()
         )
-        return shared_queries([challenger, baseline], removed=removed)
+        return find_shared_queries([challenger, baseline], removed=removed)
     if (
         challenger.manifest.dataset.corpus_digest
         != baseline.manifest.dataset.corpus_digest
@@ -186,7 +235,7 @@ def same_ground(
                 remedy,
             )
         )
-    shared = shared_queries([challenger, baseline])
+    shared = find_shared_queries([challenger, baseline])
     if changed := shared.reworded + shared.relabelled:
         what = f"has {changed:,} of the same queries with another text or other grades than {challenger.folder}"
         problems.append(Problem(where, what, remedy))
@@ -203,7 +252,7 @@ def _check(sides: tuple[GateArm, GateArm]) -> None:
     """Refuse a folder without scores, a retriever without results, and a comparison with itself."""
     for results, _ in sides:
         if not results.scored:
-            raise InputError(Problem(str(results.folder), *UNSCORED))
+            raise InputError(Problem(str(results.folder), *NO_SCORES))
     (first, challenger), (second, baseline) = sides
     if first is second and challenger == baseline:
         raise InputError(
@@ -225,131 +274,28 @@ def _check(sides: tuple[GateArm, GateArm]) -> None:
         raise InputError(missing)
 
 
-SAYS = {
-    Verdict.BETTER: "better",
-    Verdict.WORSE: "worse",
-    Verdict.EQUIVALENT: "equivalent",
-}
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Whether a challenger was shown not to be worse than the baseline by the margin; `wording` says why."""
 
+    passed: bool
+    n: int
+    clusters: int | None
+    """Clusters of queries; None where none are declared."""
+    mean_difference: float
+    """mean(challenger) - mean(baseline)."""
+    margin: float
+    p_value: float
+    needed: int | None
+    """Queries (clusters, where declared) below which it cannot be shown; None: never, since the range is unknown."""
+    measured: bool
+    """False where every score is 0."""
+    identical: bool
+    """Whether the rankings are the same on every query."""
+    spent: bool = False
+    """Whether the planned looks have spent alpha: it cannot pass then."""
 
-class ChangedRetriever(NamedTuple):
-    """One retriever before and after."""
-
-    retriever: str
-    before: float
-    after: float
-    comparison: Comparison
-    """After (a) with before (b)."""
-    displaced: int
-    """Queries that lost a relevant document from the first hits while a document that is new entered them."""
-
-
-class CorpusChange(NamedTuple):
-    """What became of a corpus, and of the retrievers that search it."""
-
-    measure: str
-    cutoff: int
-    added: tuple[str, ...]
-    removed: tuple[str, ...]
-    changed: tuple[str, ...]
-    left_out: tuple[str, ...]
-    """Queries whose relevant document is gone."""
-    queries: tuple[str, ...]
-    """Those that are compared: the same text, the same relevant documents."""
-    retrievers: tuple[ChangedRetriever, ...]
-
-    def lines(self) -> Iterator[str]:
-        """What `harness compare OLD NEW --corpus-changed` prints."""
-        kinds = (
-            ("added", self.added),
-            ("removed", self.removed),
-            ("changed", self.changed),
-        )
-        yield f"documents: {', '.join(f'{len(ids):,} {kind}' for kind, ids in kinds)}"
-        if self.left_out:
-            yield f"left out, since a relevant document is gone: {first_few(self.left_out)}"
-        yield f"{self.measure}, {counted(len(self.queries), 'query')}, each retriever against itself:"
-        for one in self.retrievers:
-            row, number = one.comparison, len(self.queries)
-            gap = f"{row.mean_difference:+.3f}, {row.ci_low:+.3f} to {row.ci_high:+.3f}"
-            says = f"p {row.p_adjusted:.3g}: {SAYS.get(row.verdict, 'undecided')}"
-            lost = f"{one.displaced:,} of {number:,} queries lost a relevant document from the top {self.cutoff}"
-            yield f"{one.retriever}: {one.before:.3f} before, {one.after:.3f} after ({gap}), {says}"
-            yield f"  {lost} to documents that are new"
-
-
-def corpus_change(old: Results, new: Results) -> CorpusChange:
-    """Compare two runs of the same queries over two states of a corpus.
-
-    Args:
-        old: the earlier run.
-        new: the later one; its experiment says how it is tested.
-
-    Raises:
-        InputError: the primary measures differ, a run kept no digests of its documents, or no query or no retriever is
-            in both.
-    """
-    shared, primary = (
-        same_ground(new, old, corpus_changed=True),
-        primary_of(new.manifest.resolved),
-    )
-    queries = shared.ids
-    before, after = read_corpus(old.folder), read_corpus(new.folder)
-    fresh = {id_ for id_, digest in after.items() if before.get(id_) != digest}
-    removed = before.keys() - after.keys()
-    names = [name for name in new.retrievers if name in old.retrievers]
-    if not queries or not names:
-        what = f"has no {'query' if names else 'retriever'} in common with {new.folder}"
-        raise InputError(
-            Problem(str(old.folder), what, "compare runs of one experiment")
-        )
-    sides = [
-        score_folder(
-            one, [parse(primary)], relevance=relevance_of(one), queries=queries
-        )
-        for one in (old, new)
-    ]
-    values = {
-        f"{name} {when}": side.values[primary][name]
-        for name in names
-        for when, side in zip(("before", "after"), sides, strict=True)
-    }
-    scores = replace(sides[1], values={primary: values})
-    settings = at_look(
-        replace(settings_of(new.manifest), by_people=scores.by_people), scores.n
-    )
-    rows = compare_pairs(
-        scores, [(f"{name} after", f"{name} before") for name in names], settings
-    )
-    cutoff = parse(primary).cutoff or CUTOFF
-    relevant = {query: set(new.queries[query].labels.relevant) for query in queries}
-    changed = []
-    for name, row in zip(names, rows, strict=True):
-        first, then = (_tops(one, name, cutoff) for one in (old, new))
-        displaced = sum(
-            bool((first[q] - then[q]) & of) and bool((then[q] - first[q]) & fresh)
-            for q, of in relevant.items()
-        )
-        means = (scores.mean(primary, row.b), scores.mean(primary, row.a))
-        changed.append(ChangedRetriever(name, *means, row, displaced))
-    edited = tuple(sorted(fresh & before.keys()))
-    return CorpusChange(
-        primary,
-        cutoff,
-        tuple(sorted(fresh - before.keys())),
-        tuple(sorted(removed)),
-        edited,
-        shared.gone,
-        queries,
-        tuple(changed),
-    )
-
-
-def _tops(results: Results, name: str, cutoff: int) -> defaultdict[str, frozenset[str]]:
-    return defaultdict(
-        frozenset,
-        {
-            query: frozenset(one.doc_ids[:cutoff])
-            for query, one in results.answers(name)
-        },
-    )
+    @property
+    def too_few(self) -> bool:
+        """Whether so few queries can never show it."""
+        return self.needed is not None and (self.clusters or self.n) < self.needed

@@ -1,29 +1,28 @@
-"""What the choice of a sweep is worth: the best of many configurations against what is in use today."""
+"""The choice of a sweep."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from harness.evaluation.csv_views import Prices
-from harness.evaluation.evaluation import FEWEST_QUERIES, AxisEffect, SweepChoice
-from harness.evaluation.scores import Scores, by_mean
+from harness.evaluation.costs import RetrieverPrices
+from harness.evaluation.evaluation import MIN_SWEEP_QUERIES, AxisEffect, SweepChoice
 from harness.experiment import Sweep
-from harness.experiment.sweep import words_of
-from harness.stats.intervals import mean, student
-from harness.stats.multiplicity import cross_fitted
+from harness.experiment.value_labels import value_labels
+from harness.scoring.scores import Scores, order_by_mean
+from harness.stats.intervals import mean, student_interval
+from harness.stats.max_t import cross_fitted_mean, max_t_pairs, max_t_test
 from harness.stats.settings import Settings
-from harness.stats.sign_flip import max_t, max_t_pairs
-from retrievers.options import checked
+from retrievers.options.tables import validated
 
 
-def sweep_of(table: Mapping[str, Any]) -> Sweep:
+def resolved_sweep(table: Mapping[str, Any]) -> Sweep:
     """The sweep of a resolved experiment."""
-    return checked(Sweep, table, "resolved.sweep")
+    return validated(Sweep, table, "resolved.sweep")
 
 
-def choose(
-    scores: Scores, sweep: Sweep, settings: Settings, prices: Prices
+def choose_configuration(
+    scores: Scores, sweep: Sweep, settings: Settings, prices: RetrieverPrices
 ) -> SweepChoice | None:
     """Choose the configuration of the highest mean on the primary measure, and test it.
 
@@ -42,9 +41,9 @@ def choose(
         return None
     default = group[sweep.default]
     gaps = np.column_stack([group[name] - default for name in tried])
-    found = max_t(gaps, units, alpha=settings.alpha, seed=settings.seed)
+    found = max_t_test(gaps, units, alpha=settings.alpha, seed=settings.seed)
     chosen = tried[found.best]
-    expected = cross_fitted(
+    expected = cross_fitted_mean(
         {name: group[name] for name in tried}, scores.ids, units, seed=settings.seed
     )
     every = [*tried, sweep.default]
@@ -53,8 +52,10 @@ def choose(
         table, units, found.best, alpha=settings.alpha, seed=settings.seed
     )
     alike = [name for name, told in zip(every, apart, strict=True) if not told]
-    ranked = list(by_mean({name: mean(group[name], units.weights) for name in every}))
-    free, bounds, too_few = (0.0,), scores.gap_range, len(units) < FEWEST_QUERIES
+    ranked = list(
+        order_by_mean({name: mean(group[name], units.weights) for name in every})
+    )
+    free, bounds, too_few = (0.0,), scores.gap_range, len(units) < MIN_SWEEP_QUERIES
     allowed = settings.by_people and not settings.spent and not too_few
     return SweepChoice(
         default=sweep.default,
@@ -78,7 +79,7 @@ def choose(
 
 def _effects(scores: Scores, sweep: Sweep, level: float) -> list[AxisEffect]:
     group, units, effects = scores.values[scores.primary], scores.units, []
-    for axis, words in words_of(sweep).items():
+    for axis, words in value_labels(sweep).items():
         cells = {
             name: chosen[axis]
             for name, chosen in sweep.cells.items()
@@ -90,7 +91,7 @@ def _effects(scores: Scores, sweep: Sweep, level: float) -> list[AxisEffect]:
                 continue
             values = np.mean(own, axis=0)
             rest = values - np.mean([group[name] for name in cells], axis=0)
-            ends = student(rest, level, bounds=scores.gap_range, units=units)
+            ends = student_interval(rest, level, bounds=scores.gap_range, units=units)
             centre = mean(rest, units.weights)
             effects.append(
                 AxisEffect(

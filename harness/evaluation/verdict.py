@@ -1,4 +1,4 @@
-"""What a comparison of two retrievers showed: a verdict, and the reason where there is none. No text."""
+"""What the comparison of two retrievers shows."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Finding:
         return replace(self, verdict=self.verdict.turned)
 
 
-class Evidence(NamedTuple):
+class VerdictInput(NamedTuple):
     """What a verdict rests on."""
 
     p_adjusted: float
@@ -92,12 +92,12 @@ class Evidence(NamedTuple):
     """Whether equivalence was shown, by its own corrected tests."""
 
 
-def verdict_on(evidence: Evidence, alpha: float) -> Finding:
+def decide_verdict(evidence: VerdictInput, alpha: float) -> Finding:
     """Return the verdict on a against b. Swapping a and b swaps better and worse, no more.
 
-    >>> verdict_on(Evidence(0.05, 0.001, 1, None), 0.05).verdict.name
+    >>> decide_verdict(VerdictInput(0.05, 0.001, 1, None), 0.05).verdict.name
     'BETTER'
-    >>> verdict_on(Evidence(0.0625, 0.0625, 1, None), 0.05).reason.name
+    >>> decide_verdict(VerdictInput(0.0625, 0.0625, 1, None), 0.05).reason.name
     'TOO_FEW'
     """
     if evidence.state is Reason.NOTHING_MEASURED:
@@ -121,7 +121,7 @@ def verdict_on(evidence: Evidence, alpha: float) -> Finding:
     )
 
 
-SIGNED = {
+SIGNED_COLUMNS = {
     "mean_difference": "mean_difference",
     "ci_low": "ci_high",
     "ci_high": "ci_low",
@@ -212,7 +212,7 @@ class Comparison:
             "w_minus": "w_plus",
         }
         changed = {name: getattr(self, other) for name, other in opposite.items()}
-        for name, other in SIGNED.items():
+        for name, other in SIGNED_COLUMNS.items():
             value = getattr(self, other)
             changed[name] = None if value is None else 0.0 - value
         return replace(self, **changed, finding=self.finding.swapped)
@@ -243,30 +243,3 @@ class TestRow:
     """Of the exact signed-rank test, corrected as p; empty with weights, and where no verdict is given."""
     finding: Finding | None = None
     """Of slices and rerankers, by the rule of every verdict; `wording` writes it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """Whether a challenger was shown not to be worse than the baseline by the margin; `wording` says why."""
-
-    passed: bool
-    n: int
-    clusters: int | None
-    """Clusters of queries; None where none are declared."""
-    mean_difference: float
-    """mean(challenger) - mean(baseline)."""
-    margin: float
-    p_value: float
-    needed: int | None
-    """Queries (clusters, where declared) below which it cannot be shown; None: never, since the range is unknown."""
-    measured: bool
-    """False where every score is 0."""
-    identical: bool
-    """Whether the rankings are the same on every query."""
-    spent: bool = False
-    """Whether the planned looks have spent alpha: it cannot pass then."""
-
-    @property
-    def too_few(self) -> bool:
-        """Whether so few queries can never show it."""
-        return self.needed is not None and (self.clusters or self.n) < self.needed

@@ -1,21 +1,23 @@
-"""TOML in, a frozen and fully checked Experiment out."""
+"""An experiment file to a checked experiment."""
 
-from harness.experiment.blocks import NAME as NAME
-from harness.experiment.blocks import SWEPT as SWEPT
-from harness.experiment.experiment_file import Loaded as Loaded
-from harness.experiment.experiment_file import load as load
-from harness.experiment.experiment_file import load_sets as load_sets
-from harness.experiment.experiment_file import locate as locate
-from harness.experiment.experiment_file import reference_in as reference_in
-from harness.experiment.experiment_file import with_runs_located as with_runs_located
-from harness.experiment.model import DatasetTable as DatasetTable
-from harness.experiment.model import Experiment as Experiment
-from harness.experiment.model import JudgeOptions as JudgeOptions
-from harness.experiment.model import Question as Question
-from harness.experiment.model import Relevance as Relevance
-from harness.experiment.model import StoredVectors as StoredVectors
-from harness.experiment.model import parse as parse
-from harness.experiment.model import statistics_of as statistics_of
-from harness.experiment.option_tables import strings as strings
-from harness.experiment.option_tables import unset as unset
-from harness.experiment.variants import Sweep as Sweep
+from harness.experiment.experiment import Experiment as Experiment
+from harness.experiment.experiment_tables import DatasetConfig as DatasetConfig
+from harness.experiment.experiment_tables import JudgeConfig as JudgeConfig
+from harness.experiment.experiment_tables import RelevanceConfig as RelevanceConfig
+from harness.experiment.experiment_tables import (
+    StoredVectorsConfig as StoredVectorsConfig,
+)
+from harness.experiment.experiment_tables import Sweep as Sweep
+from harness.experiment.experiment_tables import parse_statistics as parse_statistics
+from harness.experiment.load import LoadedExperiment as LoadedExperiment
+from harness.experiment.load import find_reference as find_reference
+from harness.experiment.load import load as load
+from harness.experiment.load import load_sets as load_sets
+from harness.experiment.locate import locate_dataset as locate_dataset
+from harness.experiment.locate import with_run_paths as with_run_paths
+from harness.experiment.parse import parse_experiment as parse_experiment
+from harness.experiment.parse_measures import MeasuredExperiment as MeasuredExperiment
+from harness.experiment.retriever_config import NAME_PATTERN as NAME_PATTERN
+from harness.experiment.retriever_config import SWEPT_NAME as SWEPT_NAME
+from harness.experiment.table_values import unset_variables as unset_variables
+from harness.experiment.table_values import walk_texts as walk_texts

@@ -1,28 +1,26 @@
-"""One table of a retriever that stands for several: `variants` and `derive`, written out; and what a sweep is."""
+"""One table that stands for several."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from pydantic import ConfigDict, Field
-
-from harness.experiment.blocks import Derive
+from harness.experiment.vector_configs import DerivedVectorsConfig
 from retrievers.errors import InputError
-from retrievers.options import Strict, checked
+from retrievers.options.tables import validated
 
-DENSE = "dense"
+DENSE_KIND = "dense"
 """The kind whose vectors can be cut and quantised."""
 
 
-def written_out(entries: Sequence[object]) -> Iterator[tuple[str, object]]:
+def expand_variants(entries: Sequence[object]) -> Iterator[tuple[str, object]]:
     """Yield the tables of `[[retrievers]]`, written out, each with its place in the file.
 
     >>> base = {"name": "m", "encoder": {"kind": "hashing"}, "derive": {"dimensions": [64], "quantization": ["int8"]}}
-    >>> [table["name"] for _, table in written_out([base])]
+    >>> [table["name"] for _, table in expand_variants([base])]
     ['m', 'm-int8', 'm-64', 'm-64-int8']
-    >>> list(written_out([{"name": "m", "encoder": {"model": "x"}, "variants": {"plain": {"query_prompt": ""}}}]))[1]
+    >>> list(expand_variants([{"name": "m", "encoder": {"model": "x"}, "variants": {"plain": {"query_prompt": ""}}}]))[1]
     ('retrievers[0].variants.plain', {'name': 'm-plain', 'encoder': {'model': 'x', 'query_prompt': ''}})
-    """
+    """  # noqa: E501
     for number, entry in enumerate(entries):
         place = f"retrievers[{number}]"
         if isinstance(entry, Mapping) and isinstance(entry.get("encoder"), Mapping):
@@ -73,11 +71,11 @@ def _variants(entry: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
     return variants if fit else {}
 
 
-def _derive(entry: Mapping[str, Any]) -> Derive | None:
-    if "derive" not in entry or entry.get("kind", DENSE) != DENSE:
+def _derive(entry: Mapping[str, Any]) -> DerivedVectorsConfig | None:
+    if "derive" not in entry or entry.get("kind", DENSE_KIND) != DENSE_KIND:
         return None
     try:
-        return checked(Derive, entry["derive"], "derive")
+        return validated(DerivedVectorsConfig, entry["derive"], "derive")
     except InputError:
         return None
 
@@ -96,27 +94,3 @@ def _derived(
         "derived_from": base.get("name"),
         **named,
     }
-
-
-class SweepTable(Strict):
-    """Many configurations of one retriever; every key but these two is an axis with the list of its values."""
-
-    model_config = ConfigDict(extra="allow")
-
-    default: str
-    """The retriever in use today, with which every configuration is compared."""
-    of: str | tuple[str, ...]
-    """The retriever, or retrievers, whose configurations are tried."""
-
-
-class Sweep(Strict):
-    """A sweep, written out."""
-
-    default: str
-    """The retriever in use today."""
-    of: tuple[str, ...]
-    """The retrievers whose configurations are tried."""
-    axes: dict[str, tuple[Any, ...]] = Field(min_length=1)
-    """Axis -> its values."""
-    cells: dict[str, dict[str, int]]
-    """Configuration -> axis -> the place of its value there; axis "of" is its retriever."""

@@ -1,1 +1,1 @@
-"""From rankings to labels: pools, judges, agreement, merging."""
+"""Labels by people, also by models."""

@@ -1,12 +1,12 @@
-"""Measures of retrieval: values parsed from text, and what computes them for many queries at once."""
+"""Measures of retrieval."""
 
-from harness.measures.compute import MeasureValues as MeasureValues
-from harness.measures.compute import bounds as bounds
-from harness.measures.compute import score as score
-from harness.measures.compute import score_run as score_run
-from harness.measures.compute import span as span
-from harness.measures.compute import value as value
-from harness.measures.measure import Claimed as Claimed
+from harness.measures.claims import QueryClaims as QueryClaims
 from harness.measures.measure import Measure as Measure
-from harness.measures.table import parse as parse
-from harness.measures.table import parse_all as parse_all
+from harness.measures.parse import parse_measure as parse_measure
+from harness.measures.parse import parse_measure_list as parse_measure_list
+from harness.measures.score import MeasureValues as MeasureValues
+from harness.measures.score import measure_ranking as measure_ranking
+from harness.measures.score import measure_rankings as measure_rankings
+from harness.measures.score import measure_run as measure_run
+from harness.measures.score import value_bounds as value_bounds
+from harness.measures.score import value_span as value_span

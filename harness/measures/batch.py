@@ -1,4 +1,4 @@
-"""Judged rankings of many queries as arrays: what every measure is computed from."""
+"""Judged rankings of many queries as arrays."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Array = npt.NDArray[Any]
 
-UNJUDGED = -(2**31)
+UNJUDGED_GRADE = -(2**31)
 """Stands for a grade where there is no judgment; below every grade that a file can hold."""
 
 
@@ -67,11 +67,11 @@ class Batch:
 
     def dcg(self, gain: Callable[[Ints], Floats]) -> Floats:
         """(n, depth): the discounted cumulative gain down to each rank."""
-        return self._once(("dcg", gain), lambda: discounted(gain(self.grades)))
+        return self._once(("dcg", gain), lambda: discounted_sums(gain(self.grades)))
 
     def ideal_dcg(self, gain: Callable[[Ints], Floats]) -> Floats:
         """(n, m): the same for all judged documents, best first."""
-        return self._once(("ideal", gain), lambda: discounted(gain(self.judged)))
+        return self._once(("ideal", gain), lambda: discounted_sums(gain(self.judged)))
 
     @property
     def ranks(self) -> Ints:
@@ -94,19 +94,19 @@ class Batch:
         return self._shared[key]
 
 
-def discounted(gains: Floats) -> Floats:
+def discounted_sums(gains: Floats) -> Floats:
     """(n, width): the running sums of gain / log2(rank + 1)."""
     terms: Floats = gains / [log2(rank + 1) for rank in range(1, gains.shape[1] + 1)]
     return np.cumsum(terms, axis=1, out=terms)
 
 
-def total(terms: Floats) -> Floats:
+def row_sums(terms: Floats) -> Floats:
     """(n,): each row's sum, added up from the left, so that padding leaves no trace (`sum` adds in pairs)."""
     ends: Floats = np.cumsum(terms, axis=1)[:, -1]
     return ends
 
 
-def in_order(
+def batch_in_order(
     judgments: Sequence[Mapping[str, int]],
     rankings: Sequence[Collection[str]],
     largest: int,
@@ -115,21 +115,21 @@ def in_order(
     lengths = _lengths(rankings)
     grades = _looked_up(
         (
-            map(j.get, d, repeat(UNJUDGED))
+            map(j.get, d, repeat(UNJUDGED_GRADE))
             for j, d in zip(judgments, rankings, strict=True)
         ),
         np.int64,
     )
     judged = _flat((j.values() for j in judgments), np.int64)
     return Batch(
-        _padded(grades, lengths, UNJUDGED),
+        _padded(grades, lengths, UNJUDGED_GRADE),
         lengths,
         _best_first(judged, _lengths(judgments)),
         largest,
     )
 
 
-def by_score(
+def batch_by_score(
     judgments: Sequence[Mapping[str, int]],
     hits: Sequence[Mapping[str, float]],
     largest: int,
@@ -155,7 +155,9 @@ def by_score(
     else:
         looked_up, grade = (
             lengths,
-            _looked_up((map(j.get, s, repeat(UNJUDGED)) for j, s in pairs), np.int64),
+            _looked_up(
+                (map(j.get, s, repeat(UNJUDGED_GRADE)) for j, s in pairs), np.int64
+            ),
         )
         theirs = flat
     with np.errstate(over="ignore"):
@@ -165,20 +167,20 @@ def by_score(
             )
             for some in (flat, theirs)
         )
-    found = np.flatnonzero((grade != UNJUDGED) & ~np.isnan(wanted))
+    found = np.flatnonzero((grade != UNJUDGED_GRADE) & ~np.isnan(wanted))
     rows, table = (
         np.repeat(np.arange(len(hits)), looked_up)[found],
         _padded(scores, lengths, np.inf),
     )
     places, tied = _places(table, rows, wanted[found])
-    grades = np.full(table.shape, UNJUDGED, dtype=np.int64)
+    grades = np.full(table.shape, UNJUDGED_GRADE, dtype=np.int64)
     grades[rows, places] = grade[found]
     for row in np.unique(rows[tied]).tolist():
         ids = list(hits[row])
         by_id = np.array(sorted(range(len(ids)), key=ids.__getitem__, reverse=True))
         settled = by_id[np.argsort(table[row, by_id], kind="stable")].tolist()
         grades[row, : len(ids)] = [
-            judgments[row].get(ids[i], UNJUDGED) for i in settled
+            judgments[row].get(ids[i], UNJUDGED_GRADE) for i in settled
         ]
     return Batch(grades, lengths, _best_first(judged, known), largest)
 
@@ -216,7 +218,7 @@ def _looked_up(rows: Iterable[Iterable[float]], kind: type) -> Array:
 
 
 def _best_first(flat: Ints, lengths: Ints) -> Ints:
-    falling: Ints = np.sort(_padded(flat, lengths, UNJUDGED), axis=1)[:, ::-1]
+    falling: Ints = np.sort(_padded(flat, lengths, UNJUDGED_GRADE), axis=1)[:, ::-1]
     return falling
 
 

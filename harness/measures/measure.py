@@ -1,21 +1,21 @@
-"""A measure as a value, parsed once, printed canonically, hashable; and measures of one's own: functions of a query.
+"""A measure as a value, named or written by the user.
 
 And measures by claims: does what was retrieved hold the statements of a reference answer?
 """
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from retrievers.errors import InputError, Problem
-from retrievers.user_objects import NamedObject
+from retrievers.options.user_code import NamedObject
 
 Parameter = str | int | float
-OWN = "own."
+OWN_PREFIX = "own."
 """Begins the names of measures that are functions of the user's own."""
-BY_CLAIMS = frozenset({"ClaimRecall", "ClaimPrecision"})
+CLAIM_MEASURES = frozenset({"ClaimRecall", "ClaimPrecision"})
 """Measures that know nothing of labels."""
 
 
@@ -54,7 +54,7 @@ class Measure:
     @property
     def own(self) -> bool:
         """Whether it is a function of the user's own."""
-        return self.name.startswith(OWN)
+        return self.name.startswith(OWN_PREFIX)
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -65,10 +65,10 @@ class Measure:
     @property
     def claimed(self) -> bool:
         """Whether it is measured by the claims of reference answers, and not by labels of documents."""
-        return self.name in BY_CLAIMS or self.get("by") == "claims"
+        return self.name in CLAIM_MEASURES or self.get("by") == "claims"
 
 
-NAME = re.compile(r"[A-Za-z]\w{0,63}")
+OWN_NAME_PATTERN = re.compile(r"[A-Za-z]\w{0,63}")
 
 
 class OwnFunction(NamedTuple):
@@ -99,7 +99,7 @@ def measure(
     'own.first'
     """
     low, high = map(float, range)
-    if not NAME.fullmatch(name):
+    if not OWN_NAME_PATTERN.fullmatch(name):
         raise InputError(
             Problem(
                 "name",
@@ -117,7 +117,7 @@ def measure(
         )
     limits = [f"high={high}"] * (high != 1) + [f"low={low}"] * (low != 0)
     return NamedObject(
-        f"{OWN}{name}" + (f"({', '.join(limits)})" if limits else ""),
+        f"{OWN_PREFIX}{name}" + (f"({', '.join(limits)})" if limits else ""),
         OwnFunction(function, low, high),
     )
 
@@ -158,136 +158,3 @@ def own_value(
             )
         )
     return value
-
-
-Truth = bool | None
-
-
-def any_of(values: Iterable[Truth]) -> Truth:
-    """Whether one of the values is true: unknown where none is true and one is unknown; false for no values.
-
-    >>> any_of([None, True]), any_of([None, False]), any_of([])
-    (True, None, False)
-    """
-    answer: Truth = False
-    for value in values:
-        if value:
-            return True
-        if value is None:
-            answer = None
-    return answer
-
-
-def both(first: Truth, second: Truth) -> Truth:
-    """Whether both are true: false where one is false, else unknown where one is unknown.
-
-    >>> both(None, False), both(None, True), both(True, True)
-    (False, None, True)
-    """
-    if first is False or second is False:
-        return False
-    return None if first is None or second is None else True
-
-
-def negated(value: Truth) -> Truth:
-    """The opposite; unknown stays unknown.
-
-    >>> negated(None), negated(False)
-    (None, True)
-    """
-    return None if value is None else not value
-
-
-def share(values: Sequence[Truth]) -> float | None:
-    """The share of true values: undefined (None) for no values, and where one of them is unknown.
-
-    >>> share([True, False]), share([True, None]), share([])
-    (0.5, None, None)
-    """
-    if not values or None in values:
-        return None
-    return sum(bool(value) for value in values) / len(values)
-
-
-def rank_precision(values: Sequence[Truth], epsilon: float = 0.0) -> float | None:
-    """The sum of the precision at each true value / (their number + epsilon): 0 without any, None where it is open.
-
-    >>> rank_precision([True, False, True]) == (1 + 2 / 3) / 2, rank_precision([None]), rank_precision([True, None])
-    (True, None, 1.0)
-    """
-    if (
-        None in values
-    ):  # open unless both verdicts come to the same; two that do not settle it at once
-        place = list(values).index(None)
-        untrue = rank_precision([*values[:place], False, *values[place + 1 :]], epsilon)
-        true = (
-            None
-            if untrue is None
-            else rank_precision([*values[:place], True, *values[place + 1 :]], epsilon)
-        )
-        return (
-            None
-            if untrue is None or true is None or not math.isclose(untrue, true)
-            else untrue
-        )
-    hits, total = 0, 0.0
-    for rank, one in enumerate(values, start=1):
-        hits += bool(one)
-        total += hits / rank if one else 0.0
-    return total / (hits + epsilon) if hits else 0.0
-
-
-class Claimed(NamedTuple):
-    """The claims of one query's reference answer, and which documents entail them."""
-
-    claims: tuple[str, ...]
-    entailed_by: Mapping[str, tuple[Truth, ...]]
-    """Document id -> for each claim, whether the document entails it; a document that is absent was not judged."""
-
-
-NONE = Claimed((), {})
-"""A query without claims."""
-
-
-def claim_value(measure: Measure, claimed: Claimed, ranking: Sequence[str]) -> float:
-    """Score one ranking by the claims of its query's reference answer.
-
-    ClaimRecall@k: claims that any of the first k documents entails / claims (RAGChecker's claim recall).
-    ClaimPrecision@k: documents among the first k that entail any claim / documents among the first k that came back
-    (RAGChecker's context precision). ContextPrecision(by='claims')@k: the mean of the precision at each document that
-    entails a claim, divided by their number (RAGAS' rank-aware form, without its 1e-10), 0 where none does.
-
-    Range 0 to 1. Undefined (NaN) for a query without claims; where an unknown verdict leaves the value open; for
-    ClaimPrecision also where nothing came back. An empty ranking recalls nothing: 0.
-
-    Args:
-        measure: one of the three.
-        claimed: the claims and the verdicts.
-        ranking: document ids, best first.
-
-    >>> from harness.measures import parse
-    >>> fee = Claimed(("monthly", "in advance"), {"a": (True, False), "b": (False, False)})
-    >>> claim_value(parse("ClaimRecall@2"), fee, ["b", "a"]), claim_value(parse("ClaimPrecision@2"), fee, ["b", "a"])
-    (0.5, 0.5)
-    >>> claim_value(parse("ClaimRecall@1"), fee, ["unjudged"])
-    nan
-    """
-    if not claimed.claims:
-        return math.nan
-    unknown: tuple[Truth, ...] = (None,) * len(claimed.claims)
-    rows = [
-        claimed.entailed_by.get(document, unknown)
-        for document in ranking[: measure.cutoff]
-    ]
-    if measure.name == "ClaimRecall":
-        return _defined(
-            share([any_of(row[i] for row in rows) for i in range(len(claimed.claims))])
-        )
-    useful = [any_of(row) for row in rows]
-    if measure.name == "ClaimPrecision":
-        return _defined(share(useful))
-    return _defined(rank_precision(useful))
-
-
-def _defined(value: float | None) -> float:
-    return math.nan if value is None else value

@@ -1,1 +1,1 @@
-"""The Python API, for notebooks too: models and data in memory, experiments, and results."""
+"""Experiments in a notebook."""

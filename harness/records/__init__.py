@@ -1,44 +1,48 @@
-"""A run and its results folder: the one format on disk."""
+"""The record of a run on disk."""
 
-from harness.records.atomic_write import LAST_FILE as LAST_FILE
-from harness.records.atomic_write import experiment_and_data as experiment_and_data
-from harness.records.atomic_write import put_in_place as put_in_place
-from harness.records.atomic_write import unfinished as unfinished
-from harness.records.atomic_write import unfinished_folder as unfinished_folder
-from harness.records.csv_tables import LENGTHS as LENGTHS
-from harness.records.csv_tables import SHOWN as SHOWN
-from harness.records.csv_tables import TABLES as TABLES
-from harness.records.csv_tables import LabelledQuery as LabelledQuery
-from harness.records.csv_tables import Run as Run
-from harness.records.csv_tables import StageLatency as StageLatency
-from harness.records.csv_tables import TableColumns as TableColumns
-from harness.records.csv_tables import as_cell as as_cell
-from harness.records.csv_tables import file_digests as file_digests
-from harness.records.csv_tables import ledger as ledger
-from harness.records.csv_tables import read_corpus as read_corpus
-from harness.records.csv_tables import read_rows as read_rows
-from harness.records.csv_tables import write_costs as write_costs
-from harness.records.csv_tables import write_evidence as write_evidence
-from harness.records.csv_tables import write_run as write_run
-from harness.records.csv_tables import write_table as write_table
+from harness.records.costs_csv import write_costs as write_costs
+from harness.records.csv_table import TABLE_NAMES as TABLE_NAMES
+from harness.records.csv_table import TableColumns as TableColumns
+from harness.records.csv_table import escape_cell as escape_cell
+from harness.records.csv_table import read_table_rows as read_table_rows
+from harness.records.csv_table import write_table as write_table
+from harness.records.data_quality import DataQuality as DataQuality
+from harness.records.data_quality import RetrieverQuality as RetrieverQuality
+from harness.records.data_quality import quality_of_run as quality_of_run
+from harness.records.documents_file import KEPT_RANKS as KEPT_RANKS
+from harness.records.documents_file import TEXT_LIMITS as TEXT_LIMITS
+from harness.records.documents_file import LabelledQuery as LabelledQuery
+from harness.records.documents_file import read_corpus_digests as read_corpus_digests
+from harness.records.documents_file import (
+    write_labels_and_documents as write_labels_and_documents,
+)
+from harness.records.earlier_looks import (
+    earlier_scored_queries as earlier_scored_queries,
+)
+from harness.records.jsonl import new_text_file as new_text_file
+from harness.records.jsonl import read_json_lines as read_json_lines
+from harness.records.jsonl import write_json_lines as write_json_lines
 from harness.records.manifest import Commit as Commit
 from harness.records.manifest import DatasetFacts as DatasetFacts
-from harness.records.manifest import Ledger as Ledger
 from harness.records.manifest import Manifest as Manifest
 from harness.records.manifest import ResolvedExperiment as ResolvedExperiment
-from harness.records.manifest import RetrieverFacts as RetrieverFacts
-from harness.records.manifest import RetrieverLedger as RetrieverLedger
-from harness.records.manifest import create as create
-from harness.records.manifest import read_jsonl as read_jsonl
-from harness.records.manifest import read_manifest as read_manifest
-from harness.records.manifest import resolved_experiment as resolved_experiment
-from harness.records.manifest import write_jsonl as write_jsonl
-from harness.records.manifest import write_manifest as write_manifest
-from harness.records.results import UNSCORED as UNSCORED
+from harness.records.manifest import RetrieverOutcome as RetrieverOutcome
+from harness.records.manifest_file import file_digests as file_digests
+from harness.records.manifest_file import read_manifest as read_manifest
+from harness.records.manifest_file import resolved_experiment as resolved_experiment
+from harness.records.manifest_file import write_manifest as write_manifest
+from harness.records.results import NO_SCORES as NO_SCORES
 from harness.records.results import Results as Results
-from harness.records.results import data_reference as data_reference
-from harness.records.results import dataset_of as dataset_of
-from harness.records.results import earlier_queries as earlier_queries
-from harness.records.results import glance as glance
-from harness.records.results import holds_results as holds_results
-from harness.records.results import read as read
+from harness.records.results import current_dataset as current_dataset
+from harness.records.results import find_dataset as find_dataset
+from harness.records.results import holds_results_folders as holds_results_folders
+from harness.records.results import read_complete_manifest as read_complete_manifest
+from harness.records.results import read_results as read_results
+from harness.records.run import Run as Run
+from harness.records.run import StageLatency as StageLatency
+from harness.records.run import write_run_files as write_run_files
+from harness.records.staging import REPORT_FILE as REPORT_FILE
+from harness.records.staging import publish as publish
+from harness.records.staging import staging_folder as staging_folder
+from harness.records.staging import staging_path as staging_path
+from harness.records.staging import stored_identity as stored_identity

@@ -1,100 +1,25 @@
-"""manifest.json, written and read here alone: what ran, on what, with what outcome.
+"""The record of one run.
 
 Keys may be added to a version, each with a default, so that folders of before are still read. A key that is renamed
 or changes its meaning makes a new version.
 """
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
-from functools import cache
-from pathlib import Path
-from typing import Annotated, Any, TextIO, TypeVar
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field
 
-from harness.dataset.source import parse_json
-from harness.experiment import NAME, SWEPT
-from harness.identity import question_of, retriever_of
-from harness.stats.settings import without_retired
-from retrievers.errors import InputError, Problem
-from retrievers.opening import text_file, writing
+from harness.experiment import NAME_PATTERN, SWEPT_NAME
+from harness.identity import question_identity, retriever_identity
+from harness.records.data_quality import DataQuality
 
-COPY = "copy the files themselves into the folder"
-CHANGED = "it was changed or cut since it was written"
-
-Row = TypeVar("Row")
-
-
-def refuse_links(folder: Path) -> None:
-    """Raise InputError where a link in a folder leads out of it."""
-    links = (path for path in folder.rglob("*") if path.is_symlink())
-    if out := [
-        path for path in links if not path.resolve().is_relative_to(folder.resolve())
-    ]:
-        raise InputError(
-            [
-                Problem(str(path), "is a link that leads out of the results", COPY)
-                for path in out
-            ]
-        )
-
-
-@contextmanager
-def create(path: Path) -> Iterator[TextIO]:
-    r"""Write a file as UTF-8 with \n, made anew.
-
-    Whatever the environment holds is in it as `${NAME}`.
-
-    Raises:
-        InputError: it cannot be written.
-    """
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with text_file(path, "w") as file:
-            yield file
-
-
-def write_jsonl(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write one JSON object a line."""
-    with create(path) as handle:
-        handle.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-
-
-def read_jsonl(path: Path, parse: Callable[[bytes], Row] = json.loads) -> Iterator[Row]:
-    """Stream the rows of a file.
-
-    Args:
-        path: the file.
-        parse: one line to a row; ValueError where it is none.
-
-    Raises:
-        OSError: the file cannot be read.
-        ValueError: a line is not a row.
-    """
-    with path.open("rb") as handle:
-        for number, line in enumerate(handle, 1):
-            if line.strip():
-                try:
-                    row = parse(line)
-                except (ValueError, RecursionError) as error:
-                    raise ValueError(f"line {number}: {error}") from None
-                yield row
-
-
-SCHEMA = 1
-AGAIN = "run the experiment again"
-NAMED = 5
-"""Faults of it that one message names."""
-
-
-Name = Annotated[str, Field(pattern=NAME)]
+ExperimentName = Annotated[str, Field(pattern=NAME_PATTERN)]
 """A name that leads to no other folder."""
-RetrieverName = Annotated[str, Field(pattern=SWEPT)]
+RetrieverName = Annotated[str, Field(pattern=SWEPT_NAME)]
 """Another that leads to none."""
-Count = Annotated[int, Field(ge=0)]
-Table = Mapping[str, Any]
+NonNegativeCount = Annotated[int, Field(ge=0)]
+ExperimentTable = Mapping[str, Any]
 """A table of an experiment file."""
 
 
@@ -102,8 +27,8 @@ Table = Mapping[str, Any]
 class ResolvedExperiment:
     """The experiment with every default filled in; its fields are those of `harness.experiment.Experiment`."""
 
-    name: Name
-    dataset: Table
+    name: ExperimentName
+    dataset: ExperimentTable
     primary: str
     """The measure that decides, in full."""
     baseline: str | None
@@ -111,21 +36,21 @@ class ResolvedExperiment:
     """In full: gain and ideal filled in."""
     depth: int
     seed: int
-    relevance: Table
-    statistics: Table
-    latency: Table | None
-    judge: Table | None = None
-    retrievers: tuple[Table, ...]
+    relevance: ExperimentTable
+    statistics: ExperimentTable
+    latency: ExperimentTable | None
+    judge: ExperimentTable | None = None
+    retrievers: tuple[ExperimentTable, ...]
     """The [[retrievers]] tables, in the order of the file."""
-    vectors: Table | None = None
+    vectors: ExperimentTable | None = None
     """Where vectors lay that were embedded elsewhere; absent in folders of before."""
     report: bool = True
     """Whether the run wrote its report; absent in folders of before, whose runs did."""
-    sweep: Table | None = None
+    sweep: ExperimentTable | None = None
     """The sweep, written out; absent in folders of before."""
 
     @property
-    def blocks(self) -> dict[str, Table]:
+    def blocks(self) -> dict[str, ExperimentTable]:
         """Retriever -> its table."""
         return {table["name"]: table for table in self.retrievers}
 
@@ -166,43 +91,23 @@ class DatasetFacts:
     """Of documents, queries and labels, SHA-256."""
     corpus_digest: str
     """Of the documents alone."""
-    documents: Count
-    queries: Count
+    documents: NonNegativeCount
+    queries: NonNegativeCount
     """Queries that were asked."""
-    judged: Count
+    judged: NonNegativeCount
     """Queries with labels."""
-    scored: Count
+    scored: NonNegativeCount
     """Queries that have scores."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RetrieverFacts:
+class RetrieverOutcome:
     """How one retriever ended, and what answered."""
 
     error: str
     """Why it failed, in one message; "" where it finished."""
     provenance: Mapping[str, str]
     """Model, revision, price, store: empty where it failed."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetrieverLedger:
-    """What was noted and counted while one retriever worked."""
-
-    notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Kind -> ids of documents or queries."""
-    counts: Mapping[str, Mapping[str, int | float]] = field(default_factory=dict)
-    """Stage -> count -> number, for what costs.csv has no column for."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ledger:
-    """The integrity ledger."""
-
-    dataset: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Kind -> ids, as the data set was read."""
-    retrievers: Mapping[str, RetrieverLedger] = field(default_factory=dict)
-    """Retriever -> its own ledger, without those of the retrievers that it uses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,16 +124,16 @@ class Commit:
 class Manifest:
     """The record of one run."""
 
-    name: Name
-    experiment: Table
+    name: ExperimentName
+    experiment: ExperimentTable
     """As it was written."""
     resolved: ResolvedExperiment
     experiment_file: str
     dataset: DatasetFacts
     warnings: tuple[str, ...]
     """What to know about the grades."""
-    ledger: Ledger
-    retrievers: Mapping[RetrieverName, RetrieverFacts]
+    ledger: DataQuality
+    retrievers: Mapping[RetrieverName, RetrieverOutcome]
     """In the order of the experiment."""
     started: str
     """ISO 8601, UTC."""
@@ -236,7 +141,7 @@ class Manifest:
     """Wall time of the run."""
     versions: Mapping[str, str]
     """Package -> version."""
-    machine: Table
+    machine: ExperimentTable
     git: Commit
     judge: Mapping[str, str] = field(default_factory=dict)
     """Who judged claims: `judge`, and a digest of its `prompt`; empty if none did."""
@@ -267,114 +172,10 @@ class Manifest:
             else [str(part) for part in of if isinstance(part, Mapping)]
         )
         parts = [*map(self.identity, self.resolved.made_of(retriever)), *unnamed]
-        return retriever_of(table, self.retrievers[retriever].provenance, parts)
+        return retriever_identity(table, self.retrievers[retriever].provenance, parts)
 
     @property
     def question(self) -> object:
         """What the run asks: what is compared, by what."""
         what = {name: self.identity(name) for name in self.retrievers}
-        return question_of(self.resolved.primary, self.resolved.baseline, what)
-
-
-def resolved_experiment(tables: Table) -> ResolvedExperiment:
-    """Make the record of a resolved experiment from its tables."""
-    return ResolvedExperiment(
-        **{
-            **tables,
-            **{name: tuple(tables[name]) for name in ("measures", "retrievers")},
-        }
-    )
-
-
-def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write manifest.json."""
-    content = {"schema": SCHEMA, **asdict(manifest)}
-    content["ledger"] = {
-        "dataset": content["ledger"]["dataset"],
-        **content["ledger"]["retrievers"],
-    }
-    text = json.dumps(content, ensure_ascii=False, indent=1, default=str)
-    with create(folder / "manifest.json") as file:
-        file.write(text + "\n")
-
-
-def read_manifest(folder: Path) -> Manifest:
-    """Read manifest.json.
-
-    Raises:
-        InputError: there is none, it is of another version, or parts of it are missing or of the wrong type.
-    """
-    path = folder / "manifest.json"
-    try:
-        content = parse_json(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        inner = (
-            min(folder.glob("*/manifest.json"), default=None)
-            if folder.is_dir()
-            else None
-        )
-        remedy = (
-            f"give one that it holds, such as {inner.parent}"
-            if inner
-            else "give one that `harness run` wrote"
-        )
-        what = "is not a results folder" if folder.exists() else "does not exist"
-        raise InputError(Problem(str(folder), what, remedy)) from None
-    except (OSError, ValueError) as error:
-        raise InputError(
-            Problem(str(path), f"cannot be read as JSON: {error}", AGAIN)
-        ) from None
-    version = content.get("schema") if isinstance(content, dict) else None
-    if version != SCHEMA:
-        what = f"is of version {version!r}, and this program reads version {SCHEMA}"
-        raise InputError(Problem(str(path), what, AGAIN))
-    try:
-        # Through JSON, since only there a list may be a tuple in strict mode.
-        return _adapter().validate_json(
-            json.dumps(_current(_with_ledger(content))), strict=True
-        )
-    except ValidationError as error:
-        faults = [
-            f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"
-            for fault in error.errors()[:NAMED]
-        ]
-        raise InputError(
-            Problem(str(path), f"is damaged: {'; '.join(faults)}", AGAIN)
-        ) from None
-
-
-@cache
-def _adapter() -> TypeAdapter[Manifest]:
-    return TypeAdapter(Manifest)
-
-
-def _current(content: Table) -> Table:
-    """The tables of an earlier version in today's words: without retired keys, and with defaults that have changed."""
-    resolved, written = content.get("resolved"), content.get("experiment")
-    if not isinstance(resolved, Mapping) or not isinstance(written, Mapping):
-        return content
-    statistics = without_retired(resolved.get("statistics") or {})
-    # Of earlier versions signed ranks decided by default, and gave way to sign flips where there were weights.
-    undeclared = "test" not in (written.get("statistics") or {})
-    if statistics.get("test") == "wilcoxon" and (
-        undeclared or statistics.get("weight")
-    ):
-        del statistics["test"]
-    written = {key: value for key, value in written.items() if key != "cache"}
-    return {
-        **content,
-        "experiment": written,
-        "resolved": {**resolved, "statistics": statistics},
-    }
-
-
-def _with_ledger(content: Table) -> Table:
-    """The ledgers of the retrievers in a table of their own: in the file they are beside that of the data set."""
-    ledger = content.get("ledger")
-    if not isinstance(ledger, Mapping):
-        return content
-    retrievers = {name: kept for name, kept in ledger.items() if name != "dataset"}
-    return {
-        **content,
-        "ledger": {"dataset": ledger.get("dataset", {}), "retrievers": retrievers},
-    }
+        return question_identity(self.resolved.primary, self.resolved.baseline, what)

@@ -1,4 +1,4 @@
-"""A results folder, read back, with its data set as it is now and the earlier runs beside it."""
+"""A results folder as one object."""
 
 from __future__ import annotations
 
@@ -6,43 +6,48 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from harness.dataset import Dataset, DatasetReference, load, trec
-from harness.experiment import DatasetTable, locate
-from harness.identity import query_of
-from harness.records import csv_tables
-from harness.records.csv_tables import (
-    NUMBERS,
-    TABLES,
+from harness.dataset import Dataset, DatasetReference, load_dataset
+from harness.experiment import DatasetConfig, locate_dataset
+from harness.records.csv_table import (
+    NUMBER_COLUMNS,
+    TABLE_NAMES,
+    read_table_columns,
+    read_table_rows,
+)
+from harness.records.documents_file import (
     LabelledQuery,
-    Run,
-    StageLatency,
-    read_columns,
-    read_rows,
+    document_from_json,
+    labelled_query_from_json,
 )
-from harness.records.manifest import (
-    AGAIN,
-    CHANGED,
-    Manifest,
-    read_jsonl,
-    read_manifest,
-    refuse_links,
+from harness.records.manifest import Manifest
+from harness.records.manifest_file import read_manifest
+from harness.records.read_artifact import (
+    RUN_AGAIN_REMEDY,
+    ParsedRow,
+    read_unchanged_rows,
+    refuse_changed_file,
+    refuse_outside_links,
+    unreadable_file,
 )
+from harness.records.run import Run, StageLatency, ranking_from_json
 from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.files.text_files import file_digest
+from retrievers.files.trec_files import read_qrels
 from retrievers.meter import StageTotals
-from retrievers.opening import file_digest
-from retrievers.options import checked
+from retrievers.options.tables import validated
 from retrievers.types import Document, Ranking
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Row = TypeVar("Row")
-ScoredQueries = frozenset[tuple[str, ...]]
-"""Queries that were scored: (id, text), since another query may have the same id."""
 
-UNSCORED = (
+def is_results_folder(path: Path) -> bool:  # noqa: D103
+    return (path / "manifest.json").is_file()
+
+
+NO_SCORES = (
     "holds no scores: no query has labels",
     "harness pool draws what people are to judge",
 )
@@ -55,9 +60,9 @@ def _frame(name: str) -> cached_property[pd.DataFrame]:
     def read(results: Results) -> pd.DataFrame:
         import pandas as pd
 
-        frame = pd.DataFrame(results.table(name, read_columns))
+        frame = pd.DataFrame(results.table(name, read_table_columns))
         return frame.astype(
-            {column: "str" for column in frame if column not in NUMBERS}
+            {column: "str" for column in frame if column not in NUMBER_COLUMNS}
         )
 
     return cached_property(read)
@@ -74,12 +79,12 @@ class Results:
     documents: Mapping[str, Document]
     """Title and text, as far as it was kept, of every document in the labels or in a top 20."""
 
-    scores, summary, comparisons, tests, costs = map(_frame, TABLES)
+    scores, summary, comparisons, tests, costs = map(_frame, TABLE_NAMES)
 
     @cached_property
     def score_columns(self) -> dict[str, list[Any]]:
         """The columns of scores.csv, without pandas, whose import takes as long as reading them."""
-        return self.table("scores", read_columns)
+        return self.table("scores", read_table_columns)
 
     @cached_property
     def cost_rows(self) -> list[dict[str, Any]]:
@@ -88,16 +93,16 @@ class Results:
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         """The rows of a table."""
-        return self.table(name, read_rows)
+        return self.table(name, read_table_rows)
 
-    def table(self, name: str, read: Callable[[Path], Row]) -> Row:
+    def table(self, name: str, read: Callable[[Path], ParsedRow]) -> ParsedRow:
         """A table, which must have the digest that the manifest has."""
-        _refuse_change(self.folder, self.manifest, f"{name}.csv")
+        refuse_changed_file(self.folder, self.manifest, f"{name}.csv")
         path = self.folder / f"{name}.csv"
         try:
             return read(path)
         except (OSError, ValueError) as error:
-            raise _unreadable(path, error) from None
+            raise unreadable_file(path, error) from None
 
     @property
     def retrievers(self) -> tuple[str, ...]:
@@ -118,9 +123,7 @@ class Results:
         """The labels after the grade rule, as qrels.trec has them; empty where claims alone were scored."""
         path = self.folder / "qrels.trec"
         return (
-            {}
-            if path.is_file() and not path.stat().st_size
-            else dict(trec.read_qrels(path))
+            {} if path.is_file() and not path.stat().st_size else dict(read_qrels(path))
         )
 
     def __repr__(self) -> str:
@@ -152,11 +155,11 @@ class Results:
                     str(self.folder), what, did_you_mean(retriever, self.retrievers)
                 )
             )
-        return _evidence(
+        return read_unchanged_rows(
             self.folder,
             self.manifest,
             f"rankings/{retriever}.jsonl",
-            csv_tables.ranking,
+            ranking_from_json,
         )
 
     def run(self, retriever: str) -> Run:
@@ -189,7 +192,7 @@ class Results:
         )
 
 
-def read(folder: str | Path) -> Results:
+def read_results(folder: str | Path) -> Results:
     """Read a results folder.
 
     Raises:
@@ -197,22 +200,26 @@ def read(folder: str | Path) -> Results:
     """
     folder = Path(folder)
     manifest = read_manifest(folder)
-    refuse_links(folder)
+    refuse_outside_links(folder)
     labelled = {
         row.query.id: row
-        for row in _evidence(folder, manifest, "labels.jsonl", csv_tables.labelled)
+        for row in read_unchanged_rows(
+            folder, manifest, "labels.jsonl", labelled_query_from_json
+        )
     }
-    _refuse_change(folder, manifest, "qrels.trec")
+    refuse_changed_file(folder, manifest, "qrels.trec")
     documents = {
         row.id: row
-        for row in _evidence(folder, manifest, "documents.jsonl", csv_tables.document)
+        for row in read_unchanged_rows(
+            folder, manifest, "documents.jsonl", document_from_json
+        )
     }
-    for name in TABLES:
-        _refuse_change(folder, manifest, f"{name}.csv")
+    for name in TABLE_NAMES:
+        refuse_changed_file(folder, manifest, f"{name}.csv")
     return Results(folder, manifest, labelled, documents)
 
 
-def holds_results(place: Path) -> bool:
+def holds_results_folders(place: Path) -> bool:
     """Whether a folder is not a results folder itself, and holds one at least, whole or damaged."""
     return (
         place.is_dir()
@@ -221,67 +228,41 @@ def holds_results(place: Path) -> bool:
     )
 
 
-def glance(folder: Path) -> Manifest:
+def read_complete_manifest(folder: Path) -> Manifest:
     """Read a folder's manifest; whether its other files are there is only looked at.
 
     Raises:
         InputError: it is not a results folder, or a part of it is missing.
     """
     manifest = read_manifest(folder)
-    refuse_links(folder)
+    refuse_outside_links(folder)
     needed = (
         name for name in manifest.tables if name != "evaluation.json"
     )  # which is computed again
     if missing := [name for name in needed if not (folder / name).is_file()]:
         raise InputError(
-            [Problem(str(folder / name), "is missing", AGAIN) for name in missing]
+            [
+                Problem(str(folder / name), "is missing", RUN_AGAIN_REMEDY)
+                for name in missing
+            ]
         )
     return manifest
 
 
-def _evidence(
-    folder: Path, manifest: Manifest, name: str, parse: Callable[[bytes], Row]
-) -> Iterator[Row]:
-    """The rows of a file, which must have the digest that the manifest has."""
-    _refuse_change(folder, manifest, name)
-    try:
-        yield from read_jsonl(folder / name, parse)
-    except (OSError, ValueError) as error:
-        raise _unreadable(folder / name, error) from None
-
-
-def _refuse_change(folder: Path, manifest: Manifest, name: str) -> None:
-    """Raise InputError where a file has another digest than the manifest says."""
-    try:
-        if manifest.tables.get(name) != file_digest(folder / name):
-            raise ValueError(CHANGED)
-    except (OSError, ValueError) as error:
-        raise _unreadable(folder / name, error) from None
-
-
-def _unreadable(path: Path, error: Exception) -> InputError:
-    what = (
-        "is missing"
-        if isinstance(error, FileNotFoundError)
-        else f"cannot be read whole: {error}"
-    )
-    return InputError(Problem(str(path), what, AGAIN))
-
-
-def dataset_of(results: Results) -> Dataset:
+def current_dataset(results: Results) -> Dataset:
     """Return the data set as it is now; it may have moved with the experiment's file.
 
     Raises:
         InputError: it is not there any more, or cannot be read.
     """
     resolved = results.manifest.resolved
-    return load(
-        data_reference(results),
+    return load_dataset(
+        find_dataset(results),
         drop_dangling=resolved.relevance.get("dangling") == "drop",
     )
 
 
-def data_reference(results: Results) -> DatasetReference:
+def find_dataset(results: Results) -> DatasetReference:
     """Return where the data set is: looked for from its experiment's file, and from the results folder.
 
     Raises:
@@ -293,47 +274,16 @@ def data_reference(results: Results) -> DatasetReference:
         key: tuple(one) if isinstance(one, list) else one
         for key, one in resolved.dataset.items()
     }
-    declared = checked(
-        DatasetTable, table, f"{results.folder / 'manifest.json'}: resolved.dataset"
+    declared = validated(
+        DatasetConfig, table, f"{results.folder / 'manifest.json'}: resolved.dataset"
     )
     try:
-        return locate(declared, Path(results.manifest.experiment_file))
+        return locate_dataset(declared, Path(results.manifest.experiment_file))
     except InputError as absent:
         # The experiment's file may be named by a path that is right in another working directory alone.
         try:
-            return locate(declared, results.folder.resolve() / "experiment.toml")
+            return locate_dataset(
+                declared, results.folder.resolve() / "experiment.toml"
+            )
         except InputError:
             raise absent from None
-
-
-def earlier_queries(
-    place: Path, manifest: Manifest, queries: ScoredQueries
-) -> Iterator[ScoredQueries]:
-    """Yield the queries of each whole results folder that asked the same of the same documents, with fewer queries.
-
-    A folder that is damaged says nothing of what it tested, and is passed over: it is not a part of this run.
-
-    Args:
-        place: where this run's results go; the folders beside it are looked through, and what is there now.
-        manifest: of this run.
-        queries: those that this run scored.
-    """
-    for folder in sorted(path for path in place.parent.iterdir() if path.is_dir()):
-        try:
-            earlier = read_manifest(folder)
-            same = earlier.dataset.corpus_digest == manifest.dataset.corpus_digest
-            if (
-                same
-                and earlier.dataset.scored < len(queries)
-                and earlier.question == manifest.question
-            ):
-                yield _scored(folder, earlier)
-        except (InputError, OSError, ValueError):
-            continue
-
-
-def _scored(folder: Path, manifest: Manifest) -> ScoredQueries:
-    scored = set(read_columns(folder / "scores.csv")["query_id"])
-    _refuse_change(folder, manifest, "labels.jsonl")
-    labelled = read_jsonl(folder / "labels.jsonl", csv_tables.labelled)
-    return frozenset(query_of(row.query) for row in labelled if row.query.id in scored)

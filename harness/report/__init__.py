@@ -1,1 +1,1 @@
-"""The report of a results folder: one page, Markdown, LaTeX, figures."""
+"""The report of a results folder."""

@@ -1,4 +1,4 @@
-"""The index of many results folders: one page that lists complete ones, and the reason for each other folder."""
+"""The index of many results folders."""
 
 import os
 import shlex
@@ -10,23 +10,23 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from harness import records
-from harness.english import counted
-from harness.evaluation.evaluate import evaluation_of, read_evaluation
+from harness.english import count_of
 from harness.evaluation.evaluation import Evaluation
-from harness.evaluation.readers import primary_of
+from harness.evaluation.evaluation_file import read_evaluation, read_or_evaluate
 from harness.evaluation.verdict import Verdict
-from harness.evaluation.wording import SIGNS
-from harness.pages import OVERVIEW, is_overview
+from harness.pages import OVERVIEW_MARK, is_overview
 from harness.records import Manifest
-from harness.report.html_page import filled
+from harness.report.templates import render_page
+from harness.scoring.stored_scores import primary_measure
+from harness.wording.verdicts import VERDICT_SIGNS
 from retrievers.errors import InputError, Problem
-from retrievers.opening import writing
+from retrievers.files.text_files import explain_write_errors
 
-NAME = "index.html"
+INDEX_FILE = "index.html"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class IndexEntry:
     """One results folder of the list."""
 
     folder: str
@@ -41,32 +41,32 @@ class Entry:
     """Whether the folder has a report."""
 
 
-class Unread(NamedTuple):
+class SkippedFolder(NamedTuple):
     """A folder that is not listed, and why."""
 
     folder: str
     reason: str
 
 
-class Listing(NamedTuple):
+class ResultsListing(NamedTuple):
     """The content of a folder of results folders."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[IndexEntry, ...]
     """Newest first."""
-    unread: tuple[Unread, ...]
+    unread: tuple[SkippedFolder, ...]
 
 
-def listing(place: Path) -> Listing:
+def list_results(place: Path) -> ResultsListing:
     """Read every folder of a folder; one that cannot be read is listed with the reason."""
     entries, unread = [], []
     for folder in _folders(place):
         name = folder.relative_to(place).as_posix()
         try:
-            entries.append(_entry(folder, name, records.glance(folder)))
+            entries.append(_entry(folder, name, records.read_complete_manifest(folder)))
         except InputError as error:
-            unread.append(Unread(name, _reason(folder, error)))
+            unread.append(SkippedFolder(name, _reason(folder, error)))
     entries.sort(key=lambda entry: (entry.manifest.started, entry.folder), reverse=True)
-    return Listing(tuple(entries), tuple(sorted(unread)))
+    return ResultsListing(tuple(entries), tuple(sorted(unread)))
 
 
 def _folders(place: Path) -> Iterator[Path]:
@@ -76,7 +76,7 @@ def _folders(place: Path) -> Iterator[Path]:
         for path in place.iterdir()
         if path.is_dir() and not path.name.startswith(".")
     ):
-        if records.holds_results(folder):
+        if records.holds_results_folders(folder):
             yield from _folders(folder)
         elif (
             folder.name != "export" or (folder / "manifest.json").exists()
@@ -84,24 +84,24 @@ def _folders(place: Path) -> Iterator[Path]:
             yield folder
 
 
-def _entry(folder: Path, name: str, manifest: Manifest) -> Entry:
+def _entry(folder: Path, name: str, manifest: Manifest) -> IndexEntry:
     evaluation = read_evaluation(folder, manifest)
     if (
         evaluation is None
         and manifest.dataset.scored
-        and (results := records.read(folder)).scored
+        and (results := records.read_results(folder)).scored
     ):
-        evaluation = evaluation_of(results)
+        evaluation = read_or_evaluate(results)
     means, verdict = (
         ({}, "") if evaluation is None else (evaluation.means, _verdict(evaluation))
     )
-    return Entry(
+    return IndexEntry(
         name,
         manifest,
-        primary_of(manifest.resolved),
+        primary_measure(manifest.resolved),
         means,
         verdict,
-        (folder / records.LAST_FILE).is_file(),
+        (folder / records.REPORT_FILE).is_file(),
     )
 
 
@@ -119,43 +119,43 @@ def _verdict(evaluation: Evaluation) -> str:
     }
     worse = [name for name, verdict in verdicts.items() if verdict is Verdict.BETTER]
     if len(verdicts) == 1 and worse:
-        return f"{SIGNS[Verdict.BETTER]} better than {worse[0]}"
+        return f"{VERDICT_SIGNS[Verdict.BETTER]} better than {worse[0]}"
     if worse:
-        return f"{SIGNS[Verdict.BETTER]} better than {len(worse)} of {len(verdicts)}"
-    return f"{SIGNS[Verdict.UNDECIDED]} undecided" if verdicts else ""
+        return f"{VERDICT_SIGNS[Verdict.BETTER]} better than {len(worse)} of {len(verdicts)}"
+    return f"{VERDICT_SIGNS[Verdict.UNDECIDED]} undecided" if verdicts else ""
 
 
 def _reason(folder: Path, error: InputError) -> str:
     """Why a folder is not listed, without its own path before every problem."""
     if not (folder / "manifest.json").exists() and folder.name.endswith(".unfinished"):
         finished = sum(1 for _ in folder.glob("runs/*.trec"))
-        return f"a run that was stopped, or is under way; {counted(finished, 'finished ranking')}"
+        return f"a run that was stopped, or is under way; {count_of(finished, 'finished ranking')}"
     first, *more = error.problems or [error]
     said = str(first).removeprefix(f"{folder}/").removeprefix(f"{folder}: ")
     return f"{said}; and {len(more)} more" if more else said
 
 
-def write_index(place: Path) -> Listing:
+def write_index(place: Path) -> ResultsListing:
     """Write index.html into a folder of results folders.
 
     Raises:
         InputError: it cannot be written, or an index.html exists that harness did not write.
     """
-    path = place / NAME
-    temporary = place / f".{NAME}.{os.getpid()}"
-    with writing(path):
+    path = place / INDEX_FILE
+    temporary = place / f".{INDEX_FILE}.{os.getpid()}"
+    with explain_write_errors(path):
         if path.exists() and not is_overview(path):
             raise InputError(
                 Problem(str(path), "is not a page of harness", "move it elsewhere")
             )
-        read = listing(place)
-        with records.create(temporary) as file:
-            file.write(page(read, place.resolve().name))
+        read = list_results(place)
+        with records.new_text_file(temporary) as file:
+            file.write(index_page(read, place.resolve().name))
         temporary.replace(path)  # atomic: two runs may end at the same time
     return read
 
 
-def page(read: Listing, place: str) -> str:
+def index_page(read: ResultsListing, place: str) -> str:
     """Return the page as one HTML text.
 
     Args:
@@ -164,11 +164,11 @@ def page(read: Listing, place: str) -> str:
     """
     shown = {
         **read._asdict(),
-        "generator": Markup(OVERVIEW),  # noqa: S704 - ours
+        "generator": Markup(OVERVIEW_MARK),  # noqa: S704 - ours
         "compared": _compared(read.entries, place),
         "data_sets": len({entry.manifest.dataset.digest for entry in read.entries}),
     }
-    return filled(
+    return render_page(
         "index.html",
         shown,
         ("start", "sort", "index"),
@@ -176,7 +176,7 @@ def page(read: Listing, place: str) -> str:
     )
 
 
-def _compared(entries: Sequence[Entry], place: str) -> dict[str, str]:
+def _compared(entries: Sequence[IndexEntry], place: str) -> dict[str, str]:
     """Folder -> the command that compares it with the run before it on the same data by the same measure."""
     commands: dict[str, str] = {}
     earlier: dict[tuple[str, str], str] = {}

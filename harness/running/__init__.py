@@ -1,1 +1,1 @@
-"""Running: checks, plans, builds retrievers, asks them."""
+"""Retrievers answer queries."""

@@ -1,4 +1,4 @@
-"""Exact tests, corrections, intervals and power on arrays: numbers in, numbers out; numpy and scipy only.
+"""Exact tests, corrections, intervals, power.
 
 differences    equal scores, found in spite of float noise; what counts as one observation; seeded streams
 signed_rank    the exact test

@@ -1,15 +1,15 @@
-"""Confidence intervals of means, and the statistics that describe one retriever's scores."""
+"""Confidence intervals of means."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from scipy import special
 
-from harness.stats.differences import SLACK, Floats, Range, Units, singles
+from harness.stats.differences import SCORE_TOLERANCE, Floats, ValueRange
+from harness.stats.units import Units, single_units
 
 
 class Interval(NamedTuple):
@@ -30,7 +30,7 @@ class Interval(NamedTuple):
         return Interval(low, high, self.method)
 
 
-NONE = Interval(None, None, "not estimable")
+NOT_ESTIMABLE = Interval(None, None, "not estimable")
 """All values equal, or a single one: nothing tells how far they scatter."""
 
 
@@ -46,11 +46,11 @@ def mean(values: Floats, weights: Floats | None = None) -> float:
     return math.fsum(values * weights) / math.fsum(weights)
 
 
-def student(
+def student_interval(
     values: Floats,
     level: float = 0.95,
     *,
-    bounds: Range | None = None,
+    bounds: ValueRange | None = None,
     units: Units | None = None,
 ) -> Interval:
     """Return Student's t interval of a mean, "not estimable" where all values are equal.
@@ -58,14 +58,14 @@ def student(
     Where it would leave `bounds`, it is the t interval of the logit of the mean by the delta method, transformed
     back ("logit"). With clusters or weights, see `standard_error`.
 
-    >>> student(np.array([0.5])).method
+    >>> student_interval(np.array([0.5])).method
     'not estimable'
-    >>> student(np.array([0.8, 0.9, 1.0, 1.0]), bounds=Range(0, 1)).method
+    >>> student_interval(np.array([0.8, 0.9, 1.0, 1.0]), bounds=ValueRange(0, 1)).method
     'logit'
     """
     known = standard_error(values, units)
     if known is None:
-        return NONE
+        return NOT_ESTIMABLE
     centre = known.centre
     reach = float(special.stdtrit(known.freedom, (1 + level) / 2)) * known.error
     low, high = centre - reach, centre + reach
@@ -73,7 +73,7 @@ def student(
         return Interval(low, high, "t")
     share = (centre - bounds.low) / bounds.span
     if not 0 < share < 1:
-        return NONE
+        return NOT_ESTIMABLE
     middle, wide = (
         float(special.logit(share)),
         reach / bounds.span / (share * (1 - share)),
@@ -105,13 +105,13 @@ def standard_error(values: Floats, units: Units | None = None) -> StandardError 
     times (G - 1) / G without weights; 1 / sum h_g^2 - 1 degrees of freedom. With one query a cluster and equal weights
     that is the usual standard error. One dominant cluster makes plain robust intervals too short (72 to 85 % for 95).
 
-    >>> units = singles(4, np.array([4.0, 2.0, 1.0, 1.0]))
+    >>> units = single_units(4, np.array([4.0, 2.0, 1.0, 1.0]))
     >>> known = standard_error(np.array([0.1, 0.2, -0.1, 0.3]), units)
     >>> round(known.error, 6), round(known.freedom + 1, 3)
     (0.053927, 2.909)
     """
-    units = singles(len(values)) if units is None else units
-    slack = SLACK * max(1.0, float(np.abs(values).max()))
+    units = single_units(len(values)) if units is None else units
+    slack = SCORE_TOLERANCE * max(1.0, float(np.abs(values).max()))
     count = len(units)
     if count < 2 or float(np.ptp(units.sums(values) / units.totals)) <= slack:
         return None
@@ -126,7 +126,7 @@ def standard_error(values: Floats, units: Units | None = None) -> StandardError 
     totals = units.totals
     weight = math.fsum(totals)
     shares = totals / weight
-    if float(shares.max()) > 1 - SLACK:
+    if float(shares.max()) > 1 - SCORE_TOLERANCE:
         return None
     seen = units.sums(off) / weight / (1 - shares)
     small = (count - 1) / count if units.weights is None else 1.0
@@ -135,16 +135,16 @@ def standard_error(values: Floats, units: Units | None = None) -> StandardError 
     )
 
 
-def deviation(values: Floats) -> float:
+def standard_deviation(values: Floats) -> float:
     """Return the standard deviation with n - 1, from exactly rounded sums; n >= 2."""
     centre = mean(values)
     return math.sqrt(math.fsum(((values - centre) ** 2).tolist()) / (len(values) - 1))
 
 
-def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
+def wilson_interval(successes: int, n: int, level: float = 0.95) -> Interval:
     """Return Wilson's (1927) score interval of a proportion.
 
-    >>> [round(x, 4) for x in wilson(9, 10)[:2]]
+    >>> [round(x, 4) for x in wilson_interval(9, 10)[:2]]
     [0.5958, 0.9821]
     """
     z = float(special.ndtri((1 + level) / 2))
@@ -156,65 +156,3 @@ def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
     low = 0.0 if successes == 0 else centre - half
     high = 1.0 if successes == n else centre + half
     return Interval(low, high, "wilson")
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """One row of summary.csv, without the names."""
-
-    count: int
-    mean: float
-    ci_low: float | None
-    """Both ends None where no interval can be estimated."""
-    ci_high: float | None
-    std: float | None
-    """With n - 1; None for one query."""
-    min: float
-    q25: float
-    median: float
-    q75: float
-    max: float
-    ci_method: str
-
-
-def summarize(
-    values: Floats,
-    level: float = 0.95,
-    *,
-    binary: bool = False,
-    bounds: Range | None = None,
-    units: Units | None = None,
-) -> Summary:
-    """Describe one retriever's scores: mean by `math.fsum`, std with n - 1, quantiles linear (pandas' describe).
-
-    Args:
-        values: (n,) finite scores, n >= 1.
-        level: confidence of the interval.
-        binary: whether the measure can only be 0 or 1: then the interval is Wilson's, else Student's t. Values that
-            merely happen to be 0 and 1 do not tell: the mean of a measure that goes up to 2 is not bounded by 1.
-        bounds: the measure's range, which the interval does not leave; None where it is not known.
-        units: clusters and weights of the queries, if any.
-
-    >>> summarize(np.array([0.0, 0.5, 1.0])).median
-    0.5
-    """
-    if binary and (units is None or not (units.clustered or units.weights is not None)):
-        low, high, method = (
-            wilson(int(values.sum()), len(values), level) if len(values) > 1 else NONE
-        )
-    else:
-        low, high, method = student(values, level, bounds=bounds, units=units)
-    q25, median, q75 = np.quantile(values, [0.25, 0.5, 0.75]).tolist()
-    return Summary(
-        count=len(values),
-        mean=mean(values, None if units is None else units.weights),
-        ci_low=low,
-        ci_high=high,
-        std=deviation(values) if len(values) > 1 else None,
-        min=float(values.min()),
-        q25=q25,
-        median=median,
-        q75=q75,
-        max=float(values.max()),
-        ci_method=method,
-    )

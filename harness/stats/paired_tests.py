@@ -1,4 +1,4 @@
-"""Every test of one pair of retrievers, one of which decides: signed rank, sign flips, Student's t, a margin's.
+"""Every test of one pair of retrievers.
 
 And DeLong's for areas under the ROC curve (DeLong et al. 1988).
 """
@@ -10,51 +10,46 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from harness.stats.differences import (
-    Differences,
-    Floats,
-    ScoreTable,
-    Units,
-    differences,
-)
+from harness.stats.differences import PairedDifferences, ScoreTable, paired_differences
 from harness.stats.intervals import mean, standard_error
-from harness.stats.settings import Test
+from harness.stats.settings import TestName
 from harness.stats.sign_flip import Contrast, FlipTest, sign_flip
 from harness.stats.signed_rank import SMALLEST, SignedRank
+from harness.stats.units import Units
 
 
-class PairedTest(NamedTuple):
+class PairedTTest(NamedTuple):
     """A two-sided paired test; `statistic` None and p 1 where it is undefined."""
 
     statistic: float | None
     p_value: float
 
 
-def paired_t(pairs: Differences, units: Units | None = None) -> PairedTest:
+def paired_t_test(pairs: PairedDifferences, units: Units | None = None) -> PairedTTest:
     """Student's (1908) paired t; undefined, p = 1, where all differences are equal.
 
     Its standard error and degrees of freedom are those of `standard_error`.
     """
     known = standard_error(pairs.values, units)
     if known is None:
-        return PairedTest(None, 1.0)
+        return PairedTTest(None, 1.0)
     t = known.centre / known.error
-    return PairedTest(
+    return PairedTTest(
         t, max(2 * float(special.stdtr(known.freedom, -abs(t))), SMALLEST)
     )
 
 
-class Observed(NamedTuple):
+class PairObservations(NamedTuple):
     """One pair, as every test wants to see it."""
 
-    queries: Differences
+    queries: PairedDifferences
     """(n,)"""
     units: Units
     flips: FlipTest
     ranks: SignedRank
 
 
-class Decided(NamedTuple):
+class DecisiveTest(NamedTuple):
     """What a test gave."""
 
     p_value: float
@@ -65,24 +60,24 @@ class Decided(NamedTuple):
     """As in comparisons.csv."""
 
 
-def decide(pair: Observed, test: Test) -> Decided:
+def decide_pair(pair: PairObservations, test: TestName) -> DecisiveTest:
     """Return what a test says of a pair, two-sided and uncorrected."""
     match test:
         case "wilcoxon":
             ranks = pair.ranks
-            return Decided(
+            return DecisiveTest(
                 ranks.p_value, ranks.p_minimum, ranks.statistic, ranks.method
             )
         case "randomization":
-            return Decided(
+            return DecisiveTest(
                 pair.flips.two_sided, pair.ranks.p_minimum, None, pair.flips.method
             )
         case "t":
-            t, p_value = paired_t(pair.queries, pair.units)
-            return Decided(p_value, None, t, "undefined" if t is None else "t")
+            t, p_value = paired_t_test(pair.queries, pair.units)
+            return DecisiveTest(p_value, None, t, "undefined" if t is None else "t")
 
 
-NEVER = FlipTest(1.0, 1.0, "enumerated")
+NOT_SHOWABLE = FlipTest(1.0, 1.0, "enumerated")
 """The test of what these queries cannot show."""
 
 
@@ -98,7 +93,9 @@ class EquivalenceMargin(NamedTuple):
     """Level of the test: it decides how many queries are the fewest."""
 
 
-def fewest_units(margin: float, span: float, alpha: float, ahead: float = 0.0) -> int:
+def min_units_for_margin(
+    margin: float, span: float, alpha: float, ahead: float = 0.0
+) -> int:
     """Return the queries (clusters, where declared) below which non-inferiority cannot be shown.
 
     A fault that takes the whole range from a share q of the queries costs a retriever that is `ahead` elsewhere the
@@ -111,14 +108,14 @@ def fewest_units(margin: float, span: float, alpha: float, ahead: float = 0.0) -
         alpha: one-sided level.
         ahead: by how much the mean was seen to be higher; what is below 0 counts as 0.
 
-    >>> [fewest_units(margin, 1.0, 0.05) for margin in (0.02, 0.05, 0.1)]
+    >>> [min_units_for_margin(margin, 1.0, 0.05) for margin in (0.02, 0.05, 0.1)]
     [149, 59, 29]
     """
     hit = (max(0.0, ahead) + margin) / (max(0.0, ahead) + span)
     return max(1, math.ceil(math.log(alpha) / math.log1p(-hit))) if hit < 1 else 1
 
 
-def not_worse(
+def non_inferiority_tests(
     scores: ScoreTable,
     pairs: Sequence[tuple[str, str]],
     within: EquivalenceMargin,
@@ -136,7 +133,7 @@ def not_worse(
     if (
         not span or not pairs
     ):  # the range is unknown; or nothing can be scored, and nothing was
-        return [NEVER] * len(pairs)
+        return [NOT_SHOWABLE] * len(pairs)
     place = {name: i for i, name in enumerate(scores)}
     own = units.sums(np.column_stack(list(scores.values())))
     raised = own + margin * units.totals[:, None]
@@ -146,10 +143,16 @@ def not_worse(
         table, [Contrast(len(place) + place[a], place[b]) for a, b in pairs], seed
     )
     ahead = (
-        mean(differences(scores[a], scores[b]).values, units.weights) for a, b in pairs
+        mean(paired_differences(scores[a], scores[b]).values, units.weights)
+        for a, b in pairs
     )
-    enough = [len(units) >= fewest_units(margin, span, alpha, gap) for gap in ahead]
-    return [test if known else NEVER for test, known in zip(tests, enough, strict=True)]
+    enough = [
+        len(units) >= min_units_for_margin(margin, span, alpha, gap) for gap in ahead
+    ]
+    return [
+        test if known else NOT_SHOWABLE
+        for test, known in zip(tests, enough, strict=True)
+    ]
 
 
 def equivalence_tests(
@@ -162,89 +165,10 @@ def equivalence_tests(
 
     Two tests of `not_worse`, one in each direction; the larger p counts.
     """
-    tests = not_worse(
+    tests = non_inferiority_tests(
         scores, [(x, y) for a, b in pairs for x, y in ((a, b), (b, a))], within, seed
     )
     return [
         max(two, key=lambda t: t.greater)
         for two in zip(tests[::2], tests[1::2], strict=True)
     ]
-
-
-class Area(NamedTuple):
-    """An area under the ROC curve with its interval."""
-
-    value: float
-    low: float
-    high: float
-
-
-class AreaTest(NamedTuple):
-    """The difference of two areas over the same queries."""
-
-    difference: float
-    p_value: float
-    """Two-sided; 1 where both areas agree on every pair of queries."""
-
-
-def area(positives: Floats, negatives: Floats, level: float = 0.95) -> Area:
-    """Return the chance that a positive scores higher than a negative, a tie counting half, with DeLong's interval.
-
-    Args:
-        positives: (m,) best scores; -inf where nothing was returned.
-        negatives: (n,) the same.
-        level: confidence; the interval is cut at 0 and 1.
-
-    >>> area(np.array([0.9, 0.8, 0.7, 0.4]), np.array([0.6, 0.3, 0.2])).value == 11 / 12
-    True
-    """
-    placed = [_placements(positives, negatives)]
-    value, ((variance,),) = float(placed[0][0].mean()), _covariance(placed)
-    half = float(special.ndtri((1 + level) / 2)) * float(np.sqrt(variance))
-    return Area(value, max(0.0, value - half), min(1.0, value + half))
-
-
-def compare_areas(
-    first: tuple[Floats, Floats], second: tuple[Floats, Floats]
-) -> AreaTest:
-    """Test whether two retrievers tell the same positives from the same negatives equally well.
-
-    Args:
-        first: (m,) and (n,) best scores of one retriever.
-        second: those of the other, query by query.
-    """
-    placed = [_placements(*first), _placements(*second)]
-    (a, b), covariance = (
-        (float(above.mean()) for above, _ in placed),
-        _covariance(placed),
-    )
-    variance = covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1]
-    if variance <= 0:
-        return AreaTest(a - b, 1.0 if a == b else 0.0)
-    return AreaTest(a - b, float(2 * special.ndtr(-abs(a - b) / np.sqrt(variance))))
-
-
-def _placements(positives: Floats, negatives: Floats) -> tuple[Floats, Floats]:
-    """For each positive the share of negatives below it, for each negative that of positives above; ties half."""
-    return _share_below(positives, negatives), 1 - _share_below(negatives, positives)
-
-
-def _share_below(scores: Floats, others: Floats) -> Floats:
-    ordered = np.sort(others)
-    below = np.searchsorted(ordered, scores, "left") + np.searchsorted(
-        ordered, scores, "right"
-    )
-    return np.asarray(below / (2 * len(others)))
-
-
-def _covariance(placed: list[tuple[Floats, Floats]]) -> Floats:
-    """The covariance of the areas: 0 of a side with a single query, which says nothing of its scatter."""
-    parts = [np.array(side) for side in zip(*placed, strict=True)]
-    return sum(
-        (
-            np.atleast_2d(np.cov(side)) / side.shape[1]
-            for side in parts
-            if side.shape[1] > 1
-        ),
-        start=np.zeros((len(placed), len(placed))),
-    )

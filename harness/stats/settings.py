@@ -1,4 +1,4 @@
-"""What `[statistics]` of an experiment decides: the one definition of its keys."""
+"""The keys of the table [statistics]."""
 
 import math
 from collections.abc import Mapping
@@ -8,16 +8,19 @@ from typing import Any, ClassVar, Literal, Self, get_args, get_type_hints
 
 from retrievers.errors import InputError, Problem, did_you_mean
 
-Test = Literal["wilcoxon", "randomization", "t"]
-Correction = Literal["holm", "bonferroni", "bh"]
+TestName = Literal["wilcoxon", "randomization", "t"]
+CorrectionMethod = Literal["holm", "bonferroni", "bh"]
 
-EXAMPLE = 0.05
+DEFAULT_DIFFERENCE_SHARE = 0.05
 """Of the measure's range: the difference that a plan is for where none was declared."""
-LARGEST_MARGIN = 1e100
+MAX_MARGIN = 1e100
 """No measure has such a range; squares of more are not numbers."""
-DESCRIBED: Mapping[str, Any] = {"use_attribute_docstrings": True, "extra": "forbid"}
+PYDANTIC_CONFIG: Mapping[str, Any] = {
+    "use_attribute_docstrings": True,
+    "extra": "forbid",
+}
 """How pydantic shows these tables in the schema of an experiment."""
-RETIRED = ("zeros", "interval")
+RETIRED_STATISTICS = ("zeros", "interval")
 """Keys of earlier versions, whose tests and intervals are no longer computed."""
 
 
@@ -25,7 +28,7 @@ RETIRED = ("zeros", "interval")
 class Looks:
     """How often, and at how many queries, the question will be tested."""
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = DESCRIBED
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = PYDANTIC_CONFIG
     queries: tuple[int, ...]
     """Rising numbers of queries in all; the last one is the end."""
 
@@ -34,10 +37,10 @@ class Looks:
 class Statistics:
     """How differences are tested and reported."""
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = DESCRIBED
-    test: Test = "randomization"
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = PYDANTIC_CONFIG
+    test: TestName = "randomization"
     """The test that decides: of the mean (randomization, t), or of the typical query (wilcoxon: exact signed ranks)."""
-    correction: Correction = "holm"
+    correction: CorrectionMethod = "holm"
     """Within one measure."""
     alpha: float = 0.05
     """Level of every test; intervals have confidence 1 - alpha."""
@@ -79,8 +82,8 @@ class Statistics:
                     "0.05 is usual",
                 )
             )
-        if self.margin is not None and not 0 < self.margin < LARGEST_MARGIN:
-            what = f"{self.margin} is not a number above 0 and below {LARGEST_MARGIN:g}"
+        if self.margin is not None and not 0 < self.margin < MAX_MARGIN:
+            what = f"{self.margin} is not a number above 0 and below {MAX_MARGIN:g}"
             problems.append(
                 Problem("[statistics] margin", what, "leave it out for none")
             )
@@ -124,7 +127,7 @@ class Settings(Statistics):
         cls, table: Mapping[str, Any], seed: int = 0, earlier: tuple[int, ...] = ()
     ) -> Self:
         """Return the settings that a table says, such as `[statistics]` of a manifest, after earlier looks."""
-        given, looks = without_retired(table), table.get("looks")
+        given, looks = without_retired_statistics(table), table.get("looks")
         given["looks"] = (
             Looks(tuple(looks["queries"])) if isinstance(looks, Mapping) else looks
         )
@@ -136,16 +139,16 @@ class Settings(Statistics):
         return 1 - self.alpha
 
 
-def without_retired(table: Mapping[str, Any]) -> dict[str, Any]:
+def without_retired_statistics(table: Mapping[str, Any]) -> dict[str, Any]:
     """Leave out keys of earlier versions, and the sign test.
 
-    >>> without_retired({"alpha": 0.05, "zeros": "wilcox", "test": "sign"})
+    >>> without_retired_statistics({"alpha": 0.05, "zeros": "wilcox", "test": "sign"})
     {'alpha': 0.05}
     """
     return {
         key: value
         for key, value in table.items()
-        if key not in RETIRED and (key, value) != ("test", "sign")
+        if key not in RETIRED_STATISTICS and (key, value) != ("test", "sign")
     }
 
 

@@ -1,4 +1,4 @@
-"""The exact Wilcoxon signed-rank test, ties and zeros included."""
+"""The exact Wilcoxon signed-rank test."""
 
 import math
 import sys
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from harness.stats.differences import Differences, Floats, Integers
+from harness.stats.differences import Floats, Integers, PairedDifferences
 
 EXACT_LIMIT = 500
 """Non-zero differences up to which every sign pattern is counted."""
@@ -42,7 +42,7 @@ class SignedRank:
     """"exact", or "saddlepoint" beyond 500 non-zero differences of more than a few sizes."""
 
 
-def signed_rank(pairs: Differences) -> SignedRank:
+def signed_rank(pairs: PairedDifferences) -> SignedRank:
     """Test whether paired differences are distributed symmetrically about zero, conditional on their magnitudes.
 
     Equal scores are dropped before ranking (Wilcoxon 1945). Every sign pattern of the non-zero differences is equally
@@ -50,11 +50,11 @@ def signed_rank(pairs: Differences) -> SignedRank:
     terms of all sums are positive). Beyond 500 non-zero differences of more than a few sizes
     `saddlepoint_tail`, within 1e-3 of the count (1e-2 where four to ten sizes are equally frequent).
 
-    >>> from harness.stats.differences import differences
-    >>> result = signed_rank(differences(np.array([0.9, 0.8, 0.7, 0.6, 0.5]), np.array([0.8, 0.6, 0.4, 0.2, 0.5])))
+    >>> from harness.stats.differences import paired_differences
+    >>> result = signed_rank(paired_differences(np.array([0.9, 0.8, 0.7, 0.6, 0.5]), np.array([0.8, 0.6, 0.4, 0.2, 0.5])))
     >>> result.w_plus, result.zeros, result.p_value, result.p_minimum
     (10.0, 1, 0.125, 0.125)
-    """
+    """  # noqa: E501
     ranks, plus, minus = _rank_sums(pairs)
     n = len(ranks)
     tail, method = _tail_for(ranks)
@@ -75,18 +75,18 @@ def signed_rank(pairs: Differences) -> SignedRank:
     )
 
 
-def effect_size(pairs: Differences) -> float | None:
+def effect_size(pairs: PairedDifferences) -> float | None:
     """Return the matched-pairs rank-biserial correlation (Kerby 2014) without a test; None where no query differs.
 
-    >>> from harness.stats.differences import differences
-    >>> effect_size(differences(np.array([0.9, 0.8, 0.5]), np.array([0.8, 0.6, 0.8])))
+    >>> from harness.stats.differences import paired_differences
+    >>> effect_size(paired_differences(np.array([0.9, 0.8, 0.5]), np.array([0.8, 0.6, 0.8])))
     0.0
     """
     _, plus, minus = _rank_sums(pairs)
     return (plus - minus) / (plus + minus) if plus + minus else None
 
 
-def _rank_sums(pairs: Differences) -> tuple[Integers, int, int]:
+def _rank_sums(pairs: PairedDifferences) -> tuple[Integers, int, int]:
     """The doubled ranks, and their sums where a is ahead and where b is."""
     ranks = doubled_ranks(pairs.groups)
     plus = int(ranks[pairs.groups[pairs.groups != 0] > 0].sum())

@@ -1,1 +1,1 @@
-"""Encoders turn texts into vectors: one file each."""
+"""Encoders turn texts into vectors."""

@@ -1,4 +1,4 @@
-"""Amazon Bedrock's embedding models: Titan, one text a call, and Cohere."""
+"""Embedding models of Amazon Bedrock."""
 
 from __future__ import annotations
 
@@ -10,18 +10,30 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pydantic import Field
 
-from retrievers.calling import Transient, in_thread, readable, refusal, unanswered
-from retrievers.clients import Access, check_address
-from retrievers.costs import Tokens, estimate
+from retrievers.embedded import Role
 from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.identity import fingerprint
-from retrievers.placeholders import as_line, expand, hide_values, secret, shown
-from retrievers.types import Role
+from retrievers.options.placeholders import (
+    error_line,
+    expand,
+    hide_values,
+    redact_url,
+    resolve_secret,
+)
+from retrievers.services.addresses import check_address
+from retrievers.services.concurrency import in_thread
+from retrievers.services.remote_model import EndpointAccess
+from retrievers.services.service_errors import (
+    TransientFailure,
+    classify_connection_error,
+    classify_response_error,
+    explain_unreadable,
+)
+from retrievers.texts.token_estimate import Tokens, estimate_tokens
 
 if TYPE_CHECKING:
     import boto3
-
 
 _CONFIGURE = "run `aws configure`, or set AWS_PROFILE"
 
@@ -80,7 +92,7 @@ class BedrockEncoder(RemoteEncoder):
             known = ", ".join(map(str, family.dimensions)) or "only its own"
             what = f"{self.model} cannot have {self.dimensions}"
             raise InputError(Problem("encoder.dimensions", what, f"it has {known}"))
-        self._reached(Access("aws"), family.tokens)
+        self._reached(EndpointAccess("aws"), family.tokens)
 
     @property
     def request_size(self) -> int:
@@ -95,7 +107,7 @@ class BedrockEncoder(RemoteEncoder):
     @property
     def name(self) -> str:
         """As messages call it."""
-        return f"{shown(self.endpoint_url) or 'Amazon Bedrock'} ({self.model})"
+        return f"{redact_url(self.endpoint_url) or 'Amazon Bedrock'} ({self.model})"
 
     def _named(self, said: Mapping[str, Any]) -> str:
         return fingerprint(
@@ -135,12 +147,13 @@ class BedrockEncoder(RemoteEncoder):
                     Problem("encoder.region", what, 'region = "us-east-1"')
                 )
         except botocore.exceptions.BotoCoreError as failure:
-            raise InputError(Problem("AWS", as_line(str(failure)))) from None
+            raise InputError(Problem("AWS", error_line(str(failure)))) from None
 
     def _counted(self, texts: Sequence[str]) -> Tokens:
         """Estimate the tokens that would be billed; Bedrock's tokenizers are not public."""
         return Tokens(
-            estimate([text[: self.characters or None] for text in texts]), exact=False
+            estimate_tokens([text[: self.characters or None] for text in texts]),
+            exact=False,
         )
 
     async def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
@@ -158,7 +171,7 @@ class BedrockEncoder(RemoteEncoder):
         answer, headers = await in_thread(
             partial(self._invoke, self._client(), json.dumps(body))
         )
-        with readable(self.name, answer):
+        with explain_unreadable(self.name, answer):
             if not cohere:
                 return EmbeddingReply(
                     [(0, answer["embedding"])], answer.get("inputTextTokenCount")
@@ -177,7 +190,7 @@ class BedrockEncoder(RemoteEncoder):
         session = self._session()
         known = session.get_credentials()
         for key in filter(None, (known.secret_key, known.token) if known else ()):
-            secret(key)
+            resolve_secret(key)
         hide_values(self.endpoint_url)
         once = Config(
             retries={"total_max_attempts": 1},
@@ -211,22 +224,24 @@ class BedrockEncoder(RemoteEncoder):
                 json.dumps({"message": error.get("Message", "")}),
                 error.get("Code", ""),
             )
-            raise refusal(
+            raise classify_response_error(
                 self.name, said["HTTPStatusCode"], words, said["HTTPHeaders"], code
             ) from None
         except ResponseParserError as failure:
-            raise Transient(
-                f"{self.name}: an answer that cannot be read came back: {as_line(str(failure))}"
+            raise TransientFailure(
+                f"{self.name}: an answer that cannot be read came back: {error_line(str(failure))}"
             ) from None
         except (
             lost.HTTPClientError,
             lost.ConnectionError,
             lost.IncompleteReadError,
         ) as failure:
-            raise unanswered(self.name, client.meta.endpoint_url, failure) from None
+            raise classify_connection_error(
+                self.name, client.meta.endpoint_url, failure
+            ) from None
         except lost.BotoCoreError as failure:
-            raise BackendError(f"{self.name}: {as_line(str(failure))}") from None
-        with readable(self.name, text.decode("utf-8", "replace")):
+            raise BackendError(f"{self.name}: {error_line(str(failure))}") from None
+        with explain_unreadable(self.name, text.decode("utf-8", "replace")):
             return json.loads(text), answer["ResponseMetadata"]["HTTPHeaders"]
 
     def _session(self) -> boto3.Session:

@@ -1,4 +1,4 @@
-"""Cohere's embeddings in their own protocol (v2), with a role for each text and every number format."""
+"""Cohere's embeddings."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
@@ -7,11 +7,11 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from retrievers.calling import readable
-from retrievers.clients import Access
+from retrievers.embedded import Role
 from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
-from retrievers.placeholders import expand
-from retrievers.types import Role
+from retrievers.options.placeholders import expand
+from retrievers.services.remote_model import EndpointAccess
+from retrievers.services.service_errors import explain_unreadable
 
 _URL = "https://api.cohere.com"
 EmbeddingType = Literal["float", "int8", "uint8", "binary", "ubinary", "base64"]
@@ -37,7 +37,10 @@ class CohereEncoder(RemoteEncoder):
         """Describe the model; nothing is sent."""
         limit = self.max_tokens or (512 if "v3" in self.model else 128_000)
         self._reached(
-            Access("cohere", _URL, self.base_url, self.api_key, ("CO_API_KEY",)), limit
+            EndpointAccess(
+                "cohere", _URL, self.base_url, self.api_key, ("CO_API_KEY",)
+            ),
+            limit,
         )
 
     def _named(self, said: Mapping[str, object]) -> str:
@@ -62,19 +65,19 @@ class CohereEncoder(RemoteEncoder):
             **self._fewer("output_dimension"),
         }
         answer = await self._client().ask("v2/embed", body)
-        with readable(self.name, answer):
+        with explain_unreadable(self.name, answer):
             rows = [
-                as_floats(row, self.embedding_type)
+                decode_embedding(row, self.embedding_type)
                 for row in answer["embeddings"][self.embedding_type]
             ]
             units = (answer.get("meta") or {}).get("billed_units") or {}
             return EmbeddingReply(list(enumerate(rows)), units.get("input_tokens"))
 
 
-def as_floats(row: Any, kind: EmbeddingType) -> npt.ArrayLike:
+def decode_embedding(row: Any, kind: EmbeddingType) -> npt.ArrayLike:
     """Return a vector of any format as numbers, their cosine being what the format is compared by.
 
-    >>> as_floats([-128, 127], "binary").tolist()[:3], as_floats([129, 0], "uint8").tolist()
+    >>> decode_embedding([-128, 127], "binary").tolist()[:3], decode_embedding([129, 0], "uint8").tolist()
     ([-1.0, -1.0, -1.0], [1.0, -128.0])
     """
     if kind in {"float", "int8", "base64"}:

@@ -1,4 +1,4 @@
-"""Google's Gemini embeddings in their own protocol, with a task for each text."""
+"""Google's Gemini embeddings."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
@@ -7,14 +7,14 @@ from urllib.parse import quote
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from retrievers.calling import readable
-from retrievers.clients import Access
+from retrievers.embedded import Embedded, Role
 from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
 from retrievers.meter import Call
-from retrievers.options import Whole
-from retrievers.placeholders import expand
-from retrievers.ragged import dense, unit_rows
-from retrievers.types import Embedded, Role
+from retrievers.options.placeholders import expand
+from retrievers.options.tables import PositiveInt
+from retrievers.ragged import as_dense, unit_rows
+from retrievers.services.remote_model import EndpointAccess
+from retrievers.services.service_errors import explain_unreadable
 
 _URL = "https://generativelanguage.googleapis.com/v1beta"
 
@@ -42,14 +42,14 @@ class GeminiEncoder(RemoteEncoder):
     """Put before every document."""
     batch_size: Annotated[int, Field(ge=1, le=100)] = 100
     """Texts a request, at most 100."""
-    max_tokens: Whole = 2048
+    max_tokens: PositiveInt = 2048
     """Tokens that the model reads of one text; the service drops the rest without a word, so that it is counted from an
     estimate."""
 
     def model_post_init(self, _: object) -> None:
         """Describe the model; nothing is sent."""
         variables = "GEMINI_API_KEY", "GOOGLE_API_KEY"
-        access = Access(
+        access = EndpointAccess(
             "google", _URL, self.base_url, self.api_key, variables, "x-goog-api-key"
         )
         self._reached(access, self.max_tokens)
@@ -80,7 +80,7 @@ class GeminiEncoder(RemoteEncoder):
         vectors = (
             embedded.vectors
             if self.dimensions is None
-            else dense(unit_rows(dense(embedded.vectors)))
+            else as_dense(unit_rows(as_dense(embedded.vectors)))
         )
         return embedded._replace(
             vectors=vectors,
@@ -97,7 +97,7 @@ class GeminiEncoder(RemoteEncoder):
         ]
         path = f"models/{quote(model, safe='')}:batchEmbedContents"
         answer = await self._client().ask(path, {"requests": requests})
-        with readable(self.name, answer):
+        with explain_unreadable(self.name, answer):
             rows = list(enumerate(row["values"] for row in answer["embeddings"]))
             return EmbeddingReply(
                 rows, (answer.get("usageMetadata") or {}).get("promptTokenCount")

@@ -1,4 +1,4 @@
-"""Vectors without weights: hashed character n-grams. Weak, instant, and the same on every machine."""
+"""Hashed character n-grams."""
 
 import hashlib
 import math
@@ -12,11 +12,12 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from retrievers.costs import Tokens
+from retrievers.embedded import MAX_DIMENSIONS, Embedded, Role
 from retrievers.identity import fingerprint
 from retrievers.meter import Call
-from retrievers.options import Configured
-from retrievers.types import MOST_DIMENSIONS, Embedded, Encoder, Role
+from retrievers.model import Encoder
+from retrievers.options.tables import Configured
+from retrievers.texts.token_estimate import Tokens
 
 _LENGTHS = (2, 3, 4)
 
@@ -31,7 +32,7 @@ class HashingEncoder(Configured, Encoder):
     """
 
     request_size: ClassVar[int] = 256
-    dimensions: Annotated[int, Field(ge=2, le=MOST_DIMENSIONS)] = 512
+    dimensions: Annotated[int, Field(ge=2, le=MAX_DIMENSIONS)] = 512
     """Numbers in a vector, at least 2."""
 
     @property

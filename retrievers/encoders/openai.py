@@ -1,4 +1,4 @@
-"""OpenAI's embeddings, and every server that speaks their protocol: docs/how-to/providers.md has ready blocks."""
+"""Embeddings by OpenAI's protocol."""
 
 import json
 from collections.abc import Mapping
@@ -7,12 +7,23 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from retrievers import clients
-from retrievers.calling import readable
+from retrievers.embedded import Role
 from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
-from retrievers.options import Whole
-from retrievers.placeholders import expand
-from retrievers.types import Role
+from retrievers.options.placeholders import expand
+from retrievers.options.tables import PositiveInt
+from retrievers.services import remote_model
+from retrievers.services.addresses import (
+    AZURE_KEY_VARIABLE,
+    OPENAI_KEY_VARIABLE,
+    OPENAI_URL,
+    OPENAI_URL_VARIABLE,
+    check_address,
+    is_azure,
+    is_azure_deployment,
+    openai_server_url,
+)
+from retrievers.services.clients import OpenAIClient
+from retrievers.services.service_errors import explain_unreadable
 
 
 class OpenAIEncoder(RemoteEncoder):
@@ -39,28 +50,26 @@ class OpenAIEncoder(RemoteEncoder):
     """Added to the body of every request of documents: `{ input_type = "document" }`."""
     batch_size: Annotated[int, Field(ge=1, le=2048)] = 256
     """Texts a request, at most 2,048; their tokens stay below 300,000."""
-    max_tokens: Whole = 8192
+    max_tokens: PositiveInt = 8192
     """Tokens that the model reads of one text."""
 
     def model_post_init(self, _: object) -> None:
         """Describe the model; nothing is sent."""
-        url, headers = clients.server_url(self.base_url), self.headers or {}
-        clients.check_address(
-            "encoder.base_url" if self.base_url else clients.BASE_URL, url
-        )
-        azure = clients.is_azure(url) and not {name.lower() for name in headers} & {
+        url, headers = openai_server_url(self.base_url), self.headers or {}
+        check_address("encoder.base_url" if self.base_url else OPENAI_URL_VARIABLE, url)
+        azure = is_azure(url) and not {name.lower() for name in headers} & {
             "api-key",
             "authorization",
         }
-        access = clients.Access(
+        access = remote_model.EndpointAccess(
             provider="openai",
-            own=clients.OPENAI_URL if self.base_url and not azure else url,
-            base_url="" if url == clients.OPENAI_URL else url,
+            own=OPENAI_URL if self.base_url and not azure else url,
+            base_url="" if url == OPENAI_URL else url,
             api_key=self.api_key,
             headers=headers,
-            variables=(clients.AZURE_KEY,) if azure else (clients.KEY,),
+            variables=(AZURE_KEY_VARIABLE,) if azure else (OPENAI_KEY_VARIABLE,),
             key_header="api-key"
-            if azure or clients.by_deployment(url)
+            if azure or is_azure_deployment(url)
             else "Authorization",
         )
         self._reached(access, self.max_tokens)
@@ -91,11 +100,11 @@ class OpenAIEncoder(RemoteEncoder):
             }
         )
 
-    def _open(self) -> clients.OpenAIClient:
-        return clients.OpenAIClient(self._url, self._headers(), self.name)
+    def _open(self) -> OpenAIClient:
+        return OpenAIClient(self._url, self._headers(), self.name)
 
     async def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
-        client: clients.OpenAIClient = self._client()
+        client: OpenAIClient = self._client()
         answer = await client.ask(
             client.embeddings,
             input=texts,
@@ -104,7 +113,7 @@ class OpenAIEncoder(RemoteEncoder):
             extra_body=expand(self._extra[role]),
             **self._fewer("dimensions"),
         )
-        with readable(self.name, answer):
+        with explain_unreadable(self.name, answer):
             rows = [(int(one["index"]), one["embedding"]) for one in answer["data"]]
             usage = answer.get("usage")
         said = usage if isinstance(usage, dict) else {}

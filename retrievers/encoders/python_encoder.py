@@ -1,4 +1,4 @@
-"""`kind = "python"`: a function of the user's own that makes vectors, or an object with `encode`."""
+"""A function of the user that embeds texts."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -9,18 +9,19 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from retrievers.costs import Price
+from retrievers.embedded import DenseVectors, Embedded, Role
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.identity import fingerprint
+from retrievers.local.weights import model_digest
 from retrievers.meter import Call
-from retrievers.model_files import model_digest
-from retrievers.options import Configured, Text, Whole
-from retrievers.types import Embedded, Encoder, Role, Vectors
-from retrievers.user_objects import NamedObject, called, wrap_user_errors
+from retrievers.model import Encoder
+from retrievers.options.tables import Configured, PositiveInt, TextOrObject
+from retrievers.options.user_code import NamedObject, resolve_callable, wrap_user_errors
+from retrievers.prices import Price
 
-Made = dict[tuple[Role, bytes], Vectors]
+VectorsByText = dict[tuple[Role, bytes], DenseVectors]
 """Vectors by role and digest of the text."""
-MADE: WeakKeyDictionary[Any, dict[str, Made]] = WeakKeyDictionary()
+PROCESS_VECTORS: WeakKeyDictionary[Any, dict[str, VectorsByText]] = WeakKeyDictionary()
 """What functions and objects of this process have made, for as long as each of them lives, by digest of its weights."""
 
 
@@ -32,11 +33,11 @@ class PythonEncoder(Configured, Encoder):
     """
 
     first = "call"
-    call: Text
+    call: TextOrObject
     """"package.module:function", found as Python finds modules, the working directory included."""
     cache: str = ""
     """The name of this version of it, under which vectors are kept for later runs; left out, they are not."""
-    batch_size: Whole = 256
+    batch_size: PositiveInt = 256
     """Texts a call, at most."""
 
     def __init__(self, *given: Any, **options: Any) -> None:
@@ -100,16 +101,16 @@ class PythonEncoder(Configured, Encoder):
         )
 
     @cached_property
-    def _made(self) -> Made:
+    def _made(self) -> VectorsByText:
         """Where this object's vectors are kept; those of one that cannot be told from others, for this run alone."""
-        found = called(self.call)
+        found = resolve_callable(self.call)
         state = model_digest(found) if hasattr(found, "state_dict") else ""
         try:
-            return MADE.setdefault(found, {}).setdefault(state, {})
+            return PROCESS_VECTORS.setdefault(found, {}).setdefault(state, {})
         except TypeError:
             return {}
 
-    def _called(self, texts: list[str], role: Role) -> Vectors:
+    def _called(self, texts: list[str], role: Role) -> DenseVectors:
         with wrap_user_errors((self.call,)):
             returned = self._function(role)(texts)
             on_a_device = hasattr(
@@ -130,7 +131,7 @@ class PythonEncoder(Configured, Encoder):
 
     def _function(self, role: Role) -> Callable[[list[str]], Any]:
         """What embeds texts of a role."""
-        found = called(self.call)
+        found = resolve_callable(self.call)
         for name in (f"encode_{role}", "encode"):
             if callable(method := getattr(found, name, None)):
                 with_role = name == "encode" and "prompt_type" in _parameters(

@@ -1,4 +1,4 @@
-"""What encoders behind an API share: requests, the one check of what comes back, and texts that are refused."""
+"""An encoder behind an API."""
 
 import binascii
 import sys
@@ -10,14 +10,22 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from retrievers.calling import Charge, Refused, wait_for
-from retrievers.clients import RemoteModel, billed, in_halves, shared_out
-from retrievers.costs import Tokens, estimate
+from retrievers.embedded import MAX_DIMENSIONS, DenseVectors, Embedded, Role
 from retrievers.errors import BackendError
 from retrievers.identity import fingerprint
 from retrievers.meter import Call
-from retrievers.placeholders import expand, shown
-from retrievers.types import MOST_DIMENSIONS, Counts, Embedded, Encoder, Role, Vectors
+from retrievers.model import Encoder
+from retrievers.options.placeholders import expand, redact_url
+from retrievers.services.caller import RequestCost
+from retrievers.services.concurrency import run_request
+from retrievers.services.remote_model import (
+    RemoteModel,
+    billed_tokens,
+    share_by_weight,
+    split_when_refused,
+)
+from retrievers.services.service_errors import RequestRefused
+from retrievers.texts.token_estimate import Counts, Tokens, estimate_tokens
 
 _HALVINGS = 5
 
@@ -44,7 +52,7 @@ class RemoteEncoder(RemoteModel, Encoder):
     """Of all texts of one request."""
     refuses: ClassVar[bool] = True
     """Whether the provider refuses what it does not read to the end, so that a text that may be too long goes alone."""
-    dimensions: Annotated[int, Field(ge=1, le=MOST_DIMENSIONS)] | None = None
+    dimensions: Annotated[int, Field(ge=1, le=MAX_DIMENSIONS)] | None = None
     """Fewer dimensions, where the model can."""
     batch_size: Annotated[int, Field(ge=1, le=96)] = 96
     """Texts a request, at most."""
@@ -101,7 +109,7 @@ class RemoteEncoder(RemoteModel, Encoder):
 
     def _counted(self, texts: Sequence[str]) -> Tokens:
         """Count the tokens that would be billed; no network."""
-        return Tokens(estimate(texts), exact=False)
+        return Tokens(estimate_tokens(texts), exact=False)
 
     def _described(self, **more: str) -> Mapping[str, str]:
         """What the manifest keeps."""
@@ -113,7 +121,7 @@ class RemoteEncoder(RemoteModel, Encoder):
         }
         return {
             "model": self.model,
-            "source": shown(self._url),
+            "source": redact_url(self._url),
             **prompts,
             **more,
             **dimensions,
@@ -131,7 +139,7 @@ class RemoteEncoder(RemoteModel, Encoder):
         """Pack texts into requests by their tokens, those that may be too long alone."""
         limit = self._limits.tokens
         counts = np.minimum(self.count(texts, role).counts, limit)
-        return packed(
+        return pack_requests(
             counts,
             self.request_size,
             self.most_tokens,
@@ -148,8 +156,8 @@ class RemoteEncoder(RemoteModel, Encoder):
         prompted = self._prompted(texts, role)
         sent = [text[: self.characters or None] for text in prompted]
         embedded = Embedded.of(
-            wait_for(
-                in_halves(sent, lambda some: self._taken(some, role, call)),
+            run_request(
+                split_when_refused(sent, lambda some: self._taken(some, role, call)),
                 call.stopped,
             )
         )
@@ -170,7 +178,7 @@ class RemoteEncoder(RemoteModel, Encoder):
         """
         try:
             return await self._whole(texts, role, call)
-        except Refused as refusal:
+        except RequestRefused as refusal:
             first = refusal
         if len(texts) > 1:
             raise first
@@ -181,7 +189,7 @@ class RemoteEncoder(RemoteModel, Encoder):
                 break
             try:
                 embedded = await self._whole([kept], role, call)
-            except Refused:
+            except RequestRefused:
                 continue
             lost = max(_beyond(text, kept, int(embedded.tokens[0])), 1)
             return embedded._replace(
@@ -194,7 +202,7 @@ class RemoteEncoder(RemoteModel, Encoder):
         expected = self._counted(texts).counts
         promised = self._charge(int(expected.sum()))
 
-        async def attempt() -> tuple[tuple[Vectors, int], Charge]:
+        async def attempt() -> tuple[tuple[DenseVectors, int], RequestCost]:
             reply = await self._send(texts, role)
             vectors = check_vectors(
                 self.name, reply.rows, len(texts), self._width or self.dimensions
@@ -207,7 +215,9 @@ class RemoteEncoder(RemoteModel, Encoder):
                         f"{self.name}: {what}: their vectors cannot be compared; run again with --fresh"
                     )
             self._width = vectors.shape[1]
-            tokens = billed(reply.tokens, least=len(texts))  # each has a token at least
+            tokens = billed_tokens(
+                reply.tokens, least=len(texts)
+            )  # each has a token at least
             charge = self._charge(tokens) if tokens else promised
             return (vectors, charge.tokens), charge
 
@@ -215,13 +225,15 @@ class RemoteEncoder(RemoteModel, Encoder):
             attempt, promised, call, promised.tokens
         )
         return Embedded(
-            vectors, shared_out(tokens, expected), np.zeros(len(texts), dtype=np.int64)
+            vectors,
+            share_by_weight(tokens, expected),
+            np.zeros(len(texts), dtype=np.int64),
         )
 
 
 def check_vectors(
     name: str, rows: Iterable[tuple[int, Any]], count: int, width: int | None
-) -> Vectors:
+) -> DenseVectors:
     """Return an answer's vectors as (n, d) of float32, in the order of their texts.
 
     Args:
@@ -272,10 +284,10 @@ def _beyond(text: str, kept: str, tokens: int) -> int:
     return -(-(len(text) - len(kept)) * tokens // len(kept))
 
 
-def packed(counts: Counts, size: int, total: int, alone: int) -> Iterator[range]:
+def pack_requests(counts: Counts, size: int, total: int, alone: int) -> Iterator[range]:
     """Split texts into requests of at most `size` texts and `total` tokens; one of `alone` tokens goes alone.
 
-    >>> list(packed(np.array([1, 2, 3, 9, 4]), 3, 5, 9))
+    >>> list(pack_requests(np.array([1, 2, 3, 9, 4]), 3, 5, 9))
     [range(0, 2), range(2, 3), range(3, 4), range(4, 5)]
     """
     start, sum_ = 0, 0

@@ -1,4 +1,4 @@
-"""Voyage's contextualized embeddings: the passages of one document are sent together, and each vector knows them all.
+"""Voyage's contextualized embeddings.
 
 https://docs.voyageai.com/docs/contextualized-chunk-embeddings: `inputs` holds a list for each document; queries stand
 alone.
@@ -7,12 +7,13 @@ alone.
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from retrievers.calling import readable, wait_for
-from retrievers.clients import Access, in_halves
+from retrievers.embedded import Embedded, Role
 from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
 from retrievers.meter import Call
-from retrievers.placeholders import expand
-from retrievers.types import Embedded, Role
+from retrievers.options.placeholders import expand
+from retrievers.services.concurrency import run_request
+from retrievers.services.remote_model import EndpointAccess, split_when_refused
+from retrievers.services.service_errors import explain_unreadable
 
 _URL = "https://api.voyageai.com/v1"
 
@@ -33,7 +34,9 @@ class VoyageContextEncoder(RemoteEncoder):
     def model_post_init(self, _: object) -> None:
         """Describe the model; nothing is sent."""
         self._reached(
-            Access("voyage", _URL, self.base_url, self.api_key, ("VOYAGE_API_KEY",)),
+            EndpointAccess(
+                "voyage", _URL, self.base_url, self.api_key, ("VOYAGE_API_KEY",)
+            ),
             32_000,
         )
 
@@ -55,10 +58,10 @@ class VoyageContextEncoder(RemoteEncoder):
     ) -> Embedded:
         """Embed the passages of one document; one that is refused is sent in two parts."""
         self._client()
-        sent = in_halves(
+        sent = split_when_refused(
             list(passages), lambda some: self._taken(some, "document", call)
         )
-        return Embedded.of(wait_for(sent, call.stopped))
+        return Embedded.of(run_request(sent, call.stopped))
 
     async def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
         inputs = [texts] if role == "document" else [[text] for text in texts]
@@ -69,7 +72,7 @@ class VoyageContextEncoder(RemoteEncoder):
             **self._fewer("output_dimension"),
         }
         answer = await self._client().ask("contextualizedembeddings", body)
-        with readable(self.name, answer):
+        with explain_unreadable(self.name, answer):
             found = sorted(answer["data"], key=lambda one: one["index"])
             rows = [
                 one

@@ -1,4 +1,4 @@
-"""Connection to a Qdrant: the engine in this process, or a server that is asked again; what runs have left on it."""
+"""A connection to Qdrant."""
 
 from __future__ import annotations
 
@@ -13,29 +13,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-from retrievers.calling import (
-    NOT_STARTED,
-    PATIENCE,
-    UNREADABLE,
-    RetryLoop,
-    Transient,
-    in_thread,
-    wait_for,
-)
-from retrievers.costs import on_this_machine
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
 from retrievers.meter import Meter, Stop
-from retrievers.placeholders import as_line, secret, shown
-from retrievers.stores import MEMORY, PREFIX, StoreOptions
-from retrievers.stores.points import engine_errors
+from retrievers.options.placeholders import error_line, redact_url, resolve_secret
+from retrievers.prices import is_on_this_machine
+from retrievers.services.caller import STORE_PATIENCE, Retries
+from retrievers.services.concurrency import in_thread, run_request
+from retrievers.services.service_errors import (
+    NOT_STARTED_REMEDY,
+    UNREADABLE_ERRORS,
+    TransientFailure,
+)
+from retrievers.stores.open import COLLECTION_PREFIX
+from retrievers.stores.options import MEMORY_LOCATION, StoreOptions
+from retrievers.stores.points import explain_engine_errors
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models
 
-TIMEOUT = 120
-OLDEST = (1, 16)
+SERVER_TIMEOUT = 120
+MIN_SERVER_VERSION = (1, 16)
 """The release of the server since which a collection has metadata, which say that it is complete."""
-PASSING = {
+PASSING_STATUSES = {
     408,
     429,
     500,
@@ -47,8 +46,8 @@ PASSING = {
     "RESOURCE_EXHAUSTED",
     "ABORTED",
 }
-REFUSED = {401, 403, "UNAUTHENTICATED", "PERMISSION_DENIED"}
-Answer = TypeVar("Answer")
+ACCESS_DENIED_STATUSES = {401, 403, "UNAUTHENTICATED", "PERMISSION_DENIED"}
+AnswerType = TypeVar("AnswerType")
 
 
 @contextmanager
@@ -80,17 +79,17 @@ class Connection:
         """Of the server, known once it was asked."""
         self._options = options
         self._client: QdrantClient | None = None
-        location = options.place or MEMORY
+        location = options.place or MEMORY_LOCATION
         self.address = (
             location
-            if location == MEMORY
+            if location == MEMORY_LOCATION
             else str(Path(location).expanduser() / collection)
         )
         if options.on_server:
-            self.address = shown(options.location or "")
-        self._retries, self._meter = RetryLoop(PATIENCE), meter or Meter()
+            self.address = redact_url(options.location or "")
+        self._retries, self._meter = Retries(STORE_PATIENCE), meter or Meter()
 
-    def call(self, request: Callable[[QdrantClient], Answer]) -> Answer:
+    def call(self, request: Callable[[QdrantClient], AnswerType]) -> AnswerType:
         """Send one request; to a server again after a pause where that may help, and every retry is counted.
 
         Raises:
@@ -104,16 +103,16 @@ class Connection:
         client = self._client
         if self._options.on_server:
             return self._retry(lambda: request(client))
-        with engine_errors(self.address), _without_its_warnings():
+        with explain_engine_errors(self.address), _without_its_warnings():
             return request(client)
 
     def remove(self, collection: str) -> None:
         """Remove a collection; errors as `call`."""
-        if self._options.on_server or self.address == MEMORY:
+        if self._options.on_server or self.address == MEMORY_LOCATION:
             self.call(lambda client: client.delete_collection(collection))
             return
         self.close()  # the client would remove the file of its database, and leave it open
-        with engine_errors(self.address):
+        with explain_engine_errors(self.address):
             shutil.rmtree(self.address)
 
     def close(self) -> None:
@@ -126,9 +125,9 @@ class Connection:
         """Open the engine in this process."""
         from qdrant_client import QdrantClient
 
-        if self.address == MEMORY:
-            return QdrantClient(MEMORY)
-        with engine_errors(self.address), _without_its_warnings():
+        if self.address == MEMORY_LOCATION:
+            return QdrantClient(MEMORY_LOCATION)
+        with explain_engine_errors(self.address), _without_its_warnings():
             try:
                 return QdrantClient(path=self.address)
             except (
@@ -156,18 +155,25 @@ class Connection:
             "prefer_grpc": grpc,
         }
         key = (
-            secret(self._options.api_key).get_secret_value()
+            resolve_secret(self._options.api_key).get_secret_value()
             if self._options.api_key
             else None
         )
         # Its check of compatibility would only warn, and not through our messages.
         client = QdrantClient(
-            **where, **ports, api_key=key, timeout=TIMEOUT, check_compatibility=False
+            **where,
+            **ports,
+            api_key=key,
+            timeout=SERVER_TIMEOUT,
+            check_compatibility=False,
         )
         try:
             self.version = self._retry(lambda: client.info().version)
-            if tuple(map(int, re.findall(r"\d{1,9}", self.version)[:2])) < OLDEST:
-                oldest = ".".join(map(str, OLDEST))
+            if (
+                tuple(map(int, re.findall(r"\d{1,9}", self.version)[:2]))
+                < MIN_SERVER_VERSION
+            ):
+                oldest = ".".join(map(str, MIN_SERVER_VERSION))
                 what = f"the server is Qdrant {self.version[:40]!r}, and metadata of collections came with {oldest}"
                 raise InputError(
                     Problem(self.address, what, f"use Qdrant {oldest} or newer")
@@ -177,20 +183,20 @@ class Connection:
             raise
         return client
 
-    def _retry(self, request: Callable[[], Answer]) -> Answer:
+    def _retry(self, request: Callable[[], AnswerType]) -> AnswerType:
         """Send one request until it is answered, each try in a thread that is left behind after TIMEOUT."""
-        return wait_for(
+        return run_request(
             self._retries.ask(partial(self._tried, request), self._meter, Stop()),
             Stop(),
         )
 
-    async def _tried(self, request: Callable[[], Answer]) -> Answer:
+    async def _tried(self, request: Callable[[], AnswerType]) -> AnswerType:
         """Send one request once; raises Transient where the failure may pass: no answer, a busy server or proxy."""
         from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
         from qdrant_client.http.exceptions import ResponseHandlingException
 
         try:
-            async with asyncio.timeout(TIMEOUT):
+            async with asyncio.timeout(SERVER_TIMEOUT):
                 return await in_thread(request)
         except HarnessError:
             raise
@@ -203,39 +209,39 @@ class Connection:
             )
             if (
                 lost
-                or status in PASSING
+                or status in PASSING_STATUSES
                 or isinstance(error, TimeoutError | ResourceExhaustedResponse)
             ):
                 asked = getattr(error, "retry_after_s", None)
-                absent = "onnection refused" in words and on_this_machine(
+                absent = "onnection refused" in words and is_on_this_machine(
                     self._options.place
                 )
-                told += NOT_STARTED if absent else ""
-                raise Transient(
+                told += NOT_STARTED_REMEDY if absent else ""
+                raise TransientFailure(
                     told,
                     retry_after=None if asked is None else float(asked),
                     hopeless=absent,
                 ) from error
-            if status in REFUSED:
+            if status in ACCESS_DENIED_STATUSES:
                 key = 'set api_key = "${NAME}" in the store\'s table, and NAME in the environment'
                 raise InputError(
                     Problem(self.address, f"the server refuses access ({status})", key)
                 ) from error
             look = (
                 "; look at the address"
-                if isinstance(error, (*UNREADABLE, AssertionError))
+                if isinstance(error, (*UNREADABLE_ERRORS, AssertionError))
                 else ""
             )
             raise BackendError(f"{told}{look}") from error
 
 
-def notes_of(info: models.CollectionInfo) -> dict[str, tuple[str, ...]] | None:
+def collection_notes(info: models.CollectionInfo) -> dict[str, tuple[str, ...]] | None:
     """Return the notes that a complete collection has in its metadata; None where it is not complete."""
     kept = (info.config.metadata or {}).get("finished")
     return None if kept is None else {kind: tuple(ids) for kind, ids in kept.items()}
 
 
-class HeldCollection(NamedTuple):
+class ServerCollection(NamedTuple):
     """A collection on a server."""
 
     name: str
@@ -243,17 +249,19 @@ class HeldCollection(NamedTuple):
     complete: bool
 
 
-def held_collections(server: Connection) -> list[HeldCollection]:
+def list_collections(server: Connection) -> list[ServerCollection]:
     """Return the collections that runs have made on a server, by name."""
     names = [
         one.name
         for one in server.call(lambda client: client.get_collections()).collections
     ]
     held = []
-    for name in sorted(name for name in names if name.startswith(PREFIX)):
+    for name in sorted(name for name in names if name.startswith(COLLECTION_PREFIX)):
         info = server.call(lambda client, name=name: client.get_collection(name))  # type: ignore[misc]
         held.append(
-            HeldCollection(name, info.points_count or 0, notes_of(info) is not None)
+            ServerCollection(
+                name, info.points_count or 0, collection_notes(info) is not None
+            )
         )
     return held
 
@@ -271,6 +279,6 @@ def _in_words(error: BaseException) -> str:
         error, "details", None
     )  # of a grpc.RpcError, whose text is a page
     if callable(details):
-        return f"{_status(error)}: {as_line(str(details()))}"
+        return f"{_status(error)}: {error_line(str(details()))}"
     source = getattr(error, "source", error)
-    return f"{type(source).__name__}: {as_line(str(source)) or 'no answer'}"
+    return f"{type(source).__name__}: {error_line(str(source)) or 'no answer'}"

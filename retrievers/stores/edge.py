@@ -1,4 +1,4 @@
-"""Collections kept by Qdrant Edge: the Rust engine in this process, on disk, memory-mapped."""
+"""A collection of Qdrant Edge."""
 
 from __future__ import annotations
 
@@ -13,24 +13,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from retrievers.conditions import QueryFilters
 from retrievers.errors import InputError, Problem
-from retrievers.ragged import AnyVectors, Form, unit_rows
-from retrievers.stores import Opening, points
-from retrievers.types import Filters, Ranking, Store
+from retrievers.ragged import AnyVectors, VectorForm, unit_rows
+from retrievers.ranking import Ranking
+from retrievers.store import Store
+from retrievers.stores import points
+from retrievers.stores.open import StoreOpening
 
 if TYPE_CHECKING:
     import qdrant_edge
     from filelock import BaseFileLock
 
-LEAST = 4096
+MIN_SEGMENT_POINTS = 4096
 """Points of a segment, at least."""
-UPSERT = 256
-SEARCH = 256
+EDGE_UPSERT_BATCH = 256
+EDGE_SEARCH_BATCH = 256
 """Points, and queries, handed over in one call."""
-UNLIMITED = 2**40
-SPARE = 64 * 2**20
+UNLIMITED_SEGMENT = 2**40
+SPARE_DISK_BYTES = 64 * 2**20
 """Bytes that have to stay free: what the engine lays out ahead."""
-NOTES, IDS = "notes.json", "ids.json"
+NOTES_FILE, IDS_FILE = "notes.json", "ids.json"
 
 
 class EdgeStore(Store):
@@ -49,7 +52,7 @@ class EdgeStore(Store):
     only reads.
     """
 
-    def __init__(self, opening: Opening) -> None:
+    def __init__(self, opening: StoreOpening) -> None:
         """Take what is opened; raises InputError where the engine is not installed."""
         if importlib.util.find_spec("qdrant_edge") is None:
             what = f"the edge store, for {opening.documents} documents, needs the package qdrant-edge-py"
@@ -59,14 +62,16 @@ class EdgeStore(Store):
                 )
             )
         self._options, self._documents = opening.options, opening.documents
-        self._form: Form = opening.form
-        self._vector = points.SPARSE if opening.form == "sparse" else None
+        self._form: VectorForm = opening.form
+        self._vector = points.SPARSE_VECTOR_NAME if opening.form == "sparse" else None
         """The name of the vectors, where they have one."""
         whole = self.approximate or self._form != "dense"
         self._segment = (
-            UNLIMITED
+            UNLIMITED_SEGMENT
             if whole
-            else max(LEAST, math.ceil(self._documents / (os.cpu_count() or 1)))
+            else max(
+                MIN_SEGMENT_POINTS, math.ceil(self._documents / (os.cpu_count() or 1))
+            )
         )
         self._folder = opening.folder / opening.collection
         self._unfinished = opening.folder / f"{opening.collection}.unfinished"
@@ -95,13 +100,13 @@ class EdgeStore(Store):
     def finished(self) -> dict[str, tuple[str, ...]] | None:
         """Return the notes kept with the collection if it is there and complete, else None."""
         if not (
-            self._folder / IDS
+            self._folder / IDS_FILE
         ).exists():  # or one of before, whose points carried their documents' ids
             return None
         with (
             self._engine()
         ):  # opened now, so that the time of a search is that of searching
-            kept = json.loads((self._folder / NOTES).read_text(encoding="utf-8"))
+            kept = json.loads((self._folder / NOTES_FILE).read_text(encoding="utf-8"))
             return {kind: tuple(ids) for kind, ids in kept.items()}
 
     def create(self, dimensions: int, *, anew: bool = False) -> None:
@@ -112,9 +117,9 @@ class EdgeStore(Store):
         self._ids, self._in_segment = [], 0
         m, largest = (
             self._options.m,
-            min(self._segment * dimensions * 4 // 1024, UNLIMITED),
+            min(self._segment * dimensions * 4 // 1024, UNLIMITED_SEGMENT),
         )
-        scanned, efforts = 1 if m else UNLIMITED, self._options.ef_construct
+        scanned, efforts = 1 if m else UNLIMITED_SEGMENT, self._options.ef_construct
         config = edge.EdgeConfig(
             **_vectors(self._form, dimensions),
             hnsw_config=edge.HnswIndexConfig(
@@ -126,12 +131,12 @@ class EdgeStore(Store):
             ),
             wal_enabled=False,  # an unfinished collection is made anew, so there is nothing to replay
         )
-        with points.engine_errors(self._folder):
+        with points.explain_engine_errors(self._folder):
             self._hold()
             shutil.rmtree(self._unfinished, ignore_errors=True)
             self._unfinished.mkdir()
             # Optimising copies a segment, up to twice; where a mapped file cannot grow, the process dies.
-            needed = SPARE + (4 * dimensions + 110) * (
+            needed = SPARE_DISK_BYTES + (4 * dimensions + 110) * (
                 self._documents + 2 * min(self._segment, self._documents)
             )
             if (free := shutil.disk_usage(self._folder.parent).free) < needed:
@@ -153,7 +158,7 @@ class EdgeStore(Store):
         import qdrant_edge as edge
 
         kept = (
-            [{points.FIELDS: points.field_pairs(own)} for own in fields]
+            [{points.FIELDS_PAYLOAD_KEY: points.field_pairs(own)} for own in fields]
             if fields
             else [None] * len(ids)
         )
@@ -162,7 +167,7 @@ class EdgeStore(Store):
             if fields and not self._ids:
                 shard.update(
                     edge.UpdateOperation.create_field_index(
-                        points.FIELDS, edge.PayloadSchemaType.Keyword
+                        points.FIELDS_PAYLOAD_KEY, edge.PayloadSchemaType.Keyword
                     )
                 )
             while start < len(ids):
@@ -170,11 +175,13 @@ class EdgeStore(Store):
                     shard.optimize()
                     self._in_segment = 0
                 stop = min(
-                    start + UPSERT, len(ids), start + self._segment - self._in_segment
+                    start + EDGE_UPSERT_BATCH,
+                    len(ids),
+                    start + self._segment - self._in_segment,
                 )
                 some = slice(start, stop)
                 numbers = range(len(self._ids) + start, len(self._ids) + stop)
-                values = points.values_of(edge, unit_rows(vectors[some]), _row)
+                values = points.engine_vectors(edge, unit_rows(vectors[some]), _row)
                 values = (
                     [{self._vector: one} for one in values] if self._vector else values
                 )
@@ -196,15 +203,15 @@ class EdgeStore(Store):
             if self.approximate:
                 shard.optimize()
             shard.flush()
-            points.count_matches(
+            points.check_point_count(
                 len(self._ids), shard.count(edge.CountRequest(exact=True))
             )
-            points.count_matches(len(self._ids), len(set(self._ids)))
+            points.check_point_count(len(self._ids), len(set(self._ids)))
             shard.close()
             self._shard = None
             for name, kept in (
-                (NOTES, {kind: list(ids) for kind, ids in notes.items()}),
-                (IDS, self._ids),
+                (NOTES_FILE, {kind: list(ids) for kind, ids in notes.items()}),
+                (IDS_FILE, self._ids),
             ):
                 (self._unfinished / name).write_text(
                     json.dumps(kept, ensure_ascii=False), encoding="utf-8"
@@ -220,20 +227,20 @@ class EdgeStore(Store):
         limit: int,
         *,
         exact: bool = False,
-        wanted: Filters = (),
+        wanted: QueryFilters = (),
     ) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` points, ties at the limit resolved."""
         import qdrant_edge as edge
 
         how = {"params": points.search_params(edge, self._options, exact=exact)}
         filters: list[edge.Filter | None] = [
-            points.filter_of(edge, one) for one in wanted
+            points.payload_filter(edge, one) for one in wanted
         ] or [None] * len(vectors)
 
         def ask(positions: list[int], size: int) -> Iterator[points.EngineHits]:
-            for start in range(0, len(positions), SEARCH):
-                some = positions[start : start + SEARCH]
-                values = points.values_of(edge, unit_rows(vectors[some]), _row)
+            for start in range(0, len(positions), EDGE_SEARCH_BATCH):
+                some = positions[start : start + EDGE_SEARCH_BATCH]
+                values = points.engine_vectors(edge, unit_rows(vectors[some]), _row)
                 asked = zip(
                     some,
                     [edge.Query.Nearest(one, using=self._vector) for one in values],
@@ -251,7 +258,7 @@ class EdgeStore(Store):
                         [one.score for one in found],
                     )
 
-        return points.past_ties(ask, vectors, limit)
+        return points.search_past_ties(ask, vectors, limit)
 
     def close(self) -> None:
         """Let go of the collection, so that another process may have it."""
@@ -284,10 +291,12 @@ class EdgeStore(Store):
         """The engine, opened if it is not; its errors become ours."""
         import qdrant_edge as edge
 
-        with points.engine_errors(self._folder):
+        with points.explain_engine_errors(self._folder):
             if self._shard is None:
                 self._hold()
-                self._ids = json.loads((self._folder / IDS).read_text(encoding="utf-8"))
+                self._ids = json.loads(
+                    (self._folder / IDS_FILE).read_text(encoding="utf-8")
+                )
                 self._shard = edge.EdgeShard.load(str(self._folder))
             yield self._shard
 
@@ -307,12 +316,14 @@ def _quantization(kind: str | None) -> qdrant_edge.QuantizationConfigType | None
     return known.get(kind)
 
 
-def _vectors(form: Form, dimensions: int) -> dict[str, Any]:
+def _vectors(form: VectorForm, dimensions: int) -> dict[str, Any]:
     """Return the arguments of EdgeConfig that say what the vectors are."""
     import qdrant_edge as edge
 
     if form == "sparse":
-        return {"sparse_vectors": {points.SPARSE: edge.EdgeSparseVectorParams()}}
+        return {
+            "sparse_vectors": {points.SPARSE_VECTOR_NAME: edge.EdgeSparseVectorParams()}
+        }
     if form == "dense":
         return {
             "vectors": edge.EdgeVectorParams(

@@ -1,4 +1,4 @@
-"""What all stores share: the id of a point, what both of Qdrant's engines are told, and how many hits to ask for."""
+"""The points of a collection in any engine."""
 
 from __future__ import annotations
 
@@ -11,26 +11,69 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from retrievers.conditions import FieldValues, FilterValues
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
 from retrievers.ragged import AnyVectors, SparseVectors, TokenVectors
-from retrievers.ranking import above, asked_until
-from retrievers.stores import StoreOptions
-from retrievers.types import RESOLUTION, FilterValues, Ranking, ranked, rounded
+from retrievers.ranking import (
+    SCORE_RESOLUTION,
+    Ranking,
+    ranked,
+    round_scores,
+    search_until_settled,
+    with_min_score,
+)
+from retrievers.store import Store
+from retrievers.stores.options import StoreOptions
 
-ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
-UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-CROCKFORD = str.maketrans(
+
+class MatrixStore(Store):
+    """The ids and fields of one collection's points, and their vectors in parts, as a kind of store keeps them."""
+
+    _ids: list[str]
+    _values: FieldValues
+    _parts: list[Any]
+
+    def create(self, dimensions: int, *, anew: bool = False) -> None:
+        """Make the collection anew and empty."""
+        self._ids, self._values, self._parts = [], FieldValues(), []
+
+    def upsert(
+        self,
+        ids: Sequence[str],
+        vectors: AnyVectors,
+        fields: Sequence[Mapping[str, str]] = (),
+    ) -> None:
+        """Add points, whose ids are new."""
+        self._ids += ids
+        for own in fields:
+            self._values.add(own)
+        self._parts.append(self._kept(vectors))
+
+    def _kept(self, vectors: AnyVectors) -> Any:
+        """What is kept of some vectors."""
+        return vectors
+
+    def finish(self, notes: Mapping[str, Sequence[str]]) -> None:
+        """Put all points into one matrix; raises BackendError where an id occurs twice."""
+        check_point_count(len(self._ids), len(set(self._ids)))
+
+
+ULID_PATTERN = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
+UUID_PATTERN = re.compile(
+    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+)
+CROCKFORD_TO_BASE32 = str.maketrans(
     "0123456789ABCDEFGHJKMNPQRSTVWXYZ", "0123456789abcdefghijklmnopqrstuv"
 )
 """From the digits of a ULID to those that `int` reads in base 32."""
-DOCUMENTS = uuid.UUID("6f1f2a3e-6a0e-5d0c-9d6b-1f6d7b1f5c11")
+DOCUMENT_NAMESPACE = uuid.UUID("6f1f2a3e-6a0e-5d0c-9d6b-1f6d7b1f5c11")
 """Namespace of the point ids of documents whose own ids are neither ULID nor UUID."""
-SPARSE = "sparse"
+SPARSE_VECTOR_NAME = "sparse"
 """The name of a collection's sparse vectors, which have to have one."""
-FIELDS = "fields"
+FIELDS_PAYLOAD_KEY = "fields"
 """The key of a payload that holds a document's fields."""
 Payload = dict[str, Any]
-SPARE = 10
+EXTRA_HITS = 10
 """Hits asked for beyond the limit, so that a tie at the limit rarely needs a second request."""
 
 
@@ -55,11 +98,11 @@ def point_id(document_id: str) -> str:
     >>> point_id("4983")
     '0a601265-def9-53ab-a29c-f0f168d4fc13'
     """
-    if UUID.fullmatch(document_id):
+    if UUID_PATTERN.fullmatch(document_id):
         return document_id
-    if ULID.fullmatch(document_id):
-        return str(uuid.UUID(int=int(document_id.translate(CROCKFORD), 32)))
-    return str(uuid.uuid5(DOCUMENTS, document_id))
+    if ULID_PATTERN.fullmatch(document_id):
+        return str(uuid.UUID(int=int(document_id.translate(CROCKFORD_TO_BASE32), 32)))
+    return str(uuid.uuid5(DOCUMENT_NAMESPACE, document_id))
 
 
 def field_pairs(fields: Mapping[str, str]) -> list[str]:
@@ -71,7 +114,7 @@ def field_pairs(fields: Mapping[str, str]) -> list[str]:
     return [_pair(name, value) for name, value in fields.items()]
 
 
-def filter_of(engine: Any, wanted: FilterValues) -> Any:
+def payload_filter(engine: Any, wanted: FilterValues) -> Any:
     """Return the payload filter that leaves what is wanted; where no value of a field will do, nothing is left.
 
     Args:
@@ -81,7 +124,9 @@ def filter_of(engine: Any, wanted: FilterValues) -> Any:
     some = [[_pair(name, value) for value in values] or [""] for name, values in wanted]
     return engine.Filter(
         must=[
-            engine.FieldCondition(key=FIELDS, match=engine.MatchAny(any=one))
+            engine.FieldCondition(
+                key=FIELDS_PAYLOAD_KEY, match=engine.MatchAny(any=one)
+            )
             for one in some
         ]
     )
@@ -99,7 +144,9 @@ def search_params(engine: Any, options: StoreOptions, *, exact: bool) -> Any:
     )
 
 
-def values_of(engine: Any, vectors: AnyVectors, row: Callable[[Any], Any]) -> list[Any]:
+def engine_vectors(
+    engine: Any, vectors: AnyVectors, row: Callable[[Any], Any]
+) -> list[Any]:
     """Return each text's vectors as an engine takes them, in points and in queries.
 
     Args:
@@ -122,7 +169,7 @@ def _pair(name: str, value: str) -> str:
     return json.dumps([name, value], ensure_ascii=False)
 
 
-def count_matches(added: int, kept: int) -> None:
+def check_point_count(added: int, kept: int) -> None:
     """Raise BackendError unless the collection holds as many points as were added."""
     if added != kept:
         raise BackendError(
@@ -132,7 +179,7 @@ def count_matches(added: int, kept: int) -> None:
 
 
 @contextmanager
-def engine_errors(place: Path | str) -> Iterator[None]:
+def explain_engine_errors(place: Path | str) -> Iterator[None]:
     """Turn the errors of an engine in this process into ours: mostly bare `Exception` or `ValueError`.
 
     Raises:
@@ -158,7 +205,7 @@ def engine_errors(place: Path | str) -> Iterator[None]:
         ) from error
 
 
-def past_ties(
+def search_past_ties(
     ask: Callable[[list[int], int], Iterable[EngineHits]],
     vectors: AnyVectors,
     limit: int,
@@ -182,26 +229,28 @@ def past_ties(
         reach = _reach(found.scores, limit)
         if reach == len(found.scores) == size:
             return None
-        ranking = ranked(found.doc_ids[:reach], rounded(found.scores[:reach]), limit)
-        return above_zero(ranking) if sparse else ranking
+        ranking = ranked(
+            found.doc_ids[:reach], round_scores(found.scores[:reach]), limit
+        )
+        return positive_hits(ranking) if sparse else ranking
 
-    return asked_until(ask, len(vectors), limit + SPARE, settled)
+    return search_until_settled(ask, len(vectors), limit + EXTRA_HITS, settled)
 
 
-def above_zero(ranking: Ranking) -> Ranking:
+def positive_hits(ranking: Ranking) -> Ranking:
     """Return the hits whose score is above 0.
 
-    >>> above_zero(ranked(["a", "b"], [1, 0])).doc_ids
+    >>> positive_hits(ranked(["a", "b"], [1, 0])).doc_ids
     ('a',)
     """
-    return above(ranking, math.ulp(0.0))
+    return with_min_score(ranking, math.ulp(0.0))
 
 
 def _reach(scores: Sequence[float], limit: int) -> int:
     """Return how many hits come before the first that is more than a step of `rounded` below the one at the limit."""
     if len(scores) <= limit:
         return len(scores)
-    lowest = scores[limit - 1] - RESOLUTION * max(map(abs, scores[:limit]))
+    lowest = scores[limit - 1] - SCORE_RESOLUTION * max(map(abs, scores[:limit]))
     return next(
         (rank for rank in range(limit, len(scores)) if scores[rank] < lowest),
         len(scores),

@@ -1,4 +1,4 @@
-"""Collections kept by Qdrant through its public client: in memory, in a folder, on a server or cluster."""
+"""A collection of Qdrant."""
 
 from __future__ import annotations
 
@@ -10,49 +10,45 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from retrievers.calling import answers
+from retrievers.conditions import FieldValues, QueryFilters
 from retrievers.errors import BackendError
-from retrievers.filters import FieldValues
 from retrievers.ragged import (
     AnyVectors,
-    Form,
     SparseVectors,
     TokenVectors,
-    dense,
+    VectorForm,
+    as_dense,
     unit_rows,
 )
-from retrievers.ranking import top_k_candidates
-from retrievers.stores import (
-    LOWEST_FULL_SCAN,
-    LOWEST_INDEXING,
-    MEMORY,
-    Opening,
-    StoreOptions,
-    points,
-)
-from retrievers.stores.connection import Connection, notes_of
-from retrievers.types import Filters, Floats, Ranking, Store, ranked, rounded
+from retrievers.ranking import Floats, Ranking, ranked, round_scores, top_k_candidates
+from retrievers.services.concurrency import completed
+from retrievers.store import Store
+from retrievers.stores import points
+from retrievers.stores.connection import Connection, collection_notes
+from retrievers.stores.open import StoreOpening
+from retrievers.stores.options import MEMORY_LOCATION
+from retrievers.stores.qdrant_config import index_arguments, vectors_arguments
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models
 
-LOCAL = 1024
+LOCAL_BATCH = 1024
 """Points a request, and queries a request, to the engine in this process."""
-READ = 4096
+LOCAL_READ_BATCH = 4096
 """Points that are read at once from the engine in this process, as lists of Python's numbers."""
-PRODUCTS = 1 << 22
+MAX_POINT_PRODUCTS = 1 << 22
 """Products of queries and points in memory at once: 32 MB."""
-UPSERT, SEARCH = 256, 32
+SERVER_UPSERT_BATCH, SERVER_SEARCH_BATCH = 256, 32
 """Points, and queries, in one request to a server."""
-NUMBERS = 1_280_000
+MAX_REQUEST_NUMBERS = 1_280_000
 """Numbers a request, at most: as JSON below a server's default limit of 32 MB."""
-PARALLEL = 4
+SERVER_CONCURRENCY = 4
 """Requests to a server at once: it works while the answer before is read, which takes half as long as a search."""
-LOOK_EVERY = 0.5
+INDEX_POLL_SECONDS = 0.5
 """Seconds between two looks at a server that indexes."""
-LOOKS = 10
+MAX_INDEX_POLLS = 10
 """Looks at a server that says it is done and has not indexed all: what is indexed is counted a little later."""
-Answer = TypeVar("Answer")
+AnswerType = TypeVar("AnswerType")
 
 
 class HeldPoints(NamedTuple):
@@ -72,10 +68,10 @@ class QdrantStore(Store):
     before (by one unit in the last place).
     """
 
-    def __init__(self, opening: Opening) -> None:
+    def __init__(self, opening: StoreOpening) -> None:
         self.collection = opening.collection
         self._options = opening.options
-        self._form: Form = opening.form
+        self._form: VectorForm = opening.form
         self._connection = Connection(
             opening.options, opening.collection, opening.meter
         )
@@ -113,7 +109,7 @@ class QdrantStore(Store):
     def finished(self) -> dict[str, tuple[str, ...]] | None:
         """Return the notes kept with the collection if it is there and complete, else None."""
         info = self._info()
-        return None if info is None else notes_of(info)
+        return None if info is None else collection_notes(info)
 
     def create(self, dimensions: int, *, anew: bool = False) -> None:
         """Make the collection, or take up the unfinished one on a server unless it is to be made `anew`."""
@@ -125,15 +121,17 @@ class QdrantStore(Store):
             self._options.on_server
             and not anew
             and info is not None
-            and notes_of(info) is None
+            and collection_notes(info) is None
         )
         if self._resumed:
             return
         if info is not None:
             self._connection.remove(self.collection)
         how = {
-            **_vectors(self._form, dimensions, on_disk=self._options.on_server or None),
-            **_index(self._options),
+            **vectors_arguments(
+                self._form, dimensions, on_disk=self._options.on_server or None
+            ),
+            **index_arguments(self._options),
         }
         make = partial(
             QdrantClient.create_collection, collection_name=self.collection, **how
@@ -158,20 +156,24 @@ class QdrantStore(Store):
         self._held = None
         if self._options.on_server and fields and not self._added:
             how = (
-                points.FIELDS,
+                points.FIELDS_PAYLOAD_KEY,
                 PayloadSchemaType.KEYWORD,
             )  # a graph is built for filters only where their index is
             self._connection.call(
                 lambda client: client.create_payload_index(self.collection, *how)
             )
-        held = [{points.FIELDS: points.field_pairs(own)} for own in fields] or [
-            {}
-        ] * len(ids)
+        held = [
+            {points.FIELDS_PAYLOAD_KEY: points.field_pairs(own)} for own in fields
+        ] or [{}] * len(ids)
         payloads = [
             {"id": doc_id, **own} for doc_id, own in zip(ids, held, strict=True)
         ]
         units = unit_rows(vectors)
-        self._each(lambda some: self._send(units[some], payloads[some]), units, UPSERT)
+        self._each(
+            lambda some: self._send(units[some], payloads[some]),
+            units,
+            SERVER_UPSERT_BATCH,
+        )
         self._added += len(ids)
 
     def finish(self, notes: Mapping[str, Sequence[str]]) -> None:
@@ -189,14 +191,14 @@ class QdrantStore(Store):
         held = self._connection.call(
             lambda client: client.count(self.collection, exact=True)
         )
-        points.count_matches(self._added, held.count)
+        points.check_point_count(self._added, held.count)
         kept = {kind: list(ids) for kind, ids in notes.items()}
         self._connection.call(
             lambda client: client.update_collection(
                 self.collection, metadata={"finished": kept}
             )
         )
-        if not self._options.on_server and self._options.location != MEMORY:
+        if not self._options.on_server and self._options.location != MEMORY_LOCATION:
             self.close()  # what is read back has other float noise: search that now, as every later run will
 
     def search(
@@ -205,13 +207,15 @@ class QdrantStore(Store):
         limit: int,
         *,
         exact: bool = False,
-        wanted: Filters = (),
+        wanted: QueryFilters = (),
     ) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` points, ties at the limit resolved."""
         units = unit_rows(vectors)
-        read = wanted or self._options.location == MEMORY
+        read = wanted or self._options.location == MEMORY_LOCATION
         if read and self._form == "dense" and not self._options.on_server:
-            return list(self._nearest(dense(units).astype(np.float64), limit, wanted))
+            return list(
+                self._nearest(as_dense(units).astype(np.float64), limit, wanted)
+            )
 
         def ask(positions: list[int], size: int) -> list[points.EngineHits]:
             return self._ask(
@@ -221,22 +225,22 @@ class QdrantStore(Store):
                 exact=exact,
             )
 
-        return points.past_ties(ask, vectors, limit)
+        return points.search_past_ties(ask, vectors, limit)
 
     def close(self) -> None:
         """Let go of the collection; a folder is free for another process."""
         self._connection.close()
 
     def _each(
-        self, send: Callable[[slice], Answer], vectors: AnyVectors, most: int
-    ) -> list[Answer]:
+        self, send: Callable[[slice], AnswerType], vectors: AnyVectors, most: int
+    ) -> list[AnswerType]:
         """What is answered to some vectors and others, to so many at most at a time."""
         if not self._options.on_server:
-            return [send(some) for some in _requests(vectors, LOCAL)]
-        found = answers(
+            return [send(some) for some in _requests(vectors, LOCAL_BATCH)]
+        found = completed(
             lambda one, _: send(one[1]),
             enumerate(_requests(vectors, most)),
-            width=PARALLEL,
+            width=SERVER_CONCURRENCY,
         )
         return [answer for _, answer in sorted(found, key=lambda one: one[0][0])]
 
@@ -255,9 +259,11 @@ class QdrantStore(Store):
             if len(there) == len(uuids):
                 return
         if self._options.on_server or isinstance(units, SparseVectors | TokenVectors):
-            values: Any = points.values_of(models, units, np.ndarray.tolist)
+            values: Any = points.engine_vectors(models, units, np.ndarray.tolist)
             values = (
-                {points.SPARSE: values} if isinstance(units, SparseVectors) else values
+                {points.SPARSE_VECTOR_NAME: values}
+                if isinstance(units, SparseVectors)
+                else values
             )
             batch = models.Batch(ids=uuids, vectors=values, payloads=list(payloads))
             self._connection.call(
@@ -276,7 +282,7 @@ class QdrantStore(Store):
 
         nothing = OptimizersConfigDiff()
         looks = (
-            LOOKS
+            MAX_INDEX_POLLS
             if self.approximate and self._options.indexing_threshold is None
             else 0
         )
@@ -301,10 +307,10 @@ class QdrantStore(Store):
                         self.collection, optimizers_config=nothing
                     )
                 )
-            time.sleep(LOOK_EVERY)
+            time.sleep(INDEX_POLL_SECONDS)
 
     def _ask(
-        self, units: AnyVectors, wanted: Filters, size: int, *, exact: bool
+        self, units: AnyVectors, wanted: QueryFilters, size: int, *, exact: bool
     ) -> list[points.EngineHits]:
         from qdrant_client import models
 
@@ -314,11 +320,11 @@ class QdrantStore(Store):
             if self._options.on_server
             else None
         )
-        name = points.SPARSE if isinstance(units, SparseVectors) else None
+        name = points.SPARSE_VECTOR_NAME if isinstance(units, SparseVectors) else None
 
         def send(some: slice) -> list[points.EngineHits]:
-            queries = points.values_of(models, units[some], np.ndarray.tolist)
-            filters = [points.filter_of(models, one) for one in wanted[some]] or [
+            queries = points.engine_vectors(models, units[some], np.ndarray.tolist)
+            filters = [points.payload_filter(models, one) for one in wanted[some]] or [
                 None
             ] * len(queries)
             asked = [
@@ -352,9 +358,15 @@ class QdrantStore(Store):
 
             return self._connection.call(answered)
 
-        return [hits for some in self._each(send, units, SEARCH) for hits in some]
+        return [
+            hits
+            for some in self._each(send, units, SERVER_SEARCH_BATCH)
+            for hits in some
+        ]
 
-    def _nearest(self, units: Floats, limit: int, wanted: Filters) -> Iterator[Ranking]:
+    def _nearest(
+        self, units: Floats, limit: int, wanted: QueryFilters
+    ) -> Iterator[Ranking]:
         """Rank the points that the engine in this process holds, those that match where anything is wanted.
 
         Asked itself, it takes three times as long, for an object of Python a hit, and a copy of all vectors a query;
@@ -363,26 +375,28 @@ class QdrantStore(Store):
         """
         self._held = held = self._held or self._read(units.shape[1])
         masks = held.values.masks(wanted)
-        size = max(1, PRODUCTS // max(1, len(held.ids)))
+        size = max(1, MAX_POINT_PRODUCTS // max(1, len(held.ids)))
         for start in range(0, len(units), size):
             for at, scores in enumerate(
                 units[start : start + size] @ held.units.T, start
             ):
                 some = top_k_candidates(scores, limit, masks[at] if masks else None)
                 own = np.einsum("ij,j->i", held.units[some], units[at])
-                yield ranked([held.ids[i] for i in some], rounded(own), limit)
+                yield ranked([held.ids[i] for i in some], round_scores(own), limit)
 
     def _read(self, dimensions: int) -> HeldPoints:
         """Read all points from the engine, with 64 bits, as it compares them itself."""
         ids, parts, values, offset = list[str](), list[Floats](), FieldValues(), None
         while not parts or offset is not None:
-            page = {"limit": READ, "offset": offset, "with_vectors": True}
+            page = {"limit": LOCAL_READ_BATCH, "offset": offset, "with_vectors": True}
             records, offset = self._connection.call(
                 lambda client, page=page: client.scroll(self.collection, **page)  # type: ignore[misc]
             )
             for payload in (one.payload or {} for one in records):
                 ids.append(payload["id"])
-                values.add(dict(map(json.loads, payload.get(points.FIELDS, ()))))
+                values.add(
+                    dict(map(json.loads, payload.get(points.FIELDS_PAYLOAD_KEY, ())))
+                )
             parts.append(
                 np.array([one.vector for one in records], np.float64).reshape(
                     -1, dimensions
@@ -400,65 +414,6 @@ class QdrantStore(Store):
         )
 
 
-def _vectors(form: Form, dimensions: int, *, on_disk: bool | None) -> dict[str, Any]:
-    """Return the arguments of `create_collection` that say what its vectors are."""
-    from qdrant_client import models
-
-    if form == "sparse":
-        return {
-            "vectors_config": {},
-            "sparse_vectors_config": {points.SPARSE: models.SparseVectorParams()},
-        }
-    best = models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM)
-    how: dict[str, Any] = {
-        "on_disk": on_disk,
-        "multivector_config": best if form == "multivector" else None,
-    }
-    return {
-        "vectors_config": models.VectorParams(
-            size=dimensions, distance=models.Distance.DOT, **how
-        )
-    }
-
-
-def _index(options: StoreOptions) -> dict[str, Any]:
-    """Return the arguments that say how a server indexes, and where its shards are; nothing for this process.
-
-    A server builds graphs and codes only in segments above a threshold, and searches a graph only above another: with
-    `m` or `quantization` both are the lowest, so that what is asked for is done whatever the size.
-    """
-    from qdrant_client import models
-
-    if not options.on_server:
-        return {}
-    full_scan, indexing = options.full_scan_threshold, options.indexing_threshold
-    if options.approximate:
-        full_scan, indexing = full_scan or LOWEST_FULL_SCAN, indexing or LOWEST_INDEXING
-    links = 0 if options.defer_graph else options.m
-    scalar = models.ScalarQuantizationConfig(
-        type=models.ScalarType.INT8, quantile=0.99, always_ram=True
-    )
-    product = models.ProductQuantizationConfig(
-        compression=models.CompressionRatio.X16, always_ram=True
-    )
-    quantized = {
-        "scalar": models.ScalarQuantization(scalar=scalar),
-        "product": models.ProductQuantization(product=product),
-        "binary": models.BinaryQuantization(
-            binary=models.BinaryQuantizationConfig(always_ram=True)
-        ),
-    }
-    return {
-        "hnsw_config": models.HnswConfigDiff(
-            m=links, ef_construct=options.ef_construct, full_scan_threshold=full_scan
-        ),
-        "optimizers_config": models.OptimizersConfigDiff(indexing_threshold=indexing),
-        "quantization_config": quantized.get(options.quantization or ""),
-        "shard_number": options.shards,
-        "replication_factor": options.replication,
-    }
-
-
 def _requests(vectors: AnyVectors, most: int) -> Iterator[slice]:
     """Split vectors into requests of at most so many texts, and of at most NUMBERS numbers unless a text has more."""
     starts = (
@@ -469,7 +424,10 @@ def _requests(vectors: AnyVectors, most: int) -> Iterator[slice]:
     ends = starts * (2 if isinstance(vectors, SparseVectors) else vectors.shape[1])
     start = 0
     while start < len(vectors):
-        fitting = int(np.searchsorted(ends, ends[start] + NUMBERS, side="right")) - 1
+        fitting = (
+            int(np.searchsorted(ends, ends[start] + MAX_REQUEST_NUMBERS, side="right"))
+            - 1
+        )
         stop = min(max(fitting, start + 1), start + most, len(vectors))
         yield slice(start, stop)
         start = stop

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.dataset import load
-from harness.evaluation.grading import clusters_of
+from harness.dataset import load_dataset
 from harness.pipeline import run
-from harness.running.forecast import Options
+from harness.running.context import RunOptions
+from harness.scoring.query_units import query_clusters
 from tests.support import layouts
 from tests.support.small import refusal
 
@@ -75,7 +75,7 @@ def test_a_retriever_searches_with_the_last_question_or_with_all_that_was_said(
     one["retrievers"].append(
         {**one["retrievers"][0], "name": "last", "conversation": {"text": "last"}}
     )
-    found = run(one, Options(tmp_path / "out"))
+    found = run(one, RunOptions(tmp_path / "out"))
     assert values(found, "words") == {"a1": 1.0, "a2": 1.0, "b1": 1.0}
     assert values(found, "last") == {"a1": 1.0, "a2": 0.5, "b1": 1.0}
     sweep = {
@@ -85,7 +85,7 @@ def test_a_retriever_searches_with_the_last_question_or_with_all_that_was_said(
     }
     swept = run(
         experiment(folder, {"sweep": sweep}, conversation={"text": "last"}),
-        Options(tmp_path / "swept"),
+        RunOptions(tmp_path / "swept"),
     )
     assert [values(swept, name)["a2"] for name in swept.retrievers] == [0.5, 1.0, 1.0]
     assert found.queries["a2"].query.history == (
@@ -99,14 +99,14 @@ def test_turns_of_a_conversation_are_one_cluster_and_equal_words_in_two_are_not(
 ):
     history = [*ASKED[1]["history"], "and in May?", "Yes."]
     follow = {"id": "a3", "query": "why?", "history": history, "relevant": ["furka"]}
-    found = load(dataset(tmp_path / "data", [*ASKED, follow]))
+    found = load_dataset(dataset(tmp_path / "data", [*ASKED, follow]))
     assert [query.fields.get("turn") for query in found.queries] == [
         None,
         "2",
         "2",
         "3",
     ]
-    assert clusters_of(found.queries, None) == ("", "a2", "", "a2")
+    assert query_clusters(found.queries, None) == ("", "a2", "", "a2")
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_turns_of_a_conversation_are_one_cluster_and_equal_words_in_two_are_not(
     ],
 )
 def test_conversations_of_other_tools_are_read(tmp_path, row):
-    (query,) = load(
+    (query,) = load_dataset(
         dataset(tmp_path / "data", [{**row, "id": "b1", "relevant": ["grimsel"]}])
     ).queries
     assert (query.text, query.history) == ("and in May?", ("the Grimsel", "A pass."))
@@ -138,6 +138,7 @@ def test_conversations_of_other_tools_are_read(tmp_path, row):
 
 def test_a_history_that_is_no_list_is_one_clear_error(tmp_path):
     error = refusal(
-        load, dataset(tmp_path / "data", [{**ASKED[0], "history": {"said": "no"}}])
+        load_dataset,
+        dataset(tmp_path / "data", [{**ASKED[0], "history": {"said": "no"}}]),
     )
     assert "queries.jsonl:1: 'history' is not a list of messages" in str(error)

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.identity import run_of
+from harness.identity import run_identity
 from harness.pipeline import run
 from harness.records import Manifest
-from harness.running.forecast import Options
+from harness.running.context import RunOptions
 from tests.support import small
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -21,7 +21,7 @@ def made(
 ) -> Manifest:
     return run(
         small.experiment(folder, retrievers=retrievers, more=more, **options),
-        Options(folder / "out"),
+        RunOptions(folder / "out"),
     ).manifest
 
 
@@ -54,7 +54,7 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Manifest:
 )
 def test_what_is_the_same(first, tmp_path, change, *, same_run, same_question):
     second = made(tmp_path, **change)
-    runs = [run_of(_unplaced(one), one.dataset.digest) for one in (first, second)]
+    runs = [run_identity(_unplaced(one), one.dataset.digest) for one in (first, second)]
     assert (runs[0] == runs[1]) is same_run
     assert (first.question == second.question) is same_question
 

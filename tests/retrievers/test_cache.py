@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrievers.cache import Cache, default_path
-from retrievers.embedding import Embedder
+from retrievers.cache import Cache, default_cache_path
+from retrievers.embedder import Embedder
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.errors import BackendError, HarnessError, InputError
-from retrievers.identity import keys
+from retrievers.identity import text_keys
 from retrievers.meter import Meter, single_call
 from retrievers.ragged import SparseVectors
 from retrievers.types import Embedded, Encoder, PairScores
@@ -63,9 +63,9 @@ def test_what_is_stored_comes_back_in_full_is_counted_by_model_and_removed(cache
             ),
         ),
     ):
-        names = keys("model", role, asked)
+        names = text_keys("model", role, asked)
         put(role, names, stored)
-        positions, found = get([*keys("model", "query", "01"), *names])
+        positions, found = get([*text_keys("model", "query", "01"), *names])
         order = np.argsort(positions)
         assert positions[order].tolist() == list(range(2, len(names) + 2))
         for column, expected in zip(found, stored, strict=True):
@@ -85,11 +85,11 @@ def test_what_is_stored_comes_back_in_full_is_counted_by_model_and_removed(cache
 @settings(max_examples=20)
 @given(st.lists(st.text(), unique=True, max_size=20), st.text(), st.text())
 def test_keys_depend_on_every_part(texts, fingerprint, role):
-    whole = keys(fingerprint, role, texts)
+    whole = text_keys(fingerprint, role, texts)
     assert len(set(whole)) == len(texts)
     assert not set(whole) & {
-        *keys(fingerprint + "x", role, texts),
-        *keys(fingerprint, role + "x", texts),
+        *text_keys(fingerprint + "x", role, texts),
+        *text_keys(fingerprint, role + "x", texts),
     }
 
 
@@ -97,7 +97,7 @@ def test_keys_depend_on_every_part(texts, fingerprint, role):
     "change", ["value = zeroblob(16)", "lost = lost + 1", "key = :other"]
 )
 def test_a_damaged_row_counts_as_absent_and_is_replaced(cache, change):
-    names = keys("model", "document", "abc")
+    names = text_keys("model", "document", "abc")
     cache.put("model", names[:2], embedded(2))
     with closing(sqlite3.connect(cache.path)) as database, database:
         database.execute(
@@ -146,7 +146,7 @@ def test_a_file_that_is_no_cache_or_stands_in_the_place_of_its_folder_is_one_mes
 def test_a_fresh_cache_sees_only_what_it_stores_whatever_the_clock_says(
     cache, monkeypatch
 ):
-    names = keys("f", "query", ["a", "b"])
+    names = text_keys("f", "query", ["a", "b"])
     cache.put("model", names, embedded(2))
     now = time.time_ns()
     monkeypatch.setattr(
@@ -162,7 +162,7 @@ def test_a_fresh_cache_sees_only_what_it_stores_whatever_the_clock_says(
 
 @pytest.mark.parametrize("form", ["dense", "sparse"])
 def test_vectors_of_two_dimensions_under_one_model_are_refused(cache, form):
-    names = keys("model", "document", "ab")
+    names = text_keys("model", "document", "ab")
     for name, width in zip(names, (4, 5), strict=True):
         some = embedded(1, d=width)
         some = (
@@ -177,10 +177,10 @@ def test_vectors_of_two_dimensions_under_one_model_are_refused(cache, form):
 
 def test_the_environment_says_where_the_cache_lies(monkeypatch, tmp_path):
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
-    assert default_path() == tmp_path / "cache.sqlite"
+    assert default_cache_path() == tmp_path / "cache.sqlite"
     monkeypatch.delenv("HARNESS_CACHE")
-    assert default_path().name == "cache.sqlite" and "retriever-harness" in str(
-        default_path()
+    assert default_cache_path().name == "cache.sqlite" and "retriever-harness" in str(
+        default_cache_path()
     )
 
 
@@ -197,13 +197,17 @@ def test_two_connections_write_at_once(tmp_path):
                 vectors = np.tile(
                     np.arange(start, start + 8, dtype=np.float32)[:, None], 2
                 )
-                names = keys("model", "document", map(str, range(start, start + 8)))
+                names = text_keys(
+                    "model", "document", map(str, range(start, start + 8))
+                )
                 cache.put("model", names, Embedded(vectors, *np.full((2, 8), who)))
 
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(write, (1, 2)))
     with Cache(tmp_path / "cache.sqlite") as cache:
-        positions, found = cache.get(keys("model", "document", map(str, range(400))))
+        positions, found = cache.get(
+            text_keys("model", "document", map(str, range(400)))
+        )
     assert len(positions) == 400
     assert np.array_equal(found.vectors[:, 0], positions.astype(np.float32))
 

@@ -7,18 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.evaluation.csv_views import costs_of
-from harness.experiment import parse
+from harness.evaluation.costs import retriever_costs
+from harness.experiment import parse_experiment
 from harness.pipeline import run
-from harness.running.forecast import Options
-from retrievers.stores.matrices import (
+from harness.running.context import RunOptions
+from retrievers.stores.quantized import (
     QuantizedStore,
-    calibrated,
-    from_bytes,
-    to_bits,
-    to_bytes,
+    calibrate_levels,
+    dequantize_bytes,
+    quantize_to_bits,
+    quantize_to_bytes,
 )
-from retrievers.types import ranked, rounded
+from retrievers.types import ranked, round_scores
 from tests.support import small, tiny
 from tests.support.servers import OpenAIProvider, serving
 from tests.support.small import ends, planned, refusal
@@ -52,10 +52,12 @@ def test_levels_and_bits_are_those_of_sentence_transformers(seed, count, dimensi
     ranges = np.stack([some.min(axis=0), some.max(axis=0)])
     for each in (some, others):  # what lies outside of the calibrated range included
         theirs = quantize_embeddings(each, "uint8", ranges=ranges).astype(np.int16)
-        ours = to_bytes(each, calibrated(some)) - theirs  # half a step apart
+        ours = (
+            quantize_to_bytes(each, calibrate_levels(some)) - theirs
+        )  # half a step apart
         assert ours.min() >= 0 and ours.max() <= 1
         np.testing.assert_array_equal(
-            to_bits(each), quantize_embeddings(each, "ubinary")
+            quantize_to_bits(each), quantize_embeddings(each, "ubinary")
         )
 
 
@@ -65,8 +67,8 @@ def test_a_level_stands_for_a_number_within_half_a_step_and_noise_moves_no_extre
 ):
     """Each dimension has a smallest and a largest number: on the edge of a level, 1e-7 moved scores by 2e-4."""
     some = vectors(seed, count, 12)
-    buckets = calibrated(some)
-    far = np.abs(from_bytes(to_bytes(some, buckets), buckets) - some)
+    buckets = calibrate_levels(some)
+    far = np.abs(dequantize_bytes(quantize_to_bytes(some, buckets), buckets) - some)
     rounding = (
         4 * np.finfo(np.float32).eps * np.abs(some).max()
     )  # of numbers that are close together
@@ -74,7 +76,7 @@ def test_a_level_stands_for_a_number_within_half_a_step_and_noise_moves_no_extre
     noise = (
         np.random.default_rng(seed).uniform(-1e-7, 1e-7, some.shape).astype(np.float32)
     )
-    codes = to_bytes(some + noise, buckets)
+    codes = quantize_to_bytes(some + noise, buckets)
     for extremes, level in (
         (some == some.min(axis=0), 0),
         (some == some.max(axis=0), 255),
@@ -112,7 +114,7 @@ def binary_dot(units, query):
 @pytest.mark.parametrize("score", [int8, binary, binary_dot])
 def test_a_search_ranks_as_each_pair_compared_by_itself(score, limit, monkeypatch):
     """Blocks smaller than the collection, and many ties among so few bits."""
-    monkeypatch.setattr("retrievers.stores.matrices.PRODUCTS", 3 * 200)
+    monkeypatch.setattr("retrievers.stores.quantized.MAX_CODE_PRODUCTS", 3 * 200)
     documents, queries = vectors(1, 200, 12), vectors(2, 8, 12)
     documents[150:] = documents[:50]  # and documents that are the same
     ids = [f"d{number}" for number in range(200)]
@@ -126,7 +128,7 @@ def test_a_search_ranks_as_each_pair_compared_by_itself(score, limit, monkeypatc
         for side in (documents, queries)
     )
     for query, ranking in zip(asked, store.search(queries, limit), strict=True):
-        expected = ranked(ids, rounded(score(units, query)), limit)
+        expected = ranked(ids, round_scores(score(units, query)), limit)
         assert ranking.scores == pytest.approx(expected.scores, abs=3e-6)
         if score is binary:  # its scores have no noise
             assert ranking.doc_ids == expected.doc_ids
@@ -137,13 +139,13 @@ def test_one_embedding_pays_for_all(tmp_path):
         path = small.experiment(tmp_path, retrievers=paid(provider.url))
         found = planned(path, results=tmp_path / "out")
         assert not provider.requests
-        results = run(path, Options(tmp_path / "out", max_cost=1.0))
+        results = run(path, RunOptions(tmp_path / "out", max_cost=1.0))
         asked = [request["body"].get("dimensions") for request in provider.requests]
         costs, spent = (
-            costs_of(results),
+            retriever_costs(results),
             results.costs.groupby("retriever")["usd"].sum(),
         )
-        again = run(path, Options(tmp_path / "out"))
+        again = run(path, RunOptions(tmp_path / "out"))
         assert (
             len(provider.requests) == len(asked) == 3
         )  # documents, queries, and the documents at 64 as a proof
@@ -195,7 +197,7 @@ def test_a_service_that_gives_something_else_is_not_believed(tmp_path, capsys):
             tmp_path, retrievers=paid(provider.url, ", proof = false"), name="trusting"
         )
         before = len(provider.requests)
-        assert run(trusting, Options(tmp_path / "out")).retrievers == ALL
+        assert run(trusting, RunOptions(tmp_path / "out")).retrievers == ALL
         assert len(provider.requests) == before  # everything was paid for before
 
 
@@ -259,5 +261,5 @@ def experiment(more, *others, encoder=True):
     ],
 )
 def test_what_makes_no_sense_is_refused_once(table, message):
-    refused = refusal(parse, table)
+    refused = refusal(parse_experiment, table)
     assert message in str(refused) and len(refused.problems) == 1

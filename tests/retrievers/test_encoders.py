@@ -7,14 +7,14 @@ import os
 import numpy as np
 import pytest
 
-from retrievers.embedding import Embedder
+from retrievers.embedder import Embedder
 from retrievers.encoders.bedrock import BedrockEncoder
 from retrievers.encoders.cohere import CohereEncoder
 from retrievers.encoders.gemini import GeminiEncoder
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter, single_call
-from retrievers.placeholders import expand, secret, without_keys
+from retrievers.options.placeholders import expand, redact_keys, resolve_secret
 from tests.support import small
 from tests.support.dialects import ALL, KEY
 from tests.support.provider_blocks import BLOCKS, LONG, TEXTS, check_embeddings
@@ -162,13 +162,15 @@ def test_a_key_is_hidden_whole_and_in_part_of_what_was_written_and_what_is_not_s
 ):
     for name, value in (("PART_OF_IT", "part-of-a-key"), ("SHORT", "key")):
         monkeypatch.setenv(name, value)
-    assert secret("Bearer ${PART_OF_IT}").get_secret_value() == "Bearer part-of-a-key"
     assert (
-        without_keys("said Bearer part-of-a-key and part-of-a-key")
-        == "said *** and ***"
+        resolve_secret("Bearer ${PART_OF_IT}").get_secret_value()
+        == "Bearer part-of-a-key"
     )
-    assert secret("${SHORT}").get_secret_value() == "key"
-    assert without_keys("a key is a word") == "a key is a word"
+    assert (
+        redact_keys("said Bearer part-of-a-key and part-of-a-key") == "said *** and ***"
+    )
+    assert resolve_secret("${SHORT}").get_secret_value() == "key"
+    assert redact_keys("a key is a word") == "a key is a word"
     assert expand({"a": ["${NOT_SET_ANYWHERE}", 1], "b": "$HOME"}) == {
         "a": ["${NOT_SET_ANYWHERE}", 1],
         "b": "$HOME",

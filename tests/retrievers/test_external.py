@@ -6,18 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from harness.console.printing import print_results
-from harness.dataset import load as load_dataset
-from harness.dataset import reference_of
+from harness.console.results_text import print_results
+from harness.dataset import load_dataset as load_dataset
+from harness.dataset import parse_reference
 from harness.experiment import load
-from harness.labels.pool import Drawing, draw, gather
+from harness.labels.draw_pool import PoolOptions, draw_pool, read_material
 from harness.pipeline import run
-from harness.running.forecast import Options
-from retrievers.cache import Corpus, Resources
+from harness.running.context import RunOptions
 from retrievers.errors import BackendError, InputError
-from retrievers.external import Function, SavedRun
+from retrievers.files.trec_files import write_trec_run
+from retrievers.function import Function
 from retrievers.meter import Meter
-from retrievers.runs import write_run
+from retrievers.resources import Corpus, Resources
+from retrievers.saved_run import SavedRun
 from retrievers.search_endpoint import Endpoint
 from retrievers.types import Document, Query
 from tests.support import layouts, small
@@ -50,7 +51,7 @@ def test_saved_runs_of_bm25_score_as_bm25_itself_in_every_form(tmp_path, finishe
     hits = finished.rankings("bm25")
     rows = [hit(q, one.doc_id, one.score) for q, some in hits.items() for one in some]
     layouts.parquet(tmp_path / "parquet.parquet", rows)
-    write_run(tmp_path / "trec.trec", hits.items(), tag="x")
+    write_trec_run(tmp_path / "trec.trec", hits.items(), tag="x")
     files = {"jsonl": "jsonl.jsonl", "parquet": "parquet.parquet", "trec": "trec.trec"}
     blocks = of_run(tmp_path, "jsonl", rows)
     blocks += "".join(
@@ -59,7 +60,8 @@ def test_saved_runs_of_bm25_score_as_bm25_itself_in_every_form(tmp_path, finishe
     )
     blocks += '[[retrievers]]\nname = "both"\nkind = "fusion"\nof = ["bm25", "trec"]\n'
     again = run(
-        small.experiment(tmp_path, retrievers=BM25 + blocks), Options(tmp_path / "out")
+        small.experiment(tmp_path, retrievers=BM25 + blocks),
+        RunOptions(tmp_path / "out"),
     )
     means = again.summary.pivot(index="measure", columns="retriever", values="mean")
     assert all(
@@ -80,7 +82,8 @@ def test_what_a_saved_run_lacks_and_has_beyond_is_noted(tmp_path):
         Meter(),
     )
     retriever.index(
-        load_dataset(reference_of(small.dataset(tmp_path / "docs"))).documents(), meter
+        load_dataset(parse_reference(small.dataset(tmp_path / "docs"))).documents(),
+        meter,
     )
     assert retriever.search(QUERIES, 5, meter)[0].doc_ids == ("ghost", "apple")
     assert meter.notes()["not-in-corpus"] == ("ghost",)
@@ -141,7 +144,7 @@ def test_foreign_hits_are_told_and_stop_a_reranker_and_a_system_that_gives_only_
     )
     blocks += f'[[retrievers]]\nname = "re"\nof = "some"\n{reranker}\n'
     results = run(
-        small.experiment(tmp_path, retrievers=blocks), Options(tmp_path / "out")
+        small.experiment(tmp_path, retrievers=blocks), RunOptions(tmp_path / "out")
     )
     said = results.manifest.failed["none"]
     assert said.startswith(
@@ -152,8 +155,8 @@ def test_foreign_hits_are_told_and_stop_a_reranker_and_a_system_that_gives_only_
         "ghost 0",
         "ghost 1",
     )
-    drawn = draw(
-        gather([results.folder], 5), Drawing()
+    drawn = draw_pool(
+        read_material([results.folder], 5), PoolOptions()
     )  # nobody is asked to judge them
     assert {one.id for query in drawn.queries for one in query.documents} == set(
         small.TEXTS
@@ -174,7 +177,7 @@ def test_a_function_of_ones_own_sync_or_async(tmp_path, monkeypatch):
     block = '[[retrievers]]\nname = "{1}"\nkind = "python"\ncall = "{0}:{1}"\n'
     blocks = block.format(module, "ids") + block.format(module, "pairs")
     found = run(
-        small.experiment(tmp_path, retrievers=blocks), Options(tmp_path / "out")
+        small.experiment(tmp_path, retrievers=blocks), RunOptions(tmp_path / "out")
     )
     for name in ("ids", "pairs"):
         answers = {
@@ -231,7 +234,7 @@ def test_the_blocks_of_the_documentation(tmp_path, monkeypatch, stack):
     running = {name: stack.enter_context(service(name)) for name in SERVICES}
     blocks = BM25 + "".join(documented(name, url) for name, (url, _) in running.items())
     place = small.experiment(tmp_path, retrievers=blocks)
-    result = run(place, Options(tmp_path / "out"))
+    result = run(place, RunOptions(tmp_path / "out"))
     assert not result.manifest.failed
     for name, (url, handler) in running.items():
         rankings = result.rankings(name)
@@ -245,12 +248,12 @@ def test_the_blocks_of_the_documentation(tmp_path, monkeypatch, stack):
         assert facts["url"].startswith(url) and facts["answered_at"] >= "2"
     run(
         small.experiment(tmp_path, retrievers=blocks, name="again"),
-        Options(tmp_path / "out"),
+        RunOptions(tmp_path / "out"),
     )
     assert {len(handler.asked) for _, handler in running.values()} == {
         len(queries)
     }  # answers are kept
-    run(place, Options(tmp_path / "out", fresh=True))
+    run(place, RunOptions(tmp_path / "out", fresh=True))
     assert {len(handler.asked) for _, handler in running.values()} == {2 * len(queries)}
     assert KEY not in "".join(
         file.read_text() for file in (tmp_path / "out").rglob("*.json")

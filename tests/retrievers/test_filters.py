@@ -7,17 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.dataset import DatasetReference, load
+from harness.dataset import DatasetReference, load_dataset
 from harness.pipeline import run
-from harness.running.check import check
-from harness.running.forecast import Options
+from harness.preflight.check import check_target
+from harness.running.context import RunOptions
 from retrievers.bm25 import BM25
-from retrievers.chunking import Chunk
+from retrievers.conditions import Condition
 from retrievers.errors import InputError
-from retrievers.filters import Condition, Filtered
+from retrievers.filtered import Filtered
 from retrievers.meter import Meter
-from retrievers.stores.matrices import QuantizedStore
-from retrievers.types import Document, Query, Retriever, ranked, rounded
+from retrievers.stores.quantized import QuantizedStore
+from retrievers.texts.chunking import Chunk
+from retrievers.types import Document, Query, Retriever, ranked, round_scores
 from tests.support import layouts
 from tests.support.over_store import Numbers, OverStore
 from tests.support.store_places import LOCATIONS
@@ -104,7 +105,7 @@ def test_a_filter_leaves_only_the_documents_that_match_and_the_corpus_is_indexed
         for kind in STORES
         for name, said in FILTERS.items()
     ]
-    results = run(experiment(tmp_path, "".join(blocks)), Options(tmp_path / "out"))
+    results = run(experiment(tmp_path, "".join(blocks)), RunOptions(tmp_path / "out"))
     for kind in STORES:
         found = [
             " ".join(
@@ -164,7 +165,9 @@ def test_filters_that_name_nothing_or_ask_a_system_with_its_own_index(
 ):
     kind = "" if "kind" in said else 'kind = "bm25"\n'
     with pytest.raises(InputError, match=told):
-        check(experiment(tmp_path, f'[[retrievers]]\nname = "a"\n{kind}{said}\n'))
+        check_target(
+            experiment(tmp_path, f'[[retrievers]]\nname = "a"\n{kind}{said}\n')
+        )
 
 
 def test_a_query_that_is_a_document_is_kept_out_of_its_own_results(tmp_path):
@@ -178,7 +181,7 @@ def test_a_query_that_is_a_document_is_kept_out_of_its_own_results(tmp_path):
         place = f'{{ path = "{folder.as_posix()}", exclude_self = {exclude} }}'
         both[exclude] = run(
             experiment(tmp_path, blocks, place, name=exclude, depth=2),
-            Options(tmp_path / "out"),
+            RunOptions(tmp_path / "out"),
         )
     for kind in STORES:
         kept, left_out = both["false"].rankings(kind), both["true"].rankings(kind)
@@ -214,7 +217,7 @@ def test_labels_that_name_pages_are_matched_to_whatever_is_indexed_and_passages_
     tmp_path,
 ):
     folder = chunks(tmp_path / "data")
-    found = load(DatasetReference(folder, match=("file", "page")))
+    found = load_dataset(DatasetReference(folder, match=("file", "page")))
     assert found.labels["q1"].ranked == ("c2",) and found.same_as == {"c3": "c2"}
     assert found.ledger["document-without-key"] == ("c5",)
     place = f'{{ path = "{folder.as_posix()}", match = ["file", "page"] }}'
@@ -224,7 +227,7 @@ def test_labels_that_name_pages_are_matched_to_whatever_is_indexed_and_passages_
     )
     results = run(
         experiment(tmp_path, blocks + block("memory", tmp_path, ""), place),
-        Options(tmp_path / "out"),
+        RunOptions(tmp_path / "out"),
     )
     assert results.rankings("bm25")["q1"].doc_ids == ("c2", "c1")
     assert sorted(results.rankings("both")["q1"].doc_ids) == ["c1", "c2", "c4", "c5"]
@@ -240,14 +243,14 @@ def test_labels_that_name_pages_are_matched_to_whatever_is_indexed_and_passages_
         (("page",), "names document 'a.pdf"),
     ):
         with pytest.raises(InputError, match=told):
-            load(DatasetReference(folder, match=match))
+            load_dataset(DatasetReference(folder, match=match))
     whole = {
         "_id": "whole",
         "text": "cars have four wheels",
         "metadata": {"file": "a.pdf", "page": 2},
     }
     layouts.jsonl(folder / "documents.jsonl", [whole])
-    assert load(DatasetReference(folder, match=("file", "page"))).labels[
+    assert load_dataset(DatasetReference(folder, match=("file", "page"))).labels[
         "q1"
     ].ranked == ("whole",)
 
@@ -343,7 +346,7 @@ def check_dense(retriever, documents, conditions, depth):
         some = [one for one in documents if matches(one, query, conditions)]
         expected = ranked(
             [one.id for one in some],
-            rounded([cosine(one, query) for one in some]),
+            round_scores([cosine(one, query) for one in some]),
             depth,
         )
         assert ranking.doc_ids == expected.doc_ids
@@ -425,7 +428,7 @@ class Foreign(Retriever):
     def search(self, queries, depth, meter):
         ids = [one.id for one in self._documents]
         scores = [
-            rounded([cosine(one, query) for one in self._documents])
+            round_scores([cosine(one, query) for one in self._documents])
             for query in queries
         ]
         return [ranked(ids, some, depth) for some in scores]

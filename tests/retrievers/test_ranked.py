@@ -15,17 +15,21 @@ from qdrant_client import models
 from qdrant_client.hybrid.fusion import distribution_based_score_fusion
 from qdrant_client.hybrid.fusion import reciprocal_rank_fusion as of_the_client
 
-from harness.dataset import trec
-from harness.evaluation.runs import Conventions, score_runs
-from harness.experiment import parse
-from harness.measures import parse_all
-from retrievers import runs
-from retrievers.composed import Fused
+from harness.dataset.readers import trec
+from harness.experiment import parse_experiment
+from harness.measures import parse_measure_list
+from harness.scoring.conventions import RunConventions
+from harness.scoring.trec_runs import score_trec_runs
 from retrievers.errors import InputError
-from retrievers.external import SavedRun
-from retrievers.ids import nfc
+from retrievers.files import trec_files, trec_lines
+from retrievers.files.trec_columns import parse_columns
+from retrievers.files.trec_files import read_qrels, write_trec_qrels
+from retrievers.files.trec_lines import BLOCK_BYTES, MAX_LISTED_PROBLEMS
+from retrievers.fused import Fused
+from retrievers.ids import to_nfc
 from retrievers.meter import Meter
-from retrievers.types import RESOLUTION, Document, Query, ranked, rounded
+from retrievers.saved_run import SavedRun
+from retrievers.types import SCORE_RESOLUTION, Document, Query, ranked, round_scores
 from tests.support.small import refusal
 
 SCORES = st.one_of(
@@ -55,16 +59,16 @@ def test_scores_fall_as_they_were_given_and_equals_stand_by_descending_id_whatev
 
 @given(st.lists(SCORES, max_size=12))
 def test_scores_are_rounded_once_by_no_more_than_the_resolution(scores):
-    once, most = rounded(scores), np.abs(scores).max(initial=0.0)
-    assert rounded(once).tolist() == once.tolist()
+    once, most = round_scores(scores), np.abs(scores).max(initial=0.0)
+    assert round_scores(once).tolist() == once.tolist()
     assert (
-        np.abs(once - np.array(scores)) <= 0.5000001 * RESOLUTION * most + 5e-324
+        np.abs(once - np.array(scores)) <= 0.5000001 * SCORE_RESOLUTION * most + 5e-324
     ).all()
 
 
 def test_float_noise_between_engines_is_no_difference_of_ours_and_a_difference_of_others():
-    assert ranked(["a", "b"], rounded([0.8000001, 0.8])).doc_ids == ("b", "a")
-    assert ranked(["a", "b"], rounded([0.800001, 0.8])).doc_ids == ("a", "b")
+    assert ranked(["a", "b"], round_scores([0.8000001, 0.8])).doc_ids == ("b", "a")
+    assert ranked(["a", "b"], round_scores([0.800001, 0.8])).doc_ids == ("a", "b")
     assert ranked(["a", "b"], [0.8000001, 0.8]).doc_ids == ("a", "b")
     with pytest.raises(ValueError, match="not finite"):
         ranked(["a"], [float("nan")])
@@ -93,11 +97,11 @@ def test_a_saved_run_is_ordered_as_score_double_orders_it(queries):
             list(ranking.doc_ids) for ranking in retriever.search(asked, 100, Meter())
         ]
         qrels.write_text("".join(f"{query.id} 0 d0 1\n" for query in asked))
-        scored = score_runs(
+        scored = score_trec_runs(
             qrels,
             [path],
-            parse_all(["RR"]),
-            conventions=Conventions(precision="double"),
+            parse_measure_list(["RR"]),
+            conventions=RunConventions(precision="double"),
         )
         assert ours == [scored.lists["theirs"]()[query.id] for query in asked]
 
@@ -210,7 +214,7 @@ def test_weights_that_do_not_fit_are_refused(keys, told):
         {"name": "h", "kind": "fusion", "of": ["a", "b"], **keys},
     ]
     with pytest.raises(InputError, match=told):
-        parse(
+        parse_experiment(
             {
                 "name": "x",
                 "dataset": "d",
@@ -224,7 +228,7 @@ def test_weights_that_do_not_fit_are_refused(keys, told):
 ODD = " %\t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u2003\u2028\u2029\u3000"
 ids = st.text(
     st.one_of(st.sampled_from(ODD), st.characters(codec="utf-8")), min_size=1
-).map(nfc)
+).map(to_nfc)
 scores = st.one_of(
     st.floats(-1e30, 1e30, allow_nan=False),
     st.sampled_from([0.0, 0.5, 0.5 + 1e-12, 1e-50, -1e-50, 1 / 3]),
@@ -237,11 +241,11 @@ same_folder = settings(
 def streamed(path):
     return [
         (query, dict(zip(ids, hits.tolist(), strict=True)))
-        for query, ids, hits in runs.stream_run(path)
+        for query, ids, hits in trec_files.stream_run(path)
     ]
 
 
-READERS = {"qrels": (trec.read_qrels,), "run": (runs.read_run, streamed)}
+READERS = {"qrels": (read_qrels,), "run": (trec_files.read_run, streamed)}
 
 
 @pytest.fixture
@@ -266,8 +270,8 @@ def written(tmp_path):
     )
 )
 def test_judgments_come_back(tmp_path, judgments):
-    trec.write_qrels(tmp_path / "qrels", judgments)
-    assert trec.read_qrels(tmp_path / "qrels") == judgments
+    write_trec_qrels(tmp_path / "qrels", judgments)
+    assert read_qrels(tmp_path / "qrels") == judgments
 
 
 @same_folder
@@ -276,8 +280,8 @@ def test_judgments_come_back(tmp_path, judgments):
 def test_rankings_come_back_in_their_order_for_every_reader(tmp_path, run):
     """Scores fall strictly as doubles and as 32-bit floats, so no reader has to break a tie, or overflows."""
     rankings = {q: ranked(list(hits), list(hits.values())) for q, hits in run.items()}
-    runs.write_run(tmp_path / "run", rankings.items(), tag="x")
-    back = runs.read_run(tmp_path / "run")
+    trec_files.write_trec_run(tmp_path / "run", rankings.items(), tag="x")
+    back = trec_files.read_run(tmp_path / "run")
     assert list(back) == list(rankings)
     for query_id, hits in back.items():
         assert tuple(hits) == rankings[query_id].doc_ids
@@ -294,7 +298,7 @@ def test_rankings_come_back_in_their_order_for_every_reader(tmp_path, run):
 def test_scores_that_fall_are_written_in_full_and_a_stream_gives_each_stretch_of_a_query(
     tmp_path, written
 ):
-    runs.write_run(
+    trec_files.write_trec_run(
         tmp_path / "run",
         [("q 1", ranked(["a", "b%", "c"], [0.1, 0.1, 0.05]))],
         tag="tag",
@@ -312,7 +316,10 @@ def test_scores_that_fall_are_written_in_full_and_a_stream_gives_each_stretch_of
         ("q", {"a": 1.0}),
         ("p", {"c": 1.0}),
     ]
-    assert runs.read_run(path) == {"p": {"a": 3.0, "b": 2.0, "c": 1.0}, "q": {"a": 1.0}}
+    assert trec_files.read_run(path) == {
+        "p": {"a": 3.0, "b": 2.0, "c": 1.0},
+        "q": {"a": 1.0},
+    }
 
 
 @pytest.mark.parametrize(
@@ -395,24 +402,24 @@ def test_what_is_malformed_is_named_with_its_line(written, kind, line, told):
 
 
 def test_many_problems_are_counted(written):
-    error = refusal(runs.read_run, written("bad\n" * 1000))
-    assert len(error.problems) == runs.SHOWN + 1 and "980 more" in str(error)
+    error = refusal(trec_files.read_run, written("bad\n" * 1000))
+    assert len(error.problems) == MAX_LISTED_PROBLEMS + 1 and "980 more" in str(error)
 
 
 def test_files_that_cannot_be_read(tmp_path, written):
     cut = written(gzip.compress(b"q 0 d 1\n" * 100)[:-12], "cut.gz")
     for read, path in (
-        (runs.read_run, tmp_path / "none"),
-        (trec.read_qrels, tmp_path),
-        (trec.read_qrels, cut),
+        (trec_files.read_run, tmp_path / "none"),
+        (read_qrels, tmp_path),
+        (read_qrels, cut),
     ):
         assert "cannot be read" in str(refusal(read, path))
-    assert "there is no line" in str(refusal(trec.read_qrels, written("\n\n")))
+    assert "there is no line" in str(refusal(read_qrels, written("\n\n")))
     with gzip.open(
         tmp_path / "bomb.gz", "wb", compresslevel=1
     ) as file:  # refused before it fills the memory
         file.write(b"q1 0 d1 1\n" + b"x" * (50 << 20))
-    for read in (trec.read_qrels, runs.read_run):
+    for read in (read_qrels, trec_files.read_run):
         assert "bomb.gz:2: is longer than 1,048,576 bytes" in str(
             refusal(read, tmp_path / "bomb.gz")
         )
@@ -457,14 +464,22 @@ def outcome(read, path):
 def test_blocks_change_nothing(tmp_path_factory, some, end, ended, size):
     path = tmp_path_factory.getbasetemp() / "lines"
     path.write_bytes((end.join(some) + end * ended).encode())
-    fast, block = runs.columns_of, runs.BLOCK
+    fast, block = parse_columns, BLOCK_BYTES
     told = []
     try:
         for columns, length in ((fast, size), (fast, block), (lambda *_: None, block)):
-            runs.BLOCK, runs.columns_of, trec.columns_of = length, columns, columns
+            trec_lines.BLOCK_BYTES, trec_lines.parse_columns, trec.columns_of = (
+                length,
+                columns,
+                columns,
+            )
             told.append(
-                [outcome(read, path) for read in (trec.read_qrels, runs.read_run)]
+                [outcome(read, path) for read in (read_qrels, trec_files.read_run)]
             )
     finally:
-        runs.BLOCK, runs.columns_of, trec.columns_of = block, fast, fast
+        trec_lines.BLOCK_BYTES, trec_lines.parse_columns, trec.columns_of = (
+            block,
+            fast,
+            fast,
+        )
     assert told[0] == told[1] == told[2]

@@ -11,20 +11,15 @@ import numpy as np
 import pytest
 
 from harness import records
-from retrievers import calling
-from retrievers.calling import (
-    Caller,
-    Charge,
-    RetryLoop,
-    Transient,
-    retry_after,
-    wait_for,
-)
-from retrievers.embedding import Embedder
+from retrievers.embedder import Embedder
 from retrievers.encoders.bedrock import BedrockEncoder
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter, Stop, single_call
+from retrievers.services import caller
+from retrievers.services.caller import RequestCost, Retries, ServiceCaller
+from retrievers.services.concurrency import run_request
+from retrievers.services.service_errors import TransientFailure, retry_after
 from retrievers.types import Limits
 from tests.support import small
 from tests.support.mortal import heed_interrupts
@@ -38,7 +33,7 @@ from tests.support.servers import (
 from tests.support.small import BM25, ended
 
 pytestmark = pytest.mark.usefixtures("no_keys", "aws_keys")
-NOTHING = Charge(0, 0.0)
+NOTHING = RequestCost(0, 0.0)
 LIMITS = {"concurrency": 1, "rpm": 0, "tpm": 0, "patience": 60, "tokens": 0}
 BUSY = 5
 """Seconds that a busy machine may take for what takes none."""
@@ -46,10 +41,10 @@ BUSY = 5
 
 def asked(attempt, call=None, timeout=60, **policy):
     """Let one request be tried, and return its answer and how long it took."""
-    caller = Caller(Limits(**{**LIMITS, **policy}), timeout, lambda: "it")
+    caller = ServiceCaller(Limits(**{**LIMITS, **policy}), timeout, lambda: "it")
     call, started = call or single_call(), time.monotonic()
     try:
-        answer = wait_for(caller.call(attempt, NOTHING, call, 0), call.stopped)
+        answer = run_request(caller.call(attempt, NOTHING, call, 0), call.stopped)
     except BackendError as failure:
         answer = str(failure)
     return answer, time.monotonic() - started
@@ -58,7 +53,7 @@ def asked(attempt, call=None, timeout=60, **policy):
 @pytest.mark.parametrize("pause", [None, 0.1, 3600.0])
 def test_patience_is_kept_to_its_end(pause):
     async def fails():
-        raise Transient("away", retry_after=pause)
+        raise TransientFailure("away", retry_after=pause)
 
     said, took = asked(fails, patience=0.4)
     assert said.startswith("gave up after") and said.endswith("(patience = 0.4): away")
@@ -73,11 +68,11 @@ def test_a_declared_rate_is_kept(policy, tokens):
         return time.monotonic(), NOTHING
 
     caller, started = (
-        Caller(Limits(**{**LIMITS, **policy}), 60, lambda: "it"),
+        ServiceCaller(Limits(**{**LIMITS, **policy}), 60, lambda: "it"),
         time.monotonic(),
     )
     sent = [
-        wait_for(caller.call(now, NOTHING, single_call(), tokens), Stop())
+        run_request(caller.call(now, NOTHING, single_call(), tokens), Stop())
         for _ in range(4)
     ]
     assert all(at - started >= 0.02 * number for number, at in enumerate(sent))
@@ -359,7 +354,7 @@ def test_servers_on_this_machine_that_were_not_started_are_final_after_two_tries
         f'[[retrievers]]\nname = "{name}"\n{one}\n' for name, one in BLOCKS.items()
     )
     assert ended("run", small.experiment(tmp_path, retrievers=BM25 + blocks)) == 3
-    failed = records.read(tmp_path / "results" / "small").manifest.failed
+    failed = records.read_results(tmp_path / "results" / "small").manifest.failed
     assert failed.keys() == BLOCKS.keys()
     for told in failed.values():
         assert "onnection refused" in told and "is it running?" in told
@@ -372,7 +367,7 @@ def test_servers_on_this_machine_that_were_not_started_are_final_after_two_tries
     assert len(waited) >= len(BLOCKS)
 
 
-def tries_of(retries: RetryLoop, *failures: Transient) -> int:
+def tries_of(retries: Retries, *failures: TransientFailure) -> int:
     """Ask a service that fails so before it answers, and return the number of tries."""
     left, tries = list(failures), []
 
@@ -390,10 +385,12 @@ def tries_of(retries: RetryLoop, *failures: Transient) -> int:
 def test_one_that_never_answered_is_given_up_and_one_that_has_is_waited_for(
     monkeypatch,
 ):
-    monkeypatch.setattr(calling, "FIRST_PAUSE", 0.001)
-    monkeypatch.setattr(calling, "LONGEST_PAUSE", 0.002)
-    refused = [Transient("api.example.org: connection refused", hopeless=True)] * 20
-    retries = RetryLoop(300)
+    monkeypatch.setattr(caller, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(caller, "LONGEST_PAUSE", 0.002)
+    refused = [
+        TransientFailure("api.example.org: connection refused", hopeless=True)
+    ] * 20
+    retries = Retries(300)
     assert [tries_of(retries, *some) for some in (refused, refused, [], refused)] == [
         2,
         2,

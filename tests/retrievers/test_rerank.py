@@ -8,13 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrievers.composed import Reranked, above_the_rest
-from retrievers.cross_encoder import CrossEncoderReranker, LateInteractionReranker
 from retrievers.dense import Dense
 from retrievers.errors import BackendError, InputError, OverBudget
-from retrievers.http_reranker import HttpReranker
-from retrievers.local_models import LocalModel
+from retrievers.local.local_model import LocalModel
 from retrievers.meter import Budget, Meter, single_call
+from retrievers.reranked import Reranked, rank_reranked_first
+from retrievers.rerankers.http_reranker import HttpReranker
+from retrievers.rerankers.local_rerankers import (
+    CrossEncoderReranker,
+    LateInteractionReranker,
+)
 from retrievers.types import Document, Query, ranked
 from tests.support import tiny
 from tests.support.dialects import KEY, RerankProvider, overlap
@@ -137,7 +140,7 @@ def test_candidates_beneath_keep_their_order(scores, more):
         [f"d{i:03}" for i in range(len(scores) + more)],
         np.arange(len(scores) + more, 0, -1),
     )
-    after = above_the_rest(before, np.asarray(scores))
+    after = rank_reranked_first(before, np.asarray(scores))
     assert set(after.doc_ids[: len(scores)]) == set(before.doc_ids[: len(scores)])
     assert after.doc_ids[len(scores) :] == before.doc_ids[len(scores) :]
 

@@ -17,14 +17,20 @@ from retrievers.meter import Meter
 from retrievers.ragged import (
     SparseVectors,
     TokenVectors,
-    joined,
-    packed,
-    unpacked,
-    with_direction,
+    concatenate_vectors,
+    nonzero_rows,
 )
-from retrievers.stores import StoreOptions, open_store, qdrant
-from retrievers.stores.points import DOCUMENTS, EngineHits, past_ties, point_id
-from retrievers.types import RESOLUTION, ranked
+from retrievers.stores import qdrant
+from retrievers.stores.open import open_store
+from retrievers.stores.options import StoreOptions
+from retrievers.stores.points import (
+    DOCUMENT_NAMESPACE,
+    EngineHits,
+    point_id,
+    search_past_ties,
+)
+from retrievers.types import SCORE_RESOLUTION, ranked
+from retrievers.vector_bytes import from_bytes, to_bytes
 from tests.support.flat_vectors import flat
 from tests.support.store_places import KEEPING, LOCATIONS, REAL, fill, rows_of
 
@@ -73,7 +79,7 @@ def check_rankings(rankings, scores, ids, limit, *, positive=False, rounded_sums
         expected = ranked(ids, row, limit)
         count = int((expected.scores > 0).sum()) if positive else len(expected)
         true = dict(zip(ids, row.tolist(), strict=True))
-        unit = RESOLUTION * np.abs(row).max(initial=0)
+        unit = SCORE_RESOLUTION * np.abs(row).max(initial=0)
         assert len(set(ranking.doc_ids)) == len(ranking) == count
         assert ranking.scores == pytest.approx(expected.scores[:count], abs=2 * unit)
         for ours, theirs in zip(ranking.doc_ids, expected.doc_ids[:count], strict=True):
@@ -336,7 +342,7 @@ def test_approximate_search_finds_most_and_reads_what_it_says(
 @given(st.sets(st.text(min_size=1), max_size=30), st.uuids())
 def test_point_ids_are_uuids_and_differ_and_a_uuid_stays_as_it_is_spelt(ids, value):
     assert [point_id(document) for document in ids] == [
-        str(uuid.uuid5(DOCUMENTS, document)) for document in ids
+        str(uuid.uuid5(DOCUMENT_NAMESPACE, document)) for document in ids
     ]
     spellings = {value.hex, str(value).upper(), f"{{{value}}}"} - {str(value)}
     assert point_id(str(value)) == str(value)
@@ -360,13 +366,13 @@ def test_a_tie_at_the_limit_is_resolved_however_the_engine_orders_it(
             for _ in queries
         ]
 
-    [ranking] = past_ties(ask, np.zeros((1, 2), dtype=np.float32), limit)
+    [ranking] = search_past_ties(ask, np.zeros((1, 2), dtype=np.float32), limit)
     ids, values = zip(*rows, strict=True)
     assert ranking.doc_ids == ranked(ids, values, limit).doc_ids
 
 
 def test_requests_hold_no_more_than_a_server_takes(monkeypatch):
-    monkeypatch.setattr(qdrant, "NUMBERS", 40)
+    monkeypatch.setattr(qdrant, "MAX_REQUEST_NUMBERS", 40)
     vectors = TokenVectors.of([np.ones((count, 4)) for count in (3, 3, 5, 12, 1, 1, 1)])
     batches = [(batch.start, batch.stop) for batch in qdrant._requests(vectors, 2)]
     assert batches == [
@@ -437,11 +443,11 @@ def test_ragged_vectors_are_taken_joined_and_packed_as_lists(rows, lengths, data
         for vectors, wanted in (
             (kept, each),
             (kept[chosen], [each[i] for i in chosen]),
-            (unpacked(form, packed(kept)), each),
-            (joined([kept[:2], kept[2:], kept]), each + each),
+            (from_bytes(form, to_bytes(kept)), each),
+            (concatenate_vectors([kept[:2], kept[2:], kept]), each + each),
         ):
             assert len(vectors) == len(wanted)
             assert all(
                 np.array_equal(a, b) for a, b in zip(flat(vectors), wanted, strict=True)
             )
-        assert with_direction(kept).tolist() == [bool(text.any()) for text in each]
+        assert nonzero_rows(kept).tolist() == [bool(text.any()) for text in each]

@@ -8,10 +8,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from retrievers import calling
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter
-from retrievers.stores import StoreOptions, collection_name, connection, qdrant
+from retrievers.services import caller
+from retrievers.stores import connection, qdrant
+from retrievers.stores.open import collection_name
+from retrievers.stores.options import StoreOptions
 from tests.support.qdrant_fake import fake_qdrant, store_at
 from tests.support.small import call
 
@@ -25,7 +27,7 @@ NAME = collection_name("c")
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch):
     for module, name, value in (
-        (calling, "FIRST_PAUSE", 0.005),
+        (caller, "FIRST_PAUSE", 0.005),
         (connection, "PATIENCE", 0.1),
         (qdrant, "LOOK_EVERY", 0.005),
         (qdrant, "UPSERT", 10),
@@ -36,7 +38,7 @@ def hasty(monkeypatch):
 @pytest.fixture
 def patient(hasty, monkeypatch):
     """What passes is waited for, however busy this machine is."""
-    monkeypatch.setattr(connection, "PATIENCE", 60)
+    monkeypatch.setattr(connection, "STORE_PATIENCE", 60)
 
 
 @pytest.fixture
@@ -187,7 +189,7 @@ def test_a_search_survives_faults_and_a_server_that_is_away_is_named_once(
     [said] = [
         record.getMessage()
         for record in caplog.records
-        if record.name == calling.log.name
+        if record.name == caller.log.name
     ]
     assert re.fullmatch(
         rf"waiting for {fake.url}: .*503.*, try 2, gives up in 60 s", said

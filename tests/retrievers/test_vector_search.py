@@ -12,20 +12,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.pipeline import run
-from harness.running.check import check
-from harness.running.forecast import Options
+from harness.preflight.check import check_target
+from harness.running.context import RunOptions
 from retrievers import dense
 from retrievers.bm25 import BM25
-from retrievers.chunking import Boundary, Chunk, best_passages, in_context, passages
-from retrievers.costs import Tokens
 from retrievers.dense import Dense
-from retrievers.embedding import Embedder, distinct_passages
+from retrievers.embedder import Embedder, sort_distinct_passages
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
 from retrievers.encoders.voyage_context import VoyageContextEncoder
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter, single_call
-from retrievers.stores import StoreOptions, open_store
-from retrievers.stores.matrices import CsrStore
+from retrievers.stores.csr import CsrStore
+from retrievers.stores.open import open_store
+from retrievers.stores.options import StoreOptions
+from retrievers.texts.chunking import (
+    Chunk,
+    PassageBoundary,
+    cut_document,
+    passages_in_context,
+    rank_by_best_passage,
+)
+from retrievers.texts.token_estimate import Tokens
 from retrievers.types import Document, Query, ranked
 from tests.support import small, tiny
 from tests.support.dialects import KEY
@@ -126,8 +133,8 @@ def test_an_approximate_search_is_compared_with_the_exact_one(tmp_path, meter):
     store.close()
     counts = meter.stages()["search-exact"].counts
     assert (
-        counts["exact_hits"] == 20 * dense.COMPARED
-        and counts["exact_hits_at_10"] == 10 * dense.COMPARED
+        counts["exact_hits"] == 20 * dense.MAX_COMPARED_QUERIES
+        and counts["exact_hits_at_10"] == 10 * dense.MAX_COMPARED_QUERIES
     )
     assert (
         0 < counts["shared_hits"] < counts["exact_hits"]
@@ -157,7 +164,7 @@ def test_a_long_document_is_found_by_one_of_its_passages():
 
 def test_progress_counts_passages_against_passages(monkeypatch):
     """Documents stood there before: "3,040 of 163", and so no time was left."""
-    monkeypatch.setattr("retrievers.embedding.WINDOW", 7)
+    monkeypatch.setattr("retrievers.embedder.EMBEDDING_WINDOW", 7)
     seen = []
     watching = Meter(
         watch=lambda m: seen.append(
@@ -215,7 +222,7 @@ def test_passages_cover_the_text_in_order_and_are_never_too_long(
     """Every letter differs, so that a passage has one place in the text, and a mark alone the next one."""
     text = "".join(chr(0x4E00 + place) + gap for place, gap in enumerate(gaps))
     chunks = Chunk(size=size_and_overlap[0], overlap=size_and_overlap[1])
-    found = passages(Document("d", "title", text), chunks)
+    found = cut_document(Document("d", "title", text), chunks)
     assert [passage.id for passage in found] == [
         f"d\x1f{number}" for number in range(len(found))
     ]
@@ -257,7 +264,8 @@ def test_a_passage_ends_where_a_sentence_or_a_word_does_if_there_is_any(
     text, size, parts
 ):
     assert [
-        passage.text for passage in passages(Document("d", "", text), Chunk(size=size))
+        passage.text
+        for passage in cut_document(Document("d", "", text), Chunk(size=size))
     ] == parts
 
 
@@ -273,7 +281,7 @@ def test_documents_rank_by_their_best_passage(rows, depth):
     best = {}
     for (document, _), score in zip(rows, scores, strict=True):
         best[f"d{document}"] = max(best.get(f"d{document}", -9), score)
-    [ranking] = best_passages(
+    [ranking] = rank_by_best_passage(
         lambda vectors, limit: [ranked(ids, scores, limit) for _ in vectors], 1, depth
     )
     expected = ranked(list(best), list(best.values()), depth)
@@ -293,7 +301,7 @@ def test_documents_rank_by_their_best_passage(rows, depth):
         [
             None,
             *(
-                get_args(Boundary)
+                get_args(PassageBoundary)
                 if find_spec("semantic_text_splitter")
                 else ("words",)
             ),
@@ -313,7 +321,7 @@ def test_no_passage_is_too_long_and_with_a_boundary_no_word_is_cut(
         if count
         else Chunk(size=size, overlap=overlap, by=by)
     )
-    parts = passages(Document("d", title, text), chunks)
+    parts = cut_document(Document("d", title, text), chunks)
     assert (
         max(
             count([part.content for part in parts])
@@ -340,7 +348,7 @@ def test_a_passage_is_as_long_as_the_model_reads_and_a_long_title_leaves_half_of
     model,
 ):
     text = " ".join(tiny.WORDS[i % 14] for i in range(300))
-    parts = passages(
+    parts = cut_document(
         Document("d", "the title", text), tokens(counted(model), tiny.LIMIT)
     )
     lengths = model.lengths([part.content for part in parts], "document").counts
@@ -348,7 +356,7 @@ def test_a_passage_is_as_long_as_the_model_reads_and_a_long_title_leaves_half_of
     assert (
         lengths[:-1].min() >= tiny.LIMIT - 2
     )  # two words of the prompt, two of the title, two special tokens
-    parts = passages(Document("d", "w " * 30, "t " * 100), tokens(in_words, 10))
+    parts = cut_document(Document("d", "w " * 30, "t " * 100), tokens(in_words, 10))
     assert {len(part.text.split()) for part in parts} == {5}
 
 
@@ -360,7 +368,9 @@ def test_sentences_and_headings_stay_whole_where_they_fit():
         ("heading", 40, "\n\n", headed),
         ("sentence", 30, " ", sentences),
     ):
-        found = passages(Document("d", "", gap.join(whole)), Chunk(size=size, by=by))
+        found = cut_document(
+            Document("d", "", gap.join(whole)), Chunk(size=size, by=by)
+        )
         assert [part.text for part in found] == whole
 
 
@@ -370,13 +380,13 @@ def test_a_function_of_one_s_own_cuts(tmp_path, monkeypatch):
         "def lines(text): return text.split('|')\ndef number(text): return [3]\n"
     )
     document, chunks = Document("d", "t", "one|two"), Chunk(call="own_cuts:lines")
-    assert [part.text for part in passages(document, chunks)] == ["one", "two"]
+    assert [part.text for part in cut_document(document, chunks)] == ["one", "two"]
     assert chunks.suffix([document]) != chunks.suffix([Document("d", "t", "one|three")])
     with pytest.raises(
         BackendError,
         match=r"own_cuts:number gave \[3\] for a text; give a list of texts",
     ):
-        passages(document, Chunk(call="own_cuts:number"))
+        cut_document(document, Chunk(call="own_cuts:number"))
     with pytest.raises(
         InputError,
         match=r"chunk\.call: 'own_cuts' has no function 'line' \(did you mean 'lines'",
@@ -387,8 +397,8 @@ def test_a_function_of_one_s_own_cuts(tmp_path, monkeypatch):
     blocks = '[[retrievers]]\nname = "b"\nkind = "bm25"\nchunk = { call = "own_cuts:lines" }\n'
     path = small.experiment(tmp_path, retrievers=blocks)
     with pytest.raises(InputError, match="code"):
-        check(path, code=False)
-    results = run(path, Options(tmp_path / "out"))
+        check_target(path, code=False)
+    results = run(path, RunOptions(tmp_path / "out"))
     assert (
         "passages=own_cuts:lines"
         in results.manifest.retrievers["b"].provenance["fingerprint"]
@@ -408,7 +418,9 @@ def test_bm25_gives_a_document_the_score_of_its_best_passage():
     cut.index(documents, meter)
     assert meter.notes() == {"empty": ("d7",)} and cut.fingerprint != whole.fingerprint
     parts = [
-        part for document in documents for part in passages(document, Chunk(**chunk))
+        part
+        for document in documents
+        for part in cut_document(document, Chunk(**chunk))
     ]
     whole.index(parts, Meter())
     queries = [
@@ -473,7 +485,9 @@ def test_the_cache_keeps_a_passage_by_its_document(model, cache):
         Document("b", "", "the cat sits dog runs fast"),
     ]
     late = [
-        *in_context(documents, Chunk(size=14, by="words", late=True), contextual=False)
+        *passages_in_context(
+            documents, Chunk(size=14, by="words", late=True), contextual=False
+        )
     ]
     texts, wholes = [one.text for one, _ in late], [whole for _, whole in late]
     assert texts == [
@@ -493,7 +507,7 @@ def test_the_cache_keeps_a_passage_by_its_document(model, cache):
     )
     assert again.counts("") == {"texts": 5, "cached": 5}
     forecast = embedder.forecast_passages(
-        distinct_passages(zip(texts, wholes, strict=True)), "document"
+        sort_distinct_passages(zip(texts, wholes, strict=True)), "document"
     )
     assert (forecast.texts, forecast.cached, forecast.tokens) == (5, 5, 0)
     assert not np.allclose(

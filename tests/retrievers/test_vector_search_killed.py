@@ -10,9 +10,10 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
-from retrievers import embedding
+from retrievers import embedder
 from retrievers.meter import Meter
-from retrievers.stores import StoreOptions, open_store
+from retrievers.stores.open import open_store
+from retrievers.stores.options import StoreOptions
 from retrievers.types import Document, Query
 from tests.support.mortal import NEVER, forking, live
 from tests.support.over_store import Numbers, OverStore
@@ -40,7 +41,7 @@ def run(place, location, documents, last_call):
 
 
 def index_and_search(place, location, documents):
-    embedding.WINDOW = max(64, documents // 8)
+    embedder.EMBEDDING_WINDOW = max(64, documents // 8)
     options = StoreOptions(location)
     store = open_store(
         options, "hashed-corpus", documents=documents, folder=place, meter=Meter()

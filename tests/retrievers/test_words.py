@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from harness import records
 from retrievers.bm25 import BM25
 from retrievers.meter import Meter
+from retrievers.texts.word_tokens import ASCII_WORD, tokenize
 from retrievers.types import Document, Query
-from retrievers.words import ASCII_WORD, tokenize
 from tests.support import small
 from tests.support.small import Call
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 
-from harness.dataset import load, reference_of
-from harness.dataset.judgments import Judgment, text_digest
-from harness.labels.pool import DEFAULT, DrawnPool, pool_of, pooled_query
+from harness.dataset import load_dataset, parse_reference
+from harness.dataset.judgment import Judgment, judged_text_digest
+from harness.labels.pool import (
+    DEFAULT_POLICY,
+    PoolDesign,
+    build_pool,
+    build_pooled_query,
+)
 from retrievers.types import Document
 from tests.support import small
 
 RELEVANT = {id_: docs for id_, _, docs in small.QUERIES}
 
 
-def pool(queries=4, documents=3, *, texts=None, policy=DEFAULT):
+def pool(queries=4, documents=3, *, texts=None, policy=DEFAULT_POLICY):
     """A pool of questions q0, q1, … with documents d0, d1, …"""
     made = []
     for q in range(queries):
@@ -26,11 +31,11 @@ def pool(queries=4, documents=3, *, texts=None, policy=DEFAULT):
             Document(f"d{d}", f"title {d}" if texts is None else one[:10], one)
             for d, one in enumerate(said)
         ]
-        made.append(pooled_query(f"q{q}", query, shown, 0.5))
-    drawn = DrawnPool(
+        made.append(build_pooled_query(f"q{q}", query, shown, 0.5))
+    drawn = PoolDesign(
         depth=10, seed=1, population=2 * queries, sampled=queries, design="sample"
     )
-    return pool_of(policy, drawn, tuple(made))
+    return build_pool(policy, drawn, tuple(made))
 
 
 def judgment(query="q0", document="d0", grade=1, judge="ann", **more):
@@ -63,7 +68,8 @@ def as_person(pool, judge="ann"):
 def judged(folder, ids, judge="ann", kind="human", *, noise=0, depth=None, **more):
     """Judgments of some questions by the small data set's own labels; `noise` flips every so-manieth grade."""
     documents = {
-        document.id: document for document in load(reference_of(folder)).documents()
+        document.id: document
+        for document in load_dataset(parse_reference(folder)).documents()
     }
     texts = json.loads((folder / "queries.json").read_text(encoding="utf-8"))
     texts = {row["id"]: row["query"] for row in texts}
@@ -74,7 +80,7 @@ def judged(folder, ids, judge="ann", kind="human", *, noise=0, depth=None, **mor
             grade = 2 if document in RELEVANT[query.rstrip("-")] else 0
             if noise and (number + len(query)) % noise == 0:
                 grade = 3 - grade
-            digest = text_digest(texts[query], documents[document])
+            digest = judged_text_digest(texts[query], documents[document])
             said.append(
                 judgment(
                     query,

@@ -7,12 +7,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 import numpy as np
 
 from retrievers.bm25 import BM25
-from retrievers.cache import Cache, Corpus, Resources
-from retrievers.chunking import Chunk
-from retrievers.composed import Reranked
+from retrievers.cache import Cache
+from retrievers.conditions import Condition
 from retrievers.dense import Dense
-from retrievers.filters import Condition
 from retrievers.meter import Meter
+from retrievers.reranked import Reranked
+from retrievers.resources import Corpus, Resources
+from retrievers.texts.chunking import Chunk
 from retrievers.types import Document, Embedded, Encoder, Reranker, Store
 
 

@@ -9,12 +9,12 @@ from urllib.parse import urlsplit, urlunsplit
 
 import numpy as np
 
-from harness.experiment import parse
+from harness.experiment import parse_experiment
 from retrievers import encoder_class, reranker_class
 from retrievers.cache import Cache
-from retrievers.embedding import Embedder
+from retrievers.embedder import Embedder
 from retrievers.meter import Meter
-from retrievers.types import facts_of as described
+from retrievers.types import model_facts as described
 from tests.support.dialects import KEY
 from tests.support.servers import real_vectors, resized, serving
 
@@ -53,7 +53,7 @@ def at(block, part, url):
     )
     if part == "rerank":
         table["retrievers"].insert(0, {"name": "lexical", "kind": "bm25"})
-    kind = getattr(parse(table).retrievers[-1], part)
+    kind = getattr(parse_experiment(table).retrievers[-1], part)
     options = dict(kind.options)
     own = urlsplit(options["base_url"])
     fake = urlsplit(url)

@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 from qdrant_client import QdrantClient, models
 
 from retrievers.meter import Meter
-from retrievers.stores import StoreOptions, open_store
+from retrievers.stores.open import open_store
+from retrievers.stores.options import StoreOptions
 from tests.support.servers import Answering, running
 
 VERSION = "1.18.3"

@@ -3,15 +3,15 @@
 from dataclasses import replace
 
 from harness.evaluation import compare as comparing
-from harness.evaluation.evaluate import conclude
-from harness.evaluation.gate import BASELINE, CHALLENGER, gate_scores
-from harness.evaluation.scores import Scores
+from harness.evaluation.evaluate import conclude_scores
+from harness.evaluation.gate import BASELINE_ARM, CHALLENGER_ARM, gate_scores
 from harness.evaluation.verdict import Finding, Verdict
-from harness.evaluation.wording import REASONS, verdict_cell
-from harness.measures import parse
+from harness.measures import parse_measure
 from harness.measures.table import row_of
-from harness.stats.differences import Range
+from harness.scoring.scores import Scores
+from harness.stats.differences import ValueRange
 from harness.stats.settings import Settings
+from harness.wording.verdicts import REASON_WORDS, verdict_cell
 
 
 def scored(values, measure="m", **known):
@@ -24,7 +24,7 @@ def scored(values, measure="m", **known):
 
 def compare(values, *, measure="m", baseline=None, settings=None, **known):
     """The comparisons of one measure."""
-    return comparing.compare(
+    return comparing.compare_retrievers(
         scored(values, measure, **known),
         baseline=baseline,
         settings=settings or Settings(),
@@ -34,14 +34,18 @@ def compare(values, *, measure="m", baseline=None, settings=None, **known):
 def gate(challenger, baseline, *, margin, span=1.0):
     """Whether one row of scores is not worse than another by the margin; `span` is the range of the measure."""
     low = min(challenger.min(), baseline.min())
-    reach = None if span is None else Range(low, low + span)
-    table = scored({CHALLENGER: challenger, BASELINE: baseline}, ranges={"m": reach})
+    reach = None if span is None else ValueRange(low, low + span)
+    table = scored(
+        {CHALLENGER_ARM: challenger, BASELINE_ARM: baseline}, ranges={"m": reach}
+    )
     return gate_scores(table, margin=margin, settings=Settings())
 
 
 def concluded(values, rows, *, measure="m", settings=None, **known):
     """The evaluation of one measure."""
-    return conclude(scored(values, measure, **known), rows, settings or Settings())
+    return conclude_scores(
+        scored(values, measure, **known), rows, settings or Settings()
+    )
 
 
 def cell(row):
@@ -67,14 +71,14 @@ def shown(found, **verdicts):
 def finding(text):
     """The finding that a cell of comparisons.csv shows."""
     word, _, why = text.partition(": ")
-    reasons = {words: reason for reason, words in REASONS.items()} | {"": None}
+    reasons = {words: reason for reason, words in REASON_WORDS.items()} | {"": None}
     plain = word.removesuffix(" but negligible")
     return Finding(Verdict(plain), reasons[why], word != plain)
 
 
 def at_level(name, rel):
     """A measure at trec_eval's -l, where it asks whether a document is relevant."""
-    measure = parse(name)
+    measure = parse_measure(name)
     known = measure.get("rel") is None and "rel" in row_of(measure).options and rel > 1
     return (
         replace(measure, params=tuple(sorted((*measure.params, ("rel", rel)))))

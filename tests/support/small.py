@@ -14,10 +14,10 @@ import pytest
 from harness import records
 from harness.cli import main
 from harness.pipeline import run
+from harness.preflight.check import check_target
+from harness.preflight.plan import RunPlan
 from harness.records import Results
-from harness.running.check import check
-from harness.running.forecast import Options
-from harness.running.plan import RunPlan
+from harness.running.context import RunOptions
 from retrievers.errors import InputError
 
 TEXTS = {
@@ -119,7 +119,7 @@ def experiment(
 
 def ran(folder: Path, **options: Any) -> Results:
     """The results of such an experiment, in the folder `out` beside it."""
-    return run(experiment(folder, **options), Options(folder / "out"))
+    return run(experiment(folder, **options), RunOptions(folder / "out"))
 
 
 def many(folder: Path, names: Sequence[str], queries: int, more: str = "") -> Path:
@@ -235,6 +235,6 @@ def told(capsys: pytest.CaptureFixture[str], *words: object, code: int = 0) -> s
 
 def planned(path: Path, results: Path = Path("results")) -> RunPlan:
     """What a run of an experiment would take, as its check finds."""
-    found = check(path, results=results).plan
+    found = check_target(path, results=results).plan
     assert found is not None
     return found

@@ -9,8 +9,9 @@ import pytest
 
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter
-from retrievers.stores import StoreOptions, open_store
 from retrievers.stores.connection import Connection
+from retrievers.stores.open import open_store
+from retrievers.stores.options import StoreOptions
 
 REAL = tuple(
     pytest.param(option, marks=[pytest.mark.server, pytest.mark.slow])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from pydantic import Field
 
-from retrievers.options import Configured
+from retrievers.options.tables import Configured
 from retrievers.ragged import SparseVectors
 from retrievers.types import (
     Embedded,

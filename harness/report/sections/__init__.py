@@ -1,22 +1,30 @@
-"""The sections of a report: each is a function here and its template in `templates/`; there is no list of them.
-
-Each file has `PLACES`: place on the page -> function of the view, which returns None if there is nothing to show.
-"""
+"""The sections of a report."""
 
 from collections.abc import Callable
-from importlib import import_module
-from pkgutil import iter_modules
 
-from harness.report.charts import Section
+from harness.report.sections.abstention import abstention_section
+from harness.report.sections.costs import costs_section
+from harness.report.sections.decision import decision_section
+from harness.report.sections.provenance import provenance_section
+from harness.report.sections.queries import queries_section
+from harness.report.sections.rerankers import rerankers_section
+from harness.report.sections.slices import slices_section
+from harness.report.sections.sweep import sweep_section
+from harness.report.sections.tests import tests_section
+from harness.report.sections.trust import trust_section
+from harness.report.templates import Section
 from harness.report.view import View
 
-
-def sections() -> list[Callable[[View], Section | None]]:
-    """The functions of this folder's files, in the order of the page."""
-    modules = [
-        import_module(f"{__name__}.{file.name}") for file in iter_modules(__path__)
-    ]
-    places: dict[int, Callable[[View], Section | None]] = {}
-    for module in modules:
-        places |= module.PLACES
-    return [places[place] for place in sorted(places)]
+SECTIONS: tuple[Callable[[View], Section | None], ...] = (
+    decision_section,
+    sweep_section,
+    costs_section,
+    slices_section,
+    queries_section,
+    rerankers_section,
+    abstention_section,
+    trust_section,
+    tests_section,
+    provenance_section,
+)
+"""In the order of the page; a section that has nothing to show returns None."""

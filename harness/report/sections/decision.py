@@ -1,50 +1,37 @@
-"""The first screen: the verdict, one reason, one next step, warnings, and the paired leaderboard."""
+"""The first screen of a report."""
 
-import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
-import tomli_w
-
-from harness.english import shared_beginning
-from harness.evaluation.conclusions import first_lines
-from harness.evaluation.csv_views import costs_of, slices_of
-from harness.evaluation.evaluation import Board, WarningKind, wilcoxon_floors
-from harness.evaluation.evidence import PairEvidence, evidence, pairs_by_weight
-from harness.evaluation.verdict import Comparison, TestRow
-from harness.evaluation.wording import (
-    SIGNS,
-    STANDINGS,
-    look_sentences,
-    reason_words,
-    settings_sentence,
-    verdict_word,
-    warning_sentence,
-)
-from harness.records import Results
-from harness.report import text
-from harness.report.axes import numbers, steps
-from harness.report.charts import Figure, ForestRow, Section, paired_forest
+from harness.english import common_prefix
+from harness.evaluation.board import Board
+from harness.evaluation.costs import retriever_costs
+from harness.evaluation.warnings import WarningKind, warning_sentence
+from harness.report.charts.axes import round_steps, tick_labels
+from harness.report.charts.figure import Figure
+from harness.report.charts.forest import ForestRow, forest_figure
+from harness.report.numbers import difference_text
+from harness.report.sections.costs import COST_KINDS
 from harness.report.sections.slices import (
-    called,
-    carried,
-    compared,
-    label_of,
-    labels_of,
-    pair_of,
+    compare_slices,
+    compared_retrievers,
+    decisive_slice,
+    labels_by_family,
+    slice_name,
 )
-from harness.report.sections.tradeoffs import PRICES
-from harness.report.view import View, letters_of, superscripts
-from harness.stats.multiplicity import small_slices
+from harness.report.templates import Section
+from harness.report.view import View
+from harness.wording.conclusion import verdict_lines
+from harness.wording.looks import look_sentences
+from harness.wording.verdicts import STANDING_WORDS
 
-APART = 2.0
+MAX_LATENCY_RATIO = 2.0
 """Largest credible ratio of two latencies of the same encoder."""
-BUSY = 1.0
+MAX_LOAD_PER_CORE = 1.0
 """Waiting processes per core of a busy machine."""
 
 
-class Screen(NamedTuple):
+class FirstScreen(NamedTuple):
     """The content of the first screen, in its order."""
 
     headline: str
@@ -60,7 +47,7 @@ class Screen(NamedTuple):
     failed: Mapping[str, str]
     first: int = 6
     """Rows of the leaderboard that are shown at first."""
-    standings: Mapping[str, tuple[str, str]] = STANDINGS
+    standings: Mapping[str, tuple[str, str]] = STANDING_WORDS
 
     def short(self, name: str) -> str:
         """A name without the shared start."""
@@ -97,18 +84,18 @@ class Screen(NamedTuple):
     @property
     def ticks(self) -> list[tuple[float, str]]:
         """The round values of the axis, with labels."""
-        values = steps(*self.axis, 5)
-        return list(zip(values, numbers(values, "-"), strict=True))
+        values = round_steps(*self.axis, 5)
+        return list(zip(values, tick_labels(values, "-"), strict=True))
 
 
-def section(view: View) -> Section:
+def decision_section(view: View) -> Section:
     """The verdict, the reason, the next step, and the paired leaderboard."""
-    screen = screen_of(view)
+    screen = first_screen(view)
     drawn = (_figure(view, screen),) if screen.board.paired else ()
     return Section("decision", "Decision", {"screen": screen}, drawn)
 
 
-def _figure(view: View, screen: Screen) -> Figure:
+def _figure(view: View, screen: FirstScreen) -> Figure:
     """The paired forest as a figure, with the counts of each row."""
     board, name = screen.board, view.names[view.primary].short
     rows = [
@@ -132,7 +119,7 @@ def _figure(view: View, screen: Screen) -> Figure:
         else f"behind {board.reference}"
     )
     differences = "; ".join(
-        f"{row.label} {text.signed(row.difference)}" for row in rows
+        f"{row.label} {difference_text(row.difference)}" for row in rows
     )
     words = (
         "leaderboard",
@@ -140,14 +127,14 @@ def _figure(view: View, screen: Screen) -> Figure:
         f"Mean paired difference of {name}, {where}: {differences}.",
         f"{name} {where}",
     )
-    return paired_forest(words, {"": rows}, board.margin)
+    return forest_figure(words, {"": rows}, board.margin)
 
 
-def screen_of(view: View) -> Screen:
+def first_screen(view: View) -> FirstScreen:
     """Put the first screen together."""
     said, beginning = (
-        first_lines(view.evaluation),
-        shared_beginning(list(view.evaluation.means)),
+        verdict_lines(view.evaluation),
+        common_prefix(list(view.evaluation.means)),
     )
 
     def short(sentence: str) -> str:
@@ -155,12 +142,19 @@ def screen_of(view: View) -> Screen:
         spoken = view.spoken(sentence)
         return spoken.replace(beginning, "…") if beginning else spoken
 
-    return Screen(
+    return FirstScreen(
         headline=short(said.headline),
         reason=short(said.reason),
         step=short(said.step + _cheapest(view)),
         alerts=tuple(
-            map(short, [*alerts(view), *look_sentences(view.evaluation), *said.alerts])
+            map(
+                short,
+                [
+                    *decision_alerts(view),
+                    *look_sentences(view.evaluation),
+                    *said.alerts,
+                ],
+            )
         ),
         board=view.evaluation.board,
         beginning=beginning,
@@ -171,7 +165,7 @@ def screen_of(view: View) -> Screen:
 
 def _cheapest(view: View) -> str:
     """The fastest, cheapest and smallest of the retrievers that are shown to be as good as the leader."""
-    result, costs, said = view.evaluation, costs_of(view.results), ""
+    result, costs, said = view.evaluation, retriever_costs(view.results), ""
     if (
         result.plans
         or result.failed
@@ -181,7 +175,7 @@ def _cheapest(view: View) -> str:
     ):
         return ""  # nothing is recommended, or another step comes first
     good = result.within_margin
-    for price in PRICES.values():
+    for price in COST_KINDS.values():
         priced = {
             name: value for name in good if (value := price.of(costs[name])) is not None
         }
@@ -190,7 +184,7 @@ def _cheapest(view: View) -> str:
     return said
 
 
-def alerts(view: View) -> list[str]:
+def decision_alerts(view: View) -> list[str]:
     """Everything that may change the decision, most important first."""
     left_out = (
         WarningKind.FRAGILE,
@@ -206,21 +200,23 @@ def alerts(view: View) -> list[str]:
 
 def _carried(view: View) -> Iterator[str]:
     """The slice that makes up the whole difference between the leader and the next, if a difference is shown."""
-    kinds = labels_of(view)
+    kinds = labels_by_family(view)
     if (
         len(view.retrievers) < 2
         or not kinds
         or view.ranked[1] not in view.evaluation.shown_worse
     ):
         return
-    pair = pair_of(view, view.evaluation.leader, compared(view)[0], kinds)
-    if (row := carried(view, pair)) is not None:
-        yield f"{pair.a} leads {pair.b} only because of the {row.queries:,} queries of {called(row)}."
+    pair = compare_slices(
+        view, view.evaluation.leader, compared_retrievers(view)[0], kinds
+    )
+    if (row := decisive_slice(view, pair)) is not None:
+        yield f"{pair.a} leads {pair.b} only because of the {row.queries:,} queries of {slice_name(row)}."
 
 
 def _latency(view: View) -> Iterator[str]:
     """Timings that cannot be trusted: one encoder at very different speeds, or a busy machine."""
-    costs, encoders = costs_of(view.results), dict[str, list[float]]()
+    costs, encoders = retriever_costs(view.results), dict[str, list[float]]()
     for name in view.retrievers:
         encoder = view.resolved.blocks[name].get("encoder")
         timed = [
@@ -230,168 +226,11 @@ def _latency(view: View) -> Iterator[str]:
         ]
         encoders.setdefault(repr(encoder), []).extend(timed)
     apart = any(
-        max(timed) > APART * min(timed) > 0 for timed in encoders.values() if timed
+        max(timed) > MAX_LATENCY_RATIO * min(timed) > 0
+        for timed in encoders.values()
+        if timed
     )
     cores, load = view.manifest.machine.get("cores"), view.manifest.machine.get("load")
-    busy = cores and load is not None and load > BUSY * cores
+    busy = cores and load is not None and load > MAX_LOAD_PER_CORE * cores
     if apart or (busy and any(cost.stages for cost in costs.values())):
         yield "The machine was busy: latencies may be too long, so do not compare them."
-
-
-FAMILIES = {
-    "equivalence": "Equivalence within the margin",
-    "rerank uplift": "Reranked against its first stage",
-}
-"""The families of tests.csv that are shown here; slices have their own section."""
-LOOKED_AT = 4_000
-"""Most pairs times queries that the page computes, in half a second; `harness compare --json` has more."""
-ROWS = 200
-"""Most rows that the page shows; if there are more, only those of the leader and the baseline."""
-SMALL = 20
-"""Most small slices that are named: a field may have a different value for each query."""
-
-
-def tested(view: View) -> Section:
-    """The means of every measure, and the tests if there are two or more retrievers."""
-    summary = view.evaluation.summary
-    means = {
-        name: {one: summary[one][name] for one in view.measures if name in summary[one]}
-        for name in view.ranked
-    }
-    best = {
-        measure: max(row.mean for row in summary[measure].values())
-        for measure in view.measures
-    }
-    several = len(view.retrievers) > 1
-    beaten = {measure: superscripts(view, measure) for measure in view.measures}
-    lettered = any(letters for row in beaten.values() for letters in row.values())
-    known = {
-        "means": means,
-        "best": best,
-        "letters": letters_of(view),
-        "beaten": beaten,
-        "lettered": lettered,
-    }
-    return (
-        Section("tests", "Tests", known | tests(view))
-        if several
-        else Section("tests", "Measures", known | {"rows": []})
-    )
-
-
-def tests(view: View) -> dict[str, Any]:
-    """The comparisons of the primary measure, further evidence, the other tests."""
-    beside, small, families = (
-        pair_evidence(view),
-        _small_slices(view),
-        other_families(view),
-    )
-    rows = _listed(view, view.comparisons[view.primary])
-    return {
-        "settings": settings_sentence(view.settings),
-        "details": [view.spoken(one) for one in first_lines(view.evaluation).details],
-        "rows": rows,
-        "left": len(view.comparisons[view.primary]) - len(rows),
-        "floors": wilcoxon_floors(view.comparisons[view.primary], view.settings),
-        "evidence": beside,
-        "evidence_left_out": len(view.retrievers) * (len(view.retrievers) - 1) // 2
-        - len(beside),
-        "other": families,
-        "small_slices": small[:SMALL],
-        "small_left": len(small[SMALL:]),
-        "other_left": len(view.evaluation.tests) - sum(map(len, families.values())),
-        "signs": SIGNS,
-        "word": verdict_word,
-        "reason": reason_words,
-    }
-
-
-def other_families(view: View) -> dict[str, list[TestRow]]:
-    """The rows of the families that no other section shows; only those of the leader and the baseline."""
-    found: dict[str, list[TestRow]] = {}
-    for row in view.evaluation.tests:
-        if row.family in FAMILIES and _about(view, row.a, row.b):
-            found.setdefault(FAMILIES[row.family], []).append(row)
-    return found
-
-
-def _listed(view: View, rows: Sequence[Comparison]) -> list[Comparison]:
-    """The rows of the primary measure that the page lists; of many, those of the leader and the baseline."""
-    return in_reading_order(
-        view, [row for row in rows if len(rows) <= ROWS or _about(view, row.a, row.b)]
-    )
-
-
-def _about(view: View, a: object, b: object) -> bool:
-    """Whether a row includes the leader or the baseline."""
-    return not {view.evaluation.leader, view.baseline}.isdisjoint((a, b))
-
-
-def _small_slices(view: View) -> list[tuple[str, int]]:
-    """The slices with too few queries for a test, with the number of queries."""
-    kinds = slices_of(
-        [view.query(place).query for place in range(view.n)], view.settings.cluster
-    )
-    return [
-        (label_of(family, kind), number)
-        for family, labels in kinds.items()
-        if len(set(labels)) > 1
-        for kind, number in small_slices(labels).items()
-    ]
-
-
-def in_reading_order(view: View, rows: Sequence[Comparison]) -> list[Comparison]:
-    """The leader's pairs first, then those of the next; a is the one with the higher mean on the primary measure."""
-    place = {name: i for i, name in enumerate(view.ranked)}
-    turned = [row.swapped if place[row.b] < place[row.a] else row for row in rows]
-    return sorted(turned, key=lambda row: (place[row.a], place[row.b]))
-
-
-def pair_evidence(view: View) -> list[PairEvidence]:
-    """Return the evidence on the pairs, the leader's first; on all pairs unless that takes too long."""
-    pairs = pairs_by_weight(view.ranked, view.baseline, view.n, LOOKED_AT)
-    return evidence(view.table, pairs)
-
-
-def provenance(view: View) -> Section:
-    """The experiment, the versions, the machine, and how to run it again."""
-    experiment, machine = (
-        tomli_w.dumps(view.manifest.experiment),
-        _flat(view.manifest.machine),
-    )
-    context = {
-        "experiment": text.visible(experiment),
-        "machine": machine,
-        "folder": place_of(view.results),
-    }
-    return Section("provenance", "Provenance", context)
-
-
-def place_of(results: Results) -> str:
-    """The path of the results folder for commands; a run moves it there at its end."""
-    folder = results.folder.with_name(
-        results.folder.name.removesuffix(".unfinished")
-    ).resolve()
-    here = Path.cwd()
-    path = shlex.quote(
-        (folder.relative_to(here) if folder.is_relative_to(here) else folder).as_posix()
-    )
-    # Nothing can be escaped between the backquotes of Markdown.
-    return (
-        f"results/{results.manifest.name}"
-        if "`" in path or text.visible(path) != path
-        else path
-    )
-
-
-def _flat(table: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        key: ", ".join(f"{k}={v}" for k, v in value.items())
-        if isinstance(value, Mapping)
-        else str(value)
-        for key, value in table.items()
-        if value not in ({}, None, "")
-    }
-
-
-PLACES = {10: section, 80: tested, 100: provenance}

@@ -1,4 +1,4 @@
-"""Parts of the queries: the leader against the others within each; groups of failures, and a cause for each miss."""
+"""The leader within slices of the queries."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,30 +6,31 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.english import join
-from harness.evaluation.csv_views import slices_of
+from harness.evaluation.query_slices import slice_labels
 from harness.evaluation.verdict import Finding
-from harness.report import text
-from harness.report.charts import Figure, ForestRow, Section, paired_forest
-from harness.report.view import View, inherited
-from harness.stats.differences import SLACK, differences
-from harness.stats.intervals import mean, student
-from retrievers.types import Floats
+from harness.report.charts.figure import Figure
+from harness.report.charts.forest import ForestRow, forest_figure
+from harness.report.escape import shorten_text
+from harness.report.numbers import difference_text, power_p_text
+from harness.report.templates import Section
+from harness.report.view import View
+from harness.stats.differences import SCORE_TOLERANCE, paired_differences
+from harness.stats.intervals import mean, student_interval
 
-FEWEST = 10
+MIN_SLICE_QUERIES = 10
 """Fewest queries of a slice, here and in the tests."""
-DRAWN = 3
+DRAWN_SLICE_PAIRS = 3
 """Pairs with a panel; the tables have every pair with the leader."""
-ALL = "all queries"
-BY_LENGTH, LENGTHS = "query length", ("short", "medium", "long")
+ALL_QUERIES = "all queries"
+LENGTH_FAMILY, LENGTH_SLICES = "query length", ("short", "medium", "long")
 """The family of slices by query length, and the start of their names."""
-ONE_LENGTH = re.compile(r"\b(\d+) to \1\b")
+EQUAL_LENGTHS = re.compile(r"\b(\d+) to \1\b")
 """A range of one length."""
-UNIT = " characters)"
+LENGTH_UNIT = " characters)"
 """The unit of lengths: the table shows it; a chart has no room for it."""
 
 
-class Slice(NamedTuple):
+class SliceComparison(NamedTuple):
     """One retriever against another within one part of the queries."""
 
     family: str
@@ -60,33 +61,34 @@ class SlicePair(NamedTuple):
 
     a: str
     b: str
-    rows: tuple[Slice, ...]
+    rows: tuple[SliceComparison, ...]
     """All queries first."""
 
 
-def section(view: View) -> Section | None:
+def slices_section(view: View) -> Section | None:
     """The leader against the others in every part of the queries; None without parts or others."""
-    kinds = labels_of(view)
+    kinds = labels_by_family(view)
     if len(view.retrievers) < 2 or not kinds:
         return None
     pairs = [
-        pair_of(view, view.evaluation.leader, other, kinds) for other in compared(view)
+        compare_slices(view, view.evaluation.leader, other, kinds)
+        for other in compared_retrievers(view)
     ]
-    drawn = _forest(view, pairs[:DRAWN])
-    turned = [sentence for pair in pairs for sentence in turns(view, pair)]
+    drawn = _forest(view, pairs[:DRAWN_SLICE_PAIRS])
+    turned = [sentence for pair in pairs for sentence in reversed_slices(view, pair)]
     context = {
         "pairs": pairs,
         "drawn": drawn,
-        "left": len(pairs) - DRAWN,
+        "left": len(pairs) - DRAWN_SLICE_PAIRS,
         "turned": turned,
-        "called": called,
+        "called": slice_name,
     }
     return Section("slices", "Slices", context, (drawn,))
 
 
-def labels_of(view: View) -> dict[str, list[str]]:
+def labels_by_family(view: View) -> dict[str, list[str]]:
     """Family -> each query's slice, for the families with at least two slices of ten queries."""
-    kinds = slices_of(
+    kinds = slice_labels(
         [view.query(place).query for place in range(view.n)], view.settings.cluster
     )
     return {
@@ -96,31 +98,31 @@ def labels_of(view: View) -> dict[str, list[str]]:
     }
 
 
-def compared(view: View) -> list[str]:
+def compared_retrievers(view: View) -> list[str]:
     """The retrievers compared with the leader: the runner-up, the baseline, then the others by mean."""
     others = list(view.ranked[1:])
     second = [name for name in (view.baseline,) if name in others[1:]]
     return [*others[:1], *second, *(name for name in others[1:] if name not in second)]
 
 
-def pair_of(
+def compare_slices(
     view: View, a: str, b: str, kinds: Mapping[str, Sequence[str]]
 ) -> SlicePair:
     """One pair over all queries and within every slice."""
     tested = _tests(view, a, b)
-    rows = [slice_of(view, (a, b), list(range(view.n)), ("", ALL))]
+    rows = [compare_slice(view, (a, b), list(range(view.n)), ("", ALL_QUERIES))]
     for family, labels in kinds.items():
         for kind in _large(family, labels):
             places = [place for place, label in enumerate(labels) if label == kind]
             rows.append(
-                slice_of(view, (a, b), places, (family, kind))._replace(
+                compare_slice(view, (a, b), places, (family, kind))._replace(
                     **tested.get((family, kind), {})
                 )
             )
     return SlicePair(a, b, tuple(rows))
 
 
-def turns(view: View, pair: SlicePair) -> Iterator[str]:
+def reversed_slices(view: View, pair: SlicePair) -> Iterator[str]:
     """The slices with a significant difference opposite to that of all queries."""
     whole, name = pair.rows[0], view.names[view.primary].short
     for row in pair.rows[1:]:
@@ -128,18 +130,18 @@ def turns(view: View, pair: SlicePair) -> Iterator[str]:
             continue
         high = pair.a if row.difference > 0 else pair.b
         where, gap = (
-            f"On the {row.queries:,} queries of {called(row)}, {high}",
+            f"On the {row.queries:,} queries of {slice_name(row)}, {high}",
             f"{abs(row.difference):.3f}",
         )
         if row.finding.verdict.separates:
-            p = text.p_value(row.p_adjusted)
+            p = power_p_text(row.p_adjusted)
             yield f"{where} is ahead by {gap} in {name}, opposite to all queries (adjusted p {p})."
 
 
-def carried(view: View, pair: SlicePair) -> Slice | None:
+def decisive_slice(view: View, pair: SlicePair) -> SliceComparison | None:
     """The smallest slice, of at most half the weight, without which the leader would not be ahead."""
     whole = pair.rows[0]
-    total, least = whole.difference * whole.weight, SLACK * whole.weight
+    total, least = whole.difference * whole.weight, SCORE_TOLERANCE * whole.weight
     small = (row for row in pair.rows[1:] if 2 * row.weight <= whole.weight)
     carriers = [
         row for row in small if total > least >= total - row.difference * row.weight
@@ -147,49 +149,49 @@ def carried(view: View, pair: SlicePair) -> Slice | None:
     return min(carriers, key=lambda row: row.weight, default=None)
 
 
-def called(row: Slice) -> str:
+def slice_name(row: SliceComparison) -> str:
     """The name of a slice in a sentence.
 
-    >>> called(Slice("field tags", "typo", 20, 20.0, 1, 18, 1, 0.0, None, None, None))
+    >>> slice_name(SliceComparison("field tags", "typo", 20, 20.0, 1, 18, 1, 0.0, None, None, None))
     'tags: typo'
     """
-    return label_of(row.family, row.slice) if row.family else row.slice
+    return slice_label(row.family, row.slice) if row.family else row.slice
 
 
-def label_of(family: str, kind: str) -> str:
+def slice_label(family: str, kind: str) -> str:
     """The name of a slice with its family.
 
-    >>> label_of("field tags", "typo"), label_of("query length", "medium (20 to 20)")
+    >>> slice_label("field tags", "typo"), slice_label("query length", "medium (20 to 20)")
     ('tags: typo', 'query length: medium (20 characters)')
     """
-    if family == BY_LENGTH:
-        kind = ONE_LENGTH.sub(r"\1", kind).replace(")", UNIT)
-    kind = text.shortened(kind, 4_000)
+    if family == LENGTH_FAMILY:
+        kind = EQUAL_LENGTHS.sub(r"\1", kind).replace(")", LENGTH_UNIT)
+    kind = shorten_text(kind, 4_000)
     ends = (
         kind if len(kind) <= 60 else f"{kind[:30].rstrip()}…{kind[-29:]}"
     )  # long ones often differ only at the end
-    return f"{text.shortened(divided(family), 40)}: {ends}"
+    return f"{shorten_text(slice_field(family), 40)}: {ends}"
 
 
-def divided(family: str) -> str:
+def slice_field(family: str) -> str:
     """The field of a family of slices.
 
-    >>> divided("field tags"), divided("query length")
+    >>> slice_field("field tags"), slice_field("query length")
     ('tags', 'query length')
     """
     return family.removeprefix("field ")
 
 
-def kinds_of(family: str, labels: Sequence[str]) -> list[str]:
+def order_slices(family: str, labels: Sequence[str]) -> list[str]:
     """The slices of a family: lengths from short to long, others in the order of their first query.
 
-    >>> kinds_of("query length", ["long (3 or more)", "", "short (up to 1)"])
+    >>> order_slices("query length", ["long (3 or more)", "", "short (up to 1)"])
     ['short (up to 1)', 'long (3 or more)']
     """
     kinds = [kind for kind in dict.fromkeys(labels) if kind]
     return (
-        sorted(kinds, key=lambda kind: LENGTHS.index(kind.split()[0]))
-        if family == BY_LENGTH
+        sorted(kinds, key=lambda kind: LENGTH_SLICES.index(kind.split()[0]))
+        if family == LENGTH_FAMILY
         else kinds
     )
 
@@ -197,13 +199,15 @@ def kinds_of(family: str, labels: Sequence[str]) -> list[str]:
 def _large(family: str, labels: Sequence[str]) -> list[str]:
     """The slices with enough queries."""
     return [
-        kind for kind in kinds_of(family, labels) if list(labels).count(kind) >= FEWEST
+        kind
+        for kind in order_slices(family, labels)
+        if list(labels).count(kind) >= MIN_SLICE_QUERIES
     ]
 
 
-def slice_of(
+def compare_slice(
     view: View, pair: tuple[str, str], places: list[int], name: tuple[str, str]
-) -> Slice:
+) -> SliceComparison:
     """One pair within some of the queries.
 
     Args:
@@ -217,12 +221,12 @@ def slice_of(
     a, b = (
         view.scores[view.primary][one][kept] for one in pair
     )  # in the order of their weights
-    units, pairs = view.table.only(kept).units, differences(a, b)
-    ends = student(
+    units, pairs = view.table.only(kept).units, paired_differences(a, b)
+    ends = student_interval(
         pairs.values, view.settings.level, bounds=view.table.gap_range, units=units
     )[:2]
     record = (pairs.wins, len(a) - pairs.wins - pairs.losses, pairs.losses)
-    return Slice(
+    return SliceComparison(
         *name,
         len(a),
         float(units.totals.sum()),
@@ -255,10 +259,10 @@ def _forest(view: View, pairs: Sequence[SlicePair]) -> Figure:
     """One panel per pair, on one axis."""
     name, leader = view.names[view.primary].short, pairs[0].a
     panels = {
-        f"ahead of {text.shortened(pair.b, 30)}" if len(pairs) > 1 else "": [
+        f"ahead of {shorten_text(pair.b, 30)}" if len(pairs) > 1 else "": [
             ForestRow(
-                f"{text.shortened(called(row).replace(UNIT, ')'), 48)} ({row.queries:,})",
-                called(row),
+                f"{shorten_text(slice_name(row).replace(LENGTH_UNIT, ')'), 48)} ({row.queries:,})",
+                slice_name(row),
                 row.difference,
                 row.low,
                 row.high,
@@ -270,7 +274,7 @@ def _forest(view: View, pairs: Sequence[SlicePair]) -> Figure:
         for pair in pairs
     }
     means = "; ".join(
-        f"{pair.b}: {', '.join(f'{called(row)} {text.signed(row.difference)}' for row in pair.rows)}"
+        f"{pair.b}: {', '.join(f'{slice_name(row)} {difference_text(row.difference)}' for row in pair.rows)}"
         for pair in pairs
     )
     words = (
@@ -280,209 +284,4 @@ def _forest(view: View, pairs: Sequence[SlicePair]) -> Figure:
         f"Mean difference of each slice, right of zero {leader} is better. {means}.",
         f"{name}: right of 0 {leader} is better",
     )
-    return paired_forest(words, panels, view.settings.margin)
-
-
-WORD = re.compile(r"[^\W_]+")
-UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
-"""Scripts without spaces between words: pairs of letters are used as words."""
-
-
-Members = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
-GroupKind = tuple[str, str, str, Members]
-"""Key, title, meaning, and its queries."""
-
-
-class Group(NamedTuple):
-    """Queries that fail alike."""
-
-    key: str
-    title: str
-    meaning: str
-    places: tuple[int, ...]
-    """Indices of its queries in the arrays."""
-
-
-def hits_within(view: View, depth: int) -> dict[str, Floats]:
-    """Retriever -> 1 for each query with a relevant document among its first `depth` hits, else 0."""
-    return {
-        name: (view.answers[name].first <= depth).astype(np.float64)
-        for name in view.ranked
-    }
-
-
-def groups(view: View) -> list[Group]:
-    """The groups that have queries; a query may be in several."""
-    near, far = (
-        np.column_stack(list(hits_within(view, k).values())) > 0
-        for k in (view.cutoff, view.resolved.depth)
-    )
-    every = [
-        *_by_hits(view, near, far),
-        *_by_text(view, near),
-        *_cut(view, near),
-        *_unjudged(view),
-    ]
-    return [
-        Group(key, title, meaning, places)
-        for key, title, meaning, mask in every
-        if (
-            places := tuple(
-                i for i in view.order if mask[i] and view.grades[view.ids[i]]
-            )
-        )
-    ]
-
-
-def without_groups(view: View) -> str:
-    """The reason why no query is in any group, as a sentence."""
-    if not any(view.grades.values()):
-        return "No query has document labels, so it is unknown which queries fail."
-    who = (
-        "at least two retrievers find" if view.ranked[1:] else f"{view.ranked[0]} finds"
-    )
-    return f"No query fails: for each, {who} a relevant document among the first {view.cutoff} hits."
-
-
-def _by_hits(view: View, near: Members, far: Members) -> Iterator[GroupKind]:
-    """The queries that no retriever finds, that none finds early enough, that one alone finds."""
-    k, hits = view.cutoff, np.asarray(near.sum(axis=1))
-    yield (
-        "nobody",
-        "Found by none",
-        f"no retriever has a relevant document among its first {k} hits",
-        hits == 0,
-    )
-    yield (
-        "deep",
-        f"Found only at {k + 1} to {view.resolved.depth}",
-        f"no retriever has a relevant document among the first {k} hits, but one has it further down",
-        (hits == 0) & far.any(axis=1),
-    )
-    for at, name in enumerate(view.ranked if len(view.ranked) > 1 else ()):
-        meaning = f"every other retriever has nothing relevant among its first {k} hits"
-        yield (
-            f"only-{name}",
-            f"Found by {name} alone",
-            meaning,
-            (hits == 1) & near[:, at],
-        )
-
-
-def _by_text(view: View, near: Members) -> Iterator[GroupKind]:
-    """Queries without a word in common with a relevant document, if a retriever missed it."""
-    missed = np.asarray(near.sum(axis=1)) < len(view.ranked)
-    mask = np.array(
-        [bool(missed[i]) and _no_word_in_common(view, i) for i in range(view.n)]
-    )
-    meaning = "a retriever missed them, and they share no word with the stored text of a relevant document"
-    yield "words", "No word in common", meaning, mask
-
-
-def _cut(view: View, near: Members) -> Iterator[GroupKind]:
-    """For each retriever that truncated documents: the queries whose relevant documents it truncated and missed."""
-    relevant = [frozenset(_relevant(view, i)) for i in range(view.n)]
-    for at, name in enumerate(view.ranked):
-        cut = frozenset(inherited(view.manifest, name).notes.get("truncated", ()))
-        if cut:
-            meaning = f"nothing relevant among its first {view.cutoff} hits; its model read only the start of each"
-            mask = np.array([documents <= cut for documents in relevant]) & ~near[:, at]
-            yield f"cut-{name}", f"Missed by {name}, truncated", meaning, mask
-
-
-def _unjudged(view: View) -> Iterator[GroupKind]:
-    """Queries whose first hit of the leader has no label, if labels also name irrelevant documents."""
-    leader = view.evaluation.leader
-    if _negatives(view):
-        tops = [
-            view.answers[leader].heads.get(query_id, ())[:1] for query_id in view.ids
-        ]
-        mask = np.array(
-            [
-                bool(top) and top[0] not in view.grades[query_id]
-                for top, query_id in zip(tops, view.ids, strict=True)
-            ]
-        )
-        yield (
-            "unjudged",
-            f"No label on top of {leader}",
-            "its first hit has no label: it counts as irrelevant",
-            mask,
-        )
-
-
-def causes(view: View) -> dict[int, dict[str, str]]:
-    """Index of a query -> retriever -> why nothing relevant is among its first hits, if that can be computed."""
-    k, depth = view.cutoff, view.resolved.depth
-    near, far = hits_within(view, k), hits_within(view, depth)
-    cut = {
-        name: frozenset(inherited(view.manifest, name).notes.get("truncated", ()))
-        for name in view.ranked
-    }
-    found: dict[int, dict[str, str]] = {}
-    negatives = _negatives(view)  # it reads all labels
-    for i in view.shown:
-        relevant = _relevant(view, i)
-        for name in view.ranked if relevant else ():
-            if near[name][i] > 0:
-                continue
-            parts = [
-                part
-                for part in view.resolved.made_of(name)
-                if part in near and near[part][i] > 0
-            ]
-            top = view.answers[name].heads.get(view.ids[i], ())[:1]
-            ranks = view.answers[name].places.get(view.ids[i], {}).values()
-            if parts:
-                why = f"lost, {join(parts)} had it: {f'rank {min(ranks)}' if ranks else f'not among the first {depth}'}"
-            elif far[name][i] > 0:
-                why = f"below the cutoff: rank {min(ranks)}"
-            elif cut[name].issuperset(relevant):
-                why = "the model read only the start of every relevant document"
-            elif _no_word_in_common(view, i):
-                why = "no word in common with a relevant document"
-            elif negatives and top and top[0] not in view.grades[view.ids[i]]:
-                why = "its first hit has no label"
-            else:
-                why = f"not among the first {depth} hits"
-            found.setdefault(i, {})[name] = why
-    return found
-
-
-def _negatives(view: View) -> bool:
-    """Whether labels also name irrelevant documents."""
-    return any(
-        grade <= 0 for judged in view.grades.values() for grade in judged.values()
-    )
-
-
-def words(text: str) -> set[str]:
-    """The words of a text in lower case; pairs of letters if the script has no spaces.
-
-    >>> sorted(words("Two cats, 休暇は"))
-    ['cats', 'two', '休暇', '暇は']
-    """
-    out: set[str] = set()
-    for word in WORD.findall(text.casefold()):
-        out |= (
-            {word[at : at + 2] for at in range(max(1, len(word) - 1))}
-            if UNSPACED.search(word)
-            else {word}
-        )
-    return out
-
-
-def _relevant(view: View, place: int) -> list[str]:
-    return [doc for doc, grade in view.grades[view.ids[place]].items() if grade > 0]
-
-
-def _no_word_in_common(view: View, place: int) -> bool:
-    documents = [view.results.documents.get(doc) for doc in _relevant(view, place)]
-    asked = words(view.query(place).query.text)
-    return bool(documents) and all(
-        document is not None and not asked & words(f"{document.title} {document.text}")
-        for document in documents
-    )
-
-
-PLACES = {20: section}
+    return forest_figure(words, panels, view.settings.margin)

@@ -1,31 +1,31 @@
-"""The grid of a sweep, and the configurations that may be as good."""
+"""The grid of a sweep."""
 
 from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
-from harness.evaluation.csv_views import costs_of
+from harness.evaluation.costs import retriever_costs
 from harness.evaluation.evaluation import SweepChoice
-from harness.evaluation.sweep import sweep_of
+from harness.evaluation.sweep import resolved_sweep
 from harness.experiment import Sweep
-from harness.experiment.sweep import words_of
-from harness.report.charts import Section
+from harness.experiment.value_labels import value_labels
+from harness.report.templates import Section
 from harness.report.view import View
 
-MAPS = 6
+MAX_SWEEP_MAPS = 6
 """Most pairs of axes that are drawn."""
-SHOWN = 20
+MAX_SWEEP_ROWS = 20
 """Most configurations of the table."""
-SHADES = 5
+SWEEP_SHADE_COUNT = 5
 """Number of colours from the lowest to the highest cell."""
 
 
-def section(view: View) -> Section | None:
+def sweep_section(view: View) -> Section | None:
     """The grid and its choice; None if the experiment has no sweep, or nothing could be chosen."""
     choice, written = view.evaluation.sweep, view.resolved.sweep
     if choice is None or written is None:
         return None
-    sweep, costs = sweep_of(written), costs_of(view.results)
+    sweep, costs = resolved_sweep(written), retriever_costs(view.results)
     tried = [
         name for name in view.ranked if name in sweep.cells or name == choice.default
     ]
@@ -33,7 +33,7 @@ def section(view: View) -> Section | None:
     default = view.mean(view.primary, choice.default)
     rows = [
         (name, mean := view.mean(view.primary, name), mean - default, costs[name])
-        for name in order[:SHOWN]
+        for name in order[:MAX_SWEEP_ROWS]
     ]
     return Section(
         "sweep",
@@ -51,7 +51,7 @@ def section(view: View) -> Section | None:
 
 def _maps(view: View, sweep: Sweep, choice: SweepChoice) -> Iterator[dict[str, Any]]:
     """Two axes and a cell for each pair of values; every other axis has the value of the chosen configuration."""
-    words, best = words_of(sweep), sweep.cells[choice.chosen]
+    words, best = value_labels(sweep), sweep.cells[choice.chosen]
     means = {
         name: view.mean(view.primary, name)
         for name in sweep.cells
@@ -59,7 +59,7 @@ def _maps(view: View, sweep: Sweep, choice: SweepChoice) -> Iterator[dict[str, A
     }
     low, high = min(means.values()), max(means.values())
     long = [axis for axis, values in words.items() if len(values) > 1 and axis in best]
-    for pair in list(combinations(long, 2))[:MAPS]:
+    for pair in list(combinations(long, 2))[:MAX_SWEEP_MAPS]:
         down, across = sorted(pair, key=lambda axis: -len(words[axis]))
         others = {axis: place for axis, place in best.items() if axis not in pair}
         at = {
@@ -73,7 +73,9 @@ def _maps(view: View, sweep: Sweep, choice: SweepChoice) -> Iterator[dict[str, A
             place: {
                 "name": name,
                 "mean": mean,
-                "shade": round((SHADES - 1) * (mean - low) / ((high - low) or 1.0)),
+                "shade": round(
+                    (SWEEP_SHADE_COUNT - 1) * (mean - low) / ((high - low) or 1.0)
+                ),
             }
             for place, name in at.items()
             for mean in [means[name]]
@@ -94,6 +96,3 @@ def _maps(view: View, sweep: Sweep, choice: SweepChoice) -> Iterator[dict[str, A
             "rows": rows,
             "fixed": fixed,
         }
-
-
-PLACES = {12: section}

@@ -8,17 +8,18 @@ import math
 import pytest
 
 from harness import records
-from harness.answers.judging import Inquiry, LexicalJudge
-from harness.dataset import DatasetReference, load, reference_from_json
-from harness.measures import Claimed, parse, score, score_run
-from harness.records import readings
-from harness.records.readings import By, ClaimPassage, Readings
+from harness.answers.judge import Inquiry
+from harness.answers.local_judges import LexicalJudge
+from harness.dataset import DatasetReference, load_dataset, reference_from_json
+from harness.measures import QueryClaims, measure_rankings, measure_run, parse_measure
+from harness.records import judge_files
+from harness.records.judge_readings import ClaimPassage, JudgeIdentity, JudgeReadings
 from retrievers.errors import InputError
 from retrievers.types import Claim, Reference
 from tests.support import layouts
 from tests.support.small import refusal
 
-FEE = Claimed(
+FEE = QueryClaims(
     ("monthly", "in advance", "half for students"),
     {
         "a": (True, False, False),
@@ -51,24 +52,29 @@ FEE = Claimed(
     ],
 )
 def test_measures_by_claims(name: str, ranking: str, value: float) -> None:
-    found = score(
-        [parse(name)], {"q": {}}, {"q": [*ranking]}, claims={"q": FEE}
+    found = measure_rankings(
+        [parse_measure(name)], {"q": {}}, {"q": [*ranking]}, claims={"q": FEE}
     ).values[0, 0]
     assert found == pytest.approx(value, abs=1e-15, nan_ok=True)
 
 
 def test_labels_alone_are_refused() -> None:
     assert "claims of reference" in str(
-        refusal(score, [parse("ClaimRecall@5")], {"q": {"a": 1}}, {"q": ["a"]})
+        refusal(
+            measure_rankings,
+            [parse_measure("ClaimRecall@5")],
+            {"q": {"a": 1}},
+            {"q": ["a"]},
+        )
     )
-    by_claims = [parse("ContextPrecision(by='claims')@5")]
+    by_claims = [parse_measure("ContextPrecision(by='claims')@5")]
     assert "claims of reference" in str(
-        refusal(score_run, by_claims, {"q": {"a": 1}}, {"q": {"a": 1.0}})
+        refusal(measure_run, by_claims, {"q": {"a": 1}}, {"q": {"a": 1.0}})
     )
     assert "no other parameter" in str(
-        refusal(parse, "ContextPrecision(by='claims', rel=2)@5")
+        refusal(parse_measure, "ContextPrecision(by='claims', rel=2)@5")
     )
-    assert str(parse("ContextPrecision(by='ids')@5")) == "ContextPrecision@5"
+    assert str(parse_measure("ContextPrecision(by='ids')@5")) == "ContextPrecision@5"
 
 
 def test_the_lexical_judge_counts_distinct_tokens() -> None:
@@ -97,18 +103,18 @@ def test_the_lexical_judge_counts_distinct_tokens() -> None:
 
 
 def test_verdicts_are_kept_by_judge_read_back_and_mended(tmp_path) -> None:
-    judge, other = By("lexical 0.8"), By("nli x", "abc")
+    judge, other = JudgeIdentity("lexical 0.8"), JudgeIdentity("nli x", "abc")
     one, two = (
         ClaimPassage("a claim", "a passage\u2028with a separator"),
         ClaimPassage("未読", "文"),
     )
-    readings.append_verdicts(tmp_path, judge, {one: "entailed", two: None})
-    readings.append_verdicts(tmp_path, other, {one: "contradicted"})
-    readings.append_claims(
+    judge_files.append_verdicts(tmp_path, judge, {one: "entailed", two: None})
+    judge_files.append_verdicts(tmp_path, other, {one: "contradicted"})
+    judge_files.append_claims(
         tmp_path, judge, {"A text.": ["one", "two"], "unreadable": None}
     )
-    readings.append_opinions(tmp_path, judge, "helps", {("c", "t"): True})
-    found = readings.read_readings(tmp_path, judge)
+    judge_files.append_opinions(tmp_path, judge, "helps", {("c", "t"): True})
+    found = judge_files.read_readings(tmp_path, judge)
     assert (found.word(*one), found.truth(*one), found.word(*two)) == (
         "entailed",
         True,
@@ -119,21 +125,21 @@ def test_verdicts_are_kept_by_judge_read_back_and_mended(tmp_path) -> None:
         found.opinion("helps", "c", "t") is True
         and found.opinion("helps", "t", "c") is None
     )
-    assert readings.read_readings(tmp_path, other).word(*one) == "contradicted"
-    assert readings.read_readings(tmp_path / "absent", judge) == Readings()
-    file = tmp_path / readings.VERDICTS
+    assert judge_files.read_readings(tmp_path, other).word(*one) == "contradicted"
+    assert judge_files.read_readings(tmp_path / "absent", judge) == JudgeReadings()
+    file = tmp_path / judge_files.VERDICTS_FILE
     with file.open("a", encoding="utf-8") as verdicts:
         verdicts.write('{"claim": "half a li')
-    readings.append_verdicts(tmp_path, judge, {ClaimPassage("d", "t"): "entailed"})
+    judge_files.append_verdicts(tmp_path, judge, {ClaimPassage("d", "t"): "entailed"})
     assert len(file.read_text(encoding="utf-8").split("\n")) == 5
-    assert readings.read_readings(tmp_path, judge).word("d", "t") == "entailed"
+    assert judge_files.read_readings(tmp_path, judge).word("d", "t") == "entailed"
 
 
 BY = {"judge": "j", "prompt": ""}
 ROW = {**BY, "claim": "c", "passage": "p", "verdict": None}
 FAULTS = [
     *(
-        (readings.VERDICTS, line, "verdicts.jsonl:2: is")
+        (judge_files.VERDICTS_FILE, line, "verdicts.jsonl:2: is")
         for line in (
             b"nonsense",
             b"[]",
@@ -144,14 +150,14 @@ FAULTS = [
         )
     ),
     (
-        readings.VERDICTS,
+        judge_files.VERDICTS_FILE,
         json.dumps({**ROW, "verdict": "maybe"}).encode(),
         "verdicts.jsonl:2: ",
     ),
     # A text in the place of claims would be read as its letters, a claim each.
     *(
         (
-            readings.CLAIMS,
+            judge_files.CLAIMS_FILE,
             json.dumps({**BY, "text": "t", "claims": claims}).encode(),
             "not a list of texts",
         )
@@ -165,14 +171,14 @@ def test_a_reading_that_is_none_is_named_with_its_line(
     tmp_path, name, line, told
 ) -> None:
     good = {
-        readings.VERDICTS: ROW,
-        readings.CLAIMS: {**BY, "text": "a", "claims": ["a"]},
+        judge_files.VERDICTS_FILE: ROW,
+        judge_files.CLAIMS_FILE: {**BY, "text": "a", "claims": ["a"]},
     }[name]
     whole = json.dumps(good).encode()
     (tmp_path / name).write_bytes(
         b"%s\n%s\n" % (whole, line.replace(b'{"round', whole[:-1] + b', "round'))
     )
-    error = refusal(readings.read_readings, tmp_path, By("j", ""))
+    error = refusal(judge_files.read_readings, tmp_path, JudgeIdentity("j", ""))
     assert told in str(error) and f"{name}:2: " in str(error)
 
 
@@ -197,7 +203,7 @@ def asked(folder, *rows):
         for place, row in enumerate(rows)
     ]
     (folder / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
-    return load(DatasetReference(folder))
+    return load_dataset(DatasetReference(folder))
 
 
 def test_queries_carry_references_and_claims_into_labels_jsonl(tmp_path) -> None:
@@ -206,7 +212,7 @@ def test_queries_carry_references_and_claims_into_labels_jsonl(tmp_path) -> None
     ].reference.answers == ("one", "two")
     bare, dataset = asked(tmp_path, {}), asked(tmp_path, WHOLE)
     assert bare.queries[0].reference == Reference() and bare.digest != dataset.digest
-    records.write_evidence(tmp_path, dataset, [])
+    records.write_labels_and_documents(tmp_path, dataset, [])
     (row,) = map(
         json.loads, (tmp_path / "labels.jsonl").read_text(encoding="utf-8").splitlines()
     )
@@ -247,7 +253,7 @@ def test_rows_of_beir_and_of_tables_carry_them_too(tmp_path) -> None:
     layouts.jsonl(
         beir / "queries.jsonl", [{**row, **WHOLE} for row in layouts.queries()]
     )
-    query = load(DatasetReference(beir)).queries[0]
+    query = load_dataset(DatasetReference(beir)).queries[0]
     assert query.reference == READ and "reference" not in query.fields
     layouts.table(
         table / "documents.csv", [{"id": "d1", "text": "The fee is monthly."}]
@@ -272,6 +278,6 @@ def test_rows_of_beir_and_of_tables_carry_them_too(tmp_path) -> None:
             },
         ],
     )
-    first, second = load(DatasetReference(table)).queries
+    first, second = load_dataset(DatasetReference(table)).queries
     assert first.reference == Reference(("A fee.",), (Claim("a"), Claim("b")))
     assert second.reference == Reference((), (Claim("monthly"),))

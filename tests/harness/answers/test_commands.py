@@ -7,7 +7,7 @@ import re
 import pytest
 
 from harness import records
-from harness.answers.judging import LexicalJudge
+from harness.answers.local_judges import LexicalJudge
 from harness.report.write import write_report
 from harness.reproduce import reproduce
 from retrievers.errors import BackendError
@@ -70,7 +70,7 @@ def results(club):
         small.ended("run", club / "club.toml", "--results", club / "results", "--quiet")
         == 0
     )
-    return records.read(club / "results" / "club")
+    return records.read_results(club / "results" / "club")
 
 
 def of_bm25(found):
@@ -116,7 +116,7 @@ def test_claims_are_measured_in_a_run_and_undefined_values_have_their_rows(
         assert "4 claims of 2 of 3 queries" in page and "a weak judge" in page, name
     folder = results.folder / records.readings.FOLDER
     claims, verdicts = (
-        list(records.read_jsonl(folder / f"{name}.jsonl"))
+        list(records.read_json_lines(folder / f"{name}.jsonl"))
         for name in ("claims", "verdicts")
     )
     assert [(row["judge"], len(row["claims"])) for row in claims] == [
@@ -167,9 +167,9 @@ def test_verdicts_are_taken_over_and_without_a_judge_they_are_undefined(
         )
     assert (
         verdicts.read_bytes() == before
-        and not records.read(results.folder).manifest.warnings
+        and not records.read_results(results.folder).manifest.warnings
     )
-    found = records.read(club / "failed" / "club")
+    found = records.read_results(club / "failed" / "club")
     assert "the judge is out" in found.manifest.warnings[-1]
     assert set(found.summary["measure"]) == {"nDCG@3"}
     assert of_bm25(found)["ClaimRecall@1"].isna().all()
@@ -199,7 +199,7 @@ def test_claims_alone_are_a_complete_data_set(unlabelled, club, capsys) -> None:
         capsys, "run", unlabelled, "--results", club / "results"
     )
     folder = club / "results" / "unlabelled"
-    found = records.read(folder)
+    found = records.read_results(folder)
     assert (
         found.scored
         and found.manifest.dataset.scored == 2

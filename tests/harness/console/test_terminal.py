@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from harness.console import layout, progress, tables
-from harness.console.layout import forest
+from harness.console import columns, progress, result_tables
+from harness.console.forest import leaderboard_in_letters
 from harness.console.progress import Progress
-from harness.evaluation.evaluate import evaluate
+from harness.console.results_text import verdict_text
+from harness.console.score_tables import means_table, query_scores_table
+from harness.evaluation.evaluate import evaluate_scores
 from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.verdict import Comparison
 from harness.stats.settings import Settings
@@ -65,20 +67,26 @@ def summary(
 
 def board(names: Iterable[str], width: int, **options: Any) -> list[str]:
     return rendered(
-        tables.leaderboard(summary(names), "nDCG@10", width=width, **options), width
+        result_tables.leaderboard_table(
+            summary(names), "nDCG@10", width=width, **options
+        ),
+        width,
     )
 
 
 def pairs(rows: list[Comparison], width: int, **options: Any) -> list[str]:
     return rendered(
-        tables.comparisons(rows, settings=Settings(), width=width, **options), width
+        result_tables.comparisons_table(
+            rows, settings=Settings(), width=width, **options
+        ),
+        width,
     )
 
 
 def evaluated(
     margin: float | None = None, baseline: str | None = None, **values: Floats
 ) -> Evaluation:
-    return evaluate(
+    return evaluate_scores(
         scored(values, "nDCG@10"), baseline=baseline, settings=Settings(margin=margin)
     )
 
@@ -181,14 +189,14 @@ def test_of_many_pairs_those_of_the_leader_stand_first_then_the_closest() -> Non
 
 def test_the_best_stands_first_whatever_the_order_of_the_rows() -> None:
     lines = rendered(
-        tables.leaderboard(
+        result_tables.leaderboard_table(
             summary(["a", "b"], ["nDCG@10", "RR"])[::-1], "nDCG@10", width=80
         ),
         80,
     )
     assert [line.split()[0] for line in lines[4:6]] == ["a", "b"]
     assert lines[0] == "nDCG@10 over 138 queries"
-    low = tables.leaderboard(
+    low = result_tables.leaderboard_table(
         summary(["a", "b"], ["nDCG@10"]), "nDCG@10", width=80, low_is_good={"nDCG@10"}
     )
     assert [line.split()[0] for line in rendered(low, 80)[-2:]] == ["b", "a"]
@@ -199,11 +207,13 @@ def test_the_best_stands_first_whatever_the_order_of_the_rows() -> None:
 def test_long_names_go_on_in_the_next_line_and_nothing_of_them_is_lost(
     names: list[str], width: int
 ) -> None:
-    column = layout.Column("", names, left=True, name=True)
+    column = columns.TextColumn("", names, left=True, name=True)
     lines = rendered(
         [
-            layout.grid(
-                layout.fitting([column, layout.Column("", ["0.5"] * len(names))], width)
+            columns.build_grid(
+                columns.columns_that_fit(
+                    [column, columns.TextColumn("", ["0.5"] * len(names))], width
+                )
             )
         ],
         width,
@@ -226,7 +236,7 @@ def test_the_forest_keeps_names_and_wins_at_every_width(
     }
     for baseline, side in ((None, "behind"), (names[1], "ahead")):
         board = evaluated(0.02, baseline, **values).board
-        lines = rendered(forest(board, width=width), width)
+        lines = rendered(leaderboard_in_letters(board, width=width), width)
         assert max(map(cell_len, lines)) <= width
         shown = "".join("".join(line.split()) for line in lines)
         assert shown.count("■") == (2 if width >= 110 and length == 5 else 0)
@@ -252,7 +262,7 @@ def test_a_run_is_told_in_sixty_words_and_what_all_names_begin_with_once() -> No
     ]
     every, few = (
         rendered(
-            tables.verdict(evaluated(**values), width=80, explain=more, notes=notes), 80
+            verdict_text(evaluated(**values), width=80, explain=more, notes=notes), 80
         )
         for more in (True, False)
     )
@@ -268,7 +278,7 @@ def test_a_run_is_told_in_sixty_words_and_what_all_names_begin_with_once() -> No
 @pytest.mark.parametrize("width", [40, 80])
 def test_the_scoreboard_leaves_nothing_out(width: int) -> None:
     names = [f"run-{i}" for i in range(17)]
-    lines = rendered(tables.scoreboard(summary(names), width=width), width)
+    lines = rendered(means_table(summary(names), width=width), width)
     heads = sum(line.startswith("─") for line in lines)
     first = [line.split()[0] for line in lines if line.startswith("run-")]
     assert first == names * heads  # a run a line, in one order
@@ -278,7 +288,7 @@ def test_the_scoreboard_leaves_nothing_out(width: int) -> None:
         for i in range(3)
         for measure in MEASURES
     ]
-    lines = rendered(tables.by_query(rows, "run", width=width), width)
+    lines = rendered(query_scores_table(rows, "run", width=width), width)
     assert max(map(cell_len, lines)) <= width
     assert "".join(lines).count("0.5000") == 3 * len(MEASURES)
 
@@ -362,7 +372,7 @@ def test_a_log_hears_now_and_then_how_far_a_long_stage_is(
 
 
 def test_a_terminal_has_bars_and_none_of_a_stage_that_began_again(monkeypatch):
-    monkeypatch.setattr(progress, "REFRESH", 0)
+    monkeypatch.setattr(progress, "REFRESH_SECONDS", 0)
     console = Console(
         file=io.StringIO(), width=100, force_terminal=True, color_system=None
     )

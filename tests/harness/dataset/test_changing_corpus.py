@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from harness.build.retrievers.build_retrievers import build
 
 import harness
 from harness import pipeline
@@ -29,7 +30,7 @@ def close(page: Path) -> None:
 def test_nothing_is_kept_or_finished_of_a_corpus_that_changed(
     tmp_path, monkeypatch, own_cache, store, changing
 ):
-    data, prepare = small.dataset(tmp_path / "data"), pipeline.prepare
+    data, prepare = small.dataset(tmp_path / "data"), build
     shutil.copytree(data, tmp_path / "kept")
 
     def prepared(*arguments, **options):
@@ -42,14 +43,14 @@ def test_nothing_is_kept_or_finished_of_a_corpus_that_changed(
     def ran(name: str, block: str) -> dict[str, tuple[str, ...]]:
         path = small.experiment(tmp_path, retrievers=block)
         found = harness.run(
-            path, harness.Options(results=tmp_path / name, fresh=True)
+            path, harness.RunOptions(results=tmp_path / name, fresh=True)
         ).rankings("dense")
         return {query: hits.doc_ids for query, hits in found.items()}
 
     with fake_qdrant() as server:
         block = DENSE.format(server.url if store == "server" else "edge")
         with monkeypatch.context() as patch, pytest.raises(DataChanged) as stopped:
-            patch.setattr(pipeline, "prepare", prepared)
+            patch.setattr(pipeline, "build", prepared)
             ran("out", block)
         assert stopped.value.exit_code == 2
         assert not (tmp_path / "out" / "small").exists()

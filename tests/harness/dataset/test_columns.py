@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.console.shared_options import columns_of
-from harness.dataset import DatasetReference, load, reference_of
+from harness.console.dataset_arguments import parse_column_names
+from harness.dataset import DatasetReference, load_dataset, parse_reference
 from harness.experiment import init
 from harness.experiment import load as load_experiment
-from harness.experiment.init import write_experiment
-from harness.running.check import check
+from harness.init.write_experiment import write_experiment
+from harness.preflight.check import check_target
 from retrievers.errors import InputError
 from tests.support.small import refusal, told
 
@@ -95,11 +95,11 @@ def laid(
     one_table = DatasetReference(
         folder, queries=("asked.csv",), documents=".", format="tables"
     )
-    return one_table if shape == "one table" else reference_of(folder)
+    return one_table if shape == "one table" else parse_reference(folder)
 
 
 def grades(reference: DatasetReference) -> Counter[int]:
-    found = load(reference).labels.values()
+    found = load_dataset(reference).labels.values()
     return Counter(
         grade
         for one in found
@@ -127,11 +127,11 @@ def test_labels_that_stand_twice_are_refused_and_kept_as_a_field_where_that_is_s
         [["leave", "x", "a"], ["travel", "y", "b"]],
     )
     try:
-        kept = load(reference)
+        kept = load_dataset(reference)
     except InputError as error:
         assert f"queries.csv: {word!r} could hold " in str(error)
         of_labels = {"label_document": "doc_id", "grade": "grade"}
-        kept = load(
+        kept = load_dataset(
             DatasetReference(reference.path, columns={"fields": word, **of_labels})
         )
     assert [query.fields[word] for query in kept.queries] == ["a", "b"]
@@ -189,7 +189,7 @@ def test_what_nobody_can_know_is_asked_about_and_declared(
     )
     if isinstance(expected, str):
         with pytest.raises(InputError, match=re.escape(expected)) as caught:
-            load(reference)
+            load_dataset(reference)
         assert len(caught.value.problems) == 1
     else:
         assert grades(reference) == expected
@@ -198,18 +198,20 @@ def test_what_nobody_can_know_is_asked_about_and_declared(
 def test_rows_of_one_query_may_repeat_its_id_and_text_beside_each_document(tmp_path):
     rows, path = [["x", *row] for row in ROWS], texts(tmp_path / "d")
     table(path / "queries.csv", ["query_id", "query", "docid", "rating"], rows[:2])
-    assert load(reference_of(path)).labels["x"].grades == {"a": 2, "b": 0}
+    assert load_dataset(parse_reference(path)).labels["x"].grades == {"a": 2, "b": 0}
     table(path / "queries.csv", ["query_id", "query", "docid", "rating"], rows)
-    assert "query id 'x' occurs twice" in str(refusal(load, reference_of(path)))
+    assert "query id 'x' occurs twice" in str(
+        refusal(load_dataset, parse_reference(path))
+    )
 
 
 @pytest.mark.parametrize("cell", ['["a", "b"]', "a|b", "a; b", "a\nb"])
 @pytest.mark.parametrize("word", ["doc", "doc_id", "relevant_documents"])
 def test_a_cell_may_list_documents(tmp_path, word, cell):
-    assert load(laid(tmp_path / "d", [word], [["leave", cell]])).labels[
+    assert load_dataset(laid(tmp_path / "d", [word], [["leave", cell]])).labels[
         "q0"
     ].relevant == ("a", "b")
-    graded = load(
+    graded = load_dataset(
         laid(tmp_path / "e", [word, "rating"], [["leave", cell, 0], ["leave", "c", 1]])
     )
     assert graded.labels["q0"].grades == {"a": 0, "b": 0, "c": 1}
@@ -249,13 +251,13 @@ LOGS = [
 def test_the_column_of_queries_and_what_stands_between_cells_are_seen_from_the_header(
     tmp_path, text
 ):
-    (query,) = load(reference_of(log(tmp_path / "d", text))).queries
+    (query,) = load_dataset(parse_reference(log(tmp_path / "d", text))).queries
     assert query.text == "zwei, drei"
 
 
 def test_a_column_that_is_missing_is_told_once_a_file_and_declared(tmp_path, capsys):
     path = log(tmp_path / "d", "when,suchbegriff\n" + "2026,urlaub\n" * 30)
-    [problem] = refusal(load, reference_of(path)).problems
+    [problem] = refusal(load_dataset, parse_reference(path)).problems
     assert (
         "queries.csv:2: 'text' is missing, as at 29 more places (there are: when, suchbegriff; say"
         in str(problem)
@@ -266,7 +268,7 @@ def test_a_column_that_is_missing_is_told_once_a_file_and_declared(tmp_path, cap
         "query": "suchbegriff"
     }
     assert {
-        query.text for query in load(load_experiment("d.toml").dataset).queries
+        query.text for query in load_dataset(load_experiment("d.toml").dataset).queries
     } == {"urlaub"}
 
 
@@ -275,20 +277,20 @@ def test_columns_that_name_nothing_are_refused(written):
     with pytest.raises(
         InputError, match=r"--columns: .*KIND=NAME, such as query=search_term"
     ):
-        columns_of(written)
+        parse_column_names(written)
 
 
 def test_repeated_and_blank_rows_are_counted_and_the_same_questions_asked(tmp_path):
     path = log(
         tmp_path / "d", "user,query\n1,leave\n2,leave\n3,\n4,  \n5,\n6,Leave\n7,leave\n"
     )
-    found = load(reference_of(path))
+    found = load_dataset(parse_reference(path))
     assert [query.text for query in found.queries] == ["leave", "Leave"]
     assert (
         found.ledger["repeated-row"] == ("q0", "q0")
         and len(found.ledger["blank-query"]) == 3
     )
-    lines = list(check(path).lines())
+    lines = list(check_target(path).lines())
     assert "rows that repeat an earlier query: searched once (2): q0, q0" in lines
     assert any(
         line.startswith("queries without text: not searched (3): q1, ")
@@ -342,7 +344,7 @@ def test_init_and_check_take_the_same_options_and_print_the_same_mapping(
     mapping = "# asked/questions.csv: question -> query, doc -> label_document, rating -> grade, asked_on -> fields\n"
     assert mapping in Path("questions.toml").read_text()
     found = load_experiment("questions.toml").dataset
-    assert load(found).labels["q0"].grades == {"a": 2, "b": 0}
+    assert load_dataset(found).labels["q0"].grades == {"a": 2, "b": 0}
     assert MAPPING in told(capsys, "check", "questions.toml")
     columns = json.loads(
         told(capsys, "check", *words, "--columns", "fields=rating", "--json")

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.dataset import corpus, load, markdown_folder, reference_of
-from harness.dataset.load import reading_line
+from harness.dataset import convert, corpus, load_dataset, parse_reference
+from harness.dataset.readers import markdown_folder
+from harness.wording.reading import reading_line
 from retrievers.errors import InputError
 from tests.support import small
 
@@ -88,7 +89,7 @@ def test_what_companies_have_becomes_documents_and_is_converted_once(
     tmp_path, monkeypatch
 ):
     place = folder(tmp_path / "d", "price.pdf")
-    found = load(reference_of(place))
+    found = load_dataset(parse_reference(place))
     documents = {document.id: document for document in found.documents()}
     assert list(documents) == [
         "guide",
@@ -114,15 +115,15 @@ def test_what_companies_have_becomes_documents_and_is_converted_once(
         == "5 of 7 files are read; 1 is not (.png 1); 1 could not be converted"
     )
     with monkeypatch.context() as patch:
-        patch.setattr(corpus, "convert_bytes", lambda *_: pytest.fail("it was kept"))
-        assert load(reference_of(place)).digest == found.digest
+        patch.setattr(convert, "convert_bytes", lambda *_: pytest.fail("it was kept"))
+        assert load_dataset(parse_reference(place)).digest == found.digest
     (place / "leave.html").write_text(HTML.replace("25", "30"))
-    assert load(reference_of(place)).digest != found.digest
+    assert load_dataset(parse_reference(place)).digest != found.digest
     with pytest.raises(
         InputError,
         match=r"'broken.docx', which could not be converted: .*write the file again",
     ):
-        load(reference_of(folder(tmp_path / "e", "broken.docx")))
+        load_dataset(parse_reference(folder(tmp_path / "e", "broken.docx")))
 
 
 def test_without_markitdown_the_files_that_are_not_read_are_told_first(
@@ -130,7 +131,7 @@ def test_without_markitdown_the_files_that_are_not_read_are_told_first(
 ):
     for room in (corpus, markdown_folder, import_module("harness.dataset.load")):
         monkeypatch.setattr(room, "installed", lambda: False)
-    found = load(reference_of(folder(tmp_path / "data", "plain")))
+    found = load_dataset(parse_reference(folder(tmp_path / "data", "plain")))
     assert [document.id for document in found.documents()] == ["guide", "plain"]
     line = (
         "2 of 7 files are read; 5 are not (.docx 2, .html 1, .pdf 1, .png 1); "

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.dataset import DatasetReference, load
-from harness.dataset.load import Dataset
-from harness.dataset.markdown_folder import front_matter
+from harness.dataset import DatasetReference, load_dataset
+from harness.dataset.dataset import Dataset
+from harness.dataset.readers.front_matter import read_front_matter
 from tests.support.layouts import jsonl
 
 SURVEY = """# アンケート概要
@@ -40,7 +40,7 @@ def beir(
         f"{query}\t{document}\t{grade}\n" for query, document, grade in qrels
     )
     (folder / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{lines}")
-    return load(DatasetReference(folder), **options)
+    return load_dataset(DatasetReference(folder), **options)
 
 
 def markdown(folder: Path, queries: list[dict[str, object]], **files: str) -> Dataset:
@@ -49,7 +49,7 @@ def markdown(folder: Path, queries: list[dict[str, object]], **files: str) -> Da
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     (folder / "queries.json").write_text(json.dumps(queries), encoding="utf-8")
-    return load(DatasetReference(folder))
+    return load_dataset(DatasetReference(folder))
 
 
 def test_markdown_as_in_the_article_and_papers_are_no_documents(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_the_digest_covers_documents_queries_and_labels(tmp_path: Path) -> None:
     ],
 )
 def test_simple_entries_are_read_as_text(head, fields):
-    assert front_matter(f"---\n{head}\n---\ntext") == ("", fields, "text")
+    assert read_front_matter(f"---\n{head}\n---\ntext") == ("", fields, "text")
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_simple_entries_are_read_as_text(head, fields):
     ],
 )
 def test_what_is_no_front_matter_stays_in_the_text(text):
-    assert front_matter(text) == ("", {}, text)
+    assert read_front_matter(text) == ("", {}, text)
 
 
 TEMPLATES = {
@@ -193,7 +193,8 @@ def test_the_survey_templates_are_those_of_their_readme(project, language, other
     asked = (files[:2], files[2:3], files[3:])
     assert (
         tuple(
-            load(DatasetReference(place, queries=names)).digest[:16] for names in asked
+            load_dataset(DatasetReference(place, queries=names)).digest[:16]
+            for names in asked
         )
         == TEMPLATES[language]
     )
@@ -203,7 +204,7 @@ def test_the_survey_templates_are_those_of_their_readme(project, language, other
         "LICENSE",
     }
     assert "CC BY 4.0" in (place / "README.md").read_text(encoding="utf-8")
-    across = load(
+    across = load_dataset(
         DatasetReference(
             place,
             queries=tuple(f"../survey-templates-{other}/{name}" for name in files[:2]),

@@ -8,16 +8,17 @@ import pandas as pd
 import pytest
 
 import harness
-from harness.dataset import DatasetReference, load
-from harness.dataset.trec import read_qrels
-from harness.notebook.in_memory import judgments_of, run_of
+from harness.dataset import DatasetReference, load_dataset
+from harness.notebook.document_values import grades_in_memory, run_in_memory
 from retrievers.errors import BackendError, InputError
-from retrievers.external import Function, SavedRun, recognised
+from retrievers.external import match_hit_ids
+from retrievers.files.trec_files import read_qrels, read_run
+from retrievers.function import Function
 from retrievers.ids import KnownDocuments, document_id
 from retrievers.meter import Meter
-from retrievers.runs import read_run
+from retrievers.options.user_code import NamedObject
+from retrievers.saved_run import SavedRun
 from retrievers.types import Query, ranked
-from retrievers.user_objects import NamedObject
 from tests.support.layouts import jsonl
 from tests.support.small import ends, refusal
 
@@ -33,7 +34,7 @@ def documents_in(folder: Path, *ids: str) -> Path:
 
 def grades_of(folder: Path, **more) -> dict[str, list[str]]:
     """Query -> relevant documents."""
-    found = load(DatasetReference(folder, **more))
+    found = load_dataset(DatasetReference(folder, **more))
     return {query: sorted(labels.relevant) for query, labels in found.labels.items()}
 
 
@@ -41,7 +42,7 @@ def in_files(written, place: Path) -> str:
     """The id of a document, and of the label that names it."""
     jsonl(place / "documents.jsonl", [{"_id": written, "text": "one"}])
     jsonl(place / "asked.jsonl", [{"query": "what", "relevant": [written]}])
-    found = load(
+    found = load_dataset(
         DatasetReference(place, documents="documents.jsonl", queries=("asked.jsonl",))
     )
     (document,) = found.documents()
@@ -75,12 +76,20 @@ ROADS = {
     "data set": in_files,
     "saved run": by_saved_run,
     "function": by_function,
-    "qrels dict": lambda written, _: next(iter(judgments_of({"q": {written: 1}})["q"])),
-    "qrels list": lambda written, _: next(iter(judgments_of({"q": [written]})["q"])),
-    "qrels frame": lambda written, _: next(iter(judgments_of(frame(written))["q"])),
-    "run dict": lambda written, _: next(iter(run_of({"q": {written: 1.0}}, "r")["q"])),
-    "run list": lambda written, _: next(iter(run_of({"q": [written]}, "r")["q"])),
-    "run frame": lambda written, _: next(iter(run_of(frame(written), "r")["q"])),
+    "qrels dict": lambda written, _: next(
+        iter(grades_in_memory({"q": {written: 1}})["q"])
+    ),
+    "qrels list": lambda written, _: next(
+        iter(grades_in_memory({"q": [written]})["q"])
+    ),
+    "qrels frame": lambda written, _: next(iter(grades_in_memory(frame(written))["q"])),
+    "run dict": lambda written, _: next(
+        iter(run_in_memory({"q": {written: 1.0}}, "r")["q"])
+    ),
+    "run list": lambda written, _: next(
+        iter(run_in_memory({"q": [written]}, "r")["q"])
+    ),
+    "run frame": lambda written, _: next(iter(run_in_memory(frame(written), "r")["q"])),
 }
 SAME = [
     (7, "7"),
@@ -136,7 +145,7 @@ def test_labels_and_hits_are_matched_by_the_same_rules(names, tmp_path):
     known, meter = KnownDocuments(), Meter()
     for id_ in IDS:
         known.add(id_, f"Title of {id_}")
-    (found,) = recognised([ranked(names, [3, 2, 1])], known, meter)
+    (found,) = match_hit_ids([ranked(names, [3, 2, 1])], known, meter)
     assert found.doc_ids == IDS
     assert len(meter.notes()["matched-hit"]) == 3
     several = KnownDocuments({"hr/leave", "it/leave", "pkg.load"})
@@ -190,7 +199,7 @@ def test_what_may_be_labels_is_asked_about_with_the_option_to_add(row, tmp_path)
     )
     name = next(iter(row))
     with pytest.raises(InputError, match=f"--columns relevant={name}"):
-        load(DatasetReference(tmp_path))
+        load_dataset(DatasetReference(tmp_path))
     assert len(grades_of(tmp_path, columns={"relevant": name})) == 3
 
 
@@ -241,20 +250,20 @@ def test_forms_of_labels_beside_documents(files, tmp_path):
             content if isinstance(content, str) else json.dumps(content)
         )
     assert grades_of(tmp_path) == {"q0": ["a"]}
-    assert load(DatasetReference(tmp_path)).count == 2
+    assert load_dataset(DatasetReference(tmp_path)).count == 2
 
 
 def test_one_cause_is_one_error_and_placeholders_are_named(tmp_path):
     rows = [{"question": f"{n}?", "relevant": [f"documents/x{n}"]} for n in range(29)]
     jsonl(documents_in(tmp_path / "d", "a", "b") / "queries.jsonl", rows)
     with pytest.raises(InputError, match="29 labels begin with 'documents/'") as raised:
-        load(DatasetReference(tmp_path / "d"))
+        load_dataset(DatasetReference(tmp_path / "d"))
     assert len(raised.value.problems) == 1
     asked = "question,doc\nTODO,a\nTODO,b\nTODO,c\nwhat,a\n"
     (documents_in(tmp_path / "e", "a", "b", "c") / "queries.csv").write_text(asked)
-    assert load(DatasetReference(tmp_path / "e")).ledger["placeholder-query"] == (
-        "'TODO' on 3 rows",
-    )
+    assert load_dataset(DatasetReference(tmp_path / "e")).ledger[
+        "placeholder-query"
+    ] == ("'TODO' on 3 rows",)
 
 
 # Python
@@ -294,16 +303,16 @@ def test_results_print_as_in_the_terminal_and_columns_are_declared():
 
 def test_qrels_take_what_runs_take_and_several_ids_in_a_cell_are_one_error(tmp_path):
     jsonl(tmp_path / "qrels.jsonl", [{"query_id": 1, "doc_id": 7.0, "relevance": 2}])
-    assert judgments_of(tmp_path / "qrels.jsonl") == {"1": {"7": 2}}
-    assert judgments_of({"1": iter(["7"])}) == {"1": {"7": 1}}
+    assert grades_in_memory(tmp_path / "qrels.jsonl") == {"1": {"7": 2}}
+    assert grades_in_memory({"1": iter(["7"])}) == {"1": {"7": 1}}
     with pytest.raises(
         InputError, match=r"1 row with several ids, such as .*frame.explode\('doc_id'\)"
     ):
-        run_of(frame(["a", "b"]), "runs['x']")
+        run_in_memory(frame(["a", "b"]), "runs['x']")
     with pytest.raises(
         InputError, match="runs\\['x'\\]\\['q'\\]: nan is not a score of document 'a'"
     ):
-        run_of({"q": {"a": float("nan")}}, "runs['x']")
+        run_in_memory({"q": {"a": float("nan")}}, "runs['x']")
 
 
 # The command line

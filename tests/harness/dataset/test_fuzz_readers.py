@@ -12,13 +12,14 @@ import pytest
 from hypothesis import given, settings
 
 from harness.answers.systems import read_systems
-from harness.dataset import DatasetReference, load
-from harness.dataset.judgments import read_judgments
-from harness.dataset.load import FORMATS
-from harness.evaluation.readers import read_ids, read_scores
-from harness.labels.drafts import Draft, kept_drafts, write_drafts
+from harness.dataset import DatasetReference, load_dataset
+from harness.dataset.choose_reader import READERS_BY_FORMAT
+from harness.dataset.judgment import read_judgments
+from harness.labels.keep_drafts import DraftQuery, select_kept_drafts, write_drafts
 from harness.labels.pool import read_pool, write_pool
-from harness.records.readings import By, read_passages, read_readings
+from harness.records.judge_files import read_passages, read_readings
+from harness.records.judge_readings import JudgeIdentity
+from harness.scoring.foreign_csv import read_query_ids, read_score_file
 from retrievers.errors import InputError
 from tests.harness.dataset import test_shapes as shapes
 from tests.support import labels_small, layouts, small
@@ -87,7 +88,7 @@ def laid_out(name: str, folder: Path) -> DatasetReference:
     reference = DatasetReference(
         LAYOUTS[name](folder), documents="docs.jsonl" if name in CONTEXTS else None
     )
-    return replace(reference, format=load(reference).format)
+    return replace(reference, format=load_dataset(reference).format)
 
 
 @pytest.fixture(scope="module", params=LAYOUTS)
@@ -98,12 +99,14 @@ def layout(request, tmp_path_factory):
 @bounded
 @given(spots)
 def test_data_sets_of_every_form(layout, spot):
-    read_damaged(files(layout.folder), spot, lambda: list(load(layout).documents()))
+    read_damaged(
+        files(layout.folder), spot, lambda: list(load_dataset(layout).documents())
+    )
 
 
 def test_every_reader_of_data_sets_has_a_layout(tmp_path):
     forms = {laid_out(name, tmp_path / name / "data").format for name in LAYOUTS}
-    assert forms == FORMATS.keys() - {"hub", "ir_datasets"}
+    assert forms == READERS_BY_FORMAT.keys() - {"hub", "ir_datasets"}
 
 
 BY = {"judge": "j", "prompt": "p"}
@@ -111,7 +114,7 @@ ANSWER = {
     "response": "It is so [1].",
     "contexts": [{"id": "c1", "text": "a"}, {"id": "c2", "text": "b"}],
 }
-DRAFTS = [Draft(f"q{i}", "what?", "short", "n", "llm:m", "d") for i in range(3)]
+DRAFTS = [DraftQuery(f"q{i}", "what?", "short", "n", "llm:m", "d") for i in range(3)]
 SCORES = "".join(f"{name},q{i},P@1,0.{i}\n" for name in "ab" for i in range(5))
 OTHERS: dict[
     str, tuple[shapes.Files | Callable[[Path], object], Callable[[Path], object]]
@@ -134,13 +137,15 @@ OTHERS: dict[
             write_drafts(folder / "drafts.jsonl", DRAFTS),
             labels_small.write(folder / "kept.jsonl", [labels_small.judgment()]),
         ),
-        lambda folder: kept_drafts(folder / "drafts.jsonl", [folder / "kept.jsonl"]),
+        lambda folder: select_kept_drafts(
+            folder / "drafts.jsonl", [folder / "kept.jsonl"]
+        ),
     ),
     "scores": (
         {"scores.csv": f"retriever,query_id,measure,value\n{SCORES}"},
-        lambda folder: read_scores(folder / "scores.csv"),
+        lambda folder: read_score_file(folder / "scores.csv"),
     ),
-    "ids": ({"ids.txt": "q1\nq2\n"}, lambda folder: read_ids(folder / "ids.txt")),
+    "ids": ({"ids.txt": "q1\nq2\n"}, lambda folder: read_query_ids(folder / "ids.txt")),
     "answers": (
         {"mine.jsonl": [{"query_id": query, **ANSWER} for query in ("q1", "q2")]},
         lambda folder: read_systems(folder, {"q1", "q2"}),
@@ -154,7 +159,10 @@ OTHERS: dict[
             "opinions.jsonl": [{"task": "rating", "of": ["0"], "answer": 1, **BY}],
             "passages.jsonl": [{"id": "d", "passage": "0"}],
         },
-        lambda folder: (read_readings(folder, By("j", "p")), read_passages(folder)),
+        lambda folder: (
+            read_readings(folder, JudgeIdentity("j", "p")),
+            read_passages(folder),
+        ),
     ),
 }
 """Files, or what writes them, and what reads them."""

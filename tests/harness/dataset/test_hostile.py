@@ -10,13 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from harness.answers.chat_judge import as_data
-from harness.answers.systems import MARK
-from harness.dataset import DatasetReference, files, load, reference_of, rows, trec
-from harness.dataset.markdown_folder import parse_document
-from harness.dataset.source import Findings
-from retrievers.chat import quoted
+from harness.answers.chat_prompts import delimited
+from harness.answers.systems import CITATION_MARK
+from harness.dataset import DatasetReference, load_dataset, parse_reference, rows
+from harness.dataset.file import File
+from harness.dataset.read_problems import ReadProblems
+from harness.dataset.readers import trec
+from harness.dataset.readers.front_matter import parse_text_document
 from retrievers.errors import InputError
+from retrievers.services.chat_replies import quote_text
 from tests.support import layouts
 from tests.support.costs import is_cheap
 from tests.support.small import refusal
@@ -32,7 +34,7 @@ def markdown(folder: Path) -> Path:
 
 
 def refused(folder: Path) -> str:
-    return str(refusal(load, DatasetReference(folder)))
+    return str(refusal(load_dataset, DatasetReference(folder)))
 
 
 def archive(path: Path, members: dict[str, bytes]) -> Path:
@@ -80,14 +82,14 @@ def test_an_archive_with_a_hostile_member_is_refused(tmp_path, name, changes, to
             raw[found.start() + offset : found.start() + offset + len(value)] = value
     path.write_bytes(raw)
     with pytest.raises(InputError, match=told):
-        load(reference_of(path))
+        load_dataset(parse_reference(path))
 
 
 def test_two_files_of_one_name_are_refused_where_they_are_read(tmp_path):
     folder = layouts.beir(tmp_path / "data")
     for name in ("notes.bin", "notes.bin.gz"):
         (folder / name).write_text("read by nobody")
-    assert load(reference_of(folder)).count
+    assert load_dataset(parse_reference(folder)).count
     (folder / "corpus.jsonl.gz").write_bytes(
         gzip.compress(b'{"_id": "only", "text": "here"}\n')
     )
@@ -95,7 +97,7 @@ def test_two_files_of_one_name_are_refused_where_they_are_read(tmp_path):
         InputError,
         match=r"corpus.jsonl: corpus.jsonl.gz is there as well .keep one of them",
     ):
-        load(reference_of(folder))
+        load_dataset(parse_reference(folder))
     path = archive(tmp_path / "twice.zip", {"a.md": b"# A", "queries.json": ASKED})
     with (
         zipfile.ZipFile(path, "a") as again,
@@ -105,7 +107,7 @@ def test_two_files_of_one_name_are_refused_where_they_are_read(tmp_path):
     with pytest.raises(
         InputError, match=r"twice.zip/a.md: a.md is there as well .keep one of them"
     ):
-        load(reference_of(path))
+        load_dataset(parse_reference(path))
 
 
 @pytest.mark.parametrize(
@@ -120,7 +122,7 @@ def test_archives_of_other_kinds_are_refused_with_what_to_do(tmp_path, suffix, f
         InputError,
         match=r"not read: only zip is .unpack it and name the folder, or pack",
     ):
-        load(DatasetReference(path, format=form))
+        load_dataset(DatasetReference(path, format=form))
 
 
 @pytest.mark.parametrize(
@@ -163,7 +165,7 @@ def test_links_that_lead_out_of_the_data_set_or_to_themselves_are_refused(tmp_pa
         assert f"{name}: {told}" in refused(folder)
         (folder / name).unlink()
     (folder / "b.md").symlink_to(folder / "a.md")
-    assert load(DatasetReference(folder)).count == 2
+    assert load_dataset(DatasetReference(folder)).count == 2
 
 
 def test_a_name_that_is_not_utf8_is_refused(tmp_path):
@@ -183,7 +185,7 @@ def test_code_of_a_data_set_is_never_run(tmp_path, monkeypatch):
     with pytest.raises(
         InputError, match=r"Dataset scripts are no longer supported, but found evil.py"
     ):
-        load(reference_of(f"hf:{folder.as_posix()}"))
+        load_dataset(parse_reference(f"hf:{folder.as_posix()}"))
 
 
 UNPICKLING = {
@@ -248,13 +250,16 @@ SPACES = " " * 20_000
 @pytest.mark.parametrize(
     ("read", "text"),
     [
-        (lambda text: parse_document(text, "a"), " " * 6000 + "x"),
-        (lambda text: parse_document(text, "a"), "* " + " " * 6000),
-        (lambda text: parse_document(text, "a"), "*" + ":" * 6000 + " " * 6000 + "x"),
-        (lambda text: quoted(text, "DOCUMENT"), f"<{SPACES}"),
-        (lambda text: as_data(text, "PASSAGE"), f"<{SPACES}"),
-        (lambda text: MARK.sub("", text), f"so [1]{SPACES}it is"),
-        (trec.NUMBERED.search, "<topic number" * 10_000),
+        (lambda text: parse_text_document(text, "a"), " " * 6000 + "x"),
+        (lambda text: parse_text_document(text, "a"), "* " + " " * 6000),
+        (
+            lambda text: parse_text_document(text, "a"),
+            "*" + ":" * 6000 + " " * 6000 + "x",
+        ),
+        (lambda text: quote_text(text, "DOCUMENT"), f"<{SPACES}"),
+        (lambda text: delimited(text, "PASSAGE"), f"<{SPACES}"),
+        (lambda text: CITATION_MARK.sub("", text), f"so [1]{SPACES}it is"),
+        (trec.TOPIC_NUMBER_ATTRIBUTE.search, "<topic number" * 10_000),
     ],
 )
 def test_no_pattern_looks_at_a_text_twice_over(read, text):
@@ -284,13 +289,13 @@ def test_a_table_with_columns_of_one_name_or_values_that_python_has_not_is_one_m
     tmp_path, names, values, what
 ):
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    path, seen = tmp_path / "corpus.parquet", Findings()
+    path, seen = tmp_path / "corpus.parquet", ReadProblems()
     parquet.write_table(
         pa.table(
             [pa.array(["1", "2"]), pa.array(["a", "b"]), values(pa)], ["_id", *names]
         ),
         path,
     )
-    assert list(rows.read_rows(files.File(path), seen)) == []
+    assert list(rows.read_file_rows(File(path), seen)) == []
     [problem] = seen.problems
     assert what in problem.what and problem.where == str(path)

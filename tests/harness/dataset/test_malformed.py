@@ -12,15 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.dataset import (
-    DatasetReference,
-    corpus,
-    load,
-    markdown_folder,
-    reference_of,
-)
-from harness.dataset.judgments import read_judgments
-from harness.dataset.trec import read_qrels
+from harness.dataset import DatasetReference, corpus, load_dataset, parse_reference
+from harness.dataset.judgment import read_judgments
+from harness.dataset.readers import markdown_folder
+from retrievers.files.trec_files import read_qrels
 from tests.support import layouts
 from tests.support.layouts import Rows, book, jsonl
 from tests.support.small import ends, refusal
@@ -324,11 +319,11 @@ MSMARCO = {
 def laid_out(form: str, folder: Path, file: str) -> DatasetReference:
     """A whole data set of a form, or all of it but the one file that is written then."""
     if form in ("irds", "hub"):
-        return reference_of(
+        return parse_reference(
             {"irds": layouts.catalogue, "hub": layouts.named_hub}[form](folder)
         )
     if form in ("beir", "csv", "jsonl", "parquet", "trec"):
-        found = reference_of(layouts.GRADED[form](folder))
+        found = parse_reference(layouts.GRADED[form](folder))
         return replace(found, format=form if form in ("beir", "trec") else "tables")
     folder.mkdir()
     if form == "autorag":
@@ -358,7 +353,7 @@ def test_a_malformed_file(tmp_path, monkeypatch, form, file, change, expected):
         layouts.parquet(path, change)
     else:
         path.write_bytes(change(path.read_bytes()) if callable(change) else change)
-    problems = refusal(load, reference).problems
+    problems = refusal(load_dataset, reference).problems
     shown = "\n".join(map(str, problems))
     assert re.search(expected, shown), f"{expected} is not in\n{shown}"
     assert all(
@@ -375,7 +370,7 @@ def test_every_fault_is_told_in_one_pass(tmp_path: Path) -> None:
     }
     for name, text in files.items():
         (folder / name).write_text(text)
-    told = "\n".join(map(str, refusal(load, DatasetReference(folder)).problems))
+    told = "\n".join(map(str, refusal(load_dataset, DatasetReference(folder)).problems))
     places = [
         *(f"corpus.jsonl:{n}" for n in range(2, 7)),
         "queries.jsonl:2",
@@ -396,14 +391,16 @@ def test_every_fault_is_told_in_one_pass(tmp_path: Path) -> None:
 def test_a_mark_at_the_beginning_and_carriage_returns_change_nothing(
     tmp_path, route, change
 ):
-    expected = load(reference_of(layouts.GRADED["beir"](tmp_path / "expected"))).digest
+    expected = load_dataset(
+        parse_reference(layouts.GRADED["beir"](tmp_path / "expected"))
+    ).digest
     folder = layouts.GRADED[route](tmp_path / "data")
     for file in filter(Path.is_file, folder.rglob("*.*")):
         raw = file.read_bytes()
         file.write_bytes(
             b"\xef\xbb\xbf" + raw if change == "bom" else re.sub(b"\r?\n", b"\r\n", raw)
         )
-    assert load(reference_of(folder)).digest == expected
+    assert load_dataset(parse_reference(folder)).digest == expected
 
 
 GOOD = "query,doc\nleave,a\n"
@@ -547,21 +544,21 @@ def test_the_worst_of_files_get_one_sentence(
 def test_folders_that_are_no_data_set(tmp_path, monkeypatch):
     (tmp_path / "empty").mkdir()
     assert "empty: holds no documents (corpus.jsonl, tables" in str(
-        refusal(load, DatasetReference(tmp_path / "empty"))
+        refusal(load_dataset, DatasetReference(tmp_path / "empty"))
     )
     assert "none: no such folder" in str(
-        refusal(load, DatasetReference(tmp_path / "none"))
+        refusal(load_dataset, DatasetReference(tmp_path / "none"))
     )
     (tmp_path / "empty" / "a.md").write_text("text")
     assert "queries.json: cannot be read: No such file" in str(
-        refusal(load, DatasetReference(tmp_path / "empty"))
+        refusal(load_dataset, DatasetReference(tmp_path / "empty"))
     )
     for room in (corpus, markdown_folder):
         monkeypatch.setattr(room, "installed", lambda: False)
     (tmp_path / "empty" / "a.md").rename(tmp_path / "empty" / "a.pdf")
     (tmp_path / "empty" / "queries.csv").write_text("query\nleave\n")
     assert 'or the extra "documents"' in str(
-        refusal(load, DatasetReference(tmp_path / "empty"))
+        refusal(load_dataset, DatasetReference(tmp_path / "empty"))
     )
 
 

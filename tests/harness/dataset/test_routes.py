@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.dataset import Dataset, DatasetReference, load, reference_of
-from harness.dataset.source import id_problem
+from harness.dataset import Dataset, DatasetReference, load_dataset, parse_reference
+from harness.dataset.written_values import id_problem
 from retrievers.bm25 import BM25
 from retrievers.errors import InputError
-from retrievers.ids import nfc
+from retrievers.ids import to_nfc
 from retrievers.meter import Meter
 from retrievers.types import Ranking
 from tests.support import layouts as written
@@ -20,7 +20,7 @@ from tests.support.small import refusal
 
 
 def loaded(place: object) -> Dataset:
-    return load(reference_of(place))
+    return load_dataset(parse_reference(place))
 
 
 def rankings(dataset: Dataset) -> list[Ranking]:
@@ -94,7 +94,7 @@ def test_the_hub_by_name(
         loaded(written.beir(tmp_path / "expected")).digest,
     )
     assert "has no split 'dev'" in str(
-        refusal(load, replace(reference_of(name), split="dev"))
+        refusal(load_dataset, replace(parse_reference(name), split="dev"))
     )
     parts = (
         "---\nconfigs:\n- config_name: corpus\n  data_files: corpus/*.parquet\n---\n"
@@ -149,7 +149,9 @@ def test_ragas_by_text_by_id_and_without_a_match(tmp_path):
         {"user_input": "most?", "reference_context_ids": all_},
     ]
     written.jsonl(tmp_path / "testset.jsonl", samples)
-    found = load(DatasetReference(tmp_path / "testset.jsonl", documents="docs.jsonl"))
+    found = load_dataset(
+        DatasetReference(tmp_path / "testset.jsonl", documents="docs.jsonl")
+    )
     assert found.format == "ragas"
     assert {query: {*labels.grades} for query, labels in found.labels.items()} == {
         "q0": {"car"},
@@ -170,7 +172,7 @@ TEXTS = st.text(
 )
 IDS = st.text(
     st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1, max_size=8
-).filter(lambda id_: id_.strip() == id_ and not id_problem(id_) and nfc(id_) == id_)
+).filter(lambda id_: id_.strip() == id_ and not id_problem(id_) and to_nfc(id_) == id_)
 GRADES = st.integers(-3, 9)
 
 

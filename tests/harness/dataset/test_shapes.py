@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.dataset import DatasetReference, load, reference_of
-from harness.experiment import init
+from harness.dataset import DatasetReference, load_dataset, parse_reference
 from harness.experiment import load as load_experiment
+from harness.init import template
 from retrievers.errors import InputError
 from tests.harness.dataset.test_converting import docx
 from tests.support import layouts
@@ -361,7 +361,7 @@ def laid(here: Path, shape: str) -> list[str]:
 @pytest.fixture(autouse=True)
 def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr(
-        init,
+        template,
         "importlib",
         SimpleNamespace(util=SimpleNamespace(find_spec=lambda _: None)),
     )
@@ -372,7 +372,7 @@ def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_one_command_with_the_labels_of_the_source(here: Path, shape: str) -> None:
     assert ended("init", *laid(here, shape), "--output", "made.toml") == 0
-    found = load(load_experiment("made.toml").dataset)
+    found = load_dataset(load_experiment("made.toml").dataset)
     given = (
         labels.grades or dict.fromkeys(labels.documents, 1)
         for labels in found.labels.values()
@@ -394,15 +394,15 @@ def test_the_answers_and_fields_of_quoted_passages(here: Path) -> None:
         here / "qa.csv",
         [{**row, "context": "x", "rating": 0}, {**row, "context": "y", "rating": 2}],
     )
-    found = load(reference_of("qa.csv"))
+    found = load_dataset(parse_reference("qa.csv"))
     assert (found.format, found.labels["q0"].grades) == ("quoted", {"p0": 0, "p1": 2})
     assert (found.queries[0].reference.answers, found.queries[0].fields) == (
         ("25",),
         {"topic": "hr"},
     )
-    asked = load(reference_of(*laid(here, "SQuAD")))
+    asked = load_dataset(parse_reference(*laid(here, "SQuAD")))
     assert (asked.format, asked.labels["q03"].grades) == ("squad", {"T#3": 1})
-    paragraphs = load(reference_of(*laid(here, "HotpotQA")))
+    paragraphs = load_dataset(parse_reference(*laid(here, "HotpotQA")))
     assert (paragraphs.format, paragraphs.queries[0].fields) == (
         "hotpotqa",
         {"level": "hard"},
@@ -438,12 +438,12 @@ def test_a_query_without_labels_may_lack_their_key_and_a_file_of_such_queries_ma
         for id_, text in FIFTY.queries.items()
     ]
     jsonl(here / "queries.jsonl", [bare[0], *listed, *bare[1:]])
-    data = load(reference_of(here))
+    data = load_dataset(parse_reference(here))
     assert (len(data.labels), len(data.queries)) == (20, 20)
     assert data.ledger["unjudged-query"] == ("q00-bare", "q01-bare", "q02-bare")
     jsonl(here / "queries.jsonl", [{**row, "rating": 1} for row in bare])
     assert "could hold grades, and no column names the documents" in str(
-        refusal(load, reference_of(here))
+        refusal(load_dataset, parse_reference(here))
     )
 
 
@@ -451,18 +451,18 @@ def test_judgments_beside_a_corpus_of_beir_are_read_and_in_another_form_refused(
     here: Path,
 ):
     expected, kept = (
-        load(reference_of(layouts.beir(here, FIFTY))).digest,
+        load_dataset(parse_reference(layouts.beir(here, FIFTY))).digest,
         here / "qrels" / "test.tsv",
     )
     for name in ("qrels.tsv", "qrels/test.txt", "qrels/test.tsv"):
         kept = kept.rename(here / name)
         if name.endswith(".tsv"):
-            assert load(reference_of(here)).digest == expected
+            assert load_dataset(parse_reference(here)).digest == expected
         else:
             with pytest.raises(
                 InputError, match=r"holds no qrels .*qrels/test.tsv"
             ):  # nobody seemed to have judged
-                load(reference_of(here))
+                load_dataset(parse_reference(here))
 
 
 def test_a_table_that_may_hold_the_labels_under_a_name_of_its_own_is_named(
@@ -474,5 +474,5 @@ def test_a_table_that_may_hold_the_labels_under_a_name_of_its_own_is_named(
         "tables that are not read, although no query has labels: name one with --labels (1): gold"
         in said
     )
-    given = load(DatasetReference(here, labels="gold.csv"))
+    given = load_dataset(DatasetReference(here, labels="gold.csv"))
     assert len(given.labels) == 20 and "unread-table" not in given.ledger

@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from harness import records
-from harness.dataset import load
-from harness.evaluation.evaluate import evaluation_of, read_evaluation
-from harness.evaluation.evidence import abstention_of
-from harness.evaluation.gate import corpus_change
+from harness.dataset import load_dataset
+from harness.evaluation.abstention import evaluate_abstention
+from harness.evaluation.corpus_change import compare_corpus_states
+from harness.evaluation.evaluation_file import read_evaluation, read_or_evaluate
 from harness.pipeline import run
-from harness.running.forecast import Options
-from harness.stats.agreement import mean_overlap, overlap
-from harness.stats.differences import singles, units_of
-from harness.stats.multiplicity import cross_fitted
-from harness.stats.paired_tests import area, compare_areas
+from harness.running.context import RunOptions
+from harness.stats.max_t import cross_fitted_mean
+from harness.stats.rank_overlap import mean_rank_overlap, rank_overlap
+from harness.stats.roc_area import compare_roc_areas, roc_area
+from harness.stats.units import cluster_units, single_units
 from retrievers.ranking import ranked
 from retrievers.types import Query
 from tests.support import layouts
@@ -39,24 +39,27 @@ def test_even_lists_are_extrapolated_by_the_share_that_they_have_in_common(a, b,
     expected = common[-1] / size * p**size + (1 - p) / p * sum(
         x / d * p**d for d, x in enumerate(common, 1)
     )
-    assert overlap(a, b, p).extrapolated == pytest.approx(expected)
+    assert rank_overlap(a, b, p).extrapolated == pytest.approx(expected)
 
 
 def test_the_published_example_and_the_ends():
-    assert overlap("abcde", "bacfg").extrapolated == pytest.approx(0.619335, abs=5e-7)
-    assert overlap("abcde", "abcde").extrapolated == pytest.approx(1.0)
-    assert overlap("abc", "xyz").extrapolated == 0.0
-    # By hand with p = 0.5, "a" in "ab": (1 x 0.5 + 1/2 x 0.25) + 1/2 x 0.25 = 0.75, and beyond the end 1 x 0.25.
-    assert overlap("a", "ab", p=0.5).extrapolated == pytest.approx(1.0)
-    assert (
-        overlap("ab", "a", p=0.5).extrapolated == overlap("a", "ab", p=0.5).extrapolated
+    assert rank_overlap("abcde", "bacfg").extrapolated == pytest.approx(
+        0.619335, abs=5e-7
     )
-    assert overlap("", "") == (1.0, 1.0)
-    assert overlap("", "ab") == (0.0, 0.0)
-    assert overlap("abcdefghijkl", "lkjihgfedcba").top == 0.8
-    assert overlap("ab", "abcd").top == 0.5
-    assert mean_overlap([]) is None
-    both = mean_overlap([("ab", "ab"), ("ab", "cd")])
+    assert rank_overlap("abcde", "abcde").extrapolated == pytest.approx(1.0)
+    assert rank_overlap("abc", "xyz").extrapolated == 0.0
+    # By hand with p = 0.5, "a" in "ab": (1 x 0.5 + 1/2 x 0.25) + 1/2 x 0.25 = 0.75, and beyond the end 1 x 0.25.
+    assert rank_overlap("a", "ab", p=0.5).extrapolated == pytest.approx(1.0)
+    assert (
+        rank_overlap("ab", "a", p=0.5).extrapolated
+        == rank_overlap("a", "ab", p=0.5).extrapolated
+    )
+    assert rank_overlap("", "") == (1.0, 1.0)
+    assert rank_overlap("", "ab") == (0.0, 0.0)
+    assert rank_overlap("abcdefghijkl", "lkjihgfedcba").top == 0.8
+    assert rank_overlap("ab", "abcd").top == 0.5
+    assert mean_rank_overlap([]) is None
+    both = mean_rank_overlap([("ab", "ab"), ("ab", "cd")])
     assert both is not None
     assert both.extrapolated == pytest.approx(0.5)
 
@@ -77,13 +80,13 @@ def test_the_cross_fitted_mean_is_chosen_on_four_parts_and_measured_on_the_fifth
         others = [j for j in range(40) if parts[j] != parts[i]]
         winner = max(scores, key=lambda name: scores[name][others].mean())
         values.append(scores[winner][i])
-    found = cross_fitted(scores, ids, singles(40), seed=7)
+    found = cross_fitted_mean(scores, ids, single_units(40), seed=7)
     assert found == pytest.approx(np.mean(values), rel=1e-12)
-    clear = cross_fitted(
-        {"one": scores["r0"], "far": scores["r0"] - 0.9}, ids, singles(40)
+    clear = cross_fitted_mean(
+        {"one": scores["r0"], "far": scores["r0"] - 0.9}, ids, single_units(40)
     )
     assert clear == pytest.approx(scores["r0"].mean(), abs=1e-12)
-    assert cross_fitted(scores, ids, units_of(["all"] * 40)) is None
+    assert cross_fitted_mean(scores, ids, cluster_units(["all"] * 40)) is None
 
 
 SCORES = st.lists(
@@ -108,7 +111,7 @@ def by_hand(positives, negatives):
 def test_the_area_is_the_share_of_pairs_in_order_with_delongs_interval(
     positives, negatives
 ):
-    found = area(positives, negatives)
+    found = roc_area(positives, negatives)
     value, variance = by_hand(positives, negatives)
     assert found.value == pytest.approx(value)
     half = stats.norm.ppf(0.975) * variance**0.5
@@ -132,13 +135,13 @@ def test_two_areas_over_the_same_queries_are_compared_by_their_covariance(data):
     variance = (
         np.var(gap.mean(1), ddof=1) / m + np.var(gap.mean(0), ddof=1) / n
     )  # that of the difference itself
-    found = compare_areas((first[:m], first[m:]), (second[:m], second[m:]))
+    found = compare_roc_areas((first[:m], first[m:]), (second[:m], second[m:]))
     assert found.difference == pytest.approx(gap.mean(), abs=1e-12)
     if variance > 1e-12:
         assert found.p_value == pytest.approx(
             2 * stats.norm.sf(abs(gap.mean()) / variance**0.5)
         )
-    back = compare_areas((second[:m], second[m:]), (first[:m], first[m:]))
+    back = compare_roc_areas((second[:m], second[m:]), (first[:m], first[m:]))
     assert back.p_value == pytest.approx(found.p_value)
 
 
@@ -199,8 +202,8 @@ def test_scores_tell_what_nothing_answers(tmp_path):
             "path": str(tmp_path / "worse.trec"),
         }
     )
-    found = run(table, Options(tmp_path / "out"))
-    evaluation = evaluation_of(found)
+    found = run(table, RunOptions(tmp_path / "out"))
+    evaluation = read_or_evaluate(found)
     floor, other = evaluation.abstention.floors
     (pair,) = evaluation.abstention.pairs
     assert (pair.a, pair.b, pair.difference) == (
@@ -232,7 +235,7 @@ def test_scores_tell_what_nothing_answers(tmp_path):
     }  # what is judged 0 is no success
     asked = {"a": Query("a", "a"), "u": Query("u", "u", {"answerable": "false"})}
     assert (
-        abstention_of(asked, {"a": {"x": 0, "y": 1}}, {"r": answers}, 10, 0.95)
+        evaluate_abstention(asked, {"a": {"x": 0, "y": 1}}, {"r": answers}, 10, 0.95)
         .floors[0]
         .floor
         == 0.5
@@ -246,7 +249,7 @@ def test_scores_tell_what_nothing_answers(tmp_path):
 def test_a_floor_drops_hits_and_success_and_abstain_follow(
     tmp_path, floor, success, abstained
 ):
-    found = run(experiment(tmp_path, floor=floor), Options(tmp_path / "out"))
+    found = run(experiment(tmp_path, floor=floor), RunOptions(tmp_path / "out"))
     summary = found.summary[found.summary["retriever"] == "served"].set_index("measure")
     assert (summary.loc["Success@5", "mean"], summary.loc["Success@5", "count"]) == (
         success,
@@ -259,8 +262,8 @@ def test_a_floor_drops_hits_and_success_and_abstain_follow(
 
 
 def test_a_router_and_a_union_are_ceilings(tmp_path):
-    found = run(experiment(tmp_path, measures=("RR@5",)), Options(tmp_path / "out"))
-    ceilings, scores = evaluation_of(found).ceilings, found.scores
+    found = run(experiment(tmp_path, measures=("RR@5",)), RunOptions(tmp_path / "out"))
+    ceilings, scores = read_or_evaluate(found).ceilings, found.scores
     table = scores[scores["measure"] == "RR@5"].pivot(
         index="query_id", columns="retriever", values="value"
     )
@@ -282,7 +285,7 @@ def test_an_answerable_contradiction_is_one_clear_error(tmp_path):
             + "\n"
         )
     assert "query 'x' is said to have no answer, and has relevant documents" in str(
-        refusal(load, tmp_path / "data")
+        refusal(load_dataset, tmp_path / "data")
     )
 
 
@@ -309,7 +312,7 @@ def ran(folder: Path, name: str, texts: dict[str, str]):
         "statistics": {"test": "t"},
         "retrievers": [{"name": "words", "kind": "bm25", "stemming": ""}],
     }
-    return run(experiment, Options(folder / "out"))
+    return run(experiment, RunOptions(folder / "out"))
 
 
 @pytest.fixture
@@ -330,7 +333,7 @@ def test_each_retriever_is_compared_with_itself_on_the_queries_that_kept_their_d
     runs,
 ):
     old, new = runs
-    found = corpus_change(old, new)
+    found = compare_corpus_states(old, new)
     assert (found.added, found.removed, found.changed) == (
         ("n20", "n21", "n30", "n31"),
         ("d0",),
@@ -376,5 +379,5 @@ def test_a_run_without_digests_of_its_documents_is_one_clear_error(runs):
     old, new = runs
     (old.folder / "corpus.csv").unlink()
     assert "has no corpus.csv" in str(
-        refusal(corpus_change, records.read(old.folder), new)
+        refusal(compare_corpus_states, records.read_results(old.folder), new)
     )

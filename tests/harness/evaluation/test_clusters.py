@@ -10,16 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.evaluation.conclusions import sentences
-from harness.evaluation.csv_views import slice_families
-from harness.evaluation.grading import clusters_of, weights_of
-from harness.evaluation.wording import look_sentences
-from harness.stats.differences import differences, singles, units_of
-from harness.stats.intervals import mean, standard_error, student, summarize
-from harness.stats.multiplicity import cross_fitted
-from harness.stats.paired_tests import paired_t
+from harness.evaluation.families import slice_families
+from harness.scoring.query_units import query_clusters, query_weights
+from harness.stats.differences import paired_differences
+from harness.stats.intervals import mean, standard_error, student_interval
+from harness.stats.max_t import cross_fitted_mean
+from harness.stats.paired_tests import paired_t_test
 from harness.stats.settings import Settings
 from harness.stats.sign_flip import Contrast, sign_flip
+from harness.stats.summary import summarize_scores
+from harness.stats.units import cluster_units, single_units
+from harness.wording.conclusion import conclusion_sentences
+from harness.wording.looks import look_sentences
 from retrievers.errors import InputError
 from retrievers.types import Query
 from tests.support import small
@@ -76,7 +78,7 @@ def test_the_robust_error_is_that_of_the_jackknife_over_clusters():
     values = rng.normal(0.1, 0.2, 100) + labels / 60
     count = len(set(labels))
     changes = [values[labels != one].mean() - values.mean() for one in set(labels)]
-    units = units_of([str(x) for x in labels])
+    units = cluster_units([str(x) for x in labels])
     found = standard_error(values, units)
     assert found.error == pytest.approx(
         math.sqrt((count - 1) / count * sum(x * x for x in changes)), rel=1e-12
@@ -84,8 +86,8 @@ def test_the_robust_error_is_that_of_the_jackknife_over_clusters():
     assert found.freedom == pytest.approx(
         100**2 / sum(np.sum(labels == one) ** 2 for one in set(labels)) - 1
     )
-    assert paired_t(
-        differences(values, np.zeros(100)), units
+    assert paired_t_test(
+        paired_differences(values, np.zeros(100)), units
     ).statistic == pytest.approx(values.mean() / found.error)
     alone = standard_error(values)
     assert alone.error == pytest.approx(values.std(ddof=1) / 10, rel=1e-12)
@@ -98,16 +100,18 @@ def test_one_dominant_cluster_and_weights_like_traffic_leave_intervals_their_cov
     rng, n = np.random.default_rng(5), 1_000
     error = 3 * math.sqrt(0.05 * 0.95 / n)
     units, covered = (
-        units_of(["all"] * 30 + [f"need {j}" for j in range(30)]),
+        cluster_units(["all"] * 30 + [f"need {j}" for j in range(30)]),
         np.zeros(2),
     )
     for _ in range(n):
         shared = np.append(
             np.repeat(rng.normal(), 30), rng.normal(size=30)
         ) * math.sqrt(0.5)
-        dominant = student(shared + rng.normal(size=60) * math.sqrt(0.5), units=units)
-        weighted = student(
-            rng.normal(size=60), units=singles(60, rng.lognormal(0, 1, 60))
+        dominant = student_interval(
+            shared + rng.normal(size=60) * math.sqrt(0.5), units=units
+        )
+        weighted = student_interval(
+            rng.normal(size=60), units=single_units(60, rng.lognormal(0, 1, 60))
         )
         covered += [one.low <= 0 <= one.high for one in (dominant, weighted)]
     assert covered[0] / n >= 0.95 - error
@@ -123,12 +127,12 @@ def test_queries_of_equal_text_are_one_question_and_join_declared_clusters():
     ]
     values = {"a": 0.5 + np.tile([0.3, 0.2, 0.1], 10), "b": np.full(30, 0.5)}
     row, alone = (
-        compare(values, clusters=clusters_of(queries, None))[0],
+        compare(values, clusters=query_clusters(queries, None))[0],
         compare(values)[0],
     )
     assert (row.n, row.clusters, row.p_value) == (30, 3, 0.25)
     assert alone.p_value == pytest.approx(2e-9, rel=0.1)
-    assert clusters_of([Query("1", "x"), Query("2", "y")], None) is None
+    assert query_clusters([Query("1", "x"), Query("2", "y")], None) is None
     fields, texts = (
         [{"need": "n"}, {}, {"need": "m"}, {"need": "m"}, {}],
         ["same", "Same", "same ", "other", "alone"],
@@ -137,8 +141,8 @@ def test_queries_of_equal_text_are_one_question_and_join_declared_clusters():
         Query(str(i), text, of)
         for i, (text, of) in enumerate(zip(texts, fields, strict=True))
     ]
-    assert clusters_of(declared, "need") == ("0", "0", "0", "0", "")
-    assert clusters_of(declared, None) == ("0", "0", "0", "", "")
+    assert query_clusters(declared, "need") == ("0", "0", "0", "0", "")
+    assert query_clusters(declared, None) == ("0", "0", "0", "", "")
 
 
 def flipped(sums):
@@ -150,7 +154,7 @@ def flipped(sums):
 def test_signs_are_flipped_by_cluster_and_those_of_weighted_differences():
     values, units = (
         np.array([0.2, 0.1, -0.1, 0.3, 0.2, 0.05]),
-        units_of(["x", "x", "y", "y", "z", "z"]),
+        cluster_units(["x", "x", "y", "y", "z", "z"]),
     )
     found = sign_flip(
         units.sums(np.column_stack([values, np.zeros(6)])), [Contrast(0, 1)]
@@ -162,7 +166,7 @@ def test_signs_are_flipped_by_cluster_and_those_of_weighted_differences():
     )
     rng = np.random.default_rng(1)
     d, w = rng.normal(0.05, 0.2, 12), rng.integers(1, 50, 12).astype(float)
-    table = singles(12, w).sums(np.column_stack([d, np.zeros(12)]))
+    table = single_units(12, w).sums(np.column_stack([d, np.zeros(12)]))
     assert sign_flip(table, [Contrast(0, 1)])[0].two_sided == np.mean(
         np.abs(flipped(w * d)) >= abs(w @ d) - 1e-9
     )
@@ -175,17 +179,22 @@ def test_every_number_is_by_cluster_and_that_is_told():
         "b": np.full(150, 0.5),
         "c": np.clip(0.5 - values, 0, 1),
     }
-    units, clusters = units_of(needs), tuple(needs)
+    units, clusters = cluster_units(needs), tuple(needs)
     compared = compare(scores, clusters=clusters)
     found = concluded(scores, compared, clusters=clusters)
     assert "150 queries (30 clusters)" in " ".join(look_sentences(found))
     assert compared[0].clusters == found.clusters == 30
-    wide, narrow = summarize(scores["a"], units=units), summarize(scores["a"])
+    wide, narrow = (
+        summarize_scores(scores["a"], units=units),
+        summarize_scores(scores["a"]),
+    )
     assert wide.count == 150 and wide.ci_high - wide.ci_low > 1.3 * (
         narrow.ci_high - narrow.ci_low
     )
     ids = [f"q{i:03}" for i in range(150)]
-    assert cross_fitted(scores, ids, units) != cross_fitted(scores, ids, singles(150))
+    assert cross_fitted_mean(scores, ids, units) != cross_fitted_mean(
+        scores, ids, single_units(150)
+    )
     queries = [
         Query(one, "same", {"half": "x" if place < 75 else "y"})
         for place, one in enumerate(ids)
@@ -226,7 +235,7 @@ def test_a_weighted_experiment_is_decided_by_sign_flips_of_the_weighted_mean():
     assert found.effective == pytest.approx(439**2 / (400**2 + 39))
     assert (
         "Means are weighted by traffic, which leaves about 1 query of equal weight."
-        in sentences(found)
+        in conclusion_sentences(found)
     )
 
 
@@ -234,22 +243,22 @@ def test_weights_and_clusters_together_sum_within_the_cluster():
     values = np.random.default_rng(2).normal(size=50)
     plain, weighted = (
         standard_error(values),
-        standard_error(values, singles(50, np.full(50, 3.0))),
+        standard_error(values, single_units(50, np.full(50, 3.0))),
     )
     assert weighted.error == pytest.approx(
         plain.error * math.sqrt(50 / 49), rel=1e-12
     )  # equal weights are none
     assert weighted.freedom == pytest.approx(49)
-    units = units_of(["x", "x", "", ""], WEIGHTS)
+    units = cluster_units(["x", "x", "", ""], WEIGHTS)
     assert units.totals.tolist() == [6.0, 1.0, 1.0]
     assert units.sums(VALUES).tolist() == pytest.approx([0.8, -0.1, 0.3])
-    alike = units_of(
+    alike = cluster_units(
         ["x", "x", "y", "y", "y"], np.array([1.0, 1.0, 1.0, 1.0, 2.0])
     )  # weighted, both means are 0.5
     assert (
         standard_error(np.array([0.0, 1.0, 0.0, 0.0, 1.0]), alike) is None
     )  # it was 0, and the t-test divided by it
-    assert differences(VALUES, np.zeros(4)).values.tolist() == VALUES.tolist()
+    assert paired_differences(VALUES, np.zeros(4)).values.tolist() == VALUES.tolist()
 
 
 def test_a_weight_is_a_number_above_0():
@@ -258,22 +267,22 @@ def test_a_weight_is_a_number_above_0():
         Query("2", "b", {"traffic": "0"}),
         Query("3", "c"),
     ]
-    assert weights_of(queries[:1], "traffic") == (1.5625,)
+    assert query_weights(queries[:1], "traffic") == (1.5625,)
     shares = [
         Query(str(i), "a", {"traffic": repr((i + 1) * 2.0**-40)}) for i in range(4)
     ]
-    assert weights_of(shares, "traffic") == (
+    assert query_weights(shares, "traffic") == (
         0.5,
         1.0,
         1.5,
         2.0,
     )  # beside 1e-10, flips of their differences were all 0
-    assert weights_of(queries, None) is None
+    assert query_weights(queries, None) is None
     with pytest.raises(
         InputError,
         match=r"2 queries of 3 without a number above 0 in .*'traffic'.*'2' has '0'",
     ):
-        weights_of(queries, "traffic")
+        query_weights(queries, "traffic")
     table = scored({"a": np.array([0.1, np.nan, 0.3])}, weights=(1.0, 2.0, 3.0))
     assert table.mean(table.primary, "a") == pytest.approx((0.1 + 0.9) / 4)
     assert table.only(np.array([True, False, True])).weights == (1.0, 3.0)

@@ -7,26 +7,25 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from harness.evaluation.compare import compare as compare_table
-from harness.evaluation.conclusions import headline, sentences
-from harness.evaluation.csv_views import cells_of
-from harness.evaluation.evaluation import RunWarning, WarningKind
-from harness.evaluation.runs import score_runs
-from harness.evaluation.scores import Scores
+from harness.evaluation.compare import compare_retrievers as compare_table
 from harness.evaluation.verdict import Finding, Reason, Verdict
-from harness.evaluation.wording import (
-    REASONS,
-    SIGNS,
+from harness.evaluation.warnings import RunWarning, WarningKind, warning_sentence
+from harness.measures import parse_measure_list
+from harness.scoring.scores import Scores
+from harness.scoring.trec_runs import score_trec_runs
+from harness.stats.corrections import adjust_p_values
+from harness.stats.differences import ValueRange, paired_differences
+from harness.stats.settings import Settings
+from harness.stats.signed_rank import signed_rank
+from harness.wording.conclusion import conclusion_headline, conclusion_sentences
+from harness.wording.verdicts import (
+    REASON_WORDS,
+    VERDICT_SIGNS,
     opposite_warning,
     pair_sentence,
     verdict_cell,
-    warning_sentence,
 )
-from harness.measures import parse_all
-from harness.stats.differences import Range, differences
-from harness.stats.multiplicity import adjust
-from harness.stats.settings import Settings
-from harness.stats.signed_rank import signed_rank
+from harness.writing.evaluation_tables import row_cells
 from tests.support import recompute
 from tests.support.scored import cell, compare, concluded, finding, gate, scored
 
@@ -64,7 +63,7 @@ def test_an_independent_program_finds_the_same_digits_and_columns():
         assert {name: getattr(row, name) for name in expected} == pytest.approx(
             expected, rel=1e-12, abs=1e-15
         )
-        assert [*cells_of(row, "comparisons")][-6:] == [
+        assert [*row_cells(row, "comparisons")][-6:] == [
             "p_randomization",
             "ci_method",
             "p_randomization_adjusted",
@@ -123,12 +122,14 @@ def test_every_p_is_corrected_alike_and_the_floor_is_in_the_place_of_its_own_p(
     )
     for name, of in CORRECTED.items():
         found = [getattr(row, of) for row in rows]
-        assert found == list(adjust([getattr(row, name) for row in rows], correction))
+        assert found == list(
+            adjust_p_values([getattr(row, name) for row in rows], correction)
+        )
     observed = [r.p_value for r in rows]
     for i, row in enumerate(rows):
-        alone = adjust([*observed[:i], row.p_minimum, *observed[i + 1 :]], correction)[
-            i
-        ]
+        alone = adjust_p_values(
+            [*observed[:i], row.p_minimum, *observed[i + 1 :]], correction
+        )[i]
         assert row.p_minimum_adjusted == alone <= row.p_adjusted
 
 
@@ -213,7 +214,7 @@ NINETY = np.array([0.5] * 90 + [0.0] * 10)
             np.zeros(200),
             0.0,
             MARGIN,
-            {"ranges": {"m": Range(0.0, 0.0)}},
+            {"ranges": {"m": ValueRange(0.0, 0.0)}},
             "undecided: nothing was measured",
         ),
         (
@@ -281,10 +282,10 @@ def test_saved_runs_that_rank_the_same_down_to_the_cutoff_are_recognised(
             for doc, score in hits.items()
         ]
         (tmp_path / name).write_text("".join(lines))
-    found = score_runs(
+    found = score_trec_runs(
         tmp_path / "qrels",
         [tmp_path / "first", tmp_path / "second"],
-        parse_all(["P@2"]),
+        parse_measure_list(["P@2"]),
     )
     assert [
         cell(row) for row in compare_table(found, settings=Settings(margin=margin))
@@ -317,7 +318,7 @@ def test_trap_forty_small_gains_and_eight_large_losses_point_opposite_ways():
     )
     assert (found.leader, found.ahead) == ("b", ("a",))
     assert (
-        headline(found)
+        conclusion_headline(found)
         == "b has the highest mean, but a is shown to be better on the typical query"
     )
 
@@ -325,7 +326,7 @@ def test_trap_forty_small_gains_and_eight_large_losses_point_opposite_ways():
 def test_trap_ninety_ties_and_ten_losses_of_a_half_is_no_non_inferiority():
     b = np.full(100, HALF)
     assert (
-        signed_rank(differences(NINETY + 0.02, b)).p_value < 1e-9
+        signed_rank(paired_differences(NINETY + 0.02, b)).p_value < 1e-9
     )  # what signed ranks of shifted differences say
     refused = gate(NINETY, b, margin=0.02)
     assert not refused.passed and refused.p_value > 0.9
@@ -356,7 +357,10 @@ def test_order_of_queries_names_and_a_shift_change_no_verdict(drawn, test, shift
         scores.any() and (scores + shift).any()
     )  # scores that are all 0 measured nothing: that is another verdict
     # One range for all: it decides what the worst loss is.
-    how = {"settings": Settings(test=test, margin=0.25), "ranges": {"m": Range(-4, 4)}}
+    how = {
+        "settings": Settings(test=test, margin=0.25),
+        "ranges": {"m": ValueRange(-4, 4)},
+    }
     plain = compare({"x": x, "y": y, "z": z}, **how)
     mixed = compare({"x": x[order], "y": y[order], "z": z[order]}, **how)
     moved = compare({"x": x + shift, "y": y + shift, "z": z + shift}, **how)
@@ -414,7 +418,7 @@ def test_the_three_sets_and_their_words():
     assert (
         judged({"a": np.full(6, 0.3), "b": np.full(6, 0.1 + 0.2)})[1].leader == "a"
     )  # b's is higher by 6e-17
-    said = " ".join(sentences(found))
+    said = " ".join(conclusion_sentences(found))
     assert (
         "as good as best within 0.02: twin." in said
         and "best leads; undecided against maybe." in said
@@ -434,7 +438,7 @@ def test_a_baseline_that_does_not_lead_leaves_the_leader_s_other_pairs_to_all_pa
     assert found.against["a"].p_minimum_adjusted == pytest.approx(
         3 * found.against["a"].p_minimum
     )
-    assert headline(found) == "Use c"
+    assert conclusion_headline(found) == "Use c"
 
 
 NOISE = np.random.default_rng(0).normal(0, 0.2, 100)
@@ -495,7 +499,10 @@ NOISE = np.random.default_rng(0).normal(0, 0.2, 100)
 def test_what_is_said_of_the_whole(scores, chosen, said, unsaid):
     rows, found = judged(scores, chosen)
     text = " ".join(
-        [*sentences(found), *(pair_sentence(row, found.settings) for row in rows)]
+        [
+            *conclusion_sentences(found),
+            *(pair_sentence(row, found.settings) for row in rows),
+        ]
     )
     assert said in text and unsaid not in text
 
@@ -506,11 +513,11 @@ SCORES = {"a": np.linspace(0.2, 0.9, 30), "b": np.linspace(0.21, 0.85, 30)}
 
 
 def test_every_verdict_and_reason_has_words():
-    assert set(SIGNS) == set(Verdict)
-    assert set(REASONS) == set(Reason)
+    assert set(VERDICT_SIGNS) == set(Verdict)
+    assert set(REASON_WORDS) == set(Reason)
     (row,) = compare(SCORES)
-    assert len(set(REASONS.values())) == len(Reason)
-    for reason, words in REASONS.items():
+    assert len(set(REASON_WORDS.values())) == len(Reason)
+    for reason, words in REASON_WORDS.items():
         sentence = pair_sentence(
             replace(row, finding=Finding(Verdict.UNDECIDED, reason)), Settings()
         )
@@ -549,7 +556,7 @@ def test_a_conclusion_says_who_leads_and_never_more_than_was_shown(
     }
     rows = compare(scores, settings=settings)
     result = concluded(scores, rows, settings=settings)
-    words, line = " ".join(sentences(result)), headline(result)
+    words, line = " ".join(conclusion_sentences(result)), conclusion_headline(result)
     assert result.leader in words
     assert result.leader in line or "no difference is shown" in line
     if not by_people:

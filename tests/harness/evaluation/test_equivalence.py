@@ -6,12 +6,13 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from harness.evaluation.gate import BASELINE, CHALLENGER, gate_scores
+from harness.evaluation.gate import BASELINE_ARM, CHALLENGER_ARM, gate_scores
 from harness.evaluation.verdict import Verdict
-from harness.evaluation.wording import gate_sentence
-from harness.stats.differences import Range, singles
-from harness.stats.paired_tests import EquivalenceMargin, not_worse
+from harness.stats.differences import ValueRange
+from harness.stats.paired_tests import EquivalenceMargin, non_inferiority_tests
 from harness.stats.settings import Settings
+from harness.stats.units import single_units
+from harness.wording.verdicts import gate_sentence
 from retrievers.errors import InputError
 from tests.support.scored import cell, compare, gate, scored
 
@@ -22,8 +23,10 @@ def p_values(table):
     """The p of each row of differences."""
     scores = dict(enumerate([*table, np.zeros(table.shape[1])]))
     pairs = [(place, len(table)) for place in range(len(table))]
-    within = EquivalenceMargin(MARGIN, 1.0, singles(table.shape[1]))
-    return np.array([test.greater for test in not_worse(scores, pairs, within)])
+    within = EquivalenceMargin(MARGIN, 1.0, single_units(table.shape[1]))
+    return np.array(
+        [test.greater for test in non_inferiority_tests(scores, pairs, within)]
+    )
 
 
 @pytest.mark.slow
@@ -71,11 +74,13 @@ def test_one_query_with_the_worst_loss_is_always_added():
 @pytest.mark.parametrize(("margin", "fewest"), [(0.02, 149), (0.05, 59), (0.1, 29)])
 def test_nothing_passes_below_the_limit_of_information(margin, fewest):
     """The numbers of DEFINITIONS: ceil(ln 0.05 / ln(1 - margin)) equal queries, identical rankings or not."""
-    same = frozenset([frozenset((CHALLENGER, BASELINE))])
+    same = frozenset([frozenset((CHALLENGER_ARM, BASELINE_ARM))])
     for n in (fewest - 1, fewest):
         half = np.full(n, 0.5)
         for identical in (frozenset(), same):
-            table = scored({CHALLENGER: half, BASELINE: half}, identical=identical)
+            table = scored(
+                {CHALLENGER_ARM: half, BASELINE_ARM: half}, identical=identical
+            )
             assert gate_scores(table, margin=margin, settings=Settings()).passed == (
                 n == fewest
             )
@@ -168,8 +173,11 @@ def test_the_gate_says_in_one_line_why_it_passes_or_not(a, b, known, passed, sai
     ],
 )
 def test_identical_rankings_are_called_so_and_prove_little(value, n, passed, said):
-    both, same = np.full(n, value), frozenset([frozenset((CHALLENGER, BASELINE))])
-    table = scored({CHALLENGER: both, BASELINE: both}, identical=same)
+    both, same = (
+        np.full(n, value),
+        frozenset([frozenset((CHALLENGER_ARM, BASELINE_ARM))]),
+    )
+    table = scored({CHALLENGER_ARM: both, BASELINE_ARM: both}, identical=same)
     found = gate_scores(table, margin=0.02, settings=Settings())
     assert (found.passed, gate_sentence(found).endswith(said)) == (passed, True)
 
@@ -187,11 +195,11 @@ def test_the_range_of_the_measure_is_the_worst_loss():
     scores = {"a": HIGH, "b": LOWER - 0.05 * np.arange(200) / 200}
     unknown, known = (
         compare(scores, settings=Settings(margin=0.2), ranges={"m": reach})[0]
-        for reach in (None, Range(0.0, 4.0))
+        for reach in (None, ValueRange(0.0, 4.0))
     )
     assert not unknown.finding.negligible
     assert cell(known) == "better but negligible"
     with pytest.raises(
         InputError, match=r"scores reach from 2.90025 to 3, outside 0 to 1"
     ):
-        compare(scores, ranges={"m": Range(0.0, 1.0)})
+        compare(scores, ranges={"m": ValueRange(0.0, 1.0)})

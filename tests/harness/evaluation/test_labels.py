@@ -6,11 +6,11 @@ import re
 import pytest
 
 import harness
-from harness.dataset import DatasetReference, load
-from harness.evaluation.evaluate import evaluation_of
-from harness.evaluation.grading import alternatives, by_labeller
-from harness.evaluation.wording import warning_sentences
-from harness.experiment import Relevance
+from harness.dataset import DatasetReference, load_dataset
+from harness.evaluation.evaluation_file import read_or_evaluate
+from harness.evaluation.warnings import warning_sentences
+from harness.experiment import RelevanceConfig
+from harness.scoring.other_grades import labels_by_person, other_grades
 from tests.support import small
 from tests.support.labels_small import judged, write
 
@@ -29,7 +29,7 @@ def ran(tmp_path_factory):
         write(folder / "judgments.jsonl", said(folder))
         return harness.run(
             small.experiment(place, report=report),
-            harness.Options(results=place / "results"),
+            harness.RunOptions(results=place / "results"),
         )
 
     return run
@@ -43,14 +43,14 @@ def shown_text(results):
 
 def test_comparing_says_what_nobody_judged_as_a_run_does(ran, capsys):
     results = ran(lambda folder: judged(folder, ALL, depth=4))
-    (caution,) = warning_sentences(evaluation_of(results).warnings)
+    (caution,) = warning_sentences(read_or_evaluate(results).warnings)
     assert "documents without a label count as irrelevant" in caution
     assert caution in small.told(capsys, "compare", results.folder)
 
 
 def test_where_no_person_judged_nothing_is_claimed(ran, capsys):
     results = ran(lambda folder: judged(folder, ALL, "m", "llm"), report=True)
-    assert not evaluation_of(results).settings.by_people
+    assert not read_or_evaluate(results).settings.by_people
     assert set(results.comparisons["verdict"]) == {"undecided: judged by a model alone"}
     for text in (
         shown_text(results),
@@ -87,13 +87,15 @@ def test_what_people_did_not_finish_makes_no_score(ran):
 
 def test_a_labeller_of_lists_keeps_his_order_under_every_rule(project):
     folder = project / "datasets" / "survey-templates-en"
-    labels = load(
+    labels = load_dataset(
         DatasetReference(folder, queries=("labels-a.json", "labels-b.json"))
     ).labels
-    own = {query: given.ranked for query, given in by_labeller(labels)["a"].items()}
-    alone = load(DatasetReference(folder, queries=("labels-a.json",))).labels
+    own = {
+        query: given.ranked for query, given in labels_by_person(labels)["a"].items()
+    }
+    alone = load_dataset(DatasetReference(folder, queries=("labels-a.json",))).labels
     assert own == {query: given.ranked for query, given in alone.items()}
-    readings = alternatives(labels, Relevance())
-    assert {"linear", "by b"} <= set(readings) and readings["by a"] == alternatives(
-        alone, Relevance()
+    readings = other_grades(labels, RelevanceConfig())
+    assert {"linear", "by b"} <= set(readings) and readings["by a"] == other_grades(
+        alone, RelevanceConfig()
     )["linear"]

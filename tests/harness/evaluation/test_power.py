@@ -11,31 +11,29 @@ from scipy import integrate
 from scipy import stats as scipy_stats
 from statsmodels.stats.power import TTestPower
 
-from harness.evaluation.conclusions import headline
-from harness.evaluation.gate import BASELINE, CHALLENGER, gate_scores
-from harness.evaluation.wording import gate_sentence, look_sentence
+from harness.evaluation.gate import BASELINE_ARM, CHALLENGER_ARM, gate_scores
 from harness.pipeline import run
-from harness.running.forecast import Options
-from harness.stats.differences import differences
+from harness.running.context import RunOptions
+from harness.stats.differences import paired_differences
+from harness.stats.looks import current_look, look_levels, settings_at_look, spent_alpha
 from harness.stats.power import (
-    MOST,
-    POWER,
-    at_look,
+    MAX_POWER_QUERIES,
+    TARGET_POWER,
     detectable_effect,
-    levels,
-    look_at,
-    queries_for,
+    queries_for_effect,
     queries_needed,
-    spent,
     t_power,
 )
 from harness.stats.settings import Looks, Settings
+from harness.wording.conclusion import conclusion_headline
+from harness.wording.looks import look_sentence
+from harness.wording.verdicts import gate_sentence
 from tests.support import small
 from tests.support.scored import cell, compare, concluded, scored
 
 
 def apart(values):
-    return differences(np.array(values, dtype=float), np.zeros(len(values)))
+    return paired_differences(np.array(values, dtype=float), np.zeros(len(values)))
 
 
 @pytest.mark.parametrize("alpha", [0.05, 0.05 / 3, 0.05 / 190])
@@ -50,22 +48,22 @@ def test_the_power_of_the_t_test_is_that_of_statsmodels(n, effect, alpha):
 
 
 def test_queries_needed_are_the_known_answers_and_those_of_statsmodels():
-    assert [queries_for(effect) for effect in (0.5, 0.2)] == [
+    assert [queries_for_effect(effect) for effect in (0.5, 0.2)] == [
         34,
         199,
     ]  # DEFINITIONS: noncentral t
     for effect in (0.1, 0.35, 0.8, 2.0):
         for alpha in (0.05, 0.01):
             theirs = math.ceil(
-                TTestPower().solve_power(effect, alpha=alpha, power=POWER)
+                TTestPower().solve_power(effect, alpha=alpha, power=TARGET_POWER)
             )
-            assert queries_for(effect, alpha) == max(theirs, 2)
+            assert queries_for_effect(effect, alpha) == max(theirs, 2)
     assert [
         t_power(detectable_effect(n), n, 0.05) for n in (2, 34, 20_000)
-    ] == pytest.approx([POWER] * 3, abs=1e-6)
-    assert queries_for(1e-4) is None
+    ] == pytest.approx([TARGET_POWER] * 3, abs=1e-6)
+    assert queries_for_effect(1e-4) is None
     with pytest.raises(ValueError, match="not above 0"):
-        queries_for(0.0)
+        queries_for_effect(0.0)
 
 
 def test_a_plan_depends_on_the_scatter_and_never_on_the_observed_mean_and_counts_clusters():
@@ -76,8 +74,8 @@ def test_a_plan_depends_on_the_scatter_and_never_on_the_observed_mean_and_counts
         queries_needed(apart(values + shift), 0.05, 0.05) for shift in (0.0, 0.3, -0.3)
     ]
     assert plans[0] == plans[1] == plans[2]
-    assert plans[0] == queries_for(0.05 / float(np.std(values, ddof=1)))
-    assert queries_needed(apart(values), 1e-7, 0.05) == MOST + 1
+    assert plans[0] == queries_for_effect(0.05 / float(np.std(values, ddof=1)))
+    assert queries_needed(apart(values), 1e-7, 0.05) == MAX_POWER_QUERIES + 1
     assert queries_needed(apart(values), 0.05, 0.05 / 3) > plans[0]
     rng = np.random.default_rng(2)
     scores = {"a": 0.4 + rng.random(60) / 2, "b": 0.4 + rng.random(60) / 2}
@@ -89,13 +87,13 @@ def test_a_plan_depends_on_the_scatter_and_never_on_the_observed_mean_and_counts
 
 def test_alpha_is_spent_as_o_brien_and_fleming_by_lan_and_demets_exactly():
     # At half of the queries 0.003051 of 0.05 is spent (0.025 in each tail), at the end all of it.
-    assert spent(0.05, 0.5) == pytest.approx(0.003051, abs=5e-7)
-    assert spent(0.05, 1.0) == pytest.approx(0.05)
+    assert spent_alpha(0.05, 0.5) == pytest.approx(0.003051, abs=5e-7)
+    assert spent_alpha(0.05, 1.0) == pytest.approx(0.05)
     z = scipy_stats.norm.ppf(1 - 0.05 / 4)
-    assert spent(0.05, 0.3) == pytest.approx(
+    assert spent_alpha(0.05, 0.3) == pytest.approx(
         4 * scipy_stats.norm.sf(z / math.sqrt(0.3)), rel=1e-12
     )
-    first, second = levels(0.05, (75, 150))
+    first, second = look_levels(0.05, (75, 150))
     assert first == pytest.approx(0.003051, abs=5e-7)
     bounds = [scipy_stats.norm.isf(level / 2) for level in (first, second)]
 
@@ -108,29 +106,31 @@ def test_alpha_is_spent_as_o_brien_and_fleming_by_lan_and_demets_exactly():
 
     never = integrate.quad(missed, -bounds[0], bounds[0])[0]
     assert 1 - never == pytest.approx(0.05, abs=1e-5)
-    assert levels(0.05, (150,)) == pytest.approx((0.05,))
-    assert sum(levels(0.05, (50, 100, 150))) > 0.05
+    assert look_levels(0.05, (150,)) == pytest.approx((0.05,))
+    assert sum(look_levels(0.05, (50, 100, 150))) > 0.05
 
 
 def test_alpha_is_spent_at_the_numbers_that_were_reached():
     chosen = Settings(looks=Looks((60, 150)))
-    assert [look_at(chosen, n).number for n in (60, 150)] == [1, 2]
-    assert at_look(chosen, 60).alpha == levels(0.05, (60, 150))[0]
-    assert at_look(chosen, 150).alpha == levels(0.05, (60, 150))[1]
-    assert at_look(chosen, 60).level == pytest.approx(1 - levels(0.05, (60, 150))[0])
-    # Nobody planned 75 of 150: it spends what half of the way grants, less what the look at 60 has spent.
-    assert at_look(chosen, 75).alpha == pytest.approx(0.003051, abs=5e-7)
-    after = replace(chosen, earlier=(60,))
-    assert look_at(after, 75).number == 2
-    assert at_look(after, 75).alpha == levels(0.05, (60, 75), 150)[1]
-    assert (
-        spent(0.05, 0.4) + at_look(after, 75).alpha
-        > spent(0.05, 0.5)
-        > at_look(after, 75).alpha
+    assert [current_look(chosen, n).number for n in (60, 150)] == [1, 2]
+    assert settings_at_look(chosen, 60).alpha == look_levels(0.05, (60, 150))[0]
+    assert settings_at_look(chosen, 150).alpha == look_levels(0.05, (60, 150))[1]
+    assert settings_at_look(chosen, 60).level == pytest.approx(
+        1 - look_levels(0.05, (60, 150))[0]
     )
-    assert look_at(replace(chosen, earlier=(60, 100)), 150).number == 3
-    assert at_look(Settings(), 60) == Settings()
-    assert look_at(Settings(), 60) is None
+    # Nobody planned 75 of 150: it spends what half of the way grants, less what the look at 60 has spent.
+    assert settings_at_look(chosen, 75).alpha == pytest.approx(0.003051, abs=5e-7)
+    after = replace(chosen, earlier=(60,))
+    assert current_look(after, 75).number == 2
+    assert settings_at_look(after, 75).alpha == look_levels(0.05, (60, 75), 150)[1]
+    assert (
+        spent_alpha(0.05, 0.4) + settings_at_look(after, 75).alpha
+        > spent_alpha(0.05, 0.5)
+        > settings_at_look(after, 75).alpha
+    )
+    assert current_look(replace(chosen, earlier=(60, 100)), 150).number == 3
+    assert settings_at_look(Settings(), 60) == Settings()
+    assert current_look(Settings(), 60) is None
     assert Settings.of({"looks": {"queries": [60, 150]}}, earlier=(60,)) == replace(
         chosen, earlier=(60,)
     )
@@ -145,20 +145,20 @@ def test_beyond_the_last_look_nothing_is_claimed():
         {"a": b + 0.3, "b": b},
         Settings(looks=Looks((60, 150)), margin=0.02),
     )
-    assert not at_look(chosen, 150).spent
-    late = at_look(chosen, 160)
+    assert not settings_at_look(chosen, 150).spent
+    late = settings_at_look(chosen, 160)
     assert late.spent
     rows = compare(scores, settings=late)
     assert [cell(row) for row in rows] == ["undecided: alpha is spent"]
     assert "alpha is spent, nothing is claimed" in look_sentence(
-        look_at(chosen, 160), 160
+        current_look(chosen, 160), 160
     )
     assert (
-        headline(concluded(scores, rows, settings=late))
+        conclusion_headline(concluded(scores, rows, settings=late))
         == "Undecided: no difference is shown between a and b"
     )
     refused = gate_scores(
-        scored({CHALLENGER: b + 0.3, BASELINE: b}), margin=0.02, settings=late
+        scored({CHALLENGER_ARM: b + 0.3, BASELINE_ARM: b}), margin=0.02, settings=late
     )
     assert not refused.passed
     assert gate_sentence(refused).startswith("alpha is spent")
@@ -172,7 +172,7 @@ def ask(folder, queries, *, name="small", more="", retext="", report=False):
         for id_, text, docs in small.QUERIES[:queries]
     ]
     (folder / "data" / "queries.json").write_text(json.dumps(said), encoding="utf-8")
-    return run(path, Options(folder / "out")).manifest.earlier_looks
+    return run(path, RunOptions(folder / "out")).manifest.earlier_looks
 
 
 def test_a_run_with_more_queries_is_a_further_look_whatever_its_name_and_damaged_folders_are_passed_over(

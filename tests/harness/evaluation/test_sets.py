@@ -13,22 +13,19 @@ import pytest
 
 import harness
 from harness import pipeline
-from harness.evaluation.across_sets import (
-    _strictest,
-    read_sets,
-    results_together,
-    together,
-)
-from harness.evaluation.conclusions import FEW_SETS, sets_sentence, sets_sentences
-from harness.evaluation.scores import Scores
+from harness.evaluation.compare_sets import _strictest, compare_sets_of_folder
+from harness.evaluation.sets import compare_over_sets
 from harness.evaluation.verdict import Verdict
-from harness.experiment import Loaded, load, load_sets
+from harness.experiment import LoadedExperiment, load, load_sets
+from harness.preflight.throughput import read_earlier_runs
 from harness.records import Results
-from harness.report.index import listing
+from harness.records.data_sets_csv import read_sets
+from harness.report.index import list_results
 from harness.reproduce import reproduce
-from harness.running.forecast import Options
-from harness.running.machine import earlier_runs
+from harness.running.context import RunOptions
+from harness.scoring.scores import Scores
 from harness.stats.settings import Settings
+from harness.wording.sets import FEW_SETS_NOTE, sets_sentence, sets_sentences
 from retrievers.errors import BackendError, InputError
 from tests.support import small
 from tests.support.small import Call
@@ -69,7 +66,7 @@ def scores_of(difference: float, n: int) -> Scores:
 
 
 def test_what_six_sets_say_is_the_known_answer() -> None:
-    found = together(
+    found = compare_over_sets(
         {f"s{i}": scores_of(d, 11 + i) for i, d in enumerate(KNOWN)}, "b", Settings()
     )
     (pair,) = found.pairs
@@ -84,15 +81,18 @@ def test_what_six_sets_say_is_the_known_answer() -> None:
     sets = {f"s{i}": scores_of(d, 11 + i) for i, d in enumerate(KNOWN)}
     assert pair.verdict is Verdict.BETTER
     assert (
-        together(sets, "b", Settings(spent=True)).pairs[0].verdict is Verdict.UNDECIDED
+        compare_over_sets(sets, "b", Settings(spent=True)).pairs[0].verdict
+        is Verdict.UNDECIDED
     )
-    turned = together(
+    turned = compare_over_sets(
         {f"s{i}": scores_of(d, 11 + i) for i, d in enumerate(KNOWN)}, "a", Settings()
     )
     assert sets_sentence(turned.pairs[0]) == sentence  # however the pair is turned
     third = {"RR": {**scores_of(0.1, 11).values["RR"], "c": np.full(11, 0.4)}}
     three = {name: replace(scores_of(0.1, 11), values=third) for name in "st"}
-    assert [(one.a, one.b) for one in together(three, "b", Settings()).pairs] == [
+    assert [
+        (one.a, one.b) for one in compare_over_sets(three, "b", Settings()).pairs
+    ] == [
         ("a", "b"),
         ("c", "b"),
     ]
@@ -109,7 +109,7 @@ def test_what_six_sets_say_is_the_known_answer() -> None:
 def test_each_set_counts_alike_whatever_its_queries_and_three_say_nothing_of_others() -> (
     None
 ):
-    found = together(
+    found = compare_over_sets(
         {
             "large": scores_of(0.2, 400),
             "s": scores_of(-0.1, 12),
@@ -126,14 +126,15 @@ def test_each_set_counts_alike_whatever_its_queries_and_three_say_nothing_of_oth
     assert sets_sentence(replace(pair, p_adjusted=0.00746)).endswith(
         "not shown (p .007)."
     )
-    assert sets_sentences(found, 5)[-1] == FEW_SETS
+    assert sets_sentences(found, 5)[-1] == FEW_SETS_NOTE
     many = {
         "a": np.where(np.arange(100_000) < 10, 0.6, 0.5),
         "b": np.full(100_000, 0.5),
     }
     one = Scores(ids=tuple(map(str, range(100_000))), values={"RR": many})
     assert (
-        together({"s": one, "t": one}, None, Settings()).pairs[0].p_value == 2 / 2**20
+        compare_over_sets({"s": one, "t": one}, None, Settings()).pairs[0].p_value
+        == 2 / 2**20
     )  # few are not float noise
 
 
@@ -144,7 +145,7 @@ def test_every_set_has_a_folder_of_its_own_and_they_share_a_page(
     assert list(harness.run_sets(path)) == ["hr", "law", "it"]
     place = tmp_path / "results" / "sets"
     assert not (place / "report.html").exists()  # report = false
-    listed = listing(tmp_path / "results")
+    listed = list_results(tmp_path / "results")
     assert (sorted(entry.folder for entry in listed.entries), listed.unread) == (
         ["sets/hr", "sets/it", "sets/law"],
         (),
@@ -157,7 +158,7 @@ def test_every_set_has_a_folder_of_its_own_and_they_share_a_page(
     ]
     with (place / "data_sets.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    pairs = results_together(sets).pairs
+    pairs = compare_sets_of_folder(sets).pairs
     assert [float(row["mean_difference"]) for row in rows] == [
         pair.mean_difference for pair in pairs
     ]
@@ -225,7 +226,7 @@ def test_the_sets_are_gated_compared_and_exported_together(
         f"\n{name}: bm25: index: " in f"\n{said.err}" for name in ("hr", "law", "it")
     )
     page = (tmp_path / SETS / "report.html").read_text(encoding="utf-8")
-    assert FEW_SETS in page and 'href="law/report.html"' in page
+    assert FEW_SETS_NOTE in page and 'href="law/report.html"' in page
     other = '["hr", { path = "data", name = "other" }]'
     fewer = several(tmp_path, name="two", entries=other)
     call("run", fewer, "--quiet", code=0)
@@ -238,7 +239,7 @@ def test_the_sets_are_gated_compared_and_exported_together(
         .splitlines()
     )
     assert (table[0], len(table)) == ("Model,Mean (Task),hr,law,it", 4)
-    assert listing(tmp_path / "results").unread == ()
+    assert list_results(tmp_path / "results").unread == ()
     text = (
         fewer.read_text(encoding="utf-8")
         .replace("dimensions = 64", "dimensions = 8")
@@ -262,7 +263,7 @@ def test_check_takes_several_data_sets(tmp_path: Path, call: Call) -> None:
         small.experiment(tmp_path, name="hr")
     )  # the same data in another experiment
     call("run", path, "--quiet", code=0)
-    assert [one.manifest.name for one in earlier_runs(Path("results"))] == [
+    assert [one.manifest.name for one in read_earlier_runs(Path("results"))] == [
         "hr",
         "hr",
         "it",
@@ -281,7 +282,7 @@ def test_a_set_that_is_stopped_or_fails_leaves_the_others_whole(
     path, whole = several(tmp_path), pipeline.run
     ends: dict[str, BaseException] = {"law": KeyboardInterrupt()}
 
-    def run(loaded: Loaded, options: Options) -> Results:
+    def run(loaded: LoadedExperiment, options: RunOptions) -> Results:
         if error := ends.pop(loaded.experiment.name, None):
             raise error
         return whole(loaded, options)

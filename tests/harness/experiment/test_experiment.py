@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from harness.experiment import load, parse
+from harness.experiment import load, parse_experiment
 from harness.retired import RETIRED_WORDS
 from harness.stats.settings import Statistics
 from retrievers.errors import InputError
@@ -242,7 +242,7 @@ def test_the_schema_takes_what_the_program_takes(
     change: dict[str, Any], taken: bool
 ) -> None:
     with nullcontext() if taken else pytest.raises(InputError):
-        parse(EXPERIMENT | change)
+        parse_experiment(EXPERIMENT | change)
     assert validator().is_valid(EXPERIMENT | change) == taken
 
 

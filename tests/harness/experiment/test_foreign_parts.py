@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.evaluation.csv_views import costs_of
-from harness.experiment import parse
+from harness.evaluation.costs import retriever_costs
+from harness.experiment import parse_experiment
 from harness.pipeline import run
+from harness.preflight.check import check_target
 from harness.records import Results
-from harness.running.check import check
-from harness.running.cluster import tasks_of
-from harness.running.forecast import Options
+from harness.running.context import RunOptions
+from harness.running.embedding_tasks import embedding_tasks
 from retrievers import bm25
 from retrievers.errors import InputError
 from tests.support import small
@@ -40,7 +40,7 @@ def block(name: str, *lines: str, kind: str = "overlap") -> str:
 def ran(folder: Path, *blocks: str, more: str = "") -> Results:
     return run(
         small.experiment(folder, retrievers="".join(blocks), more=more),
-        Options(folder / "out"),
+        RunOptions(folder / "out"),
     )
 
 
@@ -95,7 +95,7 @@ def test_they_run_cost_and_are_described_like_any_other(tmp_path: Path) -> None:
     assert [row.usd for row in rows] == [
         pytest.approx(row.tokens * 2e-6) for row in rows
     ]
-    results = run(path, Options(tmp_path / "out"))
+    results = run(path, RunOptions(tmp_path / "out"))
     assert results.retrievers == ("vowels", "overlap", "hybrid", "short")
     described = {
         name: dict(facts.provenance)
@@ -149,7 +149,7 @@ def test_a_store_is_named_by_a_word_or_by_its_scheme(tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match="runs code: store = plain, of another package"
     ):
-        run(tmp_path / "small.toml", Options(tmp_path / "out", code=False))
+        run(tmp_path / "small.toml", RunOptions(tmp_path / "out", code=False))
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_what_cannot_be_taken_is_one_message_before_anything_runs(
 ) -> None:
     install(tmp_path, monkeypatch, BAD)
     with pytest.raises(InputError, match=message) as caught:
-        parse(experiment(block))
+        parse_experiment(experiment(block))
     assert len(caught.value.problems) == 1
 
 
@@ -184,7 +184,7 @@ def test_an_equal_first_stage_costs_and_notes_the_same(tmp_path: Path) -> None:
     encoder = 'encoder = { kind = "vowels", price = 5 }'
     again = block("again", encoder, 'rerank = { kind = "first" }', kind="")
     results = ran(tmp_path, block("plain", encoder, kind=""), again)
-    costs, ledger = costs_of(results), results.manifest.ledger.retrievers
+    costs, ledger = retriever_costs(results), results.manifest.ledger.retrievers
     spent = sum(len(text) for _, text, _ in small.QUERIES) * 5e-6
     assert costs["plain"].usd_per_million == pytest.approx(
         spent / len(small.QUERIES) * 1e6
@@ -208,7 +208,7 @@ def test_a_whole_retriever_costs_what_it_says_or_nobody_knows_what(
         block("cached", "price = 10", "cached = true"),
         block("silent"),
     )
-    costs = costs_of(ran(tmp_path, BM25, *blocks))
+    costs = retriever_costs(ran(tmp_path, BM25, *blocks))
     assert costs["bm25"].usd_per_million == 0
     assert costs["paid"].usd_per_million == pytest.approx(
         1000 / len(small.QUERIES) * 10
@@ -264,7 +264,7 @@ def test_what_it_raises_where_it_is_built_or_checked_is_one_problem(
     path = small.experiment(tmp_path, retrievers=keyless, name="keyless")
     lost = "retriever 'b': check: Vowels: ConnectionError: no route to the key"
     with pytest.raises(InputError, match=lost):
-        run(path, Options(tmp_path / "out"))
+        run(path, RunOptions(tmp_path / "out"))
     free = small.experiment(
         tmp_path,
         retrievers=block("b", 'encoder = { kind = "vowels" }', kind=""),
@@ -272,18 +272,20 @@ def test_what_it_raises_where_it_is_built_or_checked_is_one_problem(
     )
     assert (
         "usd_per_million_tokens"
-        not in run(free, Options(tmp_path / "out")).manifest.retrievers["b"].provenance
+        not in run(free, RunOptions(tmp_path / "out"))
+        .manifest.retrievers["b"]
+        .provenance
     )
     with pytest.raises(
         InputError, match=r"retriever 'b': encoder.price: .*--max-cost cannot be kept"
     ):
-        run(free, Options(tmp_path / "out", max_cost=1.0))
+        run(free, RunOptions(tmp_path / "out", max_cost=1.0))
     assert [
         line
-        for line in check(path).warnings
+        for line in check_target(path).warnings
         if "no route to the key" in line and "not cached" in line
     ]
-    key, price = map(str, refusal(tasks_of, path, limited=True).problems)
+    key, price = map(str, refusal(embedding_tasks, path, limited=True).problems)
     assert (
         lost in key
         and "retriever 'b': encoder.price: the price of vowels is not known" in price

@@ -6,15 +6,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from harness.evaluation.csv_views import costs_of
+from harness.evaluation.costs import retriever_costs
 from harness.experiment import load
 from harness.pipeline import run
-from harness.report.sections.tradeoffs import vector_sizes
-from harness.report.text import plain, size
+from harness.preflight.check import check_target
+from harness.report.numbers import byte_size_text, number_text
+from harness.report.sections.costs import vector_sizes
 from harness.report.write import write_report
-from harness.running.check import check
-from harness.running.forecast import Options
-from retrievers.local_models import LocalModel
+from harness.running.context import RunOptions
+from retrievers.local.local_model import LocalModel
 from tests.support import layouts, tiny
 from tests.support.small import BM25, planned, refusal
 
@@ -81,7 +81,7 @@ def of_form(request, tmp_path_factory, models):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HARNESS_CACHE", str(cache))
         plan = planned(path, results=folder)
-        results = run(path, Options(folder / "out"))
+        results = run(path, RunOptions(folder / "out"))
     return SimpleNamespace(
         form=request.param, path=path, planned=plan, results=results, cache=cache
     )
@@ -132,7 +132,7 @@ def test_a_run_ranks_as_the_library_scores_and_reads_what_was_planned(ran, libra
             sorted(theirs, reverse=True), rel=1e-5
         )  # sums of 32 bits may swap what is equal
         assert ranking.scores.tolist() == pytest.approx(theirs, rel=1e-4)
-    told = "\n".join(check(ran.path).lines())
+    told = "\n".join(check_target(ran.path).lines())
     limit = {"sparse": 12, "multivector": 10}[ran.form]
     assert f"1 of 6 documents is longer than the {limit} tokens that it reads" in told
     assert "reads only the start of 1 of 6 documents" in told
@@ -156,7 +156,7 @@ def test_a_run_ranks_as_the_library_scores_and_reads_what_was_planned(ran, libra
 def test_chunks_filters_and_documents_that_ask(experiment, models, form, tmp_path):
     blocks = block(models, form, 'filter = { language = "de" }', name="german")
     blocks += block(models, form, "chunk = { size = 20, overlap = 5 }", name="cut")
-    results = run(experiment(blocks), Options(tmp_path / "out"))
+    results = run(experiment(blocks), RunOptions(tmp_path / "out"))
     assert {
         one
         for ranking in results.rankings("german").values()
@@ -179,8 +179,8 @@ def test_a_second_run_embeds_nothing_and_says_the_same(
         LocalModel, "_load", lambda *_: pytest.fail("a model was loaded")
     )
     path = experiment(block(models, ran.form, store)) if store else ran.path
-    first = run(path, Options(tmp_path / "first")) if store else ran.results
-    second = run(path, Options(tmp_path / "second"))
+    first = run(path, RunOptions(tmp_path / "first")) if store else ran.results
+    second = run(path, RunOptions(tmp_path / "second"))
     assert second.rankings(ran.form) == first.rankings(ran.form)
     facts = [one.manifest.retrievers[ran.form].provenance for one in (first, second)]
     assert facts[0] == facts[1]
@@ -224,7 +224,7 @@ def test_sizes_stand_in_the_manifest_and_in_the_report(ran, library):
     write_report(results)
     ((name, one),) = vector_sizes(results).items()
     each = one["bytes_per_document"]
-    assert (name, each, costs_of(results)[form].vector_bytes) == (
+    assert (name, each, retriever_costs(results)[form].vector_bytes) == (
         form,
         taken / len(DOCUMENTS),
         taken,
@@ -232,9 +232,9 @@ def test_sizes_stand_in_the_manifest_and_in_the_report(ran, library):
     row = [
         form,
         counted,
-        *map(plain, (one["per_text"], one["per_query"])),
+        *map(number_text, (one["per_text"], one["per_query"])),
         facts["dimensions"],
-        size(each),
+        byte_size_text(each),
     ]
     assert f"| {' | '.join(row)} |" in (results.folder / "report.md").read_text(
         encoding="utf-8"

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from harness.dataset import DatasetReference
-from harness.dataset import load as load_data
+from harness.dataset import load_dataset as load_data
 from harness.experiment import init, load
-from harness.experiment.init import write_experiment
+from harness.init.write_experiment import write_experiment
 from harness.pipeline import run
-from harness.running.forecast import Options
+from harness.running.context import RunOptions
 from retrievers.errors import InputError
-from retrievers.runs import read_run
+from retrievers.files.trec_files import read_run
 from tests.harness.experiment.test_experiment import validator
 from tests.support import layouts, small
 from tests.support.small import Call, refusal
@@ -66,7 +66,7 @@ def test_what_is_written_runs(tmp_path: Path, write) -> None:
     made.path.write_text(
         text.replace("\ndepth = ", "\nreport = false\ndepth = "), encoding="utf-8"
     )
-    results = run(made.path, Options(tmp_path / "out"))
+    results = run(made.path, RunOptions(tmp_path / "out"))
     assert results.retrievers == ("bm25", "hashing", "hybrid")
     assert results.manifest.dataset.queries == 6
 
@@ -360,7 +360,7 @@ def test_spans_become_queries_documents_and_the_run_that_served_them(tmp_path, s
     )
     text = Path("traces.toml").read_text(encoding="utf-8")
     assert 'path = "traces/production.trec"' in text and "cluster =" not in text
-    assert run("traces.toml", Options(tmp_path / "out")).retrievers == (
+    assert run("traces.toml", RunOptions(tmp_path / "out")).retrievers == (
         "bm25",
         "hashing",
         "hybrid",

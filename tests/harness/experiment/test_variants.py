@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from harness.evaluation.conclusions import sentences
-from harness.evaluation.evaluate import evaluation_of
-from harness.experiment import parse
-from harness.experiment.sweep import words_of
+from harness.evaluation.evaluation_file import read_or_evaluate
+from harness.experiment import parse_experiment
+from harness.experiment.value_labels import value_labels
 from harness.pipeline import run
+from harness.preflight.plan import RunPlan
 from harness.records import Results
-from harness.report.text import signed
+from harness.report.numbers import difference_text
 from harness.reproduce import reproduce
-from harness.running.forecast import Options
-from harness.running.plan import RunPlan
+from harness.running.context import RunOptions
+from harness.wording.conclusion import conclusion_sentences
 from retrievers.encoders.gemini import GeminiEncoder
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
@@ -67,7 +67,7 @@ def test_a_variant_is_the_encoder_with_its_options(tmp_path: Path, model: str) -
         ("m-plain", "embed-queries"): 6,
         ("m-fast", "embed-queries"): 6,
     }
-    results = run(path, Options(tmp_path / "out"))
+    results = run(path, RunOptions(tmp_path / "out"))
     facts = {
         name: results.manifest.retrievers[name].provenance
         for name in results.retrievers
@@ -83,7 +83,7 @@ def test_a_variant_is_the_encoder_with_its_options(tmp_path: Path, model: str) -
     }
     own = run(
         experiment(tmp_path, f'{encoder}, query_prompt = "the fast "', name="own"),
-        Options(tmp_path / "out"),
+        RunOptions(tmp_path / "out"),
     )
     assert own.rankings("m") == results.rankings("m-fast") != results.rankings("m")
 
@@ -154,7 +154,9 @@ def test_a_grid_is_written_out_and_what_is_made_of_it_too() -> None:
         "dense.encoder.dimensions": [64, 128],
         "dense.chunk.size": [0, 50],
     }
-    experiment = parse({**BASE, "retrievers": [BM25, DENSE, HYBRID], "sweep": sweep})
+    experiment = parse_experiment(
+        {**BASE, "retrievers": [BM25, DENSE, HYBRID], "sweep": sweep}
+    )
     blocks = {block.name: block.model_dump() for block in experiment.retrievers}
     assert list(blocks)[
         3:
@@ -172,13 +174,13 @@ def test_a_grid_is_written_out_and_what_is_made_of_it_too() -> None:
     assert (whole["chunk"], whole["encoder"]["dimensions"]) == (None, 128)
     assert whole["color"] == ""  # two retrievers of one colour could not be told apart
     sweep = {"default": "words", "of": "words", "k1": [0.9, 2], "b": [0.4]}
-    experiment = parse({**BASE, "retrievers": [BM25], "sweep": sweep})
+    experiment = parse_experiment({**BASE, "retrievers": [BM25], "sweep": sweep})
     assert experiment.sweep is not None and experiment.baseline == "words"
     assert experiment.sweep.cells == {
         "words[0.9, 0.4]": {"k1": 0, "b": 0},
         "words[2, 0.4]": {"k1": 1, "b": 0},
     }
-    assert words_of(experiment.sweep) == {"k1": ("0.9", "2"), "b": ("0.4",)}
+    assert value_labels(experiment.sweep) == {"k1": ("0.9", "2"), "b": ("0.4",)}
 
 
 def variant(variants: Any, encoder: Any = None) -> dict[str, Any]:
@@ -265,7 +267,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("tables", "told"), REFUSED)
 def test_what_makes_no_sense_is_refused_once(tables: dict[str, Any], told: str) -> None:
     refused = refusal(
-        parse, {**BASE, "retrievers": [BM25, DENSE, HYBRID], **tables}, code=False
+        parse_experiment,
+        {**BASE, "retrievers": [BM25, DENSE, HYBRID], **tables},
+        code=False,
     )
     assert told in str(refused)
     assert len(refused.problems) == 1
@@ -288,7 +292,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunPlan, Results]:
     path = small.experiment(folder, retrievers=small.RETRIEVERS + SWEEP, report=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HARNESS_CACHE", str(folder / "cache"))
-        return planned(path, results=folder), run(path, Options(folder / "out"))
+        return planned(path, results=folder), run(path, RunOptions(folder / "out"))
 
 
 def test_a_sweep_runs_resumes_and_comes_out_again(
@@ -303,7 +307,7 @@ def test_a_sweep_runs_resumes_and_comes_out_again(
     assert results.manifest.resolved.baseline == "bm25"
     costs = results.costs[results.costs["stage"] == "embed-documents"]
     assert costs["texts"].sum() - costs["cached"].sum() == before.total()["texts"] - 12
-    choice = evaluation_of(results).sweep
+    choice = read_or_evaluate(results).sweep
     assert (
         choice is not None
         and choice.configurations == 12
@@ -314,7 +318,7 @@ def test_a_sweep_runs_resumes_and_comes_out_again(
     )  # chosen and measured on other queries
     others = [name for name in choice.alike if name != choice.chosen]
     told = f"{len(others)} others may be as good; cheapest: {others[0]}."
-    assert told in sentences(evaluation_of(results)) and (
+    assert told in conclusion_sentences(read_or_evaluate(results)) and (
         choice.low is None or choice.low >= -1
     )
     (row,) = results.tests[results.tests["family"] == "sweep"].to_dict("records")
@@ -338,7 +342,7 @@ def test_the_page_shows_the_grid_and_the_chosen_cell(
     swept: tuple[RunPlan, Results],
 ) -> None:
     _, results = swept
-    choice, means = evaluation_of(results).sweep, evaluation_of(results).means
+    choice, means = read_or_evaluate(results).sweep, read_or_evaluate(results).means
     assert choice is not None
     page, plain = (
         (results.folder / name).read_text(encoding="utf-8")
@@ -346,7 +350,8 @@ def test_the_page_shows_the_grid_and_the_chosen_cell(
     )
     assert (
         'id="sweep"' in page
-        and f"{choice.chosen} scores {signed(round(choice.gain, 4))[:1]}" in page
+        and f"{choice.chosen} scores {difference_text(round(choice.gain, 4))[:1]}"
+        in page
     )
     assert choice.chosen in plain.replace("\\", "")
     grid = page.partition("nDCG@3 by encoder.dimensions and chunk.size")[2].partition(

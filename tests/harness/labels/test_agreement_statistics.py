@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats import inter_rater
 
-from harness.stats.agreement import (
-    by_query,
+from harness.stats.kappa import (
+    bootstrap_agreement,
     cohen_kappa,
-    coincidences,
-    confusion,
+    coincidence_table,
+    confusion_table,
     krippendorff_alpha,
 )
 
@@ -30,7 +30,10 @@ LEVELS = ("nominal", "ordinal", "interval")
 
 
 def test_alpha_of_the_published_example():
-    table, categories = coincidences(KRIPPENDORFF, [1, 2, 3, 4, 5]), [1, 2, 3, 4, 5]
+    table, categories = (
+        coincidence_table(KRIPPENDORFF, [1, 2, 3, 4, 5]),
+        [1, 2, 3, 4, 5],
+    )
     found = [krippendorff_alpha(table, categories, level) for level in LEVELS]
     assert found == pytest.approx((0.743421, 0.815388, 0.849107), abs=5e-7)
 
@@ -43,7 +46,7 @@ def test_alpha_agrees_with_the_package(rows):
     ratings = np.array(rows, dtype=float).T
     used = ratings[:, (~np.isnan(ratings)).sum(axis=0) > 1]
     for level in LEVELS:
-        ours = krippendorff_alpha(coincidences(ratings, GRADES), GRADES, level)
+        ours = krippendorff_alpha(coincidence_table(ratings, GRADES), GRADES, level)
         if len(np.unique(used[~np.isnan(used)])) < 2:
             assert math.isnan(ours)
         else:
@@ -61,7 +64,7 @@ def test_alpha_agrees_with_the_package(rows):
     )
 )
 def test_kappa_agrees_with_statsmodels(pairs):
-    table = confusion(*zip(*pairs, strict=True), GRADES)
+    table = confusion_table(*zip(*pairs, strict=True), GRADES)
     for categories, theirs in ((None, None), (GRADES, "quadratic")):
         ours = cohen_kappa(table, categories)
         if len(set(sum(pairs, ()))) == 1:
@@ -76,16 +79,16 @@ def test_kappa_agrees_with_statsmodels(pairs):
 def test_the_interval_resamples_queries_not_pairs_and_needs_ten():
     same, different = np.diag([6.0, 4.0]), np.array([[2.0, 4.0], [3.0, 1.0]])
     clustered = np.stack([same] * 8 + [different] * 8)
-    found = by_query(cohen_kappa, clustered)
+    found = bootstrap_agreement(cohen_kappa, clustered)
     assert found.low < found.value < found.high
-    assert found == by_query(cohen_kappa, clustered)
+    assert found == bootstrap_agreement(cohen_kappa, clustered)
     # The same pairs dealt out evenly say more: the coefficient is equal, its interval narrower.
-    even = by_query(cohen_kappa, np.stack([(same + different) / 2] * 16))
+    even = bootstrap_agreement(cohen_kappa, np.stack([(same + different) / 2] * 16))
     assert even.value == pytest.approx(found.value)
     assert even.high - even.low < 1e-9 < found.high - found.low
     nine, ten = (
-        by_query(cohen_kappa, clustered[3:12]),
-        by_query(cohen_kappa, clustered[3:13]),
+        bootstrap_agreement(cohen_kappa, clustered[3:12]),
+        bootstrap_agreement(cohen_kappa, clustered[3:13]),
     )
     assert math.isnan(nine.low) and math.isnan(nine.high) and 0 < nine.value < 1
     assert ten.low < ten.value < ten.high

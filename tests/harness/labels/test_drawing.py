@@ -9,9 +9,10 @@ from itertools import pairwise
 import pytest
 
 import harness
-from harness.dataset import load, reference_of
-from harness.labels.people import in_order
-from harness.labels.pool import Drawing, draw, gather, lines_of, read_pool, write_pool
+from harness.dataset import load_dataset, parse_reference
+from harness.labels.draw_pool import PoolOptions, draw_pool, read_material
+from harness.labels.judging_order import judging_order
+from harness.labels.pool import pool_lines, read_pool, write_pool
 from harness.report.write import write_report
 from retrievers.errors import InputError
 from tests.support import small
@@ -44,7 +45,7 @@ def test_questions_without_labels_are_a_beginning(folder, in_tmp, form, call):
         "6 documents, 6 queries without labels" in said
         and "harness pool results/begun" in said
     )
-    found = load(reference_of(folder))
+    found = load_dataset(parse_reference(folder))
     assert [query.text for query in found.queries] == TEXTS and found.labels == {}
 
 
@@ -89,10 +90,10 @@ def test_a_run_without_labels_has_rankings_and_no_scores_and_judgments_beside_it
     write(
         folder / "judgments.jsonl", [*judged(folder, by_people, inclusion=0.5), *model]
     )
-    labels = load(reference_of(folder)).labels
+    labels = load_dataset(parse_reference(folder)).labels
     expected = dict.fromkeys(by_people, "people") | dict.fromkeys(by_model, "model")
     assert {id_: one.source for id_, one in labels.items()} == expected
-    after = harness.run(path, harness.Options(results=place))
+    after = harness.run(path, harness.RunOptions(results=place))
     # Scores rest on people's queries; the model's were answered, and wait in labels.jsonl.
     assert set(after.scores["query_id"]) == set(by_people)
     assert all(len(after.rankings(name)) == 6 for name in after.retrievers)
@@ -101,13 +102,15 @@ def test_a_run_without_labels_has_rankings_and_no_scores_and_judgments_beside_it
     write_report(after)
 
     (folder / "apple.md").write_text("# apple\n\nanother text", encoding="utf-8")
-    assert "q-fruit apple" in load(reference_of(folder)).ledger["changed-text"]
+    assert (
+        "q-fruit apple" in load_dataset(parse_reference(folder)).ledger["changed-text"]
+    )
     (folder / "apple.md").unlink()
     with pytest.raises(
         InputError,
         match="judges document 'apple' for query 'q-fruit', which does not exist",
     ):
-        load(reference_of(folder))
+        load_dataset(parse_reference(folder))
 
 
 def test_the_next_look_draws_what_it_lacks_and_the_looks_nest(folder, tmp_path, call):
@@ -141,7 +144,7 @@ def test_the_next_look_draws_what_it_lacks_and_the_looks_nest(folder, tmp_path, 
 
 def test_the_union_of_the_tops_is_asked_in_an_order_that_tells_nothing(results):
     found, read = (
-        draw(gather([results], 2), Drawing(depth=2, seed=3)),
+        draw_pool(read_material([results], 2), PoolOptions(depth=2, seed=3)),
         harness.records.read(results),
     )
     assert (
@@ -163,44 +166,49 @@ def test_the_union_of_the_tops_is_asked_in_an_order_that_tells_nothing(results):
         )
     shown = [[document.id for document in query.documents] for query in found.queries]
     assert any(ids != sorted(ids) for ids in shown)
-    text = "".join(lines_of(found))
+    text = "".join(pool_lines(found))
     assert not [word for word in (*read.retrievers, "score", "rank") if word in text]
 
 
 def test_a_seed_draws_one_pool_and_a_larger_sample_holds_the_smaller(results):
-    material = gather([results], 5)
+    material = read_material([results], 5)
     orders = {
-        tuple(q.query_id for q in draw(material, Drawing(seed=seed)).queries)
+        tuple(q.query_id for q in draw_pool(material, PoolOptions(seed=seed)).queries)
         for seed in (1, 1, 2, 3, 4)
     }
     assert 1 < len(orders) < 5
     drawn = [
-        {q.query_id for q in draw(material, Drawing(sample=n, seed=4)).queries}
+        {q.query_id for q in draw_pool(material, PoolOptions(sample=n, seed=4)).queries}
         for n in range(1, 7)
     ]
     assert all(a < b for a, b in pairwise(drawn))
-    assert {q.inclusion for q in draw(material, Drawing(sample=3, seed=4)).queries} == {
-        0.5
-    }
-    assert "--sample: 7 queries of 6" in str(refusal(draw, material, Drawing(sample=7)))
+    assert {
+        q.inclusion for q in draw_pool(material, PoolOptions(sample=3, seed=4)).queries
+    } == {0.5}
+    assert "--sample: 7 queries of 6" in str(
+        refusal(draw_pool, material, PoolOptions(sample=7))
+    )
 
 
 def test_what_was_judged_is_not_asked_again(results):
-    material = gather([results], 2)
-    first = draw(material, Drawing(depth=2))
+    material = read_material([results], 2)
+    first = draw_pool(material, PoolOptions(depth=2))
     everything = [
         judgment(query.query_id, document.id)
         for query in first.queries
         for document in query.documents
     ]
     known = [one for one in everything if one.query_id == first.queries[0].query_id]
-    rest = draw(material, Drawing(depth=2), known)
+    rest = draw_pool(material, PoolOptions(depth=2), known)
     assert first.queries[0].query_id not in {query.query_id for query in rest.queries}
     assert rest.pairs == first.pairs - len(known)
     # A model is still asked: its grades beside people's are what the combined estimate rests on.
-    assert draw(material, Drawing(depth=2, audience="llm"), known).pairs == first.pairs
+    assert (
+        draw_pool(material, PoolOptions(depth=2, audience="llm"), known).pairs
+        == first.pairs
+    )
     assert "nothing is left to judge" in str(
-        refusal(draw, material, Drawing(depth=2), everything)
+        refusal(draw_pool, material, PoolOptions(depth=2), everything)
     )
 
 
@@ -209,17 +217,19 @@ def test_several_folders_are_pooled_together_where_their_documents_are_the_same(
 ):
     other = '[[retrievers]]\nname = "other"\nencoder = { kind = "hashing", dimensions = 8 }\n'
     path = small.experiment(tmp_path, retrievers=other)
-    second = harness.run(path, harness.Options(results=tmp_path / "same")).folder
-    both, one = gather([results, second], 1), gather([results], 1)
+    second = harness.run(path, harness.RunOptions(results=tmp_path / "same")).folder
+    both, one = read_material([results, second], 1), read_material([results], 1)
     assert all(both.tops[q] >= one.tops[q] for q in both.tops) and both.tops != one.tops
     (tmp_path / "data" / "apple.md").write_text(
         "# apple\n\nsomething else", encoding="utf-8"
     )
     with pytest.raises(InputError, match="has other documents"):
-        gather(
+        read_material(
             [
                 results,
-                harness.run(path, harness.Options(results=tmp_path / "changed")).folder,
+                harness.run(
+                    path, harness.RunOptions(results=tmp_path / "changed")
+                ).folder,
             ],
             2,
         )
@@ -250,10 +260,10 @@ def test_a_pool_is_read_back_never_written_over_and_refused_where_it_was_changed
 
 
 def test_a_tenth_comes_again_later_and_in_no_fixed_place():
-    order = in_order(pool(20, 10))
+    order = judging_order(pool(20, 10))
     again = [one for one in order if one.round == 2]
     assert (len(order), len(again)) == (220, 20)
     assert all(order.index(one) > order.index(one._replace(round=1)) for one in again)
     assert len({one.document for one in again}) > 3
-    assert {one.round for one in in_order(pool(20, 10), repeated=0)} == {1}
-    assert order == in_order(pool(20, 10))
+    assert {one.round for one in judging_order(pool(20, 10), repeated=0)} == {1}
+    assert order == judging_order(pool(20, 10))

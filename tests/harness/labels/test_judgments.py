@@ -9,14 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.dataset import DatasetReference, load, trec
-from harness.dataset.judgments import NAME, merge, read_judgments
-from harness.evaluation.grading import labels_that_count
-from harness.labels.agree import agree, agreement_of, disputes
+from harness.dataset import DatasetReference, load_dataset
+from harness.dataset.judgment import JUDGMENTS_FILE, read_judgments
+from harness.dataset.merge_judgments import merge_judgments
+from harness.labels.agreement import compare_judges, measure_agreement
+from harness.labels.disputes import people_disputes
 from harness.labels.pool import read_pool
 from harness.pipeline import run
-from harness.running.forecast import Options
+from harness.running.context import RunOptions
+from harness.scoring.grades import deciding_labels
 from retrievers.errors import InputError
+from retrievers.files.trec_files import read_qrels
 from tests.support import small
 from tests.support.chat_fake import ChatProvider, quotation
 from tests.support.chat_fake import graded as reply
@@ -139,7 +142,7 @@ MERGED = [  # query -> who gave its labels, and the grades that count
 
 @pytest.mark.parametrize(("said", "merged"), MERGED)
 def test_judgments_become_labels_by_one_rule(tmp_path, said, merged):
-    found = merge(read_judgments([write(tmp_path / "j", said)]))
+    found = merge_judgments(read_judgments([write(tmp_path / "j", said)]))
     assert {
         query: (labels.source, labels.grades) for query, labels in found.items()
     } == merged
@@ -151,11 +154,14 @@ def test_judgments_become_labels_by_one_rule(tmp_path, said, merged):
 
 def test_a_spread_of_two_is_listed_until_it_is_adjudicated():
     said = [graded("a", 0), graded("b", 2), graded("ann", 1, document="d1")]
-    assert [one.grades for one in disputes(said)] == [(("a", 0), ("b", 2))]
-    assert merge(said)["q0"].by == "a, ann, b"
+    assert [one.grades for one in people_disputes(said)] == [(("a", 0), ("b", 2))]
+    assert merge_judgments(said)["q0"].by == "a, ann, b"
     said.append(graded("c", 2, design="adjudication"))
-    assert disputes(said) == [] and merge(said)["q0"].grades == {"d0": 2, "d1": 1}
-    assert merge(said)["q0"].given.keys() == {
+    assert people_disputes(said) == [] and merge_judgments(said)["q0"].grades == {
+        "d0": 2,
+        "d1": 1,
+    }
+    assert merge_judgments(said)["q0"].given.keys() == {
         "a",
         "ann",
         "b",
@@ -180,15 +186,17 @@ def test_the_order_of_lines_and_files_changes_no_grade(said, random):
     ]
     mixed = rows.copy()
     random.shuffle(mixed)
-    assert merge(rows) == merge(mixed)
+    assert merge_judgments(rows) == merge_judgments(mixed)
 
 
 @pytest.mark.parametrize("language", ["en", "ja"])
 def test_the_shipped_lists_are_merged_as_their_readme_says(project, language):
     """queries-extended.json was merged by another program, by the rule in the README of the data set."""
     folder = project / "datasets" / f"survey-templates-{language}"
-    merged = load(DatasetReference(folder, queries=("labels-a.json", "labels-b.json")))
-    published = load(
+    merged = load_dataset(
+        DatasetReference(folder, queries=("labels-a.json", "labels-b.json"))
+    )
+    published = load_dataset(
         DatasetReference(folder, queries=("queries-extended.json",))
     ).labels
     assert len(merged.queries) == 50
@@ -204,7 +212,7 @@ def mixed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     data = small.dataset(tmp_path / "data", labelled=False)
     write(
-        data / NAME,
+        data / JUDGMENTS_FILE,
         [
             graded("ann", 3, "q-fruit", "apple", asked=1),
             graded("m", 0, "q-fruit", "apple"),
@@ -226,39 +234,39 @@ def test_people_alone_are_exported_unless_a_model_is_asked_for_and_it_stays_a_mo
         "labels of 1 query; 2 that a model judged are omitted (--with-model"
         in export("--output", "q.trec")
     )
-    assert trec.read_qrels("q.trec") == {"q-fruit": {"apple": 3}}
+    assert read_qrels("q.trec") == {"q-fruit": {"apple": 3}}
     said = export("--output", "all.trec", "--with-model")
     assert (
         "labels of 3 queries, 2 of them judged by a model, completely or in part"
         in said
     )
-    assert set(trec.read_qrels("all.trec")) == {"q-fruit", "q-swim", "q-rails"}
-    before = (mixed / NAME).read_bytes()
-    assert f"data/{NAME}: already exists (name another file)" in export(
-        "--output", f"data/{NAME}", code=2
+    assert set(read_qrels("all.trec")) == {"q-fruit", "q-swim", "q-rails"}
+    before = (mixed / JUDGMENTS_FILE).read_bytes()
+    assert f"data/{JUDGMENTS_FILE}: already exists (name another file)" in export(
+        "--output", f"data/{JUDGMENTS_FILE}", code=2
     )
-    assert (mixed / NAME).read_bytes() == before
+    assert (mixed / JUDGMENTS_FILE).read_bytes() == before
     export("--output", "data/all.json", "--as", "json", "--with-model")
     rows = {
         row["id"]: row["labelled_by"]
         for row in json.loads((mixed / "all.json").read_text(encoding="utf-8"))
     }
     assert rows == {"q-fruit": "ann", "q-swim": "ann, llm:m", "q-rails": "llm:m"}
-    (mixed / NAME).write_bytes(before.splitlines()[-1])
+    (mixed / JUDGMENTS_FILE).write_bytes(before.splitlines()[-1])
     assert "labels of 1 query, 1 of them judged by a model" in export(
         "--output", "alone.trec"
     )
-    (mixed / NAME).unlink()
-    labels = load(DatasetReference(mixed, queries=("all.json",))).labels
+    (mixed / JUDGMENTS_FILE).unlink()
+    labels = load_dataset(DatasetReference(mixed, queries=("all.json",))).labels
     sources = {id_: given.source for id_, given in labels.items()}
     assert sources == {"q-fruit": "", "q-swim": "mixed", "q-rails": "model"}
-    assert set(labels_that_count(labels)) == {"q-fruit"}
+    assert set(deciding_labels(labels)) == {"q-fruit"}
 
 
 def test_lists_of_labellers_are_merged_but_not_a_model_with_a_person_and_nobody_with_himself(
     mixed,
 ):
-    (mixed / NAME).unlink()
+    (mixed / JUDGMENTS_FILE).unlink()
     for name, by, listed in (
         ("a", "ann", ["apple"]),
         ("m", "llm:judge-1", ["pear"]),
@@ -271,12 +279,12 @@ def test_lists_of_labellers_are_merged_but_not_a_model_with_a_person_and_nobody_
             "relevant_documents": listed,
         }
         (mixed / f"{name}.json").write_text(json.dumps([row]), encoding="utf-8")
-    merged = load(DatasetReference(mixed, queries=("a.json", "m.json"))).labels[
+    merged = load_dataset(DatasetReference(mixed, queries=("a.json", "m.json"))).labels[
         "q-fruit"
     ]
     assert (merged.ranked, merged.by, merged.source) == (("apple",), "ann", "")
     with pytest.raises(InputError, match="query id 'q-fruit' occurs twice"):
-        load(DatasetReference(mixed, queries=("a.json", "b.json")))
+        load_dataset(DatasetReference(mixed, queries=("a.json", "b.json")))
 
 
 # The commands, as a user types them
@@ -287,7 +295,7 @@ def answered(tmp_path_factory):
     """Questions without labels, answered by three retrievers."""
     place = tmp_path_factory.mktemp("answered")
     small.dataset(place / "data", labelled=False)
-    run(small.experiment(place), Options(place / "results"))
+    run(small.experiment(place), RunOptions(place / "results"))
     return place
 
 
@@ -312,7 +320,9 @@ def merged(capsys, said, *words, code=0):
 
 
 def sources(data):
-    return {labels.source for labels in load(DatasetReference(data)).labels.values()}
+    return {
+        labels.source for labels in load_dataset(DatasetReference(data)).labels.values()
+    }
 
 
 def test_from_questions_to_labels(begun, capsys):
@@ -338,7 +348,7 @@ def test_from_questions_to_labels(begun, capsys):
         capsys, "pool", "results/small", "--for", "llm", "--output", "p3.jsonl"
     )
     harness(capsys, "labels", "export", "data", "--output", "qrels.trec")
-    qrels = trec.read_qrels("qrels.trec")
+    qrels = read_qrels("qrels.trec")
     assert set(qrels) == {query.query_id for query in pool.queries}
     harness(
         capsys,
@@ -351,7 +361,7 @@ def test_from_questions_to_labels(begun, capsys):
         "json",
     )
     (begun / "judgments.jsonl").unlink()
-    again = load(DatasetReference(begun, queries=("labelled.json",))).labels
+    again = load_dataset(DatasetReference(begun, queries=("labelled.json",))).labels
     assert {query: dict(labels.grades) for query, labels in again.items()} == qrels
 
 
@@ -436,19 +446,19 @@ def test_judges_are_compared_and_what_they_dispute_is_settled(begun, people, cap
         "adjudication",
     ) and disputed
     assert "to adjudicate" not in merged(capsys, as_person(settle, "cleo"))
-    assert load(DatasetReference(begun)).labels["q-fruit"].grades["apple"] == 2
+    assert load_dataset(DatasetReference(begun)).labels["q-fruit"].grades["apple"] == 2
 
 
 def test_the_shipped_labellers_agree_as_published(project):
     """Known answer, computed by a separate program: 50 queries x 182 documents, 160 and 195 relevant."""
-    (pair,) = agree([project / "datasets" / "survey-templates-en"]).pairs
+    (pair,) = measure_agreement([project / "datasets" / "survey-templates-en"]).pairs
     assert (pair.queries, pair.units) == (50, 50 * 182)
     assert pair.table == ((8900, 40), (5, 155))
     assert pair.kappa.value == pytest.approx(0.8707427, abs=5e-8)
     assert pair.positive.value == pytest.approx(0.8732394, abs=5e-8)
     assert pair.kappa.low < pair.kappa.value < pair.kappa.high
     assert "no document was judged by two judges" in str(
-        refusal(agreement_of, [judgment()])
+        refusal(compare_judges, [judgment()])
     )
 
 
@@ -459,7 +469,7 @@ def test_nobody_corrects_another_by_bearing_his_name(begun, people, capsys):
 
     def grade():
         return (
-            load(DatasetReference(begun))
+            load_dataset(DatasetReference(begun))
             .labels[forged.query_id]
             .grades[forged.document_id]
         )

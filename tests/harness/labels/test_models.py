@@ -7,32 +7,31 @@ from pathlib import Path
 
 import pytest
 
-from harness.dataset import load, reference_of
-from harness.dataset.judgments import read_judgments
+from harness.dataset import load_dataset, parse_reference
+from harness.dataset.judgment import read_judgments
 from harness.dataset.load import load_documents
-from harness.labels.drafts import (
-    KEEP,
-    STYLES,
-    draft,
-    keeping_pool,
-    kept_drafts,
-    prompts_for,
+from harness.labels.draft_queries import QUERY_STYLES, draft_prompts, draft_queries
+from harness.labels.judging_page import render_judging_page
+from harness.labels.keep_drafts import (
+    KEEP_POLICY,
+    drafts_pool,
+    select_kept_drafts,
     write_drafts,
 )
-from harness.labels.model_grades import (
-    ONCE,
-    AskingOptions,
+from harness.labels.model_judge import (
+    ONE_ROUND,
+    ModelJudgingOptions,
+    forecast_pool_judging,
     judge_by_model,
-    plan_judging,
-    prompt_digest,
 )
-from harness.labels.people import judging_page
-from harness.labels.pool import CANNOT_TELL, digest_of
+from harness.labels.model_prompt import prompt_digest
+from harness.labels.pool import SKIP_INSTRUCTION, digest_texts
 from retrievers.cache import Cache
-from retrievers.chat import Chat, ChatModel
 from retrievers.errors import BackendError
+from retrievers.files.text_files import exclusive_lock
 from retrievers.meter import Meter
-from retrievers.opening import locked
+from retrievers.services.chat import Chat
+from retrievers.services.chat_model import ChatModel
 from tests.support import small
 from tests.support.chat_fake import ANSWERS, ChatProvider, graded, quotation
 from tests.support.labels_small import judgment, pool, write
@@ -43,7 +42,7 @@ pytestmark = pytest.mark.usefixtures("in_tmp")
 FILE = Path("llm.jsonl")
 
 
-def judge(provider, made, *, manner=ONCE, cache="c", **more):
+def judge(provider, made, *, manner=ONE_ROUND, cache="c", **more):
     options = {"timeout": 60, "patience": 60, "concurrency": 1, **more}
     with Cache(Path(cache)) as held:
         chat = Chat(ChatModel("judge-1", base_url=provider.url, **options), held)
@@ -80,9 +79,10 @@ def test_each_pair_gets_its_own_grade_and_repeating_asks_anew():
         for body in (request["body"] for request in provider.requests):
             assert body["temperature"] == 0
             assert (
-                made.policy.removesuffix(CANNOT_TELL) in body["messages"][0]["content"]
+                made.policy.removesuffix(SKIP_INSTRUCTION)
+                in body["messages"][0]["content"]
             )
-        found = judge(provider, made, manner=AskingOptions(repeat=2))
+        found = judge(provider, made, manner=ModelJudgingOptions(repeat=2))
         assert (found.asked, found.cached, len(provider.requests)) == (12, 0, 24)
     assert sorted(one.round for one in read_judgments([FILE])) == [1] * 12 + [2] * 12
 
@@ -115,7 +115,7 @@ def test_a_judge_that_was_stopped_goes_on_where_it_was():
             with pytest.raises(BackendError, match="the key was refused"):
                 judge(provider, made)
             assert len(read_judgments([FILE]) if FILE.exists() else ()) == kept
-        with locked(FILE, "", ""):
+        with exclusive_lock(FILE, "", ""):
             assert "is in use by another process" in str(refusal(judge, provider, made))
         FILE.write_text(FILE.read_text().removesuffix("\n"))  # as some editors leave it
         # Another cache: the file alone says what is done.
@@ -146,7 +146,7 @@ def test_a_file_of_another_server_or_pool_is_refused():
 def test_a_long_document_is_read_to_a_stated_length_counted_and_planned():
     made = pool(1, 2, texts=["short", "word " * 2_000])
     with serving(ChatProvider(schemas="json_schema is not known")) as provider:
-        found = judge(provider, made, manner=AskingOptions(longest=200))
+        found = judge(provider, made, manner=ModelJudgingOptions(longest=200))
         sent = [
             request["body"]["messages"][1]["content"] for request in provider.requests
         ]
@@ -156,7 +156,9 @@ def test_a_long_document_is_read_to_a_stated_length_counted_and_planned():
         with Cache(Path("other")) as held:
             chat = Chat(ChatModel("judge-1", base_url=provider.url), held)
             plans = [
-                plan_judging(made, Path("none"), chat, AskingOptions(longest=n)).tokens
+                forecast_pool_judging(
+                    made, Path("none"), chat, ModelJudgingOptions(longest=n)
+                ).tokens
                 for n in (200, 8_000)
             ]
     assert (found.truncated, found.graded, found.without_schema) == (1, 2, 2)
@@ -194,7 +196,7 @@ def writes(user):
 
 
 def drafted(folder, *script, reply=writes):
-    data = load_documents(reference_of(folder))
+    data = load_documents(parse_reference(folder))
     with (
         serving(ChatProvider(script, reply=reply)) as provider,
         Cache(Path("c")) as cache,
@@ -202,8 +204,8 @@ def drafted(folder, *script, reply=writes):
         options = ChatModel(
             "author-1", base_url=provider.url, concurrency=1, timeout=300, patience=300
         )
-        asked = prompts_for(data, 6, ["where is my parcel"], seed=1)
-        found = draft(data, asked, Chat(options, cache), Meter())
+        asked = draft_prompts(data, 6, ["where is my parcel"], seed=1)
+        found = draft_queries(data, asked, Chat(options, cache), Meter())
         return found, [
             request["body"]["messages"][0]["content"] for request in provider.requests
         ]
@@ -213,26 +215,28 @@ def test_each_style_is_asked_and_a_person_keeps_some(folder):
     found, systems = drafted(folder)
     assert {
         style
-        for style, words in STYLES.items()
+        for style, words in QUERY_STYLES.items()
         if any(words in system for system in systems)
-    } == set(STYLES)
+    } == set(QUERY_STYLES)
     assert all(
         "<EXAMPLES>\n- where is my parcel\n</EXAMPLES>" in system for system in systems
     )
     assert {one.origin for one in found.drafts} == {"llm:author-1"}
     assert {one.document_id for one in found.drafts} <= set(small.TEXTS)
     write_drafts(Path("drafts.jsonl"), found.drafts)
-    pool = keeping_pool(found.drafts, load(reference_of(folder)).texts(small.TEXTS))
-    assert "keep it" in judging_page(pool, choices={0: "drop it", 1: "keep it"})
+    pool = drafts_pool(
+        found.drafts, load_dataset(parse_reference(folder)).texts(small.TEXTS)
+    )
+    assert "keep it" in render_judging_page(pool, choices={0: "drop it", 1: "keep it"})
     said = [
         judgment(one.id, one.document_id, i % 2, pool=pool.digest)
         for i, one in enumerate(found.drafts)
     ]
-    kept = kept_drafts(Path("drafts.jsonl"), [write(Path("j.jsonl"), said)])
+    kept = select_kept_drafts(Path("drafts.jsonl"), [write(Path("j.jsonl"), said)])
     assert [one.id for one in kept] == [one.id for one in found.drafts[1::2]]
     strange = write(Path("k.jsonl"), [judgment("elsewhere")])
     assert "is not one of the drafts" in str(
-        refusal(kept_drafts, Path("drafts.jsonl"), [strange])
+        refusal(select_kept_drafts, Path("drafts.jsonl"), [strange])
     )
 
 
@@ -257,7 +261,7 @@ def test_the_commands(folder, capsys):
             "4",
         )
         assert "4 calls" in small.told(capsys, *asks, "--plan")
-        with locked(Path("drafts.jsonl"), "", ""):
+        with exclusive_lock(Path("drafts.jsonl"), "", ""):
             assert (
                 small.ended(*asks) == small.ended(*asks, "--output", "drafts.html") == 2
                 and not provider.requests
@@ -271,7 +275,7 @@ def test_the_commands(folder, capsys):
     write(
         Path("j.jsonl"),
         [
-            judgment(row["id"], row["document_id"], 1, prompt=digest_of(KEEP))
+            judgment(row["id"], row["document_id"], 1, prompt=digest_texts(KEEP_POLICY))
             for row in rows
         ],
     )
@@ -286,7 +290,7 @@ def test_the_commands(folder, capsys):
     )
     merged = small.told(capsys, "labels", "merge", "j.jsonl", "--into", "data", code=2)
     assert "keeps or drops a draft" in merged  # they were grades, all of 1
-    asked = load(reference_of(folder)).queries
+    asked = load_dataset(parse_reference(folder)).queries
     assert [query.text for query in asked] == [row["query"] for row in rows]
     assert {query.fields["origin"] for query in asked} == {"llm:m"}
     assert all(query.fields["need"] for query in asked)

@@ -7,8 +7,9 @@ import pytest
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.support.ui import WebDriverWait
 
-from harness.dataset.judgments import read_judgments
-from harness.labels.people import in_order, write_page
+from harness.dataset.judgment import read_judgments
+from harness.labels.judging_order import judging_order
+from harness.labels.judging_page import write_judging_page
 from tests.support.browser import axe, chromium, complaints, requests, resize
 from tests.support.hostile import ATTACKS, SCRIPTS
 from tests.support.labels_small import pool, write
@@ -29,7 +30,7 @@ def driver(tmp_path):
 def shown(driver, tmp_path, made):
     """The page of a pool."""
     driver.made = made
-    write_page(tmp_path / "judge.html", made)
+    write_judging_page(tmp_path / "judge.html", made)
     driver.get((tmp_path / "judge.html").as_uri())
     return driver
 
@@ -107,7 +108,7 @@ def bring(driver, path):
 
 def test_a_pool_is_judged_by_keyboard_alone(opened):
     begin(opened, "Ann Ö.")
-    order, made = in_order(opened.made), opened.made
+    order, made = judging_order(opened.made), opened.made
     for number, one in enumerate(order):
         query, document = one.shown(made)
         assert (text(opened, "#query"), text(opened, "#text")) == (
@@ -248,7 +249,7 @@ def test_hostile_texts_in_every_script_are_shown_as_they_are(driver, tmp_path):
     made = pool(len(strings), 1, texts=strings, policy=ATTACKS[1])
     begin(shown(driver, tmp_path, made), "<b>ann</b>")
     directions = {}
-    for one in in_order(made):
+    for one in judging_order(made):
         query, document = one.shown(made)
         found = driver.execute_script("""
             const [query, text] = ["query", "text"].map((id) => document.getElementById(id));

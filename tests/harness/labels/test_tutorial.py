@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from harness import records
-from harness.labels.people import Signature, in_order, judgment_of
-from harness.labels.pool import digest_of, read_pool
+from harness.labels.judging_order import JudgeSignature, build_judgment, judging_order
+from harness.labels.pool import digest_texts, read_pool
 from tests.support.labels_small import write
 from tests.test_docs import PROJECT, blocks, run, shown
 
@@ -23,12 +23,12 @@ def judge(pool) -> None:
         )
     )
     relevant = {row["id"]: row["relevant_documents"] for row in rows}
-    by, said = Signature("ann", "human", digest_of(pool.policy)), []
-    for one in in_order(pool):
+    by, said = JudgeSignature("ann", "human", digest_texts(pool.policy)), []
+    for one in judging_order(pool):
         query, document = one.shown(pool)
         listed = relevant[query.query_id]
         grade = max(3 - listed.index(document.id), 1) if document.id in listed else 0
-        said.append(judgment_of(pool, one, grade, by))
+        said.append(build_judgment(pool, one, grade, by))
     write(Path("judgments.jsonl"), said)
 
 
@@ -44,9 +44,9 @@ def test_the_tutorial_of_labels(tmp_path, monkeypatch, capsys):
         for one in shown(block) if block.language == "console" else ():
             run(one, capsys)
             if one.command == "harness judge pool.jsonl":
-                scored = records.read("results/survey").scored
+                scored = records.read_results("results/survey").scored
                 judge(read_pool(Path("pool.jsonl")))
-    found = records.read("results/survey")
+    found = records.read_results("results/survey")
     assert scored is False
     assert "People judged 30 queries" in (found.folder / "report.html").read_text(
         encoding="utf-8"

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.measures import parse, score, value
-from harness.measures.grades import (
-    RULES,
-    Buckets,
+from harness.measures import measure_ranking, measure_rankings, parse_measure
+from harness.measures.grade_rules import (
+    NAMED_RULES,
     Gain,
+    GradeBuckets,
     gain_warning,
-    grade,
-    group_value,
+    grade_documents,
 )
+from harness.measures.group_value import group_value
 from retrievers.errors import InputError
 
 GROUPS = [["a", "b"], ["c"], ["d", "e", "f"]]
@@ -68,24 +68,27 @@ def test_by_hand(name: str, autorag: float, first: float) -> None:
     """a and b are alternatives: 'autorag' counts b as a further hit, 'first' passes it over, so that c stands third."""
     ranking = ["a", "b", "x", "c", "d"]
     assert group_value(
-        parse(grouped(name, "autorag")), GROUPS, ranking
+        parse_measure(grouped(name, "autorag")), GROUPS, ranking
     ) == pytest.approx(autorag, abs=1e-12)
-    assert group_value(parse(grouped(name, "first")), GROUPS, ranking) == pytest.approx(
-        first, abs=1e-12
-    )
+    assert group_value(
+        parse_measure(grouped(name, "first")), GROUPS, ranking
+    ) == pytest.approx(first, abs=1e-12)
 
 
 def test_a_document_in_several_groups_meets_them_all() -> None:
     groups = [["a", "b"], ["a", "c"]]
-    assert group_value(parse("R(groups='first')"), groups, ["a"]) == 1
-    assert group_value(parse("F1(groups='first')"), groups, ["x"]) == 0
+    assert group_value(parse_measure("R(groups='first')"), groups, ["a"]) == 1
+    assert group_value(parse_measure("F1(groups='first')"), groups, ["x"]) == 0
     assert (
-        group_value(parse("AP(groups='first')"), groups, ["x", "a", "b", "c"]) == 1 / 2
+        group_value(parse_measure("AP(groups='first')"), groups, ["x", "a", "b", "c"])
+        == 1 / 2
     )
-    assert group_value(parse("SetP(groups='first')"), groups, ["a", "b", "c"]) == 1
-    assert group_value(parse("nDCG(groups='first')"), groups, ["a"]) == pytest.approx(
-        1 / (1 + 1 / log2(3))
+    assert (
+        group_value(parse_measure("SetP(groups='first')"), groups, ["a", "b", "c"]) == 1
     )
+    assert group_value(
+        parse_measure("nDCG(groups='first')"), groups, ["a"]
+    ) == pytest.approx(1 / (1 + 1 / log2(3)))
 
 
 @settings(deadline=None, max_examples=40)
@@ -96,12 +99,12 @@ def test_groups_of_one_are_plain_relevance_for_first(
     ranking: list[str], name: str
 ) -> None:
     groups = [["a"], ["b"], ["c"]]
-    plain = score(
-        [parse(name)], {"q": {"a": 1, "b": 1, "c": 1}}, {"q": ranking}
+    plain = measure_rankings(
+        [parse_measure(name)], {"q": {"a": 1, "b": 1, "c": 1}}, {"q": ranking}
     ).values[0, 0]
-    assert group_value(parse(grouped(name, "first")), groups, ranking) == pytest.approx(
-        plain, abs=1e-12
-    )
+    assert group_value(
+        parse_measure(grouped(name, "first")), groups, ranking
+    ) == pytest.approx(plain, abs=1e-12)
 
 
 @settings(deadline=None, max_examples=40)
@@ -118,7 +121,7 @@ def test_further_alternatives_count_neither_for_nor_against_first(
             lean.append(document)
         met |= new
     for name in ("SetP", "SetR", "SetF", "RR", "AP", "nDCG"):
-        measure = parse(grouped(name, "first"))
+        measure = parse_measure(grouped(name, "first"))
         assert group_value(measure, GROUPS, lean) == group_value(
             measure, GROUPS, ranking
         )
@@ -126,12 +129,12 @@ def test_further_alternatives_count_neither_for_nor_against_first(
 
 def test_beside_plain_measures_in_the_order_asked_for() -> None:
     measures = [
-        parse("R(groups='first')@1"),
-        parse("R@1"),
-        parse("R(groups='autorag')@1"),
+        parse_measure("R(groups='first')@1"),
+        parse_measure("R@1"),
+        parse_measure("R(groups='autorag')@1"),
     ]
     judgments = {"q1": {"a": 1, "b": 1, "c": 1}, "q2": {"x": 1, "y": 1, "z": 0}}
-    scores = score(
+    scores = measure_rankings(
         measures,
         judgments,
         {"q1": ["a"], "q2": ["x"]},
@@ -144,10 +147,13 @@ def test_the_ideal_list_scores_one_for_first_and_nothing_retrieved_or_no_groups_
     None
 ):
     for name in NAMES:
-        assert group_value(parse(grouped(name, "first")), GROUPS, ["e", "c", "a"]) == 1
+        assert (
+            group_value(parse_measure(grouped(name, "first")), GROUPS, ["e", "c", "a"])
+            == 1
+        )
         for reading in ("autorag", "first"):
-            assert group_value(parse(grouped(name, reading)), GROUPS, []) == 0
-            assert group_value(parse(grouped(name, reading)), [], ["a"]) == 0
+            assert group_value(parse_measure(grouped(name, reading)), GROUPS, []) == 0
+            assert group_value(parse_measure(grouped(name, reading)), [], ["a"]) == 0
 
 
 LIST = list("abcdefghijkl")
@@ -159,21 +165,21 @@ LIST = list("abcdefghijkl")
         ("linear", [12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1]),
         ("binary", [1] * 12),
         ("reciprocal", [2520, 1260, 840, 630, 504, 420, 360, 315, 280, 252, 229, 210]),
-        (Buckets([(1, 3), (3, 2), (10, 1)]), [3, 2, 2, 1, 1, 1, 1, 1, 1, 1, 0, 0]),
+        (GradeBuckets([(1, 3), (3, 2), (10, 1)]), [3, 2, 2, 1, 1, 1, 1, 1, 1, 1, 0, 0]),
     ],
 )
 def test_the_rules(rule: str, grades: list[int]) -> None:
-    assert grade(LIST, rule) == dict(zip(LIST, grades, strict=True))
+    assert grade_documents(LIST, rule) == dict(zip(LIST, grades, strict=True))
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", NAMED_RULES)
 @settings(deadline=None, max_examples=40)
 @given(documents=st.lists(st.sampled_from(LIST)))
 def test_repetitions_are_taken_out_first_and_keep_their_best_place(
     rule: str, documents: list[str]
 ) -> None:
-    graded = grade(documents, rule)
-    assert graded == grade(dict.fromkeys(documents), rule)
+    graded = grade_documents(documents, rule)
+    assert graded == grade_documents(dict.fromkeys(documents), rule)
     assert list(graded) == list(dict.fromkeys(documents))
     values = list(graded.values())
     assert values == sorted(values, reverse=True)
@@ -186,11 +192,11 @@ def test_repetitions_are_taken_out_first_and_keep_their_best_place(
 )
 def test_buckets_out_of_order_are_refused(buckets: list[tuple[int, int]]) -> None:
     with pytest.raises(InputError, match="last places must rise"):
-        grade(LIST, Buckets(buckets))
+        grade_documents(LIST, GradeBuckets(buckets))
 
 
 def test_reciprocal_never_falls_below_one() -> None:
-    grades = grade(
+    grades = grade_documents(
         [str(i) for i in range(6000)], "reciprocal"
     )  # round(2520 / 5041) is 0
     assert grades["5040"] == grades["5999"] == 1
@@ -235,7 +241,7 @@ EXPONENTIAL, RETRIEVED = "'exp-log2'", "'retrieved-all'"
 def listed(name: str, grades: list[int]) -> float:
     """A measure of a list whose grades are all the judgments there are."""
     documents = [f"d{i}" for i in range(len(grades))]
-    return value(name, dict(zip(documents, grades, strict=True)), documents)
+    return measure_ranking(name, dict(zip(documents, grades, strict=True)), documents)
 
 
 # AutoRAG: "1. AutoRAG속 Retrieval Metric 파해치기" (autorag-retrieval-metrics.ko)
@@ -258,21 +264,25 @@ def test_autorag_comes_out_digit_for_digit_and_reads_otherwise_by_first(
     name, expected, first
 ):
     """The article prints nDCG to 16 digits; AP is 5/12 as its program adds it up in doubles."""
-    assert group_value(parse(f"{name}(groups='autorag')"), *AUTORAG) == expected
-    assert group_value(parse(f"{name}(groups='autorag')@4"), *AUTORAG) == expected
-    assert group_value(parse(f"{name}(groups='first')@4"), *AUTORAG) == pytest.approx(
-        first, abs=1e-15
+    assert group_value(parse_measure(f"{name}(groups='autorag')"), *AUTORAG) == expected
+    assert (
+        group_value(parse_measure(f"{name}(groups='autorag')@4"), *AUTORAG) == expected
     )
+    assert group_value(
+        parse_measure(f"{name}(groups='first')@4"), *AUTORAG
+    ) == pytest.approx(first, abs=1e-15)
 
 
 def test_autorags_ndcg_wants_every_alternative() -> None:
     """test-1 and test-3 satisfy both groups, yet nDCG is 0.77: its ideal holds test-2 as well."""
     satisfied = ["test-1", "test-3", "pred-1"]
-    assert group_value(parse("R(groups='autorag')"), AUTORAG[0], satisfied) == 1
+    assert group_value(parse_measure("R(groups='autorag')"), AUTORAG[0], satisfied) == 1
     assert group_value(
-        parse("nDCG(groups='autorag')"), AUTORAG[0], satisfied
+        parse_measure("nDCG(groups='autorag')"), AUTORAG[0], satisfied
     ) == pytest.approx(0.7654, abs=5e-5)
-    assert group_value(parse("nDCG(groups='first')"), AUTORAG[0], satisfied) == 1
+    assert (
+        group_value(parse_measure("nDCG(groups='first')"), AUTORAG[0], satisfied) == 1
+    )
 
 
 # iDEAKITT: "RAGにおけるRetriverの性能評価に関して" (ideakitt-experiment.ja)
@@ -295,7 +305,7 @@ def test_ideakitts_ideal_is_not_what_can_be_attained_and_its_ten_grades_hang_on_
     With exponential gain that document is 65 % of the ideal DCG: the nine others in order stay below 0.50.
     """
     judged, ranking = (
-        grade([f"r{i}" for i in range(10)], "linear"),
+        grade_documents([f"r{i}" for i in range(10)], "linear"),
         ["r0", *"abcdefghi"],
     )
     for name, others, expected in (
@@ -306,7 +316,7 @@ def test_ideakitts_ideal_is_not_what_can_be_attained_and_its_ten_grades_hang_on_
         ("nDCG(dcg='exp-log2')@10", True, 0.4986),
         ("nDCG@10", True, 0.8484),
     ):
-        found = value(
+        found = measure_ranking(
             name, judged, [f"r{i}" for i in range(1, 10)] if others else ranking
         )
         assert found == pytest.approx(expected, abs=5e-5)
@@ -334,9 +344,12 @@ def test_the_worked_list(k: int, dcg: str, linear: str, exponential: str) -> Non
     assert f"{listed(f'nDCG@{k}', GRADES):.4f}" == linear
     assert f"{listed(f'nDCG(dcg={EXPONENTIAL})@{k}', GRADES):.4f}" == exponential
     more = dict(zip("abcde", GRADES, strict=True)) | {"not retrieved": 3}
-    assert f"{value(f'nDCG(ideal={RETRIEVED})@{k}', more, list('abcde')):.4f}" == linear
     assert (
-        f"{value(f'nDCG(dcg={EXPONENTIAL}, ideal={RETRIEVED})@{k}', more, list('abcde')):.4f}"
+        f"{measure_ranking(f'nDCG(ideal={RETRIEVED})@{k}', more, list('abcde')):.4f}"
+        == linear
+    )
+    assert (
+        f"{measure_ranking(f'nDCG(dcg={EXPONENTIAL}, ideal={RETRIEVED})@{k}', more, list('abcde')):.4f}"
         == exponential
     )
 
@@ -344,12 +357,15 @@ def test_the_worked_list(k: int, dcg: str, linear: str, exponential: str) -> Non
 def test_the_basics_mrr_and_hit_rate() -> None:
     """First hits at ranks 1, 3 and 2: MRR 0.611. Seven of ten queries with a hit: 0.7."""
     found = [
-        value("RR", {"r": 1}, [f"x{i}" for i in range(rank - 1)] + ["r"])
+        measure_ranking("RR", {"r": 1}, [f"x{i}" for i in range(rank - 1)] + ["r"])
         for rank in (1, 3, 2)
     ]
     assert f"{sum(found) / 3:.3f}" == "0.611"
     assert (
-        sum(value("Success@1", {"r": 1}, ["r" if i < 7 else "x"]) for i in range(10))
+        sum(
+            measure_ranking("Success@1", {"r": 1}, ["r" if i < 7 else "x"])
+            for i in range(10)
+        )
         / 10
         == 0.7
     )
@@ -370,9 +386,14 @@ def test_the_russian_zero_is_not_disorder() -> None:
 def test_the_russian_ideal_is_no_upper_bound() -> None:
     """ "IDCG@k is always at least any DCG@k": one list's own ideal is 1, another list's DCG is 3."""
     judged = {"good": 3, "poor": 1}
-    assert value("nDCG(ideal='retrieved-all')@1", judged, ["poor"]) == 1
-    assert value("DCG@1", judged, ["poor"]) == 1 < value("DCG@1", judged, ["good"]) == 3
-    assert value("nDCG@1", judged, ["poor"]) == 1 / 3
+    assert measure_ranking("nDCG(ideal='retrieved-all')@1", judged, ["poor"]) == 1
+    assert (
+        measure_ranking("DCG@1", judged, ["poor"])
+        == 1
+        < measure_ranking("DCG@1", judged, ["good"])
+        == 3
+    )
+    assert measure_ranking("nDCG@1", judged, ["poor"]) == 1 / 3
 
 
 # The Korean notes: "정보 검색 평가 지표 ( + RAGAS)" (ir-metrics-and-ragas.ko)
@@ -394,8 +415,8 @@ def test_the_korean_context_precision_falls_when_more_is_found() -> None:
     """RAGAS divides by the hits: [1, 0] scores 1 and [1, 0, 1] 0.83, though it found more. AP rises."""
     judged = {"a": 1, "b": 1}
     less, more = ["a", "x"], ["a", "x", "b"]
-    assert value("ContextPrecision", judged, less) == 1
-    assert value("ContextPrecision", judged, more) == pytest.approx(
+    assert measure_ranking("ContextPrecision", judged, less) == 1
+    assert measure_ranking("ContextPrecision", judged, more) == pytest.approx(
         (1 + 2 / 3) / 2, abs=1e-15
     )
-    assert value("AP", judged, less) < value("AP", judged, more)
+    assert measure_ranking("AP", judged, less) < measure_ranking("AP", judged, more)

@@ -12,9 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.measures import parse, parse_all, score, score_run, span, value
-from harness.measures.compute import by_rule, sensitivity
-from harness.measures.measure import BY_CLAIMS
+from harness.measures import (
+    measure_ranking,
+    measure_rankings,
+    measure_run,
+    parse_measure,
+    parse_measure_list,
+    value_span,
+)
+from harness.measures.measure import CLAIM_MEASURES
+from harness.measures.sensitivity import grades_by_rule, winners_by_rule
 from harness.measures.table import MEASURES, is_binary
 from retrievers.errors import InputError
 from tests.support.small import refusal
@@ -110,7 +117,7 @@ SPELT = {
 
 def test_any_case_is_read_and_one_name_is_written() -> None:
     for text, canonical in SPELT.items():
-        measure, again = parse(text), parse(canonical)
+        measure, again = parse_measure(text), parse_measure(canonical)
         assert (str(measure), again, hash(again)) == (canonical, measure, hash(measure))
 
 
@@ -139,7 +146,7 @@ def test_any_case_is_read_and_one_name_is_written() -> None:
 def test_a_wrong_name_says_what_is_wrong_and_what_to_do(
     text: str, message: str
 ) -> None:
-    error = refusal(parse, text)
+    error = refusal(parse_measure, text)
     assert str(error).startswith(f"measure {text!r}: ")
     assert message in str(error)
 
@@ -158,14 +165,18 @@ def test_a_wrong_name_says_what_is_wrong_and_what_to_do(
 def test_an_experiment_fills_in_only_what_the_name_leaves_open(
     name: str, filled: str
 ) -> None:
-    assert str(parse(name, gain="exponential", ideal="retrieved")) == filled
-    assert str(parse("CG@10", gain="linear")) == "CG@10"
+    assert str(parse_measure(name, gain="exponential", ideal="retrieved")) == filled
+    assert str(parse_measure("CG@10", gain="linear")) == "CG@10"
 
 
 def test_several_names_once_each_with_all_their_problems() -> None:
-    found = (parse("AP"), parse("RBP(p=0.9)@5"), parse("RBP(p=0.9, residual=True)@5"))
-    assert parse_all(["AP", "rbp(p=0.9)@5", "MAP"]) == found
-    error = refusal(parse_all, ["APP", "nDCG@10", "P@0"])
+    found = (
+        parse_measure("AP"),
+        parse_measure("RBP(p=0.9)@5"),
+        parse_measure("RBP(p=0.9, residual=True)@5"),
+    )
+    assert parse_measure_list(["AP", "rbp(p=0.9)@5", "MAP"]) == found
+    error = refusal(parse_measure_list, ["APP", "nDCG@10", "P@0"])
     assert [problem.where for problem in error.problems] == [
         "measure 'APP'",
         "measure 'P@0'",
@@ -175,14 +186,16 @@ def test_several_names_once_each_with_all_their_problems() -> None:
 LABELLED = [
     name
     for name, row in MEASURES.items()
-    if row.cutoff != "never" and name not in BY_CLAIMS
+    if row.cutoff != "never" and name not in CLAIM_MEASURES
 ]
 
 
 def values(
     names: list[str], judged: dict[str, int], ranking: list[str]
 ) -> dict[str, float]:
-    scores = score([parse(name) for name in names], {"q": judged}, {"q": ranking})
+    scores = measure_rankings(
+        [parse_measure(name) for name in names], {"q": judged}, {"q": ranking}
+    )
     return dict(zip(names, scores.values[:, 0].tolist(), strict=True))
 
 
@@ -194,7 +207,9 @@ def test_every_value_is_within_its_range(
     nothing_relevant = not any(grade > 0 for grade in judged.values())
     for name, found in values(NAMES, judged, ranking).items():
         assert found >= 0, name
-        assert found <= 1 + 1e-12 or not MEASURES[parse(name).name].bounded, name
+        assert found <= 1 + 1e-12 or not MEASURES[parse_measure(name).name].bounded, (
+            name
+        )
         if nothing_relevant and not name.startswith(("Judged", "RBP(p=0.8, residual")):
             assert found == 0, name
 
@@ -210,8 +225,8 @@ def test_a_measure_is_0_or_1_exactly_where_its_row_says_so(name: str) -> None:
     }
     rankings = {str(q): random.permutation(DOCUMENTS)[:5].tolist() for q in range(50)}
     for cutoff in (1, 3):
-        measure = parse(f"{name}@{cutoff}")
-        values = score([measure], judgments, rankings).values
+        measure = parse_measure(f"{name}@{cutoff}")
+        values = measure_rankings([measure], judgments, rankings).values
         assert is_binary(measure) == set(values.ravel().tolist()).issubset(
             {0.0, 1.0}
         ), measure
@@ -219,16 +234,21 @@ def test_a_measure_is_0_or_1_exactly_where_its_row_says_so(name: str) -> None:
 
 def test_the_span_of_a_measure_is_what_separates_its_ends() -> None:
     judgments = {"q1": {"a": 3, "b": 1, "c": -1}, "q2": {"a": 1}}
-    assert [span(parse(name), judgments) for name in ("P@5", "nDCG", "ERR", "RBP")] == [
+    assert [
+        value_span(parse_measure(name), judgments)
+        for name in ("P@5", "nDCG", "ERR", "RBP")
+    ] == [
         1,
         1,
         1,
         1,
     ]
-    assert span(parse("CG@5"), judgments) == 4
-    assert span(parse("DCG(dcg='exp-log2')@1"), judgments) == 7
-    assert span(parse("DCG"), judgments) == pytest.approx(3 + 1 / math.log2(3))
-    assert span(parse("DCG"), {"q": {}}) == 0
+    assert value_span(parse_measure("CG@5"), judgments) == 4
+    assert value_span(parse_measure("DCG(dcg='exp-log2')@1"), judgments) == 7
+    assert value_span(parse_measure("DCG"), judgments) == pytest.approx(
+        3 + 1 / math.log2(3)
+    )
+    assert value_span(parse_measure("DCG"), {"q": {}}) == 0
 
 
 @settings(deadline=None, max_examples=40)
@@ -245,12 +265,12 @@ def test_a_query_scores_the_same_alone_and_among_others(
     pairs: list[tuple[dict[str, int], list[str]]],
 ) -> None:
     """Padding, portions and neighbours leave no trace, but for the G of ERR, which all queries share."""
-    measures = [parse(name) for name in NAMES if not name.startswith("ERR")]
+    measures = [parse_measure(name) for name in NAMES if not name.startswith("ERR")]
     judgments = {str(i): judged for i, (judged, _) in enumerate(pairs)}
     rankings = {str(i): ranking for i, (_, ranking) in enumerate(pairs)}
-    together = score(measures, judgments, rankings)
+    together = measure_rankings(measures, judgments, rankings)
     for i, query_id in enumerate(together.query_ids):
-        alone = score(
+        alone = measure_rankings(
             measures, {query_id: judgments[query_id]}, {query_id: rankings[query_id]}
         )
         assert np.array_equal(together.values[:, i], alone.values[:, 0])
@@ -266,28 +286,30 @@ def test_portions_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
         str(q): {f"d{d}": float(d % 7) for d in random.permutation(60)[: 2 * q]}
         for q in range(25)
     }
-    measures = [parse(name) for name in NAMES]
-    whole = score_run(measures, judgments, run)
-    monkeypatch.setattr("harness.measures.compute.CELLS", 50)
-    assert np.array_equal(score_run(measures, judgments, run).values, whole.values)
+    measures = [parse_measure(name) for name in NAMES]
+    whole = measure_run(measures, judgments, run)
+    monkeypatch.setattr("harness.measures.score.MAX_BATCH_CELLS", 50)
+    assert np.array_equal(measure_run(measures, judgments, run).values, whole.values)
 
 
 def test_missing_and_empty_rankings_score_as_empty_lists_and_count() -> None:
     judgments = {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {}}
-    scores = score(
-        parse_all(["P@5", "nDCG", "RBP"]), judgments, {"q1": ["a"], "q2": []}
+    scores = measure_rankings(
+        parse_measure_list(["P@5", "nDCG", "RBP"]), judgments, {"q1": ["a"], "q2": []}
     )
     assert scores.query_ids == ("q1", "q2", "q3")
-    assert scores.of(parse("P@5")).tolist() == [0.2, 0, 0]
-    assert scores.of(parse("RBP(residual=True)")).tolist() == [0.8, 1, 1]
-    assert scores.means()[parse("nDCG")] == 1 / 3
+    assert scores.of(parse_measure("P@5")).tolist() == [0.2, 0, 0]
+    assert scores.of(parse_measure("RBP(residual=True)")).tolist() == [0.8, 1, 1]
+    assert scores.means()[parse_measure("nDCG")] == 1 / 3
     assert not scores.values.flags.writeable
     assert scores.only({"q3", "q1"}).query_ids == ("q1", "q3")
     assert math.isnan(
-        score([parse("AP")], {}, {}).means()[parse("AP")]
+        measure_rankings([parse_measure("AP")], {}, {}).means()[parse_measure("AP")]
     )  # no queries have no mean
-    scores = score(
-        [parse("ERR@1")], {"q1": {"a": 1}, "q2": {"b": 3}}, {"q1": ["a"], "q2": ["b"]}
+    scores = measure_rankings(
+        [parse_measure("ERR@1")],
+        {"q1": {"a": 1}, "q2": {"b": 3}},
+        {"q1": ["a"], "q2": ["b"]},
     )
     assert scores.largest_grade == 3  # of the whole qrels
     assert scores.values.tolist() == [[1 / 8, 7 / 8]]
@@ -306,9 +328,11 @@ def test_what_cannot_be_scored_is_refused(
     name: str, grade: int, run: Any, told: str
 ) -> None:
     with pytest.raises(InputError, match=told):
-        score([parse(name)], {"q": {"a": grade}}, {"q": run}) if isinstance(
-            run, list
-        ) else score_run([parse(name)], {"q": {"a": grade}}, {"q": run})
+        measure_rankings(
+            [parse_measure(name)], {"q": {"a": grade}}, {"q": run}
+        ) if isinstance(run, list) else measure_run(
+            [parse_measure(name)], {"q": {"a": grade}}, {"q": run}
+        )
 
 
 @pytest.mark.parametrize(
@@ -325,18 +349,18 @@ def test_what_cannot_be_scored_is_refused(
 def test_values_by_hand(
     name: str, judged: dict[str, int], hits: str, expected: float
 ) -> None:
-    assert value(name, judged, list(hits)) == expected
+    assert measure_ranking(name, judged, list(hits)) == expected
 
 
 def test_the_winner_that_a_gain_makes() -> None:
     """Two good documents against the best one alone: linear gain prefers the two, exponential gain the one."""
-    rules = by_rule({"q": ["a", "b", "c", "d"]})
+    rules = grades_by_rule({"q": ["a", "b", "c", "d"]})
     answers = {"alone": {"q": ["a", "z"]}, "both": {"q": ["b", "c"]}}
     # Rankings of a large result do not all fit into memory: each retriever's are asked for once.
-    rows = sensitivity(parse("nDCG@2"), rules, iter(answers.items()))
+    rows = winners_by_rule(parse_measure("nDCG@2"), rules, iter(answers.items()))
     for row in rows:
         each = {
-            name: score([row.measure], rules[row.rule], of)
+            name: measure_rankings([row.measure], rules[row.rule], of)
             for name, of in answers.items()
         }
         assert row.means == {
@@ -350,12 +374,17 @@ def test_the_winner_that_a_gain_makes() -> None:
         ("reciprocal", "nDCG@2", ("alone",), True),
     ]
     alike = [(name, {"q": ["a"]}) for name in "xy"]
-    rows = sensitivity(parse("P@2"), by_rule({"q": ["a"]}, first="binary"), alike)
+    rows = winners_by_rule(
+        parse_measure("P@2"), grades_by_rule({"q": ["a"]}, first="binary"), alike
+    )
     assert [(row.rule, row.winners) for row in rows] == [
         (r, ("x", "y")) for r in ("binary", "linear", "reciprocal")
     ]
-    (weighted,) = sensitivity(
-        parse("P@1"), {"": {"q": {"a": 1}, "r": {"b": 1}}}, alike, {"q": 3.0, "r": 1.0}
+    (weighted,) = winners_by_rule(
+        parse_measure("P@1"),
+        {"": {"q": {"a": 1}, "r": {"b": 1}}},
+        alike,
+        {"q": 3.0, "r": 1.0},
     )
     assert weighted.means == {"x": 0.75, "y": 0.75}
 
@@ -369,9 +398,9 @@ def test_a_measure_looks_no_deeper_than_its_cutoff(
     name: str, judged: dict[str, int], ranking: list[str]
 ) -> None:
     """The report rescoring with other grades keeps no more than these hits."""
-    measure = parse(name)
+    measure = parse_measure(name)
     whole, head = (
-        score([measure], {"q": judged}, {"q": hits})
+        measure_rankings([measure], {"q": judged}, {"q": hits})
         for hits in (ranking, ranking[: measure.cutoff])
     )
     assert head.values.tolist() == whole.values.tolist()

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from harness.evaluation.evaluate import summaries
-from harness.evaluation.runs import Conventions, score_runs
-from harness.evaluation.scores import Scores
-from harness.measures import parse
+from harness.evaluation.evaluate import summarize_retrievers
+from harness.measures import parse_measure
+from harness.scoring.conventions import RunConventions
+from harness.scoring.scores import Scores
+from harness.scoring.trec_runs import score_trec_runs
 from tests.support.small import refusal
 
 QRELS, RUN = Path("qrels.txt"), Path("bm25.trec")
@@ -33,8 +34,11 @@ def judgments_and_run(in_tmp: None) -> None:
 
 
 def scored(run: Path = RUN, measure: str = "P@1", **conventions: Any) -> Scores:
-    return score_runs(
-        QRELS, [run], [parse(measure)], conventions=Conventions(**conventions)
+    return score_trec_runs(
+        QRELS,
+        [run],
+        [parse_measure(measure)],
+        conventions=RunConventions(**conventions),
     )
 
 
@@ -79,7 +83,9 @@ def test_which_queries_count_and_what_a_reader_must_know_is_said(
         (q, 1.0 if q == "q1" else 0.0) for q in queries
     ]
     assert [
-        one.mean for of in summaries(result, 0.95).values() for one in of.values()
+        one.mean
+        for of in summarize_retrievers(result, 0.95).values()
+        for one in of.values()
     ] == [1 / len(queries)]
     assert set(told) <= set(notes(result))
 
@@ -138,7 +144,11 @@ def test_runs_are_called_by_their_files(
             gzip.compress(LINES.encode()) if file.suffix == ".gz" else LINES.encode()
         )
     assert (
-        list(score_runs(QRELS, list(map(Path, files)), [parse("P@1")]).retrievers)
+        list(
+            score_trec_runs(
+                QRELS, list(map(Path, files)), [parse_measure("P@1")]
+            ).retrievers
+        )
         == names
     )
 
@@ -153,7 +163,9 @@ def test_problems_of_all_files_come_together(
         ("c", "7 Q0 x 1 1 t\n"),
     ):
         Path(name).write_text(text)
-    error = refusal(score_runs, QRELS, list(map(Path, "abc")), [parse("P@1")])
+    error = refusal(
+        score_trec_runs, QRELS, list(map(Path, "abc")), [parse_measure("P@1")]
+    )
     assert [problem.where for problem in error.problems] == ["a:1", "b:2", "c"]
     assert (
         "none of its queries is judged: ids look like '7' here and 'q1' in the qrels"

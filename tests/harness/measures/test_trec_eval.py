@@ -18,9 +18,10 @@ import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.evaluation.runs import Conventions, score_runs
-from harness.evaluation.scores import Scores
-from harness.measures import Measure, MeasureValues, parse, score_run
+from harness.measures import Measure, MeasureValues, measure_run, parse_measure
+from harness.scoring.conventions import RunConventions
+from harness.scoring.scores import Scores
+from harness.scoring.trec_runs import score_trec_runs
 from tests.support import trec_golden
 from tests.support.scored import at_level
 from tests.support.trec_golden import FOLDER
@@ -75,12 +76,12 @@ def printed(result: Scores | MeasureValues) -> dict[tuple[str, Measure], str]:
         values = {measure: of[run] for measure, of in result.values.items()}
         ids = result.ids
     cells = {
-        (query, parse(measure)): f"{value:.4f}"
+        (query, parse_measure(measure)): f"{value:.4f}"
         for measure, row in values.items()
         for query, value in zip(ids, row, strict=True)
     }
     return cells | {
-        ("all", parse(measure)): f"{row[~np.isnan(row)].mean():.4f}"
+        ("all", parse_measure(measure)): f"{row[~np.isnan(row)].mean():.4f}"
         for measure, row in values.items()
     }
 
@@ -95,11 +96,11 @@ def test_every_value_of_trec_eval(
     want = expected(FOLDER / f"expected.l{rel}.{option}.txt", rel)
     assert len(want) == size
     measures = tuple(dict.fromkeys(measure for _, measure in want))
-    result = score_runs(
+    result = score_trec_runs(
         FOLDER / "drawn.qrels",
         [FOLDER / "drawn.run"],
         measures,
-        conventions=Conventions(intersection=intersection),
+        conventions=RunConventions(intersection=intersection),
     )
     got = printed(result)
     assert {cell: got[cell] for cell in want} == want
@@ -133,7 +134,7 @@ def test_scores_that_part_only_beyond_32_bits_tie_in_9_0_8_and_not_in_10_0(
 ) -> None:
     run = {"q3": {"d9": 1.00000001, "d1": 1.00000002, "d0": 1.00000003}}
     measures = {name: ours(name) for name in APART}
-    scores = score_run(
+    scores = measure_run(
         list(measures.values()), {"q3": {"d1": 1, "d9": 2}}, run, precision=precision
     )
     got = dict(zip(scores.measures, scores.values[:, 0], strict=True))
@@ -204,7 +205,7 @@ def test_pytrec_eval(
     theirs = pytrec_eval.RelevanceEvaluator(qrels, asked, relevance_level=rel).evaluate(
         run
     )
-    scores = score_run([at_level(name, rel) for name in TREC_EVAL], qrels, run)
+    scores = measure_run([at_level(name, rel) for name in TREC_EVAL], qrels, run)
     for row, name in zip(scores.values, TREC_EVAL.values(), strict=True):
         want = [theirs[q][name] if q in theirs else 0.0 for q in scores.query_ids]
         np.testing.assert_allclose(row, want, rtol=0, atol=1e-9, err_msg=name)
@@ -223,7 +224,7 @@ def test_set_average_precision_to_the_last_bit(
     theirs = pytrec_eval.RelevanceEvaluator(qrels, {"set_map"}).evaluate(run)["q"][
         "set_map"
     ]
-    assert score_run([parse("SetAP")], qrels, run).values[0, 0] == theirs
+    assert measure_run([parse_measure("SetAP")], qrels, run).values[0, 0] == theirs
 
 
 IR_MEASURES = [
@@ -264,7 +265,7 @@ def test_ir_measures(
             [ir_measures.parse_measure(name) for name in IR_MEASURES], qrels, run
         )
     }
-    scores = score_run([parse(name) for name in IR_MEASURES], qrels, run)
+    scores = measure_run([parse_measure(name) for name in IR_MEASURES], qrels, run)
     for name, row in zip(IR_MEASURES, scores.values, strict=True):
         want = [theirs[name, q] for q in scores.query_ids]
         np.testing.assert_allclose(row, want, rtol=0, atol=1e-9, err_msg=name)
@@ -286,7 +287,7 @@ def test_judged_of_ir_measures(
         m.query_id: m.value
         for m in ir_measures.iter_calc([ir_measures.parse_measure(name)], qrels, run)
     }
-    scores = score_run([parse(name)], qrels, run)
+    scores = measure_run([parse_measure(name)], qrels, run)
     np.testing.assert_allclose(
         scores.values[0], [theirs[q] for q in scores.query_ids], rtol=0, atol=1e-9
     )
@@ -315,7 +316,7 @@ def test_err_and_exponential_ndcg_of_gdeval() -> None:
         (str(m.measure), m.query_id): m.value
         for m in ir_measures.iter_calc(measures, qrels, run)
     }
-    scores = score_run([parse(name) for name in names], qrels, run)
+    scores = measure_run([parse_measure(name) for name in names], qrels, run)
     for name, row in zip(names, scores.values, strict=True):
         np.testing.assert_allclose(
             row,

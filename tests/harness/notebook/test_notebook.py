@@ -9,24 +9,27 @@ import pandas as pd
 import pytest
 
 import harness
-from harness.evaluation.evaluate import evaluation_of
+from harness.evaluation.evaluation_file import read_or_evaluate
 from harness.experiment import load
-from harness.measures import parse, score
+from harness.measures import measure_rankings, parse_measure
 from harness.pipeline import run
-from harness.running.forecast import Options
+from harness.running.context import RunOptions
 from retrievers.bm25 import BM25
-from retrievers.composed import Fused, Reranked
+from retrievers.conditions import Condition
 from retrievers.dense import Dense
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.encoders.python_encoder import PythonEncoder
-from retrievers.external import Function, SavedRun
-from retrievers.filters import Condition, Filtered
-from retrievers.http_reranker import HttpReranker
-from retrievers.options import library_kind
+from retrievers.filtered import Filtered
+from retrievers.function import Function
+from retrievers.fused import Fused
+from retrievers.options.python_objects import kind_of_library_model
+from retrievers.options.user_code import NamedObject
+from retrievers.reranked import Reranked
+from retrievers.rerankers.http_reranker import HttpReranker
+from retrievers.saved_run import SavedRun
 from retrievers.search_endpoint import Endpoint
 from retrievers.types import Retriever
-from retrievers.user_objects import NamedObject
 from tests.support import small, tiny
 
 DOCUMENTS = small.TEXTS
@@ -167,7 +170,7 @@ def test_parts_may_be_files(results, tmp_path, form):
 
 def test_an_experiment_file_or_one_built_in_code_comes_to_the_same_figures(tmp_path):
     data, path = small.dataset(tmp_path / "data"), small.experiment(tmp_path)
-    filed = run(path, Options(tmp_path / "out"))
+    filed = run(path, RunOptions(tmp_path / "out"))
     assert repr(filed) == "<Results 'small': 3 retrievers, 6 queries>"
     retrievers = {
         "bm25": "bm25",
@@ -190,7 +193,7 @@ def test_an_experiment_file_or_one_built_in_code_comes_to_the_same_figures(tmp_p
     sources = (loaded.experiment, dict(loaded.written))
     for again in (
         found,
-        *(run(one, Options(tmp_path / str(at))) for at, one in enumerate(sources)),
+        *(run(one, RunOptions(tmp_path / str(at))) for at, one in enumerate(sources)),
     ):
         for name in ("scores", "summary", "comparisons"):
             pd.testing.assert_frame_equal(getattr(again, name), getattr(filed, name))
@@ -433,9 +436,10 @@ def test_a_model_is_as_good_as_its_name(tmp_path):
         (),
         {"__module__": "sentence_transformers.x", "encode": lambda self: 1},
     )
-    assert library_kind(library()) == "sentence-transformers"
+    assert kind_of_library_model(library()) == "sentence-transformers"
     assert (
-        library_kind(type("Own", (library,), {"encode": lambda self: 2})()) == ""
+        kind_of_library_model(type("Own", (library,), {"encode": lambda self: 2})())
+        == ""
     )  # what it does is left to it
     folder = tiny.cross_encoder(tmp_path / "cross")
     named = {"object": CrossEncoder(str(folder), device="cpu"), "name": str(folder)}
@@ -507,20 +511,22 @@ def test_a_measure_of_ones_own_is_tested_as_any_other(results, capsys, tmp_path)
             "range: (1, 1) is not a range",
         ),
         (
-            lambda: score([parse("own.x")], {"q": {"d": 1}}, {"q": ["d"]}),
+            lambda: measure_rankings(
+                [parse_measure("own.x")], {"q": {"d": 1}}, {"q": ["d"]}
+            ),
             "is a function of another process",
         ),
         (
-            lambda: score(
-                [parse(harness.measure("x", lambda g, r: 7))],
+            lambda: measure_rankings(
+                [parse_measure(harness.measure("x", lambda g, r: 7))],
                 {"q": {"d": 1}},
                 {"q": ["d"]},
             ),
             "measure 'own.x', query 'q': gave 7.0, which is not between 0 and 1",
         ),
         (
-            lambda: score(
-                [parse(harness.measure("x", lambda g, r: r[9]))],
+            lambda: measure_rankings(
+                [parse_measure(harness.measure("x", lambda g, r: r[9]))],
                 {"q": {"d": 1}},
                 {"q": ["d"]},
             ),
@@ -574,7 +580,7 @@ def test_results_are_saved_for_every_command_drawn_and_handed_on(
         == means["bm25", "nDCG@3"]
     )
     place = results.save(tmp_path / "weekly")
-    saved = harness.open(place)
+    saved = harness.open_results(place)
     assert saved.manifest.name == "weekly"
     assert (place / "report.html").is_file()
     for name in ("scores", "summary", "comparisons"):
@@ -652,7 +658,7 @@ def test_a_function_is_named_in_a_file(tmp_path, monkeypatch, capsys):
     )
     blocks = '[[retrievers]]\nname = "mine"\nencoder = { kind = "python", call = "mymodel:embed" }\n'
     path = small.experiment(tmp_path, retrievers=blocks)
-    assert run(path, Options("out")).retrievers == ("mine",)
+    assert run(path, RunOptions("out")).retrievers == ("mine",)
     assert "runs code: encoder.call = mymodel:embed" in small.told(
         capsys, "run", path, "--no-code", code=2
     )
@@ -660,7 +666,7 @@ def test_a_function_is_named_in_a_file(tmp_path, monkeypatch, capsys):
 
 def test_a_notebook_sees_one_line(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "ipykernel", SimpleNamespace())
-    monkeypatch.setattr("harness.console.progress.REFRESH", 0)
+    monkeypatch.setattr("harness.console.progress.REFRESH_SECONDS", 0)
     evaluated({"mine": called(letters, batch_size=2)}, progress=None)
     told = capsys.readouterr().err
     assert "\rmine: search" in told or "\rmine: embed-documents" in told
@@ -794,7 +800,7 @@ def test_a_retriever_that_does_not_say_how_it_is_written_is_one_message():
 
 
 def test_an_empty_answer_is_not_unjudged():
-    judged = evaluation_of(
+    judged = read_or_evaluate(
         evaluated({"bm25": BM25(), "silent": Function(lambda text, depth: [])})
     ).judged
     assert judged["silent"] == 1 > judged["bm25"]

@@ -4,12 +4,12 @@ import pandas as pd
 import pytest
 
 import harness
-from harness.evaluation.compare import compare
-from harness.evaluation.runs import score_runs
-from harness.measures import parse_all
+from harness.evaluation.compare import compare_retrievers
+from harness.measures import parse_measure_list
+from harness.scoring.trec_runs import score_trec_runs
 from harness.stats.settings import Settings
 from retrievers.errors import InputError
-from retrievers.runs import write_run
+from retrievers.files.trec_files import write_trec_run
 from retrievers.types import ranked
 from tests.support import small
 
@@ -51,14 +51,14 @@ def frame(run, columns=("query_id", "doc_id", "score")):
 
 @pytest.fixture
 def files(tmp_path):
-    from harness.dataset import trec
+    from retrievers.files.trec_files import write_trec_qrels
 
-    trec.write_qrels(tmp_path / "qrels", QRELS)
+    write_trec_qrels(tmp_path / "qrels", QRELS)
     for name, hits_of in (("a", A), ("b", B)):
         rows = [
             (q, ranked(list(hits), list(hits.values()))) for q, hits in hits_of.items()
         ]
-        write_run(tmp_path / f"{name}.run", rows, tag=name)
+        write_trec_run(tmp_path / f"{name}.run", rows, tag=name)
     return tmp_path
 
 
@@ -86,13 +86,15 @@ def shapes(files):
 def test_every_shape_scores_as_the_command_does(files, shape):
     runs, qrels = shapes(files)[shape]
     found = harness.compare(runs, qrels, MEASURES)
-    scored = score_runs(
-        files / "qrels", [files / "a.run", files / "b.run"], parse_all(MEASURES)
+    scored = score_trec_runs(
+        files / "qrels",
+        [files / "a.run", files / "b.run"],
+        parse_measure_list(MEASURES),
     )
     assert list(found.scores.itertuples(index=False, name=None)) == [
         tuple(row) for row in scored.rows()
     ]
-    rows = compare(scored, settings=Settings())
+    rows = compare_retrievers(scored, settings=Settings())
     assert found.comparisons["p_value"].tolist() == [row.p_value for row in rows]
     assert found.sentences and "<table" in found._repr_html_()
     assert harness.compare(runs, qrels, "RR").scores["measure"].unique().tolist() == [
@@ -161,14 +163,14 @@ def test_words_that_are_none_are_told():
 def test_progress_is_shown_where_it_is_wanted_or_seen(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     path, seen = small.experiment(tmp_path), []
-    harness.run(path, harness.Options(results="out"))
+    harness.run(path, harness.RunOptions(results="out"))
     harness.compare({"a": A, "b": B}, QRELS)
     assert capsys.readouterr().err == ""  # nobody sees it
-    harness.run(path, harness.Options(results="out"), progress=True)
+    harness.run(path, harness.RunOptions(results="out"), progress=True)
     assert "bm25: search: 6 texts" in capsys.readouterr().err
     harness.run(
         path,
-        harness.Options(results="out", watch=lambda name, meter: seen.append(name)),
+        harness.RunOptions(results="out", watch=lambda name, meter: seen.append(name)),
         progress=True,
     )
     assert "bm25" in seen

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 from harness import records
+from harness.export.formats import export_results, export_sets
 from harness.pipeline import run
 from harness.records import Results
-from harness.records.atomic_write import export, export_sets
-from harness.running.forecast import Options
+from harness.running.context import RunOptions
 from retrievers.errors import InputError
 from tests.support import layouts, small
 from tests.support.small import refusal
@@ -28,14 +28,14 @@ def results(tmp_path_factory) -> Results:
         f'name = "e"\ndataset = "{data.as_posix()}"\nprimary = "nDCG@3"\n'
         f'measures = ["nDCG@3", "RR", "R@2"]\ndepth = 4\n{blocks}'
     )
-    return run(path, Options(folder / "out"))
+    return run(path, RunOptions(folder / "out"))
 
 
 def test_each_form_is_what_the_results_say(results, tmp_path):
     for form in ("trec", "mteb", "parquet"):
-        export(results, form, tmp_path / form)
+        export_results(results, form, tmp_path / form)
     assert "is there already" in str(
-        refusal(export, results, "trec", tmp_path / "trec")
+        refusal(export_results, results, "trec", tmp_path / "trec")
     )
     qrels, measure = (
         list(ir_measures.read_trec_qrels(str(tmp_path / "trec" / "qrels.trec"))),
@@ -105,5 +105,8 @@ def test_a_damaged_result_of_mteb_is_named(results, tmp_path, raw):
         match=r"bm25.mteb.json: is missing or damaged .harness report .* writes it anew",
     ):
         export_sets(
-            tmp_path, [records.read(tmp_path / "copy")], "mteb", tmp_path / "table"
+            tmp_path,
+            [records.read_results(tmp_path / "copy")],
+            "mteb",
+            tmp_path / "table",
         )

@@ -7,8 +7,10 @@ import pytest
 
 import harness
 from harness import records
-from harness.evaluation.folders import declared_settings, score_folders, shared_queries
+from harness.evaluation.join_folders import score_folders
 from harness.reproduce import reproduce
+from harness.scoring.declared_settings import read_declared_settings
+from harness.scoring.shared_queries import find_shared_queries
 from harness.stats.settings import Settings
 from tests.support import small
 from tests.support.small import Call
@@ -22,7 +24,7 @@ HASHING = '\n[[retrievers]]\nname = "hashing"\nencoder = { kind = "hashing", dim
 def made(place: Path, name: str, **given: str) -> Path:
     """A results folder; its data set is made anew where there is none."""
     return harness.run(
-        small.experiment(place, name=name, **given), harness.Options(place / "out")
+        small.experiment(place, name=name, **given), harness.RunOptions(place / "out")
     ).folder
 
 
@@ -53,7 +55,9 @@ def test_folders_are_compared_on_the_queries_that_both_have(
 ) -> None:
     asked_otherwise(tmp_path / "y")
     two = made(tmp_path / "y", "second", retrievers=OTHER)
-    shared = shared_queries([records.read(first), records.read(two)])
+    shared = find_shared_queries(
+        [records.read_results(first), records.read_results(two)]
+    )
     assert shared == (("q-swim", "q-green", "q-drive"), 2, 1, 1, ())
     said = call("compare", first, two, "-m", "nDCG@3", "--json")
     told = json.loads(said.out)
@@ -168,7 +172,7 @@ def test_what_differs_beside_the_retrievers_is_said(
         ),
         encoding="utf-8",
     )
-    two = harness.run(path, harness.Options(tmp_path / "y")).folder
+    two = harness.run(path, harness.RunOptions(tmp_path / "y")).folder
     notes = list(score_folders([first, two], []).notes)
     assert notes[-2:] == [
         f"The experiments decide by different measures ({first} by nDCG@3 and {two} by AP): nDCG@3 decides here.",
@@ -221,9 +225,9 @@ def test_a_gate_takes_its_baseline_from_an_earlier_folder(
     assert said.err == "Compared on all 6 queries, the same in every folder.\n"
     told = json.loads(call("gate", new, "--from", release, *GATE, "--json").out)
     means = [
-        records.read(folder).summary.set_index(["retriever", "measure"])["mean"][
-            "bm25", "nDCG@3"
-        ]
+        records.read_results(folder).summary.set_index(["retriever", "measure"])[
+            "mean"
+        ]["bm25", "nDCG@3"]
         for folder in (new, release)
     ]
     assert (told["mean_difference"], told["n"]) == (
@@ -261,7 +265,7 @@ def test_a_gate_says_what_its_folders_share_and_refuses_a_baseline_on_other_grou
         ),
         encoding="utf-8",
     )
-    new = harness.run(path, harness.Options(tmp_path / "out")).folder
+    new = harness.run(path, harness.RunOptions(tmp_path / "out")).folder
     for folder, baseline, start, told in (
         (
             made(tmp_path / "labels", "new"),
@@ -290,7 +294,7 @@ def test_folders_are_compared_by_the_statistics_that_they_declare(
 ) -> None:
     declares = '[statistics]\nmargin = 0.03\nalpha = 0.2\ncorrection = "bonferroni"\nlooks = { queries = [2, 6] }\n'
     one, two = (made(tmp_path / place, place, more=declares) for place in ("x", "y"))
-    declared, note = declared_settings([one, two])
+    declared, note = read_declared_settings([one, two])
     assert (declared.margin, declared.alpha, declared.correction, note) == (
         0.03,
         0.2,
@@ -298,12 +302,15 @@ def test_folders_are_compared_by_the_statistics_that_they_declare(
         "",
     )
     apart = "declare different statistics (alpha, correction, looks and margin): the defaults count here."
-    assert declared_settings([one, release]) == (Settings(), f"The experiments {apart}")
-    assert declared_settings([one, one / "qrels.trec"]) == (Settings(), "")
+    assert read_declared_settings([one, release]) == (
+        Settings(),
+        f"The experiments {apart}",
+    )
+    assert read_declared_settings([one, one / "qrels.trec"]) == (Settings(), "")
     assert "0.03" in call("compare", one, two, "--explain").out
     assert apart in call("compare", one, release).err
     alone = json.loads(call("compare", one, "--json").out)["comparisons"]
-    as_run = records.read(one).comparisons.to_dict("records")
+    as_run = records.read_results(one).comparisons.to_dict("records")
     names = ("measure", "a", "b", "ci_low", "ci_high", "p_adjusted", "verdict")
     these, those = (
         [[row[name] for name in names] for row in rows[:3]] for rows in (alone, as_run)
@@ -320,7 +327,9 @@ def test_comparing_claims_nothing_once_the_planned_looks_have_spent_alpha(
         made(tmp_path / name, name, more="[statistics]\nlooks = { queries = [3] }\n")
         for name in "ab"
     )
-    verdicts = harness.open(over).compare(again, alpha=0.5).comparisons["verdict"]
+    verdicts = (
+        harness.open_results(over).compare(again, alpha=0.5).comparisons["verdict"]
+    )
     assert set(verdicts) == {"undecided: alpha is spent"}
 
 
@@ -334,8 +343,10 @@ def test_a_folder_is_reproduced_from_wherever_one_stands(
     path = small.experiment(here)
     path.write_text(path.read_text().replace((here / "data").as_posix(), "data"))
     results = harness.run(
-        "small.toml", harness.Options(Path("results"))
+        "small.toml", harness.RunOptions(Path("results"))
     ).folder.resolve()
     monkeypatch.chdir(elsewhere)
     assert reproduce(results).versions == {}
-    assert records.dataset_of(records.read(results)).count == len(small.TEXTS)
+    assert records.current_dataset(records.read_results(results)).count == len(
+        small.TEXTS
+    )

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from harness import records
-from harness.report.sections import trust
+from harness.report.sections.quality_counts import quality_with_parts
 from harness.report.write import write_report
 from tests.support import small
 from tests.support.small import call, ends
@@ -24,7 +24,7 @@ def incomplete(folder, tmp_path_factory):
     copy = shutil.copytree(folder, tmp_path_factory.mktemp("incomplete") / "copy")
     for name in ("gone", "lost"):
         small.with_failed(copy, f"{name}: 401 <b>no key</b>", name)
-    write_report(records.read(copy))
+    write_report(records.read_results(copy))
     return copy
 
 
@@ -60,13 +60,13 @@ def test_the_report_the_terminal_and_json_say_first_that_it_is_incomplete(
 
 def test_what_is_made_of_others_inherits_their_ledgers(folder):
     manifest = records.read_manifest(folder)
-    lost = records.RetrieverLedger(
+    lost = records.RetrieverQuality(
         notes={"empty": ("a",)}, counts={"embed-queries": {"lost_tokens": 3}}
     )
-    ledger = records.Ledger(
+    ledger = records.DataQuality(
         retrievers={**manifest.ledger.retrievers, "hashing": lost, "bm25": lost}
     )
-    found = trust.inherited(replace(manifest, ledger=ledger), "hybrid")
+    found = quality_with_parts(replace(manifest, ledger=ledger), "hybrid")
     assert (found.notes, found.counts) == (
         lost.notes,
         {"embed-queries": {"lost_tokens": 6}},

@@ -8,10 +8,14 @@ from pathlib import Path
 import pytest
 
 from harness import records
-from harness.evaluation.evaluate import FILE, evaluation_of, read_evaluation
-from harness.evaluation.readers import scores_of_results
+from harness.evaluation.evaluation_file import (
+    EVALUATION_FILE,
+    read_evaluation,
+    read_or_evaluate,
+)
 from harness.experiment import Experiment
-from harness.report.index import listing
+from harness.report.index import list_results
+from harness.scoring.stored_scores import stored_scores
 from tests.support import small
 from tests.support.small import ends, refusal
 
@@ -174,7 +178,7 @@ def test_a_link_in_the_folder_is_refused_and_never_written_through(
 
 
 def test_what_does_not_follow_from_the_manifest_is_refused(folder, tmp_path):
-    results = records.read(folder)
+    results = records.read_results(folder)
     for table, told in (
         ({}, "resolved.dataset.path: is missing"),
         ({"path": None}, "resolved.dataset.path: "),
@@ -183,11 +187,11 @@ def test_what_does_not_follow_from_the_manifest_is_refused(folder, tmp_path):
     ):
         resolved = replace(results.manifest.resolved, dataset=table)
         other = replace(results, manifest=replace(results.manifest, resolved=resolved))
-        error = str(refusal(records.data_reference, other))
+        error = str(refusal(records.find_dataset, other))
         assert told in error and str(folder / "manifest.json") in error
     resolved = replace(results.manifest.resolved, primary="RR@7")
     error = refusal(
-        scores_of_results,
+        stored_scores,
         replace(results, manifest=replace(results.manifest, resolved=resolved)),
     )
     assert "scores.csv: has no scores of RR@7" in str(error)
@@ -289,19 +293,21 @@ def today(tmp_path: Path) -> Path:
 
 
 def test_an_evaluation_is_read_back_equal_and_is_what_follows_from_the_scores(today):
-    results = records.read(today)
+    results = records.read_results(today)
     written = read_evaluation(today, results.manifest)
-    assert written == evaluation_of(results)
+    assert written == read_or_evaluate(results)
     without = {
-        name: digest for name, digest in results.manifest.tables.items() if name != FILE
+        name: digest
+        for name, digest in results.manifest.tables.items()
+        if name != EVALUATION_FILE
     }
-    again = evaluation_of(
+    again = read_or_evaluate(
         replace(results, manifest=replace(results.manifest, tables=without))
     )
     assert (
         again.recomputed and again.model_copy(update={"recomputed": False}) == written
     )
-    content = json.loads((today / FILE).read_text(encoding="utf-8"))
+    content = json.loads((today / EVALUATION_FILE).read_text(encoding="utf-8"))
     assert [row["retriever"] for row in content["board"]["rows"]] == list(written.means)
     assert (
         content["comparisons"]["nDCG@3"][0]["finding"]["verdict"]
@@ -324,13 +330,16 @@ def test_an_evaluation_is_read_back_equal_and_is_what_follows_from_the_scores(to
 def test_one_that_is_missing_damaged_or_changed_is_computed_again_and_that_is_said(
     today, content, known, capsys
 ):
-    before, path = evaluation_of(records.read(today)), today / FILE
+    before, path = (
+        read_or_evaluate(records.read_results(today)),
+        today / EVALUATION_FILE,
+    )
     path.unlink() if content is None else path.write_text(content, encoding="utf-8")
     if known:
         small.signed_anew(today)
-    again = evaluation_of(records.read(today))
+    again = read_or_evaluate(records.read_results(today))
     assert again.recomputed and again.comparisons == before.comparisons
-    assert len({entry.verdict for entry in listing(today.parent).entries}) == 1
+    assert len({entry.verdict for entry in list_results(today.parent).entries}) == 1
     said = (
         ends(capsys, 0, "report", today).out,
         (today / "report.html").read_text(encoding="utf-8"),

@@ -12,7 +12,7 @@ import typer
 
 import harness
 from harness.cli import app
-from harness.records import as_cell
+from harness.records import escape_cell
 from tests.support import small
 from tests.support.small import call
 
@@ -76,7 +76,7 @@ def hostile(tmp_path_factory):
     }
     (data / "queries.json").write_text(json.dumps(said))
     return harness.run(
-        small.experiment(place, report=True), harness.Options(results=place / "out")
+        small.experiment(place, report=True), harness.RunOptions(results=place / "out")
     ).folder
 
 
@@ -92,9 +92,9 @@ def test_no_cell_is_a_formula_and_no_character_makes_a_row(hostile, name, delimi
 def test_ids_come_back_as_they_were_in_other_programs_as_the_documentation_says(
     hostile, capsys
 ):
-    assert FORMULA in set(harness.open(hostile).scores["query_id"])
+    assert FORMULA in set(harness.open_results(hostile).scores["query_id"])
     code, out, _ = call(capsys, "score", hostile, "-q", "--format", "csv")
-    assert (code, as_cell(FORMULA) in out, f",{FORMULA}" in out) == (0, True, False)
+    assert (code, escape_cell(FORMULA) in out, f",{FORMULA}" in out) == (0, True, False)
     page = (Path(__file__).parents[3] / "docs" / "results-folder.md").read_text(
         encoding="utf-8"
     )
@@ -107,7 +107,7 @@ def test_ids_come_back_as_they_were_in_other_programs_as_the_documentation_says(
         for line in (hostile / "labels.jsonl").read_text("utf-8").splitlines()
     ]
     assert undone == set(asked)
-    assert set(written) - undone == {as_cell(FORMULA)}
+    assert set(written) - undone == {escape_cell(FORMULA)}
 
 
 EVIL = {

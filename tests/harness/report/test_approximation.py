@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 import harness
-from harness.records import read
-from harness.report.sections.tradeoffs import approximations
-from harness.reproduce import approximate, reproduce
+from harness.records import read_results
+from harness.report.sections.approximate_search import compare_with_exact
+from harness.reproduce import approximate_retrievers, reproduce
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +33,7 @@ def ran(place, stores, depth=100, dimensions=64, more=()):
         "retrievers": [*blocks, *more],
     }
     place.mkdir(exist_ok=True)
-    return harness.run(written, harness.Options(place / "results"))
+    return harness.run(written, harness.RunOptions(place / "results"))
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +49,8 @@ def folder(tmp_path_factory):
 
 
 def test_recall_is_that_of_the_saved_rankings_and_the_pages_show_it(folder):
-    results = read(folder)
-    measured = approximations(results)
+    results = read_results(folder)
+    measured = compare_with_exact(results)
     assert list(measured) == ["int8", "bit"]
     exact = results.rankings("exact")
     for name, one in measured.items():
@@ -89,8 +89,8 @@ def graph(place, dimensions):
 
 def test_an_index_that_is_made_anew_may_find_others_and_is_reproduced(tmp_path):
     results = graph(tmp_path / "a", 64)
-    assert approximate(results) == ("graph", "both")
-    again = reproduce(results.folder, harness.Options(fresh=True))
+    assert approximate_retrievers(results) == ("graph", "both")
+    again = reproduce(results.folder, harness.RunOptions(fresh=True))
     assert set(again.approximate) == {"graph", "both"}
     assert all(0 < share <= 1 for share in again.approximate.values())
     assert again.largest < 1e-4

@@ -15,7 +15,7 @@ from selenium.webdriver.common.keys import Keys
 
 import harness
 from harness import records
-from harness.report import text
+from harness.pages import visible_text
 from harness.report.write import write_report
 from tests.support import hostile, small
 from tests.support.browser import (
@@ -37,7 +37,7 @@ def page(tmp_path_factory):
     """The report on hostile strings, as a URL."""
     folder = tmp_path_factory.mktemp("hostile")
     results = harness.run(
-        hostile.write(folder), harness.Options(results=folder / "results")
+        hostile.write(folder), harness.RunOptions(results=folder / "results")
     )
     return (results.folder / "report.html").as_uri()
 
@@ -128,7 +128,7 @@ def folder(tmp_path_factory):
     """Results whose strings may be replaced."""
     place = tmp_path_factory.mktemp("replaced")
     return harness.run(
-        hostile.write(place, queries=6), harness.Options(results=place / "results")
+        hostile.write(place, queries=6), harness.RunOptions(results=place / "results")
     ).folder
 
 
@@ -146,7 +146,7 @@ def test_any_strings_are_shown_as_they_are(driver, folder, strings):
         ("labels.jsonl", ("text", "fields")),
         ("documents.jsonl", ("title", "text")),
     ):
-        rows = list(records.read_jsonl(folder / name))
+        rows = list(records.read_json_lines(folder / name))
         for i, row in enumerate(rows):
             row |= {
                 key: {"tag": strings[i % 6]} if key == "fields" else strings[i % 6]
@@ -155,7 +155,7 @@ def test_any_strings_are_shown_as_they_are(driver, folder, strings):
         (folder / name).write_text(
             "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
         )
-    write_report(records.read(small.signed_anew(folder)))
+    write_report(records.read_results(small.signed_anew(folder)))
     complaints(driver)
     driver.get((folder / "report.html").as_uri())
     scroll_through(driver)
@@ -164,7 +164,7 @@ def test_any_strings_are_shown_as_they_are(driver, folder, strings):
         "document.querySelector('.queries thead button').click()"
     )  # by their place in the file
     assert texts(driver, "#look-list .q") == [
-        text.visible(string).strip() for string in strings
+        visible_text(string).strip() for string in strings
     ]
     assert driver.execute_script("return window.pwned") is None
     assert complaints(driver) == []

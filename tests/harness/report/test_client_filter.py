@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from harness import records
-from harness.report.sections.queries import unpacked
+from harness.report.sections.page_budget import unpack_json
 from harness.report.write import write_report
 from tests.support import small
 from tests.support.browser import complaints, needs_browser, scroll_through, settled
@@ -118,13 +118,13 @@ def test_what_a_link_names_and_the_page_lacks_is_passed_over(driver, results):
 def test_no_other_query_is_shown_in_the_place_of_one_that_was_asked_for(
     driver, results, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("harness.report.sections.queries.BUDGET", 1_000)
-    light = records.read(shutil.copytree(results.folder, tmp_path / "light"))
+    monkeypatch.setattr("harness.report.sections.page_budget.MAX_PAGE_BYTES", 1_000)
+    light = records.read_results(shutil.copytree(results.folder, tmp_path / "light"))
     write_report(light)
     page = (light.folder / "report.html").read_text(encoding="utf-8")
-    evidence = unpacked(re.search(r'id="evidence">([^<]*)<', page)[1])
+    evidence = unpack_json(re.search(r'id="evidence">([^<]*)<', page)[1])
     held = [query["id"] for query in evidence["queries"]]
-    ids = unpacked(re.search(r'id="scores">([^<]*)<', page)[1])["ids"]
+    ids = unpack_json(re.search(r'id="scores">([^<]*)<', page)[1])["ids"]
     left = next(one for one in ids if one not in held)
     for query, checked in ((held[0], held[:1]), (left, [])):
         look(driver, light, f"#q={quote(query)}")

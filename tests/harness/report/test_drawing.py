@@ -7,11 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from harness.report.charts.figure.draw_figure import draw_figure, svg_file
+from harness.report.charts.forest.draw_forest import ForestRow, draw_forest
 
-from harness.report import charts, text
-from harness.report.axes import Axis, placed_names
-from harness.report.charts import figure, svg
-from harness.report.view import view_of
+from harness.report import palette
+from harness.report.charts.axes import Axis
+from harness.report.charts.names import place_names
+from harness.report.view import build_view
 from retrievers.errors import InputError
 from tests.support import small
 
@@ -29,10 +31,19 @@ def contrast(one, other):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_colour_stands_out_from_its_paper(scheme):
-    paper = getattr(text.PAPER, scheme)
-    assert min(contrast(getattr(shade, scheme), paper) for shade in text.SERIES) >= 3
+    paper = getattr(palette.PAPER_SHADE, scheme)
     assert (
-        min(contrast(getattr(shade, scheme), paper) for shade in (text.INK, text.MUTED))
+        min(
+            contrast(getattr(shade, scheme), paper)
+            for shade in palette.RETRIEVER_SHADES
+        )
+        >= 3
+    )
+    assert (
+        min(
+            contrast(getattr(shade, scheme), paper)
+            for shade in (palette.INK_SHADE, palette.MUTED_SHADE)
+        )
         >= 4.5
     )
 
@@ -63,7 +74,7 @@ def test_the_first_retrievers_differ_for_colour_blind_readers(kind, scheme):
     """CIE 1976 differences of the first five colours, seen with each deficiency; a name stands beside every one."""
     seen = [
         lab(np.clip(np.array(MACHADO[kind]) @ linear(getattr(shade, scheme)), 0, 1))
-        for shade in text.SERIES[:5]
+        for shade in palette.RETRIEVER_SHADES[:5]
     ]
     apart = [np.linalg.norm(seen[i] - seen[j]) for i in range(5) for j in range(i)]
     assert min(apart) >= 20
@@ -100,16 +111,16 @@ def test_a_retriever_looks_the_same_in_every_report_or_as_declared(tmp_path):
     """Under another name, among others; a declared colour is drawn on any screen, and is no part of what it is."""
     plain = ran(tmp_path, "plain", A + B)
     seen, again = (
-        view_of(plain).colors,
-        view_of(ran(tmp_path, "other", BLOCK.format("again", 1.2))).colors,
+        build_view(plain).colors,
+        build_view(ran(tmp_path, "other", BLOCK.format("again", 1.2))).colors,
     )
     assert again["again"] == seen["a"] != seen["b"]
     declared = ran(tmp_path, "declared", A + 'color = "#101010"\n' + B)
-    assert view_of(declared).colors == {"a": "#101010", "b": seen["b"]}
+    assert build_view(declared).colors == {"a": "#101010", "b": seen["b"]}
     assert declared.manifest.retrievers["a"] == plain.manifest.retrievers["a"]
     shown = (declared.folder / "report.html").read_text(encoding="utf-8")
     (twin,) = re.findall(r'\[fill="#101010"\] \{ fill: (#\w{6}); \}', shown)
-    assert contrast(twin, text.PAPER.dark) >= 3
+    assert contrast(twin, palette.PAPER_SHADE.dark) >= 3
     for color, told in (
         ("red", "'red' is not a colour"),
         ("#ffee00", "is too light to be seen on white paper"),
@@ -124,8 +135,8 @@ def test_a_retriever_looks_the_same_in_every_report_or_as_declared(tmp_path):
     manifest = replace(
         plain.manifest, resolved=replace(plain.manifest.resolved, retrievers=tables)
     )
-    assert view_of(replace(plain, manifest=manifest)).colors["a"] in {
-        shade.light for shade in text.SERIES
+    assert build_view(replace(plain, manifest=manifest)).colors["a"] in {
+        shade.light for shade in palette.RETRIEVER_SHADES
     }
 
 
@@ -182,7 +193,7 @@ def test_names_stand_where_there_is_room(points, logarithmic, placed):
         Axis(min(prices), max(prices), 24.0, 510.0, logarithmic),
         Axis(0.0, 0.7, 260.0, 0.0),
     )
-    found = placed_names(
+    found = place_names(
         {name: (x.at(price), y.at(mean)) for name, (price, mean) in points.items()},
         0.0,
         534.0,
@@ -192,9 +203,11 @@ def test_names_stand_where_there_is_room(points, logarithmic, placed):
 
 @pytest.mark.parametrize("size", [0.004, 0.00004, 0.4, 30.0])
 def test_no_two_ticks_of_a_difference_read_the_same(size):
-    rows = [charts.ForestRow("x", "x", size / 2, 0.0, size, 5, "")]
-    drawn = svg(
-        figure("f", "t", "d", lambda width: charts.forest({"": rows}, "m", None, width))
+    rows = [ForestRow("x", "x", size / 2, 0.0, size, 5, "")]
+    drawn = svg_file(
+        draw_figure(
+            "f", "t", "d", lambda width: draw_forest({"": rows}, "m", None, width)
+        )
     )
     ticks = re.findall(r">([+−]?[\d.,e]+)</text>", drawn)
     assert len(ticks) > 2

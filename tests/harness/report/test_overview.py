@@ -11,8 +11,8 @@ import pytest
 import harness
 from harness import records
 from harness.dataset import DatasetReference
-from harness.dataset.load import load
-from harness.report.index import listing, write_index
+from harness.dataset.load import load_dataset
+from harness.report.index import list_results, write_index
 from retrievers.errors import InputError
 from tests.support import small
 from tests.support.browser import axe, needs_browser, resize
@@ -37,7 +37,7 @@ UNREAD = {
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two runs of one experiment, two with other retrievers, one on fewer queries; and four folders that are none."""
     folder = tmp_path_factory.mktemp("overview")
-    results, options = folder / "out", harness.Options(folder / "out")
+    results, options = folder / "out", harness.RunOptions(folder / "out")
     harness.run(small.experiment(folder), options)
     shutil.copytree(results / "small", results / "small.1")
     harness.run(
@@ -79,7 +79,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_what_is_whole_is_listed_with_means_and_verdict_and_the_rest_has_its_reason(
     call: Call, place: Path
 ) -> None:
-    read, page = listing(place), (place / "index.html").read_text(encoding="utf-8")
+    read, page = list_results(place), (place / "index.html").read_text(encoding="utf-8")
     assert [entry.folder for entry in read.entries] == LISTED
     assert re.findall('href="([^"]*)/report.html"', page) == [
         "small",
@@ -92,7 +92,7 @@ def test_what_is_whole_is_listed_with_means_and_verdict_and_the_rest_has_its_rea
     assert [name for name, why in UNREAD.items() if why not in reasons[name]] == []
     assert str(place) not in " ".join(reasons.values())
     for entry in read.entries:
-        results = records.read(place / entry.folder)
+        results = records.read_results(place / entry.folder)
         means = results.summary[results.summary["measure"] == entry.primary].set_index(
             "retriever"
         )["mean"]
@@ -151,7 +151,7 @@ def test_the_page_takes_no_place_of_a_file_of_anybody_else_and_follows_no_link(
     lines: list[str] = []  # a run is done all the same, and says so
     harness.run(
         small.experiment(tmp_path, retrievers=RENAMED),
-        harness.Options(out, on_message=lines.append),
+        harness.RunOptions(out, on_message=lines.append),
     )
     assert lines[-1].startswith("the page of all results is not written: ")
     assert (out / "index.html").read_text(encoding="utf-8") == "<p>My own</p>"
@@ -162,10 +162,10 @@ def test_a_run_writes_the_page_which_is_no_document_of_a_data_set(
     tmp_path: Path,
 ) -> None:
     folder = small.dataset(tmp_path / "data")
-    before = load(DatasetReference(folder))
+    before = load_dataset(DatasetReference(folder))
     harness.run(
         small.experiment(tmp_path, retrievers=RENAMED, report=True),
-        harness.Options(folder / "results"),
+        harness.RunOptions(folder / "results"),
     )
     assert "small/report.html" in (folder / "results" / "index.html").read_text(
         encoding="utf-8"
@@ -173,7 +173,7 @@ def test_a_run_writes_the_page_which_is_no_document_of_a_data_set(
     (folder / "index.html").write_text(
         "<p>a page of the data set itself</p>", encoding="utf-8"
     )
-    assert load(DatasetReference(folder)).count == before.count + 1
+    assert load_dataset(DatasetReference(folder)).count == before.count + 1
 
 
 def test_hostile_names_stay_text(tmp_path: Path, place: Path) -> None:

@@ -43,7 +43,7 @@ def quickstart(tmp_path_factory, project):
         head.replace("datasets/survey-templates-en", data) + small.RETRIEVERS,
         encoding="utf-8",
     )
-    return harness.run(path, harness.Options(results=folder / "results"))
+    return harness.run(path, harness.RunOptions(results=folder / "results"))
 
 
 def pages_of(driver, size, folder):
@@ -139,7 +139,7 @@ def sweep(tmp_path_factory, project):
     )
     tables["sweep"]["k1"].append(1.5)
     return harness.run(
-        tables, harness.Options(results=tmp_path_factory.mktemp("sweep"))
+        tables, harness.RunOptions(results=tmp_path_factory.mktemp("sweep"))
     )
 
 
@@ -187,7 +187,7 @@ def test_the_first_screen_has_at_most_120_words_and_the_quickstart_300_kilobytes
             encoding="utf-8",
         )
         run = harness.run_sets if kind == "sets" else harness.run
-        run(path, harness.Options(results=tmp_path / "out"))
+        run(path, harness.RunOptions(results=tmp_path / "out"))
         page = tmp_path / "out" / kind / "report.html"
     else:
         page = request.getfixturevalue(kind).folder / "report.html"

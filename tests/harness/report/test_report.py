@@ -18,12 +18,16 @@ from hypothesis import strategies as st
 
 import harness
 from harness import records
-from harness.evaluation.csv_views import costs_of
-from harness.report import html_page, text
-from harness.report.html_page import citation
-from harness.report.sections import decision, queries
-from harness.report.view import view_of
-from harness.report.write import first_screen, write_report
+from harness.evaluation.costs import retriever_costs
+from harness.pages import visible_text
+from harness.report.escape import escape_markdown, escape_spreadsheet_cell
+from harness.report.numbers import power_p_text
+from harness.report.page import first_screen_html, report_page
+from harness.report.paper import citation_texts
+from harness.report.sections import decision, page_budget, queries
+from harness.report.sections.page_budget import unpack_json
+from harness.report.view import build_view
+from harness.report.write import write_report
 from retrievers.errors import InputError
 from tests.support import hostile, small
 
@@ -33,7 +37,7 @@ WILD = st.text(st.characters(), max_size=60) | st.sampled_from(hostile.ATTACKS)
 @pytest.fixture(scope="module")
 def results(finished):
     """A small experiment of three retrievers and six queries."""
-    return harness.open(finished.folder)
+    return harness.open_results(finished.folder)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +45,7 @@ def attacked(tmp_path_factory):
     """An experiment whose every string is hostile."""
     folder = tmp_path_factory.mktemp("hostile")
     return harness.run(
-        hostile.write(folder), harness.Options(results=folder / "results")
+        hostile.write(folder), harness.RunOptions(results=folder / "results")
     )
 
 
@@ -97,7 +101,7 @@ def test_a_report_of_the_same_folder_is_the_same_and_one_that_cannot_be_written_
         "figures/leaderboard.svg",
     ]
     before = [(results.folder / name).read_bytes() for name in names]
-    write_report(records.read(results.folder))
+    write_report(records.read_results(results.folder))
     assert [(results.folder / name).read_bytes() for name in names] == before
     copy = shutil.copytree(results.folder, tmp_path / "blocked")
     (copy / "report.md").unlink()
@@ -105,7 +109,7 @@ def test_a_report_of_the_same_folder_is_the_same_and_one_that_cannot_be_written_
     with pytest.raises(
         InputError, match=r"report\.md: cannot be written: .*free disk space"
     ):
-        write_report(records.read(copy))
+        write_report(records.read_results(copy))
 
 
 def test_what_is_hostile_stays_text_in_markdown_figures_latex_and_spreadsheets(
@@ -147,16 +151,16 @@ def test_what_is_hostile_stays_text_in_markdown_figures_latex_and_spreadsheets(
 
 @given(WILD)
 def test_any_string_is_fit_for_xml_a_spreadsheet_and_a_cell_of_markdown(value):
-    shown, line = text.visible(value), text.markdown(value)
-    assert text.visible(shown) == shown
+    shown, line = visible_text(value), escape_markdown(value)
+    assert visible_text(shown) == shown
     ET.fromstring(f"<a>{shown.replace('&', '&amp;').replace('<', '&lt;')}</a>")
-    assert not text.cell(value).lstrip().startswith(("=", "+", "-", "@"))
+    assert not escape_spreadsheet_cell(value).lstrip().startswith(("=", "+", "-", "@"))
     assert len(line.splitlines()) <= 1 and "<" not in line
     assert not re.search(r"(?<!\\)(?:\\\\)*\|", line)
 
 
 def test_a_p_is_never_shown_as_zero():
-    assert not [n for n in range(400) if re.fullmatch(r"[0.]+", text.p_value(10.0**-n))]
+    assert not [n for n in range(400) if re.fullmatch(r"[0.]+", power_p_text(10.0**-n))]
 
 
 TWINS = small.BM25 + '[[retrievers]]\nname = "twin"\nkind = "bm25"\n'
@@ -197,7 +201,7 @@ def test_every_kind_of_experiment_has_a_report(tmp_path, more, retrievers, sente
     assert (found.folder / "report.md").stat().st_size > 1000
     if retrievers == small.BM25:
         quoted, interval = (
-            citation(view_of(found)),
+            citation_texts(build_view(found)),
             r"\(95 % interval 0\.\d{3} to [01]\.\d{3}\)",
         )
         assert re.fullmatch(
@@ -210,8 +214,8 @@ def test_every_kind_of_experiment_has_a_report(tmp_path, more, retrievers, sente
 def test_the_numbers_of_the_first_screen_and_of_a_notebook_are_those_of_the_tables(
     results,
 ):
-    view, shown = view_of(results), results._repr_html_()
-    assert shown == first_screen(results) and "no difference is shown" in shown
+    view, shown = build_view(results), results._repr_html_()
+    assert shown == first_screen_html(results) and "no difference is shown" in shown
     assert shown.count('<tr role="row"') == 5  # a head, three retrievers, the axis
     assert not re.search("<script|<link|http|href", shown)
     source = page_of(results)
@@ -226,7 +230,7 @@ def test_the_numbers_of_the_first_screen_and_of_a_notebook_are_those_of_the_tabl
     pairs = results.comparisons[
         results.comparisons["measure"] == view.primary
     ].set_index(["a", "b"])
-    leader, *others = decision.section(view).context["screen"].board.rows
+    leader, *others = decision.decision_section(view).context["screen"].board.rows
     assert (leader.retriever, leader.difference) == (view.ranked[0], None)
     assert leader.mean == summary[leader.retriever, view.primary]
     for row in others:
@@ -252,28 +256,27 @@ def test_the_numbers_of_the_first_screen_and_of_a_notebook_are_those_of_the_tabl
 
 
 def test_beyond_the_budget_the_evidence_is_thinned_and_says_so(attacked, monkeypatch):
-    whole = queries.section(view_of(attacked))
+    whole = queries.queries_section(build_view(attacked))
     assert whole.context["whole"]
-    monkeypatch.setattr(queries, "BUDGET", 2_000)
-    view = view_of(attacked)
-    thinned = queries.section(view)
+    monkeypatch.setattr(page_budget, "MAX_PAGE_BYTES", 2_000)
+    view = build_view(attacked)
+    thinned = queries.queries_section(view)
     kept = thinned.context["kept"]
     assert kept.letters == 0
     assert 0 < kept.queries < 20
     assert len(thinned.context["evidence"]) < 2_000
-    assert "This page has" in html_page.page(
-        view, [decision.section(view), thinned], ""
+    assert "This page has" in report_page(
+        view, [decision.decision_section(view), thinned], ""
     )
-    assert thinned.context["rest"] == queries.REST
-    _, section = queries.rest(view, thinned)
+    assert thinned.context["rest"] == queries.REMAINING_PAGE
+    _, section = queries.remaining_queries(view, thinned)
     held = {view.ids[place] for place in thinned.context["places"]}
     left = {
-        query["id"]
-        for query in queries.unpacked(section.context["evidence"])["queries"]
+        query["id"] for query in unpack_json(section.context["evidence"])["queries"]
     }
     assert len(held) + len(left) == 20
     assert not held & left
-    assert queries.rest(view, whole) is None
+    assert queries.remaining_queries(view, whole) is None
 
 
 def priced(results, *, encoder="openai", price="0.02", cached_tokens=0, **rows):
@@ -294,10 +297,10 @@ def priced(results, *, encoder="openai", price="0.02", cached_tokens=0, **rows):
         manifest,
         resolved=replace(manifest.resolved, retrievers=blocks),
         retrievers=dict.fromkeys(
-            names, records.RetrieverFacts(error="", provenance=provenance)
+            names, records.RetrieverOutcome(error="", provenance=provenance)
         ),
-        ledger=records.Ledger(
-            retrievers=dict.fromkeys(names, records.RetrieverLedger(counts=counts))
+        ledger=records.DataQuality(
+            retrievers=dict.fromkeys(names, records.RetrieverQuality(counts=counts))
         ),
         dataset=replace(manifest.dataset, documents=100),
     )
@@ -320,7 +323,7 @@ def priced(results, *, encoder="openai", price="0.02", cached_tokens=0, **rows):
         for name, stages in rows.items()
         for stage, texts, cached, usd, p50 in stages
     ]
-    return costs_of(changed)
+    return retriever_costs(changed)
 
 
 ALL_CACHED = {

@@ -10,24 +10,25 @@ import numpy as np
 import pytest
 
 from harness import records
-from harness.evaluation.conclusions import headline as headline_of
 from harness.evaluation.verdict import Finding, Reason, Verdict
-from harness.report.sections import decision, queries
+from harness.report.sections import decision, queries, tests
+from harness.report.sections.misses import group_queries, miss_causes
+from harness.report.sections.page_budget import queries_that_fit, unpack_json
+from harness.report.sections.rerankers import reranker_rows
 from harness.report.sections.slices import (
-    Slice,
+    SliceComparison,
     SlicePair,
-    carried,
-    causes,
-    groups,
-    labels_of,
-    pair_of,
-    slice_of,
-    turns,
+    compare_slice,
+    compare_slices,
+    decisive_slice,
+    labels_by_family,
+    reversed_slices,
 )
-from harness.report.sections.tradeoffs import rerun_rows
-from harness.report.view import view_of
-from harness.report.write import markdown
+from harness.report.sections.tests import diagnose_view_pairs, tests_section
+from harness.report.view import build_view
+from harness.report.write import markdown_report
 from harness.stats.settings import Settings
+from harness.wording.conclusion import conclusion_headline as headline_of
 from tests.support import layouts, small
 from tests.support.scored import finding, scored, shown
 from tests.support.theirs import install
@@ -58,12 +59,12 @@ def results(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def view(results):
-    return view_of(results)
+    return build_view(results)
 
 
 def held_by(page, name):
     """What a page holds for its scripts."""
-    return queries.unpacked(
+    return unpack_json(
         re.search(rf'id="{name}">([^<]*)<', page.read_text(encoding="utf-8"))[1]
     )
 
@@ -72,7 +73,7 @@ def test_every_slice_has_the_figures_of_scores_csv_and_the_p_of_tests_csv(
     view, results
 ):
     a, b = view.ranked[:2]
-    pair = pair_of(view, a, b, labels_of(view))
+    pair = compare_slices(view, a, b, labels_by_family(view))
     table = results.scores[results.scores["measure"] == view.primary].pivot(
         index="query_id", columns="retriever", values="value"
     )
@@ -106,7 +107,7 @@ def one(slice_, queries, difference, finding=None, *, weight=0):
         "field tags" if slice_ else "",
         (queries, weight or queries, 0, queries, 0),
     )
-    return Slice(
+    return SliceComparison(
         family,
         slice_ or "all queries",
         *counts,
@@ -157,7 +158,7 @@ def one(slice_, queries, difference, finding=None, *, weight=0):
     ],
 )
 def test_a_slice_carries_the_difference_only_where_the_rest_shows_none(rows, carrier):
-    found = carried(None, SlicePair("a", "b", rows))
+    found = decisive_slice(None, SlicePair("a", "b", rows))
     assert (found and found.slice) == carrier
 
 
@@ -180,7 +181,7 @@ def test_a_query_keeps_its_weight_in_whatever_order_a_slice_names_its_queries(
     view = SimpleNamespace(
         n=4, primary="m", scores={"m": values}, table=table, settings=Settings()
     )
-    found = slice_of(view, ("a", "b"), [3, 1, 0, 2], ("", ""))
+    found = compare_slice(view, ("a", "b"), [3, 1, 0, 2], ("", ""))
     assert (found.difference, found.weight) == pytest.approx((difference, sum(weights)))
     assert -1 <= found.low < found.high <= 1
 
@@ -192,7 +193,7 @@ def test_a_slice_turns_only_where_a_test_shows_it(view):
         one("long", 40, 0.2, Finding(Verdict.BETTER)),
         one("typos", 40, -0.04, Finding(Verdict.UNDECIDED, Reason.NOT_SHOWN)),
     )
-    (shown,) = turns(view, SlicePair("minilm", "bm25", rows))
+    (shown,) = reversed_slices(view, SlicePair("minilm", "bm25", rows))
     assert shown.startswith(
         "On the 40 queries of tags: keywords, bm25 is ahead by 0.040 in nDCG@3"
     )
@@ -207,12 +208,12 @@ def test_scores_of_the_page_are_those_of_the_folder_and_those_of_hits_those_of_t
         for r, retriever in enumerate(held["retrievers"]):
             expected = [scores[measure, retriever, query] for query in held["ids"]]
             assert held["values"][m][r] == pytest.approx(expected, abs=1e-6)
-    page = queries.browsed(view, ())
+    page = queries_that_fit(view, ())
     for at, name in enumerate(view.ranked):
         rankings = results.rankings(name)
         for query, scores in zip(
             page.evidence["queries"],
-            queries.unpacked(page.texts)["scores"],
+            unpack_json(page.texts)["scores"],
             strict=True,
         ):
             assert scores[at] == pytest.approx(
@@ -223,16 +224,16 @@ def test_scores_of_the_page_are_those_of_the_folder_and_those_of_hits_those_of_t
 def test_beyond_its_room_the_page_keeps_the_first_measures_and_the_queries_that_differ_most(
     view, results, monkeypatch
 ):
-    monkeypatch.setattr(queries, "VALUES", 2 * view.n * len(view.ranked))
-    held = queries.client_filter(view)
+    monkeypatch.setattr(queries, "MAX_FILTER_SCORES", 2 * view.n * len(view.ranked))
+    held = queries.filter_data(view)
     assert held["measures"] == [
         view.names[measure].short for measure in view.measures[:2]
     ]
     assert held["left"] == len(view.measures) - 2
-    monkeypatch.setattr(queries, "VALUES", 1)
-    assert len(queries.client_filter(view)["values"]) == 1  # the primary one always
-    monkeypatch.setattr("harness.report.view.RANKINGS", 3 * 5)
-    thinned = view_of(results)
+    monkeypatch.setattr(queries, "MAX_FILTER_SCORES", 1)
+    assert len(queries.filter_data(view)["values"]) == 1  # the primary one always
+    monkeypatch.setattr("harness.report.view.MAX_PAGE_RANKINGS", 3 * 5)
+    thinned = build_view(results)
     spread = {
         i: np.ptp([of[i] for of in thinned.scores[thinned.primary].values()])
         for i in thinned.order
@@ -242,8 +243,8 @@ def test_beyond_its_room_the_page_keeps_the_first_measures_and_the_queries_that_
         spread[i] for i in set(thinned.order) - set(thinned.shown)
     )
     kinds = {"field id": [f"value {place:02}" for place in range(view.n)]}
-    monkeypatch.setattr(decision, "slices_of", lambda queries, cluster: kinds)
-    context = decision.tested(
+    monkeypatch.setattr(tests, "slice_labels", lambda queries, cluster: kinds)
+    context = tests_section(
         view
     ).context  # a field of many values does not fill the page
     assert (context["small_slices"][0], len(context["small_slices"])) == (
@@ -264,7 +265,7 @@ def test_the_cheapest_of_equals_is_named_where_every_price_is_known(
         "xy"[i]: SimpleNamespace(usd_per_million=usd, p95=None, vector_bytes=0.0)
         for i, usd in enumerate(prices)
     }
-    monkeypatch.setattr(decision, "costs_of", lambda results: costs)
+    monkeypatch.setattr(decision, "retriever_costs", lambda results: costs)
     (other, *_) = view.evaluation.against.values()
     two = view.evaluation.model_copy(
         update={"means": {"x": 0.5, "y": 0.5}, "against": {"y": other}}
@@ -281,16 +282,19 @@ def test_the_leaders_pairs_come_first_and_a_pair_that_is_turned_says_the_same(
     view, monkeypatch
 ):
     known = {(row.a, row.b): row for row in view.comparisons[view.primary]}
-    whole = decision.tested(view).context
+    whole = tests_section(view).context
     assert (
         [(row.a, row.b) for row in whole["rows"]]
         == list(combinations(view.ranked, 2))
         != list(known)
     )
-    monkeypatch.setattr(decision, "ROWS", 2)
-    few = decision.tested(view)
+    monkeypatch.setattr(tests, "MAX_TEST_ROWS", 2)
+    few = tests_section(view)
     assert (few.context["rows"], few.context["left"]) == (whole["rows"][:2], 1)
-    assert markdown(view, [few]).count("1 row without the leader and the baseline") == 1
+    assert (
+        markdown_report(view, [few]).count("1 row without the leader and the baseline")
+        == 1
+    )
     for row in whole["rows"]:
         assert row == (known.get((row.a, row.b)) or known[row.b, row.a].swapped)
         assert row.mean_difference == pytest.approx(
@@ -325,8 +329,8 @@ def test_every_pair_has_its_evidence_also_those_that_no_test_compares(
     tmp_path, capsys, monkeypatch
 ):
     folder = small.ran(tmp_path, more='baseline = "bm25"').folder
-    seen = view_of(records.read(folder))
-    rows = {(row.a, row.b): row for row in decision.pair_evidence(seen)}
+    seen = build_view(records.read_results(folder))
+    rows = {(row.a, row.b): row for row in diagnose_view_pairs(seen)}
     assert sorted(map(sorted, rows)) == [
         ["bm25", "hashing"],
         ["bm25", "hybrid"],
@@ -356,8 +360,8 @@ def test_every_pair_has_its_evidence_also_those_that_no_test_compares(
         )
     )
     assert told["evidence"] == [row._asdict() for row in rows.values()]
-    monkeypatch.setattr(decision, "LOOKED_AT", 2 * seen.n)
-    assert decision.tested(seen).context["evidence_left_out"] == 1
+    monkeypatch.setattr(tests, "MAX_PAIR_QUERIES", 2 * seen.n)
+    assert tests_section(seen).context["evidence_left_out"] == 1
 
 
 def found_within(view, depth):
@@ -384,7 +388,7 @@ def test_queries_that_fail_alike_are_grouped_and_every_miss_has_a_cause(tmp_path
     }
     queries, grades = ({id_: both[at] for id_, both in wrong.items()} for at in (0, 1))
     layouts.beir(tmp_path / "data", layouts.Collection(small.TEXTS, queries, grades))
-    view = view_of(small.ran(tmp_path))
+    view = build_view(small.ran(tmp_path))
     near, far = found_within(view, 3), found_within(view, 5)
     hits = {query: [name for name in near if query in near[name]] for query in view.ids}
     expected = {"nobody": {query for query in hits if not hits[query]}}
@@ -394,11 +398,12 @@ def test_queries_that_fail_alike_are_grouped_and_every_miss_has_a_cause(tmp_path
         for name in near
     }
     members = {
-        group.key: {view.ids[place] for place in group.places} for group in groups(view)
+        group.key: {view.ids[place] for place in group.places}
+        for group in group_queries(view)
     }
     assert all(expected[key] for key in ("nobody", "deep", "only-hashing", "only-bm25"))
     assert {key: members.get(key, set()) for key in expected} == expected
-    found = causes(view)
+    found = miss_causes(view)
     assert "its first hit has no label" in {
         one for why in found.values() for one in why.values()
     }
@@ -411,18 +416,18 @@ def test_queries_that_fail_alike_are_grouped_and_every_miss_has_a_cause(tmp_path
                 part for part in view.resolved.made_of(name) if query in near[part]
             ]
             assert said.startswith("lost") == bool(parts)
-    cut = records.RetrieverLedger(notes={"truncated": tuple(small.TEXTS)})
+    cut = records.RetrieverQuality(notes={"truncated": tuple(small.TEXTS)})
     ledger = replace(
         view.manifest.ledger,
         retrievers={**view.manifest.ledger.retrievers, "hashing": cut},
     )
-    altered = view_of(
+    altered = build_view(
         replace(view.results, manifest=replace(view.manifest, ledger=ledger))
     )
-    members = {group.key: len(group.places) for group in groups(altered)}
+    members = {group.key: len(group.places) for group in group_queries(altered)}
     assert any(
         "read only the start" in why.get("hashing", "")
-        for why in causes(altered).values()
+        for why in miss_causes(altered).values()
     )
     assert members["cut-hashing"] == view.n - len(near["hashing"]) > 0
     assert "cut-bm25" not in members
@@ -441,7 +446,7 @@ def test_the_ceiling_bounds_what_a_reranker_reaches(tmp_path, monkeypatch):
     ceilings = [query["ceilings"][str(reranked)] for query in held["queries"]]
     for ceiling, query in zip(ceilings, held["queries"], strict=True):
         assert ceiling >= max(query["scores"][reranked], query["scores"][before]) - 1e-6
-    (row,) = rerun_rows(view_of(run))
+    (row,) = reranker_rows(build_view(run))
     scores = run.scores[run.scores["measure"] == "nDCG@3"].pivot(
         index="query_id", columns="retriever", values="value"
     )

@@ -14,19 +14,19 @@ pa = pytest.importorskip("pyarrow")
 from pyarrow import parquet  # noqa: E402
 
 from harness import pipeline  # noqa: E402
-from harness.running.forecast import Options  # noqa: E402
+from harness.running.context import RunOptions  # noqa: E402
 from retrievers.cache import Cache  # noqa: E402
 from retrievers.encoders.hashing import HashingEncoder  # noqa: E402
-from retrievers.identity import keys  # noqa: E402
-from retrievers.meter import single_call  # noqa: E402
-from retrievers.parquet_vectors import (  # noqa: E402
-    Imported,
-    digests,
+from retrievers.files.parquet_vectors import (  # noqa: E402
+    ImportedVectors,
     import_vectors,
+    read_digests,
     vector_folder,
     vector_table,
-    write_manifest,
+    write_vector_manifest,
 )
+from retrievers.identity import text_keys  # noqa: E402
+from retrievers.meter import single_call  # noqa: E402
 from retrievers.ragged import TokenVectors  # noqa: E402
 from retrievers.types import Embedded  # noqa: E402
 from tests.support import small  # noqa: E402
@@ -42,8 +42,8 @@ COUNTS = np.arange(2, dtype=np.int64)
 def write(url: Path, fingerprint: str, role: str, table, form: str = "dense") -> Path:
     """One file of vectors, as `harness embed` leaves it; returns its folder."""
     folder = vector_folder(str(url), fingerprint, role)
-    write_manifest(folder, form)
-    parquet.write_table(table, f"{folder.path}/{len(digests(folder))}.parquet")
+    write_vector_manifest(folder, form)
+    parquet.write_table(table, f"{folder.path}/{len(read_digests(folder))}.parquet")
     return Path(folder.path)
 
 
@@ -53,7 +53,7 @@ def two(vectors, names=(b"a" * 16, b"b" * 16)):
 
 def test_a_run_reads_vectors_and_embeds_nothing(tmp_path):
     alone = pipeline.run(
-        small.experiment(tmp_path, retrievers=RETRIEVER), Options(tmp_path / "alone")
+        small.experiment(tmp_path, retrievers=RETRIEVER), RunOptions(tmp_path / "alone")
     )
     encoder, url = HashingEncoder(dimensions=64), tmp_path / "vectors"
     for role, texts in (
@@ -61,7 +61,7 @@ def test_a_run_reads_vectors_and_embeds_nothing(tmp_path):
         ("query", [text for _, text, _ in small.QUERIES]),
     ):
         embedded = encoder.embed(texts, role, single_call())
-        names = keys(encoder.fingerprint_for(role), role, texts)
+        names = text_keys(encoder.fingerprint_for(role), role, texts)
         write(
             url,
             encoder.fingerprint_for(role),
@@ -72,7 +72,7 @@ def test_a_run_reads_vectors_and_embeds_nothing(tmp_path):
     more = f'[vectors]\nfrom = "{url.as_posix()}"\n'
     read = pipeline.run(
         small.experiment(tmp_path, retrievers=RETRIEVER, more=more, name="read"),
-        Options(tmp_path / "results"),
+        RunOptions(tmp_path / "results"),
     )
     costs = read.costs.set_index("stage").loc["embed-documents"]
     assert costs["cached"] == costs["texts"] == len(TEXTS)
@@ -96,10 +96,10 @@ def test_every_form_of_vector_is_taken_over_once(tmp_path, form, vectors):
     write(tmp_path / "v", "m-1", "document", two(vectors), form)
     with Cache(tmp_path / "cache.sqlite") as cache:
         assert import_vectors(cache, str(tmp_path / "v")) == [
-            Imported("m-1", "document", 2, 0)
+            ImportedVectors("m-1", "document", 2, 0)
         ]
         assert import_vectors(cache, str(tmp_path / "v")) == [
-            Imported("m-1", "document", 0, 2)
+            ImportedVectors("m-1", "document", 0, 2)
         ]
         positions, held = cache.get([b"b" * 16, b"a" * 16], form)
         assert sorted(positions.tolist()) == [0, 1]
@@ -155,7 +155,7 @@ def test_a_file_that_a_killed_writer_left_is_passed_over(tmp_path, caplog):
     )
     whole = next(folder.glob("*.parquet")).read_bytes()
     (folder / "half.parquet").write_bytes(whole[: len(whole) // 2])
-    assert digests(vector_folder(str(tmp_path / "v"), "m-1", "document")) == {
+    assert read_digests(vector_folder(str(tmp_path / "v"), "m-1", "document")) == {
         b"a" * 16,
         b"b" * 16,
     }
@@ -215,8 +215,8 @@ class TestRay:
             ("document", TEXTS),
             ("query", [text for _, text, _ in small.QUERIES]),
         ):
-            assert digests(vector_folder(str(url), name, role)) == set(
-                keys(name, role, texts)
+            assert read_digests(vector_folder(str(url), name, role)) == set(
+                text_keys(name, role, texts)
             )
         files = sorted(url.rglob("*.parquet"))
         assert small.ended("embed", path, "--to", url) == 0

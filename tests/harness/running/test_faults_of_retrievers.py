@@ -42,7 +42,7 @@ def module(tmp_path, monkeypatch) -> str:
 
 
 def failed_of(folder) -> dict[str, str]:
-    return records.read(folder / "results" / "small").manifest.failed
+    return records.read_results(folder / "results" / "small").manifest.failed
 
 
 def test_functions_fail_alone_whatever_they_raise_and_file_and_line_are_named(
@@ -66,7 +66,7 @@ def test_functions_fail_alone_whatever_they_raise_and_file_and_line_are_named(
     assert [
         name for name, (_, said) in FAULTS.items() if said not in failed[name]
     ] == [], failed
-    assert records.read(tmp_path / "results" / "small").retrievers == ("bm25",)
+    assert records.read_results(tmp_path / "results" / "small").retrievers == ("bm25",)
     assert "Traceback" not in first and "Traceback" in told
     for name in ("exits", "deep"):
         line = 3 + 2 * [*FAULTS].index(name)

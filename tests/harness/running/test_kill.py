@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness import pipeline
-from harness.running.forecast import Options
+from harness.running.context import RunOptions
 from tests.harness.running.test_run import digests
 from tests.support import layouts
 from tests.support.mortal import NEVER, forking, live
@@ -25,7 +25,7 @@ pytestmark = [
 DOCUMENTS, QUERIES = 240, 24
 BATCH, CONCURRENCY = 4, 2
 UNSTORED = CONCURRENCY + CONCURRENCY // 2
-"""Requests that may be under way, or answered and not yet stored, when the process is killed (retrievers.calling)."""
+"""Requests that may be under way, or answered and not yet stored, when the process is killed (retrievers.services.caller)."""  # noqa: E501
 WORDS = (
     "wing",
     "flow",
@@ -79,9 +79,9 @@ def run(path: Path, results: Path, cache: Path, last_call: int | None) -> None:
     """Run in this process, killed at a call if one is given."""
     os.environ["HARNESS_CACHE"] = str(cache)
     if last_call is None:
-        pipeline.run(path, Options(results))
+        pipeline.run(path, RunOptions(results))
     else:
-        calls = live(lambda: pipeline.run(path, Options(results)), last_call)
+        calls = live(lambda: pipeline.run(path, RunOptions(results)), last_call)
         (results / "calls").write_text(str(calls))
 
 

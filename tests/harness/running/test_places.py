@@ -41,7 +41,7 @@ def test_an_experiment_leaves_the_results_of_one_that_is_named_like_its_staging_
     other = run(tmp_path, "small.unfinished")
     with pytest.raises(InputError, match="holds other results"):
         run(tmp_path)
-    assert records.read(other).manifest.name == "small.unfinished"
+    assert records.read_results(other).manifest.name == "small.unfinished"
 
 
 HASHING = '[[retrievers]]\nname = "hashing"\nencoder = { kind = "hashing", dimensions = 16 }\n'
@@ -52,7 +52,7 @@ def test_a_rerun_keeps_earlier_results_whose_scores_are_not_among_its_own(
 ):
     lines = []
     path = small.experiment(tmp_path, retrievers=BM25 + HASHING)
-    options = harness.Options(tmp_path / "out", fresh=True, on_message=lines.append)
+    options = harness.RunOptions(tmp_path / "out", fresh=True, on_message=lines.append)
     with monkeypatch.context() as patch:
         patch.setattr(
             HashingEncoder, "embed", Mock(side_effect=BackendError("refused"))
@@ -72,7 +72,7 @@ def test_a_rerun_keeps_earlier_results_whose_scores_are_not_among_its_own(
     assert lines == [f"{place} held other scores: kept as {place}.1"]
     assert (again / "scores.csv").read_bytes() != first
     assert (place.with_name("small.1") / "scores.csv").read_bytes() == first
-    assert records.read(place.with_name("small.1")).rankings("hashing")
+    assert records.read_results(place.with_name("small.1")).rankings("hashing")
 
 
 def moved(encoder, texts, role, call, embed=HashingEncoder.embed):
@@ -95,7 +95,7 @@ def test_a_kill_between_the_renames_loses_nothing(
     run(tmp_path, report=report)
     if kept:
         monkeypatch.setattr(
-            "harness.records.atomic_write._lost", lambda earlier, newer: "other scores"
+            "harness.records.staging._lost", lambda earlier, newer: "other scores"
         )
     rename, left = Path.rename, [renames]
 
@@ -117,7 +117,7 @@ def test_a_kill_between_the_renames_loses_nothing(
     with pytest.raises(BackendError):
         run(tmp_path, retrievers=FAILS)
     assert (tmp_path / "out" / "small" / "manifest.json").read_bytes() == newest
-    assert records.read(tmp_path / "out" / "small").rankings("bm25")
+    assert records.read_results(tmp_path / "out" / "small").rankings("bm25")
     assert (tmp_path / "out" / "small.1").exists() == kept
 
 
@@ -130,14 +130,14 @@ def test_results_that_a_kill_hid_come_back(tmp_path, monkeypatch):
     )
     with pytest.raises(BackendError):
         run(tmp_path, retrievers=FAILS)
-    assert records.read(place).rankings("bm25")
+    assert records.read_results(place).rankings("bm25")
 
 
 @pytest.mark.parametrize("name", ["small", "small.unfinished"])
 def test_two_runs_never_write_to_one_folder(tmp_path, name):
     (tmp_path / "out").mkdir()
     with (
-        records.unfinished_folder(tmp_path / "out" / "small"),
+        records.staging_folder(tmp_path / "out" / "small"),
         pytest.raises(InputError, match="another run"),
     ):
         run(tmp_path, name)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from harness.pipeline import run
-from harness.running.forecast import Options
-from harness.running.machine import REQUEST
-from harness.running.plan import RunPlan
+from harness.preflight.plan import RunPlan
+from harness.preflight.throughput import REQUEST_SECONDS
+from harness.running.context import RunOptions
 from retrievers.errors import InputError
 from tests.support import small, tiny
 from tests.support.chat_fake import ChatProvider
@@ -88,7 +88,7 @@ def test_what_is_planned_is_what_is_done(tmp_path: Path) -> None:
     assert before.total()["exact"]
     assert before.total()["usd"] == 0
     assert before.total()["minutes"] is None
-    results = run(path, Options(tmp_path / "out"))
+    results = run(path, RunOptions(tmp_path / "out"))
     expected = figures(before)
     # Three of the four queries that are timed are asked twice, to warm up.
     assert expected.pop(("tiny", "latency"))[:3] == (7, 0, 7)
@@ -149,7 +149,7 @@ def test_dollars_with_their_date_and_their_source(tmp_path: Path) -> None:
     assert "a server on this machine" in notes["odd"]
     assert "price unknown" in notes["new"]
     # The slowest of what is declared decides: a request a half second, 2 requests or 60 tokens a minute.
-    assert listed[2].minutes == pytest.approx(7 * REQUEST / 60)
+    assert listed[2].minutes == pytest.approx(7 * REQUEST_SECONDS / 60)
     assert own[0].minutes == pytest.approx(max(1 / 2, own[0].tokens / 60))
     assert own[2].minutes == pytest.approx(7 / 2)
 
@@ -177,7 +177,7 @@ def test_pairs_of_a_reranker(tmp_path: Path) -> None:
         ("both", "latency-rerank"): (35, 0, 14),
     }
     assert not next(row for row in found.rows if row.stage == "rerank").exact
-    run(path, Options(tmp_path / "out"))
+    run(path, RunOptions(tmp_path / "out"))
     assert planned(path, results=tmp_path / "out").total()["calls"] == 0
 
 
@@ -225,14 +225,14 @@ def test_a_run_from_the_cache_alone_needs_no_key(
             tmp_path, retrievers=small.RETRIEVERS + LISTED.format("paid", "")
         )
         monkeypatch.setenv("OPENAI_API_KEY", "sk-anything-at-all")
-        first = run(path, Options(tmp_path / "out"))
+        first = run(path, RunOptions(tmp_path / "out"))
         monkeypatch.delenv("OPENAI_API_KEY")
-        assert run(path, Options(tmp_path / "out")).rankings("paid") == first.rankings(
+        assert run(path, RunOptions(tmp_path / "out")).rankings(
             "paid"
-        )
+        ) == first.rankings("paid")
         with pytest.raises(InputError, match="OPENAI_API_KEY"):
-            run(path, Options(tmp_path / "out", fresh=True))
-        kept = run(path, Options(tmp_path / "out", only=("bm25",), fresh=True))
+            run(path, RunOptions(tmp_path / "out", fresh=True))
+        kept = run(path, RunOptions(tmp_path / "out", only=("bm25",), fresh=True))
         with pytest.raises(
             InputError, match="OPENAI_API_KEY"
         ):  # the timing of queries would go past the cache
@@ -242,7 +242,7 @@ def test_a_run_from_the_cache_alone_needs_no_key(
                     retrievers=small.RETRIEVERS + LISTED.format("paid", ""),
                     more=TIMED,
                 ),
-                Options(tmp_path / "out"),
+                RunOptions(tmp_path / "out"),
             )
     assert kept.rankings("paid") == first.rankings("paid")
 

@@ -10,9 +10,9 @@ import pytest
 
 from harness import records
 from harness.pipeline import run
-from harness.records import Results, unfinished
+from harness.records import Results, staging_path
 from harness.reproduce import reproduce
-from harness.running.forecast import Options
+from harness.running.context import RunOptions
 from retrievers.errors import BackendError, InputError
 from tests.support import layouts, small, tiny
 from tests.support.recompute import verified
@@ -53,7 +53,7 @@ def test_everything_is_in_the_folder_and_stands_up_to_recomputation(
     }
     assert finished.retrievers == ("bm25", "hashing", "hybrid")
     assert (len(finished.scores), len(finished.comparisons)) == (3 * 8 * 6, 3 * 8)
-    assert not unfinished(finished.folder).exists()
+    assert not staging_path(finished.folder).exists()
     verified(finished.folder)
     assert finished.queries["q-wheels"].labels.ranked == ("train", "car", "boat")
     assert finished.documents["train"].title == "train"
@@ -95,7 +95,7 @@ def test_everything_is_in_the_folder_and_stands_up_to_recomputation(
     ],
 )
 def test_other_rules_stand_up_to_recomputation(tmp_path: Path, more: str) -> None:
-    run(small.experiment(tmp_path, more=more), Options(tmp_path / "out"))
+    run(small.experiment(tmp_path, more=more), RunOptions(tmp_path / "out"))
     verified(tmp_path / "out" / "small")
 
 
@@ -103,9 +103,9 @@ def test_the_same_again_is_the_same_to_the_byte_and_embeds_nothing(
     tmp_path: Path, finished: Results
 ) -> None:
     path = small.experiment(tmp_path)
-    fresh = run(path, Options(tmp_path / "out", fresh=True))
+    fresh = run(path, RunOptions(tmp_path / "out", fresh=True))
     assert digests(fresh.folder) == digests(finished.folder)
-    costs = run(path, Options(tmp_path / "out")).costs
+    costs = run(path, RunOptions(tmp_path / "out")).costs
     assert [
         folder.name for folder in (tmp_path / "out").iterdir() if folder.is_dir()
     ] == ["small"]
@@ -116,8 +116,8 @@ def test_the_same_again_is_the_same_to_the_byte_and_embeds_nothing(
 
 def test_only_runs_some_and_takes_the_others(tmp_path: Path) -> None:
     path = small.experiment(tmp_path)
-    before = digests(run(path, Options(tmp_path / "out")).folder)
-    results = run(path, Options(tmp_path / "out", only=("hashing",)))
+    before = digests(run(path, RunOptions(tmp_path / "out")).folder)
+    results = run(path, RunOptions(tmp_path / "out", only=("hashing",)))
     assert digests(results.folder) == before
     assert set(results.costs["retriever"]) == {"bm25", "hashing", "hybrid"}
     for only, place, told in (
@@ -125,10 +125,10 @@ def test_only_runs_some_and_takes_the_others(tmp_path: Path) -> None:
         ("bm25", "elsewhere", "holds no results of this experiment"),
     ):
         assert told in str(
-            small.refusal(run, path, Options(tmp_path / place, only=(only,)))
+            small.refusal(run, path, RunOptions(tmp_path / place, only=(only,)))
         )
     run(
-        small.experiment(tmp_path, more="seed = 1"), Options(tmp_path / "out")
+        small.experiment(tmp_path, more="seed = 1"), RunOptions(tmp_path / "out")
     )  # another question
     assert (tmp_path / "out" / "small.1" / "manifest.json").exists()
     assert records.read_manifest(tmp_path / "out" / "small").resolved.seed == 1
@@ -141,22 +141,22 @@ def test_wrong_input_and_failures_of_every_retriever_leave_earlier_results_untou
     before = digests(finished.folder)
     far = '[[retrievers]]\nname = "far"\nencoder = { kind = "hashing" }\nstore = "http://127.0.0.1:9"\n'
     with pytest.raises(BackendError, match="far: "):
-        run(small.experiment(tmp_path, retrievers=far), Options(tmp_path / "out"))
-    assert not unfinished(
+        run(small.experiment(tmp_path, retrievers=far), RunOptions(tmp_path / "out"))
+    assert not staging_path(
         tmp_path / "out" / "small"
     ).exists()  # nothing is in it to be judged
     assert digests(tmp_path / "out" / "small") == before
     path = small.experiment(tmp_path)
     path.write_text(path.read_text().replace('"Success@1"', "\"R(groups='first')@3\""))
     with pytest.raises(InputError, match="groups"):  # before anything is embedded
-        run(path, Options(tmp_path / "none"))
+        run(path, RunOptions(tmp_path / "none"))
     assert not (tmp_path / "none").exists()
     absent = '[[retrievers]]\nname = "m"\nencoder = { kind = "sentence-transformers", model = "./no/such/folder" }\n'
     with pytest.raises(InputError, match="retriever 'm'"):
-        run(small.experiment(tmp_path, retrievers=absent), Options(tmp_path / "out"))
+        run(small.experiment(tmp_path, retrievers=absent), RunOptions(tmp_path / "out"))
     (tmp_path / "data" / "queries.json").write_text("[", encoding="utf-8")
     with pytest.raises(InputError, match=r"queries\.json:1: is not JSON"):
-        run(small.experiment(tmp_path), Options(tmp_path / "out"))
+        run(small.experiment(tmp_path), RunOptions(tmp_path / "out"))
     assert digests(tmp_path / "out" / "small") == before
 
 
@@ -165,7 +165,7 @@ def test_a_reranked_retriever_has_its_uplift_with_a_ceiling(tmp_path: Path) -> N
     reranked = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n[[retrievers]]\nname = "better"\nof = "bm25"\n'
     reranked += f'rerank = {{ kind = "cross-encoder", model = "{model}", depth = 3 }}\n'
     path = small.experiment(tmp_path, retrievers=reranked, more="[latency]\nsample = 2")
-    results = run(path, Options(tmp_path / "out"))
+    results = run(path, RunOptions(tmp_path / "out"))
     for query, ranking in results.rankings("bm25").items():
         assert set(results.rankings("better")[query].doc_ids[:3]) == set(
             ranking.doc_ids[:3]
@@ -183,7 +183,7 @@ def test_a_reranked_retriever_has_its_uplift_with_a_ceiling(tmp_path: Path) -> N
         ("bm25", "search"),
         ("better", "rerank"),
     }
-    again = run(path, Options(tmp_path / "out"))
+    again = run(path, RunOptions(tmp_path / "out"))
     assert list(again.costs["p50_ms"].dropna()) == list(timed["p50_ms"])
     assert not (again.costs["stage"] == "latency").any()
 
@@ -215,7 +215,7 @@ def test_odd_ids_pass_through_every_file(tmp_path: Path) -> None:
         f"{id_}\t{id_}\t1\n" for id_ in ODD
     )  # as they are, where a table would quote one
     (tmp_path / "data" / "qrels" / "test.tsv").write_text(judged, encoding="utf-8")
-    results = run(small.experiment(tmp_path), Options(tmp_path / "out"))
+    results = run(small.experiment(tmp_path), RunOptions(tmp_path / "out"))
     right = results.scores[
         (results.scores["retriever"] == "bm25") & (results.scores["measure"] == "RR")
     ]
@@ -235,7 +235,7 @@ def asked(folder: Path, *queries: tuple[str, list[str]]) -> None:
 
 def test_one_query_is_undefined_rather_than_made_up(tmp_path: Path) -> None:
     asked(tmp_path, ("rails", ["train"]))
-    results = run(small.experiment(tmp_path, report=True), Options(tmp_path / "out"))
+    results = run(small.experiment(tmp_path, report=True), RunOptions(tmp_path / "out"))
     assert (results.comparisons["p_value"] == 1).all()
     assert results.comparisons["verdict"].str.startswith("undecided").all()
     assert "not estimable" in (results.folder / "report.html").read_text(
@@ -252,7 +252,7 @@ def test_empty_documents_and_queries_without_answers_score_zero_and_stay(
 ) -> None:
     asked(tmp_path, ("rails", ["empty"]), ("zzz", ["train"]), ("x", []))
     (tmp_path / "data" / "empty.md").write_text("", encoding="utf-8")
-    results = run(small.experiment(tmp_path), Options(tmp_path / "out"))
+    results = run(small.experiment(tmp_path), RunOptions(tmp_path / "out"))
     bm25 = results.scores[results.scores["retriever"] == "bm25"]
     assert set(bm25["query_id"]) == {"q0", "q1"}
     assert (bm25["value"] == 0).all()

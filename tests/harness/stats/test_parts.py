@@ -16,19 +16,18 @@ from scipy import stats as scipy_stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
-from harness.stats.differences import Range, differences, generator, singles, units_of
-from harness.stats.intervals import student, summarize, wilson
-from harness.stats.multiplicity import adjust, length_slices, sets_like_these
-from harness.stats.paired_tests import paired_t
+from harness.evaluation.query_slices import length_slices
+from harness.stats.corrections import adjust_p_values
+from harness.stats.differences import ValueRange, paired_differences
+from harness.stats.draws import SIGN_DRAWS, draw_flipped_sums, seeded_generator
+from harness.stats.intervals import student_interval, wilson_interval
+from harness.stats.max_t import max_t_pairs, max_t_test
+from harness.stats.over_sets import new_sets_difference
+from harness.stats.paired_tests import paired_t_test
 from harness.stats.settings import Settings
-from harness.stats.sign_flip import (
-    DRAWS,
-    Contrast,
-    flipped_sums,
-    max_t,
-    max_t_pairs,
-    sign_flip,
-)
+from harness.stats.sign_flip import Contrast, sign_flip
+from harness.stats.summary import summarize_scores
+from harness.stats.units import cluster_units, single_units
 from tests.support.small import refusal
 
 NAMES = {"holm": "holm", "bonferroni": "bonferroni", "bh": "fdr_bh"}
@@ -46,11 +45,11 @@ def test_corrections_equal_statsmodels(method, p):
         "gc.collect"
     ):  # statsmodels collects garbage at every call of Holm, half a second each
         theirs = multipletests(p, method=NAMES[method])[1].tolist()
-    assert adjust(p, method) == pytest.approx(theirs, rel=1e-12)
+    assert adjust_p_values(p, method) == pytest.approx(theirs, rel=1e-12)
 
 
 def test_no_p_values_have_no_corrections():
-    assert adjust([]) == ()
+    assert adjust_p_values([]) == ()
 
 
 # Intervals and summaries
@@ -58,24 +57,29 @@ def test_no_p_values_have_no_corrections():
 
 def test_student_s_interval_and_paired_t_are_scipy_s():
     a, b = np.random.default_rng(4).random((2, 13))
-    theirs, ours = scipy_stats.ttest_rel(a, b), paired_t(differences(a, b))
+    theirs, ours = scipy_stats.ttest_rel(a, b), paired_t_test(paired_differences(a, b))
     assert (ours.statistic, ours.p_value) == pytest.approx(
         (theirs.statistic, theirs.pvalue), rel=1e-10
     )
-    assert paired_t(differences(np.array([0.5, 0.6]), np.array([0.4, 0.5]))) == (
+    assert paired_t_test(
+        paired_differences(np.array([0.5, 0.6]), np.array([0.4, 0.5]))
+    ) == (
         None,
         1.0,
     )
     values = np.random.default_rng(0).random(13)
     theirs = scipy_stats.ttest_1samp(values, 0).confidence_interval(0.95)
-    ours = student(values)
+    ours = student_interval(values)
     assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), rel=1e-12)
     assert ours.method == "t"
 
 
 def test_the_interval_of_a_difference_stays_within_its_bounds_and_turns_with_its_sign():
-    values, bounds = np.array([1.0, 1.0, 1.0, 0.9, -0.2]), Range(-1.0, 1.0)
-    ours, turned = student(values, bounds=bounds), student(-values, bounds=bounds)
+    values, bounds = np.array([1.0, 1.0, 1.0, 0.9, -0.2]), ValueRange(-1.0, 1.0)
+    ours, turned = (
+        student_interval(values, bounds=bounds),
+        student_interval(-values, bounds=bounds),
+    )
     # The logit of (mean + 1) / 2 and its t interval by the delta method, written out.
     share = (values.mean() + 1) / 2
     reach = (
@@ -102,7 +106,7 @@ def test_the_interval_of_a_difference_stays_within_its_bounds_and_turns_with_its
 )
 def test_wilson_is_statsmodels(successes, n):
     theirs = proportion_confint(successes, n, method="wilson")
-    assert wilson(successes, n)[:2] == pytest.approx(theirs, abs=1e-12)
+    assert wilson_interval(successes, n)[:2] == pytest.approx(theirs, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -121,28 +125,29 @@ def test_wilson_is_statsmodels(successes, n):
     ],
 )
 def test_0_1_measures_get_wilson_and_equal_scores_no_interval(values, binary, method):
-    found = summarize(np.array(values), binary=binary)
+    found = summarize_scores(np.array(values), binary=binary)
     assert (found.ci_method, found.ci_low is None) == (
         method,
         method == "not estimable",
     )
     assert (
         method != "wilson"
-        or (found.ci_low, found.ci_high) == wilson(int(sum(values)), len(values))[:2]
+        or (found.ci_low, found.ci_high)
+        == wilson_interval(int(sum(values)), len(values))[:2]
     )
 
 
 @settings(deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=40))
 def test_summaries_are_pandas_describe(values):
-    one = summarize(np.array(values[:1]))
+    one = summarize_scores(np.array(values[:1]))
     assert (one.std, one.ci_low, one.ci_high, one.ci_method) == (
         None,
         None,
         None,
         "not estimable",
     )
-    ours = summarize(np.array(values))
+    ours = summarize_scores(np.array(values))
     theirs = pd.Series(values).describe()
     for name, column in {
         "std": "std",
@@ -218,12 +223,12 @@ def test_drawn_flips_come_near_the_exact_answer_and_far_tails_too(shift):
     steps = (rng.integers(-10_000, 10_001, 40) + shift).tolist()
     exact = exact_by_counting(steps)
     ours = flips(values := np.array(steps) / 10_000)
-    drawn = np.abs(np.concatenate([*flipped_sums(values[:, None], 0)]))
+    drawn = np.abs(np.concatenate([*draw_flipped_sums(values[:, None], 0)]))
     count = np.count_nonzero(drawn >= abs(values.sum()) - 1e-9)
-    assert ours.method != "draws" or ours.two_sided == (count + 1) / (DRAWS + 1)
+    assert ours.method != "draws" or ours.two_sided == (count + 1) / (SIGN_DRAWS + 1)
     assert ours.method == ("draws" if exact > 3e-4 else "saddlepoint")
     assert ours.two_sided == pytest.approx(
-        exact, abs=4 * math.sqrt(exact / DRAWS), rel=0.1
+        exact, abs=4 * math.sqrt(exact / SIGN_DRAWS), rel=0.1
     )
 
 
@@ -253,8 +258,8 @@ def test_sums_that_are_looked_up_are_those_of_the_signs_whatever_the_blocks(
 ):
     columns = np.random.default_rng(n).normal(size=(n, k))
     drawn = (
-        generator(3, "signs", n)
-        .integers(0, 2**64, size=(DRAWS, -(-n // 64)), dtype=np.uint64)
+        seeded_generator(3, "signs", n)
+        .integers(0, 2**64, size=(SIGN_DRAWS, -(-n // 64)), dtype=np.uint64)
         .astype("<u8")
     )
     signs = 1 - 2 * np.unpackbits(drawn.view(np.uint8), axis=1)[:, :n].astype(
@@ -265,7 +270,7 @@ def test_sums_that_are_looked_up_are_those_of_the_signs_whatever_the_blocks(
             sys.modules["harness.stats.sign_flip"], "BLOCK", max(block, 997 * k)
         )
         patched.setattr(sys.modules["harness.stats.sign_flip"], "WIDE", wide)
-        parts = list(flipped_sums(columns, 3))
+        parts = list(draw_flipped_sums(columns, 3))
     assert np.abs(np.concatenate(parts) - signs @ columns).max() <= 1e-13 * n
     assert abs(signs.mean()) < 0.02
 
@@ -292,7 +297,7 @@ ROWS = (
 
 
 def test_max_t_of_one_column_counts_what_plain_enumeration_counts() -> None:
-    assert max_t(ROWS[:, 1:2], singles(8)).p_value == 6 / 256
+    assert max_t_test(ROWS[:, 1:2], single_units(8)).p_value == 6 / 256
 
 
 @pytest.mark.parametrize("weights", [None, [1, 8, 1, 2, 1, 1, 5, 1]])
@@ -315,7 +320,9 @@ def test_the_lower_bound_is_the_quantile_of_the_largest_centred_column_each_flip
     ]
     largest = sorted(max(h @ one / error(one)) for one in flipped)
     c = largest[int(np.ceil(0.975 * 2**n)) - 1]
-    found = max_t(ROWS, singles(n, weights and np.array(weights, dtype=float)))
+    found = max_t_test(
+        ROWS, single_units(n, weights and np.array(weights, dtype=float))
+    )
     best = int(np.argmax(h @ ROWS))
     assert (found.best, found.low) == (
         best,
@@ -330,16 +337,16 @@ def test_clusters_of_one_query_are_queries_and_flips_that_are_drawn_agree_with_a
     rng = np.random.default_rng(n)
     table = rng.normal(0.05, 0.2, (n, 5))
     alone, clustered = (
-        max_t(table, singles(n)),
-        max_t(table, units_of([str(i) for i in range(n)])),
+        max_t_test(table, single_units(n)),
+        max_t_test(table, cluster_units([str(i) for i in range(n)])),
     )
     assert (alone.p_value, alone.method) == (
         clustered.p_value,
         "enumerated" if n == 12 else "draws",
     )
     assert alone.low == pytest.approx(clustered.low, rel=1e-12)
-    repeated = max_t(
-        np.repeat(table, 3, axis=0), units_of([str(i // 3) for i in range(3 * n)])
+    repeated = max_t_test(
+        np.repeat(table, 3, axis=0), cluster_units([str(i // 3) for i in range(3 * n)])
     )
     assert repeated[:3] == pytest.approx(
         alone[:3]
@@ -347,21 +354,25 @@ def test_clusters_of_one_query_are_queries_and_flips_that_are_drawn_agree_with_a
 
 
 def test_a_default_in_the_grid_and_a_constant_gain_are_no_trouble() -> None:
-    found = max_t(np.column_stack([np.zeros(8), np.full(8, 0.1)]), singles(8))
+    found = max_t_test(np.column_stack([np.zeros(8), np.full(8, 0.1)]), single_units(8))
     assert (found.best, found.p_value, found.low) == (1, 1 / 256, None)
-    assert max_t(np.zeros((8, 2)), singles(8)).p_value == 1.0
+    assert max_t_test(np.zeros((8, 2)), single_units(8)).p_value == 1.0
     assert (
-        str(max_t(np.array([[0.3, -0.1, -0.2]] * 2).T, singles(3)).gain) == "0.0"
+        str(max_t_test(np.array([[0.3, -0.1, -0.2]] * 2).T, single_units(3)).gain)
+        == "0.0"
     )  # not -1e-17 by float noise
-    alone = singles(
+    alone = single_units(
         8, np.array([1e17, *[1.0] * 7])
     )  # as one query: nothing tells how far differences scatter
-    assert (max_t(ROWS, alone).low, student(ROWS[:, 0], units=alone).method) == (
+    assert (
+        max_t_test(ROWS, alone).low,
+        student_interval(ROWS[:, 0], units=alone).method,
+    ) == (
         None,
         "not estimable",
     )
-    assert max_t_pairs(np.ones((8, 1)), singles(8), 0) == [False]
-    assert max_t_pairs(np.ones((8, 2)), singles(8), 0) == [False, False]
+    assert max_t_pairs(np.ones((8, 1)), single_units(8), 0) == [False]
+    assert max_t_pairs(np.ones((8, 2)), single_units(8), 0) == [False, False]
 
 
 def test_pairs_of_the_chosen_are_corrected_over_all_pairs() -> None:
@@ -381,7 +392,7 @@ def test_pairs_of_the_chosen_are_corrected_over_all_pairs() -> None:
         for gap in (gaps.sum(axis=0) / sizes)[:2]
     ]
     for alpha in (0.01, 0.04, 0.2, 0.9):
-        assert max_t_pairs(values, singles(7), 0, alpha=alpha) == [
+        assert max_t_pairs(values, single_units(7), 0, alpha=alpha) == [
             False,
             *(one <= alpha for one in p),
         ]
@@ -394,8 +405,8 @@ def test_slices_by_length_are_thirds() -> None:
 
 def test_sets_like_these_need_five() -> None:
     means = [0.02, 0.05, -0.01, 0.04, 0.03, 0.06]
-    assert sets_like_these(means[:4]) is None is sets_like_these([0.02] * 6)
-    assert sets_like_these(means[:5]) is not None
+    assert new_sets_difference(means[:4]) is None is new_sets_difference([0.02] * 6)
+    assert new_sets_difference(means[:5]) is not None
 
 
 def test_settings_are_refused_all_at_once():

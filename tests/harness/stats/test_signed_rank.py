@@ -12,7 +12,7 @@ import pytest
 from scipy import stats as scipy_stats
 
 from harness.stats import signed_rank as exact_test
-from harness.stats.differences import differences
+from harness.stats.differences import paired_differences
 from harness.stats.signed_rank import (
     SMALLEST,
     doubled_ranks,
@@ -22,7 +22,7 @@ from harness.stats.signed_rank import (
 
 
 def signed_rank(a, b):
-    return exact_test.signed_rank(differences(a, b))
+    return exact_test.signed_rank(paired_differences(a, b))
 
 
 def counted_tails(ranks: list[int]) -> list[int]:
@@ -164,9 +164,9 @@ def test_the_article_s_worked_instance_is_no_tie_at_rank_six():
 def test_float_noise_makes_no_difference_and_splits_no_tie_and_large_scores_have_a_proportional_slack():
     a, b = np.array([0.3, 0.4, 0.1 + 0.2]), np.array([0.2, 0.3, 0.3])
     assert (signed_rank(a, b).w_plus, signed_rank(a, b).zeros) == (3.0, 1)
-    assert differences(a, b).groups.tolist() == [1, 1, 0]
+    assert paired_differences(a, b).groups.tolist() == [1, 1, 0]
     # Exponential DCG reaches thousands; two orders of summation part in the last bits.
-    assert differences(
+    assert paired_differences(
         np.array([5000.0 + 1e-9, 2.0]), np.array([5000.0, 1.0])
     ).groups.tolist() == [0, 1]
 
@@ -193,7 +193,7 @@ def test_beyond_500_the_tail_is_that_of_the_exact_count(n, sizes):
         if sizes is None
         else rng.integers(1, sizes + 1, n).astype(np.float64)
     )
-    ranks = doubled_ranks(differences(values, np.zeros(n)).groups)
+    ranks = doubled_ranks(paired_differences(values, np.zeros(n)).groups)
     unit = int(np.gcd.reduce(ranks))
     tails = counted_tails((ranks // unit).tolist())
     few = sizes is not None and sizes <= 4

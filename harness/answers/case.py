@@ -1,0 +1,107 @@
+"""One answer with its verdicts.
+
+For every claim of a reference answer it shows where it was lost: in the retriever or in the generator.
+
+answered         the response states it
+contradicted     the response contradicts it (noise)
+not retrieved    no context supports it, and the response does not state it (the retriever's loss)
+not used         a context supports it, and the response does not state it (the generator's loss)
+unknown          a verdict is missing
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from harness.answers.ragchecker import Entailments
+from harness.answers.systems import Answer, Context, System
+from harness.measures.claims import Truth, any_true
+from harness.records.judge_readings import JudgeReadings, claims_of_query
+from retrievers.types import Query
+
+
+class Case(NamedTuple):
+    """One answer to one query, with the judge's verdicts."""
+
+    query: Query
+    answer: Answer
+    readings: JudgeReadings
+
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """The claims of the reference answer."""
+        return claims_of_query(self.query, self.readings)
+
+    @property
+    def made(self) -> tuple[str, ...] | None:
+        """The claims of the response; None if they could not be read."""
+        return (
+            self.readings.claims.get(self.answer.response)
+            if self.answer.response.strip()
+            else ()
+        )
+
+    @property
+    def useful_to_the_response(self) -> list[Truth] | None:
+        """For each context, whether it entails any claim of the response."""
+        made = self.made
+        return (
+            None
+            if made is None
+            else [self._any(made, context) for context in self.answer.contexts]
+        )
+
+    @property
+    def useful_to_the_reference(self) -> list[Truth]:
+        """For each context, whether it entails any claim of the reference answer."""
+        return [self._any(self.wanted, context) for context in self.answer.contexts]
+
+    def entails(self, text: str, claim: str) -> Truth:
+        """Whether a text entails a claim; an empty text entails nothing."""
+        return self.readings.truth(claim, text) if text.strip() else False
+
+    def held(self, claim: str) -> Truth:
+        """Whether any context entails a claim."""
+        return any_true(
+            self.entails(context.text, claim) for context in self.answer.contexts
+        )
+
+    def rows(self, claims: Sequence[str]) -> list[tuple[Truth, ...]]:
+        """For each claim, whether each context entails it."""
+        return [
+            tuple(self.entails(context.text, claim) for context in self.answer.contexts)
+            for claim in claims
+        ]
+
+    def entailments(self) -> Entailments | None:
+        """The verdicts for RAGChecker; None if the claims of the response could not be read."""
+        made, wanted = self.made, self.wanted
+        if made is None:
+            return None
+        return Entailments(
+            tuple(self.entails(reference_text(self.query), claim) for claim in made),
+            tuple(self.entails(self.answer.response, claim) for claim in wanted),
+            self.rows(made),
+            self.rows(wanted),
+            len(self.answer.contexts),
+        )
+
+    def _any(self, claims: Sequence[str], context: Context) -> Truth:
+        return any_true(self.entails(context.text, claim) for claim in claims)
+
+
+def reference_text(query: Query) -> str:
+    """The reference answers of a query as one text; without one, its claims."""
+    return "\n".join(
+        query.reference.answers or [claim.text for claim in query.reference.claims]
+    )
+
+
+def build_cases(
+    queries: Sequence[Query], systems: Sequence[System], readings: JudgeReadings
+) -> list[Case]:
+    """Every system's answer to every query."""
+    return [
+        Case(query, system.answer(query.id), readings)
+        for system in systems
+        for query in queries
+    ]

@@ -1,0 +1,119 @@
+"""What a chat judge would cost."""
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from harness.answers.chat_prompts import CLAIMS_PROMPT
+from harness.answers.declared_judge import build_judge, judge_chat
+from harness.answers.rankings_judge import claims_depth, judge_rankings
+from harness.dataset import Dataset
+from harness.experiment import JudgeConfig
+from harness.measures import Measure
+from harness.records.judge_readings import JudgeReadings
+from retrievers.cache import Cache
+from retrievers.meter import Meter
+from retrievers.services.chat import Chat, ReplyCheck, accept_any_reply
+from retrievers.services.chat_model import ChatForecast, Prompt, Reply
+
+ASSUMED_CLAIMS = 5
+"""Assumed number of claims of a text, for forecasts."""
+
+
+class ForecastChat(Chat):
+    """Replaces a chat model for forecasts: replies from the cache, records other requests, and makes claims up.
+
+    If a text's claims are unknown, it is assumed to make five, each as long as a fifth of the text, so that their
+    verdicts are counted, too.
+    """
+
+    def __init__(self, chat: Chat, *, cached: bool = True) -> None:
+        """Record the requests to a chat model; with `cached=False` as if the cache were empty."""
+        super().__init__(chat.model, chat.cache)
+        self._cached = cached
+        self._noted: dict[Prompt, None] = {}
+
+    def replies(
+        self,
+        prompts: Sequence[Prompt],
+        meter: Meter,
+        readable: ReplyCheck = accept_any_reply,
+    ) -> Iterator[tuple[int, Reply]]:
+        """Yield cached replies, and made-up claims; no other prompt gets a reply."""
+        known = dict(self.known(prompts, readable)) if self._cached else {}
+        for place, prompt in enumerate(prompts):
+            if place in known:
+                yield place, known[place]
+                continue
+            self._noted[prompt] = None
+            if prompt.system == CLAIMS_PROMPT:
+                yield place, Reply(_made_up(prompt.user))
+
+    def forecast(
+        self, prompts: Sequence[Prompt] = (), readable: ReplyCheck = accept_any_reply
+    ) -> ChatForecast:
+        """The estimated cost of the recorded requests."""
+        return self.model.forecast([*self._noted, *prompts])
+
+
+def _made_up(text: str) -> str:
+    length = -(-len(text) // ASSUMED_CLAIMS)
+    parts = [text[i : i + length] for i in range(0, len(text), length)]
+    return json.dumps(
+        {"claims": [f"{number}. {part}" for number, part in enumerate(parts)]}
+    )
+
+
+class ClaimsForecast(NamedTuple):
+    """The forecast of a run's judging."""
+
+    judge: str
+    """Its name in every verdict."""
+    pairs: int
+    """Claims against documents."""
+    requests: ChatForecast
+
+
+def forecast_claims(
+    table: JudgeConfig,
+    dataset: Dataset,
+    measures: Sequence[Measure],
+    retrievers: int,
+    cache: Cache,
+) -> ClaimsForecast:
+    """Forecast the requests to a chat model if no two retrievers found the same document.
+
+    The data set's first documents are used as retrieved ones, and the cache is assumed to be empty.
+
+    Args:
+        table: the judge, of kind "openai".
+        dataset: with claims, or references to extract them from.
+        measures: of the experiment.
+        retrievers: their number.
+        cache: of the chat model.
+    """
+    depth = claims_depth(measures)
+    width = dataset.count if depth is None else min(depth * retrievers, dataset.count)
+    stand_in = {
+        document.id: document.content for document in islice(dataset.documents(), width)
+    }
+    asked = [
+        query
+        for query in dataset.queries
+        if query.reference.claims or query.reference.answers
+    ]
+    dry_run = ForecastChat(judge_chat(table, cache), cached=False)
+    judge = build_judge(table, cache, Meter(), chat=dry_run)
+    with TemporaryDirectory() as place:
+        claimed = judge_rankings(
+            Path(place),
+            judge,
+            asked,
+            {query.id: stand_in for query in asked},
+            JudgeReadings(),
+        )
+    pairs = sum(len(one.claims) * len(stand_in) for one in claimed.values())
+    return ClaimsForecast(judge.name, pairs, dry_run.forecast())

@@ -1,0 +1,78 @@
+"""The judge that an experiment declares."""
+
+from collections.abc import Sequence
+
+from harness.answers.chat_judge import ModelJudge
+from harness.answers.judge import Judge
+from harness.answers.local_judges import (
+    LEXICAL_THRESHOLD,
+    NLI_THRESHOLD,
+    LexicalJudge,
+    NliJudge,
+)
+from harness.experiment import JudgeConfig
+from harness.measures import Measure
+from retrievers.cache import Cache
+from retrievers.errors import InputError, Problem
+from retrievers.meter import Meter
+from retrievers.options.placeholders import expand
+from retrievers.services.chat import Chat
+from retrievers.services.chat_model import ChatModel
+from retrievers.services.chat_replies import MAX_TEXT_TOKENS
+
+
+def judge_chat(table: JudgeConfig, cache: Cache) -> Chat:
+    """The chat model that an experiment declares as judge; nothing is sent."""
+    model = ChatModel(
+        model=table.model,
+        base_url=table.base_url,
+        key_name=table.key_name,
+        max_tokens=1000,
+        concurrency=table.concurrency,
+        rpm=table.rpm,
+        tpm=table.tpm,
+        input_price=table.input_price,
+        output_price=table.output_price,
+    )
+    return Chat(model, cache)
+
+
+def build_judge(
+    table: JudgeConfig, cache: Cache, meter: Meter, *, chat: Chat | None = None
+) -> Judge:
+    """Make a judge; no model is loaded and nothing is sent before the first request.
+
+    Args:
+        table: of the experiment.
+        cache: of a chat model's replies.
+        meter: counts calls and dollars.
+        chat: replaces the chat model of the table.
+
+    Raises:
+        InputError: an option is invalid.
+    """
+    if table.kind == "lexical":
+        return LexicalJudge(threshold=table.threshold or LEXICAL_THRESHOLD)
+    if table.kind == "nli":
+        return NliJudge(
+            expand(table.model), meter=meter, threshold=table.threshold or NLI_THRESHOLD
+        )
+    asked = chat if chat is not None else judge_chat(table, cache)
+    return ModelJudge(asked, meter=meter, longest=table.longest or MAX_TEXT_TOKENS)
+
+
+def check_judge_price(
+    table: JudgeConfig, measures: Sequence[Measure], cache: Cache
+) -> None:
+    """Refuse a dollar limit without known prices, before anything is sent.
+
+    Raises:
+        InputError: the prices of the chat model are unknown.
+    """
+    asked = table.kind == "openai" and any(measure.claimed for measure in measures)
+    if asked and not judge_chat(table, cache).model.priced:
+        unknown = (
+            f"the price of {table.model} is unknown, so --max-cost cannot be checked"
+        )
+        remedy = "write input_price and output_price: dollars per million tokens"
+        raise InputError(Problem("[judge]", unknown, remedy))

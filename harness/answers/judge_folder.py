@@ -1,0 +1,94 @@
+"""The judging of a folder of answers."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from harness.answers.ask_judge import ask_judge, claim_pairs
+from harness.answers.case import build_cases
+from harness.answers.declared_judge import build_judge
+from harness.answers.inputs import AnswerInputs, read_answer_inputs
+from harness.answers.judge import Judge
+from harness.english import count_of
+from harness.records.judge_readings import JudgeReadings
+from retrievers.cache import Cache, default_cache_path
+from retrievers.errors import BackendError
+from retrievers.files.text_files import exclusive_lock, explain_write_errors
+from retrievers.meter import Budget, Meter
+
+
+class VerdictCounts(NamedTuple):
+    """The counts of a judge's verdicts."""
+
+    judge: str
+    verdicts: int
+    unreadable: int
+    """Pairs without a verdict: null, which is not "no"."""
+    claims_missing: int
+    """Texts whose claims could not be read."""
+    truncated: int = 0
+    """Items with a truncated text, in this call."""
+    without_schema: int = 0
+    """Replies of a server that supports no schema, in this call."""
+
+    def lines(self) -> Iterator[str]:
+        """The output of `harness answers judge`."""
+        yield f"{self.judge}: {count_of(self.verdicts, 'verdict')}, {self.unreadable:,} unreadable (undefined, never 0)"
+        if self.claims_missing:
+            yield f"the claims of {count_of(self.claims_missing, 'text')} could not be read"
+        if self.truncated:
+            longer = "a text longer than [judge] longest"
+            yield f"{self.truncated:,} were judged by the start of {longer}"
+        if self.without_schema:
+            yield f"the server supports no schema: {self.without_schema:,} replies came without one"
+        if self.judge.startswith("lexical"):
+            yield "weak: it compares words only, misses paraphrases and never finds a contradiction"
+
+
+def count_verdicts(
+    inputs: AnswerInputs, judge: Judge, readings: JudgeReadings
+) -> VerdictCounts:
+    """Count the verdicts on the pairs that the measures need."""
+    cases = build_cases(inputs.queries, inputs.systems, readings)
+    pairs = list(dict.fromkeys(pair for case in cases for pair in claim_pairs(case)))
+    words = [readings.word(*pair) for pair in pairs]
+    return VerdictCounts(
+        judge.name,
+        sum(word is not None for word in words),
+        sum(word is None for word in words),
+        len({case.answer.response for case in cases if case.made is None}),
+    )
+
+
+def judge_answers_folder(
+    experiment: Path, folder: Path, *, max_cost: float | None = None, code: bool = True
+) -> VerdictCounts:
+    """Ask the judge for all that is missing, and store it in the folder.
+
+    Raises:
+        InputError: a problem with the experiment, the data or the answers.
+        BackendError: the judge failed permanently, or every reply is unreadable; OverBudget before more is spent than
+            allowed.
+    """
+    inputs = read_answer_inputs(experiment, folder, code=code)
+    meter = Meter(budget=Budget(max_cost))
+    verdicts = folder / "verdicts.jsonl"
+    with explain_write_errors(verdicts):
+        alone = exclusive_lock(
+            verdicts, "is in use by another process", "wait for it, and run again"
+        )
+    with Cache(default_cache_path()) as cache, alone, meter.stage("judge"):
+        asked = build_judge(inputs.judge, cache, meter)
+        readings = ask_judge(folder, asked, inputs.queries, inputs.systems)
+    counts = meter.counts("judge")
+    found = count_verdicts(inputs, asked, readings)
+    if asked.unread and not found.verdicts:
+        what = f"{asked.name} gave {found.unreadable:,} verdicts, none of them readable ({asked.unread})"
+        raise BackendError(
+            f"{what}: nothing was judged; check the model and its server, and run again"
+        )
+    meter.budget.check(f"verdicts so far are in {folder}")
+    truncated, without_schema = (
+        int(counts.get(name, 0)) for name in ("truncated", "without_schema")
+    )
+    return found._replace(truncated=truncated, without_schema=without_schema)

@@ -1,0 +1,178 @@
+"""Judges that are no chat models."""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from scipy import special
+
+from harness.answers.judge import GeneratedQuestions, Inquiry, JudgeReplies
+from harness.answers.text_tokens import split_sentences
+from harness.records.judge_readings import ClaimPassage, EntailmentWord
+from retrievers.errors import InputError, Problem
+from retrievers.meter import Meter
+from retrievers.rerankers.local_rerankers import CrossEncoderReranker
+from retrievers.texts.word_tokens import TOKENIZATION_RULE, tokenize
+from retrievers.types import Floats
+
+LEXICAL_THRESHOLD = 0.8
+"""The share of a claim's distinct tokens that a passage must contain."""
+HELPFUL_SHARE = 0.5
+"""The share of a query's distinct tokens that a helpful sentence contains."""
+
+
+class UnpromptedJudge:
+    """The base of judges that are not chat models: a text's claims are its sentences; no ratings, no questions."""
+
+    prompt = ""
+    unread = ""
+
+    def __init__(self, threshold: float) -> None:
+        """Check the threshold of entailment, above 0 and at most 1."""
+        if not 0 < threshold <= 1:
+            raise InputError(
+                Problem("judge.threshold", f"{threshold} is not above 0 and at most 1")
+            )
+        self.threshold = threshold
+
+    def claims(self, texts: Sequence[str]) -> JudgeReplies[tuple[str, ...]]:
+        """The sentences of each text."""
+        for place, text in enumerate(texts):
+            yield place, tuple(split_sentences(text))
+
+    def relevance(
+        self, asked: Sequence[Inquiry]
+    ) -> JudgeReplies[tuple[int | None, ...]]:
+        """Nothing: no rating."""
+        return iter(())
+
+    def questions(self, texts: Sequence[str]) -> JudgeReplies[GeneratedQuestions]:
+        """Nothing: no question."""
+        return iter(())
+
+
+class LexicalJudge(UnpromptedJudge):
+    """A claim is entailed if the passage has at least `threshold` of its distinct BM25 tokens, else neutral.
+
+    A sentence helps if it has half of the query's distinct tokens.
+    """
+
+    def __init__(self, *, threshold: float = LEXICAL_THRESHOLD) -> None:
+        """Use a share of tokens, above 0 and at most 1."""
+        super().__init__(threshold)
+        self.name = f"lexical {TOKENIZATION_RULE} {threshold:g}"
+
+    def verdicts(self, pairs: Sequence[ClaimPassage]) -> JudgeReplies[EntailmentWord]:
+        """Entailed or neutral for each pair; a claim without a token has no verdict."""
+        for place, pair in enumerate(pairs):
+            share = token_share(pair.claim, pair.text)
+            yield (
+                place,
+                None
+                if share is None
+                else "entailed"
+                if share >= self.threshold
+                else "neutral",
+            )
+
+    def helps(self, asked: Sequence[Inquiry]) -> JudgeReplies[bool]:
+        """Whether each sentence has half of its query's tokens."""
+        for place, one in enumerate(asked):
+            share = token_share(one.question, one.text)
+            yield place, None if share is None else share >= HELPFUL_SHARE
+
+
+def token_share(claim: str, passage: str) -> float | None:
+    """The share of a claim's distinct tokens in a passage; None for a claim without a token.
+
+    >>> token_share("the fee is monthly", "It asks whether the fee of 300 yen is paid in advance.")
+    0.75
+    """
+    wanted = _tokens(claim)
+    return len(wanted & _tokens(passage)) / len(wanted) if wanted else None
+
+
+@lru_cache(maxsize=1 << 14)
+def _tokens(text: str) -> frozenset[str]:
+    return frozenset(tokenize(text))
+
+
+NLI_THRESHOLD = 0.5
+NLI_VERDICTS: Mapping[str, EntailmentWord] = {
+    "entailment": "entailed",
+    "contradiction": "contradicted",
+    "neutral": "neutral",
+}
+"""Output names of models -> verdicts."""
+
+
+class NliJudge(UnpromptedJudge):
+    """A claim is entailed, or contradicted, if the model gives that at least the probability `threshold`.
+
+    A sentence helps if the model finds that the query follows from it, for which such models were not trained.
+    """
+
+    def __init__(
+        self, model: str, *, meter: Meter, threshold: float = NLI_THRESHOLD
+    ) -> None:
+        """Configure the model, which is loaded for the first pair.
+
+        Args:
+            model: a folder, or a name of the hub, with the outputs entailment, neutral and contradiction.
+            meter: counts texts, calls, tokens, lost_tokens.
+            threshold: the least probability, above 0 and at most 1.
+        """
+        super().__init__(threshold)
+        self._meter = meter
+        self._model = CrossEncoderReranker(model=model)
+
+    @property
+    def name(self) -> str:
+        """The model, its weights and the threshold."""
+        weights = self._model.weights
+        return f"nli {weights.name} {weights.revision[:12]} {self.threshold:g}"
+
+    def verdicts(self, pairs: Sequence[ClaimPassage]) -> JudgeReplies[EntailmentWord]:
+        """The verdict on each pair; pairs of similar length are batched."""
+        order = sorted(
+            range(len(pairs)),
+            key=lambda i: (len(pairs[i].text) + len(pairs[i].claim), pairs[i]),
+        )
+        for start in range(0, len(order), self._model.request_size):
+            places = order[start : start + self._model.request_size]
+            yield from zip(
+                places,
+                self._read([(pairs[i].text, pairs[i].claim) for i in places]),
+                strict=True,
+            )
+
+    def helps(self, asked: Sequence[Inquiry]) -> JudgeReplies[bool]:
+        """Whether each query follows from its sentence according to the model."""
+        for place, word in self.verdicts(
+            [ClaimPassage(one.question, one.text) for one in asked]
+        ):
+            yield place, word == "entailed"
+
+    def _read(self, pairs: Sequence[tuple[str, str]]) -> list[EntailmentWord]:
+        words = _words(self._model.labels, self._model.weights.model)
+        logits, tokens = self._model.logits(pairs)
+        read, lost = (int(of.sum()) for of in (tokens.read, tokens.truncated))
+        self._meter.count(texts=len(pairs), calls=1, tokens=read, lost_tokens=lost)
+        return [self._verdict(row, words) for row in special.softmax(logits, axis=1)]
+
+    def _verdict(self, row: Floats, words: Sequence[EntailmentWord]) -> EntailmentWord:
+        likely, word = max(
+            (float(row[i]), word) for i, word in enumerate(words) if word != "neutral"
+        )
+        return word if likely >= self.threshold else "neutral"
+
+
+def _words(named: Mapping[int, str], name: str) -> list[EntailmentWord]:
+    """The verdict of each output of the model, by the names in its configuration."""
+    meanings = [NLI_VERDICTS.get(str(named[place]).lower()) for place in sorted(named)]
+    words = [word for word in meanings if word is not None]
+    if sorted(words) != sorted(NLI_VERDICTS.values()) or len(meanings) != len(words):
+        remedy = 'use a model for natural language inference, for example "cross-encoder/nli-deberta-v3-small"'
+        labels = ", ".join(map(str, named.values()))
+        what = f"{name} has the outputs {labels}, not entailment, neutral and contradiction"
+        raise InputError(Problem("judge.model", what, remedy))
+    return words

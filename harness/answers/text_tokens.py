@@ -1,0 +1,114 @@
+"""Tokens of any language."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import regex
+
+from retrievers.errors import InputError, Problem, require_package
+from retrievers.texts.word_tokens import WORD_CHARACTERS
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.bleu import BLEU
+
+Tokenizer = Literal["13a", "intl", "char", "zh", "ja-mecab", "ko-mecab"]
+"""Tokenizers of sacrebleu that download nothing; others, such as "flores200", download a model and are excluded."""
+TOKENIZERS: tuple[str, ...] = get_args(Tokenizer)
+TOKENIZER_EXTRAS = {"ja-mecab": "ja", "ko-mecab": "ko"}
+"""Tokenizers that need a dictionary -> the extra that installs it."""
+UNSPACED_LETTERS = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]"
+)
+"""Thai, Lao, Burmese, Khmer, kana, kanji and hangul: splitting at spaces does not give words."""
+LETTER_PATTERN = re.compile(r"[^\W\d_]")
+SENTENCE_END = re.compile(r"(?<=[。！？!?])(?![」』）)\"'。！？!?\[])|(?<=[.])\s+|\n+")
+TOKEN_PATTERN = regex.compile(rf"(?V1)[{WORD_CHARACTERS}_]")
+
+
+def choose_tokenizer(texts: Iterable[str]) -> Tokenizer:
+    """Choose a tokenizer by the script: "char" if a fifth of the letters need no spaces, else "13a".
+
+    It does not depend on installed packages: dictionaries are used only if they are named.
+
+    >>> choose_tokenizer(["survey on customer satisfaction"]), choose_tokenizer(["顧客満足度に関する NPS"])
+    ('13a', 'char')
+    """
+    text = "\n".join(texts)
+    return (
+        "char"
+        if len(UNSPACED_LETTERS.findall(text)) > len(LETTER_PATTERN.findall(text)) / 5
+        else "13a"
+    )
+
+
+def split_tokens(text: str, tokenizer: Tokenizer) -> list[str]:
+    """Split a text into sacrebleu's tokens, lower-cased, without punctuation.
+
+    Raises:
+        InputError: the tokenizer needs a package that is not installed.
+
+    >>> split_tokens("The lazy dog.", "13a"), split_tokens("犬だ。", "char"), split_tokens("ดี", "char")
+    (['the', 'lazy', 'dog'], ['犬', 'だ'], ['ด', 'ี'])
+    """
+    return [
+        token
+        for token in token_splitter(tokenizer)(text.lower()).split()
+        if TOKEN_PATTERN.search(token)
+    ]
+
+
+@lru_cache
+def token_splitter(tokenizer: Tokenizer) -> Callable[[str], str]:
+    """The function of sacrebleu that puts spaces between the tokens of a text; raises as `_bleu`."""
+    split: Callable[[str], str] = sacrebleu_metric(tokenizer).tokenizer
+    return split
+
+
+def require_sacrebleu() -> None:
+    """Raise an error without sacrebleu, with the extra that installs it."""
+    with require_package("BLEU, chrF and ROUGE", "sacrebleu", "answers"):
+        import sacrebleu  # noqa: F401
+
+
+def split_sentences(text: str) -> list[str]:
+    """Split a text at the ends of its sentences and at line breaks.
+
+    >>> split_sentences("It asks about price. Does it? Yes.")
+    ['It asks about price.', 'Does it?', 'Yes.']
+    >>> split_sentences("価格を聞く。理由も聞く。")
+    ['価格を聞く。', '理由も聞く。']
+    """
+    return [part.strip() for part in SENTENCE_END.split(text) if part.strip()]
+
+
+def sacrebleu_metric(tokenizer: Tokenizer, **options: Any) -> BLEU:
+    """BLEU of sacrebleu.
+
+    Raises:
+        InputError: sacrebleu or the tokenizer's dictionary is not installed, or there is no such tokenizer.
+    """
+    if tokenizer not in TOKENIZERS:
+        raise InputError(
+            Problem(
+                "tokenizer",
+                f"no tokenizer {tokenizer!r}",
+                f"known: {', '.join(TOKENIZERS)}",
+            )
+        )
+    require_sacrebleu()
+    from sacrebleu.metrics.bleu import BLEU
+
+    try:
+        return BLEU(tokenize=tokenizer, **options)
+    except (ImportError, RuntimeError):
+        extra = (
+            f"[{TOKENIZER_EXTRAS[tokenizer]}]" if tokenizer in TOKENIZER_EXTRAS else ""
+        )
+        remedy = f'pip install "sacrebleu{extra}", or use the tokenizer "char"'
+        raise InputError(
+            Problem("tokenizer", f"{tokenizer!r} needs a dictionary", remedy)
+        ) from None

@@ -1,0 +1,113 @@
+"""The command `check`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.console import options as shared
+from harness.console.dataset_arguments import (
+    ColumnNames,
+    DanglingOption,
+    DatasetFormat,
+    DatasetOptions,
+    DocumentsPath,
+    HeaderOption,
+    LabelFile,
+    MatchFields,
+    QueryFiles,
+    SplitName,
+    dataset_reference,
+)
+from harness.console.output import print_json, print_result
+from retrievers.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    from harness.experiment import LoadedExperiment
+
+RESULTS_FOLDER = Path("results")
+"""Where runs write, unless they are told otherwise."""
+
+
+def check(
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="EXPERIMENT|DATASET", help="An experiment file, or a data set."
+        ),
+    ],
+    results: Annotated[
+        Path,
+        typer.Option(help="Folder of earlier runs, which show how fast models are."),
+    ] = RESULTS_FOLDER,
+    online: Annotated[
+        bool, typer.Option("--online", help="Send one text to every service.")
+    ] = False,
+    no_code: shared.NoCode = False,
+    columns: ColumnNames = None,
+    documents: DocumentsPath = None,
+    queries: QueryFiles = None,
+    labels: LabelFile = None,
+    form: DatasetFormat = None,
+    split: SplitName = None,
+    header: HeaderOption = None,
+    dangling: DanglingOption = None,
+    match: MatchFields = None,
+    as_json: shared.JsonOutput = False,
+) -> None:
+    """List every problem, how the data were read, and what a run takes: texts, tokens, dollars, minutes. No network."""
+    from retrievers.texts.languages import load_language_model
+
+    load_language_model()  # on another core, while the rest is imported
+    from harness.preflight.check import check_target as look
+
+    given = DatasetOptions(
+        columns, documents, queries, labels, form, split, header, dangling, match
+    )
+    if not target.lower().endswith(".toml"):
+        shared.refuse_options(
+            {"--results": results != RESULTS_FOLDER, "--online": online},
+            "is for an experiment file",
+        )
+        described = dataset_reference(target, given)
+    else:
+        shared.refuse_options(
+            given.options(),
+            "is set in the experiment file, under dataset",
+            "write it there",
+        )
+        described = None
+    try:
+        sets = (
+            [described] if described else load_each_set(Path(target), code=not no_code)
+        )
+        reports = [
+            look(one, code=not no_code, results=results, online=online) for one in sets
+        ]
+    except InputError as error:
+        if not as_json:
+            raise
+        problems = error.problems or (Problem(target, str(error)),)
+        print_json(problems=problems)
+        raise typer.Exit(error.exit_code) from None
+    tables = [report.as_json() for report in reports]
+    found = tables[0] if len(tables) == 1 else {"data_sets": tables}
+    print_result(
+        (line for report in reports for line in report.lines()),
+        as_json=as_json,
+        problems=[],
+        **found,
+    )
+
+
+def load_each_set(path: Path, *, code: bool) -> list[Path | LoadedExperiment]:
+    """The path itself, which is checked with its data, or what was loaded of it for each of several data sets."""
+    from harness.experiment import load_sets
+
+    try:
+        sets = load_sets(path, code=code)
+    except InputError:
+        return [path]
+    return [*sets] if sets[0].within else [path]

@@ -1,0 +1,138 @@
+"""Options of a data set."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+
+import typer
+
+from retrievers.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    from harness.dataset import DatasetReference
+
+COLUMNS_OPTION = typer.Option(
+    "--columns",
+    metavar="KIND=NAME",
+    help="What a column is called, such as query=search_term.",
+)
+ColumnNames = Annotated[list[str] | None, COLUMNS_OPTION]
+DocumentsPath = Annotated[
+    str | None, typer.Option(help="A table or a folder of documents.")
+]
+QueryFiles = Annotated[
+    list[str] | None, typer.Option(help="A file of queries; may be repeated.")
+]
+LabelFile = Annotated[str | None, typer.Option(help="The table of labels.")]
+DatasetFormat = Annotated[
+    str | None,
+    typer.Option("--format", help="The format; by default it is recognised."),
+]
+SPLIT_OPTION = typer.Option(
+    "--split", help="The split to use, where there are several."
+)
+SplitName = Annotated[str | None, SPLIT_OPTION]
+HEADER_OPTION = typer.Option(
+    "--header/--no-header", help="Whether the first row names the columns."
+)
+HeaderOption = Annotated[bool | None, HEADER_OPTION]
+DANGLING_OPTION = typer.Option(
+    "--dangling",
+    help="drop: leave out labels of documents or queries that do not exist.",
+)
+DanglingOption = Annotated[Literal["drop"] | None, DANGLING_OPTION]
+MATCH_OPTION = typer.Option(
+    "--match",
+    metavar="FIELDS",
+    help="Fields by which labels name documents, such as file,page.",
+)
+MatchFields = Annotated[str | None, MATCH_OPTION]
+
+
+def parse_column_names(written: Sequence[str]) -> dict[str, str]:
+    """Read columns as the command line names them.
+
+    Raises:
+        InputError: one is not a kind with a name behind it, or a kind is given twice.
+
+    >>> parse_column_names(["query=search_term"])
+    {'query': 'search_term'}
+    """
+    columns: dict[str, str] = {}
+    for one in written:
+        kind, _, name = (part.strip() for part in one.partition("="))
+        if not name or kind in columns:
+            what = (
+                f"{one!r} names no column" if not name else f"{kind!r} is given twice"
+            )
+            raise InputError(
+                Problem("--columns", what, "KIND=NAME, such as query=search_term")
+            )
+        columns[kind] = name
+    return columns
+
+
+class DatasetOptions(NamedTuple):
+    """What the options of a command say of a data set, as the keys under `dataset` of an experiment would."""
+
+    columns: Sequence[str] | None
+    """What columns are called, each as KIND=NAME."""
+    documents: str | None
+    """A table or a folder of documents; like the next two below the data set, or where the command runs."""
+    queries: Sequence[str] | None
+    labels: str | None
+    format: str | None
+    split: str | None
+    header: bool | None
+    dangling: str | None
+    match: str | None
+
+    def options(self) -> dict[str, bool]:
+        """The options, and whether each was given."""
+        return {f"--{key}": value is not None for key, value in self._asdict().items()}
+
+
+def dataset_reference(path: str, given: DatasetOptions) -> DatasetReference:
+    """The data set that a command line describes.
+
+    Args:
+        path: a folder, an archive or a file; or a name.
+        given: what the options say.
+    """
+    from harness.dataset import parse_reference
+
+    reference = parse_reference(path)
+
+    def below(name: str) -> str:
+        if reference.scheme:
+            return name
+        folder = (
+            reference.folder.parent if reference.folder.is_file() else reference.folder
+        )
+        if (folder / name).exists() or not Path(name).exists():
+            return name
+        return Path(os.path.relpath(name, folder)).as_posix()
+
+    documents, labels = (
+        None if name is None else below(name)
+        for name in (given.documents, given.labels)
+    )
+    found = replace(
+        reference,
+        documents=documents,
+        labels=labels,
+        queries=tuple(map(below, given.queries or ())),
+    )
+    return replace(
+        found,
+        columns=parse_column_names(given.columns or ()),
+        format=given.format,
+        split=given.split,
+        header=given.header,
+        drop_dangling=given.dangling is not None,
+        match=tuple(filter(None, (given.match or "").split(","))),
+    )

@@ -1,0 +1,108 @@
+"""The two streams of a terminal."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+
+def print_warnings(*lines: str) -> None:
+    """Print messages, on standard error."""
+    for line in lines:
+        typer.echo(line, err=True)
+
+
+def print_json(**values: object) -> None:
+    """One object, numbers in full precision."""
+    typer.echo(json.dumps(_plain(values), ensure_ascii=False))
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it: records by the names of their fields; NaN, which it has no word for, becomes null."""
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return None if isinstance(value, float) and value != value else value
+
+
+def print_result(lines: Iterable[str], *, as_json: bool, **values: object) -> None:
+    """What a command found: lines for people, or the same as one object.
+
+    Args:
+        lines: for people.
+        as_json: whether the object is wanted.
+        values: what is in it.
+    """
+    if as_json:
+        print_json(**values)
+    else:
+        print_lines(*lines)
+
+
+def print_csv(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Rows as in the CSV files of a results folder; a terminal shows what programs read as it is."""
+    from harness.records import escape_cell
+
+    written = io.StringIO()
+    writer = csv.DictWriter(written, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(
+        {
+            key: escape_cell(one) if isinstance(one, str) else one
+            for key, one in row.items()
+        }
+        for row in rows
+    )
+    typer.echo(written.getvalue(), nl=False)
+
+
+def print_lines(*lines: str) -> None:
+    """Print lines, on standard output."""
+    for line in lines:
+        typer.echo(line)
+
+
+def print_to_fit(
+    build: Callable[..., Iterable[RenderableType]], *args: object, **named: object
+) -> None:
+    """Print what fits the terminal."""
+    console = open_console()
+    for part in build(*args, width=console.width, **named):
+        console.print(part)
+
+
+def open_console(*, stderr: bool = False) -> Console:
+    """A console on one of the two streams."""
+    from rich.console import Console
+
+    return Console(stderr=stderr)
+
+
+TEXT_WIDTH = 100
+"""Of text that is not in a terminal."""
+
+
+def rendered_text(
+    build: Callable[..., Iterable[RenderableType]],
+    *args: object,
+    width: int = TEXT_WIDTH,
+) -> str:
+    """What fits a terminal of this width, as plain text."""
+    from rich.console import Console
+
+    console = Console(width=width, color_system=None, force_terminal=False)
+    with console.capture() as captured:
+        for part in build(*args, width=width):
+            console.print(part)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())

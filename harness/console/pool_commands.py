@@ -1,0 +1,213 @@
+"""The commands on pools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from harness.console import options as shared
+from harness.console.output import print_result
+from harness.english import count_of
+
+if TYPE_CHECKING:
+    from harness.labels.chat_access import JudgeModel
+    from harness.labels.model_judge import ModelJudgingOptions
+    from harness.labels.pool import Pool
+
+ResultsFolders = Annotated[
+    list[Path],
+    typer.Argument(metavar="RESULTS", help="Results folders over the same documents."),
+]
+PoolFile = Annotated[
+    Path, typer.Argument(metavar="POOL", help="The file that `harness pool` wrote.")
+]
+EarlierLabels = Annotated[
+    list[Path] | None,
+    typer.Option(help="Files of earlier labels; their pairs are left out."),
+]
+JudgeModelOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODEL", help="Ask this model behind an OpenAI-compatible endpoint."
+    ),
+]
+DOCUMENT_TOKENS = 8_000
+
+
+SampleSize = Annotated[
+    int | None,
+    typer.Option(min=1, help="Number of queries, drawn at random; default: all."),
+]
+NextLookOption = Annotated[
+    bool,
+    typer.Option(
+        "--next-look", help="Draw the queries that the next planned look lacks."
+    ),
+]
+
+
+def pool(
+    results: ResultsFolders,
+    depth: Annotated[
+        int,
+        typer.Option(min=1, help="Number of documents from the top of each ranking."),
+    ] = 10,
+    sample: SampleSize = None,
+    next_look: NextLookOption = False,
+    seed: Annotated[int, typer.Option(help="Seed of the sample and of its order.")] = 0,
+    audience: Annotated[
+        Literal["human", "llm"],
+        typer.Option(
+            "--for", help="Who will judge; pairs that they have judged are left out."
+        ),
+    ] = "human",
+    policy: shared.PolicyFile = None,
+    judged: EarlierLabels = None,
+    output: Annotated[Path, typer.Option(help="File to write.")] = Path("pool.jsonl"),
+    as_json: shared.JsonOutput = False,
+) -> None:
+    """Choose what to judge: a sample of the queries, the top documents of every retriever, in hashed order."""
+    from harness.labels.draw_pool import (
+        PoolOptions,
+        draw_pool,
+        read_known_judgments,
+        read_material,
+    )
+    from harness.labels.pool import read_policy, write_pool
+
+    shared.refuse_options(
+        {"--sample": next_look and sample is not None},
+        "cannot go with --next-look, which says how many",
+    )
+    drawing = PoolOptions(depth, sample, seed, audience, read_policy(policy), next_look)
+    material = read_material(results, depth)
+    drawn_pool = draw_pool(
+        material, drawing, read_known_judgments(material, judged or ())
+    )
+    write_pool(output, drawn_pool)
+    drawn, left = drawn_pool.drawn, len(material.queries) - drawn_pool.drawn.population
+    lines = [
+        f"left out: {count_of(left, 'query')} equal to another but for case and white space"
+    ] * bool(left)
+    to_judge = count_of(drawn_pool.pairs, "document")
+    lines += [
+        f"{output}: {drawn.sampled:,} of {count_of(drawn.population, 'query')}, {to_judge} to judge",
+        f"next: harness judge {quote(str(output))}"
+        + (" --llm MODEL" if audience == "llm" else ""),
+    ]
+    print_result(
+        lines,
+        as_json=as_json,
+        path=str(output),
+        digest=drawn_pool.digest,
+        pairs=drawn_pool.pairs,
+        **drawn.model_dump(),
+    )
+
+
+DOCUMENT_TOKENS_HELP = (
+    "Most tokens of a document that --llm is shown; the rest is cut and counted."
+)
+DocumentTokens = Annotated[
+    int, typer.Option(min=100, metavar="TOKENS", help=DOCUMENT_TOKENS_HELP)
+]
+
+
+def judge(
+    pool_file: PoolFile,
+    llm: JudgeModelOption = None,
+    base_url: shared.BaseUrl = "",
+    key_name: shared.KeyName = "",
+    repeat: Annotated[
+        int,
+        typer.Option(min=1, help="Rounds of --llm: 2 measures the model's own noise."),
+    ] = 1,
+    longest: DocumentTokens = DOCUMENT_TOKENS,
+    max_cost: shared.MaxCost = None,
+    price: shared.TokenPrices = "",
+    plan: shared.PlanOnly = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="File to write: judge.html, or the model's labels."),
+    ] = None,
+    as_json: shared.JsonOutput = False,
+) -> None:
+    """Write the judging page of a pool (a file, no server), or let a model judge."""
+    from harness.labels.chat_access import JudgeModel
+    from harness.labels.judging_order import repeats_sentence
+    from harness.labels.judging_page import write_judging_page
+    from harness.labels.model_judge import ModelJudgingOptions
+    from harness.labels.pool import read_pool
+
+    to_judge = read_pool(pool_file)
+    if llm is not None:
+        asked, manner = (
+            JudgeModel(llm, base_url, key_name, price, max_cost),
+            ModelJudgingOptions(repeat, longest),
+        )
+        _judge_by_model(
+            to_judge,
+            output or Path("judgments-llm.jsonl"),
+            asked,
+            manner,
+            plan=plan,
+            as_json=as_json,
+        )
+        return
+    of_models = {
+        "--base-url": base_url,
+        "--key": key_name,
+        "--repeat": repeat > 1,
+        "--longest": longest != DOCUMENT_TOKENS,
+        "--max-cost": max_cost is not None,
+        "--price": price,
+        "--plan": plan,
+    }
+    shared.refuse_options(
+        of_models, "goes with --llm", "people cost nothing that can be planned"
+    )
+    path = output or Path("judge.html")
+    write_judging_page(path, to_judge)
+    lines = [
+        f"{path}: {count_of(to_judge.pairs, 'document')} to judge, {repeats_sentence(to_judge)}",
+        "open it in a browser, or send it to a judge",
+        "it exports judgments.jsonl; then: harness labels merge judgments.jsonl --into DATASET",
+    ]
+    print_result(
+        lines,
+        as_json=as_json,
+        path=str(path),
+        digest=to_judge.digest,
+        pairs=to_judge.pairs,
+    )
+
+
+def _judge_by_model(
+    to_judge: Pool,
+    path: Path,
+    asked: JudgeModel,
+    manner: ModelJudgingOptions,
+    *,
+    plan: bool,
+    as_json: bool,
+) -> None:
+    from harness.labels.chat_access import chat_forecast_sentence, open_chat
+    from harness.labels.model_judge import forecast_pool_judging, judge_by_model
+
+    with open_chat(asked) as (chat, meter):
+        if plan:
+            forecast = forecast_pool_judging(to_judge, path, chat, manner)
+            print_result(
+                [chat_forecast_sentence(forecast)], as_json=as_json, plan=forecast
+            )
+            return
+        judged = judge_by_model(to_judge, path, chat, meter, manner)
+    print_result(
+        [f"{path}: {judged.sentence()}"],
+        as_json=as_json,
+        path=str(path),
+        **judged._asdict(),
+    )

@@ -1,0 +1,254 @@
+"""The commands on runs."""
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.console import options as shared
+from harness.console import results_text
+from harness.console.dataset_arguments import (
+    ColumnNames,
+    DanglingOption,
+    DatasetFormat,
+    DatasetOptions,
+    DocumentsPath,
+    HeaderOption,
+    LabelFile,
+    MatchFields,
+    QueryFiles,
+    SplitName,
+    dataset_reference,
+)
+from harness.console.messages import confirm, show_tracebacks
+from harness.console.output import (
+    open_console,
+    print_json,
+    print_lines,
+    print_result,
+    print_warnings,
+)
+
+EXPORT_FORM = typer.Option(
+    "--as", metavar="FORM", help="trec, mteb, parquet; mlflow, wandb."
+)
+
+
+RUN_STOPPED_MESSAGE = "stopped: what was embedded is cached; the same command continues"
+
+
+class Interrupted(Exception):
+    """Ctrl-C, with what is kept and how to continue."""
+
+
+def run(
+    experiment: shared.ExperimentFiles,
+    results: Annotated[
+        Path, typer.Option(help="Folder for results, which go to RESULTS/<name>/.")
+    ] = Path("results"),
+    only: Annotated[list[str] | None, shared.ONLY_OPTION] = None,
+    fresh: shared.FreshOption = False,
+    max_cost: shared.MaxCost = None,
+    no_code: shared.NoCode = False,
+    debug: shared.DebugOption = False,
+    explain: shared.ExplainOption = False,
+    quiet: shared.QuietOption = False,
+    as_json: shared.JsonOutput = False,
+) -> None:
+    """Run experiments: index, search, score, compare, report."""
+    if debug:
+        show_tracebacks()
+    spent = ""
+    try:
+        from harness.console.progress import Progress
+        from harness.console.several_runs import (
+            load_files,
+            print_several_runs,
+            run_files,
+        )
+        from harness.running.context import RunOptions
+
+        with Progress(open_console(stderr=True), quiet=quiet) as progress:
+            notify = (lambda line: None) if quiet else print_warnings
+            options = RunOptions(
+                results,
+                tuple(only or ()),
+                fresh,
+                max_cost,
+                not no_code,
+                notify,
+                watch=progress.watch,
+            )
+            try:
+                finished = run_files(load_files(experiment, code=not no_code), options)
+            finally:
+                spent = f"; ${progress.spent:.6f} were spent" if progress.spent else ""
+    except KeyboardInterrupt:
+        raise Interrupted(f"{RUN_STOPPED_MESSAGE}{spent}") from None
+    print_several_runs(finished, quiet=quiet, as_json=as_json, explain=explain)
+
+
+def demo(
+    results: Annotated[
+        Path, typer.Option(help="Folder for results, which go to RESULTS/<name>/.")
+    ] = Path("results"),
+    quiet: shared.QuietOption = False,
+    as_json: shared.JsonOutput = False,
+) -> None:
+    """Run the built-in experiment: survey templates, searched by words and (extra offline) by a model."""
+    from harness.console.demo import OFFLINE_HINT, demo_experiment
+
+    experiment = demo_experiment()
+    if not quiet:
+        more = [OFFLINE_HINT] if "no-model" in experiment.name else []
+        print_warnings(f"harness run {shlex.quote(experiment.as_posix())}", *more)
+    run([experiment], results, quiet=quiet, as_json=as_json)
+
+
+ResultsArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RESULTS", help="A results folder, or a folder of results folders."
+    ),
+]
+
+
+def report(
+    results: ResultsArgument,
+    explain: shared.ExplainOption = False,
+    quiet: shared.QuietOption = False,
+    as_json: shared.JsonOutput = False,
+) -> None:
+    """Write the report of a results folder again, or index.html over many results folders."""
+    from harness import records
+    from harness.records.data_sets_csv import holds_sets, read_sets
+    from harness.report.write import write_report
+
+    if holds_sets(results):
+        from harness.console.several_runs import print_sets
+        from harness.report.sets_page import write_sets_page
+
+        sets = read_sets(results)
+        write_sets_page(results, sets)
+        print_sets(sets, quiet=quiet, as_json=as_json)
+        return
+    if records.holds_results_folders(results):
+        from harness.report.index import write_index
+
+        results_text.print_listing(
+            write_index(results), results, quiet=quiet, as_json=as_json
+        )
+        return
+
+    record = records.read_results(results)
+    write_report(record)
+    results_text.print_results(record, quiet=quiet, as_json=as_json, explain=explain)
+    if not quiet and not as_json:
+        print_warnings(
+            *(
+                f"{name} failed: {reason}"
+                for name, reason in record.manifest.failed.items()
+            )
+        )
+
+
+def reproduce(
+    results: shared.ResultsFolder,
+    fresh: shared.FreshOption = False,
+    max_cost: shared.MaxCost = None,
+    no_code: shared.NoCode = False,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Run the experiment without asking first.")
+    ] = (False),
+    quiet: shared.QuietOption = False,
+    as_json: shared.JsonOutput = False,
+) -> None:
+    """Run the experiment of a results folder again: exit 0 if the results are the same, else 1."""
+    from harness import records
+    from harness.console.progress import Progress
+    from harness.reproduce import reproduce as again
+    from harness.running.context import RunOptions
+
+    if not trust:
+        records.read_manifest(
+            results
+        )  # an unreadable folder is reported before the question
+        confirm(
+            f"Run the experiment of {results}? It may run code, read files and send texts.",
+            "--trust",
+        )
+    with Progress(open_console(stderr=True), quiet=quiet) as progress:
+        options = RunOptions(
+            fresh=fresh, max_cost=max_cost, code=not no_code, watch=progress.watch
+        )
+        reproduction = again(results, options)
+    if as_json:
+        print_json(**reproduction._asdict())
+    elif not quiet:
+        print_lines(reproduction.sentence())
+
+
+OutputOption = Annotated[
+    Path | None,
+    typer.Option(help="File to write; default: <folder>.toml in the current folder."),
+]
+
+
+def init(
+    folder: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATASET", help="A folder, a file, or the name of a data set."
+        ),
+    ],
+    output: OutputOption = None,
+    columns: ColumnNames = None,
+    documents: DocumentsPath = None,
+    queries: QueryFiles = None,
+    labels: LabelFile = None,
+    form: DatasetFormat = None,
+    split: SplitName = None,
+    header: HeaderOption = None,
+    dangling: DanglingOption = None,
+    match: MatchFields = None,
+) -> None:
+    """Read documents and labels, show how they were read, and write an experiment."""
+    from harness.init.write_experiment import write_experiment
+
+    given = DatasetOptions(
+        columns, documents, queries, labels, form, split, header, dangling, match
+    )
+    written = write_experiment(dataset_reference(folder, given), output)
+    print_lines(*written.lines())
+
+
+def export(
+    results: shared.ResultsFolder,
+    form: Annotated[str, EXPORT_FORM],
+    output: Annotated[
+        Path | None,
+        typer.Option(help="Folder for the files; default: RESULTS/export/FORM."),
+    ] = None,
+    as_json: shared.JsonOutput = False,
+) -> None:
+    """Write a results folder in the format of another program, or log it to an experiment tracker."""
+    from harness import records
+    from harness.export.formats import export_results as write
+    from harness.export.formats import export_sets
+    from harness.export.trackers import TRACKERS, log_to_tracker
+    from harness.records.data_sets_csv import holds_sets, read_sets
+
+    if form in TRACKERS:
+        shared.refuse_options(
+            {"--output": output}, f"cannot go with --as {form}, which writes no file"
+        )
+        logged = log_to_tracker(records.read_results(results), form)
+        print_result([f"{form}: run {logged}"], as_json=as_json, run=logged)
+        return
+    if holds_sets(results):
+        written = export_sets(results, read_sets(results), form, output)
+    else:
+        written = write(records.read_results(results), form, output)
+    files = [file.as_posix() for file in written]
+    print_result(files, as_json=as_json, files=files)

@@ -1,0 +1,184 @@
+"""Every test of a pair, corrected within its family."""
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple
+
+import numpy as np
+
+from harness.evaluation.verdict import (
+    Finding,
+    Reason,
+    Verdict,
+    VerdictInput,
+    decide_verdict,
+)
+from harness.scoring.scores import Scores
+from harness.stats.corrections import adjust_floors, adjust_p_values
+from harness.stats.differences import paired_differences
+from harness.stats.paired_tests import (
+    DecisiveTest,
+    EquivalenceMargin,
+    PairObservations,
+    decide_pair,
+    equivalence_tests,
+)
+from harness.stats.settings import Settings
+from harness.stats.sign_flip import Contrast, FlipTest, sign_flip
+from harness.stats.signed_rank import signed_rank
+
+
+class MeasurePair(NamedTuple):
+    """One pair on one measure."""
+
+    measure: str
+    a: str
+    b: str
+
+
+class TestedPair(NamedTuple):
+    """One pair of a family as every test wants to see it, before anything is corrected."""
+
+    key: MeasurePair
+    scores: Scores
+    """Of the queries for which both have a value."""
+    observed: PairObservations
+    decided: DecisiveTest
+    difference: float
+    """mean(a) - mean(b)."""
+
+
+EquivalenceTests = Mapping[tuple[str, str], tuple[FlipTest, float]]
+"""Pair -> its test of equivalence, and the corrected p."""
+NO_REASONS: Mapping[MeasurePair, Reason] = {}
+
+
+class AdjustedPair(NamedTuple):
+    """What is shown of one pair by its family's correction."""
+
+    p: float
+    """Of the deciding test."""
+    floor: float | None
+    mean: float
+    ranks: float | None
+    """Of the exact signed-rank test; None with weights."""
+    finding: Finding
+
+
+def run_pair_tests(
+    scores: Scores, keys: Sequence[MeasurePair], settings: Settings
+) -> dict[MeasurePair, TestedPair]:
+    """Return pairs over the same queries, defined for both, as every test wants to see them.
+
+    Args:
+        scores: of the queries that count.
+        keys: which pairs, of which measures; their sign flips share the draws.
+        settings: the test that decides, and the seed of the draws.
+    """
+    if not keys:
+        return {}
+    units = scores.units
+    columns = {
+        one: i
+        for i, one in enumerate(
+            dict.fromkeys((k.measure, name) for k in keys for name in k[1:])
+        )
+    }
+    table = units.sums(
+        np.column_stack([scores.values[measure][name] for measure, name in columns])
+    )
+    means = {column: scores.mean(*column) for column in columns}
+    contrasts = [
+        Contrast(columns[k.measure, k.a], columns[k.measure, k.b]) for k in keys
+    ]
+
+    def ranked(key: MeasurePair, flips: FlipTest) -> TestedPair:
+        a, b = scores.values[key.measure][key.a], scores.values[key.measure][key.b]
+        by_query = paired_differences(a, b)
+        by_unit = (
+            paired_differences(units.means(a), units.means(b))
+            if units.clustered
+            else by_query
+        )
+        observed = PairObservations(by_query, units, flips, signed_rank(by_unit))
+        difference = means[key.measure, key.a] - means[key.measure, key.b]
+        return TestedPair(
+            key, scores, observed, decide_pair(observed, settings.test), difference
+        )
+
+    flips = sign_flip(table, contrasts, settings.seed)
+    return {key: ranked(key, flipped) for key, flipped in zip(keys, flips, strict=True)}
+
+
+def run_equivalence_tests(
+    scores: Scores, pairs: Sequence[tuple[str, str]], settings: Settings
+) -> dict[tuple[str, str], tuple[FlipTest, float]]:
+    """Return each pair's test of equivalence on the primary measure, and its Holm-corrected p; none without a margin.
+
+    Args:
+        scores: of the queries for which everyone has a value.
+        pairs: a family, corrected together.
+        settings: margin, level and seed.
+    """
+    if settings.margin is None:
+        return {}
+    within = EquivalenceMargin(
+        settings.margin, scores.span_of(scores.primary), scores.units, settings.alpha
+    )
+    tests = equivalence_tests(
+        scores.values[scores.primary], pairs, within, settings.seed
+    )
+    adjusted = adjust_p_values([test.greater for test in tests], "holm")
+    return dict(zip(pairs, zip(tests, adjusted, strict=True), strict=True))
+
+
+def family_verdicts(
+    pairs: Sequence[TestedPair],
+    settings: Settings,
+    known: Mapping[MeasurePair, Reason] = NO_REASONS,
+    within: AbstractSet[tuple[str, str]] = frozenset(),
+    absent: int = 0,
+) -> list[AdjustedPair]:
+    """Correct one family, and return the verdict on each pair; none where a model alone judged, or alpha is spent.
+
+    Args:
+        pairs: the family.
+        settings: the correction and the level.
+        known: what there is to say of a pair before any test.
+        within: the pairs that are shown to be equivalent.
+        absent: pairs without a query, each of which counts with p = 1.
+    """
+    p_values = [pair.decided.p_value for pair in pairs] + [1.0] * absent
+    floors = adjust_floors(
+        p_values, [pair.decided.p_minimum for pair in pairs], settings.correction
+    )
+    means = adjust_p_values(
+        [pair.observed.flips.two_sided for pair in pairs] + [1.0] * absent,
+        settings.correction,
+    )
+    ranks = adjust_p_values(
+        [pair.observed.ranks.p_value for pair in pairs] + [1.0] * absent,
+        settings.correction,
+    )
+    rows = []
+    columns = (adjust_p_values(p_values, settings.correction), floors, means, ranks)
+    for pair, p, floor, mean, rank in zip(pairs, *columns, strict=False):
+        d, state = pair.observed.queries, known.get(pair.key)
+        if state is None and not d.wins + d.losses:
+            state = Reason.NO_QUERY_DIFFERS
+        elif state is None and pair.decided.method == "undefined":
+            state = Reason.UNDEFINED
+        by_ranks = int(
+            np.sign(pair.observed.ranks.w_plus - pair.observed.ranks.w_minus)
+        )
+        sign = by_ranks if settings.test == "wilcoxon" else d.sign(pair.difference)
+        finding = decide_verdict(
+            VerdictInput(p, floor, sign, state, pair.key[1:] in within), settings.alpha
+        )
+        if not settings.by_people:
+            finding = Finding(Verdict.UNDECIDED, Reason.MODEL_ALONE)
+        elif settings.spent:
+            finding = Finding(Verdict.UNDECIDED, Reason.ALPHA_SPENT)
+        weighted = pair.observed.units.weights is not None
+        rows.append(AdjustedPair(p, floor, mean, None if weighted else rank, finding))
+    return rows

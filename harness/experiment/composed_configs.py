@@ -1,0 +1,70 @@
+"""Tables of composed retrievers."""
+
+from typing import Annotated, Literal, Self
+
+import pydantic
+from pydantic import Field, SerializeAsAny, model_validator
+
+from harness.experiment.retriever_config import RerankerField, RetrieverConfig
+from retrievers.fused import FusionMethod
+
+NestedRetriever = Annotated[
+    SerializeAsAny[RetrieverConfig], pydantic.WithJsonSchema({"type": "object"})
+]
+"""A part without a name of its own: a table as under [[retrievers]]."""
+
+
+class FusionConfig(RetrieverConfig):
+    """Fusion of other retrievers' rankings."""
+
+    kind: Literal["fusion"]
+    """What it is."""
+    of: tuple[str | NestedRetriever, ...] = Field(min_length=2)
+    """The retrievers that this one uses: names, or tables without a name."""
+    method: FusionMethod = "rrf"
+    """By ranks (rrf: reciprocal rank fusion), by scores of one scale (dbsf: distribution-based score fusion), or by
+    scores between the query's lowest and highest (convex)."""
+    constant: float = Field(default=60, gt=0, allow_inf_nan=False)
+    """Of rrf: added to every rank, the first being 1."""
+    weights: tuple[Annotated[float, Field(ge=0, allow_inf_nan=False)], ...] = ()
+    """How much each ranking counts, in the order of `of`; left out, all alike."""
+    minimum: tuple[Annotated[float, Field(allow_inf_nan=False)], ...] = ()
+    """Of convex: the lowest score that each retriever could give, such as [0, -1] for BM25 and cosine; left out, the
+    lowest of its hits."""
+    silent = ("weights", "minimum")
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Self:
+        names = [name for name in self.of if isinstance(name, str)]
+        twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+        if twice:
+            raise ValueError(
+                f"{', '.join(map(repr, twice))} occurs twice in `of`; name each retriever once"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _numbers_fit(self) -> Self:
+        if self.minimum and self.method != "convex":
+            raise ValueError(
+                f'minimum has no effect on {self.method}; it is for method = "convex"'
+            )
+        for key, values in (("weights", self.weights), ("minimum", self.minimum)):
+            if values and len(values) != len(self.of):
+                raise ValueError(
+                    f"{key} has {len(values)} numbers for {len(self.of)} retrievers; one for each of `of`"
+                )
+        if self.weights and not any(self.weights):
+            raise ValueError("weights are all 0; one must be above")
+        return self
+
+
+class RerankConfig(RetrieverConfig):
+    """Another retriever, its first hits put into a better order."""
+
+    kind: Literal["rerank"] = "rerank"
+    """What it is; left out where there is an encoder (dense), or a rerank with an `of` (rerank)."""
+    of: str | NestedRetriever
+    """The retrievers that this one uses: names, or tables without a name."""
+    rerank: RerankerField
+    """A reranker of the first hits."""

@@ -1,0 +1,162 @@
+"""The frozen experiment."""
+
+from collections.abc import Mapping
+from graphlib import CycleError, TopologicalSorter
+from typing import Annotated, Any, Self
+
+from pydantic import Field, SerializeAsAny, field_validator, model_validator
+
+from harness.experiment.class_options import shown_as
+from harness.experiment.experiment_tables import (
+    DatasetConfig,
+    JudgeConfig,
+    LatencyConfig,
+    RelevanceConfig,
+    StoredVectorsConfig,
+    Sweep,
+    SweepConfig,
+    parse_statistics,
+)
+from harness.experiment.graph import used_retrievers
+from harness.experiment.retriever_config import (
+    ConversationConfig,
+    RetrieverConfig,
+    ValidName,
+)
+from harness.experiment.retriever_schema import RetrieverSchema
+from harness.stats.settings import Statistics
+from retrievers.errors import did_you_mean
+from retrievers.options.tables import (
+    PASS_NAMED_OBJECT,
+    StrictTable,
+    as_validation_error,
+)
+
+RESERVED_RETRIEVER_NAME = "dataset"
+"""What no retriever may be called: the manifest's ledger has the data set beside the retrievers."""
+
+
+class Experiment(StrictTable):
+    """One question, fixed before the run: data, retrievers, measures, tests.
+
+    >>> from harness.experiment import parse_experiment
+    >>> words = {"name": "words", "kind": "bm25"}
+    >>> made = parse_experiment({"name": "one", "dataset": "data", "primary": "RR", "measures": ["RR"], "retrievers": [words]})
+    >>> made.primary, made.depth
+    ('RR', 100)
+    """  # noqa: E501
+
+    name: ValidName
+    """Of the results folder: letters, digits, full stops, hyphens, underscores; at most 64."""
+    dataset: Annotated[DatasetConfig, shown_as(str | DatasetConfig, "path")]
+    """A folder, or a table that says more; relative to the working directory, else to the nearest folder above this
+    file that has it. Or a list of them, several data sets: a table may have a `name` there."""
+    primary: Annotated[str, PASS_NAMED_OBJECT]
+    """The measure that decides, one of `measures`."""
+    baseline: str | None = None
+    """The retriever with which each other one is compared; left out, all pairs."""
+    measures: tuple[Annotated[str, PASS_NAMED_OBJECT], ...] = Field(
+        default=(), min_length=1
+    )
+    """What is measured, such as nDCG@10; left out, the primary measure alone."""
+    depth: int = Field(default=100, ge=1)
+    """Hits kept per query."""
+    seed: int = 0
+    """Of every random draw."""
+    relevance: RelevanceConfig = RelevanceConfig()
+    """What a label is worth."""
+    statistics: Statistics = Statistics()
+    """Which test decides, and how strict it is."""
+    judge: JudgeConfig | None = None
+    """Who decides whether a text entails a claim: for measures by claims, and for answers."""
+    latency: LatencyConfig | None = None
+    """Whether single queries are timed."""
+    vectors: StoredVectorsConfig | None = None
+    """Where vectors are that were embedded elsewhere."""
+    conversation: ConversationConfig = Field(default=ConversationConfig(), exclude=True)
+    """What retrievers search with in a conversation; a retriever may have a table of its own."""
+    sweep: Annotated[Sweep, shown_as(SweepConfig)] | None = None
+    """Many configurations of a retriever, one of which is to be chosen."""
+    report: bool = True
+    """Whether a run writes the report: `harness report` writes it later all the same, and no figure depends on it."""
+    retrievers: tuple[
+        Annotated[SerializeAsAny[RetrieverConfig], RetrieverSchema()], ...
+    ] = Field(min_length=1)
+    """What is compared, in the order of the tables."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _primary_is_measured(cls, tables: Any) -> Any:
+        if (
+            isinstance(tables, Mapping)
+            and "primary" in tables
+            and "measures" not in tables
+        ):
+            return {**tables, "measures": (tables["primary"],)}
+        return tables
+
+    @field_validator("statistics", mode="before")
+    @classmethod
+    def _statistics_make_sense(cls, table: object) -> object:
+        with as_validation_error():
+            return parse_statistics(table, "") if isinstance(table, Mapping) else table
+
+    @model_validator(mode="after")
+    def _names_fit(self) -> Self:
+        names = [block.name for block in self.retrievers]
+        if RESERVED_RETRIEVER_NAME in names:
+            raise ValueError(
+                f"retriever name {RESERVED_RETRIEVER_NAME!r} is used for the data set in manifest.json; choose another"
+            )
+        for number, name in enumerate(names):
+            alike = [other for other in names[:number] if other.lower() == name.lower()]
+            if alike:
+                twice = (
+                    f"{name!r} occurs twice"
+                    if name in alike
+                    else f"{alike[0]!r} and {name!r} differ by case only"
+                )
+                raise ValueError(
+                    f"retriever names: {twice}; names must differ by more than case"
+                )
+        if self.sweep is not None:
+            default = self.sweep.default
+            if default not in names:
+                raise ValueError(
+                    f"sweep.default {default!r} is not a retriever; {did_you_mean(default, names)}"
+                )
+            if self.baseline != default:
+                what = f"baseline {self.baseline!r} is not sweep.default"
+                raise ValueError(f"{what}: leave the baseline out, or name it there")
+            if not set(self.sweep.cells) - {default}:
+                raise ValueError(
+                    "sweep: the default is its only configuration; name more values"
+                )
+        if self.baseline is not None and self.baseline not in names:
+            raise ValueError(
+                f"baseline {self.baseline!r} is not a retriever; {did_you_mean(self.baseline, names)}"
+            )
+        self._check_graph(names)
+        return self
+
+    def _check_graph(self, names: list[str]) -> None:
+        uses = {block.name: used_retrievers(block) for block in self.retrievers}
+        for name, other in (
+            (name, other)
+            for name, of in uses.items()
+            for other in of
+            if other not in names
+        ):
+            raise ValueError(
+                f"retriever {name!r} uses unknown {other!r}; {did_you_mean(other, names)}"
+            )
+        try:
+            TopologicalSorter(uses).prepare()
+        except CycleError as error:
+            raise ValueError(
+                f"retrievers use each other in a circle: {', '.join(error.args[1])}"
+            ) from None
+
+    def resolved(self) -> dict[str, Any]:
+        """The experiment with every default filled in, as the manifest keeps it."""
+        return self.model_dump(mode="json", by_alias=True)

@@ -1,0 +1,123 @@
+"""The keys of every retriever."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, get_args
+
+import pydantic
+from pydantic import Field, field_validator, model_serializer
+
+from harness.experiment.class_options import PartConfig, PartField
+from harness.pages import MIN_CONTRAST, WHITE_PAPER, color_contrast, is_color
+from retrievers import encoder_class, encoder_kinds, reranker_class, reranker_kinds
+from retrievers.errors import InputError, Problem
+from retrievers.options.tables import StrictTable
+
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+ValidName = Annotated[str, Field(pattern=NAME_PATTERN)]
+SWEPT_NAME = (
+    r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}(\[[A-Za-z0-9._+-][A-Za-z0-9._+, -]{0,119}\])?$"
+)
+"""Of a retriever too: a sweep writes its values behind it, such as `dense[MiniLM, 256]`."""
+OMITTED_WHEN_EMPTY = ("conversation", "floor", "comparable_scores")
+"""Keys of every retriever that are not written where they say nothing."""
+RESERVED_KEYS = {
+    *OMITTED_WHEN_EMPTY,
+    "name",
+    "kind",
+    "of",
+    "encoder",
+    "rerank",
+    "store",
+    "filter",
+    "color",
+    "options",
+}
+"""What keys of retrievers mean everywhere: no option of a whole retriever has such a name."""
+
+
+EncoderField = Annotated[PartConfig, PartField("Encoder", encoder_class, encoder_kinds)]
+RerankerField = Annotated[
+    PartConfig, PartField("Reranker", reranker_class, reranker_kinds)
+]
+
+
+class ConversationConfig(StrictTable):
+    """What is searched with where a query has a history."""
+
+    text: str = Field(default="last", pattern=r"^(last|all|.*\{query\}.*)$")
+    """The query alone ("last"), all that was said ("all"), or a text with {history} and {query}."""
+
+
+class RetrieverConfig(StrictTable):
+    """One `[[retrievers]]` table."""
+
+    name: Annotated[str, Field(pattern=SWEPT_NAME)]
+    """As in the report; names differ by more than case."""
+    rerank: RerankerField | None = None
+    """A reranker of the first hits."""
+    color: str = ""
+    """Of the retriever in every report, such as "#0b6e4f"; left out, it follows from what the retriever is."""
+    conversation: ConversationConfig | None = None
+    """What is searched with where a query has a history; left out, as [conversation] says."""
+    floor: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    """Hits with a lower score are dropped: a query that nothing answers may then get an empty answer."""
+    comparable_scores: bool = False
+    """Whether scores can be compared between queries, as those of cosines and cross-encoders can."""
+    silent: ClassVar[tuple[str, ...]] = ()
+    """Keys that are not written where they say nothing: manifests of earlier versions know the same retriever."""
+
+    @model_serializer(mode="wrap")
+    def _without_silent(
+        self, table_of: pydantic.SerializerFunctionWrapHandler
+    ) -> dict[str, Any]:
+        table: dict[str, Any] = table_of(self)
+        return self._spoken(table)
+
+    def _spoken(self, table: Mapping[str, Any]) -> dict[str, Any]:
+        """A table without the keys that say nothing; a floor of 0 says something."""
+        silent = {*self.silent, *OMITTED_WHEN_EMPTY} - (
+            {"floor"} if self.floor == 0 else set()
+        )
+        return {
+            key: value for key, value in table.items() if value or key not in silent
+        }
+
+    @field_validator("color")
+    @classmethod
+    def _is_seen(cls, color: str) -> str:
+        if color and not is_color(color.lower()):
+            raise ValueError(
+                f"{color!r} is not a colour; write six hexadecimal digits, such as '#0b6e4f'"
+            )
+        if color and (seen := color_contrast(color, WHITE_PAPER)) < MIN_CONTRAST:
+            what = f"{color!r} is too light to be seen on white paper (contrast {seen:.1f} : 1)"
+            raise ValueError(f"{what}; take a darker one, {MIN_CONTRAST:g} : 1 or more")
+        return color.lower()
+
+
+class QueryFieldRef(StrictTable):
+    """A field of the query whose value a document must have."""
+
+    query: str
+    """The field's name."""
+
+
+FieldFilter = dict[
+    str, str | Annotated[tuple[str, ...], Field(min_length=1)] | QueryFieldRef
+]
+
+
+def check_vector_form(encoder: PartConfig, form: object) -> None:
+    """Refuse an encoder whose vectors have another form than its place wants; raises InputError.
+
+    Args:
+        encoder: its kind and options.
+        form: as the type of a key `kind` says it.
+    """
+    wanted = get_args(form)[0]
+    given = getattr(encoder_class(encoder.kind), "form", wanted)
+    if given != wanted:
+        what = f"the encoder {encoder.kind!r} gives {given} vectors, not {wanted} ones"
+        raise InputError(
+            Problem("kind", what, f'it belongs to a retriever of kind = "{given}"')
+        )

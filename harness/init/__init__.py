@@ -1,0 +1,1 @@
+"""A new data set to an experiment."""

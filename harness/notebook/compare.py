@@ -1,0 +1,171 @@
+"""Runs compared in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.console.progress import progress_display
+from harness.english import count_of
+from harness.evaluation.evaluate import evaluate_scores
+from harness.evaluation.join_folders import score_folders
+from harness.evaluation.score_paths import DEFAULT_TREC_MEASURES
+from harness.experiment import parse_statistics
+from harness.measures import parse_measure_list
+from harness.notebook.document_values import grades_in_memory, run_in_memory
+from harness.scoring.declared_settings import read_declared_settings
+from harness.scoring.scores import Scores
+from harness.scoring.trec_runs import join_runs, score_run_in_memory
+from harness.stats.looks import settings_at_look
+from harness.stats.settings import Settings
+from harness.wording.conclusion import conclusion_sentences
+from harness.writing.evaluation_tables import comparison_rows, summary_rows
+from retrievers.errors import InputError, Problem
+from retrievers.meter import Meter
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ComparedRuns:
+    """The comparison of several runs."""
+
+    scores: pd.DataFrame
+    """The columns of scores.csv: retriever, query_id, measure, value."""
+    summary: pd.DataFrame
+    """The columns of summary.csv."""
+    comparisons: pd.DataFrame
+    """The columns of comparisons.csv."""
+    sentences: tuple[str, ...]
+    """The verdict in words."""
+    notes: tuple[str, ...]
+    """Warnings: queries that are missing or have no labels."""
+
+    def __repr__(self) -> str:
+        primary = str(self.summary["measure"].iloc[0])
+        rows = self.summary[self.summary["measure"] == primary].sort_values(
+            "mean", ascending=False, kind="stable"
+        )
+        means = ", ".join(
+            f"{name} {mean:.4f}"
+            for name, mean in zip(rows["retriever"], rows["mean"], strict=True)
+        )
+        return (
+            f"<{primary} over {count_of(int(rows['count'].iloc[0]), 'query')}: {means}>"
+        )
+
+    def _repr_html_(self) -> str:
+        """The means and the verdict, for notebooks."""
+        from html import escape
+
+        table = self.summary.pivot(index="retriever", columns="measure", values="mean")
+        paragraphs = "".join(
+            f"<p>{escape(sentence)}</p>" for sentence in self.sentences
+        )
+        in_order = table[list(dict.fromkeys(self.summary["measure"]))]
+        return f"{in_order.to_html(float_format='{:.4f}'.format)}{paragraphs}"
+
+
+def compare(
+    runs: Mapping[str, Any],
+    qrels: Any,
+    measures: str | Sequence[str] = DEFAULT_TREC_MEASURES,
+    *,
+    baseline: str | None = None,
+    progress: bool | None = None,
+    **settings: Any,
+) -> ComparedRuns:
+    """Score runs and compare them query by query, with exact tests and a verdict.
+
+    Args:
+        runs: by name: {query: {document: score}}, {query: [documents, best first]}, a frame with the columns query_id,
+            doc_id and score (or qid and docno), or a TREC file.
+        qrels: {query: {document: grade}}, {query: relevant documents}, a frame with query_id, doc_id and relevance, or
+            a TREC file.
+        measures: one name or several; the first one decides.
+        baseline: each other run is compared with it; without it, all pairs.
+        progress: whether it is shown on standard error; by default in a terminal or a notebook.
+        settings: of the statistics: test, correction, alpha, margin, seed.
+
+    Returns:
+        Frames as in a results folder, and the verdict in words.
+
+    Raises:
+        InputError: fewer than two runs, another type of input, an unknown measure or setting.
+
+    >>> qrels = {"q1": {"a": 1}, "q2": {"b": 1}}
+    >>> compare({"x": {"q1": ["a"], "q2": ["b"]}, "y": {"q1": ["b", "a"], "q2": ["b"]}}, qrels, ["RR"])
+    <RR over 2 queries: x 1.0000, y 0.7500>
+    """
+    if not isinstance(runs, Mapping):
+        raise InputError(
+            Problem(
+                "runs",
+                f"is a {type(runs).__name__}",
+                'give each run its name: {"bm25": run, …}',
+            )
+        )
+    if len(runs) < 2:
+        raise InputError(
+            Problem(
+                "runs",
+                "there is only one run" if runs else "there is no run",
+                "give two or more",
+            )
+        )
+    judgments = grades_in_memory(qrels)
+    parsed = parse_measure_list([measures] if isinstance(measures, str) else measures)
+    chosen = _settings(settings)
+    with progress_display(progress) as watch:
+        meter, scored = Meter(watch=lambda meter: watch("", meter)), []
+        with meter.stage("scoring", total=len(runs)):
+            for name, run in runs.items():
+                scored.append(
+                    score_run_in_memory(
+                        name, run_in_memory(run, f"runs[{name!r}]"), judgments, parsed
+                    )
+                )
+                meter.step()
+        return _compared(join_runs(scored, judgments, parsed), baseline, chosen, meter)
+
+
+def compare_folders(
+    folders: Sequence[Path], baseline: str | None, settings: Mapping[str, Any]
+) -> ComparedRuns:
+    """Compare the retrievers of several results folders on their common queries, as `harness compare` does."""
+    scores, declared = score_folders(folders, ()), read_declared_settings(folders)
+    chosen = settings_at_look(_settings(settings, declared.settings), scores.n)
+    scores = replace(scores, notes=(*filter(None, [declared.note]), *scores.notes))
+    return _compared(scores, baseline, chosen, Meter())
+
+
+def _compared(
+    scores: Scores, baseline: str | None, settings: Settings, meter: Meter
+) -> ComparedRuns:
+    import pandas as pd
+
+    with meter.stage("comparing"):
+        evaluation = evaluate_scores(scores, baseline=baseline, settings=settings)
+    return ComparedRuns(
+        pd.DataFrame(list(scores.rows())),
+        pd.DataFrame(summary_rows(evaluation.summary)),
+        pd.DataFrame(comparison_rows(evaluation)),
+        tuple(conclusion_sentences(evaluation)),
+        scores.notes,
+    )
+
+
+def _settings(given: Mapping[str, Any], declared: Settings = Settings()) -> Settings:  # noqa: B008 - frozen
+    try:
+        parse_statistics(
+            {key: value for key, value in given.items() if key == "alpha"}, "settings"
+        )
+        return replace(declared, **given)
+    except TypeError as error:
+        message = str(error).partition(") ")[2] or str(error)
+        raise InputError(
+            Problem("settings", message, "test, correction, alpha, margin, seed")
+        ) from None

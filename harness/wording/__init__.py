@@ -1,0 +1,1 @@
+"""Conclusions in English."""

@@ -1,0 +1,1 @@
+"""A run written to its folder."""

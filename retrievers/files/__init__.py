@@ -1,0 +1,1 @@
+"""Files in formats of several programs."""

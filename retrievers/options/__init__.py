@@ -1,0 +1,1 @@
+"""The options of parts in an experiment."""

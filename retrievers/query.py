@@ -1,0 +1,45 @@
+"""One query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from retrievers.document import no_fields
+
+
+class Claim(NamedTuple):
+    """One statement of a reference answer, which can be checked by itself."""
+
+    text: str
+    vital: bool = True
+    """Whether an answer without it would be no answer."""
+
+
+class Reference(NamedTuple):
+    """What a right answer to a query says; no retriever looks at it."""
+
+    answers: tuple[str, ...] = ()
+    """Each complete by itself."""
+    claims: tuple[Claim, ...] = ()
+
+
+NO_REFERENCE = Reference()
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One question that is asked."""
+
+    id: str
+    text: str
+    fields: Mapping[str, str] = field(default_factory=no_fields, hash=False)
+    reference: Reference = NO_REFERENCE
+    history: tuple[str, ...] = ()
+    """What was said before it in a conversation, oldest first."""
+
+    @property
+    def unanswerable(self) -> bool:
+        """Whether the field `answerable` says that no document answers it."""
+        return self.fields.get("answerable", "").lower() in ("false", "0", "no")

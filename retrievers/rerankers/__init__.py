@@ -1,0 +1,1 @@
+"""Rerankers score pairs of a query with a document."""
