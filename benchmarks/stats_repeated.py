@@ -150,7 +150,7 @@ def looks(experiments: int) -> Iterator[str]:
                 for n in taken
             ]
             reached = [
-                0.0 if at.spent else at.alpha
+                0.0 if at.alpha_spent else at.alpha
                 for place, n in enumerate(taken)
                 for at in [
                     settings_at_look(

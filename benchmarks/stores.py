@@ -286,7 +286,7 @@ def approximate(folder: str) -> None:
     fill(exact, vectors)
     truth = exact.search(queries, TOP)
     whole = medians(3, partial(exact.search, queries, TOP)).wall
-    full = StoreOptions("edge").bytes_read(count, DIMENSIONS)
+    full = StoreOptions("edge").search_bytes(count, DIMENSIONS)
     row("exact", "1.000", f"{whole / 300 * 1e3:.2f}", f"{full / 1e6:.1f}", "")
     for options in (
         {"m": 16, "ef": 64},
@@ -310,7 +310,7 @@ def approximate(folder: str) -> None:
             len(set(a.doc_ids) & set(b.doc_ids)) / TOP
             for a, b in zip(search(), truth, strict=True)
         )
-        needed = StoreOptions("edge", **options).bytes_read(count, DIMENSIONS)
+        needed = StoreOptions("edge", **options).search_bytes(count, DIMENSIONS)
         label = " ".join(f"{key}={value}" for key, value in options.items())
         row(
             label,

@@ -58,14 +58,12 @@ def run(
         BackendError: every retriever failed; earlier results are untouched. OverBudget: more was billed than
             `max_cost`, or the judge of a further measure would have cost more; the results are written.
     """
-    loaded = load(experiment, code=options.code)
+    loaded = load(experiment, allow_code=options.allow_code)
     dataset, graded, built = build(loaded)
     if unread := reading_line(dataset):
         options.on_message(unread)
-    place = Path(options.results) / loaded.within / loaded.experiment.name
-    same = records.stored_identity(place) == run_identity(
-        loaded.written, dataset.digest
-    )
+    place = Path(options.results) / loaded.set_of / loaded.experiment.name
+    same = records.stored_identity(place) == run_identity(loaded.tables, dataset.digest)
     earlier = (
         records.read_results(place)
         if same and (options.only or loaded.experiment.latency)
@@ -74,7 +72,7 @@ def run(
     known = _known(place, loaded, earlier, options.only)
     with records.staging_folder(place) as staging_dir:
         budget = Budget(options.max_cost)
-        together = Meter(budget, lambda meter: options.watch("", meter))
+        together = Meter(budget, lambda meter: options.on_progress("", meter))
         work = RunMaterial(
             loaded,
             dataset,
@@ -111,10 +109,10 @@ def run(
                 stores,
                 loaded.experiment.depth,
                 budget,
-                options.watch,
+                options.on_progress,
                 fresh=options.fresh,
                 exclude_self=loaded.experiment.dataset.exclude_self,
-                sample=latency.sample if latency else 0,
+                latency_sample=latency.sample if latency else 0,
                 latencies=measured,
             )
             for one in run_retrievers(built, shared, known=known):
@@ -164,7 +162,7 @@ def _write(
     records.write_costs(staging_dir, runs, work.meter.stages())
     manifest = describe_run(loaded, dataset, graded, runs)
     manifest = replace(
-        manifest, earlier_looks=_earlier_looks(work.place, manifest, dataset, graded)
+        manifest, earlier_looks=_earlier_looks(work.folder, manifest, dataset, graded)
     )
     write_score_files(staging_dir, work._replace(graded=graded), runs, manifest)
     manifest = replace(
@@ -173,7 +171,7 @@ def _write(
         warnings=(*manifest.warnings, *filter(None, [judgment.warning])),
         started=work.started.isoformat(timespec="seconds"),
         seconds=time.perf_counter() - work.clock,
-        tables=records.file_digests(staging_dir),
+        file_digests=records.file_digests(staging_dir),
     )
     records.write_manifest(staging_dir, manifest)
     results = records.read_results(staging_dir)
@@ -222,7 +220,9 @@ def _earlier_looks(
 ) -> tuple[int, ...]:
     """How many queries runs beside this one had that asked the same with some of its queries."""
     scored = frozenset(
-        query_identity(query) for query in dataset.recorded if query.id in graded.grades
+        query_identity(query)
+        for query in dataset.stored_queries
+        if query.id in graded.grades
     )
     return nested_look_sizes(
         records.earlier_scored_queries(place, manifest, scored), scored

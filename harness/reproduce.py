@@ -34,7 +34,7 @@ def approximate_retrievers(results: Results) -> tuple[str, ...]:
     return tuple(
         name
         for name in results.retrievers
-        if guessing & {*results.manifest.resolved.parts(name)}
+        if guessing & {*results.manifest.resolved.retriever_with_parts(name)}
     )
 
 
@@ -117,7 +117,7 @@ def reproduce(folder: str | Path, options: RunOptions = RunOptions()) -> Reprodu
     with tempfile.TemporaryDirectory(prefix="reproduce-") as place:
         path = Path(place) / "experiment.toml"
         path.write_text(_written(earlier), encoding="utf-8")
-        digest = build(load(path, code=options.code)).dataset.digest
+        digest = build(load(path, allow_code=options.allow_code)).dataset.digest
         if digest != earlier.manifest.dataset.digest:
             what = "is not the data of these results: a document, query or label has changed"
             raise InputError(

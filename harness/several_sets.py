@@ -39,15 +39,19 @@ def run_sets(
     failed: list[str] = []
     for one in sets:
         try:
-            told = options.told_as(one.experiment.name) if one.within else options
+            told = (
+                options.with_progress_prefix(one.experiment.name)
+                if one.set_of
+                else options
+            )
             finished.append(run(one, with_remaining_budget(told, finished)))
         except BackendError as error:
             failed.append(
-                f"{one.experiment.name}: {error}" if one.within else str(error)
+                f"{one.experiment.name}: {error}" if one.set_of else str(error)
             )
-    if sets[0].within and finished and all(one.scored for one in finished):
+    if sets[0].set_of and finished and all(one.scored for one in finished):
         write_sets_page(
-            Path(options.results) / sets[0].within,
+            Path(options.results) / sets[0].set_of,
             finished,
             report=sets[0].experiment.report,
         )

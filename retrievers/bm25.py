@@ -186,7 +186,7 @@ class BM25(Configured, Retriever):
     def _counted(self, documents: Iterable[Document]) -> _Words:
         """The words of every document, or passage; what another of the run has counted is taken over."""
         fields = sorted(one.field for one in self._conditions)
-        made = documents.made if isinstance(documents, Corpus) else {}
+        made = documents.shared_indexes if isinstance(documents, Corpus) else {}
         key = f"bm25 {self._language} {self.chunk} {fields}"
         words: _Words | None = made.get(key)
         if words is None:

@@ -100,15 +100,15 @@ class Cache:
         """Let go of the file."""
         self._db.close()
 
-    def held(self, wanted: Sequence[bytes]) -> set[bytes]:
+    def cached_keys(self, row_keys: Sequence[bytes]) -> set[bytes]:
         """Return the keys in the cache, without their values."""
-        return {key for (key,) in self._select("key", wanted)}
+        return {key for (key,) in self._select("key", row_keys)}
 
     def get(
-        self, wanted: Sequence[bytes], form: VectorForm = "dense"
+        self, row_keys: Sequence[bytes], form: VectorForm = "dense"
     ) -> tuple[RowPositions, Embedded]:
         """Return the positions of the distinct keys that are cached, and their rows; (0, 0) vectors if none is."""
-        positions, values, tokens, truncated = self._read(wanted)
+        positions, values, tokens, truncated = self._read(row_keys)
         try:
             vectors = from_bytes(form, values)
         except ValueError as unlike:
@@ -121,9 +121,9 @@ class Cache:
         content = to_bytes(embedded.vectors), embedded.tokens, embedded.truncated_tokens
         self._store(fingerprint, keys, content)
 
-    def get_scores(self, wanted: Sequence[bytes]) -> tuple[RowPositions, PairScores]:
+    def get_scores(self, row_keys: Sequence[bytes]) -> tuple[RowPositions, PairScores]:
         """Return which of the distinct keys have scores, as positions, and the scores."""
-        positions, values, tokens, truncated = self._read(wanted)
+        positions, values, tokens, truncated = self._read(row_keys)
         return positions, PairScores(
             np.frombuffer(b"".join(values), dtype="<f8"), tokens, truncated
         )
@@ -135,9 +135,9 @@ class Cache:
         values = [score.tobytes() for score in np.asarray(scored.scores, dtype="<f8")]
         self._store(fingerprint, keys, (values, scored.tokens, scored.truncated_tokens))
 
-    def get_texts(self, wanted: Sequence[bytes]) -> Iterator[tuple[int, str, int]]:
+    def get_texts(self, row_keys: Sequence[bytes]) -> Iterator[tuple[int, str, int]]:
         """Yield which of the distinct keys have replies, as positions, the reply, and the tokens that were billed."""
-        positions, values, tokens, _ = self._read(wanted)
+        positions, values, tokens, _ = self._read(row_keys)
         return zip(
             positions.tolist(),
             (value.decode() for value in values),

@@ -50,7 +50,7 @@ class VectorReduction:
     dimensions: int | None = None
     """Leading numbers of each vector that are kept."""
     quantization: NumberFormat | None = None
-    asked: Encoder | None = None
+    native_encoder: Encoder | None = None
     """The encoder's model at the smaller size: what it gives must be what cutting gives."""
     derived_from: str = ""
     """The retriever whose vectors these are."""
@@ -70,10 +70,10 @@ class Dense(Retriever):
         store: where the vectors are, as an experiment has it.
         chunk: how long documents are cut into passages; a document then has its best passage's score.
         conditions: what queries want of documents, if not all are to be searched.
-        cut: which smaller vectors are computed from the encoder's, if any.
+        reduction: which smaller vectors are computed from the encoder's, if any.
         name: of its collection in memory, and by which a server's retries are counted.
 
-    >>> Dense("sentence-transformers/all-MiniLM-L6-v2", chunk={"size": 800}).written()["chunk"]
+    >>> Dense("sentence-transformers/all-MiniLM-L6-v2", chunk={"size": 800}).to_config()["chunk"]
     {'size': 800}
     """
 
@@ -84,7 +84,7 @@ class Dense(Retriever):
         store: StoreOptions | Mapping[str, Any] | str = "",
         chunk: Chunk | Mapping[str, Any] | None = None,
         conditions: Sequence[Condition] = (),
-        cut: VectorReduction | None = None,
+        reduction: VectorReduction | None = None,
         name: str = "vectors",
     ) -> None:
         self._given, self._chunk, self._name = encoder, chunk, name
@@ -95,7 +95,7 @@ class Dense(Retriever):
             else encoder_class(encoder_table(encoder).get("kind", ""))
         )
         late = chunk.late if isinstance(chunk, Chunk) else (chunk or {}).get("late")
-        if late and not getattr(kind, "late", False):
+        if late and not getattr(kind, "supports_late_chunking", False):
             what = "needs the vectors of a document's tokens, which this encoder does not give"
             raise InputError(
                 Problem(
@@ -110,7 +110,7 @@ class Dense(Retriever):
             store if isinstance(store, StoreOptions) else StoreOptions(**options)
         )
         self.conditions = tuple(conditions)
-        self.cut = cut or VectorReduction()
+        self.reduction = reduction or VectorReduction()
         self._texts = self._dimensions = 0
         self._of_document = self._of_query = 0.0
         """Numbers that are kept of a document, or passage, and of a query, on average."""
@@ -136,9 +136,13 @@ class Dense(Retriever):
             if isinstance(self._chunk, Chunk)
             else validated(Chunk, self._chunk, "chunk")
         )
-        return chunk.counting(self.encoder.lengths) if chunk.unit == "tokens" else chunk
+        return (
+            chunk.with_token_counter(self.encoder.count_whole)
+            if chunk.unit == "tokens"
+            else chunk
+        )
 
-    def written(self) -> dict[str, Any]:
+    def to_config(self) -> dict[str, Any]:
         """Its table in an experiment file."""
         table = encoder_table(self._given)
         form = getattr(encoder_class(table["kind"]), "form", "dense")
@@ -155,7 +159,9 @@ class Dense(Retriever):
         return {
             **model_facts(self.encoder),
             **(
-                {"derived_from": self.cut.derived_from} if self.cut.derived_from else {}
+                {"derived_from": self.reduction.derived_from}
+                if self.reduction.derived_from
+                else {}
             ),
             **self._embeds.provenance,
             **self._place,
@@ -164,14 +170,14 @@ class Dense(Retriever):
             **filter_facts(self.conditions),
         }
 
-    def use(self, resources: Resources) -> None:
+    def setup(self, resources: Resources) -> None:
         """Take the run's cache and its collections."""
         self._resources = resources
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
         """Embed the corpus window by window into the store, or use the finished collection that is there."""
         if not hasattr(self, "_resources"):
-            self.use(own_resources(self, ()))
+            self.setup(own_resources(self, ()))
         if (
             self.chunks is not None
             and self.chunks.unit == "tokens"
@@ -179,7 +185,10 @@ class Dense(Retriever):
         ):
             _ = self.encoder.concurrency  # loads the model: its tokenizer, not an estimate, says where documents end
         self._embeds = Embedder(
-            self.encoder, self._resources.cache, self.cut.dimensions, self.cut.asked
+            self.encoder,
+            self._resources.cache,
+            self.reduction.dimensions,
+            self.reduction.native_encoder,
         )
         self._collection = self._opened(documents, meter)
         notes = None if self._fresh else self._collection.finished()
@@ -247,7 +256,7 @@ class Dense(Retriever):
     def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
         """Answer one query, its text embedded anew; embedding and search are stages of their own."""
         with meter.stage("embed-queries"):
-            vectors = self._embeds.one(query.text, "query", meter).vectors
+            vectors = self._embeds.embed_uncached(query.text, "query", meter).vectors
         with meter.stage("search"):
             filters = [filter_values(query, self.conditions)] if self.conditions else []
             return (
@@ -269,7 +278,7 @@ class Dense(Retriever):
         def search(positions: list[int], limit: int) -> list[Ranking]:
             some = [filters[i] for i in positions] if filters else ()
             return self._collection.search(
-                vectors[positions], limit, exact=exact, wanted=some
+                vectors[positions], limit, exact=exact, query_filters=some
             )
 
         count = len(vectors)
@@ -359,21 +368,21 @@ class Dense(Retriever):
     @property
     def _fresh(self) -> bool:
         """Whether the collection is made anew even where a finished one is there."""
-        return self._resources.fresh or not self.encoder.lasting
+        return self._resources.fresh or not self.encoder.is_cacheable
 
     def _opened(self, documents: Iterable[Document], meter: Meter) -> Store:
         """The collection: in memory one of its own, elsewhere those of one content are one."""
         count, form = operator.length_hint(documents), self.encoder.form
-        place = self.store.resolved(count, form)
+        place = self.store.resolve_location(count, form)
         exactness = {"search": "approximate" if self.store.approximate else "exact"}
         self._place: dict[str, str] = {"store": redact_url_users(place), **exactness}
-        if self.cut.quantization:
+        if self.reduction.quantization:
             self._place = {
                 "store": MEMORY_LOCATION,
                 "search": "exact",
-                "quantization": self.cut.quantization,
+                "quantization": self.reduction.quantization,
             }
-            return QuantizedStore(self.cut.quantization)
+            return QuantizedStore(self.reduction.quantization)
         content, stores = self._name, self._resources.stores
         if place not in (CSR_LOCATION, MEMORY_LOCATION):
             parts = self.chunks.suffix(documents) if self.chunks else ""
@@ -383,7 +392,7 @@ class Dense(Retriever):
                 self._resources.corpus_digest,
             )
             content = collection_content(
-                *held, parts=parts, dimensions=self.cut.dimensions, fields=fields
+                *held, parts=parts, dimensions=self.reduction.dimensions, fields=fields
             )
         key = self.store, content, self._name if self.store.on_server else ""
         if key not in stores:
@@ -404,13 +413,13 @@ class Dense(Retriever):
             store: what the store says of itself: how many of its points are indexed, where it says so.
         """
         texts, dimensions, form = self._texts, self._dimensions, self.encoder.form
-        if self.cut.quantization:
-            size = texts * bytes_per_vector(self.cut.quantization, dimensions)
+        if self.reduction.quantization:
+            size = texts * bytes_per_vector(self.reduction.quantization, dimensions)
         elif form == "dense":
             unindexed = int(store.get("points", 0)) - int(
                 store.get("indexed_points", 0)
             )
-            size = self.store.bytes_read(texts, dimensions, texts - max(unindexed, 0))
+            size = self.store.search_bytes(texts, dimensions, texts - max(unindexed, 0))
         else:
             size = self.store.bytes_of_numbers(texts * self._of_document, form)
         facts = {

@@ -31,7 +31,7 @@ class Embedded(NamedTuple):
     """(n,): tokens beyond the model's limit, cut off unread."""
 
     @classmethod
-    def of(cls, parts: Iterable[Embedded]) -> Embedded:
+    def concatenate(cls, parts: Iterable[Embedded]) -> Embedded:
         """Put some texts and others together, at least one part."""
         vectors, tokens, truncated = zip(*parts, strict=True)
         return cls(
@@ -40,7 +40,7 @@ class Embedded(NamedTuple):
             np.concatenate(truncated),
         )
 
-    def at(self, rows: Sequence[int] | npt.NDArray[np.intp]) -> Embedded:
+    def take(self, rows: Sequence[int] | npt.NDArray[np.intp]) -> Embedded:
         """Return some of the texts, in the order of their positions."""
         return Embedded(
             self.vectors[rows], self.tokens[rows], self.truncated_tokens[rows]

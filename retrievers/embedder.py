@@ -58,13 +58,15 @@ class Embedder:
         self,
         encoder: Encoder,
         cache: Cache | None,
-        size: int | None = None,
-        proof: Encoder | None = None,
+        dimensions: int | None = None,
+        native_encoder: Encoder | None = None,
     ) -> None:
         self.encoder = encoder
-        self._cache = cache if encoder.lasting else None
-        self._proof = None if proof is None else Embedder(proof, cache)
-        self._size, self._dimensions, self._least = size, 0, math.nan
+        self._cache = cache if encoder.is_cacheable else None
+        self._proof = (
+            None if native_encoder is None else Embedder(native_encoder, cache)
+        )
+        self._size, self._dimensions, self._least = dimensions, 0, math.nan
 
     @property
     def provenance(self) -> Mapping[str, str]:
@@ -136,14 +138,16 @@ class Embedder:
             else ()
         ):
             answered = [i for some, _ in lot for i in some]
-            found = Embedded.of(part for _, part in lot)
+            found = Embedded.concatenate(part for _, part in lot)
             if self._cache is not None:  # a transaction costs as much as many rows
                 self._cache.put(fingerprint, [names[i] for i in answered], found)
             meter.count(texts=len(answered))
             places += answered
             parts.append(found)
         at = dict(zip(distinct, np.argsort(places).tolist(), strict=True))
-        whole = self._cut(Embedded.of(parts).at([at[item] for item in items]))
+        whole = self._cut(
+            Embedded.concatenate(parts).take([at[item] for item in items])
+        )
         if (
             self._proof is not None
             and not documents
@@ -153,7 +157,7 @@ class Embedder:
             self._least = self._compared(self._proof, texts, whole, meter)
         return whole
 
-    def one(self, text: str, role: Role, meter: Meter) -> Embedded:
+    def embed_uncached(self, text: str, role: Role, meter: Meter) -> Embedded:
         """Embed one text with the cache bypassed, as latency is measured."""
         return self._cut(self._ask([(text, "")], role, single_call(meter)))
 
@@ -173,7 +177,7 @@ class Embedder:
         missing = dict.fromkeys(distinct)
         if self._cache is not None and self.encoder.at_hand:
             names = passage_keys(self.encoder.fingerprint_for(role), role, distinct)
-            held = self._cache.held(names)
+            held = self._cache.cached_keys(names)
             missing = {
                 text: None
                 for text, name in zip(distinct, names, strict=True)

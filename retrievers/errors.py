@@ -27,7 +27,7 @@ class Problem(NamedTuple):
     where: str
     what: str
     remedy: str = ""
-    stands_for: int = 1
+    occurrences: int = 1
     """How many problems this stands for: more than one where the others of its kind are not listed."""
 
     def __str__(self) -> str:
@@ -91,9 +91,9 @@ class collect_errors(AbstractContextManager[None, bool]):  # noqa: N801  (reads 
     def __init__(
         self,
         problems: Any,
-        told: Callable[[InputError], Iterable[Problem]] = attrgetter("problems"),
+        convert: Callable[[InputError], Iterable[Problem]] = attrgetter("problems"),
     ) -> None:
-        self._problems, self._told = problems, told
+        self._problems, self._told = problems, convert
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
         """Swallow InputError alone."""

@@ -45,7 +45,7 @@ class ExternalRetriever(Configured, Retriever):
 
 def known_documents(documents: Iterable[Document]) -> KnownDocuments:
     """The ids and titles of a corpus, made once for all retrievers of a run."""
-    made = documents.made if isinstance(documents, Corpus) else {}
+    made = documents.shared_indexes if isinstance(documents, Corpus) else {}
     if "known" not in made:
         made["known"] = KnownDocuments()
         for document in documents:
@@ -100,7 +100,7 @@ def match_hit_ids(
     if not renamed:
         return list(rankings)
     for doc, document in renamed.items():
-        meter.note("matched-hit", f"{doc} -> {document} (by {matches[doc].by})")
+        meter.note("matched-hit", f"{doc} -> {document} (by {matches[doc].matched_by})")
     return [
         one
         if renamed.keys().isdisjoint(one.doc_ids)

@@ -36,7 +36,7 @@ class Filtered(Retriever):
             conditions.
 
     >>> from retrievers import BM25
-    >>> Filtered(BM25(), {"language": "ja"}).written()
+    >>> Filtered(BM25(), {"language": "ja"}).to_config()
     {'kind': 'bm25', 'filter': {'language': ['ja']}}
     """
 
@@ -57,10 +57,10 @@ class Filtered(Retriever):
         """What the retriever says of itself, and the filter."""
         return {**self.retriever.provenance, **filter_facts(self._conditions)}
 
-    def written(self) -> dict[str, Any]:
+    def to_config(self) -> dict[str, Any]:
         """Its table in an experiment file."""
         return {
-            **self.retriever.written(),
+            **self.retriever.to_config(),
             "filter": conditions_table(self._conditions),
         }
 
@@ -68,9 +68,9 @@ class Filtered(Retriever):
         """Look for what the retriever needs."""
         self.retriever.check()
 
-    def use(self, resources: Resources) -> None:
+    def setup(self, resources: Resources) -> None:
         """Hand on what the retrievers of a run share."""
-        self.retriever.use(resources)
+        self.retriever.setup(resources)
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
         """Index the whole corpus, and keep the fields that are asked for."""

@@ -34,7 +34,7 @@ class Function(ExternalRetriever):
     score, best first; where the ids are places in a list of texts, numbers, as NumPy's argsort gives them.
     """
 
-    first = "call"
+    positional_option = "call"
     call: TextOrObject
     """"package.module:function", found as Python finds modules, the working directory included."""
     batch_size: Annotated[int, Field(ge=0)] = 0
@@ -45,7 +45,7 @@ class Function(ExternalRetriever):
         """Take the function, or its name; nothing is imported before it is checked or asked."""
         if given and callable(given[0]):
             given, options = (
-                (NamedObject.of(_each(given[0])),),
+                (NamedObject.wrap(_each(given[0])),),
                 {"batch_size": 1, **options},
             )
         super().__init__(*given, **options)

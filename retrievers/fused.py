@@ -21,7 +21,7 @@ class Fused(Retriever):
     """Fusion of other retrievers' rankings: by ranks, or by scores.
 
     >>> from retrievers import BM25
-    >>> Fused([BM25(), BM25(b=0.7)], constant=10).written()
+    >>> Fused([BM25(), BM25(b=0.7)], constant=10).to_config()
     {'kind': 'fusion', 'of': [{'kind': 'bm25'}, {'kind': 'bm25', 'b': 0.7}], 'constant': 10}
     """
 
@@ -43,7 +43,7 @@ class Fused(Retriever):
         """What is fused."""
         return tuple(self.of)
 
-    def written(self) -> dict[str, Any]:
+    def to_config(self) -> dict[str, Any]:
         """Its table in an experiment file."""
         options = {
             one.name: (getattr(self, one.name), one.default) for one in fields(self)[1:]
@@ -53,9 +53,9 @@ class Fused(Retriever):
             for name, (value, default) in options.items()
             if value != default
         }
-        return {"kind": "fusion", "of": [part.written() for part in self.of], **said}
+        return {"kind": "fusion", "of": [part.to_config() for part in self.of], **said}
 
-    def made_of(self, parts: tuple[Retriever, ...]) -> Fused:
+    def with_parts(self, parts: tuple[Retriever, ...]) -> Fused:
         """Return the same fusion of other parts."""
         return replace(self, of=parts)
 

@@ -130,7 +130,7 @@ class IdMatch:
     """The document that an id means."""
 
     document: str
-    by: str
+    matched_by: str
     """File name, folder, base name, whole number, title; or id."""
 
 
@@ -172,12 +172,12 @@ class KnownDocuments:
             name: match for name in unknown if (match := self._named(name)) is not None
         }
         places = Counter(
-            match.document for match in named.values() if match.by == "folder"
+            match.document for match in named.values() if match.matched_by == "folder"
         )
         found |= {
             one: match
             for one, match in named.items()
-            if match.by != "folder" or places[match.document] == 1
+            if match.matched_by != "folder" or places[match.document] == 1
         }
         left = [name for name in unknown if name not in named]
         prefix = common_folder(left) if len(left) > 1 else ""
@@ -195,7 +195,7 @@ class KnownDocuments:
             }
         return found
 
-    def named(self, name: str) -> str | None:
+    def find(self, name: str) -> str | None:
         """The document that one id means, looked at by itself."""
         match = self.match([name]).get(name)
         return None if match is None else match.document
@@ -256,7 +256,7 @@ def common_folder(names: Collection[str]) -> str:
 
 def count_matches_by_way(matches: Iterable[IdMatch]) -> Counter[str]:
     """By what ids name their documents -> how many do."""
-    return Counter(match.by for match in matches)
+    return Counter(match.matched_by for match in matches)
 
 
 def _digest(text: str) -> bytes:

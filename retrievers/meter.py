@@ -32,7 +32,7 @@ class Budget:
         """Dollars spent or promised so far."""
         self._lock = threading.Lock()
 
-    def take(self, usd: float) -> None:
+    def reserve(self, usd: float) -> None:
         """Promise `usd` dollars, or raise OverBudget and leave the budget as it was."""
         with self._lock:
             if self.limit is not None and usd > 0 and self.spent + usd > self.limit:
@@ -43,11 +43,11 @@ class Budget:
                 )
             self.spent += usd
 
-    def check(self, kept: str) -> None:
+    def check(self, stored_in: str) -> None:
         """See, when all is done, that no more was billed than there was: a service may bill more than was expected.
 
         Args:
-            kept: where what was paid for is, as messages say it.
+            stored_in: where what was paid for is, as messages say it.
 
         Raises:
             OverBudget: more was billed.
@@ -55,10 +55,10 @@ class Budget:
         if self.limit is not None and self.spent > self.limit:
             more = f"${self.spent:.6f} is billed, more than the ${self.limit:.6f} of --max-cost"
             raise OverBudget(
-                f"{more}: requests cost more than was expected of them; {kept}"
+                f"{more}: requests cost more than was expected of them; {stored_in}"
             )
 
-    def give_back(self, usd: float) -> None:
+    def release(self, usd: float) -> None:
         """Return what was promised and not spent (negative: what was spent beyond the promise)."""
         with self._lock:
             self.spent -= usd
@@ -85,10 +85,12 @@ class Meter:
     """
 
     def __init__(
-        self, budget: Budget | None = None, watch: Callable[[Meter], None] | None = None
+        self,
+        budget: Budget | None = None,
+        on_change: Callable[[Meter], None] | None = None,
     ) -> None:
         self.budget = budget or Budget()
-        self._watch = watch
+        self._watch = on_change
         self._lock = threading.RLock()
         self._open: list[str] = []
         self._default = ""

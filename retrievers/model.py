@@ -91,7 +91,7 @@ class Encoder(Model):
 
     contextual: ClassVar[bool] = False
     """Whether it reads, with a passage, the document that it was cut from."""
-    late: ClassVar[bool] = False
+    supports_late_chunking: ClassVar[bool] = False
     """Whether it can: `chunk = { late = true }`."""
 
     def fingerprint_for(self, role: Role) -> str:
@@ -106,16 +106,16 @@ class Encoder(Model):
         return Tokens(estimate_tokens(texts), exact=False)
 
     @property
-    def lasting(self) -> bool:
+    def is_cacheable(self) -> bool:
         """Whether the fingerprint says all that it should, so that vectors may be kept for other runs."""
         return True
 
     @property
-    def reads(self) -> int | None:
+    def token_limit(self) -> int | None:
         """Tokens of one text that the model reads, the rest being cut off; None if it reads all, or that is unknown."""
         return None if self.limits is None else self.limits.tokens
 
-    def lengths(self, texts: Sequence[str], role: Role) -> Tokens:
+    def count_whole(self, texts: Sequence[str], role: Role) -> Tokens:
         """Count the tokens of whole texts, with no network: exactly, or estimated."""
         return self.count(texts, role)
 
@@ -139,7 +139,7 @@ class Reranker(Model):
 
     depth = 10
     """How many candidates of each query are scored; the others keep their order beneath them."""
-    by_list: ClassVar[bool] = False
+    is_listwise: ClassVar[bool] = False
     """Whether the documents of a query travel together: a score might depend on its companions, and is kept by list."""
 
     def count(self, texts: Sequence[str]) -> Tokens:

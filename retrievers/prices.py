@@ -60,7 +60,7 @@ _SAMPLE = 1000
 
 
 def find_price(
-    provider: str, model: str, *, own: float | None = None, base_url: str = ""
+    provider: str, model: str, *, given_price: float | None = None, base_url: str = ""
 ) -> Price | None:
     """Return what a model costs: what the experiment says, else nothing on this machine, else the list price.
 
@@ -69,7 +69,7 @@ def find_price(
     Args:
         provider: as genai-prices calls it; asked where no server is named.
         model: its name at the provider.
-        own: the experiment's `price`, dollars for a million tokens.
+        given_price: the experiment's `price`, dollars for a million tokens.
         base_url: the server, where it is named; list prices are those of the providers' own.
 
     Returns:
@@ -84,8 +84,8 @@ def find_price(
     >>> find_price("openai", "text-embedding-3-small", base_url="https://api.openai.com/v1/").usd_per_million_tokens
     0.02
     """
-    if own is not None:
-        return Price(own, "the experiment's price")
+    if given_price is not None:
+        return Price(given_price, "the experiment's price")
     if is_on_this_machine(base_url):
         return Price(0.0, "a server on this machine")
     host = urlsplit(base_url).hostname

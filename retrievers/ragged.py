@@ -54,10 +54,10 @@ class SparseVectors(RaggedVectors):
     dimensions: int
 
     @classmethod
-    def of(cls, whole: npt.NDArray[Any]) -> Self:
+    def from_dense(cls, whole: npt.NDArray[Any]) -> Self:
         """Keep the numbers of (n, dimensions) that are not 0.
 
-        >>> SparseVectors.of(np.array([[0, 2, 0], [1, 0, 3]])).indices.tolist()
+        >>> SparseVectors.from_dense(np.array([[0, 2, 0], [1, 0, 3]])).indices.tolist()
         [1, 0, 2]
         """
         rows, columns = np.nonzero(whole)
@@ -86,10 +86,10 @@ class TokenVectors(RaggedVectors):
     columns = ("values",)
 
     @classmethod
-    def of(cls, texts: Sequence[npt.NDArray[Any]]) -> Self:
+    def from_matrices(cls, texts: Sequence[npt.NDArray[Any]]) -> Self:
         """Put the (tokens, dimensions) of each text together; there is at least one text.
 
-        >>> TokenVectors.of([np.ones((2, 3)), np.ones((1, 3))]).starts.tolist()
+        >>> TokenVectors.from_matrices([np.ones((2, 3)), np.ones((1, 3))]).starts.tolist()
         [0, 2, 3]
         """
         return cls(

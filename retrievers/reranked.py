@@ -38,7 +38,7 @@ class Reranked(Retriever):
         depth: how many hits of each query are read again; left out, what the reranker says, else 10.
 
     >>> from retrievers import BM25
-    >>> Reranked(BM25(), "cross-encoder/ms-marco-MiniLM-L6-v2", depth=20).written()["rerank"]["depth"]
+    >>> Reranked(BM25(), "cross-encoder/ms-marco-MiniLM-L6-v2", depth=20).to_config()["rerank"]["depth"]
     20
     """
 
@@ -62,11 +62,11 @@ class Reranked(Retriever):
             self._reranker = instantiate(reranker_class(options.pop("kind")), options)
         return self._reranker
 
-    def written(self) -> dict[str, Any]:
+    def to_config(self) -> dict[str, Any]:
         """Its table in an experiment file."""
         return {
             "kind": "rerank",
-            "of": self._of.written(),
+            "of": self._of.to_config(),
             "rerank": reranker_table(*self._given),
         }
 
@@ -88,7 +88,7 @@ class Reranked(Retriever):
             RERANKER_DEPTH_FACT: str(self.reranker.depth),
         }
 
-    def made_of(self, parts: tuple[Retriever, ...]) -> Reranked:
+    def with_parts(self, parts: tuple[Retriever, ...]) -> Reranked:
         """Return the same reranker of another retriever's hits."""
         return Reranked(parts[0], self.reranker)
 
@@ -96,14 +96,14 @@ class Reranked(Retriever):
         """Look for what the reranker needs, such as a key."""
         self.reranker.check()
 
-    def use(self, resources: Resources) -> None:
+    def setup(self, resources: Resources) -> None:
         """Take the run's cache, and its documents, which the reranker reads."""
         self._resources = resources
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
         """Index the first stage."""
         if not hasattr(self, "_resources"):
-            self.use(own_resources(self, documents))
+            self.setup(own_resources(self, documents))
             documents = self._resources.corpus
         self._of.index(documents, meter)
 
@@ -181,7 +181,7 @@ class Reranked(Retriever):
         each distinct list once, whole: the name of a pair then is of its list, too.
         """
         model = self.reranker
-        if not model.by_list:
+        if not model.is_listwise:
             distinct = sorted(
                 {pair for one in lists for pair in one},
                 key=lambda pair: (sum(map(len, pair)), pair),
@@ -234,7 +234,7 @@ class Reranked(Retriever):
 
         put(held.tolist(), cached)
         missing = set(range(len(pairs))).difference(held.tolist())
-        for request in requests if self.reranker.by_list else ():
+        for request in requests if self.reranker.is_listwise else ():
             missing.update(
                 request if not missing.isdisjoint(request) else ()
             )  # of a list, all is asked again

@@ -30,7 +30,7 @@ class Corpus:
     ) -> None:
         self._documents, self._count, self._texts = documents, count, texts
         self._held: dict[str, Document] = {}
-        self.made: dict[str, Any] = {}
+        self.shared_indexes: dict[str, Any] = {}
         """What a retriever computed from the documents, for others that need the same."""
 
     def __iter__(self) -> Iterator[Document]:

@@ -35,16 +35,16 @@ class Retriever(ABC):
         """Look for what a run needs before it starts, such as a key; raises InputError where it is missing."""
         return
 
-    def written(self) -> dict[str, Any]:
+    def to_config(self) -> dict[str, Any]:
         """Its table in an experiment file, the tables of its parts in it."""
         what = f"a {type(self).__name__} does not say how it is written"
         raise InputError(Problem("retrievers", what, "give a table, with its kind"))
 
-    def made_of(self, parts: tuple[Retriever, ...]) -> Retriever:
+    def with_parts(self, parts: tuple[Retriever, ...]) -> Retriever:
         """Return a retriever like this of other parts; for what has parts."""
         return self
 
-    def use(self, resources: Any) -> None:
+    def setup(self, resources: Any) -> None:
         """Take the `retrievers.resources.Resources` of a run, its cache among them; called before anything else."""
         return
 

@@ -39,7 +39,7 @@ class SavedRun(ExternalRetriever):
     """Answers with the hits of a file: TREC lines (plain or gzip), or rows of JSON Lines or Parquet."""
 
     expands: ClassVar[bool] = True
-    first = "path"
+    positional_option = "path"
     path: str
     """A TREC run, or *.jsonl or *.parquet with query_id, doc_id and score; seen from the working directory."""
     _path: Path

@@ -32,7 +32,7 @@ class Endpoint(ExternalRetriever):
     """Sends each query to an endpoint and reads ids, and scores where there are any, out of the JSON of its answer."""
 
     expands: ClassVar[bool] = True
-    first = "url"
+    positional_option = "url"
     url: str
     """Where queries go; {query} and {depth} in it are replaced."""
     ids: str
@@ -96,7 +96,7 @@ class Endpoint(ExternalRetriever):
             **({"answered_at": self._oldest} if self._oldest else {}),
         }
 
-    def use(self, resources: Resources) -> None:
+    def setup(self, resources: Resources) -> None:
         """Keep answers in the run's cache, and take those that are there: --fresh asks anew."""
         self._cache = resources.cache
 

@@ -67,11 +67,11 @@ class Store(Protocol):
         limit: int,
         *,
         exact: bool = False,
-        wanted: QueryFilters = (),
+        query_filters: QueryFilters = (),
     ) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` points, ties at the limit resolved.
 
-        `exact` compares every vector in full, also where the collection is approximate. `wanted` says for each vector
+        `exact` compares every vector in full, also where the collection is approximate. `query_filters` says for each vector
         what the payload of its hits must hold; left out, every point may be a hit.
         """
 

@@ -185,7 +185,8 @@ def test_a_pair_is_compared_by_slice_and_the_next_look_has_the_power_of_a_t_test
     )["value"]
     evaluation = read_or_evaluate(found)
     scatter = max(
-        (scores[evaluation.leader] - scores[name]).std() for name in evaluation.plans
+        (scores[evaluation.leader] - scores[name]).std()
+        for name in evaluation.queries_needed
     )
     level = settings_at_look(settings_of_run(found.manifest), 300).alpha / 3
     expected = TTestPower().power(0.005 / scatter, 300, level)

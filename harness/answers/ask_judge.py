@@ -80,13 +80,13 @@ def texts_to_split(queries: Sequence[Query], systems: Sequence[System]) -> list[
 def claim_pairs(case: Case) -> Iterator[ClaimPassage]:
     """Every pair of claim and text that the measures need a verdict on, without empty texts."""
     contexts = [context.text for context in case.answer.contexts]
-    made = case.made or ()
+    made = case.response_claims or ()
     asked = [
-        *((case.wanted, text) for text in contexts),
+        *((case.reference_claims, text) for text in contexts),
         *((made, text) for text in contexts),
     ]
     asked += [
-        (case.wanted, case.answer.response),
+        (case.reference_claims, case.answer.response),
         (made, reference_text(case.query)),
     ]
     for claims, text in asked:
@@ -98,7 +98,7 @@ def _ask_verdicts(
 ) -> None:
     words: dict[ClaimPassage, EntailmentWord | None] = {}  # the type, for mypy
     words |= ask_missing(
-        pairs, lambda pair: known.word(*pair) is not None, judge.verdicts
+        pairs, lambda pair: known.verdict_word(*pair) is not None, judge.verdicts
     )
     known.verdicts.update(
         {(claim, short_digest(text)): word for (claim, text), word in words.items()}

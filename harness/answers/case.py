@@ -27,12 +27,12 @@ class Case(NamedTuple):
     readings: JudgeReadings
 
     @property
-    def wanted(self) -> tuple[str, ...]:
+    def reference_claims(self) -> tuple[str, ...]:
         """The claims of the reference answer."""
         return claims_of_query(self.query, self.readings)
 
     @property
-    def made(self) -> tuple[str, ...] | None:
+    def response_claims(self) -> tuple[str, ...] | None:
         """The claims of the response; None if they could not be read."""
         return (
             self.readings.claims.get(self.answer.response)
@@ -41,9 +41,9 @@ class Case(NamedTuple):
         )
 
     @property
-    def useful_to_the_response(self) -> list[Truth] | None:
+    def useful_to_response(self) -> list[Truth] | None:
         """For each context, whether it entails any claim of the response."""
-        made = self.made
+        made = self.response_claims
         return (
             None
             if made is None
@@ -51,21 +51,24 @@ class Case(NamedTuple):
         )
 
     @property
-    def useful_to_the_reference(self) -> list[Truth]:
+    def useful_to_reference(self) -> list[Truth]:
         """For each context, whether it entails any claim of the reference answer."""
-        return [self._any(self.wanted, context) for context in self.answer.contexts]
+        return [
+            self._any(self.reference_claims, context)
+            for context in self.answer.contexts
+        ]
 
     def entails(self, text: str, claim: str) -> Truth:
         """Whether a text entails a claim; an empty text entails nothing."""
-        return self.readings.truth(claim, text) if text.strip() else False
+        return self.readings.is_entailed(claim, text) if text.strip() else False
 
-    def held(self, claim: str) -> Truth:
+    def context_truth(self, claim: str) -> Truth:
         """Whether any context entails a claim."""
         return any_true(
             self.entails(context.text, claim) for context in self.answer.contexts
         )
 
-    def rows(self, claims: Sequence[str]) -> list[tuple[Truth, ...]]:
+    def context_truths(self, claims: Sequence[str]) -> list[tuple[Truth, ...]]:
         """For each claim, whether each context entails it."""
         return [
             tuple(self.entails(context.text, claim) for context in self.answer.contexts)
@@ -74,14 +77,14 @@ class Case(NamedTuple):
 
     def entailments(self) -> Entailments | None:
         """The verdicts for RAGChecker; None if the claims of the response could not be read."""
-        made, wanted = self.made, self.wanted
+        made, wanted = self.response_claims, self.reference_claims
         if made is None:
             return None
         return Entailments(
             tuple(self.entails(reference_text(self.query), claim) for claim in made),
             tuple(self.entails(self.answer.response, claim) for claim in wanted),
-            self.rows(made),
-            self.rows(wanted),
+            self.context_truths(made),
+            self.context_truths(wanted),
             len(self.answer.contexts),
         )
 

@@ -43,7 +43,7 @@ class ForecastChat(Chat):
         readable: ReplyCheck = accept_any_reply,
     ) -> Iterator[tuple[int, Reply]]:
         """Yield cached replies, and made-up claims; no other prompt gets a reply."""
-        known = dict(self.known(prompts, readable)) if self._cached else {}
+        known = dict(self.cached_replies(prompts, readable)) if self._cached else {}
         for place, prompt in enumerate(prompts):
             if place in known:
                 yield place, known[place]
@@ -96,7 +96,11 @@ def forecast_claims(
         cache: of the chat model.
     """
     depth = claims_depth(measures)
-    width = dataset.count if depth is None else min(depth * retrievers, dataset.count)
+    width = (
+        dataset.document_count
+        if depth is None
+        else min(depth * retrievers, dataset.document_count)
+    )
     stand_in = {
         document.id: document.content for document in islice(dataset.documents(), width)
     }

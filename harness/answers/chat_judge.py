@@ -56,10 +56,10 @@ class ModelJudge:
     ) -> None:
         """Judge by a chat model; the meter counts calls, tokens and dollars, and has the budget."""
         self._chat, self._meter, self._longest = chat, meter, longest
-        self.unread = ""
+        self.unreadable_example = ""
         model = chat.model
         self.name = f"openai {model.model}" + (
-            f" at {model.elsewhere}" if model.elsewhere else ""
+            f" at {model.other_server}" if model.other_server else ""
         )
         if longest != MAX_TEXT_TOKENS:
             self.name += f", first {longest} tokens"
@@ -145,7 +145,7 @@ class ModelJudge:
             self._chat, self._meter, [asked for _, asked in portions], read
         ):
             if answer is None:
-                self.unread = self.unread or quote_reply(reply)
+                self.unreadable_example = self.unreadable_example or quote_reply(reply)
             yield portions[number][0], answer
 
     def _of_one(
@@ -153,7 +153,7 @@ class ModelJudge:
     ) -> _Portion:
         shown_part, cut = shorten_text(text, self._longest)
         return [place], ChatRequest(
-            texts_prompt(system, *before, (mark, shown_part)), cut=cut
+            texts_prompt(system, *before, (mark, shown_part)), is_truncated=cut
         )
 
     def _by_text(

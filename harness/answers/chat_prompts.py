@@ -107,7 +107,7 @@ def items_prompt(
         for number, one in enumerate(items[1], start=1)
     )
     user = f"{delimited(passage[1], passage[0])}\n\n{numbered}\n\n{len(items[1])} verdicts."
-    return Prompt(system, user, form=REPLY_SCHEMAS[system])
+    return Prompt(system, user, schema=REPLY_SCHEMAS[system])
 
 
 def texts_prompt(system: str, *texts: tuple[str, str]) -> Prompt:
@@ -115,5 +115,5 @@ def texts_prompt(system: str, *texts: tuple[str, str]) -> Prompt:
     return Prompt(
         system,
         "\n\n".join(delimited(text, mark) for mark, text in texts),
-        form=REPLY_SCHEMAS[system],
+        schema=REPLY_SCHEMAS[system],
     )

@@ -21,7 +21,7 @@ class TracedClaim(NamedTuple):
 
     claim: str
     fate: ClaimFate
-    held_by: tuple[str, ...]
+    supporting_contexts: tuple[str, ...]
     """The ids of the contexts that entail it."""
 
 
@@ -33,7 +33,7 @@ class TracedAnswer(NamedTuple):
     contexts: tuple[tuple[str, str], ...]
     """The id and text of each context."""
     claims: tuple[TracedClaim, ...]
-    made: tuple[tuple[str, str], ...]
+    response_claims: tuple[tuple[str, str], ...]
     """The claims of the response, each with its support: reference, contexts, both, nothing, or unknown."""
 
 
@@ -55,9 +55,9 @@ def trace_claims(case: Case) -> TracedAnswer:
             _fate(case, claim),
             tuple(one.id for one in contexts if case.entails(one.text, claim)),
         )
-        for claim in case.wanted
+        for claim in case.reference_claims
     ]
-    made = [(claim, _basis(case, claim)) for claim in case.made or ()]
+    made = [(claim, _basis(case, claim)) for claim in case.response_claims or ()]
     return TracedAnswer(
         case.query, case.answer.response, tuple(contexts), tuple(wanted), tuple(made)
     )
@@ -80,7 +80,9 @@ def fate_shares(
     }
     if not counted:
         return []
-    units = scores.only(np.array([query in counted for query in scores.ids])).units
+    units = scores.select_queries(
+        np.array([query in counted for query in scores.ids])
+    ).units
     shares = []
     for fate in CLAIM_FATES:
         values = np.array(
@@ -97,10 +99,13 @@ def fate_shares(
 
 
 def _fate(case: Case, claim: str) -> ClaimFate:
-    stated, retrieved = case.entails(case.answer.response, claim), case.held(claim)
+    stated, retrieved = (
+        case.entails(case.answer.response, claim),
+        case.context_truth(claim),
+    )
     if stated:
         return "answered"
-    if case.readings.word(claim, case.answer.response) == "contradicted":
+    if case.readings.verdict_word(claim, case.answer.response) == "contradicted":
         return "contradicted"
     if stated is None or retrieved is None:
         return "unknown"
@@ -110,7 +115,7 @@ def _fate(case: Case, claim: str) -> ClaimFate:
 def _basis(case: Case, claim: str) -> str:
     right, held = (
         case.entails(reference_text(case.query), claim),
-        case.held(claim),
+        case.context_truth(claim),
     )
     if right is None or held is None:
         return "unknown"

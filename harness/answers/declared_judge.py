@@ -69,8 +69,8 @@ def check_judge_price(
     Raises:
         InputError: the prices of the chat model are unknown.
     """
-    asked = table.kind == "openai" and any(measure.claimed for measure in measures)
-    if asked and not judge_chat(table, cache).model.priced:
+    asked = table.kind == "openai" and any(measure.uses_claims for measure in measures)
+    if asked and not judge_chat(table, cache).model.has_prices:
         unknown = (
             f"the price of {table.model} is unknown, so --max-cost cannot be checked"
         )

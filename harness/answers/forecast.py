@@ -60,7 +60,7 @@ def forecast_judging(
         for case in build_cases(inputs.queries, inputs.systems, found)
         for pair in claim_pairs(case)
     )
-    number = sum(known.word(*pair) is None for pair in pairs)
+    number = sum(known.verdict_word(*pair) is None for pair in pairs)
     texts = sum(
         known.claims.get(text) is None
         for text in texts_to_split(inputs.queries, inputs.systems)

@@ -21,7 +21,7 @@ class AnswerInputs:
     queries: tuple[Query, ...]
     """Queries with a reference answer or claims: only these can be measured."""
     systems: tuple[System, ...]
-    bare: int
+    ignored_queries: int
     """Queries of the data set without a reference answer and without claims."""
 
     @property
@@ -50,11 +50,11 @@ def read_answer_inputs(
     Raises:
         InputError: with every problem; or no query has a reference answer or claims.
     """
-    loaded = load(experiment, code=code)
+    loaded = load(experiment, allow_code=code)
     dataset = load_dataset(
         loaded.dataset, drop_dangling=loaded.experiment.relevance.dangling == "drop"
     )
-    known = {query.id: query for query in (*dataset.judged, *dataset.queries)}
+    known = {query.id: query for query in (*dataset.judged_queries, *dataset.queries)}
     systems = read_systems(folder, known.keys())
     measured = tuple(
         q for q in known.values() if q.reference.answers or q.reference.claims
@@ -91,7 +91,7 @@ def answer_count_lines(inputs: AnswerInputs) -> Iterator[str]:
         sum(bool(query.reference.answers) for query in inputs.queries),
         "reference answer",
     )
-    have = f"{count_queries(len(inputs.queries))} to measure: {answers}, {claims}; with neither, ignored: {inputs.bare:,}"  # noqa: E501
+    have = f"{count_queries(len(inputs.queries))} to measure: {answers}, {claims}; with neither, ignored: {inputs.ignored_queries:,}"  # noqa: E501
     yield f"{inputs.loaded.dataset.path}: {have}"
     for one in count_answers(inputs):
         yield (

@@ -39,7 +39,7 @@ class Judge(Protocol):
         """A digest of the prompts; "" without prompts."""
 
     @property
-    def unread(self) -> str:
+    def unreadable_example(self) -> str:
         """The first unreadable reply, for a message: "such as …"; "" if there was none."""
 
     def verdicts(self, pairs: Sequence[ClaimPassage]) -> JudgeReplies[EntailmentWord]:
@@ -66,8 +66,8 @@ def identity_of(judge: Judge) -> JudgeIdentity:
 
 
 def ask_missing(
-    wanted: Iterable[JudgeRequest],
-    known: Callable[[JudgeRequest], bool],
+    requests: Iterable[JudgeRequest],
+    is_known: Callable[[JudgeRequest], bool],
     ask: Callable[[Sequence[JudgeRequest]], JudgeReplies[JudgeReply]],
 ) -> dict[JudgeRequest, JudgeReply | None]:
     """Request everything that is unknown, once each.
@@ -83,8 +83,8 @@ def ask_missing(
     >>> ask_missing(["a", "b", "a"], {"b"}.__contains__, lambda missing: iter([(0, len(missing))]))
     {'a': 1}
     """
-    distinct = list(dict.fromkeys(wanted))
-    missing = [one for one in distinct if not known(one)]
+    distinct = list(dict.fromkeys(requests))
+    missing = [one for one in distinct if not is_known(one)]
     answers: dict[int, JudgeReply | None] = {}
     try:
         answers.update(ask(missing) if missing else ())

@@ -51,12 +51,12 @@ def count_verdicts(
     """Count the verdicts on the pairs that the measures need."""
     cases = build_cases(inputs.queries, inputs.systems, readings)
     pairs = list(dict.fromkeys(pair for case in cases for pair in claim_pairs(case)))
-    words = [readings.word(*pair) for pair in pairs]
+    words = [readings.verdict_word(*pair) for pair in pairs]
     return VerdictCounts(
         judge.name,
         sum(word is not None for word in words),
         sum(word is None for word in words),
-        len({case.answer.response for case in cases if case.made is None}),
+        len({case.answer.response for case in cases if case.response_claims is None}),
     )
 
 
@@ -82,8 +82,8 @@ def judge_answers_folder(
         readings = ask_judge(folder, asked, inputs.queries, inputs.systems)
     counts = meter.counts("judge")
     found = count_verdicts(inputs, asked, readings)
-    if asked.unread and not found.verdicts:
-        what = f"{asked.name} gave {found.unreadable:,} verdicts, none of them readable ({asked.unread})"
+    if asked.unreadable_example and not found.verdicts:
+        what = f"{asked.name} gave {found.unreadable:,} verdicts, none of them readable ({asked.unreadable_example})"
         raise BackendError(
             f"{what}: nothing was judged; check the model and its server, and run again"
         )

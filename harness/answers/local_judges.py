@@ -24,7 +24,7 @@ class UnpromptedJudge:
     """The base of judges that are not chat models: a text's claims are its sentences; no ratings, no questions."""
 
     prompt = ""
-    unread = ""
+    unreadable_example = ""
 
     def __init__(self, threshold: float) -> None:
         """Check the threshold of entailment, above 0 and at most 1."""

@@ -135,21 +135,25 @@ def _faithfulness(reading: MeasuredCase) -> float | None:
 
 
 def _context_recall(reading: MeasuredCase) -> float | None:
-    return true_share([reading.case.held(claim) for claim in reading.case.wanted])
+    return true_share(
+        [reading.case.context_truth(claim) for claim in reading.case.reference_claims]
+    )
 
 
 def _context_precision(reading: MeasuredCase) -> float | None:
     case = reading.case
     return (
-        ranked_context_precision(case.useful_to_the_reference) if case.wanted else None
+        ranked_context_precision(case.useful_to_reference)
+        if case.reference_claims
+        else None
     )
 
 
 def _context_utilization(reading: MeasuredCase) -> float | None:
-    useful = reading.case.useful_to_the_response
+    useful = reading.case.useful_to_response
     return (
         None
-        if not useful or not reading.case.made
+        if not useful or not reading.case.response_claims
         else ranked_context_precision(useful)
     )
 

@@ -45,7 +45,7 @@ def judge_rankings(
     judge: Judge,
     queries: Sequence[Query],
     retrieved: Mapping[str, Mapping[str, str]],
-    known: JudgeReadings,
+    earlier_readings: JudgeReadings,
 ) -> dict[str, QueryClaims]:
     """Judge every claim against every document retrieved for its query, and store the verdicts in a folder.
 
@@ -54,7 +54,7 @@ def judge_rankings(
         judge: to ask.
         queries: of the run.
         retrieved: query id -> document id -> its text, for the documents that measures use.
-        known: this judge's replies in an earlier run.
+        earlier_readings: this judge's replies in an earlier run.
 
     Returns:
         The claims of each query that has any, with the verdicts.
@@ -63,10 +63,12 @@ def judge_rankings(
         BackendError: the judge failed permanently; a chat model's replies so far are in the cache.
     """
     by, read = identity_of(judge), JudgeReadings()
-    read.claims = _claims(folder, by, judge, queries, known)
+    read.claims = _claims(folder, by, judge, queries, earlier_readings)
     pairs = list(_pairs(queries, retrieved, read))
     given: dict[ClaimPassage, EntailmentWord | None] = {
-        pair: word for pair in pairs if (word := known.word(*pair)) is not None
+        pair: word
+        for pair in pairs
+        if (word := earlier_readings.verdict_word(*pair)) is not None
     }
     ask: Callable[[Sequence[ClaimPassage]], JudgeReplies[EntailmentWord]] = (
         judge.verdicts
@@ -135,8 +137,8 @@ def judge_hits(
         return JudgedClaims({}, facts, f"claims were not judged: {_UNDEFINED}: {error}")
     verdicts = judge_files.read_readings(folder, by).verdicts
     unreadable = sum(word is None for word in verdicts.values())
-    if judge.unread and unreadable == len(verdicts):
-        gave = f"the judge gave {len(verdicts):,} verdicts, none of them readable ({judge.unread})"
+    if judge.unreadable_example and unreadable == len(verdicts):
+        gave = f"the judge gave {len(verdicts):,} verdicts, none of them readable ({judge.unreadable_example})"
         return JudgedClaims(
             {},
             facts,
@@ -175,7 +177,7 @@ def judged_documents(
 
 def claims_depth(measures: Sequence[Measure]) -> int | None:
     """The deepest cutoff of the measures by claims; None if one has none."""
-    cutoffs = [measure.cutoff for measure in measures if measure.claimed]
+    cutoffs = [measure.cutoff for measure in measures if measure.uses_claims]
     return (
         None
         if None in cutoffs

@@ -133,12 +133,12 @@ class AnswerScores:
     scores: Scores
     evaluation: Evaluation
     notes: tuple[str, ...]
-    traced: Mapping[str, Sequence[TracedAnswer]]
+    traced_answers: Mapping[str, Sequence[TracedAnswer]]
     """System -> its answers, claim by claim."""
 
 
 def score_answers_folder(
-    experiment: Path, folder: Path, wanted: AnswerScoringOptions, *, code: bool = True
+    experiment: Path, folder: Path, options: AnswerScoringOptions, *, code: bool = True
 ) -> AnswerScores:
     """Compute every measure from the verdicts, compare the systems, and write the tables into the folder.
 
@@ -166,9 +166,9 @@ def score_answers_folder(
                 relevancy_texts(inputs.queries, inputs.systems, readings),
                 meter,
             )
-    tokenizer = _tokenizer(inputs, wanted.tokenizer)
+    tokenizer = _tokenizer(inputs, options.tokenizer)
     scores = score_answers(inputs.queries, inputs.systems, readings, tokenizer, vectors)
-    if unknown := [name for name in wanted.measures if name not in ANSWER_MEASURES]:
+    if unknown := [name for name in options.measures if name not in ANSWER_MEASURES]:
         what = "is not a measure of answers"
         raise InputError(
             [
@@ -178,25 +178,25 @@ def score_answers_folder(
         )
     declared = inputs.loaded.experiment
     settings = settings_at_look(
-        Settings.of(asdict(declared.statistics), declared.seed), scores.n
+        Settings.from_table(asdict(declared.statistics), declared.seed), scores.n
     )
     queries = sorted(inputs.queries, key=lambda query: query.id)  # the order of scores
     clusters, weights = (
         query_clusters(queries, settings.cluster),
         query_weights(queries, settings.weight),
     )
-    kept = replace(scores.selected(wanted.measures), clusters=clusters, weights=weights)
+    kept = replace(scores.select(options.measures), clusters=clusters, weights=weights)
     primary = (
-        wanted.measures[0]
-        if wanted.measures
+        options.measures[0]
+        if options.measures
         else next(
             n for n in (*DEFAULT_ANSWER_MEASURES, *kept.values) if n in kept.values
         )
     )
-    kept = replace(kept, decides=primary)
+    kept = replace(kept, declared_primary=primary)
     low = frozenset(name for name, row in ANSWER_MEASURES.items() if row.low_is_good)
     evaluation = evaluate_scores(
-        kept, baseline=wanted.baseline, settings=settings, low_is_good=low
+        kept, baseline=options.baseline, settings=settings, low_is_good=low
     )
     notes = _notes(inputs, kept, tokenizer, count_verdicts(inputs, asked, readings))
     traced = {
@@ -228,7 +228,7 @@ def _notes(
     notes = [bleu_note(inputs.queries, tokenizer)] if "BLEU" in scores.values else []
     notes += judged_.lines()
     alike: dict[str, list[str]] = {}
-    for measure, of in scores.undefined().items():
+    for measure, of in scores.undefined_counts().items():
         counts = ", ".join(f"{number} of {system}" for system, number in of.items())
         alike.setdefault(counts, []).append(measure)
     head = f"undefined for some of {count_queries(len(scores.ids))}"

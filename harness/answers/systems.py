@@ -163,5 +163,5 @@ def _answers(
                 for one in error.problems
             )
     if not answers and not problems:
-        problems.wrong(path, "has no answer", "one JSON object per line")
+        problems.add(path, "has no answer", "one JSON object per line")
     return answers

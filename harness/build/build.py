@@ -25,9 +25,9 @@ class BuiltExperiment(NamedTuple):
     """An experiment's data set without faults, and its retrievers."""
 
     dataset: Dataset
-    graded: GradedLabels
+    labels: GradedLabels
     """Its labels after the grade rule."""
-    built: tuple[BuiltRetriever, ...]
+    retrievers: tuple[BuiltRetriever, ...]
     """The retrievers; nothing is loaded yet."""
 
 
@@ -117,7 +117,9 @@ def _in_file(loaded: LoadedExperiment, error: InputError) -> list[Problem]:
 
 
 def _check_claims(loaded: LoadedExperiment, dataset: Dataset) -> None:
-    claimed = next((str(one) for one in loaded.question.measures if one.claimed), None)
+    claimed = next(
+        (str(one) for one in loaded.question.measures if one.uses_claims), None
+    )
     if claimed and not any(
         query.reference.claims or query.reference.answers for query in dataset.queries
     ):

@@ -17,24 +17,24 @@ class BuiltRetriever:
 
     name: str
     retriever: Retriever
-    of: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
     """The retrievers of the experiment that it uses: where one fails, it is not asked."""
-    names: Mapping[int, str] = field(default_factory=dict)
+    part_names: Mapping[int, str] = field(default_factory=dict)
     """Which of its parts are such retrievers, by `id`: they bear their own costs."""
-    functions: Mapping[str, str] = field(default_factory=dict)
+    user_functions: Mapping[str, str] = field(default_factory=dict)
     """The user's functions that it calls: key -> "package.module:function"."""
     conditions: tuple[Condition, ...] = ()
     """What its filter asks of documents."""
-    models: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    model_configs: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
     """Encoders and rerankers as they are written, by `id`: earlier runs of the same tell how fast they are."""
 
     conversation: str = "last"
     """What it searches with where a query has a history, as `Conversation` has it."""
 
-    floor: float | None = None
+    min_score: float | None = None
     """Hits with a lower score are dropped."""
 
-    def searched(self, queries: Sequence[Query]) -> list[Query]:
+    def conversation_queries(self, queries: Sequence[Query]) -> list[Query]:
         """The queries as it searches with them: alone, or with what was said before."""
         form = "{history}\n{query}" if self.conversation == "all" else self.conversation
         if form == "last":
@@ -51,38 +51,44 @@ class BuiltRetriever:
         ]
 
     @property
-    def own(self) -> tuple[Retriever, ...]:
+    def own_parts(self) -> tuple[Retriever, ...]:
         """The retriever, and before it the parts that have no name of their own."""
         return tuple(self._own(self.retriever))
 
     def _own(self, retriever: Retriever) -> Iterator[Retriever]:
         for part in retriever.parts:
-            if id(part) not in self.names:
+            if id(part) not in self.part_names:
                 yield from self._own(part)
         yield retriever
 
     @property
-    def denses(self) -> list[Dense]:
+    def dense_parts(self) -> list[Dense]:
         """What embeds for it."""
-        return [one for one in self.own if isinstance(one, Dense)]
+        return [one for one in self.own_parts if isinstance(one, Dense)]
 
     @property
     def rerankers(self) -> list[Reranker]:
         """What reads first hits again for it."""
-        return [one.reranker for one in self.own if isinstance(one, Reranked)]
+        return [one.reranker for one in self.own_parts if isinstance(one, Reranked)]
 
     @property
-    def wholes(self) -> list[Retriever]:
+    def other_retrievers(self) -> list[Retriever]:
         """What finds for it and is no vector search, such as BM25 or an endpoint."""
-        return [one for one in self.own if not one.parts and not isinstance(one, Dense)]
+        return [
+            one
+            for one in self.own_parts
+            if not one.parts and not isinstance(one, Dense)
+        ]
 
     @property
-    def blamed(self) -> list[object]:
+    def components(self) -> list[object]:
         """Whose code may fail for it."""
         encoders = [
-            one for dense in self.denses for one in (dense.encoder, dense.cut.asked)
+            one
+            for dense in self.dense_parts
+            for one in (dense.encoder, dense.reduction.native_encoder)
         ]
-        return [*encoders, *map(without_filter, self.own), *self.rerankers]
+        return [*encoders, *map(without_filter, self.own_parts), *self.rerankers]
 
 
 def without_filter(retriever: Retriever) -> Retriever:

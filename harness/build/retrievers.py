@@ -134,7 +134,7 @@ def _dense(block: VectorRetrieverConfig, parts: PartPool) -> Dense:
         store=block.store,
         chunk=block.chunk,
         conditions=_conditions(block),
-        cut=cut,
+        reduction=cut,
         name=block.name,
     )
 
@@ -213,7 +213,7 @@ def _at_its_own_size(
 
 def _model(kind: PartConfig, find: Any, parts: PartPool, what: str = "encoder") -> Any:
     """Build an encoder or a reranker unless an equal one is there."""
-    written = kind.written()
+    written = kind.as_table()
     model = _once(
         f"{what} {canonical_json(written)}",
         parts,

@@ -60,7 +60,7 @@ def check_answers_command(
     inputs = read_answer_inputs(experiment, folder, code=not no_code)
     values = {
         "queries": len(inputs.queries),
-        "without_reference": inputs.bare,
+        "without_reference": inputs.ignored_queries,
         "systems": count_answers(inputs),
     }
     print_result(answer_count_lines(inputs), as_json=as_json, **values)
@@ -111,7 +111,7 @@ def score_answers_command(
         from harness.report.scores_page import write_scores_page
 
         section = claims_section(
-            scored.traced, scored.scores, scored.evaluation.settings.level
+            scored.traced_answers, scored.scores, scored.evaluation.settings.level
         )
         write_scores_page(
             report, folder.resolve().name, scored.evaluation, scored.notes, section

@@ -74,7 +74,7 @@ def check(
         described = dataset_reference(target, given)
     else:
         shared.refuse_options(
-            given.options(),
+            given.given_options(),
             "is set in the experiment file, under dataset",
             "write it there",
         )
@@ -84,7 +84,8 @@ def check(
             [described] if described else load_each_set(Path(target), code=not no_code)
         )
         reports = [
-            look(one, code=not no_code, results=results, online=online) for one in sets
+            look(one, allow_code=not no_code, results=results, ping=online)
+            for one in sets
         ]
     except InputError as error:
         if not as_json:
@@ -107,7 +108,7 @@ def load_each_set(path: Path, *, code: bool) -> list[Path | LoadedExperiment]:
     from harness.experiment import load_sets
 
     try:
-        sets = load_sets(path, code=code)
+        sets = load_sets(path, allow_code=code)
     except InputError:
         return [path]
-    return [*sets] if sets[0].within else [path]
+    return [*sets] if sets[0].set_of else [path]

@@ -24,21 +24,21 @@ WRAPPED_WIDTH = 30
 class TextColumn(NamedTuple):
     """One column of a table."""
 
-    head: str
+    heading: str
     cells: Sequence[str]
-    left: bool = False
+    left_aligned: bool = False
     """Words are at the left, numbers at the right."""
-    bold: frozenset[int] = frozenset()
+    bold_rows: frozenset[int] = frozenset()
     """Rows that stand out."""
-    rank: int = 0
+    drop_rank: int = 0
     """Where the room is short, the highest rank is left out first; 0 stays."""
-    name: bool = False
+    wraps: bool = False
     """Where the room is short, the cells go on in the next line."""
 
     @property
     def width(self) -> int:
         """Cells that the widest line takes; Chinese, Japanese and Korean letters take two."""
-        return max(map(cell_width, [*self.head.split("\n"), *self.cells]), default=0)
+        return max(map(cell_width, [*self.heading.split("\n"), *self.cells]), default=0)
 
 
 def cell_width(text: str) -> int:
@@ -60,17 +60,20 @@ def measure_heading(measure: str) -> str:
 def columns_that_fit(columns: Sequence[TextColumn], width: int) -> list[TextColumn]:
     """Return the columns for which there is room: names get at least half of it, and the highest ranks go first."""
     kept = list(columns)
-    names = sum(column.name for column in columns)
+    names = sum(column.wraps for column in columns)
     limit = max(MIN_NAME_WIDTH, width // 2 // max(1, names))
 
     def taken() -> int:
         cells = sum(
-            min(column.width, limit) if column.name else column.width for column in kept
+            min(column.width, limit) if column.wraps else column.width
+            for column in kept
         )
         return cells + COLUMN_GAP * (len(kept) - 1)
 
-    while taken() > width and (ranked := [column for column in kept if column.rank]):
-        kept.remove(max(ranked, key=lambda column: column.rank))
+    while taken() > width and (
+        ranked := [column for column in kept if column.drop_rank]
+    ):
+        kept.remove(max(ranked, key=lambda column: column.drop_rank))
     return kept
 
 
@@ -80,7 +83,7 @@ def fit_table(columns: Sequence[TextColumn], width: int) -> Iterator[RenderableT
     yield build_grid(kept)
     # Heads are broken between words, and within the names of measures.
     if out := [
-        re.sub(r"(?<=[\w%])\n(?=\w)", " ", one.head).replace("\n", "")
+        re.sub(r"(?<=[\w%])\n(?=\w)", " ", one.heading).replace("\n", "")
         for one in columns
         if one not in kept
     ]:
@@ -94,7 +97,7 @@ def split_table(
     first: TextColumn, others: Sequence[TextColumn], width: int
 ) -> Iterator[Table]:
     """Yield tables that begin with the same column, each with as many of the others as there is room for."""
-    begin = min(first.width, width // 2) if first.name else first.width
+    begin = min(first.width, width // 2) if first.wraps else first.width
     row, taken = [first], begin
     for column in others:
         taken += COLUMN_GAP + column.width
@@ -125,22 +128,22 @@ def build_grid(columns: Sequence[TextColumn]) -> Table:
         pad_edge=False,
     )
     for column in columns:
-        side: Literal["left", "right"] = "left" if column.left else "right"
+        side: Literal["left", "right"] = "left" if column.left_aligned else "right"
         table.add_column(
-            Text(column.head),
+            Text(column.heading),
             justify=side,
             overflow="fold",
             vertical="bottom",
             header_style="not bold dim",
-            no_wrap=not column.name and column.width < WRAPPED_WIDTH,
+            no_wrap=not column.wraps and column.width < WRAPPED_WIDTH,
         )
     for number in range(len(columns[0].cells)):
         cells = (
-            with_minus_signs(cell) if not column.left else cell
+            with_minus_signs(cell) if not column.left_aligned else cell
             for column in columns
             for cell in [column.cells[number]]
         )
-        bold = ("bold" if number in column.bold else "" for column in columns)
+        bold = ("bold" if number in column.bold_rows else "" for column in columns)
         table.add_row(*map(Text, cells, bold))
     return table
 

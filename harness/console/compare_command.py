@@ -159,7 +159,7 @@ def compare(
     scores = score_paths(
         paths,
         measure or (),
-        rule=grades,
+        grade_rule=grades,
         conventions=RunConventions(skip_no_relevant, queries=ids),
     )
     if len(scores.retrievers) < 2:
@@ -229,7 +229,7 @@ def _evaluated(scores: Scores, baseline: str | None, settings: Settings) -> Eval
     )
     with (
         progress,
-        Meter(watch=lambda meter: progress.watch("", meter)).stage("comparing"),
+        Meter(on_change=lambda meter: progress.watch("", meter)).stage("comparing"),
     ):
         return evaluate_scores(scores, baseline=baseline, settings=settings)
 
@@ -244,7 +244,7 @@ def _scores_in(
     from harness.scoring.foreign_csv import read_score_file
     from harness.stats.differences import ValueRange
 
-    scores = read_score_file(path).selected(measures, queries)
+    scores = read_score_file(path).select(measures, queries)
     if len(scores.retrievers) < 2:
         raise InputError(
             Problem(
@@ -270,7 +270,7 @@ def _undefined_notes(scores: Scores, settings: Settings) -> list[str]:
     notes = [
         f"{measure} is undefined for some of {count_queries(len(scores.ids))}: "
         + ", ".join(f"{number} of {name}" for name, number in of.items())
-        for measure, of in scores.undefined().items()
+        for measure, of in scores.undefined_counts().items()
     ]
     if settings.margin and scores.range_of(scores.primary) is None:
         notes.append(

@@ -53,7 +53,7 @@ MATCH_OPTION = typer.Option(
 MatchFields = Annotated[str | None, MATCH_OPTION]
 
 
-def parse_column_names(written: Sequence[str]) -> dict[str, str]:
+def parse_column_names(texts: Sequence[str]) -> dict[str, str]:
     """Read columns as the command line names them.
 
     Raises:
@@ -63,7 +63,7 @@ def parse_column_names(written: Sequence[str]) -> dict[str, str]:
     {'query': 'search_term'}
     """
     columns: dict[str, str] = {}
-    for one in written:
+    for one in texts:
         kind, _, name = (part.strip() for part in one.partition("="))
         if not name or kind in columns:
             what = (
@@ -91,17 +91,17 @@ class DatasetOptions(NamedTuple):
     dangling: str | None
     match: str | None
 
-    def options(self) -> dict[str, bool]:
+    def given_options(self) -> dict[str, bool]:
         """The options, and whether each was given."""
         return {f"--{key}": value is not None for key, value in self._asdict().items()}
 
 
-def dataset_reference(path: str, given: DatasetOptions) -> DatasetReference:
+def dataset_reference(path: str, options: DatasetOptions) -> DatasetReference:
     """The data set that a command line describes.
 
     Args:
         path: a folder, an archive or a file; or a name.
-        given: what the options say.
+        options: what the options say.
     """
     from harness.dataset import parse_reference
 
@@ -119,20 +119,20 @@ def dataset_reference(path: str, given: DatasetOptions) -> DatasetReference:
 
     documents, labels = (
         None if name is None else below(name)
-        for name in (given.documents, given.labels)
+        for name in (options.documents, options.labels)
     )
     found = replace(
         reference,
         documents=documents,
         labels=labels,
-        queries=tuple(map(below, given.queries or ())),
+        queries=tuple(map(below, options.queries or ())),
     )
     return replace(
         found,
-        columns=parse_column_names(given.columns or ()),
-        format=given.format,
-        split=given.split,
-        header=given.header,
-        drop_dangling=given.dangling is not None,
-        match=tuple(filter(None, (given.match or "").split(","))),
+        columns=parse_column_names(options.columns or ()),
+        format=options.format,
+        split=options.split,
+        header=options.header,
+        drop_dangling=options.dangling is not None,
+        match=tuple(filter(None, (options.match or "").split(","))),
     )

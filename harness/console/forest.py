@@ -44,11 +44,14 @@ def leaderboard_in_letters(board: Board, *, width: int) -> Iterator[RenderableTy
         for row in rows
     ]
     foot = (
-        [""] if board.paired and width >= MIN_CHART_WIDTH else []
+        [""] if board.has_pairs and width >= MIN_CHART_WIDTH else []
     )  # beside the numbers below the drawing
     columns = [
         TextColumn(
-            f"{beginning}…" if beginning else "", [*names, *foot], left=True, name=True
+            f"{beginning}…" if beginning else "",
+            [*names, *foot],
+            left_aligned=True,
+            wraps=True,
         ),
         TextColumn(
             "mean",
@@ -56,10 +59,10 @@ def leaderboard_in_letters(board: Board, *, width: int) -> Iterator[RenderableTy
                 *("failed" if row.mean is None else f"{row.mean:.3f}" for row in rows),
                 *foot,
             ],
-            rank=1,
+            drop_rank=1,
         ),
     ]
-    if board.paired:
+    if board.has_pairs:
         side = "ahead" if board.against_baseline else "behind"
         records = [
             "" if row.wins is None else f"{row.wins:,}–{row.losses:,}" for row in rows
@@ -68,19 +71,21 @@ def leaderboard_in_letters(board: Board, *, width: int) -> Iterator[RenderableTy
             TextColumn(
                 f"{side} ({100 * board.level:.3g} % CI)",
                 [*map(_difference, rows), *foot],
-                left=True,
-                rank=3,
+                left_aligned=True,
+                drop_rank=3,
             ),
             TextColumn("won–lost", [*records, *foot]),
-            TextColumn("p", [*(short_p_text(row.p) for row in rows), *foot], rank=2),
+            TextColumn(
+                "p", [*(short_p_text(row.p) for row in rows), *foot], drop_rank=2
+            ),
         ]
-        if board.exact:
+        if board.shows_exact_p:
             exact = [exact_p_text(row.p_wilcoxon, row.floor) for row in rows]
-            columns.append(TextColumn("Wilcoxon", [*exact, *foot], rank=4))
+            columns.append(TextColumn("Wilcoxon", [*exact, *foot], drop_rank=4))
     kept = columns_that_fit(columns, width)
     if foot:
         taken = sum(
-            min(one.width, width // 2) if one.name else one.width for one in kept
+            min(one.width, width // 2) if one.wraps else one.width for one in kept
         )
         cells = min(MAX_DRAWING_WIDTH, width - taken - COLUMN_GAP * len(kept))
         if cells >= MIN_DRAWING_WIDTH:
@@ -88,7 +93,9 @@ def leaderboard_in_letters(board: Board, *, width: int) -> Iterator[RenderableTy
                 "" if row.mean is None else _drawn(row, board, cells) for row in rows
             ]
             margin = f"▒ margin {board.margin:g}" if board.margin else ""
-            kept.append(TextColumn(margin, [*drawn, _ruler(board, cells)], left=True))
+            kept.append(
+                TextColumn(margin, [*drawn, _ruler(board, cells)], left_aligned=True)
+            )
     yield build_grid(kept)
 
 
@@ -118,7 +125,7 @@ def exact_p_text(p: float | None, floor: float | None) -> str:
 
 
 def _at(value: float, board: Board, cells: int) -> int:
-    low, high = board.span
+    low, high = board.axis_range
     return round((value - low) / ((high - low) or 1.0) * (cells - 1))
 
 
@@ -144,7 +151,7 @@ def _ruler(board: Board, cells: int) -> str:
     """Zero and round values, in points of the measure; zero first, where not all have room."""
     from harness.report.charts.axes import round_steps, tick_labels
 
-    (low, high), line = board.span, [" "] * cells
+    (low, high), line = board.axis_range, [" "] * cells
     most = cells // TICK_SPACING
     while len(ticks := round_steps(low, high, most)) < 3 and high > low:
         most += 1

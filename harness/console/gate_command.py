@@ -161,7 +161,9 @@ def gate(
         ).sentence()
     )
     which = (
-        read.which if source is None else f"{read.which}, against the {earlier.which}"
+        read.run_label
+        if source is None
+        else f"{read.run_label}, against the {earlier.run_label}"
     )
     if as_json:
         print_json(
@@ -196,14 +198,14 @@ def _print_gates(gates: Mapping[str, Gate], *, as_json: bool) -> None:
         print_lines("gate passed:", *told)
 
 
-def parse_margins(written: Sequence[str]) -> dict[str, float]:
+def parse_margins(texts: Sequence[str]) -> dict[str, float]:
     """Read margins: a number for all data sets, or NAME=NUMBER for one.
 
     >>> parse_margins(["0.02", "law=0.05"])
     {'': 0.02, 'law': 0.05}
     """
     margins: dict[str, float] = {}
-    for one in written:
+    for one in texts:
         name, _, number = one.rpartition("=")
         try:
             margins[name] = float(number)

@@ -33,7 +33,7 @@ def _message(error: HarnessError) -> str:
     if len(problems) < 2:
         return f"error: {error}"
     number, rest = (
-        sum(one.stands_for for one in some)
+        sum(one.occurrences for one in some)
         for some in (problems, problems[MAX_LISTED_PROBLEMS:])
     )
     lines = [

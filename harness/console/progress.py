@@ -64,7 +64,9 @@ class Progress:
         )
         self._line, self._written = line, 0
         """Whether one line is written over, and how long it is by now."""
-        self._loading = CallbackHandler(lambda record: self.say(record.getMessage()))
+        self._loading = CallbackHandler(
+            lambda record: self.print_line(record.getMessage())
+        )
         self._lock = threading.Lock()
         self._started: dict[StageKey, float] = {}
         self._unreported: dict[StageKey, Meter] = {}
@@ -114,7 +116,7 @@ class Progress:
             elif now - self._spoken >= LOG_SECONDS:
                 self._print(key, told)
 
-    def say(self, text: str) -> None:
+    def print_line(self, text: str) -> None:
         """Print a line beside the bars."""
         if not self._quiet:
             self._console.print(
@@ -169,7 +171,7 @@ class Progress:
         if self._line:
             self._overwrite(said, "\n")
         else:
-            self.say(said)
+            self.print_line(said)
 
     def _overwrite(self, text: str, end: str) -> None:
         """Write in place of the line that is there: notebooks know no other control character than this one."""
@@ -180,13 +182,13 @@ class Progress:
 
 
 @contextmanager
-def progress_display(wanted: bool | None) -> Iterator[OnProgress]:
+def progress_display(enabled: bool | None) -> Iterator[OnProgress]:
     """Yield what shows progress on standard error; None: where somebody sees it, in a terminal or a notebook."""
     notebook = "ipykernel" in sys.modules
     seen = sys.stderr.isatty() or notebook
     with Progress(
         open_console(stderr=True),
-        quiet=not (seen if wanted is None else wanted),
+        quiet=not (seen if enabled is None else enabled),
         line=notebook,
     ) as shown:
         yield shown.watch

@@ -77,8 +77,8 @@ def leaderboard_table(
         return TextColumn(
             measure_heading(measure),
             [score_cell(value, digits) for value in values],
-            bold=best,
-            rank=rank,
+            bold_rows=best,
+            drop_rank=rank,
         )
 
     ends = [
@@ -91,7 +91,7 @@ def leaderboard_table(
     yield text_line(f"{primary} over {count_units(n, clusters)}", "bold")
     yield from fit_table(
         [
-            TextColumn("", order, left=True, name=True),
+            TextColumn("", order, left_aligned=True, wraps=True),
             means(primary, 4, 0),
             intervals,
             *measured,
@@ -119,12 +119,16 @@ def comparisons_table(
         family, key=lambda row: (leader not in (row.a, row.b), abs(row.mean_difference))
     )[:MAX_PRINTED_COMPARISONS]
     baselines, floors = {row.b for row in family}, smallest_wilcoxon_p(family, settings)
-    names = [TextColumn("a", [row.a for row in shown], left=True, name=True)]
+    names = [TextColumn("a", [row.a for row in shown], left_aligned=True, wraps=True)]
     if len(baselines) > 1 or len(family) == 1:
-        names.append(TextColumn("b", [row.b for row in shown], left=True, name=True))
+        names.append(
+            TextColumn("b", [row.b for row in shown], left_aligned=True, wraps=True)
+        )
     columns = [
         *names,
-        TextColumn("a - b", [f"{row.mean_difference:+z.4f}" for row in shown], rank=1),
+        TextColumn(
+            "a - b", [f"{row.mean_difference:+z.4f}" for row in shown], drop_rank=1
+        ),
         _intervals(
             [(row.ci_low, row.ci_high, row.ci_method) for row in shown],
             "{:+z.3f}",
@@ -134,26 +138,28 @@ def comparisons_table(
         TextColumn(
             "wins/ties/\nlosses",
             [f"{row.wins:,}/{row.ties:,}/{row.losses:,}" for row in shown],
-            rank=5,
+            drop_rank=5,
         ),
-        TextColumn("adjusted\np", [p_text(row.p_adjusted) for row in shown], rank=2),
+        TextColumn(
+            "adjusted\np", [p_text(row.p_adjusted) for row in shown], drop_rank=2
+        ),
         TextColumn(
             "exact\nWilcoxon p",
             [
                 _exact(row.p_wilcoxon_adjusted, floors.get((row.a, row.b)))
                 for row in shown
             ],
-            rank=4,
+            drop_rank=4,
         ),
     ]
-    bold = frozenset(i for i, row in enumerate(shown) if row.verdict.separates)
+    bold = frozenset(i for i, row in enumerate(shown) if row.verdict.shows_difference)
     whole = [
         *columns,
         TextColumn(
             "verdict",
             [verdict_cell(row.finding) for row in shown],
-            left=True,
-            bold=bold,
+            left_aligned=True,
+            bold_rows=bold,
         ),
     ]
     short = [
@@ -161,8 +167,8 @@ def comparisons_table(
         TextColumn(
             "verdict",
             [verdict_word(row.finding) for row in shown],
-            left=True,
-            bold=bold,
+            left_aligned=True,
+            bold_rows=bold,
         ),
     ]
     yield text_line(
@@ -201,4 +207,4 @@ def _intervals(
         cells.append(
             NO_INTERVAL_TEXT if none else f"{form.format(low)} … {form.format(high)}"
         )
-    return TextColumn(f"{100 * level:.3g} %\ninterval", cells, rank=rank)
+    return TextColumn(f"{100 * level:.3g} %\ninterval", cells, drop_rank=rank)

@@ -57,7 +57,7 @@ def print_results(
 
 
 def print_listing(
-    read: ResultsListing, place: Path, *, quiet: bool, as_json: bool
+    listing: ResultsListing, folder: Path, *, quiet: bool, as_json: bool
 ) -> None:
     """The runs of a folder of results, newest first, what is not listed, and where the page is."""
     if as_json:
@@ -72,15 +72,15 @@ def print_listing(
                 "means": dict(entry.means),
                 "failed": list(entry.manifest.failed),
             }
-            for entry in read.entries
+            for entry in listing.entries
         ]
-        print_json(runs=runs, not_listed=[one._asdict() for one in read.unread])
+        print_json(runs=runs, not_listed=[one._asdict() for one in listing.skipped])
     elif not quiet:
-        print_to_fit(folders_table, read.entries)
+        print_to_fit(folders_table, listing.entries)
         print_warnings(
-            *(f"not listed: {one.folder}: {one.reason}" for one in read.unread)
+            *(f"not listed: {one.folder}: {one.reason}" for one in listing.skipped)
         )
-        print_lines("", f"index: {place / 'index.html'}")
+        print_lines("", f"index: {folder / 'index.html'}")
 
 
 def print_scores(
@@ -117,20 +117,18 @@ MAX_PRINTED_CONFIGURATIONS = 2
 
 
 def results_lines(
-    record: Results, explain: bool, *, width: int
+    results: Results, explain: bool, *, width: int
 ) -> Iterator[RenderableType]:
     """All that a run has to say: the verdict, what may change it, the paired leaderboard."""
     from harness.evaluation.evaluation_file import read_or_evaluate
     from harness.evaluation.warnings import warning_sentences
     from harness.wording.verdicts import abstention_sentence
 
-    if not record.scored:
-        yield from _unlabelled(record)
+    if not results.scored:
+        yield from _unlabelled(results)
         return
-    evaluation = read_or_evaluate(record)
-    head = (
-        f"{record.manifest.name} · {evaluation.measure} · {count_queries(evaluation.n)}"
-    )
+    evaluation = read_or_evaluate(results)
+    head = f"{results.manifest.name} · {evaluation.measure} · {count_queries(evaluation.n)}"
     notes = warning_sentences(evaluation.warnings)
     yield from verdict_text(
         evaluation, width=width, explain=explain, notes=notes, head=head
@@ -138,7 +136,7 @@ def results_lines(
     if evaluation.abstention is not None:
         yield text_line(abstention_sentence(evaluation.abstention))
     if explain:
-        yield from _stems(record)
+        yield from _stems(results)
 
 
 def _unlabelled(record: Results) -> Iterator[RenderableType]:
@@ -228,8 +226,8 @@ def verdict_text(
     notes = [*said.alerts, *notes]
     for note in notes if explain else notes[:MAX_PRINTED_WARNINGS]:
         yield text_line(f"! {short(note)}")
-    if said.step:
-        yield text_line(short(said.step))
+    if said.next_step:
+        yield text_line(short(said.next_step))
     if not explain:
         return
     yield ""

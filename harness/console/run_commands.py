@@ -78,7 +78,7 @@ def run(
                 max_cost,
                 not no_code,
                 notify,
-                watch=progress.watch,
+                on_progress=progress.watch,
             )
             try:
                 finished = run_files(load_files(experiment, code=not no_code), options)
@@ -180,7 +180,10 @@ def reproduce(
         )
     with Progress(open_console(stderr=True), quiet=quiet) as progress:
         options = RunOptions(
-            fresh=fresh, max_cost=max_cost, code=not no_code, watch=progress.watch
+            fresh=fresh,
+            max_cost=max_cost,
+            allow_code=not no_code,
+            on_progress=progress.watch,
         )
         reproduction = again(results, options)
     if as_json:

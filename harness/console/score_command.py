@@ -51,7 +51,10 @@ def score(
         skip_no_relevant, intersection, only, "double" if double else "single"
     )
     scores = score_paths(
-        [qrels, *(runs or ())], measure or (), rule=grades, conventions=conventions
+        [qrels, *(runs or ())],
+        measure or (),
+        grade_rule=grades,
+        conventions=conventions,
     )
     refuse_unscored_runs(qrels, scores)
     print_warnings(*missing_retriever_notes([qrels]), *scores.notes)

@@ -39,25 +39,28 @@ def folders_table(
         columns_that_fit(
             [
                 TextColumn(
-                    "folder", [entry.folder for entry in entries], left=True, name=True
+                    "folder",
+                    [entry.folder for entry in entries],
+                    left_aligned=True,
+                    wraps=True,
                 ),
                 TextColumn(
                     "date",
                     [entry.manifest.started[:10] for entry in entries],
-                    left=True,
-                    rank=2,
+                    left_aligned=True,
+                    drop_rank=2,
                 ),
                 TextColumn(
                     "data",
                     [entry.manifest.dataset.path for entry in entries],
-                    left=True,
-                    name=True,
-                    rank=4,
+                    left_aligned=True,
+                    wraps=True,
+                    drop_rank=4,
                 ),
                 TextColumn(
                     "queries",
                     [f"{entry.manifest.dataset.scored:,}" for entry in entries],
-                    rank=3,
+                    drop_rank=3,
                 ),
                 TextColumn(
                     "measure",
@@ -65,11 +68,14 @@ def folders_table(
                         measure_heading(entry.primary).replace("\n", "")
                         for entry in entries
                     ],
-                    left=True,
-                    rank=1,
+                    left_aligned=True,
+                    drop_rank=1,
                 ),
                 TextColumn(
-                    "highest", [name for name, _ in first], left=True, name=True
+                    "highest",
+                    [name for name, _ in first],
+                    left_aligned=True,
+                    wraps=True,
                 ),
                 TextColumn("mean", [score_cell(mean) for _, mean in first]),
                 *(
@@ -103,7 +109,7 @@ def means_table(
         for key in ("retriever", "measure")
     )
     beside = [
-        TextColumn("", measures, left=True),
+        TextColumn("", measures, left_aligned=True),
         *(
             TextColumn(name, [score_cell(by_cell.get((name, one))) for one in measures])
             for name in names
@@ -113,7 +119,7 @@ def means_table(
         yield build_grid(beside)
         return
     yield from split_table(
-        TextColumn("", names, left=True, name=True),
+        TextColumn("", names, left_aligned=True, wraps=True),
         [
             TextColumn(
                 measure_heading(one),
@@ -137,7 +143,7 @@ def query_scores_table(
     """
     by_cell = {(row["query_id"], row["measure"]): row["value"] for row in scores}
     ids = list(dict.fromkeys(row["query_id"] for row in scores))
-    queries = TextColumn("query", ids, left=True, name=True)
+    queries = TextColumn("query", ids, left_aligned=True, wraps=True)
     yield text_line(run, "bold")
     yield from split_table(
         queries,

@@ -33,7 +33,7 @@ def load_files(paths: Sequence[Path], *, code: bool) -> list[list[LoadedExperime
     problems: list[Problem] = []
     for path in paths:
         with collect_errors(problems):
-            files.append(load_sets(path, code=code))
+            files.append(load_sets(path, allow_code=code))
     names = [_name(sets).lower() for sets in files]
     if twice := [
         sets[0]
@@ -67,7 +67,9 @@ def run_files(
     for sets in files:
         before = [one for done in finished for one in done]
         try:
-            told = options.told_as(_name(sets)) if len(files) > 1 else options
+            told = (
+                options.with_progress_prefix(_name(sets)) if len(files) > 1 else options
+            )
             finished.append(run_sets(sets, with_remaining_budget(told, before)))
         except BackendError as error:
             if len(files) == 1:
@@ -172,29 +174,36 @@ def print_compared_sets(
         print_to_fit(sets_table, found)
 
 
-def sets_table(found: SetsComparison, *, width: int) -> Iterator[RenderableType]:
+def sets_table(comparison: SetsComparison, *, width: int) -> Iterator[RenderableType]:
     """Retrievers by data sets, and what the sets say together."""
     from harness.wording.sets import sets_sentences
 
     means = {
-        name: [found.mean(name, one) for one in found.ranked] for name in found.sets
+        name: [comparison.mean(name, one) for one in comparison.ranked_retrievers]
+        for name in comparison.sets
     }
-    columns = [TextColumn("", list(found.ranked), left=True, name=True)]
+    columns = [
+        TextColumn(
+            "", list(comparison.ranked_retrievers), left_aligned=True, wraps=True
+        )
+    ]
     columns += [
         TextColumn(
-            f"{name}\nn = {found.sets[name].n:,}",
+            f"{name}\nn = {comparison.sets[name].n:,}",
             [f"{value:.4f}" for value in values],
-            rank=rank,
-            bold=frozenset(i for i, value in enumerate(values) if value == max(values)),
+            drop_rank=rank,
+            bold_rows=frozenset(
+                i for i, value in enumerate(values) if value == max(values)
+            ),
         )
         for rank, (name, values) in enumerate(means.items())
     ]
-    yield text_line(f"{found.measure} on {len(found.sets)} data sets", "bold")
+    yield text_line(f"{comparison.measure} on {len(comparison.sets)} data sets", "bold")
     yield from fit_table(columns, width)
-    yield from map(text_line, sets_sentences(found, MAX_PRINTED_PAIRS))
-    if len(found.pairs) > MAX_PRINTED_PAIRS:
+    yield from map(text_line, sets_sentences(comparison, MAX_PRINTED_PAIRS))
+    if len(comparison.pairs) > MAX_PRINTED_PAIRS:
         yield text_line(
-            f"{len(found.pairs) - MAX_PRINTED_PAIRS} more pairs are on the page, and in --json.",
+            f"{len(comparison.pairs) - MAX_PRINTED_PAIRS} more pairs are on the page, and in --json.",
             "dim",
         )
 
@@ -204,4 +213,4 @@ MAX_PRINTED_PAIRS = 6
 
 
 def _name(sets: Sequence[LoadedExperiment]) -> str:
-    return sets[0].within or sets[0].experiment.name
+    return sets[0].set_of or sets[0].experiment.name

@@ -42,7 +42,7 @@ def read_texts(
     texts = [listed] if isinstance(listed, str) else [] if listed is None else listed
     if isinstance(texts, list) and all(isinstance(one, str) for one in texts):
         return tuple(one for one in texts if one.strip())
-    problems.wrong(
+    problems.add(
         place,
         f"{name.rpartition('.')[2]!r} is not a list of texts",
         "a list of strings",

@@ -31,9 +31,9 @@ class CheckedDocuments:
     """What is kept of a corpus while it streams by: ids, and which of its texts are asked."""
 
     known: KnownDocuments = field(default_factory=KnownDocuments)
-    keys: dict[str, str] = field(default_factory=dict)
+    document_by_value: dict[str, str] = field(default_factory=dict)
     """Where labels name a field: its value -> the first document that has it."""
-    same_as: dict[str, str] = field(default_factory=dict)
+    representatives: dict[str, str] = field(default_factory=dict)
     """Document -> the first one with the same value of that field."""
     by_field: bool = False
     field_names: set[str] = field(default_factory=set)
@@ -51,29 +51,29 @@ class CheckedDocuments:
         """The documents that labels name: by a field if the data set says so, else by id or what matches it."""
         if not self.by_field:
             return self.known.match(labels)
-        if len(self._values.ids) != len(self.keys):
-            self._values = KnownDocuments(set(self.keys))
+        if len(self._values.ids) != len(self.document_by_value):
+            self._values = KnownDocuments(set(self.document_by_value))
         return {
-            name: IdMatch(self.keys[one.document], "field")
+            name: IdMatch(self.document_by_value[one.document], "field")
             for name, one in self._values.match(labels).items()
         }
 
-    def nearest(self, label: str) -> str:
+    def nearest_remedy(self, label: str) -> str:
         """A remedy for a label that names nothing."""
-        known = self.keys if self.by_field else self.ids
+        known = self.document_by_value if self.by_field else self.ids
         near = nearest_word(label, known) if len(known) <= MAX_COMPARED_IDS else ""
         return f"{near or self.example()} correct the id, or {DROP_REMEDY}".lstrip()
 
     def example(self) -> str:
         """What a label may look like."""
-        known = self.keys if self.by_field else self.ids
+        known = self.document_by_value if self.by_field else self.ids
         return (
             f"{'values' if self.by_field else 'ids'} look like {min(known)!r};"
             if known
             else ""
         )
 
-    def take_key(self, document: Document, match: tuple[str, ...]) -> bool:
+    def add_key(self, document: Document, match: tuple[str, ...]) -> bool:
         """Note the value by which labels name a document; False where it has none."""
         values = [document.fields.get(name, "") for name in match]
         if not all(values):
@@ -83,14 +83,14 @@ class CheckedDocuments:
             number[1] if number else to_nfc(value)
             for value, number in zip(values, whole, strict=True)
         )
-        first = self.keys.setdefault(key, document.id)
+        first = self.document_by_value.setdefault(key, document.id)
         if first != document.id:
-            self.same_as[document.id] = first
+            self.representatives[document.id] = first
         return True
 
 
 def check_documents(
-    source: Source, seen: ReadProblems, match: tuple[str, ...], sampled: int = 0
+    source: Source, seen: ReadProblems, match: tuple[str, ...], sample_size: int = 0
 ) -> CheckedDocuments:
     """Read a corpus once and note its faults.
 
@@ -98,16 +98,18 @@ def check_documents(
         source: where the documents come from.
         seen: takes the faults, and what is allowed and worth knowing.
         match: the fields by which labels name documents; empty where they name ids.
-        sampled: how many documents are kept, a sample that their ids decide.
+        sample_size: how many documents are kept, a sample that their ids decide.
     """
     documents = CheckedDocuments(by_field=bool(match))
     checked = _checked(source, seen, match, documents)
-    documents.sample = tuple(sample_documents(checked, size=sampled)) if sampled else ()
+    documents.sample = (
+        tuple(sample_documents(checked, size=sample_size)) if sample_size else ()
+    )
     deque(checked, maxlen=0)  # where no sample was drawn
     if not documents.ids and not seen:
         unread = [
             name
-            for name in seen.ledger.get("unread-file", ())
+            for name in seen.notes.get("unread-file", ())
             if name.lower().endswith(tuple(CONVERTED_SUFFIXES))
         ]
         remedy = (
@@ -115,10 +117,10 @@ def check_documents(
             if unread and not can_convert()
             else "there must be a document"
         )
-        seen.wrong("documents", "the corpus is empty", remedy)
-    if match and documents.ids and not documents.keys:
+        seen.add("documents", "the corpus is empty", remedy)
+    if match and documents.ids and not documents.document_by_value:
         what = f"no document has {' and '.join(map(repr, match))} among its fields"
-        seen.wrong("dataset.match", what, "see how they are spelt")
+        seen.add("dataset.match", what, "see how they are spelt")
     return documents
 
 
@@ -132,20 +134,20 @@ def _checked(
     digest, contents = hashlib.sha256(), dict[bytes, str]()
     for place, document in source.documents(seen):
         if reason := id_problem(document.id):
-            seen.wrong(
+            seen.add(
                 place, f"document id {document.id!r} {reason}", "give it another id"
             )
             continue
         if document.id in documents.ids:
             remedy = f"ids must be unique{_other_id(seen, place)}"
-            seen.wrong(place, f"document id {document.id!r} occurs twice", remedy)
+            seen.add(place, f"document id {document.id!r} occurs twice", remedy)
             continue
         documents.known.add(document.id, document.title)
         yield document
         digest.update(_document_line(document))
         if document.fields:
             documents.field_names.update(document.fields)
-        if match and not documents.take_key(document, match):
+        if match and not documents.add_key(document, match):
             seen.note("document-without-key", document.id)
         content = document.content
         if not content or content.isspace():
@@ -160,7 +162,7 @@ def _checked(
 
 def _other_id(seen: ReadProblems, place: SourceLocation) -> str:
     """A hint at another column of ids in a table of documents."""
-    columns = seen.taken.get(place.file, {})
+    columns = seen.columns_used.get(place.file, {})
     others = [
         name
         for name, kind in columns.items()
@@ -212,26 +214,26 @@ def digest_line(row: list[Any]) -> bytes:
 
 
 def documents_with_text(
-    wanted: Iterable[str], documents: Iterable[Document], whole: Collection[str] = ()
+    texts: Iterable[str], documents: Iterable[Document], whole: Collection[str] = ()
 ) -> dict[str, str]:
     """Return for each text the document that equals it, else the first that holds it; white space and case are ignored.
 
     One pass over the documents; a text that none holds is left out.
 
     Args:
-        wanted: the texts.
+        texts: the texts.
         documents: the corpus.
         whole: those of the texts that a document must be, and not only hold.
     """
-    wanted = set(wanted)
+    texts = set(texts)
     same, holds = dict[str, str](), dict[str, str]()
     anchors: dict[tuple[str, ...], list[str]] = {}
-    for key in wanted.difference(whole):
+    for key in texts.difference(whole):
         anchors.setdefault(tuple(key.split(" ")[:ANCHOR_WORDS]), []).append(key)
     short = [anchor for anchor in anchors if len(anchor) < ANCHOR_WORDS]
     for document in documents:
         for text in (document.text, document.content):
-            if (key := normalise_text(text)) in wanted:
+            if (key := normalise_text(text)) in texts:
                 same.setdefault(key, document.id)
         if not anchors:
             continue

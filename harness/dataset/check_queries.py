@@ -12,10 +12,10 @@ def check_queries(source: Source, seen: ReadProblems) -> dict[str, Query]:  # no
     first: dict[str, SourceLocation] = {}
     for place, query in source.queries(seen):
         if reason := id_problem(query.id):
-            seen.wrong(place, f"query id {query.id!r} {reason}", "give it another id")
+            seen.add(place, f"query id {query.id!r} {reason}", "give it another id")
         elif query.id in queries:
             remedy = f"ids must be unique; it is at {first[query.id]} too"
-            seen.wrong(place, f"query id {query.id!r} occurs twice", remedy)
+            seen.add(place, f"query id {query.id!r} occurs twice", remedy)
         else:
             queries[query.id], first[query.id] = query, place
             if not query.text.strip():
@@ -46,7 +46,7 @@ def note_unscored_queries(
     for query_id in labels:
         if queries[query_id].unanswerable and labels[query_id].relevant:
             what = f"query {query_id!r} is said to have no answer, and has relevant documents"
-            seen.wrong("answerable", what, "remove one of the two")
+            seen.add("answerable", what, "remove one of the two")
         if (
             labels[query_id].judged
             and not labels[query_id].relevant

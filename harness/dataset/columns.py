@@ -33,7 +33,7 @@ class Columns:
     declared: Mapping[str, str] = field(default_factory=dict)
     header: bool = False
     """Whether the first row of a table is said to be one, whatever it looks like."""
-    known: Mapping[str, tuple[str, ...]] | None = None
+    usual_names: Mapping[str, tuple[str, ...]] | None = None
     """What one tool calls them, paths too, in the place of `KNOWN`."""
 
     def __post_init__(self) -> None:
@@ -55,16 +55,21 @@ class Columns:
         """The column of a kind in this row, None where there is none."""
         return (
             self._looked_up(kind, row)
-            if self.declared or self.known
+            if self.declared or self.usual_names
             else _usual(kind, tuple(row))
         )
 
     def _looked_up(self, kind: str, row: TableRow) -> str | None:
         if (declared := self.declared.get(kind)) is not None:
             return declared if has_path(row, declared) else None
-        if self.known is not None:
+        if self.usual_names is not None:
             found = next(
-                (path for path in self.known.get(kind, ()) if has_path(row, path)), None
+                (
+                    path
+                    for path in self.usual_names.get(kind, ())
+                    if has_path(row, path)
+                ),
+                None,
             )
         else:
             withdrawn = self._withdrawn(kind)
@@ -103,17 +108,17 @@ class Columns:
         )
         return {name.partition(".")[0] for name in named}.union(self._fields())
 
-    def labelled(self, row: TableRow) -> bool:
+    def has_labels(self, row: TableRow) -> bool:
         """Whether a row has, or is declared to have, a column of labels."""
         return any(
             kind in self.declared or self.name(kind, row) is not None
             for kind in LABEL_KINDS
         )
 
-    def taken(self, row: TableRow, kinds: Iterable[str]) -> dict[str, str]:
+    def kinds_by_column(self, row: TableRow, kinds: Iterable[str]) -> dict[str, str]:
         """What each column of a row is read as: one of the kinds, a field, or "" where it is not used.
 
-        >>> Columns().taken({"": 0, "query": "a", "day": 1, "tags": []}, ("query",))
+        >>> Columns().kinds_by_column({"": 0, "query": "a", "day": 1, "tags": []}, ("query",))
         {'': '', 'query': 'query', 'day': 'fields', 'tags': ''}
         """
         found = {self.name(kind, row): kind for kind in reversed(tuple(kinds))}
@@ -139,7 +144,7 @@ class Columns:
     def _fields(self) -> list[str]:
         return [name.strip() for name in self.declared.get(FIELDS_KIND, "").split(",")]
 
-    def absent(self, row: TableRow, kinds: Iterable[str]) -> list[str]:
+    def missing_kinds(self, row: TableRow, kinds: Iterable[str]) -> list[str]:
         """The kinds whose declared columns a row lacks."""
         return [
             kind
@@ -147,7 +152,7 @@ class Columns:
             if kind in self.declared and self.name(kind, row) is None
         ]
 
-    def lacking(self, kind: str, row: TableRow) -> tuple[str, str]:
+    def missing_column(self, kind: str, row: TableRow) -> tuple[str, str]:
         """A complaint that a row has no such column, and the remedy."""
         names = [
             path
@@ -170,7 +175,10 @@ class Columns:
                 remedy,
             )
         remedy = f"there are: {', '.join(names[:8])}; say which: {declaration(kind)}"
-        return f"{(self.known or USUAL_COLUMN_NAMES)[kind][0]!r} is missing", remedy
+        return (
+            f"{(self.usual_names or USUAL_COLUMN_NAMES)[kind][0]!r} is missing",
+            remedy,
+        )
 
 
 def kind_first(kind: str, name: str) -> tuple[str, str]:

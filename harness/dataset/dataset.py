@@ -19,33 +19,33 @@ class Dataset:
     queries: tuple[Query, ...]
     """The queries that are asked, in file order: those with a relevant document or with claims; all of them
     where there are no labels, or where the labels are judgments that still grow."""
-    judged: tuple[Query, ...]
+    judged_queries: tuple[Query, ...]
     """All judged queries, those without a relevant document too."""
     labels: Mapping[str, Labels]
     """The labels of every judged query, by query id."""
-    count: int
+    document_count: int
     """How many documents there are."""
     digest: str
     """SHA-256 of documents, queries and labels."""
     corpus_digest: str
     """SHA-256 of the documents alone: what an index is named after."""
-    recorded: tuple[Query, ...] = ()
+    stored_queries: tuple[Query, ...] = ()
     """The queries that results keep: asked or judged, in file order."""
-    ledger: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    data_quality: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What was counted and not refused: kind -> ids."""
     columns: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Of tables: file -> column -> the kind that it was read as, "" where it is not used."""
-    sizes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    table_sizes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Table or folder of documents -> what it holds (rows, Markdown files) -> how many."""
-    found_columns: Mapping[str, str] = field(default_factory=dict)
+    guessed_columns: Mapping[str, str] = field(default_factory=dict)
     """The column of labels that was found by its values, as it would be declared."""
-    matched: Mapping[str, int] = field(default_factory=dict)
+    matched_by: Mapping[str, int] = field(default_factory=dict)
     """By what labels name their documents ("id", "file name", "title", "text", "field") -> how many do."""
-    unknown: tuple[str, ...] = ()
+    unknown_documents: tuple[str, ...] = ()
     """What labels name and no document is, each as often as it is named."""
     field_names: frozenset[str] = frozenset()
     """Fields that documents have."""
-    same_as: Mapping[str, str] = field(default_factory=dict)
+    representatives: Mapping[str, str] = field(default_factory=dict)
     """Where labels name a field (a page, say): document -> the first document with the same value, which stands for
     all of them in labels and rankings."""
     sample: tuple[Document, ...] = field(default=(), repr=False)

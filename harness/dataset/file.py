@@ -143,7 +143,7 @@ class File:
     """As it is named in messages: for a member the archive's path and its own."""
     archive: Archive | None = None
     member: str = ""
-    twin: str = ""
+    same_named_file: str = ""
     """Another file that has the same name: one that is compressed, or one more of an archive."""
     table: str = ""
     """The sheet of a workbook."""
@@ -169,8 +169,8 @@ class File:
         Raises:
             InputError: it cannot be read, is damaged, or has a twin: which of them is meant is unknown.
         """
-        if self.twin:
-            what = f"{self.twin} is there as well"
+        if self.same_named_file:
+            what = f"{self.same_named_file} is there as well"
             raise InputError(
                 Problem(
                     str(self.path),

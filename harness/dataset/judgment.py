@@ -111,21 +111,21 @@ def read_judgment_file(path: Path, problems: ReadProblems) -> Iterator[PlacedJud
     for place, row in read_json_lines(path, problems):
         if "pool" in row and "drawn" in row:  # the head of what `harness pool` writes
             what = "is a pool: what is to be judged, and nothing that was"
-            problems.wrong(
+            problems.add(
                 path, what, f"judge it first: harness judge {shlex.quote(str(path))}"
             )
             return
         try:
             judgment = Judgment.model_validate(row)
         except ValidationError as error:
-            problems.wrong(
+            problems.add(
                 place,
                 _complaint(error),
                 "one judgment a line, as `harness judge` writes",
             )
             continue
         if reason := id_problem(judgment.query_id) or id_problem(judgment.document_id):
-            problems.wrong(place, f"an id {reason}")
+            problems.add(place, f"an id {reason}")
         else:
             yield place, judgment
 
@@ -146,7 +146,7 @@ def resolve_corrections(
                 f"{_shown(judgment.grade)}, and {_shown(first[1].grade)} at {first[0]}"
             )
             remedy = f'remove one of them, or mark the later with "corrects": true and name --corrects {judgment.judge}'
-            problems.wrong(place, what, remedy)
+            problems.add(place, what, remedy)
     return [judgment for _, judgment in kept.values()]
 
 

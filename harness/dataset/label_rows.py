@@ -78,7 +78,7 @@ def read_labels(
                 lacking or line
             )  # a query without labels may lack the column where others have lists
         elif query in listed:
-            line.wrong(
+            line.add_problem(
                 f"query {query!r} has labels on two rows", f"also {listed[query]}"
             )
         else:
@@ -87,7 +87,7 @@ def read_labels(
             if isinstance(labels, Labels):
                 yield line.place, query, labels
             else:
-                line.wrong(*labels)
+                line.add_problem(*labels)
     if lacking is not None and not listed:
         _refuse_unnamed(lacking)
     for query, (place, grades, numbers) in gathered.items():
@@ -117,7 +117,7 @@ def _gather(
             grades[document] += grade
         else:
             who = f"query {query!r}" if named_query else "the query"
-            line.wrong(
+            line.add_problem(
                 f"{who} and document {document!r} are judged twice",
                 "keep one of the two",
             )
@@ -152,7 +152,9 @@ def _graded(line: PlacedRow, named: Any) -> Iterator[tuple[str, int]]:
             document_id(one) for one in (held if isinstance(held, list) else [held])
         ]
         if None in documents or not documents:
-            line.wrong(f"the document's id is {quoted_value(named)}", "an id is text")
+            line.add_problem(
+                f"the document's id is {quoted_value(named)}", "an id is text"
+            )
             documents = []
     written = 1 if line.name("grade") is None else line.value("grade")
     several = (
@@ -162,7 +164,9 @@ def _graded(line: PlacedRow, named: Any) -> Iterator[tuple[str, int]]:
     )
     grades = list(map(parse_grade, several))
     if None in grades:
-        line.wrong(f"grade {quoted_value(written)} is not a whole number", GRADE_REMEDY)
+        line.add_problem(
+            f"grade {quoted_value(written)} is not a whole number", GRADE_REMEDY
+        )
     else:
         yield from (
             (str(doc), grade or 0) for doc, grade in zip(documents, grades, strict=True)
@@ -173,10 +177,10 @@ def _refuse_unnamed(line: PlacedRow) -> None:
     """Complain that no column names documents."""
     grades = line.name("grade")
     if grades is None or line.name("label_query") is not None:
-        line.wrong(*line.columns.lacking("label_document", line.row))
+        line.add_problem(*line.columns.missing_column("label_document", line.row))
     else:
         what = f"{grades!r} could hold grades, and no column names the documents"
-        line.wrong(
+        line.add_problem(
             what,
             f"say which: {declaration('label_document')}; {not_labels_remedy(grades)}",
         )

@@ -23,13 +23,13 @@ class Labels:
     """Relevant documents, best first."""
     groups: tuple[tuple[str, ...], ...] | None = None
     """Relevant documents as alternatives (inner) that are all needed (outer)."""
-    by: str = ""
+    labelled_by: str = ""
     """Who labelled it, where that is known."""
     source: LabelSource = ""
     """Whose grades these are, where they were merged from judgments: people's, a model's, or of both ("mixed")."""
     model: Mapping[str, int] = field(default_factory=dict)
     """What a model said about a query that people judged, too; it is not a label."""
-    given: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    grades_by_labeller: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """What each person gave, where several judged the query."""
     inclusion: float = 1.0
     """The probability with which the query came into the sample that people judged."""
@@ -63,12 +63,12 @@ class Labels:
             return tuple(doc for doc, grade in self.grades.items() if grade >= 1)
         return self.documents
 
-    def renamed(self, names: Mapping[str, str]) -> Labels:
+    def with_renamed_documents(self, names: Mapping[str, str]) -> Labels:
         """The same labels with documents under other ids; those without one are left out.
 
         What becomes one document keeps its best place or grade.
 
-        >>> Labels(grades={"p1": 1, "p2": 3, "p3": 2}).renamed({"p1": "a", "p2": "a"}).grades
+        >>> Labels(grades={"p1": 1, "p2": 3, "p3": 2}).with_renamed_documents({"p1": "a", "p2": "a"}).grades
         {'a': 3}
         """
 
@@ -86,18 +86,18 @@ class Labels:
 
     def as_json(self) -> dict[str, Any]:
         """The labels as the results folder and the digest spell them."""
-        values = {one.name: getattr(self, one.name) for one in fields(self)}
         return {
-            name: value
-            for name, value in values.items()
-            if value != getattr(NO_LABELS, name)
+            STORED_NAMES.get(field.name, field.name): getattr(self, field.name)
+            for field in fields(self)
+            if getattr(self, field.name) != getattr(NO_LABELS, field.name)
         }
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> Labels:
         """Read what `as_json` wrote."""
+        stored = {name: STORED_NAMES.get(name, name) for name in cls.__slots__}
         return cls(
-            **{name: _frozen(row[name]) for name in cls.__slots__ if name in row}
+            **{name: _frozen(row[key]) for name, key in stored.items() if key in row}
         )
 
 
@@ -105,6 +105,8 @@ def _frozen(value: Any) -> Any:
     return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
+STORED_NAMES = {"labelled_by": "by", "grades_by_labeller": "given"}
+"""Field -> its key in labels.jsonl, which the digest of a data set covers."""
 NO_LABELS = Labels()
 
 

@@ -104,7 +104,7 @@ def _files_below(folder: Path, problems: ReadProblems) -> Iterator[Path]:
     leads out of the folder, a pipe or a device.
     """
     root, paths = folder.resolve(), list[Path]()
-    wrong = problems.wrong
+    wrong = problems.add
     for place, folders, names in os.walk(
         folder,
         onerror=lambda error: wrong(
@@ -157,7 +157,9 @@ def _by_name(found: Iterable[tuple[str, File]]) -> dict[str, File]:
     for path, file in found:
         name = _plain(path)
         files[name] = (
-            replace(files[name], twin=file.path.name) if name in files else file
+            replace(files[name], same_named_file=file.path.name)
+            if name in files
+            else file
         )
     return files
 

@@ -35,20 +35,20 @@ def load_dataset(
     reference: DatasetReference | str | Path,
     *,
     drop_dangling: bool = False,
-    sampled: int = 0,
+    sample_size: int = 0,
 ) -> Dataset:
     """Read and check a data set.
 
     Args:
         reference: where it is: a path, a name (`hf:…`, `irds:…`), or what says more.
         drop_dangling: count judgments of absent documents or queries instead of refusing them.
-        sampled: how many documents the data set keeps of this pass, for who looks at their texts.
+        sample_size: how many documents the data set keeps of this pass, for who looks at their texts.
 
     Raises:
         InputError: with every problem that was found.
 
     >>> found = load_dataset("datasets/survey-templates-en")
-    >>> found.count, len(found.queries)
+    >>> found.document_count, len(found.queries)
     (182, 13)
     """
     reference = (
@@ -59,7 +59,7 @@ def load_dataset(
     name, source = open_source(reference)
     seen = ReadProblems()
     queries = check_queries(source, seen)
-    documents = check_documents(source, seen, reference.match, sampled)
+    documents = check_documents(source, seen, reference.match, sample_size)
     seen.names_document = lambda cell: bool(documents.match([cell]))
     drop = drop_dangling or reference.drop_dangling
     matched = match_labels(source, seen, documents, queries, drop=drop)
@@ -69,18 +69,18 @@ def load_dataset(
         CLICK_WORD in normalised_name(column)
         for _, column in columns_read_as(seen, LABEL_KINDS)
     ):
-        seen.ledger["clicked-label"] = [*labels]
+        seen.notes["clicked-label"] = [*labels]
     if (
         not labels
         and documents.ids
         and (found := guess_label_column(seen, documents, reference.columns))
     ):
         named = replace(reference, columns={**reference.columns, **found})
-        dataset = load_dataset(named, drop_dangling=drop, sampled=sampled)
+        dataset = load_dataset(named, drop_dangling=drop, sample_size=sample_size)
         return replace(
             dataset,
-            found_columns=found,
-            ledger={**dataset.ledger, "found-labels": (*found.values(),)},
+            guessed_columns=found,
+            data_quality={**dataset.data_quality, "found-labels": (*found.values(),)},
         )
     judgments = read_replacing_judgments(reference, seen)
     if judgments is not None:
@@ -95,7 +95,7 @@ def load_dataset(
     )
     note_unscored_queries(queries, labels, beginning, seen)
     if not asked and not seen:
-        seen.wrong(
+        seen.add(
             reference.name,
             *(
                 NO_RELEVANT_PROBLEM
@@ -122,19 +122,21 @@ def load_dataset(
         path=reference.name,
         format=name,
         queries=asked,
-        judged=tuple(query for query in queries.values() if query.id in labels),
-        recorded=tuple(query for query in queries.values() if query.id in recorded),
+        judged_queries=tuple(query for query in queries.values() if query.id in labels),
+        stored_queries=tuple(
+            query for query in queries.values() if query.id in recorded
+        ),
         labels=labels,
-        count=len(documents.ids),
+        document_count=len(documents.ids),
         digest=digest.hexdigest(),
         corpus_digest=documents.digest,
-        columns=seen.taken,
-        sizes=seen.sizes,
-        matched=matched.ways,
-        unknown=tuple(doc for *_, doc in matched.absent),
-        ledger={kind: tuple(ids) for kind, ids in seen.ledger.items()},
+        columns=seen.columns_used,
+        table_sizes=seen.table_sizes,
+        matched_by=matched.matched_by,
+        unknown_documents=tuple(doc for *_, doc in matched.unmatched),
+        data_quality={kind: tuple(ids) for kind, ids in seen.notes.items()},
         field_names=frozenset(documents.field_names),
-        same_as=documents.same_as,
+        representatives=documents.representatives,
         sample=documents.sample,
         documents=partial(reread_documents, source, reference.name, documents.digest),
     )

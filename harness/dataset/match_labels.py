@@ -33,10 +33,10 @@ class MatchedLabels:
     """The labels of a data set with the ids of their documents."""
 
     labels: dict[str, Labels] = field(default_factory=dict)
-    ways: Counter[str] = field(default_factory=Counter)
+    matched_by: Counter[str] = field(default_factory=Counter)
     """By what labels name their documents -> how many do."""
-    absent: list[UnmatchedLabel] = field(default_factory=list)
-    lost: Counter[str] = field(default_factory=Counter)
+    unmatched: list[UnmatchedLabel] = field(default_factory=list)
+    lost_by_cause: Counter[str] = field(default_factory=Counter)
     """What is wrong with labels that were taken away -> how many are."""
 
 
@@ -71,7 +71,9 @@ def match_labels(
     for place, query_id, given in rows:
         if query_id not in queries:
             seen.note("dangling-query", query_id)
-            found.lost["are of queries that do not exist"] += len(given.documents)
+            found.lost_by_cause["are of queries that do not exist"] += len(
+                given.documents
+            )
             continue
         if not queries[query_id].text.strip():
             who = (
@@ -79,7 +81,7 @@ def match_labels(
                 if has_unnamed_queries(seen, place)
                 else f"judged query {query_id!r}"
             )
-            seen.wrong(place, f"{who} is blank", "write its text, or remove its labels")
+            seen.add(place, f"{who} is blank", "write its text, or remove its labels")
         found.labels[query_id] = _with_ids(place, query_id, given, matches, found, seen)
     if documents.ids and not drop:
         _refuse_absent(found, guessed, documents, seen)
@@ -130,23 +132,23 @@ def _with_ids(
     for position, doc in enumerate(given.documents):
         if doc in matches:
             names[doc] = matches[doc].document
-            found.ways[matches[doc].by] += 1
+            found.matched_by[matches[doc].matched_by] += 1
         else:
             dangling.setdefault(doc, position)
     for doc, position in dangling.items():
         if given.quoted:
-            found.lost["are passages that no document holds"] += 1
+            found.lost_by_cause["are passages that no document holds"] += 1
             seen.note("unmatched-context", f"{query_id}: {' '.join(doc.split())[:80]}")
             continue
-        found.lost["name no document"] += 1
-        found.absent.append((place.of(position), query_id, doc))
+        found.lost_by_cause["name no document"] += 1
+        found.unmatched.append((place.of_document(position), query_id, doc))
         # A line, where the query has no id of its own.
         seen.note(
             "dangling-document",
-            f"{place.of(position) if has_unnamed_queries(seen, place) else query_id} {doc}",
+            f"{place.of_document(position) if has_unnamed_queries(seen, place) else query_id} {doc}",
         )
     same = not dangling and all(doc == name for doc, name in names.items())
-    return replace(given if same else given.renamed(names), quoted=False)
+    return replace(given if same else given.with_renamed_documents(names), quoted=False)
 
 
 def _refuse_absent_queries(
@@ -158,11 +160,11 @@ def _refuse_absent_queries(
     if len(strangers) == labelled >= MIN_LABELS_OF_ONE_CAUSE:
         (place, query), example = strangers[0], next(iter(queries))
         what = f"none of the {labelled:,} labelled queries exists: labels name {query!r}, and ids look like {example!r}"
-        seen.wrong(place.file, what, "give labels and queries the same ids")
+        seen.add(place.file, what, "give labels and queries the same ids")
         return
     for place, query in strangers:
         near = nearest_word(query, queries) if len(queries) <= MAX_COMPARED_IDS else ""
-        seen.wrong(
+        seen.add(
             place,
             f"labels name query {query!r}, which does not exist",
             f"{near} correct the id, or {DROP_REMEDY}".lstrip(),
@@ -177,27 +179,27 @@ def _refuse_absent(
 ) -> None:
     """Complain of labels that name no document: one cause, one problem."""
     failed = dict(
-        note.split(": ", 1) for note in seen.ledger.get("unconverted-file", ())
+        note.split(": ", 1) for note in seen.notes.get("unconverted-file", ())
     )
-    names = list(dict.fromkeys(doc for *_, doc in found.absent if doc not in failed))
+    names = list(dict.fromkeys(doc for *_, doc in found.unmatched if doc not in failed))
     shown = first_names([*map(repr, names)], MIN_LABELS_OF_ONE_CAUSE)
     folder = common_folder(names) if len(names) >= MIN_LABELS_OF_ONE_CAUSE else ""
-    if guessed and not found.ways and len(found.absent) > 1 and not folder:
+    if guessed and not found.matched_by and len(found.unmatched) > 1 and not folder:
         file, column = guessed[0]
         remedy = f"name documents by their ids; or say which column does: {declaration('label_document')}"
         what = f"Column {column!r}: no value is the id of a document. Found {shown}; {documents.example()}"
-        seen.wrong(file, what.rstrip("; "), f"{remedy}; {not_labels_remedy(column)}")
+        seen.add(file, what.rstrip("; "), f"{remedy}; {not_labels_remedy(column)}")
         return
-    if len(names) >= MIN_LABELS_OF_ONE_CAUSE and (folder or not found.ways):
+    if len(names) >= MIN_LABELS_OF_ONE_CAUSE and (folder or not found.matched_by):
         begin = f" begin with {folder!r} and" if folder else ""
         what = f"{count_of(len(names), 'label')}{begin} name no document: {shown}; {documents.example()}"
-        seen.wrong(
-            found.absent[0][0].file,
+        seen.add(
+            found.unmatched[0][0].file,
             what.rstrip("; "),
             f"correct the ids, or {DROP_REMEDY}",
         )
-        found.absent = [one for one in found.absent if one[2] in failed]
-    for place, query_id, doc in found.absent:
+        found.unmatched = [one for one in found.unmatched if one[2] in failed]
+    for place, query_id, doc in found.unmatched:
         # A line alone, where the row has no id of its own.
         who = (
             "names" if has_unnamed_queries(seen, place) else f"query {query_id!r} names"
@@ -210,36 +212,36 @@ def _refuse_absent(
         remedy = (
             "write the file again, or as text"
             if doc in failed
-            else documents.nearest(doc)
+            else documents.nearest_remedy(doc)
         )
-        seen.wrong(place, f"{who} document {doc!r}, {why}", remedy)
+        seen.add(place, f"{who} document {doc!r}, {why}", remedy)
 
 
 def _refuse_losses(
     found: MatchedLabels, documents: CheckedDocuments, seen: ReadProblems, where: str
 ) -> None:
     """Refuse labels if more than one in ten is lost, for any reason."""
-    lost = found.lost.total()
-    total = lost + sum(found.ways.values())
+    lost = found.lost_by_cause.total()
+    total = lost + sum(found.matched_by.values())
     if seen or lost <= MAX_LOST_SHARE * total:
         return
     told = ", ".join(
-        f"{number:,} {cause}" for cause, number in found.lost.items() if number
+        f"{number:,} {cause}" for cause, number in found.lost_by_cause.items() if number
     )
     example = (
-        f", such as {found.absent[0][2]!r}; {documents.example()}".rstrip("; ")
-        if found.absent
+        f", such as {found.unmatched[0][2]!r}; {documents.example()}".rstrip("; ")
+        if found.unmatched
         else ""
     )
     what = (
         f"{lost:,} of {total:,} labels are lost, more than one in ten: {told}{example}"
     )
-    seen.wrong(where, what, "correct them, or remove them from the file")
+    seen.add(where, what, "correct them, or remove them from the file")
 
 
 def has_unnamed_queries(seen: ReadProblems, place: SourceLocation) -> bool:
     """Whether queries of a table have no ids of their own: then the line says which is meant."""
-    taken = seen.taken.get(place.file)
+    taken = seen.columns_used.get(place.file)
     return taken is not None and not {"query_id", "label_query"} & {*taken.values()}
 
 
@@ -247,5 +249,5 @@ def columns_read_as(
     seen: ReadProblems, kinds: Iterable[str]
 ) -> Iterator[tuple[str, str]]:
     """File and column of each that was read as one of these kinds."""
-    for file, columns in seen.taken.items():
+    for file, columns in seen.columns_used.items():
         yield from ((file, column) for column, kind in columns.items() if kind in kinds)

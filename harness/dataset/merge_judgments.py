@@ -48,10 +48,10 @@ def _merged(given: list[Judgment]) -> Labels:
     )
     return Labels(
         grades=grades,
-        by=", ".join(sorted({one.judge for one in given})),
+        labelled_by=", ".join(sorted({one.judge for one in given})),
         source=source,
         model=model if source != "model" else {},
-        given=_each(people),
+        grades_by_labeller=_each(people),
         inclusion=min(probabilities) if probabilities else 1.0,
         population=populations.pop() if len(populations) == 1 else 0,
     )
@@ -132,7 +132,7 @@ def replace_labels(
             seen.note("judged-elsewhere", one.query_id)
         elif one.document_id not in documents:
             what = f"judges document {one.document_id!r} for query {one.query_id!r}, which does not exist"
-            seen.wrong(JUDGMENTS_FILE, what, "restore the document, or remove the line")
+            seen.add(JUDGMENTS_FILE, what, "restore the document, or remove the line")
         else:
             known.append(one)
     merged = merge_judgments(known)

@@ -21,9 +21,9 @@ def merge_labellers(rows: Iterable[PlacedLabels]) -> Iterator[PlacedLabels]:
     for query, given in by_query.items():
         labelled = [row for row in given if not row[2].source] or given
         lists = {
-            labels.by: labels.ranked
+            labels.labelled_by: labels.ranked
             for _, _, labels in labelled
-            if labels.by and labels.ranked is not None
+            if labels.labelled_by and labels.ranked is not None
         }
         if len(lists) == len(labelled) > 1:
             yield (
@@ -59,4 +59,8 @@ def merge_lists(lists: Mapping[str, tuple[str, ...]]) -> Labels:
         judge: {document: len(ranked) - place for place, document in enumerate(ranked)}
         for judge, ranked in sorted(lists.items())
     }
-    return Labels(ranked=tuple(order[:most]), by=", ".join(sorted(lists)), given=given)
+    return Labels(
+        ranked=tuple(order[:most]),
+        labelled_by=", ".join(sorted(lists)),
+        grades_by_labeller=given,
+    )

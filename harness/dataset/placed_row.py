@@ -44,9 +44,9 @@ class PlacedRow(NamedTuple):
         name = self.name(kind)
         return None if name is None else value_at(self.row, name)
 
-    def wrong(self, what: str, remedy: str) -> None:
+    def add_problem(self, what: str, remedy: str) -> None:
         """Complain of the row."""
-        self.problems.wrong(self.place, what, remedy)
+        self.problems.add(self.place, what, remedy)
 
     def id(self, kind: str) -> str | None:
         """The id in the column of a kind; None after a complaint."""
@@ -59,9 +59,9 @@ class PlacedRow(NamedTuple):
                 if empty
                 else f"is not an id but {quoted_value(value)}"
             )
-            self.wrong(
+            self.add_problem(
                 *(
-                    self.columns.lacking(kind, self.row)
+                    self.columns.missing_column(kind, self.row)
                     if name is None
                     else (f"{name!r} {what}", "an id is text or a whole number")
                 )
@@ -75,7 +75,7 @@ class PlacedRow(NamedTuple):
         if isinstance(value, str):
             return value
         if name is None:
-            self.wrong(*self.columns.lacking(kind, self.row))
+            self.add_problem(*self.columns.missing_column(kind, self.row))
         else:
             inner = next(iter(value), "…") if isinstance(value, Mapping) else None
             remedy = (
@@ -83,7 +83,9 @@ class PlacedRow(NamedTuple):
                 if inner is None
                 else f"say what in it is meant: {declaration(kind, f'{name}.{inner}')}"
             )
-            self.wrong(f"{name!r} is not a string but {quoted_value(value)}", remedy)
+            self.add_problem(
+                f"{name!r} is not a string but {quoted_value(value)}", remedy
+            )
         return None
 
     def document(self) -> Document | None:
@@ -94,7 +96,7 @@ class PlacedRow(NamedTuple):
             self.value("title"),
         )
         if title is not None and not isinstance(title, str):
-            self.wrong(
+            self.add_problem(
                 f"'title' is not a string but {quoted_value(title)}", TEXT_REMEDY
             )
             return None

@@ -20,15 +20,15 @@ class ReadProblems:
     """What reading has found: problems, of each file the first few in full, and what is counted and not refused."""
 
     def __init__(self) -> None:
-        self.ledger: dict[str, list[str]] = {}
+        self.notes: dict[str, list[str]] = {}
         """Kind -> ids."""
-        self.taken: dict[str, dict[str, str]] = {}
+        self.columns_used: dict[str, dict[str, str]] = {}
         """File -> its columns, each with what it was read as: see `Columns.taken`."""
-        self.sizes = defaultdict[str, Counter[str]](Counter)
+        self.table_sizes = defaultdict[str, Counter[str]](Counter)
         """Table or folder of documents -> what it holds (rows, Markdown files) -> how many."""
-        self.unused: dict[str, dict[str, list[Any]]] = {}
+        self.unused_columns: dict[str, dict[str, list[Any]]] = {}
         """File of queries or labels -> column that nothing uses -> its first cells."""
-        self.unlabelled = set[str]()
+        self.files_without_labels = set[str]()
         """Files of queries whose labels are in a file of their own."""
         self.names_document: Callable[[str], bool] = lambda cell: False
         """Whether a whole cell names a document: known when labels are read."""
@@ -55,7 +55,7 @@ class ReadProblems:
                 for kind, problem in self._problems.items()
             ),
             *(
-                Problem(file, f"and {count:,} more like these", stands_for=count)
+                Problem(file, f"and {count:,} more like these", occurrences=count)
                 for file, count in more.items()
             ),
         ]
@@ -75,13 +75,13 @@ class ReadProblems:
         for problem in problems:
             self.append(problem)
 
-    def wrong(self, place: object, what: str, remedy: str = "") -> None:
+    def add(self, place: object, what: str, remedy: str = "") -> None:
         """Take in a problem at a place."""
         self.append(Problem(str(place), what, remedy))
 
     def note(self, kind: str, id_: str) -> None:
         """Count something of a kind."""
-        self.ledger.setdefault(kind, []).append(id_)
+        self.notes.setdefault(kind, []).append(id_)
 
 
 def _kind(problem: Problem) -> tuple[str, str, str]:
@@ -99,7 +99,7 @@ def count_repeats(problem: Problem, repeats: int) -> Problem:
         return problem
     places = f"{repeats:,} more place{'s' if repeats > 1 else ''}"
     return problem._replace(
-        what=f"{problem.what}, as at {places}", stands_for=1 + repeats
+        what=f"{problem.what}, as at {places}", occurrences=1 + repeats
     )
 
 

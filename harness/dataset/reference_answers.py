@@ -53,7 +53,7 @@ def read_reference_answer(
     if not isinstance(answers, list | tuple) or not all(
         isinstance(one, str) and one.strip() for one in answers
     ):
-        problems.wrong(
+        problems.add(
             place,
             "'reference' is neither text nor a list of texts",
             "leave it out where empty",
@@ -67,7 +67,7 @@ def read_reference_answer(
     )
     if None in parsed:
         remedy = 'a list such as ["The fee is monthly.", {"text": "Students pay half.", "vital": false}]'
-        problems.wrong(place, "'claims' is not a list of texts", remedy)
+        problems.add(place, "'claims' is not a list of texts", remedy)
         parsed = []
     return Reference(tuple(answers), tuple(one for one in parsed if one is not None))
 

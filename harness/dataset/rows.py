@@ -67,7 +67,7 @@ def _columnar(
 ) -> Iterator[tuple[SourceLocation, TableRow]]:
     packed = (
         file.archive is not None
-        or file.twin
+        or file.same_named_file
         or file.path.suffix.lower() in COMPRESSION_SUFFIXES
     )
     kind = "Parquet" if file.suffix == ".parquet" else "Arrow"

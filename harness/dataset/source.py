@@ -47,7 +47,7 @@ class SourceLocation(NamedTuple):
         """The file alone, without the number of an entry in it."""
         return ENTRY_PATTERN.sub("", str(self.path))
 
-    def of(self, position: int) -> SourceLocation:
+    def of_document(self, position: int) -> SourceLocation:
         """The place of one document among the labels of a query."""
         return (
             SourceLocation(self.path, self.lines[position] or None)

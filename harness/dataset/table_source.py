@@ -92,7 +92,7 @@ class TableSource:
                 if here and (first := unnamed.get(query.text)) is not None:
                     if not query.text.strip():
                         problems.note("blank-query", first)
-                    elif not self.columns.labelled(
+                    elif not self.columns.has_labels(
                         line.row
                     ):  # else it is one more label
                         problems.note("repeated-row", first)
@@ -126,7 +126,7 @@ class TableSource:
             PlacedRow(row, place, self.columns, problems)
             for place, row in self.query_rows(ReadProblems())
         ]
-        if not any(self.columns.labelled(line.row) for line in lines):
+        if not any(self.columns.has_labels(line.row) for line in lines):
             return  # questions without labels: a beginning
         unnamed: dict[str, str] = {}
         for line in lines:
@@ -138,11 +138,11 @@ class TableSource:
             (
                 line
                 for line in lines
-                if (self.columns.labelled(line.row) or not line.value("claims"))
+                if (self.columns.has_labels(line.row) or not line.value("claims"))
                 and not all(
                     line.value(kind) == "" for kind in ("label_document", "grade")
                 )
-                and not self.columns.absent(
+                and not self.columns.missing_kinds(
                     line.row, (*REQUIRED_QUERY_KINDS, *LABEL_KINDS)
                 )  # told with the queries
             ),
@@ -174,9 +174,9 @@ class TableSource:
         for place, row in rows:
             if place.path is not path:
                 path, file = place.path, place.file
-            problems.sizes[file]["row"] += 1
+            problems.table_sizes[file]["row"] += 1
             if (names := tuple(row)) not in known and len(known) < MAX_HEADERS:
-                known[names] = taken = self.columns.taken(row, kinds)
+                known[names] = taken = self.columns.kinds_by_column(row, kinds)
                 lacking = {
                     kind for kind in lacking if self.columns.name(kind, row) is None
                 }
@@ -185,14 +185,17 @@ class TableSource:
                         name: "" if kind == FIELDS_KIND else kind
                         for name, kind in taken.items()
                     }
-                there = problems.taken.setdefault(file, {})
+                there = problems.columns_used.setdefault(file, {})
                 there.update(
                     (name, kind)
                     for name, kind in taken.items()
                     if kind or name not in there
                 )
-            if kinds != DOCUMENT_KINDS and problems.sizes[file]["row"] <= SAMPLED_ROWS:
-                unused = problems.unused.setdefault(file, {})
+            if (
+                kinds != DOCUMENT_KINDS
+                and problems.table_sizes[file]["row"] <= SAMPLED_ROWS
+            ):
+                unused = problems.unused_columns.setdefault(file, {})
                 for name, kind in known.get(names, {}).items():
                     cell = row.get(name) if kind in ("", FIELDS_KIND) else None
                     if (
@@ -201,11 +204,13 @@ class TableSource:
                     ):
                         unused.setdefault(name, []).append(cell)
                 if kinds == UNLABELLED_QUERY_KINDS:
-                    problems.unlabelled.add(file)
+                    problems.files_without_labels.add(file)
             line = PlacedRow(row, place, self.columns, problems)
-            if self.columns.declared and (absent := self.columns.absent(row, needed)):
+            if self.columns.declared and (
+                absent := self.columns.missing_kinds(row, needed)
+            ):
                 for kind in absent:
-                    line.wrong(*self.columns.lacking(kind, row))
+                    line.add_problem(*self.columns.missing_column(kind, row))
             else:
                 yield line
         for kind in lacking if 0 < len(known) < MAX_HEADERS else ():
@@ -213,4 +218,4 @@ class TableSource:
             remedy = did_you_mean(
                 declared, {str(name) for names in known for name in names}
             )
-            problems.wrong(file, f"no row has a column {declared!r}", remedy)
+            problems.add(file, f"no row has a column {declared!r}", remedy)

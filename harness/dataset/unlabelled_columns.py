@@ -42,9 +42,9 @@ class LabelColumnCandidate(NamedTuple):
     column: str
     kind: str
     """As what it would be declared."""
-    named: int
-    parts: int
-    strong: bool
+    named_parts: int
+    all_parts: int
+    is_sure: bool
 
 
 def refuse_unused_columns(seen: ReadProblems, declared: Mapping[str, str]) -> None:
@@ -53,8 +53,11 @@ def refuse_unused_columns(seen: ReadProblems, declared: Mapping[str, str]) -> No
         *declared.values(),
         *(name.strip() for name in declared.get(FIELDS_KIND, "").split(",")),
     }
-    for file, cells in seen.unused.items():
-        columns, here = seen.taken.get(file, {}), file not in seen.unlabelled
+    for file, cells in seen.unused_columns.items():
+        columns, here = (
+            seen.columns_used.get(file, {}),
+            file not in seen.files_without_labels,
+        )
         named, graded = (
             not {*kinds}.isdisjoint(columns.values())
             for kinds in (DOCUMENT_NAMING_KINDS, ("grade",))
@@ -100,7 +103,7 @@ def refuse_unused_columns(seen: ReadProblems, declared: Mapping[str, str]) -> No
                     if here
                     else "the labels are in another table: remove it"
                 )
-                seen.wrong(
+                seen.add(
                     file,
                     f"{name!r} could hold {what}, and is not used",
                     f"{say}; {not_labels_remedy(name)}",
@@ -118,21 +121,22 @@ def guess_label_column(
         return {}
     kept = [name.strip() for name in declared.get(FIELDS_KIND, "").split(",")]
     found = [one for one in _candidates(seen, documents) if one.column not in kept]
-    strong = [one for one in found if one.strong]
+    strong = [one for one in found if one.is_sure]
     if len({(one.column, one.kind) for one in strong}) == 1:
         return {strong[0].kind: strong[0].column}
     if not found and not seen:
         _ask_for_keys(seen, documents)
     if found and not seen:
         told = ", ".join(
-            f"{one.column!r} ({one.named:,} of {one.parts:,} parts)" for one in found
+            f"{one.column!r} ({one.named_parts:,} of {one.all_parts:,} parts)"
+            for one in found
         )
         first = found[0]
         which = " or ".join(
             dict.fromkeys(declaration(one.kind, one.column) for one in found)
         )
         verb = "names" if len(found) == 1 else "name"
-        seen.wrong(
+        seen.add(
             first.file,
             f"{told} {verb} documents, and no column is known to hold labels",
             f"say which: {which}; {not_labels_remedy(first.column)}",
@@ -142,7 +146,7 @@ def guess_label_column(
 
 def _ask_for_keys(seen: ReadProblems, documents: CheckedDocuments) -> None:
     """Ask about columns of objects that name documents by several of their fields."""
-    for file, columns in seen.unused.items():
+    for file, columns in seen.unused_columns.items():
         for column, cells in columns.items():
             first = next(
                 (
@@ -165,13 +169,13 @@ def _ask_for_keys(seen: ReadProblems, documents: CheckedDocuments) -> None:
                 say += (
                     f" (--columns label_document={together} --match {','.join(first)})"
                 )
-                seen.wrong(file, what, f"{say}; {not_labels_remedy(column)}")
+                seen.add(file, what, f"{say}; {not_labels_remedy(column)}")
 
 
 def _candidates(
     seen: ReadProblems, documents: CheckedDocuments
 ) -> Iterator[LabelColumnCandidate]:
-    for file, columns in seen.unused.items():
+    for file, columns in seen.unused_columns.items():
         leaves = [
             one
             for column, cells in columns.items()
@@ -199,7 +203,11 @@ def _candidates(
             lists = lists or column not in columns
             word = normalised_name(column)
             by_id = (
-                sum(matches[name].by != "title" for name in names if name in matches)
+                sum(
+                    matches[name].matched_by != "title"
+                    for name in names
+                    if name in matches
+                )
                 >= MIN_SURE_SHARE * named
             )
             numbers = all(

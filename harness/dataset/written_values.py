@@ -149,5 +149,5 @@ def read_history(
         if all(isinstance(one, str) for one in said):
             return tuple(said)
     remedy = 'such as ["Is there a fee?", "Yes."]; or keep it as a field: --columns fields=history'
-    problems.wrong(place, "'history' is not a list of messages", remedy)
+    problems.add(place, "'history' is not a list of messages", remedy)
     return ()

@@ -55,17 +55,17 @@ class Board:
     """Those that failed are last."""
 
     @property
-    def paired(self) -> bool:
+    def has_pairs(self) -> bool:
         """Whether two retrievers or more have a mean: else there is no difference to draw."""
         return sum(row.mean is not None for row in self.rows) > 1
 
     @property
-    def exact(self) -> bool:
+    def shows_exact_p(self) -> bool:
         """Whether an exact Wilcoxon p is shown beside the deciding one."""
         return any(row.p_wilcoxon is not None for row in self.rows)
 
     @property
-    def span(self) -> tuple[float, float]:
+    def axis_range(self) -> tuple[float, float]:
         """The ends of what the rows and the margin reach, 0 among them."""
         held = [
             end
@@ -99,6 +99,6 @@ def smallest_wilcoxon_p(
     return {
         pair: floor
         for row, floor in zip(exact, floors, strict=True)
-        if floor is not None and floor > settings.alpha and row.differing
+        if floor is not None and floor > settings.alpha and row.differing_queries
         for pair in ((row.a, row.b), (row.b, row.a))
     }

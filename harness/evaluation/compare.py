@@ -90,12 +90,12 @@ def compare_retrievers(
     pairs: dict[MeasurePair, TestedPair] = {}
     for mask in {one.tobytes(): one for one in kept.values() if one.any()}.values():
         keys = [key for key, one in kept.items() if np.array_equal(one, mask)]
-        pairs |= run_pair_tests(scores.only(mask), keys, settings)
+        pairs |= run_pair_tests(scores.select_queries(mask), keys, settings)
     rows: list[Comparison] = []
     for measure, keys in families.items():
         tested = [pairs[key] for key in keys if key in pairs]
         rows += _family(
-            scores.of(measure),
+            scores.select_measures(measure),
             tested,
             settings,
             absent=len(keys) - len(tested),
@@ -109,7 +109,9 @@ def compare_pairs(
     scores: Scores, pairs: Sequence[tuple[str, str]], settings: Settings
 ) -> list[Comparison]:
     """Compare some pairs on the primary measure, one family, over the queries for which everyone has a value."""
-    kept = scores.of(scores.primary).only(scores.defined(scores.primary))
+    kept = scores.select_measures(scores.primary).select_queries(
+        scores.defined(scores.primary)
+    )
     observed = run_pair_tests(
         kept, [MeasurePair(scores.primary, *pair) for pair in pairs], settings
     )
@@ -137,11 +139,11 @@ def _family(
         if (
             pairs
             and not absent
-            and not settings.spent
+            and not settings.alpha_spent
             and all(pair.scores is pairs[0].scores for pair in pairs)
         ):
             if equivalence is None:
-                together = pairs[0].scores.of(scores.primary)
+                together = pairs[0].scores.select_measures(scores.primary)
                 equivalence = run_equivalence_tests(
                     together, [pair.key[1:] for pair in pairs], settings
                 )
@@ -156,10 +158,10 @@ def _family(
         pairs, family_verdicts(pairs, settings, known, within, absent), strict=True
     ):
         d, flips, ranks, units = (
-            pair.observed.queries,
-            pair.observed.flips,
-            pair.observed.ranks,
-            pair.observed.units,
+            pair.observations.differences,
+            pair.observations.flip_test,
+            pair.observations.signed_rank,
+            pair.observations.units,
         )
         interval = student_interval(
             d.values, settings.level, bounds=scores.gap_range, units=units
@@ -169,7 +171,7 @@ def _family(
             for name in ("zeros", "w_plus", "w_minus", "statistic", "effect_size")
         }
         tested = {
-            name: getattr(pair.decided, name)
+            name: getattr(pair.outcome, name)
             for name in ("p_value", "p_minimum", "method")
         }
         yield Comparison(
@@ -183,16 +185,16 @@ def _family(
             ci_high=interval.high,
             **signed,
             **tested,
-            p_adjusted=shown.p,
+            p_adjusted=shown.p_adjusted,
             finding=shown.finding.swapped
             if scores.primary in scores.low_is_good
             else shown.finding,
             role="confirmatory" if confirmatory else "exploratory",
-            p_minimum_adjusted=shown.floor,
+            p_minimum_adjusted=shown.p_floor,
             p_randomization=flips.two_sided,
             ci_method=interval.method,
-            p_randomization_adjusted=shown.mean,
+            p_randomization_adjusted=shown.p_mean,
             clusters=len(units) if units.clustered else None,
-            p_wilcoxon=None if shown.ranks is None else ranks.p_value,
-            p_wilcoxon_adjusted=shown.ranks,
+            p_wilcoxon=None if shown.p_ranks is None else ranks.p_value,
+            p_wilcoxon_adjusted=shown.p_ranks,
         )

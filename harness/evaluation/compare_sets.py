@@ -30,11 +30,13 @@ def compare_sets_of_folder(sets: Sequence[Results]) -> SetsComparison:
 
 def _strictest(settings: Iterable[Settings]) -> Settings:
     """Those that claim least: sets of different sizes are at different planned looks."""
-    return min(settings, key=lambda one: (one.by_people, not one.spent, one.alpha))
+    return min(
+        settings, key=lambda one: (one.judged_by_people, not one.alpha_spent, one.alpha)
+    )
 
 
 def compare_set_folders(
-    places: Sequence[Path],
+    folders: Sequence[Path],
     measures: Sequence[str],
     baseline: str | None,
     settings: Settings,
@@ -44,18 +46,18 @@ def compare_set_folders(
     Returns:
         What the shared sets say together; and which sets are shared and which are not.
     """
-    every = [{one.manifest.name: one for one in read_sets(place)} for place in places]
+    every = [{one.manifest.name: one for one in read_sets(place)} for place in folders]
     shared = [name for name in every[0] if all(name in sets for sets in every)]
     alone = [
         f"{name} only in {place}"
-        for place, sets in zip(places, every, strict=True)
+        for place, sets in zip(folders, every, strict=True)
         for name in sets
         if name not in shared
     ]
     if not shared:
         raise InputError(
             Problem(
-                ", ".join(map(str, places)),
+                ", ".join(map(str, folders)),
                 "share no data set of one name",
                 "; ".join(alone),
             )
@@ -63,10 +65,10 @@ def compare_set_folders(
     notes = [
         f"Shared data sets: {', '.join(shared)}{''.join(f'; {one}' for one in alone)}."
     ]
-    called, scores = unique_labels(places), {}
+    called, scores = unique_labels(folders), {}
     for name in shared:
         scores[name] = score_folders(
-            [sets[name].folder for sets in every], measures, called=called
+            [sets[name].folder for sets in every], measures, folder_labels=called
         )
         notes += [f"{name}: {note}" for note in scores[name].notes]
     split = {

@@ -114,7 +114,10 @@ def compare_corpus_states(old: Results, new: Results) -> CorpusChange:
     }
     scores = replace(sides[1], values={primary: values})
     settings = settings_at_look(
-        replace(settings_of_run(new.manifest), by_people=scores.by_people), scores.n
+        replace(
+            settings_of_run(new.manifest), judged_by_people=scores.judged_by_people
+        ),
+        scores.n,
     )
     rows = compare_pairs(
         scores, [(f"{name} after", f"{name} before") for name in names], settings
@@ -148,6 +151,6 @@ def _tops(results: Results, name: str, cutoff: int) -> defaultdict[str, frozense
         frozenset,
         {
             query: frozenset(one.doc_ids[:cutoff])
-            for query, one in results.answers(name)
+            for query, one in results.iter_rankings(name)
         },
     )

@@ -110,7 +110,7 @@ def pareto_frontier(points: Iterable[tuple[float, float]]) -> list[tuple[float, 
 def _cost(
     name: str, rows: Mapping[str, Sequence[Mapping[str, Any]]], manifest: Manifest
 ) -> RetrieverCost:
-    parts = manifest.resolved.parts(name)
+    parts = manifest.resolved.retriever_with_parts(name)
     made_of = [row for part in parts for row in rows.get(part, ())]
     timed = [row for row in made_of if not math.isnan(row["p50_ms"])]
     whole = timed if {row["retriever"] for row in timed} == {*parts} else []
@@ -157,7 +157,7 @@ def _per_million(row: Mapping[str, Any], manifest: Manifest) -> float | None:
     stage, name, queries = row["stage"], row["retriever"], manifest.dataset.queries
     if stage == "fuse" or (
         stage == "search"
-        and manifest.resolved.blocks[name]["kind"] in FREE_SEARCH_KINDS
+        and manifest.resolved.retriever_tables[name]["kind"] in FREE_SEARCH_KINDS
     ):
         return 0.0  # what its encoder costs is of another stage
     counts = manifest.ledger.retrievers[name].counts.get(stage, {})
@@ -198,7 +198,7 @@ def _vector_bytes(parts: Sequence[str], manifest: Manifest) -> float | None:
         facts = manifest.retrievers[part].provenance
         if "vector_bytes" in facts:
             total += float(facts["vector_bytes"])
-        elif manifest.resolved.blocks[part]["kind"] == "dense":
+        elif manifest.resolved.retriever_tables[part]["kind"] == "dense":
             total += (
                 4.0
                 * float(facts.get("dimensions", math.nan))

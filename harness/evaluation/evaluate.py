@@ -45,7 +45,9 @@ def evaluate_scores(
             Problem("--baseline", f"no retriever is called {baseline!r}", remedy)
         )
     check_margin("--margin", settings.margin, scores.span_of(scores.primary) or None)
-    settings = replace(settings, by_people=settings.by_people and scores.by_people)
+    settings = replace(
+        settings, judged_by_people=settings.judged_by_people and scores.judged_by_people
+    )
     scores = replace(scores, low_is_good=frozenset(low_is_good))
     rows = compare_retrievers(scores, baseline=baseline, settings=settings)
     return conclude_scores(scores, rows, settings, baseline=baseline)
@@ -64,7 +66,7 @@ def summarize_retrievers(
                     level,
                     binary=measure in scores.binary,
                     bounds=scores.range_of(measure),
-                    units=scores.only(kept).units,
+                    units=scores.select_queries(kept).units,
                 )
     return found
 
@@ -97,7 +99,7 @@ def conclude_scores(
     if not kept.any():
         what = "has no query with a value from everyone"
         raise InputError(Problem(f"measure {measure!r}", what, "name another first"))
-    decided = scores.of(measure).only(kept)
+    decided = scores.select_measures(measure).select_queries(kept)
     group = decided.values[measure]
     means = order_by_mean(
         {name: decided.mean(measure, name) for name in group},
@@ -130,14 +132,14 @@ def conclude_scores(
             for one in scores.values
         },
         means=means,
-        against={other: against[other] for other in others},
-        plans={},
+        leader_comparisons={other: against[other] for other in others},
+        queries_needed={},
         measured=any(np.any(values) for values in group.values()),
         difference=wanted,
         baseline=baseline if baseline in means else "",
         sweep=sweep,
     )
-    done = {*found.within_margin, *found.shown_worse}
+    done = {*found.as_good_as_leader, *found.shown_worse}
     alphas = {
         other: settings.alpha / tests[other] for other in others if other not in done
     }
@@ -146,7 +148,10 @@ def conclude_scores(
         for other, alpha in alphas.items()
     }
     return found.model_copy(
-        update={"plans": plans, "warnings": tuple(fragile_warnings(decided, found))}
+        update={
+            "queries_needed": plans,
+            "warnings": tuple(fragile_warnings(decided, found)),
+        }
     )
 
 
@@ -157,7 +162,7 @@ def _leading_a_sweep(
     pairs = _of_leader(
         leader, compare_retrievers(scores, baseline=leader, settings=settings)
     )
-    if not settings.by_people or settings.spent:
+    if not settings.judged_by_people or settings.alpha_spent:
         return pairs
     names, table = (
         list(scores.values[scores.primary]),

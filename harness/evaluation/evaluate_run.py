@@ -66,12 +66,16 @@ def evaluate_run(run: EvaluationInput) -> Evaluation:
         InputError: no query has a value of the primary measure from everyone.
     """
     manifest, scores, resolved = run.manifest, run.scores, run.manifest.resolved
-    declared = replace(settings_of_run(manifest), by_people=run.graded.by_people)
+    declared = replace(
+        settings_of_run(manifest), judged_by_people=run.graded.judged_by_people
+    )
     settings = settings_at_look(declared, scores.n)
     # A declared baseline that failed has no rankings: then all pairs are compared.
     baseline = resolved.baseline if resolved.baseline in scores.retrievers else None
     pairs = family_pairs(list(scores.retrievers), baseline)
-    decided = scores.of(scores.primary).only(scores.defined(scores.primary))
+    decided = scores.select_measures(scores.primary).select_queries(
+        scores.defined(scores.primary)
+    )
     equivalence = run_equivalence_tests(decided, pairs, settings) if decided.n else {}
     rows = compare_retrievers(
         scores, baseline=baseline, settings=settings, equivalence=equivalence
@@ -96,7 +100,7 @@ def evaluate_run(run: EvaluationInput) -> Evaluation:
                 *equivalence_family(decided, equivalence),
                 *_tests(run, decided, pairs, found),
             ),
-            "judged": scores.judged,
+            "judged_shares": scores.judged_shares,
             "abstention": _abstention(run, settings.level),
             "ceilings": _ceilings(run, found),
             "warnings": (*found.warnings, *run_warnings(manifest, found, scores)),
@@ -110,14 +114,16 @@ def _next_look(
 ) -> PlannedLook | None:
     planned = declared.looks.queries if declared.looks is not None else ()
     queries = next((number for number in planned if number > found.n), None)
-    if queries is None or not found.plans or not found.measured:
+    if queries is None or not found.queries_needed or not found.measured:
         return None
-    if None in found.plans.values():
+    if None in found.queries_needed.values():
         return PlannedLook(queries, None)
-    kept = scores.of(scores.primary).only(scores.defined(scores.primary))
+    kept = scores.select_measures(scores.primary).select_queries(
+        scores.defined(scores.primary)
+    )
     scatter = max(
         standard_deviation(planning_differences(kept, (found.leader, other)).values)
-        for other in found.plans
+        for other in found.queries_needed
     )
     level = settings_at_look(declared, queries).alpha / max(
         1, len(found.comparisons[found.measure])
@@ -149,10 +155,10 @@ def _ceilings(run: EvaluationInput, found: Evaluation) -> Ceilings | None:
     if len(run.answers) < 2 or not relevant or not found.measured or found.low_is_good:
         return None
     scores, cutoff = (
-        run.scores.of(run.scores.primary),
+        run.scores.select_measures(run.scores.primary),
         parse_measure(run.scores.primary).cutoff or DEFAULT_CUTOFF,
     )
-    kept = scores.only(scores.defined(scores.primary))
+    kept = scores.select_queries(scores.defined(scores.primary))
     router = mean(
         np.max([*kept.values[scores.primary].values()], axis=0), kept.units.weights
     )

@@ -74,7 +74,7 @@ class SweepChoice:
 class Ceilings:
     """What nothing reaches: the best choice among the retrievers made for each query, chance included."""
 
-    router: float
+    best_per_query: float
     """Mean of the primary measure if each query went to the retriever that answers it best."""
     cutoff: int
     union_recall: float
@@ -125,9 +125,9 @@ class Evaluation(BaseModel):
     """Every other family."""
     means: Mapping[str, float]
     """On the primary measure, best first; weighted where weights are declared."""
-    against: Mapping[str, Comparison]
+    leader_comparisons: Mapping[str, Comparison]
     """Of the leader (a) with each other (b)."""
-    plans: Mapping[str, int | None]
+    queries_needed: Mapping[str, int | None]
     """Undecided against the leader -> the queries (clusters, where declared) that the declared difference takes; None
     where too few differ to say."""
     measured: bool
@@ -138,7 +138,7 @@ class Evaluation(BaseModel):
     """The declared one; "" where all pairs were compared."""
     sweep: SweepChoice | None = None
     """The choice among many configurations, where the experiment has a sweep."""
-    judged: Mapping[str, float] = {}
+    judged_shares: Mapping[str, float] = {}
     """Retriever -> share of its hits within the primary measure's cutoff that have a label, a mean over the queries
     that have a hit; empty where claims decide, or scores are all there is."""
     abstention: Abstention | None = None
@@ -163,17 +163,17 @@ class Evaluation(BaseModel):
         return tuple(self.means)[1:]
 
     @property
-    def within_margin(self) -> tuple[str, ...]:
+    def as_good_as_leader(self) -> tuple[str, ...]:
         """The leader, and all that are shown within the margin of it: only these are as good as the best."""
         return (
             self.leader,
-            *(name for name in self.others if _close(self.against[name])),
+            *(name for name in self.others if _close(self.leader_comparisons[name])),
         )
 
     @property
     def shown_worse(self) -> tuple[str, ...]:
         """Those that the leader is shown to be better than."""
-        rows = self.against
+        rows = self.leader_comparisons
         return tuple(
             o
             for o in self.others
@@ -181,14 +181,16 @@ class Evaluation(BaseModel):
         )
 
     @property
-    def ahead(self) -> tuple[str, ...]:
+    def better_on_typical_query(self) -> tuple[str, ...]:
         """Those that signed ranks, where they decide, show to be better than the leader on the typical query."""
         return tuple(
-            name for name in self.plans if self.against[name].verdict is Verdict.WORSE
+            name
+            for name in self.queries_needed
+            if self.leader_comparisons[name].verdict is Verdict.WORSE
         )
 
     @property
-    def against_baseline(self) -> tuple[Comparison, ...]:
+    def baseline_comparisons(self) -> tuple[Comparison, ...]:
         """Of each other (a) with the baseline (b), best mean first."""
         rows = {
             row.a: row
@@ -207,7 +209,11 @@ class Evaluation(BaseModel):
     def board(self) -> Board:
         """The leaderboard, for anyone who reads the file: it follows from the rest."""
         settings, based = self.settings, bool(self.baseline)
-        pairs = {row.a: row for row in self.against_baseline} if based else self.against
+        pairs = (
+            {row.a: row for row in self.baseline_comparisons}
+            if based
+            else self.leader_comparisons
+        )
         floors = smallest_wilcoxon_p([*pairs.values()], settings)
         rows = [_board_row(self, name, pairs.get(name), floors) for name in self.means]
         rows += [BoardRow(name, "failed", None) for name in self.failed]
@@ -239,7 +245,7 @@ def _board_row(
         "worse"
         if name in evaluation.shown_worse
         else "open"
-        if name in evaluation.plans
+        if name in evaluation.queries_needed
         else "good"
     )
     standing = STANDING_BY_VERDICT[row.verdict] if based else shown

@@ -30,10 +30,14 @@ def read_or_evaluate(results: Results) -> Evaluation:
     labels = {query: labelled.labels for query, labelled in results.queries.items()}
     queries = {query: labelled.query for query, labelled in results.queries.items()}
     scores = stored_scores(results)
-    scores = replace(scores, judged=stored_judged_shares(results, scores.primary))
+    scores = replace(
+        scores, judged_shares=stored_judged_shares(results, scores.primary)
+    )
     graded = grade_labels(labels, relevance_by_rule(results))
     prices = price_points(results.manifest, results.cost_rows)
-    answers = {name: partial(results.answers, name) for name in results.retrievers}
+    answers = {
+        name: partial(results.iter_rankings, name) for name in results.retrievers
+    }
     found = evaluate_run(
         EvaluationInput(results.manifest, scores, graded, queries, prices, answers)
     )
@@ -49,7 +53,7 @@ def write_evaluation(folder: Path, evaluation: Evaluation) -> None:
 def read_evaluation(folder: Path, manifest: Manifest) -> Evaluation | None:
     """Read evaluation.json; None where it is missing, damaged, or of another version."""
     try:
-        if manifest.tables.get(EVALUATION_FILE) != file_digest(
+        if manifest.file_digests.get(EVALUATION_FILE) != file_digest(
             folder / EVALUATION_FILE
         ):
             return None

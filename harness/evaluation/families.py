@@ -62,7 +62,7 @@ def slice_families(
         if len(set(labels)) > 1:
             slices = large_slices(labels)
             parts = [
-                (kind, scores.only(np.isin(np.arange(scores.n), places)))
+                (kind, scores.select_queries(np.isin(np.arange(scores.n), places)))
                 for kind, places in slices.items()
             ]
             yield from _deciding_rows(parts, pairs, name, settings)
@@ -81,7 +81,7 @@ def uplift_family(
     """
     blocks = {
         (name, str(block["of"])): reranker_depth(manifest.retrievers[name].provenance)
-        for name, block in manifest.resolved.blocks.items()
+        for name, block in manifest.resolved.retriever_tables.items()
         if block["kind"] == "rerank"
         and isinstance(block.get("of"), str)
         and {name, block["of"]} <= set(scores.retrievers)
@@ -93,7 +93,7 @@ def uplift_family(
     ):
         # Claims were not judged against candidates below the cutoff: what these could add is unknown.
         note = "no ceiling: the candidates below the cutoff have no verdicts"
-        if not parse_measure(scores.primary).claimed:
+        if not parse_measure(scores.primary).uses_claims:
             note = (
                 f"ceiling {_ceiling(graded, scores, row.b, blocks[row.a, row.b]):.4f}"
             )
@@ -104,7 +104,7 @@ def _ceiling(
     graded: GradedLabels, scores: Scores, name: str, depth: int | None
 ) -> float:
     """The mean that a perfect reranker would reach from the first `depth` candidates of a retriever."""
-    measure, answers = parse_measure(scores.primary), scores.lists[name]()
+    measure, answers = parse_measure(scores.primary), scores.rankings[name]()
     best = {
         query: ideal_reranking(answers[query], graded.grades[query], depth)
         for query in graded.grades
@@ -152,17 +152,17 @@ def _deciding_rows(
     for (note, pair), shown in zip(
         noted, family_verdicts([pair for _, pair in noted], settings), strict=True
     ):
-        test = pair.decided
+        test = pair.outcome
         yield TestRow(
             name,
             *pair.key,
             pair.scores.n,
             test.statistic,
             test.p_value,
-            shown.p,
+            shown.p_adjusted,
             test.method,
             note,
             pair.difference,
-            shown.ranks,
+            shown.p_ranks,
             shown.finding,
         )

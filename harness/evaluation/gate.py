@@ -100,7 +100,7 @@ def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
     )
     measured = any(np.any(values) for values in group.values())
     return Gate(
-        passed=measured and not settings.spent and test.greater <= settings.alpha,
+        passed=measured and not settings.alpha_spent and test.greater <= settings.alpha,
         n=scores.n,
         clusters=len(units) if units.clustered else None,
         mean_difference=scores.mean(scores.primary, CHALLENGER_ARM)
@@ -114,7 +114,7 @@ def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
         ),
         measured=measured,
         identical=bool(scores.identical),
-        spent=settings.spent,
+        alpha_spent=settings.alpha_spent,
     )
 
 
@@ -157,7 +157,7 @@ def gate_retrievers(
     primary = primary_measure(challenger.results.manifest.resolved)
     tables = [stored_scores(side.results) for side in sides]
     known = [
-        table.only(table.defined(primary, one.retriever))
+        table.select_queries(table.defined(primary, one.retriever))
         for table, one in zip(tables, sides, strict=True)
     ]
     asked = (
@@ -166,7 +166,9 @@ def gate_retrievers(
         & set(known[0].ids if shared is None else shared.ids)
     )
     tables = [
-        table.only(np.array([query in asked for query in table.ids], dtype=np.bool_))
+        table.select_queries(
+            np.array([query in asked for query in table.ids], dtype=np.bool_)
+        )
         for table in known
     ]
     own, both = (
@@ -178,7 +180,7 @@ def gate_retrievers(
         for name, (table, one) in zip((CHALLENGER_ARM, BASELINE_ARM), both, strict=True)
     }
     digests = {
-        rankings_digest(table.lists[one](), own.ids, parse_measure(primary).cutoff)
+        rankings_digest(table.rankings[one](), own.ids, parse_measure(primary).cutoff)
         for table, one in both
     }
     same = (
@@ -292,7 +294,7 @@ class Gate:
     """False where every score is 0."""
     identical: bool
     """Whether the rankings are the same on every query."""
-    spent: bool = False
+    alpha_spent: bool = False
     """Whether the planned looks have spent alpha: it cannot pass then."""
 
     @property

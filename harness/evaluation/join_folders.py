@@ -25,21 +25,21 @@ from retrievers.errors import InputError, Problem
 
 def score_folders(
     folders: Sequence[Path],
-    named: Sequence[str],
+    measure_names: Sequence[str],
     *,
-    rule: str | None = None,
+    grade_rule: str | None = None,
     queries: Sequence[str] | None = None,
-    called: Sequence[str] | None = None,
+    folder_labels: Sequence[str] | None = None,
 ) -> Scores:
     """Score the rankings of several results folders on the queries that they share.
 
     Args:
         folders: two or more.
-        named: measures; none means those of the first folder's experiment that all experiments name, its primary
+        measure_names: measures; none means those of the first folder's experiment that all experiments name, its primary
             measure first.
-        rule: another grade rule, for all of them.
+        grade_rule: another grade rule, for all of them.
         queries: only these.
-        called: what the folders are called; left out, the end of their paths.
+        folder_labels: what the folders are called; left out, the end of their paths.
 
     Raises:
         InputError: a folder cannot be read or has no scores, the folders share no query, or a measure cannot be
@@ -48,7 +48,7 @@ def score_folders(
     results = [records.read_results(folder) for folder in folders]
     if unscored := [one for one in results if not one.scored]:
         raise InputError([Problem(str(one.folder), *NO_SCORES) for one in unscored])
-    shared = find_shared_queries(results, rule)
+    shared = find_shared_queries(results, grade_rule)
     ids = shared.ids
     if queries is not None:
         if strangers := [query for query in queries if query not in ids]:
@@ -66,17 +66,21 @@ def score_folders(
                 "share no query with the same text and the same grades",
             )
         )
-    measures = parse_measure_list(named) if named else _measures(results)
+    measures = (
+        parse_measure_list(measure_names) if measure_names else _measures(results)
+    )
     scored = [
-        rescore(one, measures, relevance=relevance_by_rule(one, rule), queries=ids)
+        rescore(
+            one, measures, relevance=relevance_by_rule(one, grade_rule), queries=ids
+        )
         for one in results
     ]
-    apart = called or unique_labels([one.folder for one in results])
+    apart = folder_labels or unique_labels([one.folder for one in results])
     # Sets of one folder each keep their names: what is one retriever on this set may be two on the next.
     known = [
         {}
-        if called
-        else {name: one.manifest.identity(name) for name in scores.retrievers}
+        if folder_labels
+        else {name: one.manifest.retriever_identity(name) for name in scores.retrievers}
         for one, scores in zip(results, scored, strict=True)
     ]
     joined = join_scores(scored, apart, measures[0].cutoff, known)
@@ -84,16 +88,16 @@ def score_folders(
         shared.sentence(),
         *joined.notes,
         *judged_notes(joined, results),
-        *_notes(results, measures[0], named),
+        *_notes(results, measures[0], measure_names),
     )
     return replace(joined, notes=notes)
 
 
 def join_scores(
     folders: Sequence[Scores],
-    called: Sequence[str],
+    folder_labels: Sequence[str],
     cutoff: int | None,
-    known: Sequence[Mapping[str, str]],
+    identities: Sequence[Mapping[str, str]],
 ) -> Scores:
     """Put the retrievers of several folders into one table, each under a name of its own.
 
@@ -103,27 +107,27 @@ def join_scores(
 
     Args:
         folders: the scores of each, on the same queries and measures.
-        called: the folders' names.
+        folder_labels: the folders' names.
         cutoff: of the primary measure.
-        known: of each folder, retriever -> what it is, whatever it is called.
+        identities: of each folder, retriever -> what it is, whatever it is called.
     """
     kept: list[tuple[int, str]] = []
     repeated: dict[str, list[str]] = {}
     for i, scores in enumerate(folders):
         earlier = [one for one in kept if one[0] < i]
         for name in scores.retrievers:
-            what = known[i].get(name)
+            what = identities[i].get(name)
             twins = (
                 other
                 for j, other in earlier
-                if (name == other if what is None else known[j].get(other) == what)
+                if (name == other if what is None else identities[j].get(other) == what)
                 and _same(folders[j], other, scores, name, cutoff)
             )
             if (twin := next(twins, None)) is None:
                 kept.append((i, name))
             else:
                 repeated.setdefault(twin, []).extend(
-                    [f"{name} in {called[i]}"] if name != twin else []
+                    [f"{name} in {folder_labels[i]}"] if name != twin else []
                 )
     if len(kept) < 2:
         repeated, kept = (
@@ -136,7 +140,7 @@ def join_scores(
         )
     number = Counter(name for _, name in kept)
     names = {
-        one: f"{called[one[0]]}/{one[1]}" if number[one[1]] > 1 else one[1]
+        one: f"{folder_labels[one[0]]}/{one[1]}" if number[one[1]] > 1 else one[1]
         for one in kept
     }
     first = folders[0]
@@ -144,7 +148,7 @@ def join_scores(
         f"{name} (called {join_names(others)})" if others else name
         for name, others in repeated.items()
     ]
-    lists = {names[i, name]: folders[i].lists[name] for i, name in kept}
+    lists = {names[i, name]: folders[i].rankings[name] for i, name in kept}
     values = {
         m: {names[i, name]: folders[i].values[m][name] for i, name in kept}
         for m in first.values
@@ -158,17 +162,17 @@ def join_scores(
         identical=identical_ranking_pairs(
             values[first.primary], lists, (first.ids, cutoff)
         ),
-        by_people=all(scores.by_people for scores in folders),
+        judged_by_people=all(scores.judged_by_people for scores in folders),
         notes=(
             f"Found the same in more than one folder, and compared once: {join_names(once)}.",
         )
         if once
         else (),
-        lists=lists,
-        judged={
-            names[i, name]: folders[i].judged[name]
+        rankings=lists,
+        judged_shares={
+            names[i, name]: folders[i].judged_shares[name]
             for i, name in kept
-            if name in folders[i].judged
+            if name in folders[i].judged_shares
         },
     )
 
@@ -187,7 +191,10 @@ def _same(a: Scores, first: str, b: Scores, second: str, cutoff: int | None) -> 
     return (
         same
         and len(
-            {rankings_digest(one.lists[name](), one.ids, cutoff) for one, name in sides}
+            {
+                rankings_digest(one.rankings[name](), one.ids, cutoff)
+                for one, name in sides
+            }
         )
         == 1
     )
@@ -229,7 +236,7 @@ def _notes(
 
 def judged_notes(scores: Scores, results: Sequence[Results]) -> tuple[str, ...]:
     """What is to be known of the judged shares of the first hits; nothing where labels name relevant documents only."""
-    if not scores.retrievers or not scores.tells_unjudged:
+    if not scores.retrievers or not scores.has_irrelevant_labels:
         return ()
     depth = min(one.manifest.resolved.depth for one in results)
     cutoff = min(parse_measure(scores.primary).cutoff or depth, depth)
@@ -237,6 +244,11 @@ def judged_notes(scores: Scores, results: Sequence[Results]) -> tuple[str, ...]:
         {name: scores.mean(scores.primary, name) for name in scores.retrievers}
     )
     found = judged_warnings(
-        {name: scores.judged[name] for name in means if name in scores.judged}, cutoff
+        {
+            name: scores.judged_shares[name]
+            for name in means
+            if name in scores.judged_shares
+        },
+        cutoff,
     )
     return tuple(warning_sentences(list(found)))

@@ -108,14 +108,14 @@ def diagnose_pairs(
         scores: queries for which the primary measure is undefined for one are left out.
         pairs: whom to look at.
     """
-    scores = scores.only(scores.defined(scores.primary))
+    scores = scores.select_queries(scores.defined(scores.primary))
     if not pairs or not scores.n:
         return []
     units, group = scores.units, scores.values[scores.primary]
     lists = {
-        name: scores.lists[name]()
+        name: scores.rankings[name]()
         for name in {name for pair in pairs for name in pair}
-        if name in scores.lists
+        if name in scores.rankings
     }
     found = []
     for a, b in pairs:

@@ -42,8 +42,8 @@ class TestedPair(NamedTuple):
     key: MeasurePair
     scores: Scores
     """Of the queries for which both have a value."""
-    observed: PairObservations
-    decided: DecisiveTest
+    observations: PairObservations
+    outcome: DecisiveTest
     difference: float
     """mean(a) - mean(b)."""
 
@@ -56,11 +56,11 @@ NO_REASONS: Mapping[MeasurePair, Reason] = {}
 class AdjustedPair(NamedTuple):
     """What is shown of one pair by its family's correction."""
 
-    p: float
+    p_adjusted: float
     """Of the deciding test."""
-    floor: float | None
-    mean: float
-    ranks: float | None
+    p_floor: float | None
+    p_mean: float
+    p_ranks: float | None
     """Of the exact signed-rank test; None with weights."""
     finding: Finding
 
@@ -135,50 +135,56 @@ def run_equivalence_tests(
 def family_verdicts(
     pairs: Sequence[TestedPair],
     settings: Settings,
-    known: Mapping[MeasurePair, Reason] = NO_REASONS,
-    within: AbstractSet[tuple[str, str]] = frozenset(),
-    absent: int = 0,
+    reasons: Mapping[MeasurePair, Reason] = NO_REASONS,
+    equivalent_pairs: AbstractSet[tuple[str, str]] = frozenset(),
+    absent_pairs: int = 0,
 ) -> list[AdjustedPair]:
     """Correct one family, and return the verdict on each pair; none where a model alone judged, or alpha is spent.
 
     Args:
         pairs: the family.
         settings: the correction and the level.
-        known: what there is to say of a pair before any test.
-        within: the pairs that are shown to be equivalent.
-        absent: pairs without a query, each of which counts with p = 1.
+        reasons: what there is to say of a pair before any test.
+        equivalent_pairs: the pairs that are shown to be equivalent.
+        absent_pairs: pairs without a query, each of which counts with p = 1.
     """
-    p_values = [pair.decided.p_value for pair in pairs] + [1.0] * absent
+    p_values = [pair.outcome.p_value for pair in pairs] + [1.0] * absent_pairs
     floors = adjust_floors(
-        p_values, [pair.decided.p_minimum for pair in pairs], settings.correction
+        p_values, [pair.outcome.p_minimum for pair in pairs], settings.correction
     )
     means = adjust_p_values(
-        [pair.observed.flips.two_sided for pair in pairs] + [1.0] * absent,
+        [pair.observations.flip_test.two_sided for pair in pairs]
+        + [1.0] * absent_pairs,
         settings.correction,
     )
     ranks = adjust_p_values(
-        [pair.observed.ranks.p_value for pair in pairs] + [1.0] * absent,
+        [pair.observations.signed_rank.p_value for pair in pairs]
+        + [1.0] * absent_pairs,
         settings.correction,
     )
     rows = []
     columns = (adjust_p_values(p_values, settings.correction), floors, means, ranks)
     for pair, p, floor, mean, rank in zip(pairs, *columns, strict=False):
-        d, state = pair.observed.queries, known.get(pair.key)
+        d, state = pair.observations.differences, reasons.get(pair.key)
         if state is None and not d.wins + d.losses:
             state = Reason.NO_QUERY_DIFFERS
-        elif state is None and pair.decided.method == "undefined":
+        elif state is None and pair.outcome.method == "undefined":
             state = Reason.UNDEFINED
         by_ranks = int(
-            np.sign(pair.observed.ranks.w_plus - pair.observed.ranks.w_minus)
+            np.sign(
+                pair.observations.signed_rank.w_plus
+                - pair.observations.signed_rank.w_minus
+            )
         )
         sign = by_ranks if settings.test == "wilcoxon" else d.sign(pair.difference)
         finding = decide_verdict(
-            VerdictInput(p, floor, sign, state, pair.key[1:] in within), settings.alpha
+            VerdictInput(p, floor, sign, state, pair.key[1:] in equivalent_pairs),
+            settings.alpha,
         )
-        if not settings.by_people:
+        if not settings.judged_by_people:
             finding = Finding(Verdict.UNDECIDED, Reason.MODEL_ALONE)
-        elif settings.spent:
+        elif settings.alpha_spent:
             finding = Finding(Verdict.UNDECIDED, Reason.ALPHA_SPENT)
-        weighted = pair.observed.units.weights is not None
+        weighted = pair.observations.units.weights is not None
         rows.append(AdjustedPair(p, floor, mean, None if weighted else rank, finding))
     return rows

@@ -33,12 +33,12 @@ def run_warnings(
     yield from _half_read(manifest)
     yield from _foreign_hits(manifest)
     cutoff = parse_measure(found.measure).cutoff or manifest.resolved.depth
-    if scores.tells_unjudged:
+    if scores.has_irrelevant_labels:
         yield from judged_warnings(
             {
-                name: scores.judged[name]
+                name: scores.judged_shares[name]
                 for name in found.means
-                if name in scores.judged
+                if name in scores.judged_shares
             },
             cutoff,
         )
@@ -78,8 +78,12 @@ def fragile_warnings(scores: Scores, found: Evaluation) -> Iterator[RunWarning]:
         scores.units,
         scores.span_of(scores.primary),
     )
-    pairs = found.against_baseline if found.baseline else found.against.values()
-    shown = [(row.a, row.b) for row in pairs if row.verdict.separates]
+    pairs = (
+        found.baseline_comparisons
+        if found.baseline
+        else found.leader_comparisons.values()
+    )
+    shown = [(row.a, row.b) for row in pairs if row.verdict.shows_difference]
     if found.sweep is not None:
         shown = [(found.sweep.chosen, found.sweep.default)] if found.sweep.beats else []
     for a, b in shown:
@@ -93,15 +97,20 @@ def _half_read(manifest: Manifest) -> Iterator[RunWarning]:
     cut = {
         name: number / documents
         for name in manifest.finished
-        if resolved.blocks[name].get("derived_from")
+        if resolved.retriever_tables[name].get("derived_from")
         not in manifest.finished  # else the other is told
         and (number := len(manifest.ledger.retrievers[name].notes.get("truncated", ())))
         and number >= MIN_TRUNCATED_SHARE * documents
     }
     if cut:
-        parts = {name: resolved.parts(name) for name in manifest.finished}
+        parts = {
+            name: resolved.retriever_with_parts(name) for name in manifest.finished
+        }
         models = {
-            name: {*of, *(resolved.blocks[part].get("derived_from") for part in of)}
+            name: {
+                *of,
+                *(resolved.retriever_tables[part].get("derived_from") for part in of),
+            }
             for name, of in parts.items()
         }
         names = tuple(

@@ -40,17 +40,17 @@ def missing_retriever_notes(paths: Iterable[Path]) -> list[str]:
 
 def score_paths(
     paths: Sequence[Path],
-    named: Sequence[str],
+    measure_names: Sequence[str],
     *,
-    rule: str | None = None,
+    grade_rule: str | None = None,
     conventions: RunConventions,
 ) -> Scores:
     """Score TREC runs by qrels, or the rankings of results folders by their own labels.
 
     Args:
         paths: qrels and TREC runs, one results folder, or several.
-        named: measures; none means those of the experiments, or the usual ones.
-        rule: another grade rule for results folders.
+        measure_names: measures; none means those of the experiments, or the usual ones.
+        grade_rule: another grade rule for results folders.
         conventions: which queries count; of results folders only `queries`, the others are refused.
 
     Raises:
@@ -63,7 +63,7 @@ def score_paths(
             raise InputError(
                 Problem(str(first), what, "give a results folder, or qrels and runs")
             )
-        if rule is not None:
+        if grade_rule is not None:
             raise InputError(
                 Problem(
                     "--grades",
@@ -74,13 +74,15 @@ def score_paths(
         return score_trec_runs(
             first,
             runs,
-            parse_measure_list(named or DEFAULT_TREC_MEASURES),
+            parse_measure_list(measure_names or DEFAULT_TREC_MEASURES),
             conventions=conventions,
         )
     _refuse_conventions(conventions)
     queries = None if conventions.queries is None else list(conventions.queries)
     if runs and all(path.is_dir() for path in runs):
-        return score_folders(paths, named, rule=rule, queries=queries)
+        return score_folders(
+            paths, measure_names, grade_rule=grade_rule, queries=queries
+        )
     if absent := [path for path in runs if not path.exists()]:
         raise InputError(
             Problem(
@@ -99,10 +101,13 @@ def score_paths(
         )
     results = records.read_results(first)
     measures = parse_measure_list(
-        named or recomputable_measures(results.manifest.resolved.measures)
+        measure_names or recomputable_measures(results.manifest.resolved.measures)
     )
     scores = rescore(
-        results, measures, relevance=relevance_by_rule(results, rule), queries=queries
+        results,
+        measures,
+        relevance=relevance_by_rule(results, grade_rule),
+        queries=queries,
     )
     return replace(scores, notes=(*scores.notes, *judged_notes(scores, [results])))
 

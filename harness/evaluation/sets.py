@@ -41,16 +41,16 @@ class PairOnSets:
     method: str
     verdict: Verdict
     """Of a against b, on these sets alone."""
-    like: NewSetsDifference | None
+    new_sets: NewSetsDifference | None
     """On sets like these; None below five sets."""
 
     @property
-    def ahead(self) -> int:
+    def sets_ahead(self) -> int:
         """Sets on which a has the higher mean."""
         return sum(value > SCORE_TOLERANCE for value in self.differences)
 
     @property
-    def leading(self) -> PairOnSets:
+    def leader_first(self) -> PairOnSets:
         """The same with the one of the higher mean as `a`."""
         return self if self.mean_difference >= 0 else self.swapped
 
@@ -58,26 +58,32 @@ class PairOnSets:
     def swapped(self) -> PairOnSets:
         """The same with `a` and `b` in each other's place."""
         turned = tuple(-value for value in self.differences)
-        like = None if self.like is None else self.like.turned
+        like = None if self.new_sets is None else self.new_sets.negated
         return replace(
             self,
             a=self.b,
             b=self.a,
             differences=turned,
             mean_difference=-self.mean_difference,
-            verdict=self.verdict.turned,
-            like=like,
+            verdict=self.verdict.swapped,
+            new_sets=like,
         )
 
-    def cells(self, sets: Iterable[str]) -> dict[str, Any]:
+    def as_row(self, sets: Iterable[str]) -> dict[str, Any]:
         """The pair as a row of data_sets.csv; None where five sets would be needed."""
-        like = self.like
+        like = self.new_sets
         beyond = (
             (None,) * 6
             if like is None
-            else (like.t, like.p_value, *like.interval[:2], *like.new_set[:2])
+            else (like.t, like.p_value, *like.interval[:2], *like.new_set_interval[:2])
         )
-        own = (self.a, self.b, len(self.differences), self.ahead, self.mean_difference)
+        own = (
+            self.a,
+            self.b,
+            len(self.differences),
+            self.sets_ahead,
+            self.mean_difference,
+        )
         known = (
             *own,
             self.p_value,
@@ -111,10 +117,10 @@ class SetsComparison:
 
     def rows(self) -> list[dict[str, Any]]:
         """The rows of data_sets.csv."""
-        return [pair.cells(self.sets) for pair in self.pairs]
+        return [pair.as_row(self.sets) for pair in self.pairs]
 
     @property
-    def ranked(self) -> tuple[str, ...]:
+    def ranked_retrievers(self) -> tuple[str, ...]:
         """The retrievers by the mean of their means over the sets, highest first."""
         return tuple(
             order_by_mean(
@@ -151,12 +157,13 @@ def compare_over_sets(
         )
     measure = next(iter(measures))
     kept = {
-        name: one.of(measure).only(one.defined(measure)) for name, one in sets.items()
+        name: one.select_measures(measure).select_queries(one.defined(measure))
+        for name, one in sets.items()
     }
     settings = replace(
         settings,
-        by_people=settings.by_people
-        and all(scores.by_people for scores in kept.values()),
+        judged_by_people=settings.judged_by_people
+        and all(scores.judged_by_people for scores in kept.values()),
     )
     common = [
         one
@@ -184,7 +191,11 @@ def compare_over_sets(
     for (a, b), test, p in zip(pairs, tests, p_values, strict=True):
         gaps = tuple(s.mean(measure, a) - s.mean(measure, b) for s in kept.values())
         gap = mean(np.array(gaps))
-        shown = p <= settings.alpha and settings.by_people and not settings.spent
+        shown = (
+            p <= settings.alpha
+            and settings.judged_by_people
+            and not settings.alpha_spent
+        )
         verdict = (
             Verdict.UNDECIDED
             if not shown

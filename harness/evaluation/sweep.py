@@ -34,9 +34,13 @@ def choose_configuration(
         settings: level, seed, and whether people judged.
         prices: they order the configurations that may be as good.
     """
-    scores = scores.of(scores.primary).only(scores.defined(scores.primary))
+    scores = scores.select_measures(scores.primary).select_queries(
+        scores.defined(scores.primary)
+    )
     group, units = scores.values[scores.primary], scores.units
-    tried = [name for name in sweep.cells if name in group and name != sweep.default]
+    tried = [
+        name for name in sweep.configurations if name in group and name != sweep.default
+    ]
     if sweep.default not in group or not tried or not scores.n:
         return None
     default = group[sweep.default]
@@ -56,7 +60,7 @@ def choose_configuration(
         order_by_mean({name: mean(group[name], units.weights) for name in every})
     )
     free, bounds, too_few = (0.0,), scores.gap_range, len(units) < MIN_SWEEP_QUERIES
-    allowed = settings.by_people and not settings.spent and not too_few
+    allowed = settings.judged_by_people and not settings.alpha_spent and not too_few
     return SweepChoice(
         default=sweep.default,
         chosen=chosen,
@@ -82,7 +86,7 @@ def _effects(scores: Scores, sweep: Sweep, level: float) -> list[AxisEffect]:
     for axis, words in value_labels(sweep).items():
         cells = {
             name: chosen[axis]
-            for name, chosen in sweep.cells.items()
+            for name, chosen in sweep.configurations.items()
             if axis in chosen and name in group
         }
         for place, word in enumerate(words):

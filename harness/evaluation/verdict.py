@@ -18,12 +18,12 @@ class Verdict(Enum):
     UNDECIDED = "undecided"
 
     @property
-    def separates(self) -> bool:
+    def shows_difference(self) -> bool:
         """Whether a difference was shown."""
         return self in (Verdict.BETTER, Verdict.WORSE)
 
     @property
-    def turned(self) -> Verdict:
+    def swapped(self) -> Verdict:
         """The same seen from the other side."""
         return {Verdict.BETTER: Verdict.WORSE, Verdict.WORSE: Verdict.BETTER}.get(
             self, self
@@ -74,7 +74,7 @@ class Finding:
     @property
     def swapped(self) -> Finding:
         """The same seen from the other side."""
-        return replace(self, verdict=self.verdict.turned)
+        return replace(self, verdict=self.verdict.swapped)
 
 
 class VerdictInput(NamedTuple):
@@ -86,7 +86,7 @@ class VerdictInput(NamedTuple):
     """What it could have given at best; None where it has no such bound."""
     sign: int
     """-1, 0, 1: of what it tests, a - b."""
-    state: Reason | None
+    reason: Reason | None
     """NOTHING_MEASURED, IDENTICAL, NO_QUERY_DIFFERS or UNDEFINED where that is known before any test."""
     within_margin: bool = False
     """Whether equivalence was shown, by its own corrected tests."""
@@ -100,7 +100,7 @@ def decide_verdict(evidence: VerdictInput, alpha: float) -> Finding:
     >>> decide_verdict(VerdictInput(0.0625, 0.0625, 1, None), 0.05).reason.name
     'TOO_FEW'
     """
-    if evidence.state is Reason.NOTHING_MEASURED:
+    if evidence.reason is Reason.NOTHING_MEASURED:
         return Finding(Verdict.UNDECIDED, Reason.NOTHING_MEASURED)
     if evidence.p_adjusted <= alpha and evidence.sign:
         return Finding(
@@ -110,14 +110,14 @@ def decide_verdict(evidence: VerdictInput, alpha: float) -> Finding:
     if evidence.within_margin:
         return Finding(
             Verdict.EQUIVALENT,
-            Reason.IDENTICAL if evidence.state is Reason.IDENTICAL else None,
+            Reason.IDENTICAL if evidence.reason is Reason.IDENTICAL else None,
         )
     too_few = (
         evidence.p_minimum_adjusted is not None and evidence.p_minimum_adjusted > alpha
     )
     return Finding(
         Verdict.UNDECIDED,
-        evidence.state or (Reason.TOO_FEW if too_few else Reason.NOT_SHOWN),
+        evidence.reason or (Reason.TOO_FEW if too_few else Reason.NOT_SHOWN),
     )
 
 
@@ -196,7 +196,7 @@ class Comparison:
         return min(1.0, 2.0 ** (1 - ((self.clusters or self.n) - self.zeros)))
 
     @property
-    def differing(self) -> int:
+    def differing_queries(self) -> int:
         """Queries whose scores differ."""
         return self.wins + self.losses
 

@@ -36,7 +36,7 @@ class PartConfig(StrictTable):
     options: dict[str, Any]
 
     @pydantic.model_serializer
-    def written(self) -> dict[str, Any]:
+    def as_table(self) -> dict[str, Any]:
         """The table as an experiment file holds it."""
         return {"kind": self.kind, **self.options}
 
@@ -51,9 +51,9 @@ class PartField:
 
     name: str
     """In the schema."""
-    find: Callable[[str], type]
+    find_class: Callable[[str], type]
     """The class of a kind, or InputError."""
-    kinds: Callable[[], Iterable[str]]
+    list_kinds: Callable[[], Iterable[str]]
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
@@ -69,7 +69,10 @@ class PartField:
         """All kinds that can be here, those of other packages too."""
         tables = kind_union(
             self.name,
-            [kind_table(self.find(kind), kind) for kind in sorted(self.kinds())],
+            [
+                kind_table(self.find_class(kind), kind)
+                for kind in sorted(self.list_kinds())
+            ],
         )
         return handler(tables.__pydantic_core_schema__)
 
@@ -84,7 +87,7 @@ class PartField:
                     )
                 )
             options = {key: value for key, value in table.items() if key != "kind"}
-            model = options_model(self.find(table["kind"]))
+            model = options_model(self.find_class(table["kind"]))
             return PartConfig(
                 kind=table["kind"],
                 options=validated(model, options, "").model_dump(by_alias=True),

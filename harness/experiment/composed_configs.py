@@ -31,7 +31,7 @@ class FusionConfig(RetrieverConfig):
     minimum: tuple[Annotated[float, Field(allow_inf_nan=False)], ...] = ()
     """Of convex: the lowest score that each retriever could give, such as [0, -1] for BM25 and cosine; left out, the
     lowest of its hits."""
-    silent = ("weights", "minimum")
+    omitted_when_empty = ("weights", "minimum")
 
     @model_validator(mode="after")
     def _each_once(self) -> Self:

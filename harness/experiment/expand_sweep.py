@@ -100,7 +100,7 @@ def expand_sweep(
     return {
         "baseline": table.default,
         **tables,
-        "sweep": {**resolved, "cells": cells},
+        "sweep": {**resolved, "configurations": cells},
     }, [(f"sweep: {one}", given) for one, given in made.items()]
 
 

@@ -128,7 +128,7 @@ class Experiment(StrictTable):
             if self.baseline != default:
                 what = f"baseline {self.baseline!r} is not sweep.default"
                 raise ValueError(f"{what}: leave the baseline out, or name it there")
-            if not set(self.sweep.cells) - {default}:
+            if not set(self.sweep.configurations) - {default}:
                 raise ValueError(
                     "sweep: the default is its only configuration; name more values"
                 )

@@ -189,5 +189,5 @@ class Sweep(StrictTable):
     """The retrievers whose configurations are tried."""
     axes: dict[str, tuple[Any, ...]] = Field(min_length=1)
     """Axis -> its values."""
-    cells: dict[str, dict[str, int]]
+    configurations: dict[str, dict[str, int]]
     """Configuration -> axis -> the place of its value there; axis "of" is its retriever."""

@@ -31,10 +31,10 @@ class LoadedExperiment(NamedTuple):
     """An experiment, what was written for it, and where its data set is."""
 
     question: MeasuredExperiment
-    written: Mapping[str, Any]
+    tables: Mapping[str, Any]
     path: Path
     dataset: DatasetReference
-    within: str = ""
+    set_of: str = ""
     """The name of the experiment that has several data sets, this being one of them; "" for an experiment with one."""
 
     @property
@@ -46,29 +46,29 @@ class LoadedExperiment(NamedTuple):
 def load(
     source: str | Path | Mapping[str, Any] | Experiment | LoadedExperiment,
     *,
-    code: bool = True,
+    allow_code: bool = True,
 ) -> LoadedExperiment:
     """Read and check an experiment on one data set.
 
     Args:
         source: an experiment file; or its tables, or an Experiment, built in code: paths are then seen from the
             working directory. What is loaded already stays as it is.
-        code: whether it may name code that is run: a Python function, a kind of another package, a model's own code.
+        allow_code: whether it may name code that is run: a Python function, a kind of another package, a model's own code.
 
     Raises:
         InputError: with every problem that was found, each with its key; or it names several data sets.
     """
     if isinstance(source, LoadedExperiment):
         return source
-    sets = load_sets(source, code=code)
-    if sets[0].within:
+    sets = load_sets(source, allow_code=allow_code)
+    if sets[0].set_of:
         what = f"names {len(sets)} data sets, and this takes one"
         raise InputError(Problem(f"{sets[0].path}: dataset", what, SEVERAL_SETS_REMEDY))
     return sets[0]
 
 
 def load_sets(
-    source: str | Path | Mapping[str, Any] | Experiment, *, code: bool = True
+    source: str | Path | Mapping[str, Any] | Experiment, *, allow_code: bool = True
 ) -> list[LoadedExperiment]:
     """As `load`; of an experiment whose `dataset` is a list, one for each, named as the data set is."""
     built = isinstance(source, Mapping | Experiment)
@@ -79,17 +79,17 @@ def load_sets(
         _tables(source) if isinstance(source, Mapping | Experiment) else _read(path)
     )
     if not isinstance(tables.get("dataset"), list):
-        return [_loaded(tables, path, built=built, code=code)]
+        return [_loaded(tables, path, built=built, code=allow_code)]
     sets: list[LoadedExperiment] = []
     problems: list[Problem] = []
     within = str(tables.get("name", ""))
     if not re.fullmatch(NAME_PATTERN, within):  # it leads to a folder
-        _loaded({**tables, "dataset": "."}, path, built=built, code=code)
+        _loaded({**tables, "dataset": "."}, path, built=built, code=allow_code)
     for name, table in _each(tables["dataset"], path):
         one = {**tables, "name": name, "dataset": table}
         with collect_errors(problems):
             sets.append(
-                _loaded(one, path, built=built, code=code)._replace(within=within)
+                _loaded(one, path, built=built, code=allow_code)._replace(set_of=within)
             )
     if problems:
         raise InputError(list(dict.fromkeys(problems)))
@@ -129,7 +129,7 @@ def _loaded(
     question = table = dataset = None
     with collect_errors(problems):
         question = parse_measures(
-            parse_experiment(with_run_paths(tables, path), code=code)
+            parse_experiment(with_run_paths(tables, path), allow_code=code)
         )
     if not built:
         problems = [

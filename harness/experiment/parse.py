@@ -27,7 +27,9 @@ from retrievers.errors import InputError, Problem, collect_errors, did_you_mean
 from retrievers.options.tables import validated
 
 
-def parse_experiment(written: Mapping[str, Any], *, code: bool = True) -> Experiment:
+def parse_experiment(
+    written: Mapping[str, Any], *, allow_code: bool = True
+) -> Experiment:
     """Check the tables of an experiment and the variables that they name; raises InputError with every problem."""
     if gone := list(retired_keys(written)):
         raise InputError(gone)
@@ -39,7 +41,7 @@ def parse_experiment(written: Mapping[str, Any], *, code: bool = True) -> Experi
     tables = dict(written)
     judge = tables.get("judge")
     if (
-        not code
+        not allow_code
         and isinstance(judge, Mapping)
         and (runs := user_code_in({"encoder": judge.get("encoder")}))
     ):
@@ -65,7 +67,7 @@ def parse_experiment(written: Mapping[str, Any], *, code: bool = True) -> Experi
         if "conversation" in tables and isinstance(entry, Mapping):
             entry = {"conversation": tables["conversation"], **entry}
         with collect_errors(problems):
-            if not code and (runs := user_code_in(entry)):
+            if not allow_code and (runs := user_code_in(entry)):
                 raise InputError(_refused(place, runs))
             made.append(_block(entry, place))
             continue

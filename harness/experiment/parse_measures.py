@@ -71,7 +71,7 @@ def parse_measures(experiment: Experiment) -> MeasuredExperiment:
             )
         )
     if experiment.judge is None and (
-        claimed := [str(one) for one in others if one.claimed]
+        claimed := [str(one) for one in others if one.uses_claims]
     ):
         remedy = (
             'say who judges whether a text entails a claim: [judge] kind = "lexical"'

@@ -63,7 +63,7 @@ class RetrieverConfig(StrictTable):
     """Hits with a lower score are dropped: a query that nothing answers may then get an empty answer."""
     comparable_scores: bool = False
     """Whether scores can be compared between queries, as those of cosines and cross-encoders can."""
-    silent: ClassVar[tuple[str, ...]] = ()
+    omitted_when_empty: ClassVar[tuple[str, ...]] = ()
     """Keys that are not written where they say nothing: manifests of earlier versions know the same retriever."""
 
     @model_serializer(mode="wrap")
@@ -75,7 +75,7 @@ class RetrieverConfig(StrictTable):
 
     def _spoken(self, table: Mapping[str, Any]) -> dict[str, Any]:
         """A table without the keys that say nothing; a floor of 0 says something."""
-        silent = {*self.silent, *OMITTED_WHEN_EMPTY} - (
+        silent = {*self.omitted_when_empty, *OMITTED_WHEN_EMPTY} - (
             {"floor"} if self.floor == 0 else set()
         )
         return {

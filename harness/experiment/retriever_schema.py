@@ -43,7 +43,7 @@ class CustomConfig(RetrieverConfig):
     """Documents that are searched, as of a dense retriever; not where the system has an index of its own."""
     options: dict[str, Any] = Field(default_factory=dict)
     """The keyword arguments of its class, defaults filled in; they follow `kind` in the file."""
-    silent = ("unknown_hits",)
+    omitted_when_empty = ("unknown_hits",)
 
     @model_validator(mode="before")
     @classmethod

@@ -67,7 +67,7 @@ class VectorRetrieverConfig(RetrieverConfig):
     variants: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Further retrievers by the same model, NAME-KEY, each with options of the encoder in place of those above:
     { plain = { query_prompt = "" } }."""
-    silent = ("derive", "variants")
+    omitted_when_empty = ("derive", "variants")
 
     @field_validator("encoder")
     @classmethod

@@ -16,13 +16,13 @@ from retrievers.errors import InputError, Problem, did_you_mean, require_package
 
 
 def export_results(
-    results: Results, form: str, output: Path | None = None
+    results: Results, format_name: str, output: Path | None = None
 ) -> tuple[Path, ...]:
     """Write a results folder in another form.
 
     Args:
         results: the folder, read.
-        form: one of `FORMS`.
+        format_name: one of `FORMS`.
         output: a folder for the files, made where absent; `<results>/export/<form>` if left out.
 
     Returns:
@@ -31,15 +31,15 @@ def export_results(
     Raises:
         InputError: the form is unknown, or a file is there already.
     """
-    if form not in EXPORT_FORMATS:
+    if format_name not in EXPORT_FORMATS:
         raise InputError(
             Problem(
                 "--as",
-                f"unknown form {form!r}",
-                did_you_mean(form, {**EXPORT_FORMATS, **TRACKERS}),
+                f"unknown form {format_name!r}",
+                did_you_mean(format_name, {**EXPORT_FORMATS, **TRACKERS}),
             )
         )
-    place = output or results.folder / "export" / form
+    place = output or results.folder / "export" / format_name
     if place.exists() and any(place.iterdir()):
         raise InputError(
             Problem(
@@ -52,7 +52,7 @@ def export_results(
     shutil.rmtree(staging_dir, ignore_errors=True)
     try:
         staging_dir.mkdir(parents=True)
-        EXPORT_FORMATS[form](results, staging_dir)
+        EXPORT_FORMATS[format_name](results, staging_dir)
         if place.exists():
             place.rmdir()
         staging_dir.rename(place)
@@ -70,26 +70,26 @@ def export_results(
 
 
 def export_sets(
-    place: Path, sets: Sequence[Results], form: str, output: Path | None = None
+    folder: Path, sets: Sequence[Results], format_name: str, output: Path | None = None
 ) -> tuple[Path, ...]:
     """Write the results of several data sets in another form, a folder each; as mteb, their table beside these.
 
     Args:
-        place: the folder that holds theirs.
+        folder: the folder that holds theirs.
         sets: one for each data set.
-        form: one of `FORMS`.
+        format_name: one of `FORMS`.
         output: a folder for the files; `<place>/export/<form>` if left out.
 
     Raises:
         InputError: as `export`.
     """
-    folder = output or place / "export" / form
+    folder = output or folder / "export" / format_name
     files = [
         file
         for one in sets
-        for file in export_results(one, form, folder / one.manifest.name)
+        for file in export_results(one, format_name, folder / one.manifest.name)
     ]
-    if form == "mteb":
+    if format_name == "mteb":
         tasks = {
             one.manifest.name: {name: score for name, _, score in _mteb_results(one)}
             for one in sets
@@ -139,7 +139,7 @@ def _parquet(results: Results, place: Path) -> None:
     rows = [
         (name, query, rank, hit.doc_id, hit.score)
         for name in results.retrievers
-        for query, ranking in results.answers(name)
+        for query, ranking in results.iter_rankings(name)
         for rank, hit in enumerate(ranking, 1)
     ]
     labels = [

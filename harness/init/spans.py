@@ -79,7 +79,7 @@ class RetrievalSpans:
     """Query id -> document -> grade."""
 
     @property
-    def unnamed(self) -> set[str]:
+    def documents_without_id(self) -> set[str]:
         """Documents that are named by their texts alone."""
         return {name for name in self.texts if name.startswith("text:")}
 
@@ -150,7 +150,7 @@ def _documents(
         )
         if name is None and not isinstance(text, str):
             what = f"document {number} of a span has neither retrieval.documents.{number}.document.id nor its content"
-            problems.wrong(place, what, "record one of the two")
+            problems.add(place, what, "record one of the two")
             continue
         name = (
             name

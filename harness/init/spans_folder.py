@@ -39,7 +39,7 @@ def spans_to_folder(
     seen = ReadProblems()
     traces = collect_spans(reference.folder, seen)
     if not traces.queries and not seen:
-        seen.wrong(
+        seen.add(
             reference.name,
             "no retrieval span has a query",
             f"one of {', '.join(SPAN_QUERY_PATHS)}",
@@ -57,7 +57,7 @@ def spans_to_folder(
     ):
         what = f"{len(bare):,} of {len(named):,} documents have no text, such as {min(bare)!r}"
         remedy = "name the documents: --documents; or record retrieval.documents.N.document.content"
-        seen.wrong(reference.name, what, remedy)
+        seen.add(reference.name, what, remedy)
     if seen:
         raise InputError(seen.problems)
     ids = _ids_of(traces, reference)
@@ -106,9 +106,13 @@ def _write(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 
 def _ids_of(traces: RetrievalSpans, reference: DatasetReference) -> dict[str, str]:
     """Ids of the documents that spans name by their texts alone: those of the named documents with the same text."""
-    if reference.documents is None or not traces.unnamed:
-        return {name: name.replace("text:", "text-") for name in traces.unnamed}
-    keys = {name: normalise_text(traces.texts[name]) for name in traces.unnamed}
+    if reference.documents is None or not traces.documents_without_id:
+        return {
+            name: name.replace("text:", "text-") for name in traces.documents_without_id
+        }
+    keys = {
+        name: normalise_text(traces.texts[name]) for name in traces.documents_without_id
+    }
     read = open_documents(reference, *search_folder(reference, {}))
     holders = documents_with_text(
         keys.values(), (document for _, document in read(ReadProblems()))

@@ -53,7 +53,7 @@ def experiment_text(
     )
     return env.from_string(EXPERIMENT_TEMPLATE.read_text(encoding="utf-8")).render(
         name=name,
-        documents=count_of(dataset.count, "document"),
+        documents=count_of(dataset.document_count, "document"),
         queries=labelled_queries_text(dataset),
         dataset=_inline({"path": reference.name, **given} if given else reference.name),
         mapping=list(_mapping(dataset)),

@@ -29,16 +29,16 @@ class NewExperiment:
 
     path: Path
     dataset: Dataset
-    repeated: Sequence[str] = ()
+    repeated_files: Sequence[str] = ()
     """Files of labels ignored, since their queries are there already."""
-    dropped: int = 0
+    dropped_labels: int = 0
     """Labels of what is not there, which the experiment leaves out."""
 
     def lines(self) -> Iterator[str]:
         """What was found, and what to do next."""
         dataset = self.dataset
         documents, queries = (
-            count_of(dataset.count, "document"),
+            count_of(dataset.document_count, "document"),
             labelled_queries_text(dataset),
         )
         yield f"{dataset.path}: {dataset.format}, {documents}, {queries}"
@@ -46,18 +46,18 @@ class NewExperiment:
             yield unread
         yield from column_lines(dataset)
         repeats, blank = (
-            len(dataset.ledger.get(kind, ()))
+            len(dataset.data_quality.get(kind, ()))
             for kind in ("repeated-row", "blank-query")
         )
         if repeats or blank:
             yield f"rows of queries that are not used: {repeats:,} that repeat an earlier one, {blank:,} blank"
-        if self.dropped:
-            what = f"{count_of(self.dropped, 'label')} of what is not there: left out"
+        if self.dropped_labels:
+            what = f"{count_of(self.dropped_labels, 'label')} of what is not there: left out"
             yield f'{what} by dangling = "drop"; without it, each is an error'
-        if found := ", ".join(map(repr, dataset.found_columns.values())):
+        if found := ", ".join(map(repr, dataset.guessed_columns.values())):
             yield f"column {found} is read as the labels, since its values name documents; --columns says otherwise"
-        if self.repeated:
-            yield f"ignored, the same queries again: {', '.join(self.repeated)}"
+        if self.repeated_files:
+            yield f"ignored, the same queries again: {', '.join(self.repeated_files)}"
         if dataset.labels and len(dataset.queries) < FEW_QUERIES:
             decide = "query decides" if len(dataset.queries) == 1 else "queries decide"
             yield f"{len(dataset.queries)} {decide} little: expect 'undecided' unless the differences are large"
@@ -114,7 +114,7 @@ def write_experiment(
     reference, repeated = find_files(given)
     dataset, dropped = _loaded(reference)
     reference = replace(
-        reference, columns={**reference.columns, **dataset.found_columns}
+        reference, columns={**reference.columns, **dataset.guessed_columns}
     )
     with explain_write_errors(path, "remove it, or name another with --output"):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -141,9 +141,11 @@ def _loaded(reference: DatasetReference) -> tuple[Dataset, int]:
         InputError: anything else is wrong with it, or more than one label in ten names nothing.
     """
     try:
-        dataset = load_dataset(reference, drop_dangling=True, sampled=LANGUAGE_SAMPLE)
+        dataset = load_dataset(
+            reference, drop_dangling=True, sample_size=LANGUAGE_SAMPLE
+        )
         dropped = sum(
-            len(dataset.ledger.get(f"dangling-{kind}", ()))
+            len(dataset.data_quality.get(f"dangling-{kind}", ()))
             for kind in ("document", "query")
         )
         return dataset, dropped

@@ -226,10 +226,10 @@ def _of_lists(folder: Path) -> list[PairOfJudges]:
     documents = 0
     for file in sorted(folder.glob("*.json")):
         dataset = load_dataset(DatasetReference(folder, queries=(file.name,)))
-        documents = dataset.count
+        documents = dataset.document_count
         for query, labels in dataset.labels.items():
-            if labels.by:
-                lists.setdefault(labels.by, {})[query] = labels.relevant
+            if labels.labelled_by:
+                lists.setdefault(labels.labelled_by, {})[query] = labels.relevant
     if len(lists) < 2:
         remedy = f"two files of queries with 'labelled_by', or {JUDGMENTS_FILE} by two judges"
         raise InputError(

@@ -30,25 +30,25 @@ class JudgeModel(NamedTuple):
 
 
 @contextmanager
-def open_chat(asked: JudgeModel) -> Iterator[tuple[Chat, Meter]]:
+def open_chat(judge_model: JudgeModel) -> Iterator[tuple[Chat, Meter]]:
     """Open the cache, and describe the model; nothing is sent.
 
     Raises:
         InputError: the prices are invalid, a `${NAME}` is not set, or the cache cannot be opened.
         OverBudget: at the end, if more was billed than allowed.
     """
-    sent, received = _prices(asked.price)
-    if problems := list(unset_variables({"--base-url": asked.base_url})):
+    sent, received = _prices(judge_model.price)
+    if problems := list(unset_variables({"--base-url": judge_model.base_url})):
         raise InputError(problems)
     model = ChatModel(
-        model=asked.model,
-        base_url=asked.base_url,
-        key_name=asked.key_name,
+        model=judge_model.model,
+        base_url=judge_model.base_url,
+        key_name=judge_model.key_name,
         input_price=sent,
         output_price=received,
     )
     with Cache(default_cache_path()) as cache:
-        meter = Meter(budget=Budget(asked.max_cost))
+        meter = Meter(budget=Budget(judge_model.max_cost))
         yield Chat(model, cache), meter
     meter.budget.check("replies so far are kept")
 

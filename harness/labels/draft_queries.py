@@ -94,14 +94,14 @@ def draft_prompts(
             shorten_text(texts[id_].content)[0], "DOCUMENT", "EXAMPLES"
         )
         prompts.append(
-            (texts[id_], style, Prompt(system, shown_part, form=QUERY_SCHEMA))
+            (texts[id_], style, Prompt(system, shown_part, schema=QUERY_SCHEMA))
         )
     return prompts
 
 
 def draft_queries(
     dataset: Dataset,
-    asked: Sequence[tuple[Document, str, Prompt]],
+    prompts: Sequence[tuple[Document, str, Prompt]],
     chat: Chat,
     meter: Meter,
 ) -> DraftedQueries:
@@ -111,18 +111,18 @@ def draft_queries(
         BackendError: the endpoint failed permanently, the budget is spent, or no reply has a query; replies are in the
             cache.
     """
-    requests = [ChatRequest(prompt) for _, _, prompt in asked]
-    with meter.stage("draft", total=len(asked)):
+    requests = [ChatRequest(prompt) for _, _, prompt in prompts]
+    with meter.stage("draft", total=len(prompts)):
         said = {
             place: (text, reply)
             for place, reply, text in ask_requests(
                 chat, meter, requests, read_drafted_query
             )
         }
-    known = [query.text for query in dataset.recorded]
+    known = [query.text for query in dataset.stored_queries]
     kept: list[DraftQuery] = []
     unreadable = duplicates = 0
-    for place, (document, style, _) in enumerate(asked):
+    for place, (document, style, _) in enumerate(prompts):
         text, _ = said[place]
         if not text:
             unreadable += 1
@@ -148,7 +148,7 @@ def draft_queries(
         kept.append(
             DraftQuery(id_, text, style, need, f"llm:{chat.model.model}", document.id)
         )
-    if unreadable == len(asked):
+    if unreadable == len(prompts):
         raise unreadable_replies_error(
             chat.model.model, unreadable, "query", "drafted", quote_reply(said[0][1])
         )

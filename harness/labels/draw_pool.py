@@ -45,30 +45,30 @@ class PoolMaterial:
     dataset: Dataset
     queries: Mapping[str, Query]
     """All queries."""
-    tops: Mapping[str, frozenset[str]]
+    top_documents: Mapping[str, frozenset[str]]
     """Query -> documents that a retriever ranked within the depth."""
-    planned: tuple[int, ...] = ()
+    planned_looks: tuple[int, ...] = ()
     """Number of queries at each planned look of the experiment."""
 
 
 def draw_pool(
-    material: PoolMaterial, drawing: PoolOptions, known: Iterable[Judgment] = ()
+    material: PoolMaterial, options: PoolOptions, judgments: Iterable[Judgment] = ()
 ) -> Pool:
     """Draw a pool; a larger sample with the same seed includes every query of a smaller one.
 
     Args:
         material: rankings and texts.
-        drawing: options; of queries that differ only in case and white space, one is drawn.
-        known: existing judgments, whose pairs are excluded.
+        options: options; of queries that differ only in case and white space, one is drawn.
+        judgments: existing judgments, whose pairs are excluded.
 
     Raises:
         InputError: the sample is larger than the number of queries, or nothing is left to judge.
     """
-    candidates = distinct_queries(material.queries, drawing.seed)
+    candidates = distinct_queries(material.queries, options.seed)
     population = len(candidates)
     labelled = []
-    wanted = population if drawing.sample is None else drawing.sample
-    if drawing.next_look:
+    wanted = population if options.sample is None else options.sample
+    if options.next_look:
         given = material.dataset.labels
         labelled = [
             query for query in candidates if query in given and given[query].judged
@@ -77,16 +77,18 @@ def draw_pool(
             *labelled,
             *(query for query in candidates if query not in {*labelled}),
         ]
-        wanted = _next_look(material.planned, len(labelled))
+        wanted = _next_look(material.planned_looks, len(labelled))
     if not 1 <= wanted <= population:
-        option = "--next-look" if drawing.next_look else "--sample"
+        option = "--next-look" if options.next_look else "--sample"
         raise InputError(
             Problem(option, f"{wanted} queries of {population:,} cannot be drawn")
         )
-    done = {one.key for one in known if one.kind == drawing.audience and one.round == 1}
+    done = {
+        one.key for one in judgments if one.kind == options.audience and one.round == 1
+    }
     drawn_now = candidates[len(labelled) : wanted]
     asked = {
-        query: _shuffled(query, material.tops[query], done, drawing.seed)
+        query: _shuffled(query, material.top_documents[query], done, options.seed)
         for query in drawn_now
     }
     queries = build_pooled_queries(material, asked, wanted / population)
@@ -96,13 +98,13 @@ def draw_pool(
             Problem("", what, "use a larger --sample or --depth" if done else "")
         )
     drawn = PoolDesign(
-        depth=drawing.depth,
-        seed=drawing.seed,
+        depth=options.depth,
+        seed=options.seed,
         population=population,
         sampled=wanted - len(labelled),
-        audience=drawing.audience,
+        audience=options.audience,
     )
-    return build_pool(drawing.policy, drawn, queries)
+    return build_pool(options.policy, drawn, queries)
 
 
 def _next_look(planned: Sequence[int], labelled: int) -> int:
@@ -137,18 +139,24 @@ def _shuffled(
 
 
 def build_pooled_queries(
-    material: PoolMaterial, asked: Mapping[str, Sequence[str]], inclusion: float
+    material: PoolMaterial,
+    documents_by_query: Mapping[str, Sequence[str]],
+    inclusion: float,
 ) -> tuple[PooledQuery, ...]:
     """The lines of a pool: queries with their documents in the given order; queries without documents are omitted.
 
     Hits with unknown ids, which another retriever may return, cannot be judged.
     """
     texts = material.dataset.texts(
-        {document for documents in asked.values() for document in documents}
+        {
+            document
+            for documents in documents_by_query.values()
+            for document in documents
+        }
     )
     there = {
         query: [texts[id_] for id_ in documents if id_ in texts]
-        for query, documents in asked.items()
+        for query, documents in documents_by_query.items()
     }
     return tuple(
         build_pooled_query(query, material.queries[query].text, documents, inclusion)
@@ -185,7 +193,7 @@ def read_material(folders: Sequence[Path], depth: int) -> PoolMaterial:
                     )
                 )
         for name in results.retrievers:
-            for id_, ranking in results.answers(name):
+            for id_, ranking in results.iter_rankings(name):
                 tops.setdefault(id_, set()).update(ranking.doc_ids[:depth])
     asked = {id_: query for id_, query in queries.items() if id_ in tops}
     planned = (runs[0].manifest.resolved.statistics.get("looks") or {}).get(

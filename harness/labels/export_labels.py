@@ -21,7 +21,7 @@ class ExportedLabels(NamedTuple):
     people: int
     model: int
     """Queries that a model judged, completely or in part."""
-    left: int
+    omitted: int
     """Queries of a model that were omitted, because people judged others."""
 
     def sentence(self) -> str:
@@ -32,8 +32,8 @@ class ExportedLabels(NamedTuple):
             else ""
         )
         left = (
-            f"; {self.left:,} that a model judged are omitted (--with-model writes them too)"
-            if self.left
+            f"; {self.omitted:,} that a model judged are omitted (--with-model writes them too)"
+            if self.omitted
             else ""
         )
         return (
@@ -84,7 +84,7 @@ def export_labels(
                     **({"labelled_by": by[query.id]} if by[query.id] else {}),
                     "relevant_documents": _written(labels[query.id]),
                 }
-                for query in dataset.judged
+                for query in dataset.judged_queries
                 if query.id in labels
             ]
             with open_text_file(path, "w") as file:
@@ -115,7 +115,7 @@ def _labellers(dataset: Dataset, labels: Mapping[str, Labels]) -> dict[str, str]
         by[query] = (
             ", ".join([*sorted(persons), *sorted(named - persons)])
             if given.source and named
-            else given.by
+            else given.labelled_by
         )
     return by
 

@@ -23,7 +23,7 @@ class OrderedPair(NamedTuple):
     round: int
     """1; 2 or more if the pair is repeated."""
 
-    def shown(self, pool: Pool) -> tuple[PooledQuery, PooledDocument]:
+    def pair_texts(self, pool: Pool) -> tuple[PooledQuery, PooledDocument]:
         """The text to read."""
         query = pool.queries[self.query]
         return query, query.documents[self.document]
@@ -79,23 +79,27 @@ def round_pairs(pool: Pool, number: int) -> list[OrderedPair]:
     ]
 
 
-def pair_key(pool: Pool, one: OrderedPair) -> tuple[str, str, int]:
+def pair_key(pool: Pool, pair: OrderedPair) -> tuple[str, str, int]:
     """Query id, document id, round: judged once."""
-    query, document = one.shown(pool)
-    return query.query_id, document.id, one.round
+    query, document = pair.pair_texts(pool)
+    return query.query_id, document.id, pair.round
 
 
 def build_judgment(
-    pool: Pool, one: OrderedPair, grade: int | None, by: JudgeSignature, **more: object
+    pool: Pool,
+    pair: OrderedPair,
+    grade: int | None,
+    signature: JudgeSignature,
+    **more: object,
 ) -> Judgment:
     """Make the judgment of one pair; `more` has further fields, such as the note and the time."""
-    query, document = one.shown(pool)
+    query, document = pair.pair_texts(pool)
     who = {
         "query_id": query.query_id,
         "document_id": document.id,
         "grade": grade,
-        **by._asdict(),
-        "round": one.round,
+        **signature._asdict(),
+        "round": pair.round,
     }
     drawn = {
         "design": pool.drawn.design,

@@ -80,7 +80,7 @@ def _read(path: Path) -> Iterator[DraftQuery]:
         if row.keys() != set(DraftQuery._fields) or not all(
             isinstance(value, str) for value in row.values()
         ):
-            problems.wrong(
+            problems.add(
                 place, "is not a draft", "use a file of `harness queries draft`"
             )
         else:

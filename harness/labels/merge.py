@@ -30,28 +30,34 @@ from retrievers.files.text_files import explain_write_errors, open_text_file
 
 
 def corrections_as_rounds(
-    before: Iterable[Judgment],
-    placed: Iterable[PlacedJudgment],
-    corrected: Collection[str],
+    earlier_judgments: Iterable[Judgment],
+    new_judgments: Iterable[PlacedJudgment],
+    correcting_judges: Collection[str],
 ) -> Iterator[PlacedJudgment]:
     """Yield judgments; a correction that another person may have sent becomes a second round.
 
-    A correction counts if its judge is in `corrected`, or if a model gave no grade before; otherwise anyone could
+    A correction counts if its judge is in `correcting_judges`, or if a model gave no grade before; otherwise anyone could
     overwrite another person's grades with a file in their name.
 
     Args:
-        before: the existing judgments, with corrections resolved.
-        placed: the lines to add.
-        corrected: judges whose corrections count.
+        earlier_judgments: the existing judgments, with corrections resolved.
+        new_judgments: the lines to add.
+        correcting_judges: judges whose corrections count.
     """
-    known = {(*one.key, one.judge, one.design, one.round): one for one in before}
-    for place, judgment in placed:
+    known = {
+        (*one.key, one.judge, one.design, one.round): one for one in earlier_judgments
+    }
+    for place, judgment in new_judgments:
         key = (*judgment.key, judgment.judge, judgment.design, judgment.round)
         first = known.get(key)
         written_over = first is not None and (
             first.kind == "human" or first.grade is not None
         )
-        if written_over and judgment.corrects and judgment.judge not in corrected:
+        if (
+            written_over
+            and judgment.corrects
+            and judgment.judge not in correcting_judges
+        ):
             yield (
                 place,
                 judgment.model_copy(
@@ -81,14 +87,16 @@ class MergedJudgments(NamedTuple):
 
 
 def merge_into_dataset(
-    paths: Sequence[Path], reference: DatasetReference, corrected: Collection[str] = ()
+    paths: Sequence[Path],
+    reference: DatasetReference,
+    correcting_judges: Collection[str] = (),
 ) -> MergedJudgments:
     """Add judgments to a data set's own; all of them or none.
 
     Args:
         paths: files of judgments.
         reference: the data set.
-        corrected: people whose corrections of their own grades count; other corrections are second rounds.
+        correcting_judges: people whose corrections of their own grades count; other corrections are second rounds.
 
     Raises:
         InputError: a line cannot be read, judges a query, document or text that the data set does not have, or
@@ -107,7 +115,7 @@ def merge_into_dataset(
     there = list(read_judgment_file(path, seen)) if path.is_file() else []
     before = resolve_corrections(there, seen)
     said = [line for file in paths for line in read_judgment_file(file, seen)]
-    joining = list(corrections_as_rounds(before, said, corrected))
+    joining = list(corrections_as_rounds(before, said, correcting_judges))
     whole = resolve_corrections([*there, *joining], seen)
     if seen:
         raise InputError(seen.problems)
@@ -140,7 +148,7 @@ def adjudication_pool(
 ) -> Pool:
     """The disputed pairs as a pool, whose judgments take precedence."""
     dataset = load_dataset(reference)
-    queries = {query.id: query for query in dataset.recorded}
+    queries = {query.id: query for query in dataset.stored_queries}
     texts = dataset.texts({one.document_id for one in disputed})
     lines = tuple(
         build_pooled_query(
@@ -160,13 +168,13 @@ def adjudication_pool(
 
 def _check(judgments: Sequence[Judgment], dataset: Dataset) -> None:
     """Refuse judgments of queries, documents or texts that the data set does not have."""
-    queries = {query.id: query for query in dataset.recorded}
+    queries = {query.id: query for query in dataset.stored_queries}
     texts = dataset.texts({one.document_id for one in judgments})
     seen = ReadProblems()
     for one in judgments:
         where = f"query {one.query_id!r}, document {one.document_id!r}"
         if one.prompt == digest_texts(KEEP_POLICY):
-            seen.wrong(
+            seen.add(
                 where,
                 "keeps or drops a draft; it is not a grade of a document",
                 "harness queries keep",
@@ -175,18 +183,18 @@ def _check(judgments: Sequence[Judgment], dataset: Dataset) -> None:
             remedy = (
                 did_you_mean(one.query_id, queries) if len(queries) <= 2_000 else ""
             )
-            seen.wrong(
+            seen.add(
                 where,
                 f"the data set has no such query: a pool of other queries? {remedy}",
             )
         elif one.document_id not in texts:
-            seen.wrong(
+            seen.add(
                 where, "the data set has no such document: a pool of another corpus?"
             )
         elif one.text != judged_text_digest(
             queries[one.query_id].text, texts[one.document_id]
         ):
             what = "the query or the document has changed since it was judged"
-            seen.wrong(where, what, "make a new pool and judge it again")
+            seen.add(where, what, "make a new pool and judge it again")
     if seen:
         raise InputError(seen.problems)

@@ -42,7 +42,7 @@ from retrievers.services.chat_replies import (
 
 
 def read_earlier_judgments(
-    path: Path, pool: Pool, by: JudgeSignature
+    path: Path, pool: Pool, signature: JudgeSignature
 ) -> dict[tuple[str, str, int], Judgment]:
     """Read a judge's judgments of a pool: (query id, document id, round) -> judgment; empty without a file.
 
@@ -57,9 +57,13 @@ def read_earlier_judgments(
         raise InputError(
             Problem(str(path), what, "use one file per pool: --output FILE")
         )
-    mine = {(*one.key, one.round): one for one in judgments if one.judge == by.judge}
-    if any(one.prompt != by.prompt for one in mine.values()):
-        what = f"holds labels of {by.judge} of another server, prompt or --longest"
+    mine = {
+        (*one.key, one.round): one for one in judgments if one.judge == signature.judge
+    }
+    if any(one.prompt != signature.prompt for one in mine.values()):
+        what = (
+            f"holds labels of {signature.judge} of another server, prompt or --longest"
+        )
         raise InputError(
             Problem(
                 str(path), what, "use the same options, or another file: --output FILE"
@@ -115,11 +119,11 @@ ONE_ROUND = ModelJudgingOptions()
 
 
 def forecast_pool_judging(
-    pool: Pool, path: Path, chat: Chat, manner: ModelJudgingOptions = ONE_ROUND
+    pool: Pool, path: Path, chat: Chat, options: ModelJudgingOptions = ONE_ROUND
 ) -> ChatForecast:
     """Forecast the remaining calls, tokens and dollars; no network."""
-    waiting, _ = _left(pool, path, _signature(pool, chat, manner), manner.repeat)
-    prompts = [one.prompt for one in _asked(pool, waiting, manner.longest)]
+    waiting, _ = _left(pool, path, _signature(pool, chat, options), options.repeat)
+    prompts = [one.prompt for one in _asked(pool, waiting, options.longest)]
     return chat.forecast(prompts, lambda _, reply: read_grade(reply.text) is not None)
 
 
@@ -128,7 +132,7 @@ def judge_by_model(
     path: Path,
     chat: Chat,
     meter: Meter,
-    manner: ModelJudgingOptions = ONE_ROUND,
+    options: ModelJudgingOptions = ONE_ROUND,
 ) -> ModelJudging:
     """Ask a model for a grade of each pair of a pool, and append the judgments to a file as they arrive.
 
@@ -140,14 +144,14 @@ def judge_by_model(
         path: the file of judgments, created if absent.
         chat: the model, and the cache.
         meter: counts, and has the budget.
-        manner: rounds, and the tokens of a document.
+        options: rounds, and the tokens of a document.
 
     Raises:
         InputError: the file holds judgments of another pool or prompt, or the key is not set.
         BackendError: the endpoint failed permanently, the budget is spent, or no reply has a grade; the file has the
             judgments so far.
     """
-    by = _signature(pool, chat, manner)
+    by = _signature(pool, chat, options)
     outcomes: Counter[str] = Counter()
     example = ""
     with explain_write_errors(path):
@@ -158,8 +162,8 @@ def judge_by_model(
             "wait for it, or name another file with --output",
         )
     with alone:
-        waiting, before = _left(pool, path, by, manner.repeat)
-        asked = _asked(pool, waiting, manner.longest)
+        waiting, before = _left(pool, path, by, options.repeat)
+        asked = _asked(pool, waiting, options.longest)
         whole = path.read_bytes() if path.exists() else b""
         with explain_write_errors(path), meter.stage("judge", total=len(waiting)):
             replies = ask_requests(chat, meter, asked, read_grade)
@@ -173,8 +177,8 @@ def judge_by_model(
                     example = example or (
                         "" if grade is not None else quote_reply(reply)
                     )
-                    if asked[place].cut:
-                        why = f"{why}; read to {manner.longest:,} tokens".removeprefix(
+                    if asked[place].is_truncated:
+                        why = f"{why}; read to {options.longest:,} tokens".removeprefix(
                             "; "
                         )
                     outcomes[
@@ -210,7 +214,9 @@ def judge_by_model(
 def _signature(pool: Pool, chat: Chat, manner: ModelJudgingOptions) -> JudgeSignature:
     model = chat.model
     return JudgeSignature(
-        model.model, "llm", prompt_digest(pool.policy, manner.longest, model.elsewhere)
+        model.model,
+        "llm",
+        prompt_digest(pool.policy, manner.longest, model.other_server),
     )
 
 
@@ -238,6 +244,6 @@ def _asked(
     pool: Pool, waiting: Sequence[OrderedPair], longest: int
 ) -> list[ChatRequest]:
     return [
-        grade_request(pool.policy, *one.shown(pool), one.round, longest)
+        grade_request(pool.policy, *one.pair_texts(pool), one.round, longest)
         for one in waiting
     ]

@@ -64,7 +64,7 @@ def grade_request(
     )
     return ChatRequest(
         Prompt(system_prompt(policy), f"{question}\n\n{material}", round, GRADE_SCHEMA),
-        cut=cut,
+        is_truncated=cut,
     )
 
 

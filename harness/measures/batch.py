@@ -37,7 +37,7 @@ class Batch:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def relevant(self, rel: int) -> Ints:
+    def relevant_counts(self, rel: int) -> Ints:
         """(n,): R, the judged documents with at least grade `rel`."""
         return self._once(("R", rel), lambda: (self.judged >= rel).sum(axis=1))
 
@@ -53,7 +53,7 @@ class Batch:
 
     def hits_within(self, rel: int, cutoff: int | None) -> Ints:
         """(n,): relevant documents among the first `cutoff`."""
-        return self.at(self.hits_so_far(rel), cutoff)
+        return self.value_at(self.hits_so_far(rel), cutoff)
 
     def precisions_so_far(self, rel: int) -> Floats:
         """(n, depth): the sum of the precisions at the hits down to each rank."""
@@ -78,12 +78,12 @@ class Batch:
         """(depth,): 1, 2, 3 and so on."""
         return np.arange(1, self.grades.shape[1] + 1)
 
-    def returned(self, cutoff: int | None) -> Ints:
+    def returned_counts(self, cutoff: int | None) -> Ints:
         """(n,): how many documents are within the cutoff."""
         return self.lengths if cutoff is None else np.minimum(self.lengths, cutoff)
 
     @staticmethod
-    def at(running: Array, cutoff: int | None) -> Array:
+    def value_at(running: Array, cutoff: int | None) -> Array:
         """(n,): the value of a running (n, width) sum at a cutoff, or at its end."""
         width = running.shape[1]
         return running[:, (width if cutoff is None else min(cutoff, width)) - 1]

@@ -38,7 +38,9 @@ def cumulative_gain(batch: Batch, measure: Measure) -> Floats:
     >>> measure_ranking("CG@2", {"a": 3, "b": 2, "c": 1}, ["b", "c", "a"])
     3.0
     """
-    return batch.at(np.cumsum(_gain(measure)(batch.grades), axis=1), measure.cutoff)
+    return batch.value_at(
+        np.cumsum(_gain(measure)(batch.grades), axis=1), measure.cutoff
+    )
 
 
 def discounted_gain(batch: Batch, measure: Measure) -> Floats:
@@ -52,7 +54,7 @@ def discounted_gain(batch: Batch, measure: Measure) -> Floats:
     >>> measure_ranking("DCG@2", {"a": 3, "b": 2, "c": 1}, ["b", "c", "a"])
     2.6309297535714578
     """
-    return batch.at(batch.dcg(_gain(measure)), measure.cutoff)
+    return batch.value_at(batch.dcg(_gain(measure)), measure.cutoff)
 
 
 def normalised_gain(batch: Batch, measure: Measure) -> Floats:
@@ -74,12 +76,12 @@ def normalised_gain(batch: Batch, measure: Measure) -> Floats:
     gain, k = _gain(measure), measure.cutoff
     match measure.get("ideal"):
         case None:
-            ideal = batch.at(batch.ideal_dcg(gain), k)
+            ideal = batch.value_at(batch.ideal_dcg(gain), k)
         case "retrieved":
             ideal = _best_order(gain(batch.grades[:, :k]))[:, -1]
         case _:
-            ideal = batch.at(_best_order(gain(batch.grades)), k)
-    return share_of(batch.at(batch.dcg(gain), k), ideal)
+            ideal = batch.value_at(_best_order(gain(batch.grades)), k)
+    return share_of(batch.value_at(batch.dcg(gain), k), ideal)
 
 
 def expected_reciprocal_rank(batch: Batch, measure: Measure) -> Floats:

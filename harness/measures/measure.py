@@ -52,18 +52,18 @@ class Measure:
         return int(self.get("rel") or 1)
 
     @property
-    def own(self) -> bool:
+    def is_own(self) -> bool:
         """Whether it is a function of the user's own."""
         return self.name.startswith(OWN_PREFIX)
 
     @property
-    def limits(self) -> tuple[float, float]:
+    def value_limits(self) -> tuple[float, float]:
         """The least and the largest value of a measure of one's own."""
         low, high = self.get("low"), self.get("high")
         return 0.0 if low is None else float(low), 1.0 if high is None else float(high)
 
     @property
-    def claimed(self) -> bool:
+    def uses_claims(self) -> bool:
         """Whether it is measured by the claims of reference answers, and not by labels of documents."""
         return self.name in CLAIM_MEASURES or self.get("by") == "claims"
 

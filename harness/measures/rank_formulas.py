@@ -37,7 +37,8 @@ def recall(batch: Batch, measure: Measure) -> Floats:
     0.25
     """
     return share_of(
-        batch.hits_within(measure.rel, measure.cutoff), batch.relevant(measure.rel)
+        batch.hits_within(measure.rel, measure.cutoff),
+        batch.relevant_counts(measure.rel),
     )
 
 
@@ -54,7 +55,7 @@ def capped_recall(batch: Batch, measure: Measure) -> Floats:
     assert measure.cutoff is not None
     return share_of(
         batch.hits_within(measure.rel, measure.cutoff),
-        np.minimum(batch.relevant(measure.rel), measure.cutoff),
+        np.minimum(batch.relevant_counts(measure.rel), measure.cutoff),
     )
 
 
@@ -72,7 +73,7 @@ def f1(batch: Batch, measure: Measure) -> Floats:
     return (
         2
         * batch.hits_within(measure.rel, measure.cutoff)
-        / (measure.cutoff + batch.relevant(measure.rel))
+        / (measure.cutoff + batch.relevant_counts(measure.rel))
     )
 
 
@@ -118,8 +119,8 @@ def average_precision(batch: Batch, measure: Measure) -> Floats:
     0.5833333333333333
     """
     return share_of(
-        batch.at(batch.precisions_so_far(measure.rel), measure.cutoff),
-        batch.relevant(measure.rel),
+        batch.value_at(batch.precisions_so_far(measure.rel), measure.cutoff),
+        batch.relevant_counts(measure.rel),
     )
 
 
@@ -133,7 +134,7 @@ def precision_at_r(batch: Batch, measure: Measure) -> Floats:
     >>> measure_ranking("Rprec", {"a": 1, "b": 1}, ["x", "a", "b"])
     0.5
     """
-    wanted = batch.relevant(measure.rel)
+    wanted = batch.relevant_counts(measure.rel)
     running = batch.hits_so_far(measure.rel)
     places = np.clip(wanted, 1, running.shape[1]) - 1
     return share_of(
@@ -153,7 +154,8 @@ def set_precision(batch: Batch, measure: Measure) -> Floats:
     0.5
     """
     return share_of(
-        batch.hits_within(measure.rel, measure.cutoff), batch.returned(measure.cutoff)
+        batch.hits_within(measure.rel, measure.cutoff),
+        batch.returned_counts(measure.cutoff),
     )
 
 
@@ -169,7 +171,8 @@ def set_f1(batch: Batch, measure: Measure) -> Floats:
     """
     hits = batch.hits_within(measure.rel, measure.cutoff)
     return share_of(
-        2 * hits, batch.returned(measure.cutoff) + batch.relevant(measure.rel)
+        2 * hits,
+        batch.returned_counts(measure.cutoff) + batch.relevant_counts(measure.rel),
     )
 
 
@@ -185,7 +188,8 @@ def set_average_precision(batch: Batch, measure: Measure) -> Floats:
     """
     hits = batch.hits_within(measure.rel, measure.cutoff)
     return share_of(
-        hits * hits, batch.returned(measure.cutoff) * batch.relevant(measure.rel)
+        hits * hits,
+        batch.returned_counts(measure.cutoff) * batch.relevant_counts(measure.rel),
     )
 
 
@@ -200,7 +204,7 @@ def context_precision(batch: Batch, measure: Measure) -> Floats:
     >>> measure_ranking("ContextPrecision", {"a": 1, "b": 1}, ["a"]), measure_ranking("ContextPrecision", {"a": 1, "b": 1}, ["a", "x", "b"])
     (1.0, 0.8333333333333333)
     """  # noqa: E501
-    summed = batch.at(batch.precisions_so_far(measure.rel), measure.cutoff)
+    summed = batch.value_at(batch.precisions_so_far(measure.rel), measure.cutoff)
     return share_of(summed, batch.hits_within(measure.rel, measure.cutoff))
 
 
@@ -222,7 +226,7 @@ def binary_preference(batch: Batch, measure: Measure) -> Floats:
     0.75
     """
     rel = measure.rel
-    relevant = batch.relevant(rel)
+    relevant = batch.relevant_counts(rel)
     others = ((batch.judged >= 0) & (batch.judged < rel)).sum(axis=1)
     before = np.cumsum(
         (batch.grades >= 0) & (batch.grades < rel), axis=1, dtype=np.int32
@@ -249,7 +253,7 @@ def rank_biased_precision(batch: Batch, measure: Measure) -> Floats:
     (0.5, 0.5)
     """  # noqa: E501
     p = float(measure.get("p") or 0.0)
-    read = batch.returned(measure.cutoff)
+    read = batch.returned_counts(measure.cutoff)
     weights = np.where(
         batch.ranks <= read[:, None], (1.0 - p) * p ** (batch.ranks - 1.0), 0.0
     )
@@ -270,7 +274,9 @@ def judged_share(batch: Batch, measure: Measure) -> Floats:
     0.5
     """
     known = np.cumsum(batch.grades != UNJUDGED_GRADE, axis=1)
-    return share_of(batch.at(known, measure.cutoff), batch.returned(measure.cutoff))
+    return share_of(
+        batch.value_at(known, measure.cutoff), batch.returned_counts(measure.cutoff)
+    )
 
 
 def abstain(batch: Batch, measure: Measure) -> Floats:

@@ -40,12 +40,12 @@ class MeasureValues:
     largest_grade: int
     """The largest grade in the judgments: the G of ERR."""
 
-    def of(self, measure: Measure) -> Floats:
+    def values_of(self, measure: Measure) -> Floats:
         """(queries,): the values of one measure."""
         row: Floats = self.values[self.measures.index(measure)]
         return row
 
-    def only(self, query_ids: Collection[str]) -> MeasureValues:
+    def for_queries(self, query_ids: Collection[str]) -> MeasureValues:
         """The same for some of the queries, still in the order of the judgments."""
         kept = [i for i, query_id in enumerate(self.query_ids) if query_id in query_ids]
         values = self.values[:, kept]
@@ -114,7 +114,7 @@ def measure_rankings(
     plain = tuple(
         m
         for m in everything
-        if not m.get("groups") and not m.own and not (by_claims and m.claimed)
+        if not m.get("groups") and not m.is_own and not (by_claims and m.uses_claims)
     )
     known = _each_once(judgments, rankings)
     scores = _scored(
@@ -132,14 +132,14 @@ def measure_rankings(
                     for q in judgments
                 ]
             )
-        elif measure.own:
+        elif measure.is_own:
             rows[measure] = np.array(
                 [
                     own_value(measure, judgments[q], rankings.get(q, ()), q)
                     for q in judgments
                 ]
             )
-        elif claims is not None and measure.claimed:
+        elif claims is not None and measure.uses_claims:
             rows[measure] = np.array(
                 [
                     claim_value(measure, claims.get(q, NO_CLAIMS), rankings.get(q, ()))
@@ -204,8 +204,8 @@ def value_span(measure: Measure, judgments: Grades) -> float:
 
 def value_bounds(measure: Measure, judgments: Grades) -> tuple[float, float]:
     """The least and the largest value that a measure can have on these queries, as `span` has it."""
-    if measure.own:
-        return measure.limits
+    if measure.is_own:
+        return measure.value_limits
     if row_of(measure).bounded:
         return 0.0, 1.0
     ideal = {

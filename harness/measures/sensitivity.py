@@ -59,7 +59,7 @@ def winners_by_rule(
     >>> [(row.rule, str(row.measure), row.winners) for row in rows[:2]]
     [('linear', 'nDCG@2', ('y',)), ('linear', "nDCG(dcg='exp-log2')@2", ('x',))]
     """
-    if measure.own:  # its function may have gone with its process
+    if measure.is_own:  # its function may have gone with its process
         return []
     variants = {
         rule: _allowed(measure, rule, judgments) for rule, judgments in rules.items()

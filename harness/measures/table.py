@@ -219,7 +219,7 @@ def row_named(name: str) -> MeasureRow:
 def row_of(measure: Measure) -> MeasureRow:
     """The row of a measure."""
     row = row_named(measure.name)
-    return row._replace(compute=needs_claims) if measure.claimed else row
+    return row._replace(compute=needs_claims) if measure.uses_claims else row
 
 
 def is_binary(measure: Measure) -> bool:

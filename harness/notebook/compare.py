@@ -120,7 +120,7 @@ def compare(
     parsed = parse_measure_list([measures] if isinstance(measures, str) else measures)
     chosen = _settings(settings)
     with progress_display(progress) as watch:
-        meter, scored = Meter(watch=lambda meter: watch("", meter)), []
+        meter, scored = Meter(on_change=lambda meter: watch("", meter)), []
         with meter.stage("scoring", total=len(runs)):
             for name, run in runs.items():
                 scored.append(

@@ -89,7 +89,7 @@ def _labels(
         ids = [query.id for _, query in source.queries(ReadProblems())]
         if len(ids) != len(qrels):
             what = f"{len(qrels):,} lists of labels for {len(ids):,} queries"
-            problems.wrong(
+            problems.add(
                 "qrels",
                 what,
                 "give one list for each query, in the order of the queries",

@@ -130,7 +130,7 @@ def _held(held: Any, where: str, values: tuple[str, ...]) -> list[tuple[Any, Any
 
 
 def unique_by_id(
-    pairs: Iterable[tuple[Any, Value]], where: str, what: str
+    pairs: Iterable[tuple[Any, Value]], where: str, noun: str
 ) -> dict[str, Value]:
     """A table by id, as text; InputError for duplicates, such as 1 and "1"."""
     table: dict[str, Value] = {}
@@ -138,7 +138,7 @@ def unique_by_id(
         id_ = _id(key, where)
         if id_ in table:
             raise InputError(
-                Problem(where, f"{what} {id_!r} occurs twice", f"give each {what} once")
+                Problem(where, f"{noun} {id_!r} occurs twice", f"give each {noun} once")
             )
         table[id_] = value
     return table

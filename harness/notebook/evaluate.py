@@ -99,8 +99,8 @@ def evaluate(
     place = tempfile.mkdtemp(prefix="harness-")
     try:
         with progress_display(progress) as watch:
-            return NotebookResults.of(
-                pipeline.run(tables, RunOptions(place, watch=watch)), place
+            return NotebookResults.from_results(
+                pipeline.run(tables, RunOptions(place, on_progress=watch)), place
             )
     except BaseException as error:
         shutil.rmtree(place, ignore_errors=True)

@@ -93,7 +93,7 @@ class NotebookResults(Results):
     queries: LabelledQueries
 
     @classmethod
-    def of(cls, results: Results, place: str | None = None) -> Self:
+    def from_results(cls, results: Results, place: str | None = None) -> Self:
         """The same results; a temporary folder is deleted with them."""
         table = {field.name: getattr(results, field.name) for field in fields(Results)}
         made = cls(**{**table, "queries": LabelledQueries(results)})

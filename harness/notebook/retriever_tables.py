@@ -70,7 +70,7 @@ def _table(value: Any, name: Any) -> RetrieverTable:
             Problem(f"retrievers[{name!r}]", INVALID_NAME, "choose another name")
         )
     if isinstance(value, Retriever):
-        return value.written()
+        return value.to_config()
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, str) and value in retriever_kinds():
@@ -88,7 +88,7 @@ def _table(value: Any, name: Any) -> RetrieverTable:
 def name_objects(value: Any, names: Mapping[int, str]) -> Any:
     """A table whose objects are named after the first retriever that has them."""
     if isinstance(value, NamedObject):
-        return NamedObject.of(value.value, names[id(value.value)])
+        return NamedObject.wrap(value.value, names[id(value.value)])
     if isinstance(value, Mapping):
         return {key: name_objects(inner, names) for key, inner in value.items()}
     return (

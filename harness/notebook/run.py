@@ -32,12 +32,13 @@ def run(
         InputError: a problem with the experiment, its data or its environment; nothing was embedded.
         BackendError: every retriever failed; earlier results are unchanged.
 
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as place:
     ...     run("experiments/japanese.toml", RunOptions(place), progress=False)
     <Results 'japanese': 2 retrievers, 138 queries>
     """
     with _watched(options, progress) as watched:
-        return NotebookResults.of(pipeline.run(experiment, watched))
+        return NotebookResults.from_results(pipeline.run(experiment, watched))
 
 
 def run_sets(
@@ -62,13 +63,14 @@ def run_sets(
 
     >>> tables = {"name": "two", "retrievers": [{"name": "bm25", "kind": "bm25"}], "primary": "RR", "measures": ["RR"]}
     >>> sets = ["datasets/survey-templates-en", "datasets/survey-templates-ja"]
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as place:
     ...     list(run_sets({**tables, "dataset": sets}, RunOptions(place), progress=False))
     ['survey-templates-en', 'survey-templates-ja']
     """
     with _watched(options, progress) as watched:
         return {
-            one.manifest.name: NotebookResults.of(one)
+            one.manifest.name: NotebookResults.from_results(one)
             for one in several_sets.run_sets(load_sets(experiment), watched)
         }
 
@@ -76,11 +78,11 @@ def run_sets(
 @contextmanager
 def _watched(options: RunOptions, progress: bool | None) -> Iterator[RunOptions]:
     """The options with a watcher: the given one, or the progress display."""
-    if options.watch is not RunOptions().watch:
+    if options.on_progress is not RunOptions().on_progress:
         yield options
         return
     with progress_display(progress) as watch:
-        yield options._replace(watch=watch)
+        yield options._replace(on_progress=watch)
 
 
 def open_results(folder: str | Path) -> NotebookResults:
@@ -94,4 +96,4 @@ def open_results(folder: str | Path) -> NotebookResults:
     >>> open_results(found.folder)
     <Results 'evaluation': 1 retrievers, 1 queries>
     """
-    return NotebookResults.of(records.read_results(folder))
+    return NotebookResults.from_results(records.read_results(folder))

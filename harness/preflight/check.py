@@ -36,14 +36,14 @@ class CheckReport:
 
     dataset: Dataset
     summary: DatasetSummary
-    capacity: DetectableDifference
+    detectable: DetectableDifference
     """What its queries can show."""
     plan: RunPlan | None = None
     """What a run of an experiment takes."""
     warnings: tuple[str, ...] = ()
     """What hinders no run and may change what it is worth: documents that a model reads the beginning of, weights that
     are not on this machine."""
-    online: tuple[str, ...] = ()
+    services: tuple[str, ...] = ()
     """Services that answered, where they were asked."""
     name: str = ""
     """What the experiment calls it, where it is one of several."""
@@ -81,24 +81,24 @@ class CheckReport:
     def _first(self) -> Iterator[str]:
         """What must be seen."""
         dataset = self.dataset
-        documents = count_of(dataset.count, "document")
+        documents = count_of(dataset.document_count, "document")
         queries = count_units(
             len(dataset.queries),
-            self.capacity.units if self.capacity.clusters else None,
+            self.detectable.units if self.detectable.clusters else None,
         )
         head = f"{self.name}: {dataset.path}" if self.name else dataset.path
         yield f"{head}: {dataset.format}, {documents}, {queries}"
         if unread := reading_line(dataset):
             yield unread
         yield from (f"warning: {warning}" for warning in self.warnings)
-        yield from self.online
+        yield from self.services
         if self.plan is not None:
             yield (
                 f"a run takes {self.plan.sentence()}"
                 if self.plan.rows
                 else "a run needs no model"
             )
-        yield self.capacity.sentence()
+        yield self.detectable.sentence()
 
     def _more(self) -> Iterator[str]:
         """The data, how they were read, and what a run takes in detail."""
@@ -110,10 +110,10 @@ class CheckReport:
                 count_of(self.claims, "query"),
             )
             yield f"{answered} with a reference answer, {claimed} with claims"
-        for kind, ids in dataset.ledger.items():
+        for kind, ids in dataset.data_quality.items():
             yield f"{QUALITY_PHRASES[kind]} ({len(ids):,}): {first_names(ids)}"
-        if dataset.same_as:
-            behind = count_of(len(dataset.same_as), "document")
+        if dataset.representatives:
+            behind = count_of(len(dataset.representatives), "document")
             yield f"labels name fields: {behind} share the value of another"
         yield from column_lines(dataset)
         if self.plan is not None:
@@ -137,17 +137,17 @@ class CheckReport:
             **named,
             "path": dataset.path,
             "format": dataset.format,
-            "documents": dataset.count,
+            "documents": dataset.document_count,
             "queries": len(dataset.queries),
             "references": self.answers,
             "claims": self.claims,
             "digest": dataset.digest,
             "columns": {file: dict(one) for file, one in dataset.columns.items()},
-            "ledger": dict(dataset.ledger),
+            "ledger": dict(dataset.data_quality),
             "portrait": self.summary.as_json(),
             "warnings": list(self.warnings),
-            "online": list(self.online),
-            "capacity": self.capacity.as_json(),
+            "online": list(self.services),
+            "capacity": self.detectable.as_json(),
             **planned,
         }
 
@@ -159,17 +159,17 @@ MAX_CHECK_ROWS, CHECK_WIDTH = 25, 80
 def check_target(
     target: Path | DatasetReference | LoadedExperiment,
     *,
-    code: bool = True,
+    allow_code: bool = True,
     results: Path = Path("results"),
-    online: bool = False,
+    ping: bool = False,
 ) -> CheckReport:
     """Check an experiment file with its data set, or a data set alone.
 
     Args:
         target: either of them, or what was loaded of an experiment; a reference says more of a data set than its path.
-        code: whether the experiment may name code that is run.
+        allow_code: whether the experiment may name code that is run.
         results: where earlier runs are, which show how fast models are.
-        online: whether every service of the experiment is asked for one text.
+        ping: whether every service of the experiment is asked for one text.
 
     Raises:
         InputError: with every problem that was found, of the experiment and of its data.
@@ -188,7 +188,7 @@ def check_target(
             DetectableDifference(len(scorable_queries(dataset))),
         )
     try:
-        loaded = load_experiment(target, code=code)
+        loaded = load_experiment(target, allow_code=allow_code)
     except InputError as error:
         raise InputError([*error.problems, *_of_the_data(target)]) from None
     dataset, graded, built = build(loaded)
@@ -203,25 +203,25 @@ def check_target(
     unread = (reach.warning() for reach in seen.reaches if reach.is_much)
     warnings = (*unread, *_lacking(built))
     answered: tuple[str, ...] = ()
-    if online:
+    if ping:
         from harness.preflight.services import (
             ping_services,  # and the clients of all services with it
         )
 
         answered = tuple(ping_services(built, loaded.experiment.judge, dataset))
-    name = loaded.experiment.name if loaded.within else ""
+    name = loaded.experiment.name if loaded.set_of else ""
     takes = plan_run(loaded, dataset, built, results)
     return CheckReport(dataset, seen, capacity, takes, warnings, answered, name)
 
 
 def _refused(one: BuiltRetriever) -> Iterator[Problem]:
     """What a run would refuse of a retriever; the user's functions are looked for, and not imported."""
-    for key, call in one.functions.items():
+    for key, call in one.user_functions.items():
         problems: list[Problem] = []
         with collect_errors(problems, partial(name_retriever, one.name)):
             require_module(call, key)
         yield from problems
-    for whole in one.wholes if not one.functions else ():
+    for whole in one.other_retrievers if not one.user_functions else ():
         yield from missing_requirements(one.name, whole)
 
 
@@ -229,7 +229,7 @@ def _lacking(built: Sequence[BuiltRetriever]) -> Iterator[str]:
     """Warn of encoders and rerankers that only the hub has, or that lack something, such as a key."""
     seen: set[int] = set()
     for one in built:
-        for model in (*(dense.encoder for dense in one.denses), *one.rerankers):
+        for model in (*(dense.encoder for dense in one.dense_parts), *one.rerankers):
             if id(model) in seen or isinstance(model, PythonEncoder):
                 continue
             seen.add(id(model))

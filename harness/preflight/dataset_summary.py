@@ -54,10 +54,10 @@ class DatasetSummary(NamedTuple):
         median, long, longest = self.tokens
         sample = (
             "all"
-            if self.sampled == dataset.count
+            if self.sampled == dataset.document_count
             else f"a seeded sample of {self.sampled:,} of"
         )
-        yield f"in {sample} {count_of(dataset.count, 'document')}:"
+        yield f"in {sample} {count_of(dataset.document_count, 'document')}:"
         spread = f"95 % below {long:,}; longest {longest:,}"
         yield f"  about {median:,} tokens per document ({spread})"
         named = ", ".join(
@@ -84,7 +84,7 @@ class DatasetSummary(NamedTuple):
         yield f"labels: {fewer}{count_of(most, 'relevant document')} per query (median {middle:,})"
         if self.grades:
             yield f"  grades: {', '.join(f'{grade}: {count:,}' for grade, count in self.grades)}"
-        holes = dataset.count - self.labelled
+        holes = dataset.document_count - self.labelled
         have = "has" if self.labelled == 1 else "have"
         rest = (
             f"; the other {holes:,} {'counts' if holes == 1 else 'count'} as not relevant"

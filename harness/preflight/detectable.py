@@ -95,7 +95,7 @@ def detectable_difference(
     names = len(experiment.retrievers)
     queries = (
         dataset.queries
-        if loaded.question.primary.claimed
+        if loaded.question.primary.uses_claims
         else scorable_queries(dataset)
     )
     together = query_clusters(queries, statistics.cluster)

@@ -26,9 +26,11 @@ def import_stored_vectors(
     """Copy the vectors that `[vectors]` names into the cache; raises InputError where there are none."""
     if vectors is not None:
         roles: tuple[Role, ...] = ("document", "query")
-        denses = [dense for one in built for dense in one.denses]
+        denses = [dense for one in built for dense in one.dense_parts]
         encoders = [
-            encoder for dense in denses for encoder in (dense.encoder, dense.cut.asked)
+            encoder
+            for dense in denses
+            for encoder in (dense.encoder, dense.reduction.native_encoder)
         ]
         names = {
             encoder.fingerprint_for(role)

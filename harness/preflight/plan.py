@@ -109,12 +109,12 @@ def plan_run(
             import_stored_vectors(elsewhere, built, cache)
         context = PlanContext(loaded, dataset, cache, tuple(read_earlier_runs(results)))
         for one in built:
-            for dense in one.denses:
+            for dense in one.dense_parts:
                 throughput, note = model_throughput(
                     "encoder", one, dense.encoder, context
                 )
                 rows += embedding_rows(one, dense, throughput, context)
-                if not dense.cut.derived_from:
+                if not dense.reduction.derived_from:
                     notes.append(f"{one.name}: {note}")
                     notes += [
                         f"{one.name}: documents count uncut, since chunk.call is not run"

@@ -59,16 +59,16 @@ class PlanContext:
     loaded: LoadedExperiment
     dataset: Dataset
     cache: Cache
-    earlier: Sequence[EarlierRun]
-    planned: dict[str, PlanRow] = field(default_factory=dict)
+    earlier_runs: Sequence[EarlierRun]
+    planned_rows: dict[str, PlanRow] = field(default_factory=dict)
     """What is embedded, by what it is -> its row: equal texts by an equal model occur once."""
 
-    def same(self) -> EarlierRun | None:
+    def same_run(self) -> EarlierRun | None:
         """The earlier run of this very experiment on these data: what it timed is not timed again."""
-        asked = run_identity(self.loaded.written, self.dataset.digest)
+        asked = run_identity(self.loaded.tables, self.dataset.digest)
         made = (
             (run, run_identity(run.manifest.experiment, run.manifest.dataset.digest))
-            for run in self.earlier
+            for run in self.earlier_runs
         )
         return next((run for run, of in made if of == asked), None)
 
@@ -76,14 +76,18 @@ class PlanContext:
         """Tokens a second of a local model, by the earlier runs."""
         tokens, seconds = map(
             sum,
-            zip((0, 0), *(one.speed(part, model) for one in self.earlier), strict=True),
+            zip(
+                (0, 0),
+                *(one.speed(part, model) for one in self.earlier_runs),
+                strict=True,
+            ),
         )
         return tokens / seconds if seconds else None
 
-    def timed(self, name: str) -> list[str]:
+    def timed_queries(self, name: str) -> list[str]:
         """The queries that are asked one at a time, past the cache."""
-        latency, same = self.loaded.experiment.latency, self.same()
-        if latency is None or (same is not None and name in same.timed):
+        latency, same = self.loaded.experiment.latency, self.same_run()
+        if latency is None or (same is not None and name in same.timed_retrievers):
             return []
         return [
             query.text
@@ -98,7 +102,7 @@ def model_throughput(
     """What a model's tokens cost and how fast it is, with a sentence that says where that is from."""
     limits = model.limits
     if limits is None:
-        speed = context.speed(part, one.models[id(model)])
+        speed = context.speed(part, one.model_configs[id(model)])
         known = f", {speed:,.0f} tokens a second in earlier runs" if speed else ""
         return Throughput(
             model.price, speed=speed
@@ -143,14 +147,14 @@ def embedding_rows(
     one: BuiltRetriever, dense: Dense, throughput: Throughput, context: PlanContext
 ) -> Iterator[PlanRow]:
     """The rows of an encoder, which are planned from then on; texts that are planned already are left out."""
-    planned, encoder, name = context.planned, dense.encoder, one.name
+    planned, encoder, name = context.planned_rows, dense.encoder, one.name
     cut = f" {dense.chunks and dense.chunks.name}"
     stages: tuple[tuple[Role, str, str], ...] = (
         ("document", "embed-documents", cut),
         ("query", "embed-queries", one.conversation),
     )
     keys = {
-        f"{role} {encoder.fingerprint_for(role) if encoder.at_hand else one.models[id(encoder)]}{cut}": (
+        f"{role} {encoder.fingerprint_for(role) if encoder.at_hand else one.model_configs[id(encoder)]}{cut}": (
             role,
             stage,
         )
@@ -162,7 +166,7 @@ def embedding_rows(
             embedder,
             context.dataset,
             _chunks(dense),
-            one.searched(context.dataset.queries),
+            one.conversation_queries(context.dataset.queries),
         )
         if has_user_chunker(dense):
             expected["document"] = expected["document"]._replace(exact=False)
@@ -170,7 +174,7 @@ def embedding_rows(
             if key not in planned:
                 planned[key] = _row(name, stage, expected[role], throughput)
                 yield planned[key]
-    if timed := context.timed(name):
+    if timed := context.timed_queries(name):
         counts, exact = encoder.count(timed, "query")
         alone = EmbeddingForecast(len(timed), 0, len(timed), int(counts.sum()), exact)
         yield _row(name, "latency", alone, throughput, together=False)
@@ -185,22 +189,28 @@ def verification_rows(
     one: BuiltRetriever, dense: Dense, throughput: Throughput, context: PlanContext
 ) -> Iterator[PlanRow]:
     """The row of the texts that are embedded at the size to which vectors are cut, to compare the two."""
-    key = f"{one.models[id(dense.encoder)]} {dense.chunks and dense.chunks.name} {dense.cut.dimensions}"
-    if dense.cut.asked is not None and key not in context.planned:
+    key = f"{one.model_configs[id(dense.encoder)]} {dense.chunks and dense.chunks.name} {dense.reduction.dimensions}"
+    if dense.reduction.native_encoder is not None and key not in context.planned_rows:
         some = verification_texts(
             piece.content
             for piece in passages_of(context.dataset.documents(), _chunks(dense))
         )
-        expected = Embedder(dense.cut.asked, context.cache).forecast(some, "document")
-        context.planned[key] = _row(one.name, "embed-documents", expected, throughput)
-        yield context.planned[key]
+        expected = Embedder(dense.reduction.native_encoder, context.cache).forecast(
+            some, "document"
+        )
+        context.planned_rows[key] = _row(
+            one.name, "embed-documents", expected, throughput
+        )
+        yield context.planned_rows[key]
 
 
 def reranking_rows(
     name: str, reranker: Reranker, throughput: Throughput, context: PlanContext
 ) -> Iterator[PlanRow]:
     """The rows of a reranker: at most `depth` pairs a query, the first documents standing for the candidates."""
-    width = min(reranker.depth, context.loaded.experiment.depth, context.dataset.count)
+    width = min(
+        reranker.depth, context.loaded.experiment.depth, context.dataset.document_count
+    )
     documents = [
         document.content
         for document in islice(context.dataset.documents(), CANDIDATE_SAMPLE)
@@ -243,11 +253,11 @@ def reranking_rows(
     asked = [query.text for query in context.dataset.queries]
     # Whether pairs are cached cannot be looked up before they are known: they are, where this very run was finished
     # before and nothing it embeds has gone from the cache since.
-    same = context.same()
-    embedded = all(one.texts == one.cached for one in context.planned.values())
+    same = context.same_run()
+    embedded = all(one.texts == one.cached for one in context.planned_rows.values())
     cached = same is not None and name in same.manifest.finished and embedded
     yield row("rerank", asked, 0 if cached else requests(asked), cached=cached)
-    if timed := context.timed(name):
+    if timed := context.timed_queries(name):
         yield row("latency-rerank", timed, sum(requests([text]) for text in timed))
 
 
@@ -258,7 +268,7 @@ def judging_rows(context: PlanContext) -> tuple[list[PlanRow], list[str]]:
     if (
         table is None
         or table.kind != "openai"
-        or not any(measure.claimed for measure in measures)
+        or not any(measure.uses_claims for measure in measures)
     ):
         return [], []
     from harness.answers.chat_forecast import forecast_claims
@@ -266,7 +276,7 @@ def judging_rows(context: PlanContext) -> tuple[list[PlanRow], list[str]]:
     needed = forecast_claims(
         table, context.dataset, measures, len(experiment.retrievers), context.cache
     )
-    same = context.same()
+    same = context.same_run()
     done = (
         same is not None
         and same.manifest.judge.get("judge") == needed.judge

@@ -56,7 +56,7 @@ def _services(
     """Each service once, with the first retriever that uses it, what it is, and what asks it."""
     seen: set[object] = set()
     for one in built:
-        for encoder in [dense.encoder for dense in one.denses]:
+        for encoder in [dense.encoder for dense in one.dense_parts]:
             if encoder.limits is not None and id(encoder) not in seen:
                 seen.add(id(encoder))
                 yield (
@@ -72,10 +72,10 @@ def _services(
                     "reranker",
                     partial(reranker.score, [(query.text, query.text)], single_call()),
                 )
-        for whole in one.wholes:
+        for whole in one.other_retrievers:
             if isinstance(whole, Endpoint):
                 yield one.name, "endpoint", partial(whole.answer, query, 1, Meter())
-        for store in [dense.store for dense in one.denses]:
+        for store in [dense.store for dense in one.dense_parts]:
             if store not in seen and store.on_server:
                 yield one.name, "store", partial(_ask_store, store)
             seen.add(store)

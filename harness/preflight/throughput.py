@@ -75,7 +75,7 @@ class EarlierRun(NamedTuple):
         )
 
     @property
-    def timed(self) -> set[str]:
+    def timed_retrievers(self) -> set[str]:
         """The retrievers whose single queries were timed."""
         return {row["retriever"] for row in self.costs if not math.isnan(row["p50_ms"])}
 

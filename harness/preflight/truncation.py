@@ -66,14 +66,14 @@ def estimate_truncation(
         documents: a sample.
     """
     known: dict[tuple[int, Chunk | None], TruncationEstimate] = {}
-    parts = {one.name: one.of for one in built}
+    parts = {one.name: one.uses for one in built}
 
     def made_of(name: str, part: str) -> bool:
         return any(of == part or made_of(of, part) for of in parts[name])
 
-    for one, dense in [(each, dense) for each in built for dense in each.denses]:
+    for one, dense in [(each, dense) for each in built for dense in each.dense_parts]:
         if (
-            dense.cut.derived_from
+            dense.reduction.derived_from
             or not dense.encoder.at_hand
             or has_user_chunker(dense)
         ):
@@ -81,7 +81,7 @@ def estimate_truncation(
         key = id(dense.encoder), dense.chunks
         if (
             key not in known
-            and (limit := dense.encoder.reads) is not None
+            and (limit := dense.encoder.token_limit) is not None
             and documents
         ):
             known[key] = _reach(one.name, dense, limit, documents)
@@ -99,7 +99,7 @@ def _reach(
     order = sorted(
         range(len(parts)), key=lambda i: (len(parts[i].content), parts[i].content)
     )  # as they are planned
-    tokens = dense.encoder.lengths([parts[i].content for i in order], "document")
+    tokens = dense.encoder.count_whole([parts[i].content for i in order], "document")
     beyond = {
         document_of_passage(parts[i].id)
         for i, count in zip(order, tokens.counts.tolist(), strict=True)

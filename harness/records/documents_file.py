@@ -42,7 +42,7 @@ def write_labels_and_documents(
                 **reference_as_json(query.reference),
                 **dataset.labels.get(query.id, Labels()).as_json(),
             }
-            for query in dataset.recorded
+            for query in dataset.stored_queries
         ),
     )
     shown = {doc for labels in dataset.labels.values() for doc in labels.documents}

@@ -37,7 +37,7 @@ def earlier_scored_queries(
             if (
                 same
                 and earlier.dataset.scored < len(queries)
-                and earlier.question == manifest.question
+                and earlier.question_identity == manifest.question_identity
             ):
                 yield _scored(folder, earlier)
         except (InputError, OSError, ValueError):

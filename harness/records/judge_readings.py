@@ -72,13 +72,13 @@ class JudgeReadings:
     opinions: dict[tuple[str, tuple[str, ...]], Any] = field(default_factory=dict)
     """(Task, digests of the texts it is about) -> answer."""
 
-    def word(self, claim: str, text: str) -> EntailmentWord | None:
+    def verdict_word(self, claim: str, text: str) -> EntailmentWord | None:
         """The verdict on a claim and a passage; None where there is none that could be read."""
         return self.verdicts.get((claim, short_digest(text)))
 
-    def truth(self, claim: str, text: str) -> Truth:
+    def is_entailed(self, claim: str, text: str) -> Truth:
         """Whether a passage entails a claim; unknown without a verdict."""
-        return is_entailed(self.word(claim, text))
+        return is_entailed(self.verdict_word(claim, text))
 
     def opinion(self, task: str, *texts: str) -> Any:
         """The answer to another task about some texts; None where there is none that could be read."""

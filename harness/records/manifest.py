@@ -50,23 +50,23 @@ class ResolvedExperiment:
     """The sweep, written out; absent in folders of before."""
 
     @property
-    def blocks(self) -> dict[str, ExperimentTable]:
+    def retriever_tables(self) -> dict[str, ExperimentTable]:
         """Retriever -> its table."""
         return {table["name"]: table for table in self.retrievers}
 
-    def made_of(self, retriever: str) -> tuple[str, ...]:
+    def uses(self, retriever: str) -> tuple[str, ...]:
         """The retrievers that a table names under `of`, also in the tables of parts without a name."""
-        return tuple(_named_in(self.blocks[retriever].get("of")))
+        return tuple(_named_in(self.retriever_tables[retriever].get("of")))
 
-    def parts(self, retriever: str) -> tuple[str, ...]:
+    def retriever_with_parts(self, retriever: str) -> tuple[str, ...]:
         """A retriever and all that it uses, each once, itself first."""
         # What Qdrant fuses is a collection of its own, which costs nothing of those that it is like.
         of = (
             ()
-            if self.blocks[retriever]["kind"] == "qdrant-fusion"
-            else self.made_of(retriever)
+            if self.retriever_tables[retriever]["kind"] == "qdrant-fusion"
+            else self.uses(retriever)
         )
-        inner = (part for other in of for part in self.parts(other))
+        inner = (part for other in of for part in self.retriever_with_parts(other))
         return tuple(dict.fromkeys((retriever, *inner)))
 
 
@@ -147,7 +147,7 @@ class Manifest:
     """Who judged claims: `judge`, and a digest of its `prompt`; empty if none did."""
     earlier_looks: tuple[int, ...] = ()
     """How many queries earlier runs asked of the same question and documents, all of which this run asked too."""
-    tables: Mapping[str, str] = field(default_factory=dict)
+    file_digests: Mapping[str, str] = field(default_factory=dict)
     """Every file that is read back, by its path in the folder -> its SHA-256."""
 
     @property
@@ -162,20 +162,20 @@ class Manifest:
         """The retrievers that finished, in the order of the experiment."""
         return tuple(name for name, facts in self.retrievers.items() if not facts.error)
 
-    def identity(self, retriever: str) -> str:
+    def retriever_identity(self, retriever: str) -> str:
         """What a retriever is, whatever it is called: pages, and comparisons of folders, know it again by that."""
-        table = self.resolved.blocks[retriever]
+        table = self.resolved.retriever_tables[retriever]
         of = table.get("of") or ()
         unnamed = (
             []
             if isinstance(of, str)
             else [str(part) for part in of if isinstance(part, Mapping)]
         )
-        parts = [*map(self.identity, self.resolved.made_of(retriever)), *unnamed]
+        parts = [*map(self.retriever_identity, self.resolved.uses(retriever)), *unnamed]
         return retriever_identity(table, self.retrievers[retriever].provenance, parts)
 
     @property
-    def question(self) -> object:
+    def question_identity(self) -> object:
         """What the run asks: what is compared, by what."""
-        what = {name: self.identity(name) for name in self.retrievers}
+        what = {name: self.retriever_identity(name) for name in self.retrievers}
         return question_identity(self.resolved.primary, self.resolved.baseline, what)

@@ -53,7 +53,7 @@ def read_unchanged_rows(
 def refuse_changed_file(folder: Path, manifest: Manifest, name: str) -> None:
     """Raise InputError where a file has another digest than the manifest says."""
     try:
-        if manifest.tables.get(name) != file_digest(folder / name):
+        if manifest.file_digests.get(name) != file_digest(folder / name):
             raise ValueError(FILE_CHANGED)
     except (OSError, ValueError) as error:
         raise unreadable_file(folder / name, error) from None

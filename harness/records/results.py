@@ -115,7 +115,7 @@ class Results:
         return self.manifest.dataset.scored > 0
 
     @property
-    def which(self) -> str:
+    def run_label(self) -> str:
         """When this run began, and a digest of its manifest, which holds that of every other file."""
         return f"run of {self.manifest.started}, digest {file_digest(self.folder / 'manifest.json')[:12]}"
 
@@ -139,10 +139,10 @@ class Results:
             query: Ranking(
                 tuple(map(ids.setdefault, one.doc_ids, one.doc_ids)), one.scores
             )
-            for query, one in self.answers(retriever)
+            for query, one in self.iter_rankings(retriever)
         }
 
-    def answers(self, retriever: str) -> Iterator[tuple[str, Ranking]]:
+    def iter_rankings(self, retriever: str) -> Iterator[tuple[str, Ranking]]:
         """The same as a stream.
 
         Raises:
@@ -237,7 +237,7 @@ def read_complete_manifest(folder: Path) -> Manifest:
     manifest = read_manifest(folder)
     refuse_outside_links(folder)
     needed = (
-        name for name in manifest.tables if name != "evaluation.json"
+        name for name in manifest.file_digests if name != "evaluation.json"
     )  # which is computed again
     if missing := [name for name in needed if not (folder / name).is_file()]:
         raise InputError(

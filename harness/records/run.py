@@ -43,7 +43,7 @@ class Run:
     error: str = ""
     """Why it failed, in one message."""
 
-    def lists(self) -> dict[str, Sequence[str]]:
+    def ranked_ids(self) -> dict[str, Sequence[str]]:
         """Query id -> document ids, best first."""
         return {query: ranking.doc_ids for query, ranking in self.rankings.items()}
 

@@ -24,13 +24,13 @@ LOCKED = (
 )
 
 
-def staging_path(place: Path) -> Path:
+def staging_path(folder: Path) -> Path:
     """Where a run writes until it is whole; a stopped run leaves its finished rankings there, with their qrels."""
-    return place.with_name(f"{place.name}.unfinished")
+    return folder.with_name(f"{folder.name}.unfinished")
 
 
 @contextmanager
-def staging_folder(place: Path) -> Iterator[Path]:
+def staging_folder(folder: Path) -> Iterator[Path]:
     """An empty folder beside the place of the results, held by this process alone.
 
     Whole results that a killed run could not put in place any more are put there first.
@@ -40,19 +40,19 @@ def staging_folder(place: Path) -> Iterator[Path]:
     """
     with ExitStack() as locks:
         try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            locks.enter_context(exclusive_lock(place, *LOCKED))
-            staging_dir = staging_path(place)
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            locks.enter_context(exclusive_lock(folder, *LOCKED))
+            staging_dir = staging_path(folder)
             locks.enter_context(
                 exclusive_lock(staging_dir, *LOCKED)
             )  # an experiment of that name would write there
-            _recover(place, staging_dir)
+            _recover(folder, staging_dir)
             shutil.rmtree(staging_dir, ignore_errors=True)
             staging_dir.mkdir()
         except OSError as error:
             what = f"cannot be written: {error.strerror}"
             raise InputError(
-                Problem(str(place.parent), what, "choose another --results")
+                Problem(str(folder.parent), what, "choose another --results")
             ) from None
         try:
             yield staging_dir
@@ -62,7 +62,7 @@ def staging_folder(place: Path) -> Iterator[Path]:
             raise
 
 
-def publish(staging_dir: Path, place: Path) -> str:
+def publish(staging_dir: Path, folder: Path) -> str:
     """Put whole results in their place; an earlier folder is replaced only where nothing that it says is lost.
 
     One of another experiment, of other data, or with a score that is not among the new ones is moved to
@@ -71,22 +71,22 @@ def publish(staging_dir: Path, place: Path) -> str:
     Returns:
         Where an earlier folder was moved, and why, as a sentence; "" where none was.
     """
-    old = _old(place)
+    old = _old(folder)
     shutil.rmtree(old, ignore_errors=True)
     sentence = ""
-    if place.exists():
-        if reason := _lost(place, staging_dir):
+    if folder.exists():
+        if reason := _lost(folder, staging_dir):
             number = next(
                 n
                 for n in range(1, 1_000_000)
-                if not place.with_name(f"{place.name}.{n}").exists()
+                if not folder.with_name(f"{folder.name}.{n}").exists()
             )
-            kept = place.with_name(f"{place.name}.{number}")
-            sentence = f"{place} held {reason}: kept as {kept}"
-            place.rename(kept)
+            kept = folder.with_name(f"{folder.name}.{number}")
+            sentence = f"{folder} held {reason}: kept as {kept}"
+            folder.rename(kept)
         else:
-            place.rename(old)
-    staging_dir.rename(place)
+            folder.rename(old)
+    staging_dir.rename(folder)
     shutil.rmtree(old, ignore_errors=True)
     return sentence
 
@@ -101,13 +101,13 @@ def _lost(earlier: Path, newer: Path) -> str:
     if not (before.dataset.scored or now.dataset.scored):
         rankings = {
             name: digest
-            for name, digest in before.tables.items()
+            for name, digest in before.file_digests.items()
             if name.startswith("rankings/")
         }
-        return "" if rankings.items() <= now.tables.items() else "other rankings"
-    if "scores.csv" in before.tables and before.tables["scores.csv"] == now.tables.get(
+        return "" if rankings.items() <= now.file_digests.items() else "other rankings"
+    if "scores.csv" in before.file_digests and before.file_digests[
         "scores.csv"
-    ):
+    ] == now.file_digests.get("scores.csv"):
         return ""
     try:
         scores = [_scores(folder) for folder in (earlier, newer)]

@@ -37,7 +37,7 @@ class IndexEntry:
     """Retriever -> mean of the primary measure, the highest first; empty without labels."""
     verdict: str
     """Of the first, in words; "" without a comparison."""
-    reported: bool = False
+    has_report: bool = False
     """Whether the folder has a report."""
 
 
@@ -53,14 +53,14 @@ class ResultsListing(NamedTuple):
 
     entries: tuple[IndexEntry, ...]
     """Newest first."""
-    unread: tuple[SkippedFolder, ...]
+    skipped: tuple[SkippedFolder, ...]
 
 
-def list_results(place: Path) -> ResultsListing:
+def list_results(results_folder: Path) -> ResultsListing:
     """Read every folder of a folder; one that cannot be read is listed with the reason."""
     entries, unread = [], []
-    for folder in _folders(place):
-        name = folder.relative_to(place).as_posix()
+    for folder in _folders(results_folder):
+        name = folder.relative_to(results_folder).as_posix()
         try:
             entries.append(_entry(folder, name, records.read_complete_manifest(folder)))
         except InputError as error:
@@ -135,38 +135,38 @@ def _reason(folder: Path, error: InputError) -> str:
     return f"{said}; and {len(more)} more" if more else said
 
 
-def write_index(place: Path) -> ResultsListing:
+def write_index(results_folder: Path) -> ResultsListing:
     """Write index.html into a folder of results folders.
 
     Raises:
         InputError: it cannot be written, or an index.html exists that harness did not write.
     """
-    path = place / INDEX_FILE
-    temporary = place / f".{INDEX_FILE}.{os.getpid()}"
+    path = results_folder / INDEX_FILE
+    temporary = results_folder / f".{INDEX_FILE}.{os.getpid()}"
     with explain_write_errors(path):
         if path.exists() and not is_overview(path):
             raise InputError(
                 Problem(str(path), "is not a page of harness", "move it elsewhere")
             )
-        read = list_results(place)
+        read = list_results(results_folder)
         with records.new_text_file(temporary) as file:
-            file.write(index_page(read, place.resolve().name))
+            file.write(index_page(read, results_folder.resolve().name))
         temporary.replace(path)  # atomic: two runs may end at the same time
     return read
 
 
-def index_page(read: ResultsListing, place: str) -> str:
+def index_page(listing: ResultsListing, folder: str) -> str:
     """Return the page as one HTML text.
 
     Args:
-        read: its content.
-        place: the folder of the results, as commands name it.
+        listing: its content.
+        folder: the folder of the results, as commands name it.
     """
     shown = {
-        **read._asdict(),
+        **listing._asdict(),
         "generator": Markup(OVERVIEW_MARK),  # noqa: S704 - ours
-        "compared": _compared(read.entries, place),
-        "data_sets": len({entry.manifest.dataset.digest for entry in read.entries}),
+        "compared": _compared(listing.entries, folder),
+        "data_sets": len({entry.manifest.dataset.digest for entry in listing.entries}),
     }
     return render_page(
         "index.html",

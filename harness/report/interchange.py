@@ -71,7 +71,9 @@ def spreadsheet_csv(view: View) -> str:
             ),
         ]
     )
-    scored = [view.scores[measure][name].tolist() for measure, name in columns]
+    scored = [
+        view.values_by_measure[measure][name].tolist() for measure, name in columns
+    ]
     for i in view.order:
         values = ("" if math.isnan(values[i]) else repr(values[i]) for values in scored)
         writer.writerow(

@@ -77,9 +77,12 @@ def declared_shades(drawn: Mapping[str, str]) -> list[Shade]:
 
 def retriever_colors(results: Results) -> dict[str, str]:
     """The colour of each retriever: declared, or derived from its identity."""
-    blocks = results.manifest.resolved.blocks
+    blocks = results.manifest.resolved.retriever_tables
     return assign_colors(
-        {name: results.manifest.identity(name) for name in results.retrievers},
+        {
+            name: results.manifest.retriever_identity(name)
+            for name in results.retrievers
+        },
         {name: _declared_color(blocks[name]) for name in results.retrievers},
     )
 

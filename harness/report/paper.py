@@ -29,7 +29,7 @@ def citation_texts(view: View) -> Mapping[str, str]:
         ends = f"{100 * view.settings.level:g} % interval {interval_text((own['ci_low'], own['ci_high']))}"
         sentence = f"On {queries}, {leader} has a mean {view.primary} of {score_text(own['mean'])} ({ends})."
     else:
-        row = view.evaluation.against[other]
+        row = view.evaluation.leader_comparisons[other]
         sentence = f"On {queries}: {pair_sentence(row, view.settings)} {settings_sentence(view.settings)}"
     digest, version = manifest.dataset.digest, manifest.versions["retriever-harness"]
     key = re.sub(r"[^A-Za-z0-9]+", "", manifest.name) or "results"

@@ -19,17 +19,17 @@ TIE_TOLERANCE = 1e-9
 class RankingDigest:
     """One retriever's rankings of the scored queries; arrays are in the order of the ids."""
 
-    heads: Mapping[str, tuple[str, ...]]
+    primary_hits: Mapping[str, tuple[str, ...]]
     """Query id -> the hits that the primary measure uses."""
-    top: Mapping[str, Ranking]
+    top_hits: Mapping[str, Ranking]
     """Query id -> its first hits, as many as a page shows."""
-    places: Mapping[str, Mapping[str, int]]
+    relevant_ranks: Mapping[str, Mapping[str, int]]
     """Query id -> relevant document -> rank; absent if it was not retrieved."""
-    first: Floats
+    first_relevant_rank: Floats
     """(n,) rank of the first relevant hit; infinite if there is none."""
-    tied: int
+    tied_queries: int
     """Queries whose last hit within the primary cutoff has the score of the next: the order of ids decided."""
-    short: int
+    short_queries: int
     """Queries with fewer hits than the primary cutoff."""
 
 
@@ -61,7 +61,7 @@ def read_ranking_digests(
         top: dict[str, Ranking] = {}
         places: dict[str, Mapping[str, int]] = {}
         tied = short = 0
-        for query, ranking in results.answers(name):
+        for query, ranking in results.iter_rankings(name):
             if query in judged:
                 documents, scores = ranking.doc_ids, ranking.scores
                 kept = tuple(

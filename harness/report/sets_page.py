@@ -20,7 +20,7 @@ MAX_PAIR_SENTENCES = 20
 
 
 def write_sets_page(
-    place: Path, sets: Sequence[Results], *, report: bool = True
+    folder: Path, sets: Sequence[Results], *, report: bool = True
 ) -> None:
     """Write data_sets.csv next to the folders of the sets, and report.html and report.md if `report` is set.
 
@@ -39,7 +39,7 @@ def write_sets_page(
     files = {}
     if report:
         shown = {
-            "title": place.name,
+            "title": folder.name,
             "found": found,
             "sentences": sets_sentences(found, MAX_PAIR_SENTENCES),
         }
@@ -57,15 +57,18 @@ def write_sets_page(
         **files,
         SETS_FILE: out.getvalue(),
     }.items():  # the table last: it marks the folder as complete
-        with new_text_file(place / name) as file:
+        with new_text_file(folder / name) as file:
             file.write(content)
 
 
 def _besides(found: SetsComparison, sets: Sequence[Results]) -> dict[str, Any]:
     """The other variables of the page: the pairs, and the sets that have a report."""
     of = [{pair.a, pair.b} for pair in found.pairs]
-    leads = sum(found.ranked[0] in names for names in of) == len(found.ranked) - 1
-    reference = found.ranked[0] if leads else found.pairs[0].b
+    leads = (
+        sum(found.ranked_retrievers[0] in names for names in of)
+        == len(found.ranked_retrievers) - 1
+    )
+    reference = found.ranked_retrievers[0] if leads else found.pairs[0].b
     turned = [
         pair if pair.b == reference else pair.swapped
         for pair in found.pairs
@@ -77,16 +80,16 @@ def _besides(found: SetsComparison, sets: Sequence[Results]) -> dict[str, Any]:
             one.manifest.name: (one.folder / "report.html").is_file() for one in sets
         },
         "best": {
-            name: max(found.mean(name, one) for one in found.ranked)
+            name: max(found.mean(name, one) for one in found.ranked_retrievers)
             for name in found.sets
         },
         "pairs": sorted(
-            (pair.leading for pair in found.pairs),
+            (pair.leader_first for pair in found.pairs),
             key=lambda pair: -abs(pair.mean_difference),
         ),
         "rows": {pair.a: pair for pair in turned},
         "reference": reference,
         "few": FEW_SETS_NOTE,
-        "beyond": all(pair.like is not None for pair in found.pairs),
+        "beyond": all(pair.new_sets is not None for pair in found.pairs),
         "signs": VERDICT_SIGNS,
     }

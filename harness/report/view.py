@@ -64,7 +64,7 @@ class View:
 
     results: Results
     evaluation: Evaluation
-    table: Scores
+    scores: Scores
     """Scores of the queries for which every retriever has a value of the primary measure."""
     names: Mapping[str, MeasureName]
     """Measure -> its names."""
@@ -73,9 +73,9 @@ class View:
     colors: Mapping[str, str]
     """Retriever -> its colour."""
     grades: Qrels
-    shown: tuple[int, ...]
+    listed_queries: tuple[int, ...]
     """Indices of the queries that a page lists, in the order of the file."""
-    answers: Mapping[str, RankingDigest]
+    ranking_digests: Mapping[str, RankingDigest]
     language: str
     """BCP 47 code of the data; "" if unknown."""
 
@@ -94,7 +94,7 @@ class View:
         """The primary one first, the others as declared."""
         return (
             self.primary,
-            *(measure for measure in self.table.values if measure != self.primary),
+            *(measure for measure in self.scores.values if measure != self.primary),
         )
 
     @property
@@ -105,19 +105,19 @@ class View:
     @property
     def ids(self) -> tuple[str, ...]:
         """The queries that were scored, sorted: the order of all arrays."""
-        return self.table.ids
+        return self.scores.ids
 
     @property
-    def scores(self) -> Mapping[str, ScoreTable]:
+    def values_by_measure(self) -> Mapping[str, ScoreTable]:
         """Measure -> retriever -> (n,)."""
-        return self.table.values
+        return self.scores.values
 
     @property
     def comparisons(self) -> Mapping[str, tuple[Comparison, ...]]:
         """Measure -> its family, for measures with a value."""
         return {
             measure: self.evaluation.comparisons[measure]
-            for measure in self.table.values
+            for measure in self.scores.values
         }
 
     @property
@@ -153,9 +153,9 @@ class View:
 
     def mean(self, measure: str, retriever: str) -> float:
         """The mean over the queries for which the measure is defined; NaN without any."""
-        return self.table.mean(measure, retriever)
+        return self.scores.mean(measure, retriever)
 
-    def spoken(self, sentence: str) -> str:
+    def with_short_names(self, sentence: str) -> str:
         """A sentence with short names of measures; no line break before a percent sign or after "(p"."""
         sentence = sentence.replace("(p ", "(p\N{NO-BREAK SPACE}").replace(
             " %", "\N{NO-BREAK SPACE}%"
@@ -173,13 +173,13 @@ class View:
 def build_view(results: Results) -> View:
     """Put results in the order of reading."""
     evaluation, scores = read_or_evaluate(results), stored_scores(results)
-    scores = scores.only(scores.defined(scores.primary))
+    scores = scores.select_queries(scores.defined(scores.primary))
     resolved = results.manifest.resolved
     measures = (
         scores.primary,
         *(measure for measure in scores.values if measure != scores.primary),
     )
-    order = scores.order or ()
+    order = scores.source_order or ()
     shown = _shown(scores.values[scores.primary], order)
     qrels = results.grades()
     grades = {
@@ -188,13 +188,15 @@ def build_view(results: Results) -> View:
     return View(
         results=results,
         evaluation=evaluation,
-        table=scores,
+        scores=scores,
         names=measure_names(measures, resolved.depth, _largest(grades)),
         order=order,
         colors=retriever_colors(results),
         grades=grades,
-        shown=shown,
-        answers=read_ranking_digests(results, grades, parse_measure(scores.primary)),
+        listed_queries=shown,
+        ranking_digests=read_ranking_digests(
+            results, grades, parse_measure(scores.primary)
+        ),
         language=data_language(results),
     )
 

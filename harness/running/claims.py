@@ -21,7 +21,7 @@ def judge_claims(
         BackendError: the judge failed, and the measure that decides rests on it; rankings and replies are kept.
     """
     loaded, meter = work.loaded, work.meter
-    measures = [measure for measure in loaded.question.measures if measure.claimed]
+    measures = [measure for measure in loaded.question.measures if measure.uses_claims]
     if not measures or loaded.experiment.judge is None:
         return JudgedClaims({}, {})
     from harness.answers.declared_judge import build_judge
@@ -32,7 +32,7 @@ def judge_claims(
         judge = build_judge(loaded.experiment.judge, cache, meter)
         judgment = judge_hits(
             staging_dir / ANSWERS_FOLDER,
-            work.place / ANSWERS_FOLDER,
+            work.folder / ANSWERS_FOLDER,
             judge,
             work.dataset,
             rankings,
@@ -45,6 +45,6 @@ def judge_claims(
         if counts.get(name)
     }
     warning = redact_keys(judgment.warning)
-    if warning and loaded.question.primary.claimed:
+    if warning and loaded.question.primary.uses_claims:
         raise BackendError(warning)
     return judgment._replace(facts={**judgment.facts, **asked}, warning=warning)

@@ -33,17 +33,17 @@ class RunOptions(NamedTuple):
     """Embed this run's texts anew and replace them in the cache."""
     max_cost: float | None = None
     """Dollars."""
-    code: bool = True
+    allow_code: bool = True
     """Whether the experiment may name code that is run."""
     on_message: Callable[[str], None] = lambda line: None
     """Called with each message: how many of a folder's files are not read, and where earlier results went that say
     something else."""
-    watch: OnProgress = lambda name, meter: None
+    on_progress: OnProgress = lambda name, meter: None
 
-    def told_as(self, name: str) -> RunOptions:
+    def with_progress_prefix(self, name: str) -> RunOptions:
         """The options of one run among several, with its name before what its progress is called by."""
         return self._replace(
-            watch=lambda part, meter: self.watch(
+            on_progress=lambda part, meter: self.on_progress(
                 ": ".join(filter(None, (name, part))), meter
             )
         )
@@ -55,17 +55,17 @@ class RunContext:
 
     dataset: Dataset
     cache: Cache
-    stores: Path
+    stores_folder: Path
     """Where edge collections live from run to run."""
     depth: int
     budget: Budget
-    watch: OnProgress = lambda name, meter: None
+    on_progress: OnProgress = lambda name, meter: None
 
     fresh: bool = False
     """Index anew what a store holds."""
     exclude_self: bool = False
     """Keep the document with a query's id out of that query's answers."""
-    sample: int = 0
+    latency_sample: int = 0
     """Queries timed one at a time; 0: none."""
     latencies: Mapping[str, Mapping[str, StageLatency]] = field(default_factory=dict)
     """Retriever -> stage -> what was measured before: kept, so that a warm run loads no model."""
@@ -74,7 +74,11 @@ class RunContext:
 def run_resources(shared: RunContext) -> Resources:
     """What the retrievers of a run are given."""
     dataset: Dataset = shared.dataset
-    corpus = Corpus(dataset.documents, dataset.count, dataset.texts)
+    corpus = Corpus(dataset.documents, dataset.document_count, dataset.texts)
     return Resources(
-        corpus, shared.cache, dataset.corpus_digest, shared.stores, fresh=shared.fresh
+        corpus,
+        shared.cache,
+        dataset.corpus_digest,
+        shared.stores_folder,
+        fresh=shared.fresh,
     )

@@ -27,25 +27,30 @@ class EmbeddingTask(NamedTuple):
 
 
 def embedding_tasks(
-    experiment: Path, *, limited: bool = False, code: bool = True
+    experiment: Path, *, limited: bool = False, allow_code: bool = True
 ) -> list[EmbeddingTask]:
     """Return what an experiment embeds: for each distinct encoder its documents and its queries.
 
     Args:
         experiment: its file.
         limited: whether every price must be known.
-        code: whether the experiment may name code that is run.
+        allow_code: whether the experiment may name code that is run.
 
     Raises:
         InputError: the experiment, its data or its environment is at fault; or it has no encoder.
     """
-    loaded = load(experiment, code=code)
+    loaded = load(experiment, allow_code=allow_code)
     dataset, _, built = build(loaded)
     cuts: dict[str, tuple[Encoder, dict[tuple[Chunk | None, bool], None]]] = {}
     asking: dict[str, Encoder] = {}
     problems: list[Problem] = []
-    for name, dense in [(one.name, dense) for one in built for dense in one.denses]:
-        for one, proof in ((dense.encoder, False), (dense.cut.asked, True)):
+    for name, dense in [
+        (one.name, dense) for one in built for dense in one.dense_parts
+    ]:
+        for one, proof in (
+            (dense.encoder, False),
+            (dense.reduction.native_encoder, True),
+        ):
             if one is not None:
                 problems += [
                     *missing_requirements(name, one),
@@ -71,7 +76,7 @@ def embedding_tasks(
     searched = {
         text: query.id
         for one in built
-        for query in one.searched(dataset.queries)
+        for query in one.conversation_queries(dataset.queries)
         for text in [query.text]
     }
     queries = [(id_, text) for text, id_ in searched.items()]

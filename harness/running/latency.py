@@ -93,8 +93,8 @@ def time_retriever(
         meter.step()
         return seconds
 
-    queries = one.searched(shared.dataset.queries)
+    queries = one.conversation_queries(shared.dataset.queries)
     with meter.stage(
-        "latency", total=sum(map(len, latency_queries(queries, shared.sample)))
+        "latency", total=sum(map(len, latency_queries(queries, shared.latency_sample)))
     ):
-        return measure_latency(queries, shared.sample, timed)
+        return measure_latency(queries, shared.latency_sample, timed)

@@ -49,7 +49,7 @@ class RaySettings(NamedTuple):
     """Of the Ray cluster; None for one on this machine."""
     max_cost: float | None = None
     """Dollars that each encoder may spend."""
-    code: bool = True
+    allow_code: bool = True
     """Whether the experiment may name code that is run."""
     progress: bool = True
     """Whether Ray shows how far it is."""
@@ -72,7 +72,9 @@ def embed_on_ray(
         BackendError: an encoder failed for good, or the cluster; what was written stays.
     """
     tasks = embedding_tasks(
-        experiment, limited=settings.max_cost is not None, code=settings.code
+        experiment,
+        limited=settings.max_cost is not None,
+        allow_code=settings.allow_code,
     )
     planned = [_planned(task, url) for task in tasks]
     if any(one.tables for one in planned):
@@ -178,7 +180,9 @@ class _EmbedTexts:
     """An actor of Ray: an encoder that is built once, with the cache of its node."""
 
     def __init__(self, experiment: str, number: int, settings: RaySettings) -> None:
-        self._task = embedding_tasks(Path(experiment), code=settings.code)[number]
+        self._task = embedding_tasks(Path(experiment), allow_code=settings.allow_code)[
+            number
+        ]
         self._meter = Meter(Budget(settings.max_cost))
 
     def __call__(self, batch: Any) -> Any:

@@ -35,13 +35,13 @@ def check_requirements(
     problems: list[Problem] = []
     names = {one.name for one in built}
     for one in built:
-        parts: list[Model | Retriever] = [*one.wholes, *one.rerankers]
+        parts: list[Model | Retriever] = [*one.other_retrievers, *one.rerankers]
         problems += [
             fault for part in parts for fault in missing_requirements(one.name, part)
         ]
         if shared.budget.limit is not None:
             for where, models in (
-                ("encoder", [dense.encoder for dense in one.denses]),
+                ("encoder", [dense.encoder for dense in one.dense_parts]),
                 ("rerank", one.rerankers),
             ):
                 problems += [
@@ -49,8 +49,8 @@ def check_requirements(
                     for model in models
                     for fault in missing_price(one.name, where, model)
                 ]
-        for dense in one.denses:
-            if dense.cut.derived_from not in names:
+        for dense in one.dense_parts:
+            if dense.reduction.derived_from not in names:
                 problems += _lacking_of(one, dense, shared, timed=one.name in timed)
     if problems:
         raise InputError(problems)
@@ -67,7 +67,7 @@ def _lacking_of(
         if lacks := missing_requirements(one.name, dense.encoder):
             embedder, queries = (
                 Embedder(dense.encoder, shared.cache),
-                one.searched(shared.dataset.queries),
+                one.conversation_queries(shared.dataset.queries),
             )
             expected = forecast_embedding(
                 embedder, shared.dataset, dense.chunks, queries

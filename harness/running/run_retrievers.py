@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 class RunState:
     """One run under way: what its retrievers share, and what was already answered."""
 
-    shared: RunContext
+    context: RunContext
     resources: Resources
     runs: dict[str, Run]
     conversations: Mapping[str, str]
@@ -40,7 +40,7 @@ class RunState:
     answered: dict[tuple[int, str], StageResult] = field(default_factory=dict)
     """By retriever and what it searches with, before documents that stand for one are put together."""
 
-    def of(self, name: str, part: Retriever) -> StageResult:
+    def result_of(self, name: str, part: Retriever) -> StageResult:
         """What a retriever of the experiment answered, for what uses it."""
         return self.answered.get((id(part), self.conversations[name])) or StageResult(
             self.runs[name].rankings
@@ -75,7 +75,7 @@ def run_retrievers(
     timed = [
         one.name
         for one in wanted
-        if shared.sample and not shared.latencies.get(one.name)
+        if shared.latency_sample and not shared.latencies.get(one.name)
     ]
     check_requirements(wanted, shared, timed=timed)
     try:
@@ -89,17 +89,17 @@ def run_retrievers(
 
 def _run(one: BuiltRetriever, state: RunState) -> Run:
     """Answer with one retriever."""
-    shared = state.shared
-    meter = Meter(shared.budget, lambda meter: shared.watch(one.name, meter))
+    shared = state.context
+    meter = Meter(shared.budget, lambda meter: shared.on_progress(one.name, meter))
     answered, error = StageResult({}), ""
     latency = shared.latencies.get(one.name, {})
     try:
-        failed = [name for name in one.of if state.runs[name].error]
+        failed = [name for name in one.uses if state.runs[name].error]
         if failed:
             raise BackendError(f"needs {', '.join(failed)}, which failed")
-        with wrap_user_errors(one.blamed):
+        with wrap_user_errors(one.components):
             whole, answered = _answered(one, one.retriever, state, meter)
-            if shared.sample and not latency:
+            if shared.latency_sample and not latency:
                 latency = time_retriever(one, whole, shared, meter)
     except DataChanged:
         raise
@@ -109,10 +109,10 @@ def _run(one: BuiltRetriever, state: RunState) -> Run:
         log.debug("%s failed", one.name, exc_info=failure)
         answered, error = StageResult({}), _writable(redact_keys(str(failure)))
     answers = answered.answers
-    if shared.dataset.same_as:
+    if shared.dataset.representatives:
         with meter.stage("collapse"):
             answers = {
-                id_: merge_duplicates(ranking, shared.dataset.same_as)
+                id_: merge_duplicates(ranking, shared.dataset.representatives)
                 for id_, ranking in answers.items()
             }
             meter.count(
@@ -144,17 +144,21 @@ def _answered(
         return retriever, answered
     held: list[Retriever] = []
     for part in retriever.parts:
-        if name := one.names.get(id(part)):
-            held.append(ReplayedRetriever(part, state.of(name, part), named=True))
+        if name := one.part_names.get(id(part)):
+            held.append(
+                ReplayedRetriever(part, state.result_of(name, part), named=True)
+            )
         else:
             held.append(
                 ReplayedRetriever(*_answered(one, part, state, meter), named=False)
             )
-    whole = retriever.made_of(tuple(held))
-    whole.use(state.resources)
+    whole = retriever.with_parts(tuple(held))
+    whole.setup(state.resources)
     with meter.stage_by_default("search"):
         rankings = whole.search(
-            one.searched(state.shared.dataset.queries), state.shared.depth, meter
+            one.conversation_queries(state.context.dataset.queries),
+            state.context.depth,
+            meter,
         )
     answered = _floored(
         one, retriever, StageResult(_by_query(rankings, state), whole.provenance)
@@ -169,12 +173,12 @@ def _floored(
     one: BuiltRetriever, retriever: Retriever, answered: StageResult
 ) -> StageResult:
     """The answers without the hits below the floor, where one is declared."""
-    if one.floor is None or retriever is not one.retriever:
+    if one.min_score is None or retriever is not one.retriever:
         return answered
     return replace(
         answered,
         answers={
-            id_: with_min_score(found, one.floor)
+            id_: with_min_score(found, one.min_score)
             for id_, found in answered.answers.items()
         },
     )
@@ -185,12 +189,12 @@ def _searched(
 ) -> StageResult:
     """Index and search with a retriever that has an index."""
     queries, depth, corpus = (
-        one.searched(state.shared.dataset.queries),
-        state.shared.depth,
+        one.conversation_queries(state.context.dataset.queries),
+        state.context.depth,
         state.resources.corpus,
     )
-    spare = 1 if state.shared.exclude_self else 0
-    retriever.use(state.resources)
+    spare = 1 if state.context.exclude_self else 0
+    retriever.setup(state.resources)
     with meter.stage_by_default("index"):
         retriever.index(corpus, meter)
     with meter.stage_by_default("search"):
@@ -208,7 +212,7 @@ def _searched(
 
 
 def _by_query(rankings: Sequence[Ranking], state: RunState) -> dict[str, Ranking]:
-    queries = state.shared.dataset.queries
+    queries = state.context.dataset.queries
     if len(rankings) != len(queries):
         raise BackendError(
             f"{len(rankings)} rankings came back for {len(queries)} queries"

@@ -14,7 +14,7 @@ from harness.stats.settings import Settings
 
 def settings_of_run(manifest: Manifest) -> Settings:
     """The statistics that a run was made with."""
-    return Settings.of(
+    return Settings.from_table(
         manifest.resolved.statistics, manifest.resolved.seed, manifest.earlier_looks
     )
 

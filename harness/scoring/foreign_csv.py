@@ -36,7 +36,7 @@ def read_score_file(path: Path) -> Scores:
             row.get(name) for name in SCORE_FILE_COLUMNS
         )
         if not retriever or not query or not measure or written is None:
-            problems.wrong(
+            problems.add(
                 where,
                 "lacks a retriever, a query_id, a measure or a value",
                 "one score a line",
@@ -45,9 +45,9 @@ def read_score_file(path: Path) -> Scores:
         value = _number(written)
         if value is None:
             remedy = f"a number of at most {MAX_SCORE:g}; empty where undefined"
-            problems.wrong(where, f"{written!r} is not a score", remedy)
+            problems.add(where, f"{written!r} is not a score", remedy)
         elif (retriever, query, measure) in rows:
-            problems.wrong(
+            problems.add(
                 where,
                 f"{retriever} has two scores of {measure} for query {query!r}",
                 "keep one",

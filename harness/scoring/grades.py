@@ -31,7 +31,7 @@ class GradedLabels(NamedTuple):
     """Query id -> groups of alternatives, where the labels have them."""
     warning: str
     """What to know about the grades under the experiment's gain; "" where nothing."""
-    by_people: bool = True
+    judged_by_people: bool = True
     """False where a model alone judged."""
     unanswerable: frozenset[str] = frozenset()
     """The scored queries that nothing answers."""
@@ -99,11 +99,11 @@ def with_queries_without_relevant(
     by labels are undefined for both. Nothing is added where no measure needs them, nor where the primary measure needs
     labels and there are none.
     """
-    by_claims = any(one.claimed for one in question.measures)
+    by_claims = any(one.uses_claims for one in question.measures)
     abstains = any(one.name == ABSTAIN_MEASURE for one in question.measures)
     if not (
         graded.grades
-        or question.primary.claimed
+        or question.primary.uses_claims
         or question.primary.name == ABSTAIN_MEASURE
     ):
         return graded

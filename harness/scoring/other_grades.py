@@ -48,13 +48,13 @@ def other_grades(
 def labels_by_person(labels: Mapping[str, Labels]) -> dict[str, dict[str, Labels]]:
     """The labels of each person, where several labelled the same queries: person -> query id -> labels.
 
-    >>> merged = Labels(ranked=("a", "b"), given={"ann": {"a": 2, "b": 1}, "ben": {"b": 1}})
+    >>> merged = Labels(ranked=("a", "b"), grades_by_labeller={"ann": {"a": 2, "b": 1}, "ben": {"b": 1}})
     >>> labels_by_person({"q": merged})["ann"]["q"].ranked
     ('a', 'b')
     """
     people: dict[str, dict[str, Labels]] = {}
     for query, merged in labels.items():
-        for person, grades in merged.given.items():
+        for person, grades in merged.grades_by_labeller.items():
             ranked = (
                 None
                 if merged.ranked is None
@@ -63,7 +63,7 @@ def labels_by_person(labels: Mapping[str, Labels]) -> dict[str, dict[str, Labels
             own = Labels(
                 grades=grades if ranked is None else None,
                 ranked=ranked,
-                by=person,
+                labelled_by=person,
                 source=merged.source,
             )
             people.setdefault(person, {})[query] = own

@@ -42,7 +42,7 @@ def rescore(
     )
     claims = (
         stored_claims(results, measures)
-        if any(measure.claimed for measure in measures)
+        if any(measure.uses_claims for measure in measures)
         else None
     )
     grades = labels.grades
@@ -75,7 +75,7 @@ def rescore(
     if deeper and any(
         len(r.doc_ids) >= depth
         for name in results.retrievers
-        for _, r in results.answers(name)
+        for _, r in results.iter_rankings(name)
     ):
         remedy = f"the run has depth {depth}: raise it and run the experiment again"
         raise InputError(
@@ -97,7 +97,9 @@ def rescore(
 
 def recomputable_measures(measures: Sequence[str]) -> list[str]:
     """Return the measures that can be computed again: functions of the user's own ended with their process."""
-    return [name for name in measures if not parse_measure(name).own] or list(measures)
+    return [name for name in measures if not parse_measure(name).is_own] or list(
+        measures
+    )
 
 
 def stored_claims(
@@ -120,7 +122,7 @@ def stored_claims(
     if deeper := [
         measure
         for measure in measures
-        if measure.claimed and (measure.cutoff or math.inf) > depth
+        if measure.uses_claims and (measure.cutoff or math.inf) > depth
     ]:
         what = f"needs more hits than depth {facts['depth']}, and no further hits were judged"
         remedy = "name it among the measures of the experiment, and run it again"
@@ -133,22 +135,24 @@ def stored_claims(
     return claims_by_query(queries, readings, read_passages(folder))
 
 
-def relevance_by_rule(results: Results, rule: str | None = None) -> RelevanceConfig:
+def relevance_by_rule(
+    results: Results, grade_rule: str | None = None
+) -> RelevanceConfig:
     """Return the grade rule of an experiment, or another in its place.
 
     Args:
         results: whose experiment.
-        rule: "linear", "binary", "reciprocal", "explicit", or buckets such as "[[1, 3], [10, 1]]".
+        grade_rule: "linear", "binary", "reciprocal", "explicit", or buckets such as "[[1, 3], [10, 1]]".
 
     Raises:
         InputError: there is no such rule.
     """
     declared = results.manifest.resolved.relevance
-    if rule is None:
+    if grade_rule is None:
         return validated(RelevanceConfig, declared, "[relevance]")
     # What a measure's name leaves open is linear on the command line, whatever the experiment declared.
     try:
-        grades = json.loads(rule) if rule.startswith("[") else rule
+        grades = json.loads(grade_rule) if grade_rule.startswith("[") else grade_rule
         return validated(
             RelevanceConfig, {**declared, "grades": grades, "gain": "linear"}, ""
         )
@@ -157,5 +161,5 @@ def relevance_by_rule(results: Results, rule: str | None = None) -> RelevanceCon
             "linear, binary, reciprocal, explicit, or buckets such as [[1, 3], [10, 1]]"
         )
         raise InputError(
-            Problem("--grades", f"{rule!r} is not a grade rule", remedy)
+            Problem("--grades", f"{grade_rule!r} is not a grade rule", remedy)
         ) from None

@@ -37,7 +37,7 @@ def score_by_labels(
     by_labels = [
         row
         for row, measure in enumerate(scores.measures)
-        if not measure.claimed and measure.name != ABSTAIN_MEASURE
+        if not measure.uses_claims and measure.name != ABSTAIN_MEASURE
     ]
     abstains = [
         row
@@ -71,36 +71,36 @@ class ScoringSetup(NamedTuple):
 
 
 def score_rankings(
-    judged: ScoringSetup, lists: Mapping[str, Callable[[], RankedIds]]
+    setup: ScoringSetup, rankings: Mapping[str, Callable[[], RankedIds]]
 ) -> Scores:
     """Score rankings on every measure.
 
     Args:
-        judged: measures and labels; the queries that have labels are scored.
-        lists: retriever -> what reads its rankings; a missing answer counts as an empty one.
+        setup: measures and labels; the queries that have labels are scored.
+        rankings: retriever -> what reads its rankings; a missing answer counts as an empty one.
     """
-    labels = judged.labels._replace(grades=dict(sorted(judged.labels.grades.items())))
+    labels = setup.labels._replace(grades=dict(sorted(setup.labels.grades.items())))
     columns: list[ScoreColumn] = []
     shares: dict[str, float] = {}
-    share = Measure("Judged", judged.primary.cutoff)
-    for name, read in lists.items():
-        computed = score_by_labels((*judged.measures, share), labels, answers := read())
-        if not judged.primary.claimed:
+    share = Measure("Judged", setup.primary.cutoff)
+    for name, read in rankings.items():
+        computed = score_by_labels((*setup.measures, share), labels, answers := read())
+        if not setup.primary.uses_claims:
             shares[name] = mean_judged_share(computed, share, labels.grades, answers)
         columns += [
-            (str(one), name, computed.query_ids, computed.of(one))
-            for one in judged.measures
+            (str(one), name, computed.query_ids, computed.values_of(one))
+            for one in setup.measures
         ]
     found = scores_from_columns(
-        columns, labels.grades, lists, judged.labels.grades, str(judged.primary)
+        columns, labels.grades, rankings, setup.labels.grades, str(setup.primary)
     )
-    queries, of = [judged.queries[query] for query in found.ids], judged.statistics
+    queries, of = [setup.queries[query] for query in found.ids], setup.statistics
     return replace(
         found,
         clusters=query_clusters(queries, of.cluster),
         weights=query_weights(queries, of.weight),
-        by_people=judged.labels.by_people,
-        judged=shares,
+        judged_by_people=setup.labels.judged_by_people,
+        judged_shares=shares,
     )
 
 
@@ -111,4 +111,4 @@ def mean_judged_share(
     answered = {
         query for query, documents in lists.items() if documents and grades.get(query)
     }
-    return float(computed.only(answered).means()[share]) if answered else 1.0
+    return float(computed.for_queries(answered).means()[share]) if answered else 1.0

@@ -21,25 +21,25 @@ from retrievers.types import Floats
 def scores_from_columns(
     columns: Iterable[ScoreColumn],
     judgments: Grades,
-    lists: Mapping[str, Callable[[], RankedIds]],
-    source: Iterable[str],
-    decides: str,
+    rankings: Mapping[str, Callable[[], RankedIds]],
+    source_order: Iterable[str],
+    primary: str,
 ) -> Scores:
     """Put values of measures that we compute ourselves into the table, with all that follows from names and labels.
 
     Args:
         columns: what `table_of` takes.
         judgments: query id -> document id -> grade.
-        lists: retriever -> what reads its rankings.
-        source: the queries in the order of the source.
-        decides: the primary measure.
+        rankings: retriever -> what reads its rankings.
+        source_order: the queries in the order of the source.
+        primary: the primary measure.
     """
     ids, values = arrange_columns(columns)
     place = {query: i for i, query in enumerate(ids)}
     return Scores(
         ids=ids,
         values=values,
-        decides=decides,
+        declared_primary=primary,
         ranges={
             measure: ValueRange(*value_bounds(parse_measure(measure), judgments))
             for measure in values
@@ -48,11 +48,11 @@ def scores_from_columns(
             measure for measure in values if is_binary(parse_measure(measure))
         ),
         identical=identical_ranking_pairs(
-            values[decides], lists, (ids, parse_measure(decides).cutoff)
+            values[primary], rankings, (ids, parse_measure(primary).cutoff)
         ),
-        order=tuple(place[query] for query in source if query in place),
-        lists=lists,
-        tells_unjudged=any(
+        source_order=tuple(place[query] for query in source_order if query in place),
+        rankings=rankings,
+        has_irrelevant_labels=any(
             grade <= 0 for labels in judgments.values() for grade in labels.values()
         ),
     )
@@ -108,7 +108,7 @@ def rankings_digest(
 
 def identical_ranking_pairs(
     scores: ScoreTable,
-    lists: Mapping[str, Callable[[], RankedIds]],
+    rankings: Mapping[str, Callable[[], RankedIds]],
     about: tuple[Sequence[str], int | None],
 ) -> frozenset[frozenset[str]]:
     """Return the pairs of retrievers that rank the same documents in the same order, on every query.
@@ -117,21 +117,21 @@ def identical_ranking_pairs(
 
     Args:
         scores: retriever -> (n,) scores of the primary measure.
-        lists: retriever -> what reads its rankings.
+        rankings: retriever -> what reads its rankings.
         about: the queries, in any order that is the same for all; and the primary measure's cutoff.
     """
     queries, cutoff = about
     twins = {
         name
         for name, values in scores.items()
-        if name in lists
+        if name in rankings
         and any(
             o != name and np.array_equal(values, same, equal_nan=True)
             for o, same in scores.items()
         )
     }
     digests = {
-        name: rankings_digest(lists[name](), queries, cutoff)
+        name: rankings_digest(rankings[name](), queries, cutoff)
         for name in scores
         if name in twins
     }

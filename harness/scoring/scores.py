@@ -51,7 +51,7 @@ class Scores:
     """The queries, sorted as text: the order of every array, and of every random draw."""
     values: Mapping[str, ScoreTable]
     """Measure -> retriever -> (n,), NaN where undefined."""
-    decides: str = ""
+    declared_primary: str = ""
     """The primary measure; left out, the first one."""
     ranges: Mapping[str, ValueRange | None] = field(default_factory=dict)
     """Measure -> its range; None if unknown. A measure that is not named has the range [0, 1] if its scores do."""
@@ -65,20 +65,20 @@ class Scores:
     """(n,): how much each query counts in a mean; None: all alike."""
     identical: frozenset[frozenset[str]] = frozenset()
     """Pairs whose rankings are the same, down to the primary measure's cutoff, on every query."""
-    order: tuple[int, ...] | None = None
+    source_order: tuple[int, ...] | None = None
     """Positions in `ids` in the order of the source; None: as they are sorted."""
     notes: tuple[str, ...] = ()
     """What a reader of the numbers must know: queries that are missing, unjudged or without a relevant document."""
-    lists: Mapping[str, Callable[[], RankedIds]] = field(default_factory=dict)
+    rankings: Mapping[str, Callable[[], RankedIds]] = field(default_factory=dict)
     """Retriever -> what reads its rankings; absent where scores are all there is."""
     unmatched: tuple[Problem, ...] = ()
     """Of runs that have no scores, since none of their hits is judged."""
-    by_people: bool = True
+    judged_by_people: bool = True
     """False where a model alone judged: nothing is claimed then."""
-    judged: Mapping[str, float] = field(default_factory=dict)
+    judged_shares: Mapping[str, float] = field(default_factory=dict)
     """Retriever -> share of its hits within the primary measure's cutoff that have a label, a mean over the queries
     that have a hit; empty where claims decide, or scores are all there is."""
-    tells_unjudged: bool = False
+    has_irrelevant_labels: bool = False
     """Whether labels also name irrelevant documents: else nothing tells an unjudged document from one."""
     absent: frozenset[tuple[str, str]] = frozenset()
     """(retriever, query id): queries that were left out for one retriever alone, which have no row."""
@@ -107,7 +107,7 @@ class Scores:
     @property
     def primary(self) -> str:
         """The measure that decides."""
-        return self.decides or next(iter(self.values))
+        return self.declared_primary or next(iter(self.values))
 
     @property
     def retrievers(self) -> tuple[str, ...]:
@@ -181,7 +181,7 @@ class Scores:
         )
         return kept  # a sum with NaN is NaN
 
-    def only(self, kept: QueryMask) -> Scores:
+    def select_queries(self, kept: QueryMask) -> Scores:
         """The same on some of the queries; ranges and identical rankings are those of all."""
         if kept.all():
             return self
@@ -199,21 +199,21 @@ class Scores:
             weights=None
             if self.weights is None
             else tuple(self.weights[old] for old in places),
-            order=None
-            if self.order is None
-            else tuple(places[old] for old in self.order if old in places),
+            source_order=None
+            if self.source_order is None
+            else tuple(places[old] for old in self.source_order if old in places),
         )
 
-    def of(self, *measures: str) -> Scores:
+    def select_measures(self, *measures: str) -> Scores:
         """The same on some of the measures; where the primary one is none of them, the first decides."""
-        decides = self.decides if self.decides in measures else ""
+        decides = self.declared_primary if self.declared_primary in measures else ""
         return replace(
             self,
             values={measure: self.values[measure] for measure in measures},
-            decides=decides,
+            declared_primary=decides,
         )
 
-    def selected(
+    def select(
         self, measures: Sequence[str], queries: Sequence[str] | None = None
     ) -> Scores:
         """Keep some measures, in the order in which they are named, and some queries; all of them where none is named.
@@ -239,11 +239,11 @@ class Scores:
         kept = np.array(
             [queries is None or query in queries for query in self.ids], dtype=np.bool_
         )
-        return self.of(*(measures or self.values)).only(kept)
+        return self.select_measures(*(measures or self.values)).select_queries(kept)
 
     def rows(self) -> Iterator[ScoreRow]:
         """Every value: retriever by retriever, measure by measure, queries in the order of the source."""
-        places = range(self.n) if self.order is None else self.order
+        places = range(self.n) if self.source_order is None else self.source_order
         for name in self.retrievers:
             for measure, group in self.values.items():
                 values = group[name].tolist() if name in group else []
@@ -252,7 +252,7 @@ class Scores:
                         value = None if math.isnan(values[place]) else values[place]
                         yield ScoreRow(name, self.ids[place], measure, value)
 
-    def undefined(self) -> dict[str, dict[str, int]]:
+    def undefined_counts(self) -> dict[str, dict[str, int]]:
         """Measure -> retriever -> how many queries have no value there, where there are any."""
         counted = {
             m: {r: int(np.isnan(v).sum()) for r, v in of.items()}

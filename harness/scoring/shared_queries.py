@@ -47,14 +47,14 @@ class SharedQueries(NamedTuple):
 
 def find_shared_queries(
     results: Sequence[Results],
-    rule: str | None = None,
+    grade_rule: str | None = None,
     removed: AbstractSet[str] | None = None,
 ) -> SharedQueries:
     """Return which queries were scored in every folder, with the same text and the same grades.
 
     Args:
         results: the folders.
-        rule: the grade rule; left out, each experiment's own.
+        grade_rule: the grade rule; left out, each experiment's own.
         removed: documents that only an earlier state of the corpus has: queries with such a relevant document are left
             out, and of the others the grades of the relevant documents must be the same. None: one state.
     """
@@ -62,7 +62,7 @@ def find_shared_queries(
     graded = [
         grade_labels(
             {query: given.labels for query, given in one.queries.items()},
-            relevance_by_rule(one, rule),
+            relevance_by_rule(one, grade_rule),
         )
         for one in results
     ]

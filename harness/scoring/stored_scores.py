@@ -66,7 +66,7 @@ def stored_judged_shares(results: Results, primary: str) -> dict[str, float]:
     share, grades = Measure("Judged", parse_measure(primary).cutoff), results.grades()
     lists = (
         {}
-        if parse_measure(primary).claimed
+        if parse_measure(primary).uses_claims
         else {name: read() for name, read in rankings_by_retriever(results).items()}
     )
     return {

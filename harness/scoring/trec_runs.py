@@ -94,7 +94,7 @@ def join_runs(
         query for query in judgments if any(query in own for own in counted_in.values())
     ]
     columns = (
-        (str(one), run.name, run.values.query_ids, run.values.of(one))
+        (str(one), run.name, run.values.query_ids, run.values.values_of(one))
         for one in measures
         for run in runs
     )
@@ -108,7 +108,7 @@ def join_runs(
     )
     return replace(
         found,
-        tells_unjudged=False,
+        has_irrelevant_labels=False,
         notes=tuple(f"{run.name}: {note}" for run in runs for note in run.notes),
         absent=frozenset(
             (name, query)
@@ -193,7 +193,9 @@ def _scored(
     if all(judgments[query].keys().isdisjoint(run[query]) for query in met):
         renamed, matched = match_run_ids(run, judgments, where)
         run, again = renamed, lambda: renamed
-    if any(measure.own for measure in measures):  # what is asked by lists of documents
+    if any(
+        measure.is_own for measure in measures
+    ):  # what is asked by lists of documents
         values = measure_rankings(
             measures,
             judgments,
@@ -214,7 +216,7 @@ def _scored(
         notes.append(f"queries of the run without labels: {ignored} (ignored)")
     if not kept:
         raise InputError(Problem(where, "no query is left to score", "; ".join(notes)))
-    values = values if len(kept) == len(judgments) else values.only(kept)
+    values = values if len(kept) == len(judgments) else values.for_queries(kept)
     lists = partial(_ordered, again, frozenset(values.query_ids), conventions.precision)
     return ScoredRun(name, values, tuple(notes), lists)
 

@@ -39,7 +39,7 @@ class PairedDifferences(NamedTuple):
         return int(np.count_nonzero(self.groups < 0))
 
     @property
-    def constant(self) -> bool:
+    def is_constant(self) -> bool:
         """Whether all differences are equal (one query's always are): then nothing tells how far they scatter."""
         return bool(np.ptp(self.values) <= self.slack)
 

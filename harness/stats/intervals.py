@@ -20,10 +20,10 @@ class Interval(NamedTuple):
     method: str
 
     @property
-    def turned(self) -> Interval:
+    def negated(self) -> Interval:
         """The interval of the opposite value.
 
-        >>> Interval(-0.1, 0.3, "t").turned
+        >>> Interval(-0.1, 0.3, "t").negated
         Interval(low=-0.3, high=0.1, method='t')
         """
         low, high = (None if end is None else -end for end in (self.high, self.low))
@@ -66,8 +66,10 @@ def student_interval(
     known = standard_error(values, units)
     if known is None:
         return NOT_ESTIMABLE
-    centre = known.centre
-    reach = float(special.stdtrit(known.freedom, (1 + level) / 2)) * known.error
+    centre = known.mean
+    reach = (
+        float(special.stdtrit(known.degrees_of_freedom, (1 + level) / 2)) * known.error
+    )
     low, high = centre - reach, centre + reach
     if bounds is None or (bounds.low <= low and high <= bounds.high):
         return Interval(low, high, "t")
@@ -89,9 +91,9 @@ class StandardError(NamedTuple):
     """The standard error of a mean."""
 
     error: float
-    freedom: float
+    degrees_of_freedom: float
     """Degrees of freedom of its t distribution."""
-    centre: float
+    mean: float
     """The mean itself."""
 
 
@@ -107,7 +109,7 @@ def standard_error(values: Floats, units: Units | None = None) -> StandardError 
 
     >>> units = single_units(4, np.array([4.0, 2.0, 1.0, 1.0]))
     >>> known = standard_error(np.array([0.1, 0.2, -0.1, 0.3]), units)
-    >>> round(known.error, 6), round(known.freedom + 1, 3)
+    >>> round(known.error, 6), round(known.degrees_of_freedom + 1, 3)
     (0.053927, 2.909)
     """
     units = single_units(len(values)) if units is None else units

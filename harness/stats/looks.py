@@ -29,7 +29,7 @@ class InterimAnalysis:
     """Two-sided level of the tests at this look; beyond the last planned one, that of its intervals alone."""
     alpha: float
     """What all looks together spend."""
-    spent: bool
+    alpha_spent: bool
     """Whether alpha is spent: more queries were asked than planned."""
 
 
@@ -131,7 +131,9 @@ def settings_at_look(settings: Settings, queries: int) -> Settings:
     return (
         settings
         if look is None
-        else replace(settings, alpha=look.level, looks=None, spent=look.spent)
+        else replace(
+            settings, alpha=look.level, looks=None, alpha_spent=look.alpha_spent
+        )
     )
 
 

@@ -31,14 +31,16 @@ class NewSetsDifference(NamedTuple):
     """Two-sided, of Student's t with one degree of freedom less than there are sets."""
     interval: Interval
     """Of the mean over all such sets."""
-    new_set: Interval
+    new_set_interval: Interval
     """Of the difference on one more set (Higgins, Thompson & Spiegelhalter 2009)."""
 
     @property
-    def turned(self) -> NewSetsDifference:
+    def negated(self) -> NewSetsDifference:
         """The same of the opposite difference."""
         return self._replace(
-            t=-self.t, interval=self.interval.turned, new_set=self.new_set.turned
+            t=-self.t,
+            interval=self.interval.negated,
+            new_set_interval=self.new_set_interval.negated,
         )
 
 
@@ -54,7 +56,7 @@ def new_sets_difference(
     >>> found = new_sets_difference([0.02, 0.05, -0.01, 0.04, 0.03, 0.06])
     >>> round(found.t, 4), round(found.p_value, 5)
     (3.1236, 0.02615)
-    >>> [round(end, 3) for end in found.interval[:2]], [round(end, 3) for end in found.new_set[:2]]
+    >>> [round(end, 3) for end in found.interval[:2]], [round(end, 3) for end in found.new_set_interval[:2]]
     ([0.006, 0.058], [-0.037, 0.101])
     """
     values = np.array(means, dtype=np.float64)

@@ -33,20 +33,20 @@ def paired_t_test(pairs: PairedDifferences, units: Units | None = None) -> Paire
     known = standard_error(pairs.values, units)
     if known is None:
         return PairedTTest(None, 1.0)
-    t = known.centre / known.error
+    t = known.mean / known.error
     return PairedTTest(
-        t, max(2 * float(special.stdtr(known.freedom, -abs(t))), SMALLEST)
+        t, max(2 * float(special.stdtr(known.degrees_of_freedom, -abs(t))), SMALLEST)
     )
 
 
 class PairObservations(NamedTuple):
     """One pair, as every test wants to see it."""
 
-    queries: PairedDifferences
+    differences: PairedDifferences
     """(n,)"""
     units: Units
-    flips: FlipTest
-    ranks: SignedRank
+    flip_test: FlipTest
+    signed_rank: SignedRank
 
 
 class DecisiveTest(NamedTuple):
@@ -64,16 +64,19 @@ def decide_pair(pair: PairObservations, test: TestName) -> DecisiveTest:
     """Return what a test says of a pair, two-sided and uncorrected."""
     match test:
         case "wilcoxon":
-            ranks = pair.ranks
+            ranks = pair.signed_rank
             return DecisiveTest(
                 ranks.p_value, ranks.p_minimum, ranks.statistic, ranks.method
             )
         case "randomization":
             return DecisiveTest(
-                pair.flips.two_sided, pair.ranks.p_minimum, None, pair.flips.method
+                pair.flip_test.two_sided,
+                pair.signed_rank.p_minimum,
+                None,
+                pair.flip_test.method,
             )
         case "t":
-            t, p_value = paired_t_test(pair.queries, pair.units)
+            t, p_value = paired_t_test(pair.differences, pair.units)
             return DecisiveTest(p_value, None, t, "undefined" if t is None else "t")
 
 

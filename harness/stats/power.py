@@ -95,7 +95,7 @@ def queries_needed(
         difference: what must not be missed; > 0, in points of the measure.
         alpha: two-sided level, divided by the rows of the family.
     """
-    if pairs.wins + pairs.losses < MIN_POWER_DIFFERENCES or pairs.constant:
+    if pairs.wins + pairs.losses < MIN_POWER_DIFFERENCES or pairs.is_constant:
         return None
     return (
         queries_for_effect(difference / standard_deviation(pairs.values), alpha)

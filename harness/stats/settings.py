@@ -115,15 +115,15 @@ class Settings(Statistics):
     """The statistics of an experiment with its seed."""
 
     seed: int = 0
-    by_people: bool = True
+    judged_by_people: bool = True
     """False where a model alone judged: it may favour one retriever, and nothing is claimed from its labels."""
     earlier: tuple[int, ...] = ()
     """How many queries each look had that was taken before this one."""
-    spent: bool = False
+    alpha_spent: bool = False
     """Whether the planned looks have spent alpha: nothing more is claimed."""
 
     @classmethod
-    def of(
+    def from_table(
         cls, table: Mapping[str, Any], seed: int = 0, earlier: tuple[int, ...] = ()
     ) -> Self:
         """Return the settings that a table says, such as `[statistics]` of a manifest, after earlier looks."""

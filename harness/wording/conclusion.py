@@ -29,7 +29,7 @@ class VerdictLines(NamedTuple):
     headline: str
     reason: str
     """Why, in one sentence; "" if the headline shows it."""
-    step: str
+    next_step: str
     """What to do next; "" if nothing follows."""
     details: tuple[str, ...]
     """The lead, the retrievers that are as good, the sweep's gain, the weights."""
@@ -42,7 +42,11 @@ RECOMPUTED_NOTE = "This folder has no evaluation of this version: its comparison
 
 def verdict_lines(found: Evaluation, *, complete: bool = True) -> VerdictLines:
     """Return the verdict in a few lines; nothing is recommended while retrievers are missing."""
-    pairs = found.against_baseline if found.baseline else tuple(found.against.values())
+    pairs = (
+        found.baseline_comparisons
+        if found.baseline
+        else tuple(found.leader_comparisons.values())
+    )
     warning = (
         opposite_warning(pairs, found.settings)
         if found.measured and found.sweep is None
@@ -57,7 +61,9 @@ def verdict_lines(found: Evaluation, *, complete: bool = True) -> VerdictLines:
         *([warning] if warning else fragile),
         *([RECOMPUTED_NOTE] if found.recomputed else []),
     ]
-    details = _details(found) if found.measured and found.settings.by_people else ()
+    details = (
+        _details(found) if found.measured and found.settings.judged_by_people else ()
+    )
     return VerdictLines(
         *_lines(found, complete), tuple(filter(None, details)), tuple(alerts)
     )
@@ -68,7 +74,7 @@ def conclusion_sentences(found: Evaluation) -> list[str]:
     said = verdict_lines(found)
     return [
         f"{said.headline}.",
-        *filter(None, [said.reason, said.step]),
+        *filter(None, [said.reason, said.next_step]),
         *said.details,
         *said.alerts,
     ]
@@ -97,7 +103,7 @@ def _lines(found: Evaluation, complete: bool) -> tuple[str, str, str]:
             "",
             "Add a second [[retrievers]].",
         )
-    if not found.settings.by_people:
+    if not found.settings.judged_by_people:
         head = (
             f"Only a model judged these queries, which decides nothing; {leader} leads"
         )
@@ -105,9 +111,9 @@ def _lines(found: Evaluation, complete: bool) -> tuple[str, str, str]:
     if found.sweep is not None:
         return *_of_sweep(found.sweep), _alike_sentence(found.sweep)
     head, reason = _against_leader(found), _why(found)
-    if any(row.verdict.separates for row in found.against_baseline):
-        told = list(found.plans) == [found.baseline] or (
-            found.plans and leader == found.baseline
+    if any(row.verdict.shows_difference for row in found.baseline_comparisons):
+        told = list(found.queries_needed) == [found.baseline] or (
+            found.queries_needed and leader == found.baseline
         )
         head, reason = _against_baseline(found), "" if told else f"{head}."
     return head, reason, _step(found, complete)
@@ -134,7 +140,7 @@ def _of_sweep(choice: SweepChoice) -> tuple[str, str]:
 
 
 def _why(found: Evaluation) -> str:
-    others, plans = found.others, found.plans
+    others, plans = found.others, found.queries_needed
     if len(found.shown_worse) == len(others):
         if found.settings.test == "wilcoxon":
             return f"On the typical query it is better than {names_or_count(others)}."
@@ -146,7 +152,7 @@ def _why(found: Evaluation) -> str:
         )
         return f"Its mean is {of} than {whose}."
     few = len(plans) == len(others) and all(
-        found.against[name].reason is Reason.TOO_FEW for name in plans
+        found.leader_comparisons[name].reason is Reason.TOO_FEW for name in plans
     )
     return (
         f"{count_units(found.n, found.clusters)} {'is' if found.n == 1 else 'are'} too few to show one."
@@ -156,7 +162,11 @@ def _why(found: Evaluation) -> str:
 
 
 def _details(found: Evaluation) -> list[str]:
-    leader, close, said = found.leader, found.within_margin[1:], [lead_sentence(found)]
+    leader, close, said = (
+        found.leader,
+        found.as_good_as_leader[1:],
+        [lead_sentence(found)],
+    )
     if found.sweep is not None:
         said = [_sweep_sentence(found.sweep, found.settings)]
     if found.effective is not None:
@@ -167,7 +177,9 @@ def _details(found: Evaluation) -> list[str]:
             f"Means are weighted by {found.settings.weight}, which leaves about {alike} of equal weight."
         )
     if same := [
-        name for name in close if found.against[name].reason is Reason.IDENTICAL
+        name
+        for name in close
+        if found.leader_comparisons[name].reason is Reason.IDENTICAL
     ]:
         said.append(
             f"Identical to {leader} on these queries, ranking by ranking: {join_names(same)}."
@@ -182,9 +194,9 @@ def _details(found: Evaluation) -> list[str]:
 def _step(found: Evaluation, complete: bool) -> str:
     """The next look, or how many queries detect the declared difference for every undecided pair, or the choice."""
     why = {
-        name: found.against[name].reason
-        for name in found.plans
-        if name not in found.ahead
+        name: found.leader_comparisons[name].reason
+        for name in found.queries_needed
+        if name not in found.better_on_typical_query
     }
     undecided = [name for name, reason in why.items() if reason is not Reason.IDENTICAL]
     helped = [
@@ -193,7 +205,11 @@ def _step(found: Evaluation, complete: bool) -> str:
         if (one := why[name]) is None or one.helped_by_queries
     ]
     needed = max(
-        (queries for name in helped if (queries := found.plans[name]) is not None),
+        (
+            queries
+            for name in helped
+            if (queries := found.queries_needed[name]) is not None
+        ),
         default=0,
     )
     if found.look is not None:
@@ -207,7 +223,7 @@ def _step(found: Evaluation, complete: bool) -> str:
         return f"These queries would probably have shown a difference of {found.difference:g}."
     if undecided:
         return "Label more queries." if helped else ""
-    close = found.within_margin if complete else ()
+    close = found.as_good_as_leader if complete else ()
     return f"Among {join_names(close)}, choose by cost and speed." if close[1:] else ""
 
 
@@ -225,7 +241,9 @@ def queries_needed_words(needed: int, *, clusters: bool = False) -> str:
 
 
 def _against_baseline(found: Evaluation) -> str:
-    better = [row.a for row in found.against_baseline if row.verdict is Verdict.BETTER]
+    better = [
+        row.a for row in found.baseline_comparisons if row.verdict is Verdict.BETTER
+    ]
     if not better:
         return f"Keep {found.baseline}: nothing is shown to beat it"
     return f"{names_or_count(better)} {'beat' if better[1:] else 'beats'} the baseline {found.baseline}"
@@ -233,7 +251,7 @@ def _against_baseline(found: Evaluation) -> str:
 
 def lead_sentence(found: Evaluation) -> str:
     """Return how far the highest mean is ahead of the next; "" where there is no other, or the two are level."""
-    row = next(iter(found.against.values()), None)
+    row = next(iter(found.leader_comparisons.values()), None)
     if row is None or abs(row.mean_difference) < 0.0005:  # it would read 0.000
         return ""
     other, row = row.b, row.swapped if found.measure in found.low_is_good else row
@@ -249,24 +267,28 @@ def _against_leader(found: Evaluation) -> str:
     leader, others, close, plans = (
         found.leader,
         found.others,
-        found.within_margin,
-        list(found.plans),
+        found.as_good_as_leader,
+        list(found.queries_needed),
     )
     every = (
         f"the {len(found.means)} retrievers"
         if others[1:]
         else join_names(list(found.means))
     )
-    if found.ahead:
-        ahead = f"{join_names(found.ahead)} {'is' if len(found.ahead) == 1 else 'are'}"
+    if found.better_on_typical_query:
+        ahead = f"{join_names(found.better_on_typical_query)} {'is' if len(found.better_on_typical_query) == 1 else 'are'}"
         return f"{leader} has the highest mean, but {ahead} shown to be better on the typical query"
-    same = [name for name in others if found.against[name].reason is Reason.IDENTICAL]
+    same = [
+        name
+        for name in others
+        if found.leader_comparisons[name].reason is Reason.IDENTICAL
+    ]
     if same and (
         len(same) == len(others) or (not plans and len(same) == len(close[1:]))
     ):
         return f"{names_or_count([leader, *same], 2)} rank identically on these queries"
     if plans == list(others) and not any(
-        row.verdict.separates for row in found.comparisons[found.measure]
+        row.verdict.shows_difference for row in found.comparisons[found.measure]
     ):
         return f"Undecided: no difference is shown between {every}"
     if plans:

@@ -29,7 +29,7 @@ def look_sentences(found: Evaluation) -> list[str]:
 def look_sentence(look: InterimAnalysis, queries: int) -> str:
     """Return which of the planned looks this is, and its level."""
     planned = ", ".join(f"{n:,}" for n in look.planned)
-    if look.spent:
+    if look.alpha_spent:
         return f"Looks were planned at {planned} queries, these are {queries:,}: alpha is spent, nothing is claimed."
     other = "" if queries in look.planned else f"; {queries:,} was not planned"
     return f"Look {look.number} (planned at {planned}{other}): level {look.level:.2g}."
@@ -41,8 +41,8 @@ def look_step(found: Evaluation) -> str:
         f"{found.judgments:,} labels of {count_queries(found.n)}",
         found.next_look,
     )
-    if not found.plans or following is None:
-        return f"{'Undecided at the last look' if found.plans else 'Decided'}, with {cost}."
+    if not found.queries_needed or following is None:
+        return f"{'Undecided at the last look' if found.queries_needed else 'Decided'}, with {cost}."
     power = (
         "power unknown"
         if following.power is None

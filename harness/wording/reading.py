@@ -34,7 +34,7 @@ COLUMN_PHRASES = {
 def column_lines(dataset: Dataset) -> Iterator[str]:
     """Every table with its rows and all its columns: what each was read as, how many labels; and folders."""
     for file, columns in dataset.columns.items():
-        rows = dataset.sizes.get(file, {}).get("row")
+        rows = dataset.table_sizes.get(file, {}).get("row")
         yield f"{file}: {count_of(rows, 'row')}" if rows else f"{file}:"
         names = [" ".join(name.split()) or "(no name)" for name in columns]
         width = max(map(len, names), default=0)
@@ -52,7 +52,7 @@ def column_lines(dataset: Dataset) -> Iterator[str]:
             )
             counts = _counts(dataset, kind)
             yield f"  {column:<{width}} -> {meaning}{counts and f' ({counts})'}"
-    for folder, kinds in dataset.sizes.items():
+    for folder, kinds in dataset.table_sizes.items():
         if folder not in dataset.columns and (len(kinds) > 1 or folder != dataset.path):
             (first, number), *others = sorted(kinds.items(), key=lambda kind: -kind[1])
             files = ", ".join(
@@ -61,7 +61,7 @@ def column_lines(dataset: Dataset) -> Iterator[str]:
                     *(f"{many:,} {kind}" for kind, many in others),
                 ]
             )
-            yield f"{folder}: {files} -> {count_of(dataset.count, 'document')}"
+            yield f"{folder}: {files} -> {count_of(dataset.document_count, 'document')}"
 
 
 def _counts(dataset: Dataset, kind: str) -> str:
@@ -74,22 +74,26 @@ def _counts(dataset: Dataset, kind: str) -> str:
     if kind not in DOCUMENT_NAMING_KINDS:
         return ""
     found, unmatched = (
-        sum(dataset.matched.values()),
-        len(dataset.ledger.get("unmatched-context", ())),
+        sum(dataset.matched_by.values()),
+        len(dataset.data_quality.get("unmatched-context", ())),
     )
-    named = first_names([*map(repr, dict.fromkeys(dataset.unknown))])
+    named = first_names([*map(repr, dict.fromkeys(dataset.unknown_documents))])
     ways = ", ".join(
-        f"{number:,} by {way}" for way, number in dataset.matched.items() if way != "id"
+        f"{number:,} by {way}"
+        for way, number in dataset.matched_by.items()
+        if way != "id"
     )
     missing = f"; not found: {named}" if named else ""
-    return f"matched {found:,} of {found + len(dataset.unknown) + unmatched:,}{ways and f', {ways}'}{missing}"
+    return f"matched {found:,} of {found + len(dataset.unknown_documents) + unmatched:,}{ways and f', {ways}'}{missing}"
 
 
 def reading_line(dataset: Dataset) -> str:
     """How many of a folder's files are read, and what would read the others; "" where all are."""
-    ledger = dataset.ledger
+    ledger = dataset.data_quality
     return reading_sentence(
-        dataset.count, ledger.get("unread-file", ()), ledger.get("unconverted-file", ())
+        dataset.document_count,
+        ledger.get("unread-file", ()),
+        ledger.get("unconverted-file", ()),
     )
 
 

@@ -116,7 +116,7 @@ def pair_sentence(row: Comparison, settings: Settings) -> str:
         reason_words(row.reason),
     )
     numbers = f"mean difference in {row.measure} {gap}, adjusted p {p_phrase(row.p_adjusted)}{beside}"
-    if not row.verdict.separates:
+    if not row.verdict.shows_difference:
         within = (
             f" within {settings.margin:g}" if row.verdict is Verdict.EQUIVALENT else ""
         )
@@ -150,7 +150,7 @@ def opposite_warning(rows: Sequence[Comparison], settings: Settings) -> str:
         ranks, mean = row.w_plus - row.w_minus, row.mean_difference
         p = row.p_randomization_adjusted if by_ranks else row.p_wilcoxon_adjusted
         if (
-            row.verdict.separates
+            row.verdict.shows_difference
             and ranks * mean < 0
             and p is not None
             and p <= settings.alpha
@@ -176,7 +176,7 @@ def gate_sentence(gate: Gate) -> str:
     )
     if not gate.measured:
         return f"nothing was measured: every score is 0 on {queries} ({numbers})"
-    if gate.spent:
+    if gate.alpha_spent:
         return f"alpha is spent: {queries} are more than were planned for the last look ({numbers})"
     if gate.identical:
         missed = min(100, 300 / (gate.clusters or gate.n))
@@ -220,6 +220,6 @@ def abstention_sentence(found: Abstention, best: int = 2) -> str:
 
 def ceiling_sentences(found: Ceilings, measure: str, mean: float) -> list[str]:
     """Return the upper bounds that no single retriever reaches."""
-    best = f"{measure} {found.router:.4f} with the best retriever of each query (one for all: {mean:.4f})"
+    best = f"{measure} {found.best_per_query:.4f} with the best retriever of each query (one for all: {mean:.4f})"
     union = f"R@{found.cutoff} {found.union_recall:.4f} of all hits together (best alone: {found.best_recall:.4f})"
     return [f"Ceiling, chance included: {best}.", f"Ceiling: {union}."]

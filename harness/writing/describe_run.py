@@ -32,7 +32,7 @@ def describe_run(
     }
     return Manifest(
         name=loaded.experiment.name,
-        experiment=loaded.written,
+        experiment=loaded.tables,
         resolved=records.resolved_experiment(resolved),
         experiment_file=loaded.path.as_posix(),
         dataset=DatasetFacts(
@@ -40,14 +40,14 @@ def describe_run(
             format=dataset.format,
             digest=dataset.digest,
             corpus_digest=dataset.corpus_digest,
-            documents=dataset.count,
+            documents=dataset.document_count,
             queries=len(dataset.queries),
             judged=len(dataset.labels),
             scored=len(graded.grades),
         ),
         warnings=(graded.warning,) if graded.warning else (),
         ledger=DataQuality(
-            dataset=dataset.ledger,
+            dataset=dataset.data_quality,
             retrievers={one.retriever: records.quality_of_run(one) for one in runs},
         ),
         retrievers={

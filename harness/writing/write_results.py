@@ -25,7 +25,7 @@ class RunMaterial(NamedTuple):
     loaded: LoadedExperiment
     dataset: Dataset
     graded: GradedLabels
-    place: Path
+    folder: Path
     """Where the results will be."""
     meter: Meter
     """Of what is done for all retrievers together."""
@@ -48,7 +48,7 @@ def write_score_files(
     graded, meter = work.graded, work.meter
     question, queries = (
         work.loaded.question,
-        {query.id: query for query in work.dataset.recorded},
+        {query.id: query for query in work.dataset.stored_queries},
     )
     judged = ScoringSetup(
         question.measures,
@@ -59,7 +59,7 @@ def write_score_files(
     )
     with meter.stage("scoring"):
         scores = score_rankings(
-            judged, {one.retriever: one.lists for one in runs if not one.error}
+            judged, {one.retriever: one.ranked_ids for one in runs if not one.error}
         )
     prices = price_points(manifest, records.read_table_rows(folder / "costs.csv"))
     with meter.stage("comparing"):

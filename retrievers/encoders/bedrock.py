@@ -100,7 +100,7 @@ class BedrockEncoder(RemoteEncoder):
         return min(self.batch_size, self._family.texts)
 
     @property
-    def characters(self) -> int:
+    def max_characters(self) -> int:
         """Of one text that the model takes, at most; 0: no limit."""
         return self._family.characters
 
@@ -152,7 +152,7 @@ class BedrockEncoder(RemoteEncoder):
     def _counted(self, texts: Sequence[str]) -> Tokens:
         """Estimate the tokens that would be billed; Bedrock's tokenizers are not public."""
         return Tokens(
-            estimate_tokens([text[: self.characters or None] for text in texts]),
+            estimate_tokens([text[: self.max_characters or None] for text in texts]),
             exact=False,
         )
 

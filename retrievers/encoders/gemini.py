@@ -23,7 +23,7 @@ class GeminiEncoder(RemoteEncoder):
     """Embeds with Gemini's batchEmbedContents; vectors of fewer dimensions are brought to length 1."""
 
     kind = "gemini"
-    refuses = False
+    refuses_long_texts = False
 
     model: Annotated[str, AfterValidator(lambda model: model.removeprefix("models/"))]
     """Such as gemini-embedding-001."""

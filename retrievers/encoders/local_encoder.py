@@ -63,7 +63,7 @@ class LocalEncoder(LocalModel, Encoder):
         return {**super().provenance, **prompts, **own}
 
     @property
-    def reads(self) -> int | None:
+    def token_limit(self) -> int | None:
         """Tokens of a document that the model reads, as its files say; None where it reads all, or it is not known."""
         folder = self.weights.snapshot
         limit = (
@@ -77,7 +77,7 @@ class LocalEncoder(LocalModel, Encoder):
             self.weights.snapshot, role, self._prompted(texts, role)
         )
 
-    def lengths(self, texts: Sequence[str], role: Role) -> Tokens:
+    def count_whole(self, texts: Sequence[str], role: Role) -> Tokens:
         """Count the tokens of whole texts, as `count` does."""
         return count_role_tokens(
             self.weights.snapshot, role, self._prompted(texts, role), whole=True

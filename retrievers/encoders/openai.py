@@ -30,7 +30,7 @@ class OpenAIEncoder(RemoteEncoder):
     """Embeds through OpenAI's protocol; the key is asked for at the first request, from the environment."""
 
     kind = "openai"
-    most_tokens = 300_000
+    max_request_tokens = 300_000
 
     base_url: str = ""
     """Another server; left out, OPENAI_BASE_URL, else OpenAI's. A query in it, such as Azure's `?api-version=…`, is
@@ -63,11 +63,11 @@ class OpenAIEncoder(RemoteEncoder):
         }
         access = remote_model.EndpointAccess(
             provider="openai",
-            own=OPENAI_URL if self.base_url and not azure else url,
+            provider_url=OPENAI_URL if self.base_url and not azure else url,
             base_url="" if url == OPENAI_URL else url,
             api_key=self.api_key,
             headers=headers,
-            variables=(AZURE_KEY_VARIABLE,) if azure else (OPENAI_KEY_VARIABLE,),
+            key_variables=(AZURE_KEY_VARIABLE,) if azure else (OPENAI_KEY_VARIABLE,),
             key_header="api-key"
             if azure or is_azure_deployment(url)
             else "Authorization",

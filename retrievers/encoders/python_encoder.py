@@ -32,7 +32,7 @@ class PythonEncoder(Configured, Encoder):
     long as it lives; on disk only under a name that says which version it is.
     """
 
-    first = "call"
+    positional_option = "call"
     call: TextOrObject
     """"package.module:function", found as Python finds modules, the working directory included."""
     cache: str = ""
@@ -43,7 +43,7 @@ class PythonEncoder(Configured, Encoder):
     def __init__(self, *given: Any, **options: Any) -> None:
         """Take the function or the object, or its name; nothing is imported before it is asked."""
         if given and not isinstance(given[0], str):
-            given = (NamedObject.of(given[0]),)
+            given = (NamedObject.wrap(given[0]),)
         super().__init__(*given, **options)
 
     @property
@@ -52,7 +52,7 @@ class PythonEncoder(Configured, Encoder):
         return fingerprint("python", self.cache or self.call)
 
     @property
-    def lasting(self) -> bool:
+    def is_cacheable(self) -> bool:
         """Whether a name says which version this is."""
         return bool(self.cache)
 

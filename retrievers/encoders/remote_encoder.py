@@ -48,9 +48,9 @@ class RemoteEncoder(RemoteModel, Encoder):
     """
 
     kind: ClassVar[str]
-    most_tokens: ClassVar[int] = sys.maxsize
+    max_request_tokens: ClassVar[int] = sys.maxsize
     """Of all texts of one request."""
-    refuses: ClassVar[bool] = True
+    refuses_long_texts: ClassVar[bool] = True
     """Whether the provider refuses what it does not read to the end, so that a text that may be too long goes alone."""
     dimensions: Annotated[int, Field(ge=1, le=MAX_DIMENSIONS)] | None = None
     """Fewer dimensions, where the model can."""
@@ -60,7 +60,7 @@ class RemoteEncoder(RemoteModel, Encoder):
     _answering: str = ""
 
     @property
-    def characters(self) -> int:
+    def max_characters(self) -> int:
         """Of one text that the provider takes, at most; 0: no limit."""
         return 0
 
@@ -142,8 +142,8 @@ class RemoteEncoder(RemoteModel, Encoder):
         return pack_requests(
             counts,
             self.request_size,
-            self.most_tokens,
-            limit if self.refuses else limit + 1,
+            self.max_request_tokens,
+            limit if self.refuses_long_texts else limit + 1,
         )
 
     def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
@@ -154,8 +154,8 @@ class RemoteEncoder(RemoteModel, Encoder):
         """
         self._client()
         prompted = self._prompted(texts, role)
-        sent = [text[: self.characters or None] for text in prompted]
-        embedded = Embedded.of(
+        sent = [text[: self.max_characters or None] for text in prompted]
+        embedded = Embedded.concatenate(
             run_request(
                 split_when_refused(sent, lambda some: self._taken(some, role, call)),
                 call.stopped,

@@ -37,7 +37,7 @@ class SentenceTransformerEncoder(LocalEncoder):
 
     kind = "sentence-transformers"
     library = "SentenceTransformer"
-    late: ClassVar[bool] = True
+    supports_late_chunking: ClassVar[bool] = True
 
     query_prompt: str | None = None
     """Put before every query; left out, what the model's files say, and e5's "query: "."""
@@ -123,7 +123,7 @@ class SentenceTransformerEncoder(LocalEncoder):
 
     def _shown(self) -> Mapping[Role, str | None]:
         """The prompts that are sent, the model's own among them."""
-        snapshot, held = self.weights.snapshot, self.weights.held
+        snapshot, held = self.weights.snapshot, self.weights.model_object
         own = (
             getattr(held, "prompts", {})
             if snapshot is None
@@ -248,7 +248,7 @@ class LearnedSparseEncoder(LocalEncoder):
         weights = torch.stack(list(rows)).float()
         if self._loaded.model.similarity_fn_name == "cosine":
             weights = torch.nn.functional.normalize(weights, dim=1)
-        return SparseVectors.of(weights.numpy())
+        return SparseVectors.from_dense(weights.numpy())
 
 
 class LateInteractionEncoder(LocalEncoder):
@@ -269,4 +269,6 @@ class LateInteractionEncoder(LocalEncoder):
         return {"convert_to_numpy": True}
 
     def _vectors(self, rows: Sequence[Any]) -> AnyVectors:
-        return TokenVectors.of([row.astype(np.float32, copy=False) for row in rows])
+        return TokenVectors.from_matrices(
+            [row.astype(np.float32, copy=False) for row in rows]
+        )

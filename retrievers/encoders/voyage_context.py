@@ -61,7 +61,7 @@ class VoyageContextEncoder(RemoteEncoder):
         sent = split_when_refused(
             list(passages), lambda some: self._taken(some, "document", call)
         )
-        return Embedded.of(run_request(sent, call.stopped))
+        return Embedded.concatenate(run_request(sent, call.stopped))
 
     async def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
         inputs = [texts] if role == "document" else [[text] for text in texts]

@@ -145,7 +145,7 @@ def _take_over(cache: Cache, folder: VectorFolder, form: VectorForm) -> Imported
     rows = known = width = 0
     for table in _tables(folder, ["digest", "vector", "tokens", "truncated_tokens"]):
         names = table["digest"].to_pylist()
-        held = cache.held(names)
+        held = cache.cached_keys(names)
         new = [i for i, name in enumerate(dict.fromkeys(names)) if name not in held]
         known += len(names) - len(new)
         if not new:

@@ -26,14 +26,14 @@ class LineForm(NamedTuple):
     """The fields of a kind of file."""
 
     fields: str
-    width: int
-    column: int
+    field_count: int
+    number_column: int
     """The field that holds a number."""
     number: type[int] | type[float]
-    largest: float
-    value: str
+    max_number: float
+    number_name: str
     remedy: str
-    done: str
+    verb: str
     """What a line does with its document."""
 
 
@@ -65,7 +65,7 @@ def parse_numbers(fields: Sequence[bytes], form: LineForm) -> NumberColumn | Non
         values = np.array(list(map(form.number, fields)))
     except ValueError:
         return None
-    fit = (values >= -form.largest) & (values <= form.largest)
+    fit = (values >= -form.max_number) & (values <= form.max_number)
     return values if fit.all() and b"_" not in b"".join(fields) else None
 
 
@@ -126,14 +126,14 @@ def parse_columns(
         )
     )
     ends = np.flatnonzero(np.frombuffer(block, np.uint8) == NEWLINE_CODE)
-    if len(edges) != 2 * form.width * len(ends) or b"\0" in block:
+    if len(edges) != 2 * form.field_count * len(ends) or b"\0" in block:
         return None
-    fields = edges.reshape(-1, form.width, 2)
+    fields = edges.reshape(-1, form.field_count, 2)
     apart = (fields[:, -1, 1] > ends).any() or (fields[1:, 0, 0] < ends[:-1]).any()
     if apart or int(np.diff(fields).max()) * len(ends) > MAX_COLUMN_BYTES:
         return None
     queries, documents, numbers = (
-        _column(block, fields[:, place]) for place in (0, 2, form.column)
+        _column(block, fields[:, place]) for place in (0, 2, form.number_column)
     )
     starts = [0, *(np.flatnonzero(queries[1:] != queries[:-1]) + 1).tolist()]
     parts = map(slice, starts, [*starts[1:], len(queries)])

@@ -58,9 +58,9 @@ def _by_query(
     problems = LineProblems(path)
     for some in group_by_query(path, form, problems, lines):
         known = found.setdefault(some.query, {})
-        some.refuse_twice(known, problems, form.done)
+        some.report_duplicates(known, problems, form.verb)
         known.update(zip(some.documents, some.values.tolist(), strict=True))
-    problems.refuse(nothing=not found)
+    problems.raise_problems(is_empty=not found)
     return found
 
 
@@ -75,9 +75,9 @@ def stream_run(
     problems = LineProblems(path)
     some = None
     for some in group_by_query(path, RUN_FORM, problems, lines):
-        some.refuse_twice((), problems, RUN_FORM.done)
+        some.report_duplicates((), problems, RUN_FORM.verb)
         yield some.query, some.documents, some.values
-    problems.refuse(nothing=some is None)
+    problems.raise_problems(is_empty=some is None)
 
 
 def write_trec_run(

@@ -51,7 +51,7 @@ class QueryLines(NamedTuple):
     documents: tuple[str, ...]
     values: NumberColumn
 
-    def refuse_twice(
+    def report_duplicates(
         self, earlier: Collection[str], problems: LineProblems, done: str
     ) -> None:
         """Note each document that was in an earlier line."""
@@ -119,22 +119,24 @@ def parse_lines(
     for number, line in enumerate(block.split(NEWLINE_BYTE), start=first):
         fields = line.split()
         if not fields or (
-            fields[0].startswith(b"#") and len(fields) != form.width
+            fields[0].startswith(b"#") and len(fields) != form.field_count
         ):  # blank, or a comment
             continue
-        values = parse_numbers(fields[form.column : form.column + 1], form)
-        if len(fields) < form.width or (
-            form is QRELS_FORM and len(fields) > form.width
+        values = parse_numbers(
+            fields[form.number_column : form.number_column + 1], form
+        )
+        if len(fields) < form.field_count or (
+            form is QRELS_FORM and len(fields) > form.field_count
         ):
-            tabs = line.count(b"\t") == form.width - 1
+            tabs = line.count(b"\t") == form.field_count - 1
             remedy = (
                 "an id with white space: write a space as %20" if tabs else form.fields
             )
-            add(number, f"{len(fields)} fields instead of {form.width}", remedy)
+            add(number, f"{len(fields)} fields instead of {form.field_count}", remedy)
         elif values is None:
             add(
                 number,
-                f"{fields[form.column].decode(errors='replace')!r:.60} is not a {form.value}",
+                f"{fields[form.number_column].decode(errors='replace')!r:.60} is not a {form.number_name}",
                 form.remedy,
             )
         else:
@@ -150,7 +152,7 @@ def _refuse_other_kinds(path: str | Path, block: bytes) -> None:
     """Raise InputError where the first line is that of a file of another kind: each of its lines would be wrong."""
     line = block.lstrip().partition(b"\n")[0]
     fields = line.split()  # bytes: only what separates fields in TREC files
-    if len(fields) == RUN_FORM.width and fields[1].upper() == b"Q0":
+    if len(fields) == RUN_FORM.field_count and fields[1].upper() == b"Q0":
         raise InputError(
             Problem(
                 str(path), "is a run, not qrels", "give the qrels first, then the runs"
@@ -158,7 +160,7 @@ def _refuse_other_kinds(path: str | Path, block: bytes) -> None:
         )
     kind = guess_file_kind(line.decode("utf-8", "replace"))
     judged = (
-        len(fields) == QRELS_FORM.width
+        len(fields) == QRELS_FORM.field_count
         and parse_numbers(fields[3:], QRELS_FORM) is not None
     )  # an id may begin with a brace
     if (kind == "JSON" and not judged) or (
@@ -224,16 +226,18 @@ class LineProblems:
         if self.count <= MAX_LISTED_PROBLEMS:
             self.listed.append((line, Problem(f"{self.path}:{line}", what, remedy)))
 
-    def refuse(self, *, nothing: bool) -> None:
+    def raise_problems(self, *, is_empty: bool) -> None:
         """Raise InputError if there was any problem, or nothing in the file at all."""
         listed = [problem for _, problem in sorted(self.listed)]
         if more := self.count - len(listed):
             listed.append(
                 Problem(
-                    str(self.path), f"and {more} more lines like these", stands_for=more
+                    str(self.path),
+                    f"and {more} more lines like these",
+                    occurrences=more,
                 )
             )
-        if listed or nothing:
+        if listed or is_empty:
             raise InputError(
                 listed or Problem(str(self.path), "there is no line in this file")
             )

@@ -59,12 +59,12 @@ class LocalModel(Configured, Model):
     expands: ClassVar[bool] = True
     library: ClassVar[text_limits.ModelClass]
     kind: ClassVar[str]
-    where: ClassVar[str] = "encoder"
+    table_name: ClassVar[str] = "encoder"
     """The table of the experiment that holds the options."""
     threaded: ClassVar[bool] = True
     """Whether several threads may call one model: its tokenizer is set up once, in the same way for all texts."""
 
-    first = "model"
+    positional_option = "model"
     model: TextOrObject
     """A folder, or a name of the hub."""
     revision: str = ""
@@ -130,10 +130,10 @@ class LocalModel(Configured, Model):
     def _loaded(self) -> LoadedModel:
         import torch
 
-        model = self.weights.held
+        model = self.weights.model_object
         if model is None:
             log.info("loading %s", self.weights.name)
-            with explain_load_errors(self.weights.written):
+            with explain_load_errors(self.weights.name_as_written):
                 model = self._load()
         self._check_trained()  # of the hub's, the files are here now
         cores, tokenizer = torch.get_num_threads(), text_limits.uncut_tokenizer(model)
@@ -199,10 +199,15 @@ class LocalModel(Configured, Model):
         if side is None or side.tokenizer is None:
             limit = model.max_seq_length or text_limits.UNLIMITED_TOKENS
             side = text_limits.RoleReading(
-                self._loaded.tokenizer, special=True, limit=limit, least=0
+                self._loaded.tokenizer,
+                adds_special_tokens=True,
+                limit=limit,
+                min_tokens=0,
             )
-        whole = text_limits.count_tokens(side.tokenizer, items, special=side.special)
-        read = np.clip(whole, side.least, side.limit)
+        whole = text_limits.count_tokens(
+            side.tokenizer, items, special=side.adds_special_tokens
+        )
+        read = np.clip(whole, side.min_tokens, side.limit)
         return TokenCounts(read, np.maximum(whole - read, 0))
 
     def _run(
@@ -266,7 +271,7 @@ class LocalModel(Configured, Model):
             why = "layers with random weights would be put on top of it"
             if self.library == "SentenceTransformer":
                 why = "it scores pairs, as a reranker does, and its numbers of single texts mean nothing"
-            what = f"{self.weights.written} is not a {self.library}: {why}"
+            what = f"{self.weights.name_as_written} is not a {self.library}: {why}"
             raise InputError(
                 Problem(
                     "model", what, f"name a model that was trained as a {self.library}"

@@ -29,11 +29,11 @@ class RoleReading(NamedTuple):
 
     tokenizer: Any
     """None where the model's files have none that `tokenizers` reads."""
-    special: bool
+    adds_special_tokens: bool
     """Whether the marks of the tokenizer are put around a text."""
     limit: int
     """Tokens of a text that are read, at most."""
-    least: int
+    min_tokens: int
     """Tokens that are read of a shorter text, which is filled up."""
 
 
@@ -62,9 +62,9 @@ def reading_of_role(folder: Path, role: Role) -> RoleReading:
     file = place / "tokenizer.json"
     return RoleReading(
         tokenizer=_tokenizer(file, file.stat().st_mtime_ns) if file.is_file() else None,
-        special=not kind.endswith("StaticEmbedding"),
+        adds_special_tokens=not kind.endswith("StaticEmbedding"),
         limit=min(limit, length or limit),
-        least=expansion.get("length", 0) if expansion.get("attend") else 0,
+        min_tokens=expansion.get("length", 0) if expansion.get("attend") else 0,
     )
 
 
@@ -82,9 +82,9 @@ def count_role_tokens(
     side = None if folder is None else reading_of_role(folder, role)
     if side is None or side.tokenizer is None:
         return Tokens(estimate_tokens(texts), exact=False)
-    counts = count_tokens(side.tokenizer, texts, special=side.special)
+    counts = count_tokens(side.tokenizer, texts, special=side.adds_special_tokens)
     return Tokens(
-        counts if whole else np.clip(counts, side.least, side.limit), exact=True
+        counts if whole else np.clip(counts, side.min_tokens, side.limit), exact=True
     )
 
 

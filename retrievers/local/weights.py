@@ -28,12 +28,12 @@ class Weights:
 
     def __init__(self, model: str, revision: str = "") -> None:
         """Name the weights; raises InputError where that is neither a folder nor possible on the hub."""
-        self.written, self._asked = model, str(expand(revision))
+        self.name_as_written, self._asked = model, str(expand(revision))
         self.model: str = expand(model)
         """Its name, values put in."""
-        self.held: Any = model.value if isinstance(model, NamedObject) else None
+        self.model_object: Any = model.value if isinstance(model, NamedObject) else None
         """The model itself, where it is an object of this process."""
-        own = self.held is None and Path(self.model).is_dir()
+        own = self.model_object is None and Path(self.model).is_dir()
         package = (
             importlib.util.find_spec(_PACKAGE)
             if self.model == OFFLINE_MODEL and not (own or self._asked)
@@ -50,7 +50,7 @@ class Weights:
         )
         """The folder that holds the weights, None where the hub has them."""
         if (
-            self.held is None
+            self.model_object is None
             and self.folder is None
             and not HUB_NAME_PATTERN.fullmatch(self.model)
         ):
@@ -70,8 +70,8 @@ class Weights:
     @property
     def name(self) -> str:
         """The model's name for people: a folder's last part."""
-        if self.held is not None:
-            return type(self.held).__name__
+        if self.model_object is not None:
+            return type(self.model_object).__name__
         return (
             self.model
             if self.folder is None or self.packaged
@@ -81,12 +81,16 @@ class Weights:
     @property
     def at_hand(self) -> bool:
         """Whether the weights are on this machine, so that `revision` needs no network."""
-        return self.held is not None or self.snapshot is not None
+        return self.model_object is not None or self.snapshot is not None
 
     @property
     def snapshot(self) -> Path | None:
         """The folder with the model's files, the hub's cache included; None where nothing is on this machine."""
-        return None if self.held is not None else self.folder or self._hub_snapshot()
+        return (
+            None
+            if self.model_object is not None
+            else self.folder or self._hub_snapshot()
+        )
 
     @cached_property
     def revision(self) -> str:
@@ -95,8 +99,8 @@ class Weights:
         Raises:
             InputError: the hub cannot say.
         """
-        if self.held is not None:
-            return f"sha256:{model_digest(self.held)}"
+        if self.model_object is not None:
+            return f"sha256:{model_digest(self.model_object)}"
         if self.folder is not None:
             weights = self.folder / "model.safetensors"
             return f"sha256:{file_digest(weights) if self.packaged else folder_digest(self.folder)}"
@@ -107,7 +111,9 @@ class Weights:
     def default_prompt(self) -> str:
         """What the model's files put before a text where nothing is said of its role; "" for nothing."""
         settings = (
-            read_model_settings(self.snapshot) if self.held is None else vars(self.held)
+            read_model_settings(self.snapshot)
+            if self.model_object is None
+            else vars(self.model_object)
         )
         return (settings.get("prompts") or {}).get(
             settings.get("default_prompt_name")
@@ -116,12 +122,16 @@ class Weights:
     @property
     def provenance(self) -> Mapping[str, str]:
         """Model, source and revision, for the manifest."""
-        absent = "hub" if self.held is None else "object"
+        absent = "hub" if self.model_object is None else "object"
         source = (
             absent if self.folder is None else _PACKAGE if self.packaged else "folder"
         )
         kind, _, digest = self.revision.rpartition(":")
-        return {"model": self.written, "source": source, kind or "revision": digest}
+        return {
+            "model": self.name_as_written,
+            "source": source,
+            kind or "revision": digest,
+        }
 
     def _hub_snapshot(self) -> Path | None:
         """What the hub's cache on this machine holds for the wanted revision: a folder named after the commit."""
@@ -135,7 +145,7 @@ class Weights:
     def _ask_hub(self) -> str:
         if re.fullmatch(r"[0-9a-f]{40}", self._asked):
             return self._asked
-        with explain_load_errors(self.written):
+        with explain_load_errors(self.name_as_written):
             from huggingface_hub import HfApi
 
             return str(

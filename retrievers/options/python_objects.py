@@ -38,18 +38,18 @@ def encoder_table(model: Any) -> dict[str, Any]:
     if isinstance(model, Mapping):
         return dict(model)
     if isinstance(model, Configured):
-        return model.written()
+        return model.to_config()
     if found := kind_of_library_model(model):
         own = {
             "device": str(model.device),
             "truncate_dim": getattr(model, "truncate_dim", None),
         }
         taken = {key: value for key, value in own.items() if value is not None}
-        return {"kind": found, "model": NamedObject.of(model), **taken}
+        return {"kind": found, "model": NamedObject.wrap(model), **taken}
     if callable(model) or any(
         hasattr(model, one) for one in ("encode", "encode_document")
     ):
-        return {"kind": "python", "call": NamedObject.of(model)}
+        return {"kind": "python", "call": NamedObject.wrap(model)}
     what = f"an object of type {type(model).__name__} is no model"
     raise InputError(
         Problem(
@@ -74,13 +74,13 @@ def reranker_table(model: Any, depth: int | None) -> dict[str, Any]:
     given = {} if depth is None else {"depth": depth}
     if isinstance(model, Configured | Mapping):
         return {
-            **(model.written() if isinstance(model, Configured) else model),
+            **(model.to_config() if isinstance(model, Configured) else model),
             **given,
         }
     if kind_of_library_model(model) == "cross-encoder":
         return {
             "kind": "cross-encoder",
-            "model": NamedObject.of(model),
+            "model": NamedObject.wrap(model),
             "device": str(model.device),
             **given,
         }

@@ -34,27 +34,27 @@ class Configured(StrictTable):
     """A part that consists of its options: its fields are what a table of an experiment file may say of it.
 
     >>> class Words(Configured):
-    ...     first = "language"
+    ...     positional_option = "language"
     ...     language: str = ""
     >>> Words("en").language
     'en'
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
-    first: ClassVar[str] = ""
+    positional_option: ClassVar[str] = ""
     """The option that may be given without its name."""
 
     def __init__(self, *given: Any, **options: Any) -> None:
         """Check the options; raises InputError with what is wrong of each."""
         try:
             super().__init__(
-                **dict(zip([self.first], given, strict=False)),
+                **dict(zip([self.positional_option], given, strict=False)),
                 **lists_as_tuples(options),
             )
         except ValidationError as error:
             raise InputError(list(validation_problems(error, type(self), ""))) from None
 
-    def written(self) -> dict[str, Any]:
+    def to_config(self) -> dict[str, Any]:
         """Its table in an experiment file."""
         return {
             "kind": kind_of(type(self)),

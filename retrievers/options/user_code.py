@@ -28,7 +28,7 @@ OBJECT_PREFIX = "object:"
 class NamedObject(str):
     """A text that carries the object for which it stands, wherever texts pass.
 
-    >>> held = NamedObject.of(len, "mine")
+    >>> held = NamedObject.wrap(len, "mine")
     >>> held, held.value("abc")
     ('object:mine (len)', 3)
     """
@@ -47,7 +47,7 @@ class NamedObject(str):
         return str, (str(self),)
 
     @classmethod
-    def of(cls, value: object, name: str = "part") -> Self:
+    def wrap(cls, value: object, name: str = "part") -> Self:
         """Hold an object under the name of what it is part of, which may have none yet."""
         called = getattr(value, "__qualname__", type(value).__qualname__)
         return cls(f"{OBJECT_PREFIX}{name} ({called})", value)

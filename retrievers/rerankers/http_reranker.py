@@ -80,9 +80,9 @@ RERANK_PROTOCOLS: Mapping[RerankDialect, RerankProtocol] = {
 class HttpReranker(RemoteModel, Reranker):
     """Orders the first `depth` candidates by the scores of a service; the others keep their order beneath."""
 
-    where = "rerank"
-    by_list: ClassVar[bool] = True
-    first = "dialect"
+    table_name = "rerank"
+    is_listwise: ClassVar[bool] = True
+    positional_option = "dialect"
     dialect: RerankDialect
     """Whose protocol it speaks."""
     model: str = ""
@@ -96,7 +96,7 @@ class HttpReranker(RemoteModel, Reranker):
     """Sent with every request, secrets as "${NAME}"."""
     extra: dict[str, Any] | None = None
     """Added to the body of every request."""
-    read: PositiveInt = Field(default=10, alias="depth")
+    candidate_depth: PositiveInt = Field(default=10, alias="depth")
     """How many candidates of each query are read again."""
     max_tokens: Annotated[int, Field(ge=0)] = 0
     """Documents are cut to so many tokens, as estimated, and counted; 0: 4,096 for cohere, 8,000 for voyage, 8,192 for
@@ -143,14 +143,16 @@ class HttpReranker(RemoteModel, Reranker):
     @property
     def depth(self) -> int:  # type: ignore[override]
         """How many candidates of each query are read again."""
-        return self.read
+        return self.candidate_depth
 
     @cached_property
     def price(self) -> Price | None:
         """The experiment's prices, nothing for a server on this machine, else the list price."""
         if self.search_price is None:
             return super().price
-        return Price(self.own_price or 0.0, "the experiment's price", self.search_price)
+        return Price(
+            self.given_price or 0.0, "the experiment's price", self.search_price
+        )
 
     @property
     def fingerprint(self) -> str:

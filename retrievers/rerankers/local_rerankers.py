@@ -27,17 +27,17 @@ from retrievers.texts.token_estimate import Tokens
 class LocalReranker(LocalModel, Reranker):
     """A reranker over a local model; a kind adds its fingerprint and how it scores."""
 
-    where = "rerank"
+    table_name = "rerank"
 
     model: TextOrObject
     """A folder, or a name of the hub: of a cross-encoder with one output, for late interaction any embedding model."""
-    read: PositiveInt = Field(default=10, alias="depth")
+    candidate_depth: PositiveInt = Field(default=10, alias="depth")
     """How many candidates of each query are read again."""
 
     @property
     def depth(self) -> int:  # type: ignore[override]
         """How many candidates of each query are read again."""
-        return self.read
+        return self.candidate_depth
 
     @property
     def provenance(self) -> Mapping[str, str]:
@@ -70,7 +70,7 @@ class CrossEncoderReranker(LocalReranker):
             raise InputError(
                 Problem(
                     "rerank.model",
-                    f"{self.weights.written} has {outputs} outputs, not one",
+                    f"{self.weights.name_as_written} has {outputs} outputs, not one",
                 )
             )
         logits, tokens = self.logits(pairs, call.stopped)
@@ -160,7 +160,7 @@ class LateInteractionReranker(LocalReranker):
         if (
             type(model).__name__ != self._class()
         ):  # of the hub's, the files are here only now
-            what = f"{self.weights.written} is a MultiVectorEncoder, which was not known before its files were here"
+            what = f"{self.weights.name_as_written} is a MultiVectorEncoder, which was not known before its files were here"
             raise InputError(
                 Problem("rerank.model", what, "run again: now it is known")
             )
@@ -193,7 +193,8 @@ class LateInteractionReranker(LocalReranker):
         except KeyError:  # a static model
             raise InputError(
                 Problem(
-                    "rerank.model", f"{self.weights.written} has no vectors of tokens"
+                    "rerank.model",
+                    f"{self.weights.name_as_written} has no vectors of tokens",
                 )
             ) from None
         vectors = [row.float().cpu().numpy() for row in rows]

@@ -76,7 +76,7 @@ class Retries:
             return max(started + self._patience - time.monotonic(), 0.0)
 
         def over(state: RetryCallState) -> bool:
-            self._answered |= not _failure(state).hopeless
+            self._answered |= not _failure(state).unlikely_to_pass
             return (
                 stopped.is_set()
                 or not left()
@@ -140,17 +140,17 @@ class ServiceCaller:
     async def call(
         self,
         attempt: Callable[[], Awaitable[tuple[AnswerType, RequestCost]]],
-        promised: RequestCost,
+        expected_cost: RequestCost,
         call: Call,
-        pace: int,
+        pace_tokens: int,
     ) -> AnswerType:
         """Send one request until it succeeds or fails for good, within the budget; count what it cost.
 
         Args:
             attempt: asks once; returns the answer, checked, and its cost. Raises Transient where another try may help.
-            promised: what it is expected to cost.
+            expected_cost: what it is expected to cost.
             call: for which retriever it is sent, and what stops it.
-            pace: tokens by which the rate is kept.
+            pace_tokens: tokens by which the rate is kept.
 
         Raises:
             Refused: the provider does not take what is in it.
@@ -158,8 +158,8 @@ class ServiceCaller:
         """
 
         async def once() -> AnswerType:
-            await self._turn(pace, call.stopped)
-            call.meter.budget.take(promised.usd)
+            await self._turn(pace_tokens, call.stopped)
+            call.meter.budget.reserve(expected_cost.usd)
             cost = RequestCost(0, 0.0)
             try:
                 async with asyncio.timeout(self._timeout):
@@ -168,7 +168,7 @@ class ServiceCaller:
                 what = f"no complete response within {self._timeout:g} s (timeout)"
                 raise TransientFailure(f"{self._name()}: {what}") from None
             finally:
-                call.meter.budget.give_back(promised.usd - cost.usd)
+                call.meter.budget.release(expected_cost.usd - cost.usd)
                 call.meter.count(tokens=cost.tokens, usd=cost.usd)
             call.meter.count(calls=1)
             return answer

@@ -38,11 +38,11 @@ def quote_reply(reply: Reply) -> str:
     """The beginning of a reply that cannot be read, as a message may show it: on one line, without keys.
 
     >>> from retrievers.services.chat_model import Reply
-    >>> quote_reply(Reply("I am  sorry.")), quote_reply(Reply("<think>So", whole=False))
+    >>> quote_reply(Reply("I am  sorry.")), quote_reply(Reply("<think>So", is_complete=False))
     ("such as 'I am sorry.'", "such as '<think>So', cut off as too long")
     """
     line = error_line(reply.declined or reply.text)
-    cut = "" if reply.whole else ", cut off as too long"
+    cut = "" if reply.is_complete else ", cut off as too long"
     return f"such as {(line if len(line) <= _SHOWN else line[:_SHOWN] + '…')!r}{cut}"
 
 
@@ -57,13 +57,13 @@ class Chat:
         self, prompts: Sequence[Prompt], readable: ReplyCheck = accept_any_reply
     ) -> ChatForecast:
         """Count what `replies` would do, with no network."""
-        known = {prompts[place] for place, _ in self.known(prompts, readable)}
+        known = {prompts[place] for place, _ in self.cached_replies(prompts, readable)}
         missing = [prompt for prompt in dict.fromkeys(prompts) if prompt not in known]
         return self.model.forecast(missing)._replace(
             prompts=len(prompts), cached=len(prompts) - len(missing)
         )
 
-    def known(
+    def cached_replies(
         self, prompts: Sequence[Prompt], readable: ReplyCheck = accept_any_reply
     ) -> Iterator[tuple[int, Reply]]:
         """Yield the place of each prompt that the cache can answer, with its reply."""
@@ -91,7 +91,7 @@ class Chat:
         heard = False
 
         def usable(place: int, reply: Reply) -> bool:
-            return reply.whole and not reply.declined and readable(place, reply)
+            return reply.is_complete and not reply.declined and readable(place, reply)
 
         for number, (place, reply) in enumerate(
             self._answered(prompts, meter, usable), start=1
@@ -110,7 +110,7 @@ class Chat:
     def _answered(
         self, prompts: Sequence[Prompt], meter: Meter, usable: ReplyCheck
     ) -> Iterator[tuple[int, Reply]]:
-        known = dict(self.known(prompts, usable))
+        known = dict(self.cached_replies(prompts, usable))
         for place, reply in known.items():
             meter.count(cached=1)
             yield place, reply
@@ -126,7 +126,7 @@ class Chat:
         def ask(name: bytes, stopped: Stop) -> Reply:
             return self.model.ask(prompts[missing[name][0]], Call(meter, stopped))
 
-        for name, reply in completed(ask, list(missing), width=self.model.at_once):
+        for name, reply in completed(ask, list(missing), width=self.model.max_requests):
             if usable(missing[name][0], reply):
                 self.cache.put_text(
                     self.model.fingerprint, name, reply.text, reply.tokens

@@ -40,7 +40,7 @@ class Prompt(NamedTuple):
     user: str
     round: int = 1
     """More where the same is asked again, to see how far the model agrees with itself."""
-    form: str = ""
+    schema: str = ""
     """The JSON schema of the reply, as text; it follows from `system`, so that the cache does without it."""
 
 
@@ -50,7 +50,7 @@ class Reply(NamedTuple):
     text: str
     tokens: int = 0
     """Billed, of prompt and reply together; an estimate where the server tells none."""
-    whole: bool = True
+    is_complete: bool = True
     """False where the reply was cut at `max_tokens`."""
     declined: str = ""
     """Why the endpoint would not answer this prompt, in its own words; "" where it did."""
@@ -79,7 +79,7 @@ class ChatModel(remote_model.RemoteModel):
     max_tokens: PositiveInt = 300
     """Tokens of one reply, at most."""
     temperature: NonNegativeNumber = 0.0
-    at_once: PositiveInt = Field(default=4, alias="concurrency")
+    max_requests: PositiveInt = Field(default=4, alias="concurrency")
     """Requests at once, at most."""
     input_price: NonNegativeNumber | None = None
     """Dollars for a million tokens of prompts; None: unknown, or 0 for a server on this machine."""
@@ -100,7 +100,10 @@ class ChatModel(remote_model.RemoteModel):
         own = server if name else ""
         self._reached(
             remote_model.EndpointAccess(
-                provider="openai", base_url=server, own=own, variables=(name,)
+                provider="openai",
+                base_url=server,
+                provider_url=own,
+                key_variables=(name,),
             ),
             self.max_tokens,
         )
@@ -111,7 +114,7 @@ class ChatModel(remote_model.RemoteModel):
         return openai_server_url(self.base_url)
 
     @property
-    def elsewhere(self) -> str:
+    def other_server(self) -> str:
         """The server as it may be kept, where it is not OpenAI's own: another may have another model of that name."""
         return (
             redact_url(self.base_url or self.server)
@@ -120,7 +123,7 @@ class ChatModel(remote_model.RemoteModel):
         )
 
     @property
-    def priced(self) -> bool:
+    def has_prices(self) -> bool:
         """Whether both prices are known; a server on this machine costs nothing unless you give a price."""
         return is_on_this_machine(expand(self.server)) or None not in (
             self.input_price,
@@ -133,7 +136,7 @@ class ChatModel(remote_model.RemoteModel):
         how = {"temperature": self.temperature, "max_tokens": self.max_tokens}
         return fingerprint("chat", self.model, server=self.server, **how)
 
-    def expected(self, prompts: Sequence[Prompt]) -> int:
+    def estimate_prompt_tokens(self, prompts: Sequence[Prompt]) -> int:
         """Estimate the tokens of prompts."""
         return int(
             estimate_tokens([text for one in prompts for text in one[:2]]).sum()
@@ -141,23 +144,26 @@ class ChatModel(remote_model.RemoteModel):
 
     def forecast(self, prompts: Sequence[Prompt]) -> ChatForecast:
         """Count what asking these prompts would take, were none of them in the cache."""
-        sent, received = self.expected(prompts), self.max_tokens * len(prompts)
-        usd = self.price_of(sent, received) if self.priced else None
+        sent, received = (
+            self.estimate_prompt_tokens(prompts),
+            self.max_tokens * len(prompts),
+        )
+        usd = self.usd_of_tokens(sent, received) if self.has_prices else None
         return ChatForecast(len(prompts), 0, len(prompts), sent + received, usd)
 
-    def price_of(self, sent: int, received: int) -> float:
+    def usd_of_tokens(self, sent: int, received: int) -> float:
         """Return the dollars of so many tokens; 0 where no price is known."""
         return (
             sent * (self.input_price or 0.0) + received * (self.output_price or 0.0)
         ) / 1e6
 
     def _cost(self, sent: int, received: int) -> RequestCost:
-        return RequestCost(sent + received, self.price_of(sent, received))
+        return RequestCost(sent + received, self.usd_of_tokens(sent, received))
 
     def check_budget(self, meter: Meter) -> None:
         """Raise InputError if the key is not set, or a limit of dollars cannot be kept without prices."""
         self.check()
-        if meter.budget.limit is not None and not self.priced:
+        if meter.budget.limit is not None and not self.has_prices:
             unknown = f"the price of {self.model} is not known, so that --max-cost cannot be kept"
             raise InputError(
                 Problem(
@@ -176,13 +182,13 @@ class ChatModel(remote_model.RemoteModel):
         reply = run_request(self._replied(prompt, call), call.stopped)
         if reply.declined:
             call.meter.count(declined=1)
-        elif prompt.form and _FORM in self._without:
+        elif prompt.schema and _FORM in self._without:
             call.meter.count(without_schema=1)
         return reply
 
     async def _replied(self, prompt: Prompt, call: Call) -> Reply:
         """Ask with a schema and a temperature, unless the server takes none; what it refuses even then, it declines."""
-        without = self._without if prompt.form else self._without | {_FORM}
+        without = self._without if prompt.schema else self._without | {_FORM}
         first: RequestRefused | None = None
         while True:
             try:
@@ -197,7 +203,7 @@ class ChatModel(remote_model.RemoteModel):
                 blamed = [
                     one
                     for one in left
-                    if refusal.about.startswith(one) or not refusal.about
+                    if refusal.parameter.startswith(one) or not refusal.parameter
                 ]
                 if not blamed or refusal.code in {
                     "content_filter",
@@ -211,7 +217,7 @@ class ChatModel(remote_model.RemoteModel):
                     "%s takes no temperature but its own: its replies may vary from run to run",
                     self.name,
                 )
-            self._without |= without if prompt.form else without - {_FORM}
+            self._without |= without if prompt.schema else without - {_FORM}
             self._taken |= {_FORM, _TEMPERATURE} - without
             return reply
 
@@ -236,15 +242,15 @@ class ChatModel(remote_model.RemoteModel):
             "messages": messages,
             **how,
         }
-        if prompt.form:
+        if prompt.schema:
             schema = {
                 "name": "reply",
                 "strict": True,
-                "schema": json.loads(prompt.form),
+                "schema": json.loads(prompt.schema),
             }
             body[_FORM] = {"type": "json_schema", "json_schema": schema}
         body = {key: value for key, value in body.items() if key not in without}
-        sent = self.expected([prompt])
+        sent = self.estimate_prompt_tokens([prompt])
 
         async def attempt() -> tuple[Reply, RequestCost]:
             answer = await client.ask(client.completions, **body)
@@ -273,7 +279,7 @@ class ChatModel(remote_model.RemoteModel):
                 ), cost
             if refused and not text:
                 return Reply("", declined=str(refused)), cost
-            return Reply(text, cost.tokens, whole=ended != "length"), cost
+            return Reply(text, cost.tokens, is_complete=ended != "length"), cost
 
         return await self._caller.call(
             attempt, self._cost(sent, self.max_tokens), call, sent

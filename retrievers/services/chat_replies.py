@@ -59,9 +59,9 @@ class ChatRequest(NamedTuple):
     """One request."""
 
     prompt: Prompt
-    items: int = 1
+    item_count: int = 1
     """How many things it asks about."""
-    cut: bool = False
+    is_truncated: bool = False
     """Whether the model is shown only the beginning of a text."""
 
 
@@ -100,8 +100,8 @@ def ask_requests(
 
     def answer_in(place: int, reply: Reply) -> AnswerType | None:
         return (
-            read(reply.text, asked[place].items)
-            if reply.whole and not reply.declined
+            read(reply.text, asked[place].item_count)
+            if reply.is_complete and not reply.declined
             else None
         )
 
@@ -109,8 +109,8 @@ def ask_requests(
     for place, reply in chat.replies(
         prompts, meter, lambda *said: answer_in(*said) is not None
     ):
-        answer, items = answer_in(place, reply), asked[place].items
-        if asked[place].cut:
+        answer, items = answer_in(place, reply), asked[place].item_count
+        if asked[place].is_truncated:
             meter.count(truncated=items)
         if answer is None:
             meter.count(unreadable=items)

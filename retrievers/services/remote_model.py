@@ -40,13 +40,13 @@ class EndpointAccess:
 
     provider: str
     """As genai-prices calls it, or our own rows of prices."""
-    own: str = ""
+    provider_url: str = ""
     """The provider's own server; "" where everybody has their own."""
     base_url: str = ""
     """Another server."""
     api_key: str = ""
     """What the experiment gives."""
-    variables: tuple[str, ...] = ()
+    key_variables: tuple[str, ...] = ()
     """Environment variables of the key, which goes to the provider's own server alone."""
     key_header: str = "Authorization"
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -57,12 +57,12 @@ class RemoteModel(Configured):
     """A model behind an API: nothing is sent, and no key looked for, before the first request."""
 
     expands: ClassVar[bool] = True
-    where: ClassVar[str] = "encoder"
+    table_name: ClassVar[str] = "encoder"
     """The table of the experiment that holds the options."""
-    first = "model"
+    positional_option = "model"
     model: str
     """The provider's name for it."""
-    at_once: PositiveInt = Field(default=8, alias="concurrency")
+    max_requests: PositiveInt = Field(default=8, alias="concurrency")
     """Requests at once, at most."""
     rpm: NonNegativeNumber = 0
     """Requests a minute that the account may send; 0: unknown."""
@@ -72,7 +72,7 @@ class RemoteModel(Configured):
     """Seconds of one attempt, its whole answer read."""
     patience: PositiveNumber = 300
     """Seconds after which a request that keeps failing is given up."""
-    own_price: NonNegativeNumber | None = Field(default=None, alias="price")
+    given_price: NonNegativeNumber | None = Field(default=None, alias="price")
     """Dollars for a million tokens; left out, the list price, 0 for a server on this machine, and unknown for other
     servers."""
     _access: EndpointAccess = PrivateAttr()
@@ -88,14 +88,16 @@ class RemoteModel(Configured):
             InputError: a number that cannot be, or an address that is none.
         """
         if access.base_url:
-            check_address(f"{self.where}.base_url", access.base_url)
+            check_address(f"{self.table_name}.base_url", access.base_url)
         self._access = access
-        self._limits = Limits(self.at_once, self.rpm, self.tpm, self.patience, tokens)
+        self._limits = Limits(
+            self.max_requests, self.rpm, self.tpm, self.patience, tokens
+        )
         self._caller = ServiceCaller(self._limits, self.timeout, lambda: self.name)
 
     @property
     def _url(self) -> str:
-        return self._access.base_url or self._access.own
+        return self._access.base_url or self._access.provider_url
 
     @property
     def name(self) -> str:
@@ -107,7 +109,7 @@ class RemoteModel(Configured):
         """The experiment's price, nothing for a server on this machine, else the list price."""
         model, url = expand((self.model, self._access.base_url))
         return find_price(
-            self._access.provider, model, own=self.own_price, base_url=url
+            self._access.provider, model, given_price=self.given_price, base_url=url
         )
 
     @property
@@ -128,12 +130,15 @@ class RemoteModel(Configured):
         access = self._access
         if access.api_key:
             return resolve_secret(access.api_key)
-        if not (access.own and is_server_of(self._url, access.own)):
+        if not (access.provider_url and is_server_of(self._url, access.provider_url)):
             return None
-        for name in access.variables:
+        for name in access.key_variables:
             if os.environ.get(name):
                 return resolve_secret(f"${{{name}}}")
-        names, remedy = " or ".join(access.variables), f"export {access.variables[0]}=…"
+        names, remedy = (
+            " or ".join(access.key_variables),
+            f"export {access.key_variables[0]}=…",
+        )
         raise InputError(Problem(names, "is not set in the environment", remedy))
 
     def _headers(self) -> dict[str, str]:

@@ -47,20 +47,24 @@ _FINAL = {
 class RequestRefused(Exception):
     """The provider refuses what is in this request, such as a text that is too long; `code` and `about` are its own."""
 
-    def __init__(self, reason: str, code: str = "", about: str = "") -> None:
+    def __init__(self, reason: str, code: str = "", parameter: str = "") -> None:
         super().__init__(reason)
-        self.code, self.about = code, about
+        self.code, self.parameter = code, parameter
 
 
 class TransientFailure(Exception):
     """A failure that may not happen again."""
 
     def __init__(
-        self, reason: str, *, retry_after: float | None = None, hopeless: bool = False
+        self,
+        reason: str,
+        *,
+        retry_after: float | None = None,
+        unlikely_to_pass: bool = False,
     ) -> None:
         """Take the reason, the seconds to wait for, and whether it is final of a service that has never answered."""
         super().__init__(reason)
-        self.retry_after, self.hopeless = retry_after, hopeless
+        self.retry_after, self.unlikely_to_pass = retry_after, unlikely_to_pass
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -138,7 +142,7 @@ def explain_unreadable(name: str, body: object) -> Iterator[None]:
             begun = f"it begins with {error_line(text)[:80]!r}"
             what = f"an answer that is not of the protocol came back; {begun}; look at the address"
         raise TransientFailure(
-            f"{name}: {what}", hopeless=text.lstrip()[:1] == "<"
+            f"{name}: {what}", unlikely_to_pass=text.lstrip()[:1] == "<"
         ) from None
 
 
@@ -158,7 +162,7 @@ def classify_connection_error(name: str, url: str, failure: BaseException) -> Ex
     hopeless = refused and is_on_this_machine(url)
     return TransientFailure(
         f"{name}: no complete response: {why}{NOT_STARTED_REMEDY if hopeless else ''}",
-        hopeless=hopeless,
+        unlikely_to_pass=hopeless,
     )
 
 

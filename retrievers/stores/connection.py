@@ -79,7 +79,7 @@ class Connection:
         """Of the server, known once it was asked."""
         self._options = options
         self._client: QdrantClient | None = None
-        location = options.place or MEMORY_LOCATION
+        location = options.expanded_location or MEMORY_LOCATION
         self.address = (
             location
             if location == MEMORY_LOCATION
@@ -142,7 +142,7 @@ class Connection:
         """Connect to the server, and ask for its version."""
         from qdrant_client import QdrantClient
 
-        url = urlsplit(self._options.place)
+        url = urlsplit(self._options.expanded_location)
         grpc = url.scheme.startswith("grpc")
         where: Any = {
             "host": url.hostname,
@@ -214,13 +214,13 @@ class Connection:
             ):
                 asked = getattr(error, "retry_after_s", None)
                 absent = "onnection refused" in words and is_on_this_machine(
-                    self._options.place
+                    self._options.expanded_location
                 )
                 told += NOT_STARTED_REMEDY if absent else ""
                 raise TransientFailure(
                     told,
                     retry_after=None if asked is None else float(asked),
-                    hopeless=absent,
+                    unlikely_to_pass=absent,
                 ) from error
             if status in ACCESS_DENIED_STATUSES:
                 key = 'set api_key = "${NAME}" in the store\'s table, and NAME in the environment'

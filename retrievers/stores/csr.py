@@ -42,10 +42,10 @@ class CsrStore(MatrixStore):
         limit: int,
         *,
         exact: bool = True,
-        wanted: QueryFilters = (),
+        query_filters: QueryFilters = (),
     ) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` points whose product is above 0, ties resolved."""
-        masks, rankings = self._values.masks(wanted), []
+        masks, rankings = self._values.masks(query_filters), []
         for start in range(0, len(vectors), SPARSE_SEARCH_BATCH):
             products = (
                 _csr(vectors[start : start + SPARSE_SEARCH_BATCH]) @ self._postings

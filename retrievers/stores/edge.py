@@ -227,14 +227,14 @@ class EdgeStore(Store):
         limit: int,
         *,
         exact: bool = False,
-        wanted: QueryFilters = (),
+        query_filters: QueryFilters = (),
     ) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` points, ties at the limit resolved."""
         import qdrant_edge as edge
 
         how = {"params": points.search_params(edge, self._options, exact=exact)}
         filters: list[edge.Filter | None] = [
-            points.payload_filter(edge, one) for one in wanted
+            points.payload_filter(edge, one) for one in query_filters
         ] or [None] * len(vectors)
 
         def ask(positions: list[int], size: int) -> Iterator[points.EngineHits]:

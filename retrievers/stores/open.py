@@ -58,7 +58,9 @@ def open_store(
     Raises:
         InputError: the options do not suit the vectors, or a package is missing.
     """
-    located = options.model_copy(update={"location": options.resolved(documents, form)})
+    located = options.model_copy(
+        update={"location": options.resolve_location(documents, form)}
+    )
     located.check(form)
     name = collection_name(content + options.suffix)
     store: Store = store_class(located.kind)(

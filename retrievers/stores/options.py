@@ -51,7 +51,7 @@ class StoreOptions(Configured):
     Search is exact unless `m` or `quantization` is given, which the edge store and servers understand.
     """
 
-    first = "location"
+    positional_option = "location"
     location: str | None = None
     """":memory:", "edge", a folder ("./vectors"), or a server's URL (http, https, grpc, grpcs); for sparse vectors also
     "csr"; or a store of another package. By default the form of the vectors and the corpus's size decide."""
@@ -145,7 +145,7 @@ class StoreOptions(Configured):
         >>> [StoreOptions(one).kind for one in (":memory:", "edge", "./vectors", "http://localhost:6333")]
         ['qdrant', 'edge', 'qdrant', 'qdrant']
         """
-        location = self.place
+        location = self.expanded_location
         if location == MEMORY_LOCATION or self.on_server:
             return QDRANT_KIND
         name, scheme, _ = location.partition("://")
@@ -161,14 +161,14 @@ class StoreOptions(Configured):
         )
 
     @property
-    def place(self) -> str:
+    def expanded_location(self) -> str:
         """The location with what `${NAME}` stands for, "" where it is left open."""
         return str(expand(self.location or ""))
 
     @property
     def on_server(self) -> bool:
         """Whether the location is a server's URL."""
-        return self.place.startswith(SERVER_SCHEMES)
+        return self.expanded_location.startswith(SERVER_SCHEMES)
 
     @property
     def approximate(self) -> bool:
@@ -192,12 +192,12 @@ class StoreOptions(Configured):
         parts += [f"{name}{value}" for name, value in own.items() if value is not None]
         return "".join(f"-{part}" for part in parts if part)
 
-    def resolved(self, documents: int, form: VectorForm = "dense") -> str:
+    def resolve_location(self, documents: int, form: VectorForm = "dense") -> str:
         """Return the location; where none is given "csr" for sparse vectors, else memory for a small corpus or edge.
 
-        >>> StoreOptions().resolved(20_000), StoreOptions().resolved(20_001), StoreOptions(m=16).resolved(5)
+        >>> StoreOptions().resolve_location(20_000), StoreOptions().resolve_location(20_001), StoreOptions(m=16).resolve_location(5)
         (':memory:', 'edge', 'edge')
-        >>> StoreOptions().resolved(20_000, "sparse"), StoreOptions().resolved(20_000, "multivector")
+        >>> StoreOptions().resolve_location(20_000, "sparse"), StoreOptions().resolve_location(20_000, "multivector")
         ('csr', 'edge')
         """
         if self.location is not None:
@@ -227,12 +227,12 @@ class StoreOptions(Configured):
             4
             if form == "multivector"
             else 12
-            if self.resolved(0, form) == CSR_LOCATION
+            if self.resolve_location(0, form) == CSR_LOCATION
             else 8
         )
         return round(numbers * size)
 
-    def bytes_read(
+    def search_bytes(
         self, documents: int, dimensions: int, indexed: int | None = None
     ) -> int:
         """Return the bytes of dense vectors that a search needs at hand, which decide how much memory makes it fast.

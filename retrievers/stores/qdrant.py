@@ -207,20 +207,20 @@ class QdrantStore(Store):
         limit: int,
         *,
         exact: bool = False,
-        wanted: QueryFilters = (),
+        query_filters: QueryFilters = (),
     ) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` points, ties at the limit resolved."""
         units = unit_rows(vectors)
-        read = wanted or self._options.location == MEMORY_LOCATION
+        read = query_filters or self._options.location == MEMORY_LOCATION
         if read and self._form == "dense" and not self._options.on_server:
             return list(
-                self._nearest(as_dense(units).astype(np.float64), limit, wanted)
+                self._nearest(as_dense(units).astype(np.float64), limit, query_filters)
             )
 
         def ask(positions: list[int], size: int) -> list[points.EngineHits]:
             return self._ask(
                 units[positions],
-                [wanted[i] for i in positions if wanted],
+                [query_filters[i] for i in positions if query_filters],
                 size,
                 exact=exact,
             )

@@ -60,11 +60,11 @@ class QuantizedStore(MatrixStore):
         limit: int,
         *,
         exact: bool = True,
-        wanted: QueryFilters = (),
+        query_filters: QueryFilters = (),
     ) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` documents, ties at the limit resolved."""
         masks, asked, answers = (
-            self._values.masks(wanted),
+            self._values.masks(query_filters),
             as_dense(unit_rows(vectors)),
             list[Ranking](),
         )

@@ -79,14 +79,16 @@ class Chunk(StrictTable):
                 )
         return self
 
-    def counting(self, lengths: Callable[[Sequence[str], Role], Tokens]) -> Self:
+    def with_token_counter(
+        self, lengths: Callable[[Sequence[str], Role], Tokens]
+    ) -> Self:
         """Return the same with what counts the tokens of texts."""
         made = self.model_copy()
         made._count = lengths
         return made
 
     @property
-    def count(self) -> TokenCounter | None:
+    def token_counter(self) -> TokenCounter | None:
         """Counts the tokens of documents; None if passages are measured in characters."""
         lengths = self._count
         return (
@@ -153,7 +155,11 @@ def cut_document(document: Document, chunks: Chunk) -> list[Document]:
 
 def _cut(title: str, text: str, chunks: Chunk) -> list[str]:
     parts, start, size = list[str](), 0, chunks.size or 1
-    fitting = None if chunks.count is None else _fitting(title, size, chunks.count)
+    fitting = (
+        None
+        if chunks.token_counter is None
+        else _fitting(title, size, chunks.token_counter)
+    )
     longest = MAX_TOKEN_CHARACTERS * size
     while (room := fitting(text[start : start + longest]) if fitting else size) < len(
         text
@@ -187,7 +193,7 @@ def _semantic(title: str, text: str, chunks: Chunk) -> list[str]:
     splitter = getattr(
         _splitter(), "MarkdownSplitter" if chunks.by == "heading" else "TextSplitter"
     )
-    size, count = chunks.size or 1, chunks.count
+    size, count = chunks.size or 1, chunks.token_counter
     if count is None:
         made = splitter(size, chunks.overlap)
     else:

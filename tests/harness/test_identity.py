@@ -56,7 +56,7 @@ def test_what_is_the_same(first, tmp_path, change, *, same_run, same_question):
     second = made(tmp_path, **change)
     runs = [run_identity(_unplaced(one), one.dataset.digest) for one in (first, second)]
     assert (runs[0] == runs[1]) is same_run
-    assert (first.question == second.question) is same_question
+    assert (first.question_identity == second.question_identity) is same_question
 
 
 def _unplaced(manifest: Manifest) -> dict[str, object]:

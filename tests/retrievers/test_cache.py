@@ -166,7 +166,7 @@ def test_vectors_of_two_dimensions_under_one_model_are_refused(cache, form):
     for name, width in zip(names, (4, 5), strict=True):
         some = embedded(1, d=width)
         some = (
-            some._replace(vectors=SparseVectors.of(some.vectors))
+            some._replace(vectors=SparseVectors.from_dense(some.vectors))
             if form == "sparse"
             else some
         )
@@ -288,7 +288,7 @@ def test_what_is_cached_is_counted_and_requests_are_planned_as_if_nothing_were(c
 def test_one_text_bypasses_the_cache(cache):
     encoder = Counting()
     for _ in range(2):
-        found = Embedder(encoder, cache).one("abc", "query", Meter())
+        found = Embedder(encoder, cache).embed_uncached("abc", "query", Meter())
         assert np.array_equal(found.vectors, encoder.truth(["abc"]))
     assert len(encoder.sent) == 2 and cache.info() == ()
 

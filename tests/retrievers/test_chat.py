@@ -22,7 +22,7 @@ from tests.support.small import BM25, ends
 pytestmark = pytest.mark.usefixtures("no_keys", "in_tmp", "own_cache")
 
 PROMPTS = [Prompt("You are a judge.", f"number {i}") for i in range(6)]
-SHAPED = [prompt._replace(form='{"type": "object"}') for prompt in PROMPTS[:4]]
+SHAPED = [prompt._replace(schema='{"type": "object"}') for prompt in PROMPTS[:4]]
 ANOTHER_ROUND = [prompt._replace(round=2) for prompt in SHAPED]
 
 
@@ -92,9 +92,10 @@ def test_a_prompt_that_is_declined_or_whose_reply_is_cut_is_not_kept_and_the_oth
         meter = Meter()
         found = ask(provider, meter=meter)
         assert [
-            not reply.declined and reply.whole for _, reply in sorted(found.items())
+            not reply.declined and reply.is_complete
+            for _, reply in sorted(found.items())
         ] == [False, *[True] * 5]
-        assert found[0].whole == (fault != "cut") and meter.counts("").get(
+        assert found[0].is_complete == (fault != "cut") and meter.counts("").get(
             "declined", 0
         ) == (fault != "cut")
         assert not ask(provider)[0].cached
@@ -174,8 +175,10 @@ def test_the_budget_holds_before_anything_is_sent_and_needs_a_price(
         ("http://192.168.0.7:8/v1", 0),
         ("http://localhost:8/v1", 1),
     ):
-        assert ChatModel("m", base_url=url).priced == priced
-        assert ChatModel("m", base_url=url, input_price=1.0, output_price=2.0).priced
+        assert ChatModel("m", base_url=url).has_prices == priced
+        assert ChatModel(
+            "m", base_url=url, input_price=1.0, output_price=2.0
+        ).has_prices
 
 
 def test_a_server_that_tells_no_usage_is_estimated(ask):

@@ -374,7 +374,7 @@ def test_latency_asks_past_the_cache_and_answers_are_kept_by_header_and_by_what_
 ):
     with serving(Service()) as provider:
         own = endpoint(provider.url)
-        own.use(Resources(Corpus(lambda: iter(()), 0, lambda ids: {}), cache))
+        own.setup(Resources(Corpus(lambda: iter(()), 0, lambda ids: {}), cache))
         for _ in range(2):
             own.search(QUERIES, 3, Meter())
         assert len(provider.requests) == len(QUERIES)
@@ -391,7 +391,7 @@ def test_latency_asks_past_the_cache_and_answers_are_kept_by_header_and_by_what_
                 provider.url,
                 headers={"Authorization": "ApiKey ${KEY}", "X-Tenant": tenant},
             )
-            other.use(Resources(Corpus(lambda: iter(()), 0, lambda ids: {}), cache))
+            other.setup(Resources(Corpus(lambda: iter(()), 0, lambda ids: {}), cache))
             other.search(QUERIES[:1], 3, Meter())
         assert len(provider.requests) == len(QUERIES) + 4
 

@@ -218,8 +218,10 @@ def test_labels_that_name_pages_are_matched_to_whatever_is_indexed_and_passages_
 ):
     folder = chunks(tmp_path / "data")
     found = load_dataset(DatasetReference(folder, match=("file", "page")))
-    assert found.labels["q1"].ranked == ("c2",) and found.same_as == {"c3": "c2"}
-    assert found.ledger["document-without-key"] == ("c5",)
+    assert found.labels["q1"].ranked == ("c2",) and found.representatives == {
+        "c3": "c2"
+    }
+    assert found.data_quality["document-without-key"] == ("c5",)
     place = f'{{ path = "{folder.as_posix()}", match = ["file", "page"] }}'
     blocks = (
         block("bm25", tmp_path, "")

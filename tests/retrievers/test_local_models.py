@@ -126,7 +126,7 @@ def test_vectors_are_those_of_the_library_and_tokens_are_counted_without_the_mod
         assert np.allclose(row, their.ravel(), atol=1e-5)
     unloadable()
     one = ours(models, name)
-    read, whole = one.count(TEXTS, role), one.lengths(TEXTS, role)
+    read, whole = one.count(TEXTS, role), one.count_whole(TEXTS, role)
     assert read.exact and whole.exact
     assert read.counts.tolist() == embedded.tokens.tolist()
     assert (
@@ -143,7 +143,7 @@ def test_vectors_are_those_of_the_library_and_tokens_are_counted_without_the_mod
             else 8
         )
         assert embedded.tokens[5] == longest
-    assert one.reads == (10 if name in LATE else 12)
+    assert one.token_limit == (10 if name in LATE else 12)
 
 
 def test_prompts_dimensions_and_normalisation_are_as_asked_for_and_change_the_fingerprint(

@@ -103,7 +103,7 @@ def test_a_saved_run_is_ordered_as_score_double_orders_it(queries):
             parse_measure_list(["RR"]),
             conventions=RunConventions(precision="double"),
         )
-        assert ours == [scored.lists["theirs"]()[query.id] for query in asked]
+        assert ours == [scored.rankings["theirs"]()[query.id] for query in asked]
 
 
 def fuse(rankings, depth, method="rrf", **options):
@@ -468,7 +468,7 @@ def test_blocks_change_nothing(tmp_path_factory, some, end, ended, size):
     told = []
     try:
         for columns, length in ((fast, size), (fast, block), (lambda *_: None, block)):
-            trec_lines.BLOCK_BYTES, trec_lines.parse_columns, trec.columns_of = (
+            trec_lines.BLOCK_BYTES, trec_lines.parse_columns, trec.parse_columns = (
                 length,
                 columns,
                 columns,
@@ -477,7 +477,7 @@ def test_blocks_change_nothing(tmp_path_factory, some, end, ended, size):
                 [outcome(read, path) for read in (read_qrels, trec_files.read_run)]
             )
     finally:
-        trec_lines.BLOCK_BYTES, trec_lines.parse_columns, trec.columns_of = (
+        trec_lines.BLOCK_BYTES, trec_lines.parse_columns, trec.parse_columns = (
             block,
             fast,
             fast,

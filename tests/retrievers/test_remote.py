@@ -388,7 +388,7 @@ def test_one_that_never_answered_is_given_up_and_one_that_has_is_waited_for(
     monkeypatch.setattr(caller, "FIRST_PAUSE", 0.001)
     monkeypatch.setattr(caller, "LONGEST_PAUSE", 0.002)
     refused = [
-        TransientFailure("api.example.org: connection refused", hopeless=True)
+        TransientFailure("api.example.org: connection refused", unlikely_to_pass=True)
     ] * 20
     retries = Retries(300)
     assert [tries_of(retries, *some) for some in (refused, refused, [], refused)] == [

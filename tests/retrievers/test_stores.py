@@ -49,9 +49,9 @@ def random_vectors(count, dimensions, seed=1):
 def vectors_of(form, rows):
     """Vectors of a form out of texts, tokens and dimensions."""
     if form == "multivector":
-        return TokenVectors.of(list(rows))
+        return TokenVectors.from_matrices(list(rows))
     return (
-        SparseVectors.of(rows[:, 0])
+        SparseVectors.from_dense(rows[:, 0])
         if form == "sparse"
         else rows[:, 0].astype(np.float32)
     )
@@ -116,7 +116,9 @@ def ragged(form, count, seed):
     random = np.random.default_rng(seed)
     rows = np.maximum(random.standard_normal((count, 6, 24)) - 0.5, 0)
     if form == "multivector":
-        return TokenVectors.of([row[: random.integers(1, 7)] for row in rows])
+        return TokenVectors.from_matrices(
+            [row[: random.integers(1, 7)] for row in rows]
+        )
     return vectors_of(form, rows)
 
 
@@ -172,7 +174,10 @@ def test_ties_at_the_limit_are_resolved_by_id_and_only_what_is_wanted_is_an_answ
     assert store.search(vectors[:1], 7)[0].doc_ids == ranked(ids, scores[0], 7).doc_ids
     wanted = [(("language", ("de", "en")),), (("language", ("fr",)),), ()]
     for row, ranking, values in zip(
-        scores, store.search(vectors[::15], 10, wanted=wanted), wanted, strict=True
+        scores,
+        store.search(vectors[::15], 10, query_filters=wanted),
+        wanted,
+        strict=True,
     ):
         kept = [
             i for i in range(45) if not values or fields[i]["language"] in values[0][1]
@@ -334,7 +339,7 @@ def test_approximate_search_finds_most_and_reads_what_it_says(
     on_disk = sum(
         path.stat().st_size for name in files for path in tmp_path.rglob(name)
     )
-    assert StoreOptions("edge", **options).bytes_read(2000, 128) == pytest.approx(
+    assert StoreOptions("edge", **options).search_bytes(2000, 128) == pytest.approx(
         on_disk, rel=0.15
     )
 
@@ -373,7 +378,9 @@ def test_a_tie_at_the_limit_is_resolved_however_the_engine_orders_it(
 
 def test_requests_hold_no_more_than_a_server_takes(monkeypatch):
     monkeypatch.setattr(qdrant, "MAX_REQUEST_NUMBERS", 40)
-    vectors = TokenVectors.of([np.ones((count, 4)) for count in (3, 3, 5, 12, 1, 1, 1)])
+    vectors = TokenVectors.from_matrices(
+        [np.ones((count, 4)) for count in (3, 3, 5, 12, 1, 1, 1)]
+    )
     batches = [(batch.start, batch.stop) for batch in qdrant._requests(vectors, 2)]
     assert batches == [
         (0, 2),
@@ -417,7 +424,7 @@ def test_options_and_ids_that_do_not_suit_the_vectors_are_refused(form, options,
             meter=Meter(),
             form=form,
         )
-        fill(store, ["a", "a"], SparseVectors.of(np.eye(2)))
+        fill(store, ["a", "a"], SparseVectors.from_dense(np.eye(2)))
 
 
 numbers = st.lists(
@@ -437,8 +444,12 @@ def test_ragged_vectors_are_taken_joined_and_packed_as_lists(rows, lengths, data
     ]
     chosen = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=20))
     for form, kept, each in (
-        ("sparse", SparseVectors.of(whole), list(whole)),
-        ("multivector", TokenVectors.of(texts), [text.ravel() for text in texts]),
+        ("sparse", SparseVectors.from_dense(whole), list(whole)),
+        (
+            "multivector",
+            TokenVectors.from_matrices(texts),
+            [text.ravel() for text in texts],
+        ),
     ):
         for vectors, wanted in (
             (kept, each),

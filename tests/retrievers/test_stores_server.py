@@ -28,9 +28,9 @@ NAME = collection_name("c")
 def hasty(monkeypatch):
     for module, name, value in (
         (caller, "FIRST_PAUSE", 0.005),
-        (connection, "PATIENCE", 0.1),
-        (qdrant, "LOOK_EVERY", 0.005),
-        (qdrant, "UPSERT", 10),
+        (connection, "STORE_PATIENCE", 0.1),
+        (qdrant, "INDEX_POLL_SECONDS", 0.005),
+        (qdrant, "SERVER_UPSERT_BATCH", 10),
     ):
         monkeypatch.setattr(module, name, value)
 

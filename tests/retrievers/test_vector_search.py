@@ -167,7 +167,7 @@ def test_progress_counts_passages_against_passages(monkeypatch):
     monkeypatch.setattr("retrievers.embedder.EMBEDDING_WINDOW", 7)
     seen = []
     watching = Meter(
-        watch=lambda m: seen.append(
+        on_change=lambda m: seen.append(
             (m.counts(m.current).get("texts", 0), m.totals(m.current).total)
         )
     )
@@ -195,11 +195,11 @@ def sizes(least, most):
 def tokens(count, size, overlap=0, by=None):
     """Passages by what counts the tokens of texts."""
     chunk = Chunk(size=size, overlap=overlap, unit="tokens", by=by)
-    return chunk.counting(lambda texts, _: Tokens(count(texts), exact=True))
+    return chunk.with_token_counter(lambda texts, _: Tokens(count(texts), exact=True))
 
 
 def counted(encoder):
-    return lambda texts: encoder.lengths(texts, "document").counts
+    return lambda texts: encoder.count_whole(texts, "document").counts
 
 
 def in_words(texts):
@@ -351,8 +351,8 @@ def test_a_passage_is_as_long_as_the_model_reads_and_a_long_title_leaves_half_of
     parts = cut_document(
         Document("d", "the title", text), tokens(counted(model), tiny.LIMIT)
     )
-    lengths = model.lengths([part.content for part in parts], "document").counts
-    assert lengths.max() <= tiny.LIMIT == model.reads
+    lengths = model.count_whole([part.content for part in parts], "document").counts
+    assert lengths.max() <= tiny.LIMIT == model.token_limit
     assert (
         lengths[:-1].min() >= tiny.LIMIT - 2
     )  # two words of the prompt, two of the title, two special tokens
@@ -397,7 +397,7 @@ def test_a_function_of_one_s_own_cuts(tmp_path, monkeypatch):
     blocks = '[[retrievers]]\nname = "b"\nkind = "bm25"\nchunk = { call = "own_cuts:lines" }\n'
     path = small.experiment(tmp_path, retrievers=blocks)
     with pytest.raises(InputError, match="code"):
-        check_target(path, code=False)
+        check_target(path, allow_code=False)
     results = run(path, RunOptions(tmp_path / "out"))
     assert (
         "passages=own_cuts:lines"

@@ -71,5 +71,5 @@ def reranking(
 ) -> Reranked:
     """A reranker with its cache and the documents that it reads; nothing finds for it."""
     made = Reranked(BM25(), reranker)
-    made.use(Resources(Corpus(lambda: iter(()), 0, contents), cache))
+    made.setup(Resources(Corpus(lambda: iter(()), 0, contents), cache))
     return made

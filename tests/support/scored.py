@@ -57,7 +57,7 @@ def shown(found, **verdicts):
     """The same evaluation with other findings of the leader against others, such as y="undecided"."""
     against = {
         name: replace(row, finding=finding(verdicts.get(name, cell(row))))
-        for name, row in found.against.items()
+        for name, row in found.leader_comparisons.items()
     }
     done = (Verdict.EQUIVALENT, Verdict.BETTER)
     plans = {
@@ -65,7 +65,9 @@ def shown(found, **verdicts):
         for name, row in against.items()
         if row.verdict not in done
     }
-    return found.model_copy(update={"against": against, "plans": plans})
+    return found.model_copy(
+        update={"leader_comparisons": against, "queries_needed": plans}
+    )
 
 
 def finding(text):

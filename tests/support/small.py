@@ -186,7 +186,7 @@ def signed_anew(folder: Path) -> Path:
     """A results folder whose files were changed, its manifest brought up to date: only what they say is wrong."""
     manifest = records.read_manifest(folder)
     records.write_manifest(
-        folder, replace(manifest, tables=records.file_digests(folder))
+        folder, replace(manifest, file_digests=records.file_digests(folder))
     )
     return folder
 

@@ -110,7 +110,7 @@ class Sparse(Vowels):
 
     def embed(self, texts, role, call):
         found = super().embed(texts, role, call)
-        return Embedded(SparseVectors.of(found.vectors), *found[1:])
+        return Embedded(SparseVectors.from_dense(found.vectors), *found[1:])
 
 
 class Shorter(Reranker):
@@ -162,7 +162,7 @@ class Plain(Store):
     def finish(self, notes):
         pass
 
-    def search(self, vectors, limit, *, exact=False, wanted=()):
+    def search(self, vectors, limit, *, exact=False, query_filters=()):
         units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
         return [ranked(self._ids, row, limit) for row in units @ np.array(self._rows).T]
 

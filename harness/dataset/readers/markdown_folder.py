@@ -131,7 +131,7 @@ def read_documents(
                         decode_utf8(file.read(), SourceLocation(file.path)),
                         _named(name, file),
                     )
-                problems.sizes[str(folder)][
+                problems.table_sizes[str(folder)][
                     (CONVERTED_SUFFIXES | TEXT_SUFFIXES)[file.suffix]
                 ] += 1
                 yield SourceLocation(file.path), document
@@ -160,10 +160,10 @@ def _questions(
             others.add(by)
             if not again:
                 yield place, _with_metadata(row, place, problems)
-        if taken := problems.taken.get(place.file):  # as the file has it
+        if taken := problems.columns_used.get(place.file):  # as the file has it
             usual = dict.fromkeys(("tags", "fields"), FIELDS_KIND)
             names.pop("labelled_by", None)
-            problems.taken[place.file] = {
+            problems.columns_used[place.file] = {
                 name: usual.get(name, "") or taken.get(name, "") for name in names
             }
 
@@ -184,7 +184,7 @@ def _labels(
             yield (
                 place,
                 id_,
-                replace(labels, by=by[place], source=label_source(by[place])),
+                replace(labels, labelled_by=by[place], source=label_source(by[place])),
             )
 
     yield from merge_labellers(one for file in files for one in of_file(file))
@@ -197,7 +197,7 @@ def _with_metadata(
     fields, tags = row.pop("fields", {}), row.pop("tags", [])
     tags = [tags] if isinstance(tags, str) else tags
     if not isinstance(fields, dict) or not isinstance(tags, list):
-        problems.wrong(
+        problems.add(
             place,
             "'tags' or 'fields' cannot be read",
             "a list of words; an object of strings",

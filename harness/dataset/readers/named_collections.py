@@ -80,7 +80,7 @@ def _numbered(
             yield SourceLocation(Path(name), number), row_of(one)
     except Exception as error:  # whatever the library raises of files that it fetched
         what = f"cannot be read: {' '.join(str(error).split())[:200] or type(error).__name__}"
-        problems.wrong(
+        problems.add(
             name,
             what,
             "fetch it where there is a network, or give a folder with its files",

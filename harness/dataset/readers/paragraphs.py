@@ -122,7 +122,7 @@ def _paragraphs(file: File, problems: ReadProblems) -> QuotedQuestions:
             )
             text = paragraph.get("context") if isinstance(paragraph, Mapping) else None
             if not isinstance(text, str):
-                problems.wrong(
+                problems.add(
                     place, "'context' is missing, or no text", "as SQuAD has it"
                 )
                 continue
@@ -167,7 +167,7 @@ def _paragraph_rows(files: Sequence[File], problems: ReadProblems) -> QuotedQues
             or context is None
             or facts is None
         ):
-            problems.wrong(
+            problems.add(
                 place,
                 "has no id, question, context and supporting_facts",
                 "as HotpotQA has them",
@@ -182,7 +182,7 @@ def _paragraph_rows(files: Sequence[File], problems: ReadProblems) -> QuotedQues
                 else str(sentences)
             )
             if texts.setdefault(title, text) != text:
-                problems.wrong(
+                problems.add(
                     place,
                     f"the paragraph {title!r} has another text than before",
                     "give it another title",

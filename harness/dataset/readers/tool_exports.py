@@ -93,7 +93,7 @@ class ToolExport(NamedTuple):
             "label_document" if kind == "relevant" else kind: name
             for kind, name in Columns(reference.columns).declared.items()
         }
-        columns = Columns(declared, known=self.names)
+        columns = Columns(declared, usual_names=self.names)
         asked = TableSource(
             rows_of_files(),
             partial(self._rows, rows_of_files(*tables), columns),

@@ -115,7 +115,7 @@ def _document_rows(
         for place, block in _blocks(file, "doc", problems):
             id_ = _tag(block, "DOCNO")
             if not id_:
-                problems.wrong(
+                problems.add(
                     place, "the document has no <DOCNO>", "<DOCNO>its id</DOCNO>"
                 )
                 continue
@@ -150,7 +150,7 @@ def qrels_rows(
     for file in files:
 
         def add(line: int, what: str, remedy: str, file: File = file) -> None:
-            problems.wrong(SourceLocation(file.path, line), what, remedy)
+            problems.add(SourceLocation(file.path, line), what, remedy)
 
         with collect_errors(problems):
             for line, *judged in parse_lines(
@@ -177,7 +177,7 @@ def _topics(
             yield place, {"query_id": id_, "query": text}
         else:
             what = f"topic {id_} has no <{part}>" if id_ else "the topic has no number"
-            problems.wrong(place, what, "<num> Number: 1 <title> what is asked")
+            problems.add(place, what, "<num> Number: 1 <title> what is asked")
 
 
 def find_qrels_files(files: Files) -> list[File]:
@@ -225,9 +225,7 @@ def _lines(
             )
         else:
             what = "is neither a topic nor a query's id, a tab and its text"
-            problems.wrong(
-                SourceLocation(file.path, number), what, "1<tab>what is asked"
-            )
+            problems.add(SourceLocation(file.path, number), what, "1<tab>what is asked")
 
 
 def _blocks(
@@ -242,7 +240,7 @@ def _blocks(
     for number, line in read_lines(file, problems):
         if begins and opening.search(line):
             what = f"<{tag}> has no end before line {number}"
-            problems.wrong(
+            problems.add(
                 SourceLocation(file.path, begins), what, f"close it with </{tag}>"
             )
             begins = 0
@@ -255,13 +253,13 @@ def _blocks(
             yield SourceLocation(file.path, begins), "\n".join(lines)
             begins = 0
     if begins:
-        problems.wrong(
+        problems.add(
             SourceLocation(file.path, begins),
             f"<{tag}> has no end",
             "the file is cut short",
         )
     elif not blocks:
-        problems.wrong(file.path, f"holds no <{tag}>", "is this the right file?")
+        problems.add(file.path, f"holds no <{tag}>", "is this the right file?")
 
 
 def _tag(block: str, tag: str) -> str:

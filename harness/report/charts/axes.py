@@ -33,10 +33,10 @@ class Axis(NamedTuple):
     end: float
     logarithmic: bool = False
 
-    def at(self, value: float) -> float:
+    def position(self, value: float) -> float:
         """The position of a value in pixels.
 
-        >>> Axis(0.0, 2.0, 100.0, 300.0).at(0.5), Axis(1.0, 100.0, 0.0, 200.0, logarithmic=True).at(10.0)
+        >>> Axis(0.0, 2.0, 100.0, 300.0).position(0.5), Axis(1.0, 100.0, 0.0, 200.0, logarithmic=True).position(10.0)
         (150.0, 100.0)
         """
         low, high, place = (
@@ -58,13 +58,13 @@ class Axis(NamedTuple):
         return found
 
 
-def round_steps(low: float, high: float, most: int) -> list[float]:
-    """Return the multiples of a round step between two values, at most about `most`.
+def round_steps(low: float, high: float, max_count: int) -> list[float]:
+    """Return the multiples of a round step between two values, at most about `max_count`.
 
     >>> round_steps(0.12, 0.68, 4), round_steps(-0.4, 0.4, 4)
     ([0.2, 0.4, 0.6], [-0.4, -0.2, 0.0, 0.2, 0.4])
     """
-    wide = (high - low) / most or 1.0
+    wide = (high - low) / max_count or 1.0
     power = 10.0 ** math.floor(math.log10(wide))
     step = next(
         factor * power for factor in (1, 2, 5, 10) if factor * power >= wide * 0.999
@@ -168,8 +168,8 @@ def draw_horizontal_axis(
     parts = [
         svg_element(
             "line",
-            x1=axis.at(v),
-            x2=axis.at(v),
+            x1=axis.position(v),
+            x2=axis.position(v),
             y1=top,
             y2=bottom,
             stroke=RULE_SHADE.light,
@@ -179,17 +179,17 @@ def draw_horizontal_axis(
     free = -1e9
     for value, shown in zip(ticks, labels(ticks), strict=True):
         half = text_width(shown) / 2
-        if axis.at(value) - half >= free:  # labels that would overlap are omitted
+        if axis.position(value) - half >= free:  # labels that would overlap are omitted
             parts.append(
                 svg_element(
                     "text",
                     shown,
-                    x=axis.at(value),
+                    x=axis.position(value),
                     y=bottom + LINE_HEIGHT,
                     text_anchor="middle",
                 )
             )
-            free = axis.at(value) + half + 6
+            free = axis.position(value) + half + 6
     middle = (axis.start + axis.end) / 2
     lines = join_elements(
         svg_element(
@@ -217,11 +217,13 @@ def draw_vertical_axis(
             "line",
             x1=left,
             x2=right,
-            y1=axis.at(v),
-            y2=axis.at(v),
+            y1=axis.position(v),
+            y2=axis.position(v),
             stroke=RULE_SHADE.light,
         )
-        + svg_element("text", shown, x=left - 6, y=axis.at(v) + 4, text_anchor="end")
+        + svg_element(
+            "text", shown, x=left - 6, y=axis.position(v) + 4, text_anchor="end"
+        )
         for v, shown in zip(ticks, labels(ticks), strict=True)
     ]
     return svg_element("g", join_elements(parts), class_="ticks")

@@ -39,7 +39,7 @@ class ForestRow(NamedTuple):
     queries: int
     record: str
     """Wins, ties and losses."""
-    beside: str = ""
+    side_text: str = ""
     color: str = ""
     """Of the point; the colour of text if it belongs to no retriever."""
 
@@ -62,7 +62,7 @@ def draw_forest(
     every = [row for rows in panels.values() for row in rows]
     headed = len(panels) > 1
     held = lay_out_rows([row.label for row in first], width, 26.0 if headed else 4.0)
-    right = max((text_width(row.beside) for row in every), default=0.0)
+    right = max((text_width(row.side_text) for row in every), default=0.0)
     fit = max(1, min(len(panels), int((width - held.left) / MIN_PANEL_WIDTH)))
     wide = (width - held.left) / fit
     high = held.bottom + LINE_HEIGHT * (
@@ -94,11 +94,13 @@ def draw_forest(
         if headed:
             panel.append(draw_side_text(head, start + 16, 16))
         panel += [
-            draw_side_text(row.beside, width, held.y(i) + 4, "end", MUTED_SHADE.light)
+            draw_side_text(
+                row.side_text, width, held.row_middle(i) + 4, "end", MUTED_SHADE.light
+            )
             for i, row in enumerate(rows)
         ]
         if not column:
-            panel.append(held.names([row.label for row in rows]))
+            panel.append(held.draw_names([row.label for row in rows]))
         body.append(
             svg_element(
                 "g",
@@ -114,18 +116,18 @@ def _forest(
     rows: Sequence[ForestRow], axis: Axis, held: RowLayout, margin: float | None
 ) -> list[Markup]:
     """The band, the zero and the rows of one panel."""
-    zero, ends = axis.at(0), {"y1": held.top, "y2": held.bottom}
+    zero, ends = axis.position(0), {"y1": held.top, "y2": held.bottom}
     body = [
         svg_element(
             "line", class_="zero", x1=zero, x2=zero, **ends, stroke=MUTED_SHADE.light
         )
     ]
     if margin:
-        left, height = axis.at(-margin), held.bottom - held.top
+        left, height = axis.position(-margin), held.bottom - held.top
         size = {
             "x": left,
             "y": held.top,
-            "width": axis.at(margin) - left,
+            "width": axis.position(margin) - left,
             "height": height,
         }
         body.insert(
@@ -136,7 +138,7 @@ def _forest(
         )
     for i, row in enumerate(rows):
         y, (low, high) = (
-            held.y(i),
+            held.row_middle(i),
             (row.difference if end is None else end for end in (row.low, row.high)),
         )
         facts = {
@@ -147,10 +149,10 @@ def _forest(
             "queries": row.queries,
             "won / tied / lost": row.record,
         }
-        point = axis.at(row.difference), y
+        point = axis.position(row.difference), y
         body.append(
             draw_interval_point(
-                (axis.at(low), axis.at(high), y, y),
+                (axis.position(low), axis.position(high), y, y),
                 point,
                 row.color or INK_SHADE.light,
                 facts,

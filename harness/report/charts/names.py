@@ -34,7 +34,7 @@ class RowLayout(NamedTuple):
         """The end of the last row."""
         return self.top + self.step * self.number
 
-    def y(self, row: int) -> float:
+    def row_middle(self, row: int) -> float:
         """The middle of a row."""
         return (
             self.top
@@ -43,7 +43,7 @@ class RowLayout(NamedTuple):
             + ROW_HEIGHT / 2
         )
 
-    def names(self, words: Sequence[str]) -> Markup:
+    def draw_names(self, words: Sequence[str]) -> Markup:
         """The names, as dark as text."""
         above = not self.left
         x, up, end = (
@@ -55,7 +55,7 @@ class RowLayout(NamedTuple):
                 visible_text(word),
                 class_="name",
                 x=x,
-                y=self.y(i) + up,
+                y=self.row_middle(i) + up,
                 text_anchor=end,
             )
             for i, word in enumerate(words)

@@ -39,13 +39,13 @@ class PricedMean(NamedTuple):
 class CostKind(NamedTuple):
     """One kind of cost, against which quality is drawn."""
 
-    short: str
+    short_title: str
     title: str
     """Of its axis."""
     unit: str
     """A key of `axes.PRICED`."""
-    of: Callable[[RetrieverCost], float | None]
-    word: str
+    read_cost: Callable[[RetrieverCost], float | None]
+    superlative: str
     """Superlative: the word for the lowest."""
 
 
@@ -78,11 +78,14 @@ def draw_trade_off(
     )
     y = Axis(*ends, top + high, top)
     sides = place_names(
-        {dot.retriever: (inner.at(dot.price), y.at(dot.mean)) for dot in dots},
+        {
+            dot.retriever: (inner.position(dot.price), y.position(dot.mean))
+            for dot in dots
+        },
         left,
         width - 8,
     )
-    corners = [(inner.at(at), y.at(mean)) for at, mean in edge]
+    corners = [(inner.position(at), y.position(mean)) for at, mean in edge]
     path = "".join(
         f"M{pixel_text(a)},{pixel_text(b)}"
         if not i
@@ -104,7 +107,7 @@ def draw_trade_off(
         ),
     ]
     for dot in dots:
-        x = inner.at(dot.price)
+        x = inner.position(dot.price)
         side = sides.get(dot.retriever)
         word = (
             draw_side_text(dot.retriever, 7, -9)
@@ -118,11 +121,11 @@ def draw_trade_off(
             "low": dot.low,
             "high": dot.high,
         }
-        ends_of = (x, x, y.at(dot.low), y.at(dot.high))
+        ends_of = (x, x, y.position(dot.low), y.position(dot.high))
         beside = word if side else Markup("")
         body.append(
             draw_interval_point(
-                ends_of, (x, y.at(dot.mean)), colors[dot.retriever], facts, beside
+                ends_of, (x, y.position(dot.mean)), colors[dot.retriever], facts, beside
             )
         )
     return Plot(

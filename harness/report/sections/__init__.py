@@ -10,7 +10,7 @@ from harness.report.sections.queries import queries_section
 from harness.report.sections.rerankers import rerankers_section
 from harness.report.sections.slices import slices_section
 from harness.report.sections.sweep import sweep_section
-from harness.report.sections.tests import tests_section
+from harness.report.sections.tests import statistics_section
 from harness.report.sections.trust import trust_section
 from harness.report.templates import Section
 from harness.report.view import View
@@ -24,7 +24,7 @@ SECTIONS: tuple[Callable[[View], Section | None], ...] = (
     rerankers_section,
     abstention_section,
     trust_section,
-    tests_section,
+    statistics_section,
     provenance_section,
 )
 """In the order of the page; a section that has nothing to show returns None."""

@@ -55,7 +55,7 @@ def _priced(
     view: View, costs: Mapping[str, RetrieverCost], price: CostKind
 ) -> dict[str, float]:
     """The cost of each retriever; empty if one was not measured: it could be on the frontier."""
-    prices = {name: price.of(costs[name]) for name in view.ranked}
+    prices = {name: price.read_cost(costs[name]) for name in view.ranked}
     priced = {name: value for name, value in prices.items() if value is not None}
     return priced if len(priced) == len(prices) else {}
 
@@ -79,7 +79,7 @@ def _plot(view: View, key: str, costs: Mapping[str, RetrieverCost]) -> Figure | 
     )
     return draw_figure(
         f"tradeoff-{key}",
-        f"{name.short} against {price.short}",
+        f"{name.short} against {price.short_title}",
         f"{price.title} and mean {name.short}: {points}.",
         lambda width: draw_trade_off(dots, edge, view.colors, price, width),
     )
@@ -98,7 +98,7 @@ def vector_sizes(results: Results) -> dict[str, TemplateRow]:
     for name in results.retrievers:
         facts = results.manifest.retrievers[name].provenance
         key, counted = VECTOR_UNITS.get(
-            results.manifest.resolved.blocks[name]["kind"], ("", "")
+            results.manifest.resolved.retriever_tables[name]["kind"], ("", "")
         )
         if f"{key}_per_text" in facts:
             sizes[name] = {

@@ -39,19 +39,19 @@ class FirstScreen(NamedTuple):
     """Why, in one sentence; may be empty."""
     step: str
     """What to do next; may be empty."""
-    alerts: tuple[str, ...]
+    warnings: tuple[str, ...]
     """What may change the decision, most important first."""
     board: Board
-    beginning: str
+    common_prefix: str
     """The shared start of all names, which the head shows once; "" for none."""
     failed: Mapping[str, str]
-    first: int = 6
+    initial_rows: int = 6
     """Rows of the leaderboard that are shown at first."""
     standings: Mapping[str, tuple[str, str]] = STANDING_WORDS
 
-    def short(self, name: str) -> str:
+    def without_prefix(self, name: str) -> str:
         """A name without the shared start."""
-        return name.removeprefix(self.beginning)
+        return name.removeprefix(self.common_prefix)
 
     @property
     def signs(self) -> list[tuple[str, str]]:
@@ -67,7 +67,7 @@ class FirstScreen(NamedTuple):
     @property
     def axis(self) -> tuple[float, float]:
         """The ends of the forest's axis, with some room."""
-        low, high = self.board.span
+        low, high = self.board.axis_range
         room = (high - low) * 0.04 or 0.05
         return low - room, high + room
 
@@ -76,7 +76,7 @@ class FirstScreen(NamedTuple):
         """The retrievers that the leaderboard shows on demand."""
         rest = [
             row.retriever
-            for row in self.board.rows[self.first :]
+            for row in self.board.rows[self.initial_rows :]
             if row.standing not in ("baseline", "failed")
         ]
         return frozenset(rest if len(rest) > 2 else ())
@@ -91,7 +91,7 @@ class FirstScreen(NamedTuple):
 def decision_section(view: View) -> Section:
     """The verdict, the reason, the next step, and the paired leaderboard."""
     screen = first_screen(view)
-    drawn = (_figure(view, screen),) if screen.board.paired else ()
+    drawn = (_figure(view, screen),) if screen.board.has_pairs else ()
     return Section("decision", "Decision", {"screen": screen}, drawn)
 
 
@@ -107,7 +107,7 @@ def _figure(view: View, screen: FirstScreen) -> Figure:
             row.high,
             board.n,
             record := f"{row.wins:,} / {row.ties:,} / {row.losses:,}",
-            beside=record,
+            side_text=record,
             color=view.colors[row.retriever],
         )
         for row in board.rows
@@ -139,14 +139,14 @@ def first_screen(view: View) -> FirstScreen:
 
     def short(sentence: str) -> str:
         # The head of the leaderboard shows the shared start of all names once.
-        spoken = view.spoken(sentence)
+        spoken = view.with_short_names(sentence)
         return spoken.replace(beginning, "…") if beginning else spoken
 
     return FirstScreen(
         headline=short(said.headline),
         reason=short(said.reason),
-        step=short(said.step + _cheapest(view)),
-        alerts=tuple(
+        step=short(said.next_step + _cheapest(view)),
+        warnings=tuple(
             map(
                 short,
                 [
@@ -157,9 +157,9 @@ def first_screen(view: View) -> FirstScreen:
             )
         ),
         board=view.evaluation.board,
-        beginning=beginning,
+        common_prefix=beginning,
         failed=view.evaluation.failed,
-        first=2 if view.evaluation.sweep else 6,
+        initial_rows=2 if view.evaluation.sweep else 6,
     )
 
 
@@ -167,20 +167,24 @@ def _cheapest(view: View) -> str:
     """The fastest, cheapest and smallest of the retrievers that are shown to be as good as the leader."""
     result, costs, said = view.evaluation, retriever_costs(view.results), ""
     if (
-        result.plans
+        result.queries_needed
         or result.failed
         or result.sweep
         or not result.measured
-        or not result.settings.by_people
+        or not result.settings.judged_by_people
     ):
         return ""  # nothing is recommended, or another step comes first
-    good = result.within_margin
+    good = result.as_good_as_leader
     for price in COST_KINDS.values():
         priced = {
-            name: value for name in good if (value := price.of(costs[name])) is not None
+            name: value
+            for name in good
+            if (value := price.read_cost(costs[name])) is not None
         }
         if len(priced) == len(good) and len(set(priced.values())) > 1:
-            said += f" {price.word}: {min(priced, key=lambda name: priced[name])}."
+            said += (
+                f" {price.superlative}: {min(priced, key=lambda name: priced[name])}."
+            )
     return said
 
 
@@ -218,7 +222,7 @@ def _latency(view: View) -> Iterator[str]:
     """Timings that cannot be trusted: one encoder at very different speeds, or a busy machine."""
     costs, encoders = retriever_costs(view.results), dict[str, list[float]]()
     for name in view.retrievers:
-        encoder = view.resolved.blocks[name].get("encoder")
+        encoder = view.resolved.retriever_tables[name].get("encoder")
         timed = [
             stage.p50
             for stage in costs[name].stages

@@ -27,14 +27,16 @@ class QueryGroup(NamedTuple):
     key: str
     title: str
     meaning: str
-    places: tuple[int, ...]
+    query_indices: tuple[int, ...]
     """Indices of its queries in the arrays."""
 
 
 def found_within(view: View, depth: int) -> dict[str, Floats]:
     """Retriever -> 1 for each query with a relevant document among its first `depth` hits, else 0."""
     return {
-        name: (view.answers[name].first <= depth).astype(np.float64)
+        name: (view.ranking_digests[name].first_relevant_rank <= depth).astype(
+            np.float64
+        )
         for name in view.ranked
     }
 
@@ -125,7 +127,8 @@ def _unjudged(view: View) -> Iterator[GroupKind]:
     leader = view.evaluation.leader
     if _negatives(view):
         tops = [
-            view.answers[leader].heads.get(query_id, ())[:1] for query_id in view.ids
+            view.ranking_digests[leader].primary_hits.get(query_id, ())[:1]
+            for query_id in view.ids
         ]
         mask = np.array(
             [
@@ -153,18 +156,20 @@ def miss_causes(view: View) -> dict[int, dict[str, str]]:
     }
     found: dict[int, dict[str, str]] = {}
     negatives = _negatives(view)  # it reads all labels
-    for i in view.shown:
+    for i in view.listed_queries:
         relevant = _relevant(view, i)
         for name in view.ranked if relevant else ():
             if near[name][i] > 0:
                 continue
             parts = [
                 part
-                for part in view.resolved.made_of(name)
+                for part in view.resolved.uses(name)
                 if part in near and near[part][i] > 0
             ]
-            top = view.answers[name].heads.get(view.ids[i], ())[:1]
-            ranks = view.answers[name].places.get(view.ids[i], {}).values()
+            top = view.ranking_digests[name].primary_hits.get(view.ids[i], ())[:1]
+            ranks = (
+                view.ranking_digests[name].relevant_ranks.get(view.ids[i], {}).values()
+            )
             if parts:
                 why = f"lost, {join_names(parts)} had it: {f'rank {min(ranks)}' if ranks else f'not among the first {depth}'}"  # noqa: E501
             elif far[name][i] > 0:

@@ -55,20 +55,20 @@ class PageBudget(NamedTuple):
     """The amount of evidence on the page."""
 
     hits: int
-    letters: int
+    document_length: int
     queries: int
 
 
 class PageQueries(NamedTuple):
     """The evidence of one page."""
 
-    evidence: Mapping[str, Any]
+    rows: Mapping[str, Any]
     packed: str
     """The same, packed."""
-    texts: str
+    packed_texts: str
     """The texts of the evidence's documents and the scores of its hits, packed."""
-    kept: PageBudget
-    places: tuple[int, ...]
+    budget: PageBudget
+    query_indices: tuple[int, ...]
     """Number of queries."""
 
 
@@ -87,7 +87,7 @@ def queries_that_fit(
         score_ranges(view),
         (alike, find_rerankings(view), miss_causes(view)),
     )
-    places, taken = list(view.shown), 0
+    places, taken = list(view.listed_queries), 0
     while True:
         for hits, letters in BUDGET_STEPS:
             if (
@@ -124,7 +124,7 @@ def queries_that_fit(
 def _scores(view: View, place: int, hits: int) -> list[list[float]]:
     """Each retriever's scores of its hits for a query, with three digits."""
     tops = (
-        view.answers[name].top.get(view.ids[place], EMPTY_RANKING)
+        view.ranking_digests[name].top_hits.get(view.ids[place], EMPTY_RANKING)
         for name in view.ranked
     )
     return [

@@ -55,12 +55,12 @@ def quality_tables(view: View) -> dict[str, Any]:
                 if kind not in HIDDEN_COUNTS:
                     row = counts.setdefault(_called(kind), {})
                     row[name] = row.get(name, 0) + number
-    for name, answers in view.answers.items():
+    for name, answers in view.ranking_digests.items():
         counts.setdefault(f"queries tied at rank {view.cutoff}", {})[name] = (
-            answers.tied
+            answers.tied_queries
         )
         counts.setdefault(f"queries with fewer than {view.cutoff} hits", {})[name] = (
-            answers.short
+            answers.short_queries
         )
     found = {kind: numbers for kind, numbers in counts.items() if any(numbers.values())}
     return {
@@ -106,12 +106,12 @@ def unjudged_shares(view: View) -> dict[str, float]:
 
     Empty if labels list relevant documents only: then no label and irrelevant are the same.
     """
-    if not view.table.tells_unjudged:
+    if not view.scores.has_irrelevant_labels:
         return {}
     return {
-        name: 1 - view.evaluation.judged[name]
+        name: 1 - view.evaluation.judged_shares[name]
         for name in view.retrievers
-        if name in view.evaluation.judged
+        if name in view.evaluation.judged_shares
     }
 
 
@@ -158,7 +158,7 @@ def quality_with_parts(manifest: Manifest, retriever: str) -> RetrieverQuality:
     """Return a retriever's ledger with those of its parts: ids once, counts summed."""
     notes: dict[str, tuple[str, ...]] = {}
     counts: dict[str, dict[str, float]] = {}
-    for part in manifest.resolved.parts(retriever):
+    for part in manifest.resolved.retriever_with_parts(retriever):
         own = manifest.ledger.retrievers[part]
         for kind, noted in own.notes.items():
             notes[kind] = tuple(dict.fromkeys([*notes.get(kind, ()), *noted]))

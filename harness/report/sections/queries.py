@@ -51,7 +51,7 @@ def relevant_documents(view: View, place: int) -> list[tuple[str, int]]:
 def remaining_queries(view: View, shown: Section) -> tuple[View, Section] | None:
     """The section of the queries for which the page has no room; None if it has all."""
     left = tuple(place for place in view.order if place not in shown.context["places"])
-    others = replace(view, shown=left)
+    others = replace(view, listed_queries=left)
     return (others, queries_section(others, whole=True)) if left else None
 
 
@@ -59,28 +59,28 @@ def queries_section(view: View, *, whole: bool = False) -> Section:
     """The groups of failures, and the data of the query grid."""
     distances, alike = score_ranges(view), group_queries(view)
     held = queries_that_fit(view, alike, whole=whole)
-    most = sorted(view.shown, key=lambda i: (-distances[i], view.ids[i]))[
+    most = sorted(view.listed_queries, key=lambda i: (-distances[i], view.ids[i]))[
         :PRINTED_QUERIES
     ]
     context = {
         "evidence": held.packed,
         "hits": PRINTED_HITS,
         "depth": view.resolved.depth,
-        "retrievers": held.evidence["retrievers"],
-        "held": len(held.evidence["queries"]),
-        "places": frozenset(held.places),
+        "retrievers": held.rows["retrievers"],
+        "held": len(held.rows["queries"]),
+        "places": frozenset(held.query_indices),
         "rest": REMAINING_PAGE
-        if len(held.places) < len(view.order) and not whole
+        if len(held.query_indices) < len(view.order) and not whole
         else "",
         "elsewhere": "report.html" if whole else REMAINING_PAGE,
-        "texts": held.texts,
-        "kept": held.kept,
-        "whole": held.kept == PageBudget(*BUDGET_STEPS[0], len(view.order)),
+        "texts": held.packed_texts,
+        "kept": held.budget,
+        "whole": held.budget == PageBudget(*BUDGET_STEPS[0], len(view.order)),
         "printed": [i for i in most if distances[i] > 0],
         "gold": relevant_documents,
         "document": partial(document_heading, view),
         "groups": [
-            (group, [view.ids[place] for place in group.places[:PRINTED_HITS]])
+            (group, [view.ids[place] for place in group.query_indices[:PRINTED_HITS]])
             for group in alike
         ],
         "without": "" if alike else no_groups_reason(view),
@@ -98,7 +98,7 @@ MAX_FILTER_SLICES = 80
 
 def filter_data(view: View) -> dict[str, Any]:
     """Return the scores and slices, queries in the order of the file, retrievers by their means."""
-    measures, weights = filter_measures(view), view.table.weights
+    measures, weights = filter_measures(view), view.scores.weights
     places = list(view.order)
     return {
         **({"weights": [weights[i] for i in places]} if weights is not None else {}),
@@ -113,7 +113,10 @@ def filter_data(view: View) -> dict[str, Any]:
             [
                 [None if math.isnan(value) else value for value in row]
                 for row in np.round(
-                    [view.scores[measure][name][places] for name in view.ranked],
+                    [
+                        view.values_by_measure[measure][name][places]
+                        for name in view.ranked
+                    ],
                     SCORE_DIGITS,
                 ).tolist()
             ]

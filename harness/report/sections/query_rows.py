@@ -21,7 +21,7 @@ MissCauses = Mapping[int, Mapping[str, str]]
 def score_ranges(view: View) -> list[float]:
     """The range of the retrievers' scores on each query, on the primary measure."""
     distances: list[float] = np.ptp(
-        np.column_stack(list(view.scores[view.primary].values())), axis=1
+        np.column_stack(list(view.values_by_measure[view.primary].values())), axis=1
     ).tolist()
     return distances
 
@@ -54,8 +54,8 @@ def collect_query_rows(
     numbers = defaultdict[str, int](
         numbered().__next__
     )  # each document is numbered by its first appearance
-    scored = [view.scores[view.primary][name] for name in view.ranked]
-    members = {group.key: frozenset(group.places) for group in failing}
+    scored = [view.values_by_measure[view.primary][name] for name in view.ranked]
+    members = {group.key: frozenset(group.query_indices) for group in failing}
     ceilings = [
         (view.ranked.index(name), rerun.ceiling)
         for name, rerun in reruns.items()
@@ -65,13 +65,16 @@ def collect_query_rows(
     for i in places:
         qid, judged = view.ids[i], view.grades[view.ids[i]]
         lists = [
-            view.answers[name].top.get(qid, EMPTY_RANKING).doc_ids[:hits]
+            view.ranking_digests[name].top_hits.get(qid, EMPTY_RANKING).doc_ids[:hits]
             for name in view.ranked
         ]
         retrieved = (
             set().union(*lists) if min(judged.values(), default=1) <= 0 else frozenset()
         )
-        ranks = [view.answers[name].places.get(qid, {}) for name in view.ranked]
+        ranks = [
+            view.ranking_digests[name].relevant_ranks.get(qid, {})
+            for name in view.ranked
+        ]
         graded = sorted(
             (
                 (doc, grade)
@@ -128,7 +131,7 @@ def _named(view: View, name: str, rerun: Reranking | None) -> dict[str, Any]:
     bounded = rerun.ceiling is not None
     return {
         "name": name,
-        "before": view.ranked.index(rerun.before),
+        "before": view.ranked.index(rerun.first_stage),
         "depth": rerun.depth,
         "bounded": bounded,
     }

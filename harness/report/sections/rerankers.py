@@ -14,7 +14,7 @@ from retrievers.types import Floats
 class Reranking(NamedTuple):
     """A retriever whose first hits were reranked."""
 
-    before: str
+    first_stage: str
     """The retriever that gave the candidates."""
     depth: int
     """Candidates that were reranked."""
@@ -26,7 +26,7 @@ def find_rerankings(view: View) -> dict[str, Reranking]:
     """Reranked retriever -> its first stage, if the results include it."""
     pairs = {}
     for name in view.ranked:
-        block = view.resolved.blocks[name]
+        block = view.resolved.retriever_tables[name]
         if block.get("kind") == "rerank" and block.get("of") in view.ranked:
             facts = view.manifest.retrievers[name]
             depth = reranker_depth(facts.provenance) or view.resolved.depth
@@ -38,14 +38,14 @@ def find_rerankings(view: View) -> dict[str, Reranking]:
 
 def _ceiling(view: View, before: str, depth: int) -> Floats | None:
     measure = parse_measure(view.primary)
-    if measure.claimed or measure.own or measure.get("groups") is not None:
+    if measure.uses_claims or measure.is_own or measure.get("groups") is not None:
         return None
     best = {
         query: ideal_reranking(ranking.doc_ids, view.grades[query], depth)
-        for query, ranking in view.results.answers(before)
+        for query, ranking in view.results.iter_rankings(before)
         if query in view.grades
     }
-    return measure_rankings([measure], dict(view.grades), best).of(measure)
+    return measure_rankings([measure], dict(view.grades), best).values_of(measure)
 
 
 def rerankers_section(view: View) -> Section | None:
@@ -59,18 +59,18 @@ def reranker_rows(view: View) -> list[TemplateRow]:
     rows, means = list[TemplateRow](), view.evaluation.means
     for name, rerun in find_rerankings(view).items():
         before, after = (
-            view.scores[view.primary][rerun.before],
-            view.scores[view.primary][name],
+            view.values_by_measure[view.primary][rerun.first_stage],
+            view.values_by_measure[view.primary][name],
         )
         apart = paired_differences(after, before)
         ceiling = (
             None
             if rerun.ceiling is None
-            else mean(rerun.ceiling, view.table.units.weights)
+            else mean(rerun.ceiling, view.scores.units.weights)
         )
         of = {
             "retriever": name,
-            "of": rerun.before,
+            "of": rerun.first_stage,
             "depth": rerun.depth,
             "ceiling": ceiling,
         }
@@ -80,6 +80,6 @@ def reranker_rows(view: View) -> list[TemplateRow]:
             "worse": apart.losses,
         }
         rows.append(
-            {**of, "before": means[rerun.before], "after": means[name], **record}
+            {**of, "before": means[rerun.first_stage], "after": means[name], **record}
         )
     return rows

@@ -133,7 +133,7 @@ def reversed_slices(view: View, pair: SlicePair) -> Iterator[str]:
             f"On the {row.queries:,} queries of {slice_name(row)}, {high}",
             f"{abs(row.difference):.3f}",
         )
-        if row.finding.verdict.separates:
+        if row.finding.verdict.shows_difference:
             p = power_p_text(row.p_adjusted)
             yield f"{where} is ahead by {gap} in {name}, opposite to all queries (adjusted p {p})."
 
@@ -219,11 +219,11 @@ def compare_slice(
     kept = np.zeros(view.n, dtype=np.bool_)
     kept[places] = True
     a, b = (
-        view.scores[view.primary][one][kept] for one in pair
+        view.values_by_measure[view.primary][one][kept] for one in pair
     )  # in the order of their weights
-    units, pairs = view.table.only(kept).units, paired_differences(a, b)
+    units, pairs = view.scores.select_queries(kept).units, paired_differences(a, b)
     ends = student_interval(
-        pairs.values, view.settings.level, bounds=view.table.gap_range, units=units
+        pairs.values, view.settings.level, bounds=view.scores.gap_range, units=units
     )[:2]
     record = (pairs.wins, len(a) - pairs.wins - pairs.losses, pairs.losses)
     return SliceComparison(

@@ -27,7 +27,9 @@ def sweep_section(view: View) -> Section | None:
         return None
     sweep, costs = resolved_sweep(written), retriever_costs(view.results)
     tried = [
-        name for name in view.ranked if name in sweep.cells or name == choice.default
+        name
+        for name in view.ranked
+        if name in sweep.configurations or name == choice.default
     ]
     order = [*choice.alike, *(name for name in tried if name not in choice.alike)]
     default = view.mean(view.primary, choice.default)
@@ -51,10 +53,10 @@ def sweep_section(view: View) -> Section | None:
 
 def _maps(view: View, sweep: Sweep, choice: SweepChoice) -> Iterator[dict[str, Any]]:
     """Two axes and a cell for each pair of values; every other axis has the value of the chosen configuration."""
-    words, best = value_labels(sweep), sweep.cells[choice.chosen]
+    words, best = value_labels(sweep), sweep.configurations[choice.chosen]
     means = {
         name: view.mean(view.primary, name)
-        for name in sweep.cells
+        for name in sweep.configurations
         if name in view.retrievers
     }
     low, high = min(means.values()), max(means.values())
@@ -64,7 +66,7 @@ def _maps(view: View, sweep: Sweep, choice: SweepChoice) -> Iterator[dict[str, A
         others = {axis: place for axis, place in best.items() if axis not in pair}
         at = {
             (places[down], places[across]): name
-            for name, places in sweep.cells.items()
+            for name, places in sweep.configurations.items()
             if name in means
             and places.keys() == best.keys()
             and others.items() <= places.items()

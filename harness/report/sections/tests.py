@@ -35,7 +35,7 @@ MAX_SMALL_SLICES = 20
 """Most small slices that are named: a field may have a different value for each query."""
 
 
-def tests_section(view: View) -> Section:
+def statistics_section(view: View) -> Section:
     """The means of every measure, and the tests if there are two or more retrievers."""
     summary = view.evaluation.summary
     means = {
@@ -73,7 +73,9 @@ def tests_context(view: View) -> dict[str, Any]:
     rows = _listed(view, view.comparisons[view.primary])
     return {
         "settings": settings_sentence(view.settings),
-        "details": [view.spoken(one) for one in verdict_lines(view.evaluation).details],
+        "details": [
+            view.with_short_names(one) for one in verdict_lines(view.evaluation).details
+        ],
         "rows": rows,
         "left": len(view.comparisons[view.primary]) - len(rows),
         "floors": smallest_wilcoxon_p(view.comparisons[view.primary], view.settings),
@@ -139,4 +141,4 @@ def order_comparisons(view: View, rows: Sequence[Comparison]) -> list[Comparison
 def diagnose_view_pairs(view: View) -> list[PairDiagnostics]:
     """Return the evidence on the pairs, the leader's first; on all pairs unless that takes too long."""
     pairs = pairs_to_inspect(view.ranked, view.baseline, view.n, MAX_PAIR_QUERIES)
-    return diagnose_pairs(view.table, pairs)
+    return diagnose_pairs(view.scores, pairs)

@@ -30,12 +30,14 @@ def compare_grade_rules(view: View) -> dict[str, Any] | None:
         query_id: judged.labels for query_id, judged in view.results.queries.items()
     }
     primary = parse_measure(view.primary)
-    weights = view.table.weight_of
-    heads = ((name, view.answers[name].heads) for name in view.retrievers)
+    weights = view.scores.weight_of
+    heads = (
+        (name, view.ranking_digests[name].primary_hits) for name in view.retrievers
+    )
     # A measure by claims has no grades.
     rows = (
         []
-        if primary.claimed
+        if primary.uses_claims
         else winners_by_rule(primary, other_grades(labels, relevance), heads, weights)
     )
     changed = [row for row in rows if row.changed]
@@ -60,7 +62,7 @@ def compare_grade_rules(view: View) -> dict[str, Any] | None:
 def trust_section(view: View) -> Section:
     """Warnings of the run and of the labels; all counts are in one fold."""
     other = compare_grade_rules(view)
-    notes = [*first_screen(view).alerts, *trust_warnings(view, other)]
+    notes = [*first_screen(view).warnings, *trust_warnings(view, other)]
     known = {
         "readings": other,
         "ceilings": _ceilings(view),
@@ -119,10 +121,10 @@ def trust_warnings(view: View, other: Mapping[str, Any] | None) -> list[str]:
 
 def _judged(view: View) -> list[str]:
     """Whether missing labels may favour a retriever; a measure by claims needs no document labels."""
-    if parse_measure(view.primary).claimed:
+    if parse_measure(view.primary).uses_claims:
         return []
     if (
-        not view.table.tells_unjudged
+        not view.scores.has_irrelevant_labels
     ):  # then Judged equals precision, and does not show pooling
         return [
             "Labels name relevant documents only; every other document counts as irrelevant. "
@@ -137,10 +139,10 @@ def _judged(view: View) -> list[str]:
 
 def count_label_sources(view: View) -> dict[str, Any] | None:
     """Judged@k of each retriever, and the labellers; None without labels."""
-    if parse_measure(view.primary).claimed:
+    if parse_measure(view.primary).uses_claims:
         return None
     sources = [labelled.labels.source for labelled in view.results.queries.values()]
     return {
         **{one: sources.count(one) for one in ("people", "model", "mixed")},
-        "alone": not view.settings.by_people,
+        "alone": not view.settings.judged_by_people,
     }

@@ -115,7 +115,11 @@ def test_verdicts_are_kept_by_judge_read_back_and_mended(tmp_path) -> None:
     )
     judge_files.append_opinions(tmp_path, judge, "helps", {("c", "t"): True})
     found = judge_files.read_readings(tmp_path, judge)
-    assert (found.word(*one), found.truth(*one), found.word(*two)) == (
+    assert (
+        found.verdict_word(*one),
+        found.is_entailed(*one),
+        found.verdict_word(*two),
+    ) == (
         "entailed",
         True,
         None,
@@ -125,14 +129,18 @@ def test_verdicts_are_kept_by_judge_read_back_and_mended(tmp_path) -> None:
         found.opinion("helps", "c", "t") is True
         and found.opinion("helps", "t", "c") is None
     )
-    assert judge_files.read_readings(tmp_path, other).word(*one) == "contradicted"
+    assert (
+        judge_files.read_readings(tmp_path, other).verdict_word(*one) == "contradicted"
+    )
     assert judge_files.read_readings(tmp_path / "absent", judge) == JudgeReadings()
     file = tmp_path / judge_files.VERDICTS_FILE
     with file.open("a", encoding="utf-8") as verdicts:
         verdicts.write('{"claim": "half a li')
     judge_files.append_verdicts(tmp_path, judge, {ClaimPassage("d", "t"): "entailed"})
     assert len(file.read_text(encoding="utf-8").split("\n")) == 5
-    assert judge_files.read_readings(tmp_path, judge).word("d", "t") == "entailed"
+    assert (
+        judge_files.read_readings(tmp_path, judge).verdict_word("d", "t") == "entailed"
+    )
 
 
 BY = {"judge": "j", "prompt": ""}
@@ -229,7 +237,7 @@ def test_a_reference_or_claims_alone_stand_beside_labelled_queries(
     assert [query.id for query in dataset.queries] == ["q", "q1"] and set(
         dataset.labels
     ) == {"q"}
-    assert dataset.ledger["unjudged-query"] == ("q2",)
+    assert dataset.data_quality["unjudged-query"] == ("q2",)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 
 from harness import records
 from harness.answers.local_judges import LexicalJudge
+from harness.records import judge_files
 from harness.report.write import write_report
 from harness.reproduce import reproduce
 from retrievers.errors import BackendError
@@ -114,7 +115,7 @@ def test_claims_are_measured_in_a_run_and_undefined_values_have_their_rows(
     for name in ("report.html", "report.md"):
         page = (results.folder / name).read_text(encoding="utf-8")
         assert "4 claims of 2 of 3 queries" in page and "a weak judge" in page, name
-    folder = results.folder / records.readings.FOLDER
+    folder = results.folder / judge_files.ANSWERS_FOLDER
     claims, verdicts = (
         list(records.read_json_lines(folder / f"{name}.jsonl"))
         for name in ("claims", "verdicts")
@@ -124,7 +125,7 @@ def test_claims_are_measured_in_a_run_and_undefined_values_have_their_rows(
         ("lexical uax29-3 0.8", 1),
     ]
     assert {row["verdict"] for row in verdicts} == {"entailed", "neutral"}
-    assert set(records.readings.read_passages(folder)) <= set(DOCUMENTS)
+    assert set(judge_files.read_passages(folder)) <= set(DOCUMENTS)
     # Saved rankings are scored by other cutoffs, and not deeper than was judged.
     scored = json.loads(
         told(
@@ -157,7 +158,7 @@ def test_verdicts_are_taken_over_and_without_a_judge_they_are_undefined(
     def fail(*_):
         raise BackendError("the judge is out")
 
-    verdicts = results.folder / records.readings.FOLDER / "verdicts.jsonl"
+    verdicts = results.folder / judge_files.ANSWERS_FOLDER / "verdicts.jsonl"
     before = verdicts.read_bytes()
     monkeypatch.setattr(LexicalJudge, "verdicts", fail)
     for place in ("results", "failed"):

@@ -162,7 +162,7 @@ def test_every_measure_of_an_answer_by_hand_and_of_none(tmp_path) -> None:
         "ragas.faithfulness",
     ):
         assert np.isnan(found[name][1]), name  # undefined, not 0 and not 1
-    assert scores.undefined()["ragchecker.hallucination"] == {"a": 1}
+    assert scores.undefined_counts()["ragchecker.hallucination"] == {"a": 1}
     rows = [
         row.value for row in scores.rows() if row.measure == "ragchecker.hallucination"
     ]
@@ -228,12 +228,12 @@ def test_retriever_or_generator(tmp_path) -> None:
         for s in systems
     }
     (first, _), (nothing, unanswered) = traced["a"], traced["b"]
-    assert [(one.fate, one.held_by) for one in first.claims] == [
+    assert [(one.fate, one.supporting_contexts) for one in first.claims] == [
         ("answered", ("c1",)),
         ("not retrieved", ()),
         ("not used", ("c1",)),
     ]
-    assert dict(first.made)["The pool opens at nine."] == "contexts"
+    assert dict(first.response_claims)["The pool opens at nine."] == "contexts"
     assert {one.fate for one in (*nothing.claims, *unanswered.claims)} == {
         "not retrieved"
     }

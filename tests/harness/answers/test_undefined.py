@@ -87,10 +87,10 @@ def test_scores_of_any_tool_are_read(tmp_path) -> None:
     assert found.values["faith"]["a"].tolist()[0] == 0.5 and math.isnan(
         found.values["faith"]["a"][1]
     )
-    assert found.undefined() == {"faith": {"a": 1, "b": 1}, "other": {"b": 1}}
+    assert found.undefined_counts() == {"faith": {"a": 1, "b": 1}, "other": {"b": 1}}
     assert ("a", "8", "faith", None) in list(found.rows())
-    assert found.selected(["other"], ["8"]).values["other"]["b"].tolist() == [2]
-    assert "did you mean 'faith'" in str(refusal(found.selected, ["fiath"]))
+    assert found.select(["other"], ["8"]).values["other"]["b"].tolist() == [2]
+    assert "did you mean 'faith'" in str(refusal(found.select, ["fiath"]))
 
 
 @pytest.mark.parametrize(

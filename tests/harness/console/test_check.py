@@ -170,7 +170,7 @@ def test_repeated_questions_are_counted_once_by_check_run_gate_and_report(
     )
     assert "30 queries (4 clusters)" in check_target(path).lines()[0] and check_target(
         path
-    ).capacity[:4] == (4, True, 1, 0.04)
+    ).detectable[:4] == (4, True, 1, 0.04)
     results = run(path, RunOptions(tmp_path / "out"))
     assert set(results.comparisons["clusters"]) == {4}
     assert results.comparisons["p_value"].min() >= 0.125

@@ -207,7 +207,7 @@ def test_the_best_stands_first_whatever_the_order_of_the_rows() -> None:
 def test_long_names_go_on_in_the_next_line_and_nothing_of_them_is_lost(
     names: list[str], width: int
 ) -> None:
-    column = columns.TextColumn("", names, left=True, name=True)
+    column = columns.TextColumn("", names, left_aligned=True, wraps=True)
     lines = rendered(
         [
             columns.build_grid(
@@ -316,7 +316,7 @@ def lines(console: Console) -> list[str]:
 
 
 def watched(shown: Progress, name: str, budget: Budget | None = None) -> Meter:
-    return Meter(watch=lambda counted: shown.watch(name, counted), budget=budget)
+    return Meter(on_change=lambda counted: shown.watch(name, counted), budget=budget)
 
 
 def dense(counted: Meter, windows: int = 3) -> None:
@@ -363,7 +363,7 @@ def test_a_log_hears_now_and_then_how_far_a_long_stage_is(
         with counted.stage("embed-documents", total=10_000):
             for _ in range(10):
                 clock.now += 7
-                budget.take(0.001)
+                budget.reserve(0.001)
                 counted.count(texts=110, cached=40)
     assert lines(console)[:2] == [
         "openai: embed-documents: 550 of 10,000, 10/s, 15:45 left, 36 % cached, $0.0050",

@@ -1,6 +1,7 @@
 """Columns as spreadsheets and search logs have them: what looks like a label is used and told, or refused by name."""
 
 import csv
+import importlib.util
 import json
 import re
 from collections import Counter
@@ -10,7 +11,6 @@ import pytest
 
 from harness.console.dataset_arguments import parse_column_names
 from harness.dataset import DatasetReference, load_dataset, parse_reference
-from harness.experiment import init
 from harness.experiment import load as load_experiment
 from harness.init.write_experiment import write_experiment
 from harness.preflight.check import check_target
@@ -43,7 +43,7 @@ ALL = {0: 1, 1: 1, 2: 1}
 
 @pytest.fixture(autouse=True)
 def without_the_model(monkeypatch, tmp_path):
-    monkeypatch.setattr(init.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.chdir(tmp_path)
 
 
@@ -287,8 +287,8 @@ def test_repeated_and_blank_rows_are_counted_and_the_same_questions_asked(tmp_pa
     found = load_dataset(parse_reference(path))
     assert [query.text for query in found.queries] == ["leave", "Leave"]
     assert (
-        found.ledger["repeated-row"] == ("q0", "q0")
-        and len(found.ledger["blank-query"]) == 3
+        found.data_quality["repeated-row"] == ("q0", "q0")
+        and len(found.data_quality["blank-query"]) == 3
     )
     lines = list(check_target(path).lines())
     assert "rows that repeat an earlier query: searched once (2): q0, q0" in lines

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.dataset import convert, corpus, load_dataset, parse_reference
+from harness.dataset import convert, load_dataset, parse_reference
 from harness.dataset.readers import markdown_folder
 from harness.wording.reading import reading_line
 from retrievers.errors import InputError
@@ -107,9 +107,9 @@ def test_what_companies_have_becomes_documents_and_is_converted_once(
         and "thirty days" in documents["terms.docx"].text
     )
     assert [
-        failed.partition(":")[0] for failed in found.ledger["unconverted-file"]
+        failed.partition(":")[0] for failed in found.data_quality["unconverted-file"]
     ] == ["broken.docx"]
-    assert found.ledger["unread-file"] == ("logo.png",)
+    assert found.data_quality["unread-file"] == ("logo.png",)
     assert (
         reading_line(found)
         == "5 of 7 files are read; 1 is not (.png 1); 1 could not be converted"
@@ -129,8 +129,12 @@ def test_what_companies_have_becomes_documents_and_is_converted_once(
 def test_without_markitdown_the_files_that_are_not_read_are_told_first(
     tmp_path, monkeypatch, in_tmp, call
 ):
-    for room in (corpus, markdown_folder, import_module("harness.dataset.load")):
-        monkeypatch.setattr(room, "installed", lambda: False)
+    for room in (
+        convert,
+        markdown_folder,
+        import_module("harness.dataset.check_corpus"),
+    ):
+        monkeypatch.setattr(room, "can_convert", lambda: False)
     found = load_dataset(parse_reference(folder(tmp_path / "data", "plain")))
     assert [document.id for document in found.documents()] == ["guide", "plain"]
     line = (

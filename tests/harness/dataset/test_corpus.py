@@ -103,15 +103,15 @@ def test_what_is_counted_and_not_refused(tmp_path: Path) -> None:
     corpus = [("a", "One  text"), ("b", "one text"), ("c", " "), ("d", "other")]
     queries = [("1", "Other"), ("2", "two"), ("3", "three")]
     dataset = beir(tmp_path, corpus, queries, [("1", "a", 1), ("2", "b", 0)])
-    assert dataset.ledger == {
+    assert dataset.data_quality == {
         "duplicate-text": ("b (as a)",),
         "empty-document": ("c",),
         "no-relevant-document": ("2",),
         "unjudged-query": ("3",),
     }
     assert [query.id for query in dataset.queries] == ["1"]
-    assert [query.id for query in dataset.judged] == ["1", "2"]
-    assert dataset.count == 4
+    assert [query.id for query in dataset.judged_queries] == ["1", "2"]
+    assert dataset.document_count == 4
 
 
 def test_dangling_judgments_can_be_counted_instead(tmp_path: Path) -> None:
@@ -120,8 +120,8 @@ def test_dangling_judgments_can_be_counted_instead(tmp_path: Path) -> None:
     qrels = [*((n, "d1", 1) for n in asked), ("1", "none", 1)]
     dataset = beir(tmp_path / "d", queries=queries, qrels=qrels, drop_dangling=True)
     assert len(dataset.labels) == 38 and dataset.labels["1"].grades == {"d1": 1}
-    assert dataset.ledger["dangling-document"] == ("1 none",)
-    assert dataset.ledger["dangling-query"] == ("9",)
+    assert dataset.data_quality["dangling-document"] == ("1 none",)
+    assert dataset.data_quality["dangling-query"] == ("9",)
 
 
 def test_the_digest_covers_documents_queries_and_labels(tmp_path: Path) -> None:
@@ -210,9 +210,13 @@ def test_the_survey_templates_are_those_of_their_readme(project, language, other
             queries=tuple(f"../survey-templates-{other}/{name}" for name in files[:2]),
         )
     )
-    assert (across.count, len(across.queries), across.queries[0].fields["tags"]) == (
+    assert (
+        across.document_count,
+        len(across.queries),
+        across.queries[0].fields["tags"],
+    ) == (
         182,
         13 + 125,
         "article",
     )
-    assert not any(across.ledger.values())
+    assert not any(across.data_quality.values())

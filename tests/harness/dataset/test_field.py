@@ -250,7 +250,7 @@ def test_forms_of_labels_beside_documents(files, tmp_path):
             content if isinstance(content, str) else json.dumps(content)
         )
     assert grades_of(tmp_path) == {"q0": ["a"]}
-    assert load_dataset(DatasetReference(tmp_path)).count == 2
+    assert load_dataset(DatasetReference(tmp_path)).document_count == 2
 
 
 def test_one_cause_is_one_error_and_placeholders_are_named(tmp_path):
@@ -261,7 +261,7 @@ def test_one_cause_is_one_error_and_placeholders_are_named(tmp_path):
     assert len(raised.value.problems) == 1
     asked = "question,doc\nTODO,a\nTODO,b\nTODO,c\nwhat,a\n"
     (documents_in(tmp_path / "e", "a", "b", "c") / "queries.csv").write_text(asked)
-    assert load_dataset(DatasetReference(tmp_path / "e")).ledger[
+    assert load_dataset(DatasetReference(tmp_path / "e")).data_quality[
         "placeholder-query"
     ] == ("'TODO' on 3 rows",)
 

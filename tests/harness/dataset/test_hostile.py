@@ -89,7 +89,7 @@ def test_two_files_of_one_name_are_refused_where_they_are_read(tmp_path):
     folder = layouts.beir(tmp_path / "data")
     for name in ("notes.bin", "notes.bin.gz"):
         (folder / name).write_text("read by nobody")
-    assert load_dataset(parse_reference(folder)).count
+    assert load_dataset(parse_reference(folder)).document_count
     (folder / "corpus.jsonl.gz").write_bytes(
         gzip.compress(b'{"_id": "only", "text": "here"}\n')
     )
@@ -165,7 +165,7 @@ def test_links_that_lead_out_of_the_data_set_or_to_themselves_are_refused(tmp_pa
         assert f"{name}: {told}" in refused(folder)
         (folder / name).unlink()
     (folder / "b.md").symlink_to(folder / "a.md")
-    assert load_dataset(DatasetReference(folder)).count == 2
+    assert load_dataset(DatasetReference(folder)).document_count == 2
 
 
 def test_a_name_that_is_not_utf8_is_refused(tmp_path):

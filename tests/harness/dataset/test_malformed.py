@@ -12,7 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.dataset import DatasetReference, corpus, load_dataset, parse_reference
+from harness.dataset import (
+    DatasetReference,
+    check_corpus,
+    load_dataset,
+    parse_reference,
+)
 from harness.dataset.judgment import read_judgments
 from harness.dataset.readers import markdown_folder
 from retrievers.files.trec_files import read_qrels
@@ -553,8 +558,8 @@ def test_folders_that_are_no_data_set(tmp_path, monkeypatch):
     assert "queries.json: cannot be read: No such file" in str(
         refusal(load_dataset, DatasetReference(tmp_path / "empty"))
     )
-    for room in (corpus, markdown_folder):
-        monkeypatch.setattr(room, "installed", lambda: False)
+    for room in (check_corpus, markdown_folder):
+        monkeypatch.setattr(room, "can_convert", lambda: False)
     (tmp_path / "empty" / "a.md").rename(tmp_path / "empty" / "a.pdf")
     (tmp_path / "empty" / "queries.csv").write_text("query\nleave\n")
     assert 'or the extra "documents"' in str(

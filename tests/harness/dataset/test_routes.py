@@ -38,7 +38,7 @@ def test_the_same_collection_through_every_route(tmp_path: Path, route: str) -> 
     assert found.queries == expected.queries
     assert list(found.documents()) == list(expected.documents())
     assert rankings(found) == rankings(expected)
-    assert found.ledger == expected.ledger
+    assert found.data_quality == expected.data_quality
 
 
 def test_ir_datasets_by_name(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_ragas_by_text_by_id_and_without_a_match(tmp_path):
         "q3": {*all_},
         "q4": {*all_},
     }
-    assert found.ledger["unmatched-context"] == ("q1: nowhere at all",)
+    assert found.data_quality["unmatched-context"] == ("q1: nowhere at all",)
     assert found.queries[0].fields == {"synthesizer_name": "hop"}
     assert found.queries[0].reference.answers == ("four",)
 
@@ -200,7 +200,9 @@ def test_what_is_written_is_read_back(of):
             assert {
                 document.id: document.text for document in found.documents()
             } == of.documents
-            assert {query.id: query.text for query in found.judged} == of.queries
+            assert {
+                query.id: query.text for query in found.judged_queries
+            } == of.queries
             assert {
                 query: labels.grades for query, labels in found.labels.items()
             } == of.grades

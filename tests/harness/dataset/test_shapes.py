@@ -381,7 +381,7 @@ def test_one_command_with_the_labels_of_the_source(here: Path, shape: str) -> No
         Counter(grade for grades in given for grade in grades.values())
         == SHAPES[shape][2]
     )
-    assert found.count - len(found.ledger.get("empty-document", ())) in (
+    assert found.document_count - len(found.data_quality.get("empty-document", ())) in (
         50,
         40,
         4,
@@ -440,7 +440,7 @@ def test_a_query_without_labels_may_lack_their_key_and_a_file_of_such_queries_ma
     jsonl(here / "queries.jsonl", [bare[0], *listed, *bare[1:]])
     data = load_dataset(parse_reference(here))
     assert (len(data.labels), len(data.queries)) == (20, 20)
-    assert data.ledger["unjudged-query"] == ("q00-bare", "q01-bare", "q02-bare")
+    assert data.data_quality["unjudged-query"] == ("q00-bare", "q01-bare", "q02-bare")
     jsonl(here / "queries.jsonl", [{**row, "rating": 1} for row in bare])
     assert "could hold grades, and no column names the documents" in str(
         refusal(load_dataset, parse_reference(here))
@@ -475,4 +475,4 @@ def test_a_table_that_may_hold_the_labels_under_a_name_of_its_own_is_named(
         in said
     )
     given = load_dataset(DatasetReference(here, labels="gold.csv"))
-    assert len(given.labels) == 20 and "unread-table" not in given.ledger
+    assert len(given.labels) == 20 and "unread-table" not in given.data_quality

@@ -83,7 +83,7 @@ def test_the_robust_error_is_that_of_the_jackknife_over_clusters():
     assert found.error == pytest.approx(
         math.sqrt((count - 1) / count * sum(x * x for x in changes)), rel=1e-12
     )
-    assert found.freedom == pytest.approx(
+    assert found.degrees_of_freedom == pytest.approx(
         100**2 / sum(np.sum(labels == one) ** 2 for one in set(labels)) - 1
     )
     assert paired_t_test(
@@ -91,7 +91,7 @@ def test_the_robust_error_is_that_of_the_jackknife_over_clusters():
     ).statistic == pytest.approx(values.mean() / found.error)
     alone = standard_error(values)
     assert alone.error == pytest.approx(values.std(ddof=1) / 10, rel=1e-12)
-    assert alone.freedom == 99
+    assert alone.degrees_of_freedom == 99
 
 
 @pytest.mark.slow
@@ -248,7 +248,7 @@ def test_weights_and_clusters_together_sum_within_the_cluster():
     assert weighted.error == pytest.approx(
         plain.error * math.sqrt(50 / 49), rel=1e-12
     )  # equal weights are none
-    assert weighted.freedom == pytest.approx(49)
+    assert weighted.degrees_of_freedom == pytest.approx(49)
     units = cluster_units(["x", "x", "", ""], WEIGHTS)
     assert units.totals.tolist() == [6.0, 1.0, 1.0]
     assert units.sums(VALUES).tolist() == pytest.approx([0.8, -0.1, 0.3])
@@ -285,7 +285,7 @@ def test_a_weight_is_a_number_above_0():
         query_weights(queries, "traffic")
     table = scored({"a": np.array([0.1, np.nan, 0.3])}, weights=(1.0, 2.0, 3.0))
     assert table.mean(table.primary, "a") == pytest.approx((0.1 + 0.9) / 4)
-    assert table.only(np.array([True, False, True])).weights == (1.0, 3.0)
+    assert table.select_queries(np.array([True, False, True])).weights == (1.0, 3.0)
 
 
 def test_a_weighted_run_weighs_its_summary_and_says_so(tmp_path):

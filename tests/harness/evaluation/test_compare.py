@@ -82,7 +82,7 @@ def test_families_are_corrected_by_themselves_and_only_the_primary_is_confirmato
     both = Scores(
         ids=scored(one).ids,
         values={"P@5": one, "R@5": two, "RBP(residual=True)": one},
-        decides="R@5",
+        declared_primary="R@5",
     )
     rows = compare_table(
         both, settings=MARGIN
@@ -152,11 +152,11 @@ def test_above_a_thousand_pairs_only_the_primary_measure_is_compared_and_far_ahe
         f"r{j}": 0.1 + rng.random(60) / 50 + 0.8 * (j == 7) for j in range(102)
     }  # 1e-5 x 5151 > 0.05
     table = replace(
-        scored(group, "m"), values={"m": group, "other": group}, decides="m"
+        scored(group, "m"), values={"m": group, "other": group}, declared_primary="m"
     )
     rows = compare_table(table, settings=Settings())
     assert ({row.measure for row in rows}, len(rows)) == ({"m"}, 5151)
-    assert all(row.verdict.separates for row in rows if "r7" in (row.a, row.b))
+    assert all(row.verdict.shows_difference for row in rows if "r7" in (row.a, row.b))
 
 
 def test_the_smallest_p_of_the_exact_test_is_shown_where_it_is_above_the_level():
@@ -316,7 +316,7 @@ def test_trap_forty_small_gains_and_eight_large_losses_point_opposite_ways():
         opposite_warning([row], RANKS)
         == f"Yet the mean of b is higher (sign-flip p = {p})."
     )
-    assert (found.leader, found.ahead) == ("b", ("a",))
+    assert (found.leader, found.better_on_typical_query) == ("b", ("a",))
     assert (
         conclusion_headline(found)
         == "b has the highest mean, but a is shown to be better on the typical query"
@@ -402,12 +402,12 @@ def test_the_three_sets_and_their_words():
     _, found = judged(
         {"bad": base - 0.3, "best": base, "twin": twin, "maybe": maybe}, MARGIN
     )
-    assert (found.leader, found.shown_worse, found.within_margin) == (
+    assert (found.leader, found.shown_worse, found.as_good_as_leader) == (
         "best",
         ("bad",),
         ("best", "twin"),
     )
-    assert tuple(found.plans) == ("maybe",)
+    assert tuple(found.queries_needed) == ("maybe",)
     standings = {row.retriever: row.standing for row in found.board.rows}
     assert standings == {
         "best": "leader",
@@ -430,13 +430,13 @@ def test_a_baseline_that_does_not_lead_leaves_the_leader_s_other_pairs_to_all_pa
     scores = noisy(15, a=0.0, base=0.1, c=0.4)
     rows = compare(scores, baseline="base")
     found = concluded(scores, rows)
-    assert (found.leader, set(found.shown_worse), found.against["base"]) == (
+    assert (found.leader, set(found.shown_worse), found.leader_comparisons["base"]) == (
         "c",
         {"a", "base"},
         rows[1],
     )
-    assert found.against["a"].p_minimum_adjusted == pytest.approx(
-        3 * found.against["a"].p_minimum
+    assert found.leader_comparisons["a"].p_minimum_adjusted == pytest.approx(
+        3 * found.leader_comparisons["a"].p_minimum
     )
     assert conclusion_headline(found) == "Use c"
 
@@ -548,7 +548,7 @@ def test_every_warning_has_words():
 def test_a_conclusion_says_who_leads_and_never_more_than_was_shown(
     by_people, margin, shift
 ):
-    settings = Settings(margin=margin, by_people=by_people)
+    settings = Settings(margin=margin, judged_by_people=by_people)
     scores = {
         "a": SCORES["a"] / 2 + 0.3,
         "b": SCORES["a"] / 2 + 0.3 - shift,
@@ -561,7 +561,7 @@ def test_a_conclusion_says_who_leads_and_never_more_than_was_shown(
     assert result.leader in line or "no difference is shown" in line
     if not by_people:
         assert "decides nothing" in line
-    if not result.within_margin[1:]:
+    if not result.as_good_as_leader[1:]:
         assert "as good as" not in words
-    for other in result.plans:
+    for other in result.queries_needed:
         assert f"worse than {result.leader}: {other}" not in words

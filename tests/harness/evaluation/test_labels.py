@@ -50,7 +50,7 @@ def test_comparing_says_what_nobody_judged_as_a_run_does(ran, capsys):
 
 def test_where_no_person_judged_nothing_is_claimed(ran, capsys):
     results = ran(lambda folder: judged(folder, ALL, "m", "llm"), report=True)
-    assert not read_or_evaluate(results).settings.by_people
+    assert not read_or_evaluate(results).settings.judged_by_people
     assert set(results.comparisons["verdict"]) == {"undecided: judged by a model alone"}
     for text in (
         shown_text(results),

@@ -82,7 +82,7 @@ def test_a_plan_depends_on_the_scatter_and_never_on_the_observed_mean_and_counts
     clusters = tuple(str(i // 3) for i in range(60))
     found = concluded(scores, compare(scores, clusters=clusters), clusters=clusters)
     by_hand = apart((scores["a"] - scores["b"]).reshape(20, 3).mean(axis=1))
-    assert [*found.plans.values()] == [queries_needed(by_hand, 0.05, 0.05)]
+    assert [*found.queries_needed.values()] == [queries_needed(by_hand, 0.05, 0.05)]
 
 
 def test_alpha_is_spent_as_o_brien_and_fleming_by_lan_and_demets_exactly():
@@ -131,9 +131,9 @@ def test_alpha_is_spent_at_the_numbers_that_were_reached():
     assert current_look(replace(chosen, earlier=(60, 100)), 150).number == 3
     assert settings_at_look(Settings(), 60) == Settings()
     assert current_look(Settings(), 60) is None
-    assert Settings.of({"looks": {"queries": [60, 150]}}, earlier=(60,)) == replace(
-        chosen, earlier=(60,)
-    )
+    assert Settings.from_table(
+        {"looks": {"queries": [60, 150]}}, earlier=(60,)
+    ) == replace(chosen, earlier=(60,))
     for bad in ((), (60, 60), (0, 5)):
         assert "rising numbers" in str(small.refusal(Settings, looks=Looks(bad)))
 
@@ -145,9 +145,9 @@ def test_beyond_the_last_look_nothing_is_claimed():
         {"a": b + 0.3, "b": b},
         Settings(looks=Looks((60, 150)), margin=0.02),
     )
-    assert not settings_at_look(chosen, 150).spent
+    assert not settings_at_look(chosen, 150).alpha_spent
     late = settings_at_look(chosen, 160)
-    assert late.spent
+    assert late.alpha_spent
     rows = compare(scores, settings=late)
     assert [cell(row) for row in rows] == ["undecided: alpha is spent"]
     assert "alpha is spent, nothing is claimed" in look_sentence(

@@ -71,8 +71,11 @@ def test_what_six_sets_say_is_the_known_answer() -> None:
     )
     (pair,) = found.pairs
     assert pair.differences == pytest.approx(KNOWN)
-    assert pair.like is not None
-    assert (round(pair.like.t, 4), round(pair.like.p_value, 5)) == (3.1236, 0.02615)
+    assert pair.new_sets is not None
+    assert (round(pair.new_sets.t, 4), round(pair.new_sets.p_value, 5)) == (
+        3.1236,
+        0.02615,
+    )
     sentence = sets_sentence(pair)
     assert (
         "a is ahead of b on 5 of 6 sets, mean +0.032 (0.006 to 0.058); on a new set −0.037 to +0.101"
@@ -81,7 +84,7 @@ def test_what_six_sets_say_is_the_known_answer() -> None:
     sets = {f"s{i}": scores_of(d, 11 + i) for i, d in enumerate(KNOWN)}
     assert pair.verdict is Verdict.BETTER
     assert (
-        compare_over_sets(sets, "b", Settings(spent=True)).pairs[0].verdict
+        compare_over_sets(sets, "b", Settings(alpha_spent=True)).pairs[0].verdict
         is Verdict.UNDECIDED
     )
     turned = compare_over_sets(
@@ -99,8 +102,8 @@ def test_what_six_sets_say_is_the_known_answer() -> None:
     each = [
         Settings(alpha=0.05),
         Settings(alpha=0.01),
-        Settings(spent=True),
-        Settings(by_people=False),
+        Settings(alpha_spent=True),
+        Settings(judged_by_people=False),
     ]
     for turn in (1, -1):  # sets of different sizes are at different looks, in any order
         assert [_strictest(each[:count][::turn]) for count in range(1, 5)] == each
@@ -146,7 +149,7 @@ def test_every_set_has_a_folder_of_its_own_and_they_share_a_page(
     place = tmp_path / "results" / "sets"
     assert not (place / "report.html").exists()  # report = false
     listed = list_results(tmp_path / "results")
-    assert (sorted(entry.folder for entry in listed.entries), listed.unread) == (
+    assert (sorted(entry.folder for entry in listed.entries), listed.skipped) == (
         ["sets/hr", "sets/it", "sets/law"],
         (),
     )
@@ -239,7 +242,7 @@ def test_the_sets_are_gated_compared_and_exported_together(
         .splitlines()
     )
     assert (table[0], len(table)) == ("Model,Mean (Task),hr,law,it", 4)
-    assert list_results(tmp_path / "results").unread == ()
+    assert list_results(tmp_path / "results").skipped == ()
     text = (
         fewer.read_text(encoding="utf-8")
         .replace("dimensions = 64", "dimensions = 8")

@@ -149,7 +149,7 @@ def test_a_store_is_named_by_a_word_or_by_its_scheme(tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match="runs code: store = plain, of another package"
     ):
-        run(tmp_path / "small.toml", RunOptions(tmp_path / "out", code=False))
+        run(tmp_path / "small.toml", RunOptions(tmp_path / "out", allow_code=False))
 
 
 @pytest.mark.parametrize(

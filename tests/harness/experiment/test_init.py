@@ -1,5 +1,6 @@
 """A folder of documents and labels becomes an experiment that runs; what is missing is told with what it looks like."""
 
+import importlib.util
 import json
 import shlex
 import tomllib
@@ -10,7 +11,7 @@ import pytest
 
 from harness.dataset import DatasetReference
 from harness.dataset import load_dataset as load_data
-from harness.experiment import init, load
+from harness.experiment import load
 from harness.init.write_experiment import write_experiment
 from harness.pipeline import run
 from harness.running.context import RunOptions
@@ -24,7 +25,7 @@ from tests.support.small import Call, refusal
 @pytest.fixture(autouse=True)
 def without_the_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """As on a machine without the local model, in an empty working directory."""
-    monkeypatch.setattr(init.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.chdir(tmp_path)
 
 
@@ -112,7 +113,7 @@ def test_models_that_know_the_language_are_taken_and_proposed(
     )
     bare = written(folder)
     assert ("ms-marco-MiniLM" in bare) == english == ("bge-reranker-v2-m3" not in bare)
-    monkeypatch.setattr(init.importlib.util, "find_spec", lambda name: object())
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
     text = written(folder, output=Path("local.toml"))
     assert ("all-MiniLM-L6-v2" in text) == english == ('name = "hashing"' not in text)
     assert ("multilingual-e5-base" in text) != english

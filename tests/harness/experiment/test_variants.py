@@ -176,7 +176,7 @@ def test_a_grid_is_written_out_and_what_is_made_of_it_too() -> None:
     sweep = {"default": "words", "of": "words", "k1": [0.9, 2], "b": [0.4]}
     experiment = parse_experiment({**BASE, "retrievers": [BM25], "sweep": sweep})
     assert experiment.sweep is not None and experiment.baseline == "words"
-    assert experiment.sweep.cells == {
+    assert experiment.sweep.configurations == {
         "words[0.9, 0.4]": {"k1": 0, "b": 0},
         "words[2, 0.4]": {"k1": 1, "b": 0},
     }
@@ -269,7 +269,7 @@ def test_what_makes_no_sense_is_refused_once(tables: dict[str, Any], told: str) 
     refused = refusal(
         parse_experiment,
         {**BASE, "retrievers": [BM25, DENSE, HYBRID], **tables},
-        code=False,
+        allow_code=False,
     )
     assert told in str(refused)
     assert len(refused.problems) == 1

@@ -55,7 +55,7 @@ def test_a_run_without_labels_has_rankings_and_no_scores_and_judgments_beside_it
     path, place = small.experiment(tmp_path, report=True), tmp_path / "results"
     said = call("run", path, "--results", place, code=0).out
     assert "bm25 and hashing:" in said and "next: harness pool" in said
-    results = harness.records.read(place / "small")
+    results = harness.records.read_results(place / "small")
     assert not results.scored and len(results.queries) == 6
     assert all(len(results.rankings(name)) == 6 for name in results.retrievers)
     for name in ("scores", "summary", "comparisons", "tests"):
@@ -103,7 +103,8 @@ def test_a_run_without_labels_has_rankings_and_no_scores_and_judgments_beside_it
 
     (folder / "apple.md").write_text("# apple\n\nanother text", encoding="utf-8")
     assert (
-        "q-fruit apple" in load_dataset(parse_reference(folder)).ledger["changed-text"]
+        "q-fruit apple"
+        in load_dataset(parse_reference(folder)).data_quality["changed-text"]
     )
     (folder / "apple.md").unlink()
     with pytest.raises(
@@ -145,7 +146,7 @@ def test_the_next_look_draws_what_it_lacks_and_the_looks_nest(folder, tmp_path, 
 def test_the_union_of_the_tops_is_asked_in_an_order_that_tells_nothing(results):
     found, read = (
         draw_pool(read_material([results], 2), PoolOptions(depth=2, seed=3)),
-        harness.records.read(results),
+        harness.records.read_results(results),
     )
     assert (
         found.drawn.population
@@ -219,7 +220,10 @@ def test_several_folders_are_pooled_together_where_their_documents_are_the_same(
     path = small.experiment(tmp_path, retrievers=other)
     second = harness.run(path, harness.RunOptions(results=tmp_path / "same")).folder
     both, one = read_material([results, second], 1), read_material([results], 1)
-    assert all(both.tops[q] >= one.tops[q] for q in both.tops) and both.tops != one.tops
+    assert (
+        all(both.top_documents[q] >= one.top_documents[q] for q in both.top_documents)
+        and both.top_documents != one.top_documents
+    )
     (tmp_path / "data" / "apple.md").write_text(
         "# apple\n\nsomething else", encoding="utf-8"
     )

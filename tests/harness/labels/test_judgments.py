@@ -155,13 +155,13 @@ def test_judgments_become_labels_by_one_rule(tmp_path, said, merged):
 def test_a_spread_of_two_is_listed_until_it_is_adjudicated():
     said = [graded("a", 0), graded("b", 2), graded("ann", 1, document="d1")]
     assert [one.grades for one in people_disputes(said)] == [(("a", 0), ("b", 2))]
-    assert merge_judgments(said)["q0"].by == "a, ann, b"
+    assert merge_judgments(said)["q0"].labelled_by == "a, ann, b"
     said.append(graded("c", 2, design="adjudication"))
     assert people_disputes(said) == [] and merge_judgments(said)["q0"].grades == {
         "d0": 2,
         "d1": 1,
     }
-    assert merge_judgments(said)["q0"].given.keys() == {
+    assert merge_judgments(said)["q0"].grades_by_labeller.keys() == {
         "a",
         "ann",
         "b",
@@ -201,7 +201,7 @@ def test_the_shipped_lists_are_merged_as_their_readme_says(project, language):
     ).labels
     assert len(merged.queries) == 50
     assert all(
-        (labels.ranked, labels.by) == (published[q].ranked, "a, b")
+        (labels.ranked, labels.labelled_by) == (published[q].ranked, "a, b")
         for q, labels in merged.labels.items()
     )
 
@@ -282,7 +282,7 @@ def test_lists_of_labellers_are_merged_but_not_a_model_with_a_person_and_nobody_
     merged = load_dataset(DatasetReference(mixed, queries=("a.json", "m.json"))).labels[
         "q-fruit"
     ]
-    assert (merged.ranked, merged.by, merged.source) == (("apple",), "ann", "")
+    assert (merged.ranked, merged.labelled_by, merged.source) == (("apple",), "ann", "")
     with pytest.raises(InputError, match="query id 'q-fruit' occurs twice"):
         load_dataset(DatasetReference(mixed, queries=("a.json", "b.json")))
 

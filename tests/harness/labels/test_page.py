@@ -110,7 +110,7 @@ def test_a_pool_is_judged_by_keyboard_alone(opened):
     begin(opened, "Ann Ö.")
     order, made = judging_order(opened.made), opened.made
     for number, one in enumerate(order):
-        query, document = one.shown(made)
+        query, document = one.pair_texts(made)
         assert (text(opened, "#query"), text(opened, "#text")) == (
             query.query,
             document.text,
@@ -120,7 +120,7 @@ def test_a_pool_is_judged_by_keyboard_alone(opened):
         press(opened, "s" if number == 4 else str(number % 4))
     assert "All is judged" in text(opened, "#done")
     found = read_judgments([exported(opened)])
-    asked = [(one.shown(made), one.round) for one in order]
+    asked = [(one.pair_texts(made), one.round) for one in order]
     assert [(one.query_id, one.document_id, one.text, one.round) for one in found] == [
         (query.query_id, document.id, document.digest, round_)
         for (query, document), round_ in asked
@@ -250,7 +250,7 @@ def test_hostile_texts_in_every_script_are_shown_as_they_are(driver, tmp_path):
     begin(shown(driver, tmp_path, made), "<b>ann</b>")
     directions = {}
     for one in judging_order(made):
-        query, document = one.shown(made)
+        query, document = one.pair_texts(made)
         found = driver.execute_script("""
             const [query, text] = ["query", "text"].map((id) => document.getElementById(id));
             return [query.textContent, text.textContent, getComputedStyle(query).direction];

@@ -25,7 +25,7 @@ def judge(pool) -> None:
     relevant = {row["id"]: row["relevant_documents"] for row in rows}
     by, said = JudgeSignature("ann", "human", digest_texts(pool.policy)), []
     for one in judging_order(pool):
-        query, document = one.shown(pool)
+        query, document = one.pair_texts(pool)
         listed = relevant[query.query_id]
         grade = max(3 - listed.index(document.id), 1) if document.id in listed else 0
         said.append(build_judgment(pool, one, grade, by))

@@ -298,11 +298,11 @@ def test_missing_and_empty_rankings_score_as_empty_lists_and_count() -> None:
         parse_measure_list(["P@5", "nDCG", "RBP"]), judgments, {"q1": ["a"], "q2": []}
     )
     assert scores.query_ids == ("q1", "q2", "q3")
-    assert scores.of(parse_measure("P@5")).tolist() == [0.2, 0, 0]
-    assert scores.of(parse_measure("RBP(residual=True)")).tolist() == [0.8, 1, 1]
+    assert scores.values_of(parse_measure("P@5")).tolist() == [0.2, 0, 0]
+    assert scores.values_of(parse_measure("RBP(residual=True)")).tolist() == [0.8, 1, 1]
     assert scores.means()[parse_measure("nDCG")] == 1 / 3
     assert not scores.values.flags.writeable
-    assert scores.only({"q3", "q1"}).query_ids == ("q1", "q3")
+    assert scores.for_queries({"q3", "q1"}).query_ids == ("q1", "q3")
     assert math.isnan(
         measure_rankings([parse_measure("AP")], {}, {}).means()[parse_measure("AP")]
     )  # no queries have no mean

@@ -57,7 +57,7 @@ def evaluated(retrievers, documents=DOCUMENTS, queries=QUERIES, qrels=QRELS, **m
 def called(function, **options):
     """A function that embeds, with options of its kind."""
     return Dense(
-        {"kind": "python", "call": NamedObject.of(function, "mine"), **options}
+        {"kind": "python", "call": NamedObject.wrap(function, "mine"), **options}
     )
 
 
@@ -190,7 +190,7 @@ def test_an_experiment_file_or_one_built_in_code_comes_to_the_same_figures(tmp_p
         statistics=dict(resolved.statistics),
         relevance=dict(resolved.relevance),
     )
-    sources = (loaded.experiment, dict(loaded.written))
+    sources = (loaded.experiment, dict(loaded.tables))
     for again in (
         found,
         *(run(one, RunOptions(tmp_path / str(at))) for at, one in enumerate(sources)),
@@ -382,7 +382,7 @@ def test_what_was_embedded_is_kept_where_a_cell_is_interrupted():
 
 def test_objects_are_asked_in_their_own_way(results):
     turned = {"query": -1, "document": 1, None: 1}
-    table = {"encoder": {"kind": "python", "call": NamedObject.of(letters, "x")}}
+    table = {"encoder": {"kind": "python", "call": NamedObject.wrap(letters, "x")}}
     asked = {
         "role": lambda texts, role: letters(texts) * turned[role],
         "mteb": SimpleNamespace(
@@ -645,9 +645,7 @@ def test_results_are_logged_to_wandb_where_it_is(results, monkeypatch):
 def test_names_are_all_that_there_is():
     assert dir(harness) == sorted(harness.__all__)
     assert all(getattr(harness, name).__doc__ for name in harness.__all__)
-    with pytest.raises(
-        AttributeError, match=r"no attribute 'Fusion': use retrievers\.Fused"
-    ):
+    with pytest.raises(AttributeError, match=r"no attribute 'Fusion'"):
         harness.Fusion("a", "b")
 
 
@@ -784,7 +782,7 @@ def test_retrievers_compose_and_equal_parts_are_asked_once():
     ],
 )
 def test_a_retriever_says_how_it_would_be_written(retriever, table):
-    assert retriever.written() == table
+    assert retriever.to_config() == table
 
 
 def test_a_retriever_that_does_not_say_how_it_is_written_is_one_message():
@@ -802,5 +800,5 @@ def test_a_retriever_that_does_not_say_how_it_is_written_is_one_message():
 def test_an_empty_answer_is_not_unjudged():
     judged = read_or_evaluate(
         evaluated({"bm25": BM25(), "silent": Function(lambda text, depth: [])})
-    ).judged
+    ).judged_shares
     assert judged["silent"] == 1 > judged["bm25"]

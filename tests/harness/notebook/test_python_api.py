@@ -170,7 +170,9 @@ def test_progress_is_shown_where_it_is_wanted_or_seen(tmp_path, monkeypatch, cap
     assert "bm25: search: 6 texts" in capsys.readouterr().err
     harness.run(
         path,
-        harness.RunOptions(results="out", watch=lambda name, meter: seen.append(name)),
+        harness.RunOptions(
+            results="out", on_progress=lambda name, meter: seen.append(name)
+        ),
         progress=True,
     )
     assert "bm25" in seen

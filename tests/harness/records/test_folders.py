@@ -347,6 +347,6 @@ def test_a_folder_is_reproduced_from_wherever_one_stands(
     ).folder.resolve()
     monkeypatch.chdir(elsewhere)
     assert reproduce(results).versions == {}
-    assert records.current_dataset(records.read_results(results)).count == len(
+    assert records.current_dataset(records.read_results(results)).document_count == len(
         small.TEXTS
     )

@@ -209,7 +209,7 @@ def test_what_is_written_is_read_back_equal_with_the_whole_experiment_and_the_di
     assert (tmp_path / "manifest.json").read_bytes() == (
         folder / "manifest.json"
     ).read_bytes()
-    assert found.tables == records.file_digests(folder)
+    assert found.file_digests == records.file_digests(folder)
     assert {field.name for field in fields(records.ResolvedExperiment)} == {
         name for name, field in Experiment.model_fields.items() if not field.exclude
     }
@@ -267,7 +267,10 @@ def test_a_retriever_is_followed_to_all_its_parts_and_known_again_where_its_tabl
     )
     whole = records.read_manifest(folder)
     found = replace(whole.resolved, retrievers=tables)
-    assert (found.parts("h"), found.parts("q")) == (("h", "a", "b"), ("q",))
+    assert (found.retriever_with_parts("h"), found.retriever_with_parts("q")) == (
+        ("h", "a", "b"),
+        ("q",),
+    )
     more = [
         {**block, "filter": {}, "proof": True, "color": "#0b6e4f"}
         for block in whole.resolved.retrievers
@@ -279,8 +282,8 @@ def test_a_retriever_is_followed_to_all_its_parts_and_known_again_where_its_tabl
         newer = replace(
             whole, resolved=replace(whole.resolved, retrievers=tuple(tables))
         )
-        assert [newer.identity(name) for name in newer.finished] == [
-            whole.identity(name) for name in whole.finished
+        assert [newer.retriever_identity(name) for name in newer.finished] == [
+            whole.retriever_identity(name) for name in whole.finished
         ]
 
 
@@ -298,11 +301,11 @@ def test_an_evaluation_is_read_back_equal_and_is_what_follows_from_the_scores(to
     assert written == read_or_evaluate(results)
     without = {
         name: digest
-        for name, digest in results.manifest.tables.items()
+        for name, digest in results.manifest.file_digests.items()
         if name != EVALUATION_FILE
     }
     again = read_or_evaluate(
-        replace(results, manifest=replace(results.manifest, tables=without))
+        replace(results, manifest=replace(results.manifest, file_digests=without))
     )
     assert (
         again.recomputed and again.model_copy(update={"recomputed": False}) == written

@@ -194,7 +194,10 @@ def test_names_stand_where_there_is_room(points, logarithmic, placed):
         Axis(0.0, 0.7, 260.0, 0.0),
     )
     found = place_names(
-        {name: (x.at(price), y.at(mean)) for name, (price, mean) in points.items()},
+        {
+            name: (x.position(price), y.position(mean))
+            for name, (price, mean) in points.items()
+        },
         0.0,
         534.0,
     )

@@ -87,7 +87,7 @@ def test_what_is_whole_is_listed_with_means_and_verdict_and_the_rest_has_its_rea
         "third",
     ]
     assert "<bdi>fewer</bdi></th>" in page
-    reasons = dict(read.unread)
+    reasons = dict(read.skipped)
     assert list(reasons) == list(UNREAD)
     assert [name for name, why in UNREAD.items() if why not in reasons[name]] == []
     assert str(place) not in " ".join(reasons.values())
@@ -173,7 +173,10 @@ def test_a_run_writes_the_page_which_is_no_document_of_a_data_set(
     (folder / "index.html").write_text(
         "<p>a page of the data set itself</p>", encoding="utf-8"
     )
-    assert load_dataset(DatasetReference(folder)).count == before.count + 1
+    assert (
+        load_dataset(DatasetReference(folder)).document_count
+        == before.document_count + 1
+    )
 
 
 def test_hostile_names_stay_text(tmp_path: Path, place: Path) -> None:

@@ -262,7 +262,7 @@ def test_beyond_the_budget_the_evidence_is_thinned_and_says_so(attacked, monkeyp
     view = build_view(attacked)
     thinned = queries.queries_section(view)
     kept = thinned.context["kept"]
-    assert kept.letters == 0
+    assert kept.document_length == 0
     assert 0 < kept.queries < 20
     assert len(thinned.context["evidence"]) < 2_000
     assert "This page has" in report_page(

@@ -24,7 +24,7 @@ from harness.report.sections.slices import (
     labels_by_family,
     reversed_slices,
 )
-from harness.report.sections.tests import diagnose_view_pairs, tests_section
+from harness.report.sections.tests import diagnose_view_pairs, statistics_section
 from harness.report.view import build_view
 from harness.report.write import markdown_report
 from harness.stats.settings import Settings
@@ -179,7 +179,11 @@ def test_a_query_keeps_its_weight_in_whatever_order_a_slice_names_its_queries(
     values = {"a": np.array(gains), "b": np.zeros(4)}
     table = scored(values, weights=weights)
     view = SimpleNamespace(
-        n=4, primary="m", scores={"m": values}, table=table, settings=Settings()
+        n=4,
+        primary="m",
+        values_by_measure={"m": values},
+        scores=table,
+        settings=Settings(),
     )
     found = compare_slice(view, ("a", "b"), [3, 1, 0, 2], ("", ""))
     assert (found.difference, found.weight) == pytest.approx((difference, sum(weights)))
@@ -212,8 +216,8 @@ def test_scores_of_the_page_are_those_of_the_folder_and_those_of_hits_those_of_t
     for at, name in enumerate(view.ranked):
         rankings = results.rankings(name)
         for query, scores in zip(
-            page.evidence["queries"],
-            unpack_json(page.texts)["scores"],
+            page.rows["queries"],
+            unpack_json(page.packed_texts)["scores"],
             strict=True,
         ):
             assert scores[at] == pytest.approx(
@@ -235,16 +239,16 @@ def test_beyond_its_room_the_page_keeps_the_first_measures_and_the_queries_that_
     monkeypatch.setattr("harness.report.view.MAX_PAGE_RANKINGS", 3 * 5)
     thinned = build_view(results)
     spread = {
-        i: np.ptp([of[i] for of in thinned.scores[thinned.primary].values()])
+        i: np.ptp([of[i] for of in thinned.values_by_measure[thinned.primary].values()])
         for i in thinned.order
     }
-    assert len(thinned.shown) == 5 < len(thinned.order)
-    assert min(spread[i] for i in thinned.shown) >= max(
-        spread[i] for i in set(thinned.order) - set(thinned.shown)
+    assert len(thinned.listed_queries) == 5 < len(thinned.order)
+    assert min(spread[i] for i in thinned.listed_queries) >= max(
+        spread[i] for i in set(thinned.order) - set(thinned.listed_queries)
     )
     kinds = {"field id": [f"value {place:02}" for place in range(view.n)]}
     monkeypatch.setattr(tests, "slice_labels", lambda queries, cluster: kinds)
-    context = tests_section(
+    context = statistics_section(
         view
     ).context  # a field of many values does not fill the page
     assert (context["small_slices"][0], len(context["small_slices"])) == (
@@ -266,9 +270,9 @@ def test_the_cheapest_of_equals_is_named_where_every_price_is_known(
         for i, usd in enumerate(prices)
     }
     monkeypatch.setattr(decision, "retriever_costs", lambda results: costs)
-    (other, *_) = view.evaluation.against.values()
+    (other, *_) = view.evaluation.leader_comparisons.values()
     two = view.evaluation.model_copy(
-        update={"means": {"x": 0.5, "y": 0.5}, "against": {"y": other}}
+        update={"means": {"x": 0.5, "y": 0.5}, "leader_comparisons": {"y": other}}
     )
     assert (
         decision._cheapest(
@@ -282,14 +286,14 @@ def test_the_leaders_pairs_come_first_and_a_pair_that_is_turned_says_the_same(
     view, monkeypatch
 ):
     known = {(row.a, row.b): row for row in view.comparisons[view.primary]}
-    whole = tests_section(view).context
+    whole = statistics_section(view).context
     assert (
         [(row.a, row.b) for row in whole["rows"]]
         == list(combinations(view.ranked, 2))
         != list(known)
     )
     monkeypatch.setattr(tests, "MAX_TEST_ROWS", 2)
-    few = tests_section(view)
+    few = statistics_section(view)
     assert (few.context["rows"], few.context["left"]) == (whole["rows"][:2], 1)
     assert (
         markdown_report(view, [few]).count("1 row without the leader and the baseline")
@@ -361,7 +365,7 @@ def test_every_pair_has_its_evidence_also_those_that_no_test_compares(
     )
     assert told["evidence"] == [row._asdict() for row in rows.values()]
     monkeypatch.setattr(tests, "MAX_PAIR_QUERIES", 2 * seen.n)
-    assert tests_section(seen).context["evidence_left_out"] == 1
+    assert statistics_section(seen).context["evidence_left_out"] == 1
 
 
 def found_within(view, depth):
@@ -398,7 +402,7 @@ def test_queries_that_fail_alike_are_grouped_and_every_miss_has_a_cause(tmp_path
         for name in near
     }
     members = {
-        group.key: {view.ids[place] for place in group.places}
+        group.key: {view.ids[place] for place in group.query_indices}
         for group in group_queries(view)
     }
     assert all(expected[key] for key in ("nobody", "deep", "only-hashing", "only-bm25"))
@@ -412,9 +416,7 @@ def test_queries_that_fail_alike_are_grouped_and_every_miss_has_a_cause(tmp_path
         assert set(why) == {name for name in near if query not in near[name]}
         for name, said in why.items():
             assert bool(re.search(r"rank \d", said)) == (query in far[name])
-            parts = [
-                part for part in view.resolved.made_of(name) if query in near[part]
-            ]
+            parts = [part for part in view.resolved.uses(name) if query in near[part]]
             assert said.startswith("lost") == bool(parts)
     cut = records.RetrieverQuality(notes={"truncated": tuple(small.TEXTS)})
     ledger = replace(
@@ -424,7 +426,7 @@ def test_queries_that_fail_alike_are_grouped_and_every_miss_has_a_cause(tmp_path
     altered = build_view(
         replace(view.results, manifest=replace(view.manifest, ledger=ledger))
     )
-    members = {group.key: len(group.places) for group in group_queries(altered)}
+    members = {group.key: len(group.query_indices) for group in group_queries(altered)}
     assert any(
         "read only the start" in why.get("hashing", "")
         for why in miss_causes(altered).values()

@@ -86,7 +86,7 @@ def test_a_run_reads_vectors_and_embeds_nothing(tmp_path):
         ("dense", np.array([[1, 0.5], [0, 2]], dtype=np.float32)),
         (
             "multivector",
-            TokenVectors.of(
+            TokenVectors.from_matrices(
                 [np.ones((2, 3), dtype=np.float32), np.zeros((1, 3), dtype=np.float32)]
             ),
         ),
@@ -103,7 +103,7 @@ def test_every_form_of_vector_is_taken_over_once(tmp_path, form, vectors):
         ]
         positions, held = cache.get([b"b" * 16, b"a" * 16], form)
         assert sorted(positions.tolist()) == [0, 1]
-        held = held.at(np.argsort(positions))
+        held = held.take(np.argsort(positions))
         assert held.tokens.tolist() == [1, 0]
         ours, theirs = (
             [*one.rows()] if form == "multivector" else one

@@ -267,9 +267,9 @@ def test_sums_that_are_looked_up_are_those_of_the_signs_whatever_the_blocks(
     )
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(
-            sys.modules["harness.stats.sign_flip"], "BLOCK", max(block, 997 * k)
+            sys.modules["harness.stats.draws"], "MAX_BLOCK_SUMS", max(block, 997 * k)
         )
-        patched.setattr(sys.modules["harness.stats.sign_flip"], "WIDE", wide)
+        patched.setattr(sys.modules["harness.stats.draws"], "MAX_LOOKUP_COLUMNS", wide)
         parts = list(draw_flipped_sums(columns, 3))
     assert np.abs(np.concatenate(parts) - signs @ columns).max() <= 1e-13 * n
     assert abs(signs.mean()) < 0.02
