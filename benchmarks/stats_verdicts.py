@@ -109,7 +109,7 @@ def cases(experiments: int) -> Iterator[str]:
         f"{_word(now)} |"
     )
     for margin in (0.02, 0.05, 0.1):
-        yield f"| queries below which nothing passes, margin {margin} | 5 | {min_units_for_margin(margin, 1.0, ALPHA)} |"  # noqa: E501
+        yield f"| queries below which nothing passes, margin {margin} | 5 | {min_units_for_margin(margin, 1.0, ALPHA)} |"
 
 
 def _gate(challenger: Floats, baseline: Floats) -> Gate:

@@ -31,7 +31,7 @@ def parse_conditions(table: Mapping[str, Any]) -> list[Condition]:
 
     >>> [one.values or one.query_field for one in parse_conditions({"tongue": ["ja", "de"], "owner": {"query": "user"}})]
     [('de', 'ja'), 'user']
-    """  # noqa: E501
+    """
     conditions = []
     for name, value in table.items():
         own = value["query"] if isinstance(value, Mapping) else ""

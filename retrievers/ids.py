@@ -108,7 +108,7 @@ def without_suffix(name: str) -> str:
 
     >>> without_suffix("hr/leave.md"), without_suffix("hr\\leave.final.docx"), without_suffix("7.10"), without_suffix(".env")
     ('hr/leave', 'hr/leave.final', '7.10', '.env')
-    """  # noqa: E501
+    """
     path = name.replace("\\", "/").removeprefix("./")
     before, dot, suffix = path.rpartition(".")
     return (

@@ -209,7 +209,7 @@ class Call(NamedTuple):
     """Of the retriever for which the call is made."""
     stopped: Stop
     """Set by the loop of requests that makes the call (`retrievers.services.caller`), when another request failed for good
-    or the run was interrupted: who waits for another try gives up."""  # noqa: E501
+    or the run was interrupted: who waits for another try gives up."""
 
 
 def single_call(meter: Meter | None = None) -> Call:

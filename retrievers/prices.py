@@ -115,7 +115,7 @@ def is_on_this_machine(url: str) -> bool:
 
     >>> is_on_this_machine("http://[::1]:8000/v1"), is_on_this_machine("http://192.168.0.7:8000/v1"), is_on_this_machine("")
     (True, False, False)
-    """  # noqa: E501
+    """
     host = urlsplit(url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback

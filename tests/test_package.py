@@ -20,7 +20,7 @@ FILES = ("pyproject.toml", "setup.py", "README.md", "LICENSE")
 BUILD = (
     "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"
 )
-WITHOUT_THE_MODEL = "from harness.console import several; several.find_spec = lambda name: None; from harness.cli import main; main()"  # noqa: E501
+WITHOUT_THE_MODEL = "from harness.console import several; several.find_spec = lambda name: None; from harness.cli import main; main()"
 
 
 def done(

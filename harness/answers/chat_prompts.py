@@ -44,7 +44,7 @@ RELEVANCE_PROMPTS = (
 )
 """Two wordings, as in RAGAS."""
 QUESTIONS_PROMPT = (
-    f"You write {QUESTIONS_PER_ANSWER} different questions, each of which the given answer would answer, in the language of the "  # noqa: E501
+    f"You write {QUESTIONS_PER_ANSWER} different questions, each of which the given answer would answer, in the language of the "
     "answer, and say for each whether the answer is noncommittal: evasive, vague, or that nothing is known. "
     f'{_DATA} Its form: {{"questions": ["…", "…", "…"], "noncommittal": [false, false, false]}}.'
 )

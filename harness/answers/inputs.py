@@ -91,7 +91,7 @@ def answer_count_lines(inputs: AnswerInputs) -> Iterator[str]:
         sum(bool(query.reference.answers) for query in inputs.queries),
         "reference answer",
     )
-    have = f"{count_queries(len(inputs.queries))} to measure: {answers}, {claims}; with neither, ignored: {inputs.ignored_queries:,}"  # noqa: E501
+    have = f"{count_queries(len(inputs.queries))} to measure: {answers}, {claims}; with neither, ignored: {inputs.ignored_queries:,}"
     yield f"{inputs.loaded.dataset.path}: {have}"
     for one in count_answers(inputs):
         yield (

@@ -130,7 +130,7 @@ def usual_column(kind: str, names: tuple[str, ...]) -> str | None:
 
     >>> usual_column("query", ("Query", "Count")), usual_column("query", ("Query", "query")), usual_column("query", ("a",))
     ('Query', 'query', None)
-    """  # noqa: E501
+    """
     if exact := next(
         (name for name in USUAL_COLUMN_NAMES[kind] if name in names), None
     ):

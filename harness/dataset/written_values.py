@@ -116,7 +116,7 @@ def parse_grade(value: object) -> int | None:
 
     >>> parse_grade("2"), parse_grade(1.0), parse_grade("high"), parse_grade(0.5), parse_grade(True), parse_grade("1_0"), parse_grade(3e9)
     (2, 1, None, None, None, None, None)
-    """  # noqa: E501
+    """
     if isinstance(value, str):
         return (
             parse_grade(int(float(value)))

@@ -44,7 +44,7 @@ class Experiment(StrictTable):
     >>> made = parse_experiment({"name": "one", "dataset": "data", "primary": "RR", "measures": ["RR"], "retrievers": [words]})
     >>> made.primary, made.depth
     ('RR', 100)
-    """  # noqa: E501
+    """
 
     name: ValidName
     """Of the results folder: letters, digits, full stops, hyphens, underscores; at most 64."""

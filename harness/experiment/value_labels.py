@@ -22,7 +22,7 @@ def label_axis(values: tuple[Any, ...], path: str) -> tuple[str, ...]:
     ('all-MiniLM-L6-v2', 'potion')
     >>> label_axis(((1, 2), (1, 0.5)), "weights"), label_axis((0, 128), "chunk.size"), label_axis(("", "query: "), "prompt")
     (('1-2', '1-0.5'), ('whole', '128'), ('none', 'query'))
-    """  # noqa: E501
+    """
     short = [_word(value, path, whole=False) for value in values]
     if len(set(short)) == len(short):
         return tuple(short)

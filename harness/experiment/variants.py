@@ -20,7 +20,7 @@ def expand_variants(entries: Sequence[object]) -> Iterator[tuple[str, object]]:
     ['m', 'm-int8', 'm-64', 'm-64-int8']
     >>> list(expand_variants([{"name": "m", "encoder": {"model": "x"}, "variants": {"plain": {"query_prompt": ""}}}]))[1]
     ('retrievers[0].variants.plain', {'name': 'm-plain', 'encoder': {'model': 'x', 'query_prompt': ''}})
-    """  # noqa: E501
+    """
     for number, entry in enumerate(entries):
         place = f"retrievers[{number}]"
         if isinstance(entry, Mapping) and isinstance(entry.get("encoder"), Mapping):

@@ -18,7 +18,7 @@ from harness.labels.pool import (
 from retrievers.errors import InputError, Problem
 from retrievers.types import Document
 
-KEEP_POLICY = "Keep what a real person might type and what this document answers. Drop what is unclear, copied, or nobody asks."  # noqa: E501
+KEEP_POLICY = "Keep what a real person might type and what this document answers. Drop what is unclear, copied, or nobody asks."
 
 
 class DraftQuery(NamedTuple):

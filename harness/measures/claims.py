@@ -119,7 +119,7 @@ def claim_value(
     (0.5, 0.5)
     >>> claim_value(parse_measure("ClaimRecall@1"), fee, ["unjudged"])
     nan
-    """  # noqa: E501
+    """
     if not claimed.claims:
         return math.nan
     unknown: tuple[Truth, ...] = (None,) * len(claimed.claims)

@@ -203,7 +203,7 @@ def context_precision(batch: Batch, measure: Measure) -> Floats:
     >>> from harness.measures import measure_ranking
     >>> measure_ranking("ContextPrecision", {"a": 1, "b": 1}, ["a"]), measure_ranking("ContextPrecision", {"a": 1, "b": 1}, ["a", "x", "b"])
     (1.0, 0.8333333333333333)
-    """  # noqa: E501
+    """
     summed = batch.value_at(batch.precisions_so_far(measure.rel), measure.cutoff)
     return share_of(summed, batch.hits_within(measure.rel, measure.cutoff))
 
@@ -251,7 +251,7 @@ def rank_biased_precision(batch: Batch, measure: Measure) -> Floats:
     >>> from harness.measures import measure_ranking
     >>> measure_ranking("RBP(p=0.5)", {"a": 1}, ["a", "unknown"]), measure_ranking("RBP(p=0.5, residual=True)", {"a": 1}, ["a", "unknown"])
     (0.5, 0.5)
-    """  # noqa: E501
+    """
     p = float(measure.get("p") or 0.0)
     read = batch.returned_counts(measure.cutoff)
     weights = np.where(

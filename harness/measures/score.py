@@ -108,7 +108,7 @@ def measure_rankings(
 
     >>> measure_rankings([parse_measure("P@2"), parse_measure("RR")], {"q": {"a": 1}}, {"q": ["b", "a"]}).values.tolist()
     [[0.5], [0.5]]
-    """  # noqa: E501
+    """
     everything = tuple(measures)
     by_claims = claims is not None
     plain = tuple(

@@ -35,7 +35,7 @@ def citation_texts(view: View) -> Mapping[str, str]:
     key = re.sub(r"[^A-Za-z0-9]+", "", manifest.name) or "results"
     bibtex = (
         f"@misc{{{key}{manifest.started[:4]},\n"
-        f"  title = {{{escape_latex(manifest.name)}: {escape_latex(view.primary)} of {count_of(len(view.retrievers), 'retriever')} "  # noqa: E501
+        f"  title = {{{escape_latex(manifest.name)}: {escape_latex(view.primary)} of {count_of(len(view.retrievers), 'retriever')} "
         f"over {queries}}},\n"
         f"  year = {{{manifest.started[:4]}}},\n"
         f"  note = {{retriever-harness {escape_latex(version)}, data {escape_latex(digest)}}}\n}}"

@@ -54,7 +54,7 @@ def signed_rank(pairs: PairedDifferences) -> SignedRank:
     >>> result = signed_rank(paired_differences(np.array([0.9, 0.8, 0.7, 0.6, 0.5]), np.array([0.8, 0.6, 0.4, 0.2, 0.5])))
     >>> result.w_plus, result.zeros, result.p_value, result.p_minimum
     (10.0, 1, 0.125, 0.125)
-    """  # noqa: E501
+    """
     ranks, plus, minus = _rank_sums(pairs)
     n = len(ranks)
     tail, method = _tail_for(ranks)

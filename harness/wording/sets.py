@@ -51,4 +51,4 @@ def sets_sentence(pair: PairOnSets) -> str:
         float(end or 0)
         for end in (*pair.new_sets.interval[:2], *pair.new_sets.new_set_interval[:2])
     )
-    return f"{head}{with_minus_sign(f' ({low:z.3f} to {high:z.3f}); on a new set {least:+z.3f} to {most:+z.3f}')}; {these_sets}."  # noqa: E501
+    return f"{head}{with_minus_sign(f' ({low:z.3f} to {high:z.3f}); on a new set {least:+z.3f} to {most:+z.3f}')}; {these_sets}."

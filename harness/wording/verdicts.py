@@ -90,7 +90,7 @@ def verdict_cell(finding: Finding) -> str:
 def settings_sentence(settings: Settings) -> str:
     """Return which test is behind the verdicts."""
     drops = ", zero differences dropped" if settings.test == "wilcoxon" else ""
-    correction = f"p adjusted within each measure by {CORRECTION_NAMES[settings.correction]}; level {settings.alpha:.3g}."  # noqa: E501
+    correction = f"p adjusted within each measure by {CORRECTION_NAMES[settings.correction]}; level {settings.alpha:.3g}."
     return f"Decided by {TEST_NAMES[settings.test]}{drops}; {correction}"
 
 

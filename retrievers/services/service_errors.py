@@ -111,7 +111,7 @@ def parse_error(body: str) -> tuple[str, str, str]:
 
     >>> parse_error('{"message": "no such model", "code": 404}'), parse_error('{"error": {"message": "no", "param": "top"}}')
     (('404', 'no such model', ''), ('', 'no', 'top'))
-    """  # noqa: E501
+    """
     try:
         content = json.loads(body)
     except (ValueError, RecursionError):

@@ -22,7 +22,7 @@ import regex
 
 TOKENIZATION_RULE = "uax29-3"
 """Names this rule in a retriever's fingerprint; another rule gets another name."""
-BIGRAM_CHARACTERS = r"\u3040-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af々〆"  # noqa: E501
+BIGRAM_CHARACTERS = r"\u3040-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af々〆"
 """Kana, kanji and hangul."""
 TRIGRAM_CHARACTERS = r"\p{Line_Break=Complex_Context}"
 """Scripts without spaces, as Unicode's line breaking names them."""

@@ -204,7 +204,7 @@ def test_a_service_that_gives_something_else_is_not_believed(tmp_path, capsys):
 def test_cutting_here_is_cutting_in_the_model_and_more_dimensions_than_there_are_fail_alone(
     tmp_path,
 ):
-    encoder = f'kind = "sentence-transformers", model = "{tiny.bi_encoder(tmp_path / "tiny").as_posix()}", device = "cpu"'  # noqa: E501
+    encoder = f'kind = "sentence-transformers", model = "{tiny.bi_encoder(tmp_path / "tiny").as_posix()}", device = "cpu"'
     blocks = f'[[retrievers]]\nname = "m"\nencoder = {{ {encoder} }}\nderive = {{ dimensions = [8, 65] }}\n'
     blocks += (
         f'[[retrievers]]\nname = "own"\nencoder = {{ {encoder}, truncate_dim = 8 }}\n'

@@ -239,7 +239,8 @@ def test_a_collection_held_by_another_process_is_the_users_mistake(places, tmp_p
 import sys
 from pathlib import Path
 from retrievers.meter import Meter
-from retrievers.stores import StoreOptions, open_store
+from retrievers.stores.open import open_store
+from retrievers.stores.options import StoreOptions
 known = dict(documents=1, folder=Path({str(tmp_path)!r}), meter=Meter())
 opened = [open_store(StoreOptions(place), {places.content!r}, **known) for place in {list(stores)!r}]
 print([one.finished() for one in opened], flush=True)

@@ -61,7 +61,7 @@ def shown(found, **verdicts):
     }
     done = (Verdict.EQUIVALENT, Verdict.BETTER)
     plans = {
-        name: found.plans.get(name)
+        name: found.queries_needed.get(name)
         for name, row in against.items()
         if row.verdict not in done
     }

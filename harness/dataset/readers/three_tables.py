@@ -144,7 +144,7 @@ MSMARCO = TableLayout(
 HUGGINGFACE = TableLayout(
     {
         part: rf"(?:[^/]+/)?(?:{'|'.join(names)})/(?!(?:state|dataset_\w+)\.json)"
-        rf"(?:(?:([^/]+)/)?data-{SHARD_NUMBERS}\.arrow|([^/]+?)(?:-{SHARD_NUMBERS})?(?:{'|'.join(map(re.escape, TABLE_SUFFIXES))}))"  # noqa: E501
+        rf"(?:(?:([^/]+)/)?data-{SHARD_NUMBERS}\.arrow|([^/]+?)(?:-{SHARD_NUMBERS})?(?:{'|'.join(map(re.escape, TABLE_SUFFIXES))}))"
         for part, names in PART_FOLDERS.items()
     },
     {},

@@ -171,7 +171,7 @@ def miss_causes(view: View) -> dict[int, dict[str, str]]:
                 view.ranking_digests[name].relevant_ranks.get(view.ids[i], {}).values()
             )
             if parts:
-                why = f"lost, {join_names(parts)} had it: {f'rank {min(ranks)}' if ranks else f'not among the first {depth}'}"  # noqa: E501
+                why = f"lost, {join_names(parts)} had it: {f'rank {min(ranks)}' if ranks else f'not among the first {depth}'}"
             elif far[name][i] > 0:
                 why = f"below the cutoff: rank {min(ranks)}"
             elif cut[name].issuperset(relevant):

@@ -108,7 +108,7 @@ def trust_warnings(view: View, other: Mapping[str, Any] | None) -> list[str]:
             + (["other pairs"] if few[3:] else [])
         )
         notes.append(
-            f"Fewer than {MIN_POWER_DIFFERENCES} queries differ between {pairs}: the intervals there are likely too short."  # noqa: E501
+            f"Fewer than {MIN_POWER_DIFFERENCES} queries differ between {pairs}: the intervals there are likely too short."
         )
     others = [
         row for row in rows if view.evaluation.reference not in (row.a, row.b)

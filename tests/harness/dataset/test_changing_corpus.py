@@ -4,10 +4,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from harness.build.retrievers.build_retrievers import build
 
 import harness
 from harness import pipeline
+from harness.build.retrievers import build
 from retrievers.errors import DataChanged
 from tests.support import small
 from tests.support.qdrant_fake import fake_qdrant

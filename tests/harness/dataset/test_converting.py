@@ -132,7 +132,7 @@ def test_without_markitdown_the_files_that_are_not_read_are_told_first(
     for room in (
         convert,
         markdown_folder,
-        import_module("harness.dataset.check_corpus"),
+        import_module("harness.wording.reading"),
     ):
         monkeypatch.setattr(room, "can_convert", lambda: False)
     found = load_dataset(parse_reference(folder(tmp_path / "data", "plain")))

@@ -204,7 +204,7 @@ def test_an_experiment_file_or_one_built_in_code_comes_to_the_same_figures(tmp_p
     [
         (
             {"qrels": {**QRELS, "q-rails": ["trane"], "q-swim": ["fish", "whale"]}},
-            "qrels: query 'q-rails' names document 'trane', which does not exist (did you mean 'train'? correct the id, or "  # noqa: E501
+            "qrels: query 'q-rails' names document 'trane', which does not exist (did you mean 'train'? correct the id, or "
             'set relevance={"dangling": "drop"})',
         ),
         (

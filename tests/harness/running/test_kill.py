@@ -25,7 +25,7 @@ pytestmark = [
 DOCUMENTS, QUERIES = 240, 24
 BATCH, CONCURRENCY = 4, 2
 UNSTORED = CONCURRENCY + CONCURRENCY // 2
-"""Requests that may be under way, or answered and not yet stored, when the process is killed (retrievers.services.caller)."""  # noqa: E501
+"""Requests that may be under way, or answered and not yet stored, when the process is killed (retrievers.services.caller)."""
 WORDS = (
     "wing",
     "flow",

@@ -76,7 +76,7 @@ def costs(results: Path) -> dict[tuple[str, str], tuple[int, int, int, int]]:
 def local(tmp_path: Path) -> str:
     model = tiny.bi_encoder(tmp_path / "tiny", prompts={"query": "query: "}).as_posix()
     options = 'device = "cpu", batch_size = 2'
-    return f'[[retrievers]]\nname = "tiny"\nencoder = {{ kind = "sentence-transformers", model = "{model}", {options} }}\n'  # noqa: E501
+    return f'[[retrievers]]\nname = "tiny"\nencoder = {{ kind = "sentence-transformers", model = "{model}", {options} }}\n'
 
 
 @pytest.mark.usefixtures("no_network")
