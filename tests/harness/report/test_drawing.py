@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from harness.report.charts.forest.draw_forest import ForestRow, draw_forest
+from harness.report.charts.forest import ForestRow, draw_forest
 
 from harness.report import palette
 from harness.report.charts.axes import Axis
