@@ -16,7 +16,7 @@ from harness.english import join_names
 from harness.experiment import load, walk_texts, with_run_paths
 from harness.pipeline import run
 from harness.records import Results
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from retrievers.errors import InputError, NotConfirmed, Problem
 from retrievers.options.user_code import OBJECT_PREFIX
 

@@ -21,7 +21,7 @@ import harness
 from harness.cli import app, main
 from harness.experiment.retriever_schema import CONFIGS_BY_KIND
 from harness.records.costs_csv import COST_COLUMNS
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from harness.writing.evaluation_tables import EVALUATION_COLUMNS as CSV
 from tests.harness.console.test_cli import commands
 from tests.support import tiny

@@ -12,7 +12,7 @@ import pytest
 
 from harness import experiment
 from harness.pipeline import run
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from tests.harness.running.test_run import digests
 from tests.support import small, tiny
 from tests.support.recompute import verified

@@ -22,7 +22,7 @@ from statsmodels.stats.power import TTestPower
 from harness.evaluation.evaluation import PlannedLook
 from harness.evaluation.evaluation_file import read_or_evaluate
 from harness.pipeline import run
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from harness.scoring.declared_settings import settings_of_run
 from harness.stats.looks import settings_at_look
 from tests.support import layouts

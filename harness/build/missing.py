@@ -52,6 +52,10 @@ def missing_price(name: str, table_key: str, model: Model) -> list[Problem]:
     if model.price is not None:
         return []
     model_name = model.provenance.get("model", "the model")
-    message = f"the price of {model_name} is not known, so that --max-cost cannot be kept"
+    message = (
+        f"the price of {model_name} is not known, so that --max-cost cannot be kept"
+    )
     remedy = "write price = dollars for a million tokens"
-    return name_retriever(name, InputError(Problem(f"{table_key}.price", message, remedy)))
+    return name_retriever(
+        name, InputError(Problem(f"{table_key}.price", message, remedy))
+    )

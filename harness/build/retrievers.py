@@ -224,7 +224,7 @@ def _custom(config: CustomConfig) -> Retriever:
 
 
 def _instantiate(cls: Any, options: Mapping[str, Any]) -> Any:
-    """Return a part made of its options.
+    """Return a part built from its options.
 
     The fingerprint of a model on this machine is computed here, which reads its folder.
     """

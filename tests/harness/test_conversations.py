@@ -6,7 +6,7 @@ import pytest
 
 from harness.dataset import load_dataset
 from harness.pipeline import run
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from harness.scoring.query_units import query_clusters
 from tests.support import layouts
 from tests.support.small import refusal

@@ -8,7 +8,7 @@ import pytest
 from harness.identity import run_identity
 from harness.pipeline import run
 from harness.records import Manifest
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from tests.support import small
 
 pytestmark = pytest.mark.usefixtures("own_cache")

@@ -17,7 +17,7 @@ from harness.pipeline import run
 from harness.preflight.check import check_target
 from harness.preflight.plan import RunPlan
 from harness.records import Results
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from retrievers.errors import InputError
 
 TEXTS = {

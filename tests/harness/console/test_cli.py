@@ -298,7 +298,7 @@ def test_an_interrupt_is_one_line_that_says_how_to_go_on(call, tmp_path, monkeyp
         raise KeyboardInterrupt
 
     for place in (
-        "harness.several_sets.run",
+        "harness.several_sets.run_built",
         "harness.preflight.check.check_target",
         "harness.labels.pool.read_pool",
     ):

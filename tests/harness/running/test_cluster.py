@@ -14,7 +14,7 @@ pa = pytest.importorskip("pyarrow")
 from pyarrow import parquet  # noqa: E402
 
 from harness import pipeline  # noqa: E402
-from harness.running.context import RunOptions  # noqa: E402
+from harness.running.options import RunOptions  # noqa: E402
 from retrievers.cache import Cache  # noqa: E402
 from retrievers.encoders.hashing import HashingEncoder  # noqa: E402
 from retrievers.files.parquet_vectors import (  # noqa: E402

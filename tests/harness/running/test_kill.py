@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness import pipeline
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from tests.harness.running.test_run import digests
 from tests.support import layouts
 from tests.support.mortal import NEVER, forking, live

@@ -10,7 +10,7 @@ import pytest
 from harness.pipeline import run
 from harness.preflight.plan import RunPlan
 from harness.preflight.throughput import REQUEST_SECONDS
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from retrievers.errors import InputError
 from tests.support import small, tiny
 from tests.support.chat_fake import ChatProvider

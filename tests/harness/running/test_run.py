@@ -12,7 +12,7 @@ from harness import records
 from harness.pipeline import run
 from harness.records import Results, staging_path
 from harness.reproduce import reproduce
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from retrievers.errors import BackendError, InputError
 from tests.support import layouts, small, tiny
 from tests.support.recompute import verified
