@@ -61,6 +61,7 @@ def check(
     from retrievers.texts.languages import load_language_model
 
     load_language_model()  # on another core, while the rest is imported
+    from harness.console.check_text import check_lines, check_object
     from harness.preflight.check import check_target as look
 
     given = DatasetOptions(
@@ -93,10 +94,10 @@ def check(
         problems = error.problems or (Problem(target, str(error)),)
         print_json(problems=problems)
         raise typer.Exit(error.exit_code) from None
-    tables = [report.as_json() for report in reports]
+    tables = [check_object(report) for report in reports]
     found = tables[0] if len(tables) == 1 else {"data_sets": tables}
     print_result(
-        (line for report in reports for line in report.lines()),
+        (line for report in reports for line in check_lines(report)),
         as_json=as_json,
         problems=[],
         **found,

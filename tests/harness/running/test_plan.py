@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.console.plan_text import plan_notes
 from harness.pipeline import run
 from harness.preflight.plan import RunPlan
 from harness.preflight.throughput import REQUEST_SECONDS
@@ -85,9 +86,9 @@ def test_what_is_planned_is_what_is_done(tmp_path: Path) -> None:
         tmp_path, retrievers=local(tmp_path) + small.RETRIEVERS, more=TIMED
     )
     before = planned(path, results=tmp_path / "out")
-    assert before.total()["exact"]
-    assert before.total()["usd"] == 0
-    assert before.total()["minutes"] is None
+    assert before.total().exact
+    assert before.total().usd == 0
+    assert before.total().minutes is None
     results = run(path, RunOptions(tmp_path / "out"))
     expected = figures(before)
     # Three of the four queries that are timed are asked twice, to warm up.
@@ -96,14 +97,9 @@ def test_what_is_planned_is_what_is_done(tmp_path: Path) -> None:
     assert expected == costs(results.folder)
 
     after = planned(path, results=tmp_path / "out")
-    assert (
-        after.total()["calls"]
-        == after.total()["tokens"]
-        == after.total()["minutes"]
-        == 0
-    )
-    assert after.total()["texts"] == after.total()["cached"] == 24
-    assert "tokens a second in earlier runs" in after.notes[0]
+    assert after.total().calls == after.total().tokens == after.total().minutes == 0
+    assert after.total().texts == after.total().cached == 24
+    assert "tokens a second in earlier runs" in next(plan_notes(after))
     (tmp_path / "data" / "more.md").write_text(
         "the cat sits and the dog runs", encoding="utf-8"
     )
@@ -142,8 +138,8 @@ def test_dollars_with_their_date_and_their_source(tmp_path: Path) -> None:
     assert [row.usd for row in own] == [pytest.approx(row.tokens * 3e-6) for row in own]
     assert [row.usd for row in odd] == [0, 0, 0]
     assert [row.usd for row in new] == [None, None, None]
-    assert found.total()["usd"] is None
-    notes = dict(note.split(": ", 1) for note in found.notes)
+    assert found.total().usd is None
+    notes = dict(note.split(": ", 1) for note in plan_notes(found))
     assert "$0.02 a million tokens (genai-prices " in notes["listed"]
     assert "$3 a million tokens (the experiment's price)" in notes["own"]
     assert "a server on this machine" in notes["odd"]
@@ -178,7 +174,7 @@ def test_pairs_of_a_reranker(tmp_path: Path) -> None:
     }
     assert not next(row for row in found.rows if row.stage == "rerank").exact
     run(path, RunOptions(tmp_path / "out"))
-    assert planned(path, results=tmp_path / "out").total()["calls"] == 0
+    assert planned(path, results=tmp_path / "out").total().calls == 0
 
 
 @pytest.mark.usefixtures("no_network")
@@ -199,7 +195,9 @@ def test_equal_first_stages_count_once_chunks_as_cut_and_those_of_a_function_of_
         figures(found),
     )
     assert (row.texts, row.exact) == (6, False)
-    assert "cut: documents count uncut, since chunk.call is not run" in found.notes
+    assert "cut: documents count uncut, since chunk.call is not run" in list(
+        plan_notes(found)
+    )
     assert (
         told["a", "embed-documents"][:3] == (6, 0, 1)
         and told["c", "embed-documents"][0] > 6
@@ -302,8 +300,8 @@ def test_a_check_needs_no_network_and_no_model(tmp_path, monkeypatch, name):
     )
     monkeypatch.setenv("SOME_KEY", "none")
     total = planned(path).total()
-    assert total["usd"] == (
-        None if price is None else pytest.approx(total["tokens"] * price / 1e6)
+    assert total.usd == (
+        None if price is None else pytest.approx(total.tokens * price / 1e6)
     )
 
 
