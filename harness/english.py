@@ -119,7 +119,8 @@ def common_prefix(names: Sequence[str]) -> str:
     """
     if len(names) <= 2 or max(len(name) for name in names) <= MIN_LONG_NAME:
         return ""
-    common = os.path.commonprefix(list(names))
+    # Character by character is what is meant.
+    common = os.path.commonprefix(list(names))  # noqa: RUF071
     end = max(common.rfind(mark) for mark in WORD_MARKS) + 1
     return common[:end] if end > MIN_PREFIX else ""
 

@@ -186,10 +186,15 @@ def reproduce(
             on_progress=progress.watch,
         )
         reproduction = again(results, options)
+    from harness.console.reproduction_text import (
+        reproduction_object,
+        reproduction_sentence,
+    )
+
     if as_json:
-        print_json(**reproduction._asdict())
+        print_json(**reproduction_object(reproduction))
     elif not quiet:
-        print_lines(reproduction.sentence())
+        print_lines(reproduction_sentence(reproduction))
 
 
 OutputOption = Annotated[

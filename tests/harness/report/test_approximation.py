@@ -7,6 +7,7 @@ import pytest
 import harness
 from harness.records import read_results
 from harness.report.sections.approximate_search import compare_with_exact
+from harness.console.reproduction_text import reproduction_sentence
 from harness.reproduce import approximate_retrievers, reproduce
 
 pytestmark = pytest.mark.slow
@@ -97,7 +98,7 @@ def test_an_index_that_is_made_anew_may_find_others_and_is_reproduced(tmp_path):
     if again.differing:
         assert (
             "graph searches an approximate index, which no two builds make alike"
-            in again.sentence()
+            in reproduction_sentence(again)
         )
     assert "cannot be seeded" in (results.folder / "report.md").read_text(
         encoding="utf-8"
