@@ -180,7 +180,7 @@ def test_the_tutorial(reader: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("test", "said", "p"),
+    ("test", "documented", "p"),
     [
         ("randomization", "Use minilm", 0.021),
         ("wilcoxon", "minilm leads; undecided against hybrid", 0.216),

@@ -128,14 +128,14 @@ def render(folder: Path) -> None:
 
 
 def with_file(
-    folder: Path, name: str, raw: bytes, then: Callable[[Path], object]
+    whole: Path, name: str, raw: bytes, then: Callable[[Path], object]
 ) -> None:
     """Use a results folder in which one file holds these bytes."""
-    copied = folder.parent / "copied"
+    copied = whole.parent / "copied"
     shutil.rmtree(copied, ignore_errors=True)
     (copied / "rankings").mkdir(parents=True)
     for other in [*FILES, "rankings/hashing.jsonl", "rankings/hybrid.jsonl"]:
-        shutil.copyfile(folder / other, copied / other)
+        shutil.copyfile(whole / other, copied / other)
     (copied / name).write_bytes(raw)
     with answered():
         then(copied)
@@ -143,16 +143,16 @@ def with_file(
 
 @bounded
 @given(st.sampled_from(FILES), spots)
-def test_results(folder, name, spot):
+def test_results(whole, name, spot):
     # What a manifest says is not what a run wrote: it is read, or refused.
     then = records.read_results if name == "manifest.json" else use
-    with_file(folder, name, damaged((folder / name).read_bytes(), spot), then)
+    with_file(whole, name, damaged((whole / name).read_bytes(), spot), then)
 
 
 @settings(max_examples=8, derandomize=True, database=None)
 @given(st.sampled_from(FILES[1:]), spots)
-def test_reports_of_damaged_folders(folder, name, spot):
-    with_file(folder, name, damaged((folder / name).read_bytes(), spot), render)
+def test_reports_of_damaged_folders(whole, name, spot):
+    with_file(whole, name, damaged((whole / name).read_bytes(), spot), render)
 
 
 def places(value, path=()):
@@ -167,8 +167,8 @@ def places(value, path=()):
 
 @bounded
 @given(st.randoms(use_true_random=False), st.sampled_from(VALUES))
-def test_manifests(folder, random, value):
-    content = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+def test_manifests(whole, random, value):
+    content = json.loads((whole / "manifest.json").read_text(encoding="utf-8"))
     *outer, last = random.choice([path for path in places(content) if path])
     table = content
     for key in outer:
@@ -178,7 +178,7 @@ def test_manifests(folder, random, value):
     else:
         table[last] = value
     with_file(
-        folder, "manifest.json", json.dumps(content).encode(), records.read_results
+        whole, "manifest.json", json.dumps(content).encode(), records.read_results
     )
 
 
@@ -192,13 +192,13 @@ def test_manifests(folder, random, value):
 def test_trec_files(tmp_path_factory, raw):
     path = tmp_path_factory.getbasetemp() / "trec"
     path.write_bytes(raw)
-    for read_artifact in (
+    for read in (
         read_qrels,
         trec_files.read_run,
         lambda path: list(trec_files.stream_run(path)),
     ):
         with answered():
-            read_artifact(path)
+            read(path)
 
 
 @bounded

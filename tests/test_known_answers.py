@@ -104,7 +104,7 @@ def bm25(
     average = sum(document_terms.total() for document_terms in counts.values()) / len(
         counts
     )
-    scores = {}
+    rankings = {}
     for query, text in queries.items():
         scores = Counter()
         for term in terms(text):
@@ -124,10 +124,10 @@ def bm25(
         best = sorted(
             ((round(score, 5), id_) for id_, score in scores.items()), reverse=True
         )[:100]
-        scores[query] = {
+        rankings[query] = {
             id_: score for score, id_ in best
         }  # ties by descending id, as trec_eval has them
-    return scores
+    return rankings
 
 
 def minilm(documents: Texts, queries: Texts) -> Run:

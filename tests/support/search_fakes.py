@@ -225,6 +225,6 @@ class Service(Answering):
 @contextmanager
 def service(name: str) -> Iterator[tuple[str, type[Service]]]:
     """Yields its URL, and what it was asked."""
-    handler = type("Handler", (Service,), {"name": name, "asked": []})
+    handler = type("Handler", (Service,), {"name": name, "requests": []})
     with running(handler) as server:
         yield f"http://127.0.0.1:{server.server_port}", handler

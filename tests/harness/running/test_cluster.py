@@ -120,7 +120,7 @@ def test_every_form_of_vector_is_taken_over_once(tmp_path, form, vectors):
 
 
 @pytest.mark.parametrize(
-    ("place", "manifest", "more", "told"),
+    ("location", "manifest", "more", "message"),
     [
         (
             "v",

@@ -86,7 +86,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize(
-    ("report", "renames", "kept"),
+    ("report", "renames", "expected_names"),
     [(False, 0, False), (False, 0, True), (False, 1, False), (True, 1, True)],
 )
 def test_a_kill_between_the_renames_loses_nothing(
