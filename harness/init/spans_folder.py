@@ -11,7 +11,7 @@ from typing import Any
 from harness.dataset import DatasetReference
 from harness.dataset.check_corpus import documents_with_text
 from harness.dataset.read_problems import ReadProblems
-from harness.dataset.readers.dataset_folder import open_documents, search_folder
+from harness.dataset.readers.dataset_folder import find_folder, open_documents
 from harness.init.spans import SPAN_QUERY_PATHS, RetrievalSpans, collect_spans
 from retrievers.errors import InputError, Problem
 from retrievers.files.text_files import explain_write_errors, open_text_file
@@ -113,7 +113,7 @@ def _ids_of(traces: RetrievalSpans, reference: DatasetReference) -> dict[str, st
     keys = {
         name: normalise_text(traces.texts[name]) for name in traces.documents_without_id
     }
-    read = open_documents(reference, *search_folder(reference, {}))
+    read = open_documents(reference, find_folder(reference, {}))
     holders = documents_with_text(
         keys.values(), (document for _, document in read(ReadProblems()))
     )

@@ -58,7 +58,7 @@ def corrections_as_rounds(
             and judgment.corrects
             and judgment.judge not in correcting_judges
         ):
-            yield (
+            yield PlacedJudgment(
                 place,
                 judgment.model_copy(
                     update={"corrects": False, "round": judgment.round + 1}
@@ -66,7 +66,7 @@ def corrections_as_rounds(
             )
         else:
             known[key] = judgment
-            yield place, judgment
+            yield PlacedJudgment(place, judgment)
 
 
 class MergedJudgments(NamedTuple):
