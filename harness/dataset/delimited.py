@@ -147,7 +147,7 @@ def rows_of_cells(
 
 
 def _column_names(header: Sequence[str], columns: int) -> list[str]:
-    """Return the names of the columns of a table without a header: see `File.header`."""
+    """Return the columns of a table without a header: see `File.header`."""
     if header[-1]:
         return list(header)
     numbers = map(str, range(len(header), columns + 1))

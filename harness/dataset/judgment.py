@@ -156,7 +156,7 @@ def resolve_corrections(
 ) -> list[Judgment]:
     """Return the last judgment of each judge about each pair in each round.
 
-    If a judge gives another grade without marking it as a correction, that is a problem.
+    Another grade that is not marked as a correction is a problem.
     """
     latest: dict[tuple[str, str, str, str, int], PlacedJudgment] = {}
     for placed in placed_judgments:

@@ -59,9 +59,9 @@ def read_labels(
 
     A row is a judgment with a grade, or a relevant document, or the list of a query. A
     list is best first; a list of lists is groups of alternatives; an object has grades.
-    In one cell of text a list is JSON, or ids with `|`, `;`, line feeds or commas between
-    them. If several rows have the same query and document without a grade, the pair
-    counts once; its clicks are added up.
+    In one cell of text a list is JSON, or ids with `|`, `;`, line feeds or commas
+    between them. If several rows have the same query and document without a grade, the
+    pair counts once; its clicks are added up.
 
     Args:
         rows: of labels, or of queries with their labels.

@@ -95,7 +95,8 @@ class TableSource:
     def queries(self, problems: ReadProblems) -> Iterator[LocatedQuery]:
         """Yield one query per row.
 
-        Without a column of ids, the ids are q0, q1, and so on. If rows have labels, a query may be on several rows: one for each label.
+        Without a column of ids, the ids are q0, q1, and so on. If rows have labels, a
+        query may be on several rows: one for each label.
         """
         has_labels = self.label_rows is None
         part = LABELLED_QUERY_PART if has_labels else QUERY_PART
@@ -162,7 +163,7 @@ class _DistinctQueries:
         return f"q{len(self._ids_by_text)}"
 
     def add(self, query: Query, row: PlacedRow) -> bool:
-        """Add a query; return whether it is not only one more label of an earlier one."""
+        """Add a query; False if the row is one more label of an earlier one."""
         if row.name("query_id") is None:
             return self._add_without_id(query, row)
         if self._has_labels and row.name("label_document") is not None:

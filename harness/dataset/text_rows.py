@@ -119,7 +119,7 @@ def json_rows(file: File, problems: ReadProblems) -> Iterator[LocatedRow]:
 
 
 def yaml_rows(file: File, problems: ReadProblems) -> Iterator[LocatedRow]:
-    """Yield the rows of YAML; every value is text, so that the id 007 stays as it is."""
+    """Yield the rows of YAML; every value is text, so that the id 007 stays."""
     import yaml
 
     text = decode_utf8(file.read(), SourceLocation(file.path))

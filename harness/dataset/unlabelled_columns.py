@@ -37,7 +37,7 @@ OTHER_COLUMN_PATTERN = re.compile(
     r"neg|wrong|distract|irrelev|retriev|predict|return|hits?$|result|exclude|current|"
     r"actual|rank"
 )
-"""In the name of a column of documents that are no labels: found ones, or wrong ones."""
+"""In the name of a column of documents that are no labels, but found or wrong."""
 MAX_GUESSED_GRADE = 10
 """Whole numbers from 0 to this one, at most, may be grades."""
 

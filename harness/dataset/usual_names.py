@@ -128,7 +128,7 @@ UNLABELLED_QUERY_KINDS = (
 """Kinds of columns of queries if the labels are in another table."""
 QUERY_KINDS = (*UNLABELLED_QUERY_KINDS, *LABEL_KINDS)
 FIELDS_KIND = "fields"
-"""Declares the columns, with commas between, that hold no labels despite their names."""
+"""Declares columns, with commas between, that hold no labels despite their names."""
 COLUMN_KINDS = (*USUAL_COLUMN_NAMES, FIELDS_KIND)
 
 

@@ -1,9 +1,9 @@
 """A folder of documents.
 
 Every `*.md`, `*.markdown`, `*.rst` and `*.txt` below the folder is a document, except
-README and LICENSE files at its top; so are the files that the extra `documents` converts
-(`harness.dataset.convert`). `queries.json` is a list of objects with `query` and
-`relevant_documents`.
+README and LICENSE files at its top; so are the files that the extra `documents`
+converts (`harness.dataset.convert`). `queries.json` is a list of objects with `query`
+and `relevant_documents`.
 
 The head of a file between two lines `---`, as wikis and site generators write it, is
 YAML: an object of names, whose values are read as text. Any other head leaves the file
@@ -152,8 +152,8 @@ def _read_document(path: str, file: File) -> Document:
 def _query_rows(files: Sequence[File], problems: ReadProblems) -> Iterator[LocatedRow]:
     """Yield the rows of the files of queries.
 
-    Queries without an id are q0, q1, and so on, by their position in the file. If another
-    labeller labelled the same query in another file, it is yielded only once.
+    Queries without an id are q0, q1, and so on, by their position in the file. If
+    another labeller labelled the same query in another file, it is yielded only once.
     """
     labellers_by_query: dict[tuple[object, object], set[str]] = {}
     for file in files:

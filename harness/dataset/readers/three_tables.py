@@ -73,8 +73,8 @@ class TableLayout(NamedTuple):
         Of qrels it is the requested split; `test` if there are several.
 
         Raises:
-            InputError: there are no documents or no queries, or there are several splits
-                and none is requested.
+            InputError: there are no documents or no queries, or several splits and
+                none is requested.
         """
         folder = reference.folder
         corpus = self.corpus.by_split(files)

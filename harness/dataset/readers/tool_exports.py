@@ -49,7 +49,7 @@ class ToolExport(NamedTuple):
     objects: tuple[str, ...] = ()
     """The objects with the question and with the answer, if these are objects."""
     parts: tuple[str, str] = ("", "")
-    """The file of questions and the folder of documents, if the tool writes a folder."""
+    """The file of questions and the folder of documents in the folder of a tool."""
 
     def matches(self, reference: DatasetReference, files: Files) -> bool:
         """Whether the reference is a file that the tool wrote."""
