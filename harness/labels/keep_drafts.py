@@ -44,7 +44,7 @@ class DraftQuery(NamedTuple):
 
 
 def drafts_pool(drafts: Sequence[DraftQuery], texts: Mapping[str, Document]) -> Pool:
-    """Return the drafts as a pool, for the judging page: 1 keeps a query, 0 drops it."""
+    """Return the drafts as a pool for the judging page: 1 keeps a query, 0 drops it."""
     queries = tuple(
         build_pooled_query(draft.id, draft.query, [texts[draft.document_id]])
         for draft in drafts

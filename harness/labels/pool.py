@@ -1,8 +1,8 @@
 """A pool as a file.
 
-The first line of `pool.jsonl` describes the pool (digest, drawing, policy); each further
-line is a query with its documents, in the order of judging. The sample of queries and
-the order depend only on hashes of the seed and the ids.
+The first line of `pool.jsonl` describes the pool (digest, drawing, policy); each
+further line is a query with its documents, in the order of judging. The sample of
+queries and the order depend only on hashes of the seed and the ids.
 """
 
 import hashlib
