@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.scoring.grades import Grades
 from harness.stats.differences import Floats
-from harness.stats.roc_area import compare_roc_areas, roc_area
+from harness.stats.roc_area import RocScores, compare_roc_areas, roc_area
 from retrievers.types import Query, Ranking
 
 
@@ -89,7 +89,7 @@ def evaluate_abstention(
     if not positives or not negatives or not rankings:
         return None
     best = {
-        name: (_best(of, positives), _best(of, negatives))
+        name: RocScores(_best(of, positives), _best(of, negatives))
         for name, of in rankings.items()
     }
     floors = []
