@@ -160,7 +160,7 @@ def join_scores(
             m: max((one.ranges[m] for one in folders), key=_span) for m in first.ranges
         },
         identical=identical_ranking_pairs(
-            values[first.primary], lists, (first.ids, cutoff)
+            values[first.primary], lists, queries=first.ids, cutoff=cutoff
         ),
         judged_by_people=all(scores.judged_by_people for scores in folders),
         notes=(
