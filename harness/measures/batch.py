@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, S
 from dataclasses import dataclass, field
 from itertools import chain, repeat
 from math import log2, nan
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,37 +17,41 @@ Bools = npt.NDArray[np.bool_]
 Array = npt.NDArray[Any]
 
 UNJUDGED_GRADE = -(2**31)
-"""Stands for a grade where there is no judgment; below every grade that a file can hold."""
+"""The grade of a document without a judgment; below every grade in a file."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """The grades of n rankings, padded to one depth, and the grades of all documents judged for them."""
+    """The grades of n rankings, and of all documents judged for their queries."""
 
     grades: Ints
-    """(n, depth), depth at least 1: the grade at each rank; UNJUDGED without a judgment or past the end."""
+    """(n, depth), depth at least 1: the grade at each rank.
+
+    UNJUDGED_GRADE without a judgment, or beyond the end.
+    """
     lengths: Ints
     """(n,): how many documents were returned."""
     judged: Ints
-    """(n, m), m at least 1: each query's judged grades, descending, padded with UNJUDGED."""
+    """(n, m), m at least 1: each query's grades, descending, then UNJUDGED_GRADE."""
     largest: int
     """The largest grade of the whole qrels, not of this batch alone; at least 0."""
-    _shared: dict[tuple[object, ...], Array] = field(default_factory=dict)
+    _computed: dict[tuple[object, ...], Array] = field(default_factory=dict)
+    """Arrays that several measures need."""
 
     def __len__(self) -> int:
         return len(self.lengths)
 
     def relevant_counts(self, rel: int) -> Ints:
         """(n,): R, the judged documents with at least grade `rel`."""
-        return self._once(("R", rel), lambda: (self.judged >= rel).sum(axis=1))
+        return self._compute_once(("R", rel), lambda: (self.judged >= rel).sum(axis=1))
 
     def hits(self, rel: int) -> Bools:
         """(n, depth): whether the document at a rank has at least grade `rel`."""
-        return self._once(("hits", rel), lambda: self.grades >= rel)
+        return self._compute_once(("hits", rel), lambda: self.grades >= rel)
 
     def hits_so_far(self, rel: int) -> Ints:
         """(n, depth): relevant documents down to each rank."""
-        return self._once(
+        return self._compute_once(
             ("so far", rel), lambda: np.cumsum(self.hits(rel), axis=1, dtype=np.int32)
         )
 
@@ -63,15 +67,19 @@ class Batch:
             precisions *= self.hits(rel)
             return np.cumsum(precisions, axis=1, out=precisions)
 
-        return self._once(("precisions", rel), add_up)
+        return self._compute_once(("precisions", rel), add_up)
 
     def dcg(self, gain: Callable[[Ints], Floats]) -> Floats:
         """(n, depth): the discounted cumulative gain down to each rank."""
-        return self._once(("dcg", gain), lambda: discounted_sums(gain(self.grades)))
+        return self._compute_once(
+            ("dcg", gain), lambda: discounted_sums(gain(self.grades))
+        )
 
     def ideal_dcg(self, gain: Callable[[Ints], Floats]) -> Floats:
         """(n, m): the same for all judged documents, best first."""
-        return self._once(("ideal", gain), lambda: discounted_sums(gain(self.judged)))
+        return self._compute_once(
+            ("ideal", gain), lambda: discounted_sums(gain(self.judged))
+        )
 
     @property
     def ranks(self) -> Ints:
@@ -86,12 +94,15 @@ class Batch:
     def value_at(running: Array, cutoff: int | None) -> Array:
         """(n,): the value of a running (n, width) sum at a cutoff, or at its end."""
         width = running.shape[1]
-        return running[:, (width if cutoff is None else min(cutoff, width)) - 1]
+        depth = width if cutoff is None else min(cutoff, width)
+        return running[:, depth - 1]
 
-    def _once(self, key: tuple[object, ...], compute: Callable[[], Array]) -> Array:
-        if key not in self._shared:
-            self._shared[key] = compute()
-        return self._shared[key]
+    def _compute_once(
+        self, key: tuple[object, ...], compute: Callable[[], Array]
+    ) -> Array:
+        if key not in self._computed:
+            self._computed[key] = compute()
+        return self._computed[key]
 
 
 def discounted_sums(gains: Floats) -> Floats:
@@ -101,9 +112,12 @@ def discounted_sums(gains: Floats) -> Floats:
 
 
 def row_sums(terms: Floats) -> Floats:
-    """(n,): each row's sum, added up from the left, so that padding leaves no trace (`sum` adds in pairs)."""
-    ends: Floats = np.cumsum(terms, axis=1)[:, -1]
-    return ends
+    """(n,): each row's sum, added from the left.
+
+    So padding changes no sum; `sum` adds in pairs.
+    """
+    sums: Floats = np.cumsum(terms, axis=1)[:, -1]
+    return sums
 
 
 def batch_in_order(
@@ -111,21 +125,18 @@ def batch_in_order(
     rankings: Sequence[Collection[str]],
     largest: int,
 ) -> Batch:
-    """Look the documents of each ranking up in the judgments of its query; best first."""
+    """Return the batch of rankings whose documents are in order, best first."""
     lengths = _lengths(rankings)
-    grades = _looked_up(
-        (
-            map(j.get, d, repeat(UNJUDGED_GRADE))
-            for j, d in zip(judgments, rankings, strict=True)
-        ),
+    pairs = zip(judgments, rankings, strict=True)
+    grades = _flatten_lookups(
+        (map(judged.get, ranking, repeat(UNJUDGED_GRADE)) for judged, ranking in pairs),
         np.int64,
     )
-    judged = _flat((j.values() for j in judgments), np.int64)
     return Batch(
-        _padded(grades, lengths, UNJUDGED_GRADE),
-        lengths,
-        _best_first(judged, _lengths(judgments)),
-        largest,
+        grades=_pad(grades, lengths, UNJUDGED_GRADE),
+        lengths=lengths,
+        judged=_sorted_grades(judgments),
+        largest=largest,
     )
 
 
@@ -136,94 +147,155 @@ def batch_by_score(
     *,
     single: bool,
 ) -> Batch:
-    """The same for scored documents in any order: score descending, then document id descending.
+    """Return the batch of scored documents in any order.
 
-    Scores are compared as 32-bit floats where `single`, as trec_eval 9.0.8 keeps them, else as doubles. What was both
-    judged and returned gets the rank of its score; ids are compared only where another document has that score too.
+    They are ranked by score descending, then by document id descending. A document that
+    was both judged and returned gets the rank of its score; ids are compared only if
+    another document has that score, too.
+
+    Args:
+        judgments: document id -> grade, for each query.
+        hits: document id -> score, for each query.
+        largest: the largest grade of the whole qrels.
+        single: scores are compared as 32-bit floats, as trec_eval 9.0.8 does, else as
+            doubles.
+
+    Raises:
+        InputError: a score is not finite.
     """
-    lengths, known = _lengths(hits), _lengths(judgments)
-    flat, judged = (
-        _flat((s.values() for s in hits), np.float64),
-        _flat((j.values() for j in judgments), np.int64),
-    )
-    if not np.isfinite(flat).all():
+    lengths = _lengths(hits)
+    scores = _flatten((query_hits.values() for query_hits in hits), np.float64)
+    if not np.isfinite(scores).all():
         raise InputError("a score is not a finite number")
-    pairs = zip(judgments, hits, strict=True)
-    if known.sum() < lengths.sum():  # the fewer are looked up among the more
-        looked_up, grade = known, judged
-        theirs = _looked_up((map(s.get, j, repeat(nan)) for j, s in pairs), np.float64)
-    else:
-        looked_up, grade = (
-            lengths,
-            _looked_up(
-                (map(j.get, s, repeat(UNJUDGED_GRADE)) for j, s in pairs), np.int64
-            ),
-        )
-        theirs = flat
-    with np.errstate(over="ignore"):
-        scores, wanted = (
-            np.negative(
-                some, dtype=np.float32 if single else np.float64, casting="same_kind"
-            )
-            for some in (flat, theirs)
-        )
-    found = np.flatnonzero((grade != UNJUDGED_GRADE) & ~np.isnan(wanted))
-    rows, table = (
-        np.repeat(np.arange(len(hits)), looked_up)[found],
-        _padded(scores, lengths, np.inf),
+    judged_hits = _find_judged_hits(judgments, hits, scores)
+    table = _pad(_sort_keys(scores, single=single), lengths, np.inf)
+    rows = judged_hits.rows
+    ranks, tied = _ranks_in_rows(
+        table, rows, _sort_keys(judged_hits.scores, single=single)
     )
-    places, tied = _places(table, rows, wanted[found])
     grades = np.full(table.shape, UNJUDGED_GRADE, dtype=np.int64)
-    grades[rows, places] = grade[found]
+    grades[rows, ranks] = judged_hits.grades
     for row in np.unique(rows[tied]).tolist():
         ids = list(hits[row])
-        by_id = np.array(sorted(range(len(ids)), key=ids.__getitem__, reverse=True))
-        settled = by_id[np.argsort(table[row, by_id], kind="stable")].tolist()
+        descending_ids = sorted(range(len(ids)), key=ids.__getitem__, reverse=True)
+        by_id = np.array(descending_ids)
+        by_score = by_id[np.argsort(table[row, by_id], kind="stable")].tolist()
+        judged = judgments[row]
         grades[row, : len(ids)] = [
-            judgments[row].get(ids[i], UNJUDGED_GRADE) for i in settled
+            judged.get(ids[index], UNJUDGED_GRADE) for index in by_score
         ]
-    return Batch(grades, lengths, _best_first(judged, known), largest)
+    return Batch(grades, lengths, _sorted_grades(judgments), largest)
 
 
-def _places(table: Array, rows: Ints, wanted: Array) -> tuple[Ints, Bools]:
-    """How many numbers of its row each wanted one exceeds, found by halving, and whether it is there twice.
+class JudgedHits(NamedTuple):
+    """The documents that are both judged and returned."""
+
+    rows: Ints
+    """(hits,): the ranking of each."""
+    grades: Ints
+    scores: Floats
+
+
+def _find_judged_hits(
+    judgments: Sequence[Mapping[str, int]],
+    hits: Sequence[Mapping[str, float]],
+    scores: Floats,
+) -> JudgedHits:
+    """Return the judged hits; of judgments and hits, the fewer are looked up.
+
+    Args:
+        judgments: document id -> grade, for each query.
+        hits: document id -> score, for each query.
+        scores: those of all hits, one query after another.
+    """
+    pairs = zip(judgments, hits, strict=True)
+    counts = _lengths(hits)
+    judged_counts = _lengths(judgments)
+    if judged_counts.sum() < counts.sum():
+        counts = judged_counts
+        grades = _flatten((judged.values() for judged in judgments), np.int64)
+        scores = _flatten_lookups(
+            (map(query_hits.get, judged, repeat(nan)) for judged, query_hits in pairs),
+            np.float64,
+        )
+    else:
+        grades = _flatten_lookups(
+            (
+                map(judged.get, query_hits, repeat(UNJUDGED_GRADE))
+                for judged, query_hits in pairs
+            ),
+            np.int64,
+        )
+    rows = np.repeat(np.arange(len(hits)), counts)
+    matches = np.flatnonzero((grades != UNJUDGED_GRADE) & ~np.isnan(scores))
+    return JudgedHits(rows[matches], grades[matches], scores[matches])
+
+
+def _sort_keys(scores: Floats, *, single: bool) -> Array:
+    """Return numbers that rise where scores fall, in the comparison's precision."""
+    with np.errstate(over="ignore"):
+        return np.negative(
+            scores, dtype=np.float32 if single else np.float64, casting="same_kind"
+        )
+
+
+class RowRanks(NamedTuple):
+    """The rank of some numbers in their rows."""
+
+    ranks: Ints
+    """(k,): how many numbers of its row each exceeds."""
+    tied: Bools
+    """(k,): whether its row has the same number twice."""
+
+
+def _ranks_in_rows(table: Array, rows: Ints, keys: Array) -> RowRanks:
+    """Return the ranks of numbers in the rows of a table, by binary search.
 
     Args:
         table: (n, width), in any order.
-        rows: (k,): the row of each wanted number, which is in it.
-        wanted: (k,).
+        rows: (k,): the row of each number, which contains it.
+        keys: (k,): the numbers.
     """
     width = 1 << table.shape[1].bit_length()
     rising = np.full((len(table), width), np.inf, dtype=table.dtype)
     rising[:, : table.shape[1]] = table
     rising.sort(axis=1)
-    flat, places, step = rising.ravel(), rows * width, width
-    while step := step // 2:
-        places += step * (flat[places + (step - 1)] < wanted)
-    return places - rows * width, flat[places + 1] == wanted
+    flat = rising.ravel()
+    positions = rows * width
+    step = width // 2
+    while step:
+        positions += step * (flat[positions + (step - 1)] < keys)
+        step //= 2
+    return RowRanks(positions - rows * width, flat[positions + 1] == keys)
 
 
 def _lengths(rows: Sequence[Sized]) -> Ints:
     return np.fromiter(map(len, rows), np.int64, len(rows))
 
 
-def _flat(rows: Iterable[Iterable[float]], kind: type) -> Array:
-    """All values of some rows, one after another."""
+def _flatten(rows: Iterable[Iterable[float]], kind: type) -> Array:
+    """Return the numbers of all rows, one row after another."""
     return np.fromiter(chain.from_iterable(rows), kind)
 
 
-def _looked_up(rows: Iterable[Iterable[float]], kind: type) -> Array:
-    """The same of what is looked up while it is asked for: quicker where NumPy does not wait in between."""
+def _flatten_lookups(rows: Iterable[Iterable[float]], kind: type) -> Array:
+    """Return the same of rows that are looked up as they are read.
+
+    A list first is quicker, since NumPy does not wait between the look-ups.
+    """
     return np.fromiter([*chain.from_iterable(rows)], kind)
 
 
-def _best_first(flat: Ints, lengths: Ints) -> Ints:
-    falling: Ints = np.sort(_padded(flat, lengths, UNJUDGED_GRADE), axis=1)[:, ::-1]
-    return falling
+def _sorted_grades(judgments: Sequence[Mapping[str, int]]) -> Ints:
+    """Return the grades of each query, descending and padded: (n, m)."""
+    grades = _flatten((judged.values() for judged in judgments), np.int64)
+    padded = _pad(grades, _lengths(judgments), UNJUDGED_GRADE)
+    descending: Ints = np.sort(padded, axis=1)[:, ::-1]
+    return descending
 
 
-def _padded(flat: Array, lengths: Ints, fill: float) -> Array:
-    """Lay values out in rows of the given lengths, filled up to the longest (at least 1)."""
+def _pad(flat: Array, lengths: Ints, fill: float) -> Array:
+    """Return rows of the given lengths, padded to the longest (at least 1)."""
     width = int(lengths.max(initial=1))
     if flat.size == len(lengths) * width:
         return flat.reshape(len(lengths), width)

@@ -7,80 +7,92 @@ from typing import NamedTuple
 from harness.measures.measure import Measure
 
 Truth = bool | None
+"""None if it is unknown."""
 
 
-def any_true(values: Iterable[Truth]) -> Truth:
-    """Whether one of the values is true: unknown where none is true and one is unknown; false for no values.
+def any_true(verdicts: Iterable[Truth]) -> Truth:
+    """Whether any verdict is true; false without verdicts.
+
+    Unknown if none is true and one is unknown.
 
     >>> any_true([None, True]), any_true([None, False]), any_true([])
     (True, None, False)
     """
-    answer: Truth = False
-    for value in values:
-        if value:
+    has_unknown = False
+    for verdict in verdicts:
+        if verdict:
             return True
-        if value is None:
-            answer = None
-    return answer
+        if verdict is None:
+            has_unknown = True
+    return None if has_unknown else False
 
 
 def both_true(first: Truth, second: Truth) -> Truth:
-    """Whether both are true: false where one is false, else unknown where one is unknown.
+    """Whether both are true: false if one is false, else unknown if one is unknown.
 
     >>> both_true(None, False), both_true(None, True), both_true(True, True)
     (False, None, True)
     """
     if first is False or second is False:
         return False
-    return None if first is None or second is None else True
+    if first is None or second is None:
+        return None
+    return True
 
 
-def not_true(value: Truth) -> Truth:
+def not_true(verdict: Truth) -> Truth:
     """The opposite; unknown stays unknown.
 
     >>> not_true(None), not_true(False)
     (None, True)
     """
-    return None if value is None else not value
+    return None if verdict is None else not verdict
 
 
-def true_share(values: Sequence[Truth]) -> float | None:
-    """The share of true values: undefined (None) for no values, and where one of them is unknown.
+def true_share(verdicts: Sequence[Truth]) -> float | None:
+    """The share of true verdicts; None without verdicts, or if one is unknown.
 
     >>> true_share([True, False]), true_share([True, None]), true_share([])
     (0.5, None, None)
     """
-    if not values or None in values:
+    if not verdicts or None in verdicts:
         return None
-    return sum(bool(value) for value in values) / len(values)
+    return sum(bool(verdict) for verdict in verdicts) / len(verdicts)
 
 
-def rank_precision(values: Sequence[Truth], epsilon: float = 0.0) -> float | None:
-    """The sum of the precision at each true value / (their number + epsilon): 0 without any, None where it is open.
+def rank_precision(verdicts: Sequence[Truth], epsilon: float = 0.0) -> float | None:
+    """The sum of the precision at each true verdict / (their number + epsilon).
 
-    >>> rank_precision([True, False, True]) == (1 + 2 / 3) / 2, rank_precision([None]), rank_precision([True, None])
-    (True, None, 1.0)
+    0 without any, None if unknown verdicts make a difference.
+
+    >>> rank_precision([True, False, True]) == (1 + 2 / 3) / 2
+    True
+    >>> rank_precision([None]), rank_precision([True, None])
+    (None, 1.0)
     """
-    if (
-        None in values
-    ):  # open unless both verdicts come to the same; two that do not settle it at once
-        place = list(values).index(None)
-        untrue = rank_precision([*values[:place], False, *values[place + 1 :]], epsilon)
-        true = (
-            None
-            if untrue is None
-            else rank_precision([*values[:place], True, *values[place + 1 :]], epsilon)
-        )
-        return (
-            None
-            if untrue is None or true is None or not math.isclose(untrue, true)
-            else untrue
-        )
-    hits, total = 0, 0.0
-    for rank, one in enumerate(values, start=1):
-        hits += bool(one)
-        total += hits / rank if one else 0.0
+    if None in verdicts:
+        return _precision_with_unknown(verdicts, epsilon)
+    hits = 0
+    total = 0.0
+    for rank, verdict in enumerate(verdicts, start=1):
+        if verdict:
+            hits += 1
+            total += hits / rank
     return total / (hits + epsilon) if hits else 0.0
+
+
+def _precision_with_unknown(verdicts: Sequence[Truth], epsilon: float) -> float | None:
+    """Return the precision; None if the first unknown verdict makes a difference."""
+    index = list(verdicts).index(None)
+    before = verdicts[:index]
+    after = verdicts[index + 1 :]
+    if_false = rank_precision([*before, False, *after], epsilon)
+    if if_false is None:
+        return None
+    if_true = rank_precision([*before, True, *after], epsilon)
+    if if_true is None or not math.isclose(if_false, if_true):
+        return None
+    return if_false
 
 
 class QueryClaims(NamedTuple):
@@ -88,7 +100,10 @@ class QueryClaims(NamedTuple):
 
     claims: tuple[str, ...]
     entailed_by: Mapping[str, tuple[Truth, ...]]
-    """Document id -> for each claim, whether the document entails it; a document that is absent was not judged."""
+    """Document id -> for each claim, whether the document entails it.
+
+    A document that is absent was not judged.
+    """
 
 
 NO_CLAIMS = QueryClaims((), {})
@@ -100,13 +115,16 @@ def claim_value(
 ) -> float:
     """Score one ranking by the claims of its query's reference answer.
 
-    ClaimRecall@k: claims that any of the first k documents entails / claims (RAGChecker's claim recall).
-    ClaimPrecision@k: documents among the first k that entail any claim / documents among the first k that came back
-    (RAGChecker's context precision). ContextPrecision(by='claims')@k: the mean of the precision at each document that
-    entails a claim, divided by their number (RAGAS' rank-aware form, without its 1e-10), 0 where none does.
+    ClaimRecall@k: claims that any of the first k documents entails / claims
+    (RAGChecker's claim recall). ClaimPrecision@k: documents among the first k that
+    entail any claim / documents among the first k that were returned (RAGChecker's
+    context precision). ContextPrecision(by='claims')@k: the mean of the precision at
+    each document that entails a claim, divided by their number (RAGAS' rank-aware form,
+    without its 1e-10), 0 if none does.
 
-    Range 0 to 1. Undefined (NaN) for a query without claims; where an unknown verdict leaves the value open; for
-    ClaimPrecision also where nothing came back. An empty ranking recalls nothing: 0.
+    Range 0 to 1. Undefined (NaN) for a query without claims; if an unknown verdict
+    makes a difference; for ClaimPrecision also if nothing was returned. An empty
+    ranking recalls nothing: 0.
 
     Args:
         measure: one of the three.
@@ -114,30 +132,28 @@ def claim_value(
         ranking: document ids, best first.
 
     >>> from harness.measures import parse_measure
-    >>> fee = QueryClaims(("monthly", "in advance"), {"a": (True, False), "b": (False, False)})
-    >>> claim_value(parse_measure("ClaimRecall@2"), fee, ["b", "a"]), claim_value(parse_measure("ClaimPrecision@2"), fee, ["b", "a"])
-    (0.5, 0.5)
+    >>> fee = QueryClaims(
+    ...     ("monthly", "in advance"), {"a": (True, False), "b": (False, False)}
+    ... )
+    >>> claim_value(parse_measure("ClaimRecall@2"), fee, ["b", "a"])
+    0.5
+    >>> claim_value(parse_measure("ClaimPrecision@2"), fee, ["b", "a"])
+    0.5
     >>> claim_value(parse_measure("ClaimRecall@1"), fee, ["unjudged"])
     nan
     """
     if not claimed.claims:
         return math.nan
-    unknown: tuple[Truth, ...] = (None,) * len(claimed.claims)
-    rows = [
-        claimed.entailed_by.get(document, unknown)
-        for document in ranking[: measure.cutoff]
-    ]
+    unjudged: tuple[Truth, ...] = (None,) * len(claimed.claims)
+    top = ranking[: measure.cutoff]
+    verdicts = [claimed.entailed_by.get(document, unjudged) for document in top]
     if measure.name == "ClaimRecall":
-        return _defined(
-            true_share(
-                [any_true(row[i] for row in rows) for i in range(len(claimed.claims))]
-            )
-        )
-    useful = [any_true(row) for row in rows]
-    if measure.name == "ClaimPrecision":
-        return _defined(true_share(useful))
-    return _defined(rank_precision(useful))
-
-
-def _defined(value: float | None) -> float:
-    return math.nan if value is None else value
+        recalled: list[Truth] = []
+        for claim in range(len(claimed.claims)):
+            recalled.append(any_true(row[claim] for row in verdicts))
+        share = true_share(recalled)
+    else:
+        useful = [any_true(row) for row in verdicts]
+        is_set_measure = measure.name == "ClaimPrecision"
+        share = true_share(useful) if is_set_measure else rank_precision(useful)
+    return math.nan if share is None else share

@@ -1,9 +1,4 @@
-"""Grade rules, from lists of documents to grades.
-
-Groups have two readings, which differ on purpose. `groups='autorag'` gives AutoRAG's own digits: a second alternative
-is a further hit, and its nDCG wants every alternative, which its recall does not. `groups='first'` is ours: one member
-satisfies a group, and further members are passed over as if they were not in the list.
-"""
+"""Grade rules, from lists of documents to grades."""
 
 from collections.abc import Iterable
 from typing import Literal
@@ -13,13 +8,15 @@ from retrievers.errors import InputError, Problem
 Gain = Literal["linear", "exponential"]
 
 RECIPROCAL_TOP_GRADE = 2520
-"""The grade of the best document under `reciprocal`: divisible by every place down to the tenth."""
-MAX_UNWARNED_GRADE, MAX_EXPONENTIAL_GRADE = 5, 30
-"""Exponential gain: above the first grade a warning, above the second an error."""
+"""The grade of the best document under `reciprocal`: divisible by 1 to 10."""
+MAX_UNWARNED_GRADE = 5
+"""Grade above which exponential gain has a warning."""
+MAX_EXPONENTIAL_GRADE = 30
+"""Grade above which exponential gain is an error."""
 
 
 class GradeBuckets(tuple[tuple[int, int], ...]):
-    """A grade rule: pairs (last place, grade), best first; documents further down get grade 0.
+    """A grade rule: pairs (last rank, grade), best first; later documents get grade 0.
 
     >>> grade_documents("abcd", GradeBuckets([(1, 3), (3, 1)]))
     {'a': 3, 'b': 1, 'c': 1, 'd': 0}
@@ -36,30 +33,56 @@ NAMED_RULES: tuple[NamedRule, ...] = ("linear", "binary", "reciprocal")
 def grade_documents(
     documents_best_first: Iterable[str], rule: GradingRule
 ) -> dict[str, int]:
-    """Grade an ordered list of relevant documents by their places.
+    """Grade an ordered list of relevant documents by their ranks.
 
-    Of n documents (repetitions taken out first), `linear` gives n, n-1, …, 1; `binary` gives 1 to each;
-    `reciprocal` gives round(2520 / place), at least 1; `Buckets` give what they declare.
+    Of n documents (without repetitions), `linear` gives n, n-1, …, 1; `binary` gives 1
+    to each; `reciprocal` gives round(2520 / rank), at least 1; `GradeBuckets` give what
+    they declare.
 
     Raises:
-        InputError: its buckets are out of order.
+        InputError: the buckets are out of order.
 
     >>> grade_documents(["b", "a", "b", "c"], "linear")
     {'b': 3, 'a': 2, 'c': 1}
     """
     documents = list(dict.fromkeys(documents_best_first))
-    n = len(documents)
-    if isinstance(rule, GradeBuckets):
-        grades = _bucket_grades(rule, n)
-    elif rule == "linear":
-        grades = list(range(n, 0, -1))
-    elif rule == "binary":
-        grades = [1] * n
-    else:
-        grades = [
-            max(1, round(RECIPROCAL_TOP_GRADE / place)) for place in range(1, n + 1)
-        ]
+    grades = _grades_by_rank(rule, len(documents))
     return dict(zip(documents, grades, strict=True))
+
+
+def _grades_by_rank(rule: GradingRule, n: int) -> list[int]:
+    """Return the grades of n documents, best first."""
+    if isinstance(rule, GradeBuckets):
+        return _bucket_grades(rule, n)
+    if rule == "linear":
+        return list(range(n, 0, -1))
+    if rule == "binary":
+        return [1] * n
+    return [max(1, round(RECIPROCAL_TOP_GRADE / rank)) for rank in range(1, n + 1)]
+
+
+def _bucket_grades(buckets: GradeBuckets, n: int) -> list[int]:
+    if not _are_in_order(buckets):
+        requirement = "last places must rise from 1 and grades must fall, none below 0"
+        remedy = "for example [[1, 3], [3, 2], [10, 1]]"
+        problem = Problem("grades: buckets", f"{list(buckets)}: {requirement}", remedy)
+        raise InputError(problem)
+    grades: list[int] = []
+    for last_rank, grade in buckets:
+        grades += [grade] * (last_rank - len(grades))
+    grades += [0] * n
+    return grades[:n]
+
+
+def _are_in_order(buckets: GradeBuckets) -> bool:
+    """Whether last ranks rise from 1 and grades fall, none below 0."""
+    if not buckets or buckets[0][0] < 1 or buckets[-1][1] < 0:
+        return False
+    last_ranks = [last_rank for last_rank, _ in buckets]
+    grades = [grade for _, grade in buckets]
+    if last_ranks != sorted(set(last_ranks)):
+        return False
+    return grades == sorted(set(grades), reverse=True)
 
 
 def gain_of(grade: int, gain: Gain) -> int:
@@ -68,12 +91,12 @@ def gain_of(grade: int, gain: Gain) -> int:
     >>> gain_of(3, "linear"), gain_of(3, "exponential"), gain_of(-1, "linear")
     (3, 7, 0)
     """
-    up = max(grade, 0)
-    return 2**up - 1 if gain == "exponential" else up
+    positive_grade = max(grade, 0)
+    return 2**positive_grade - 1 if gain == "exponential" else positive_grade
 
 
 def gain_warning(rule: str, largest: int, gain: Gain) -> str:
-    """Return what to tell about grades of up to `largest` under a gain; "" where there is nothing to tell.
+    """Return the warning about grades of up to `largest` under a gain; "" for none.
 
     Args:
         rule: the grade rule as the experiment names it, for the message.
@@ -85,39 +108,17 @@ def gain_warning(rule: str, largest: int, gain: Gain) -> str:
 
     >>> gain_warning("linear", 10, "linear")
     ''
-    >>> gain_warning("linear", 10, "exponential")
-    "grades = 'linear' reaches 10: with exponential gain the best document decides almost alone"
+    >>> print(gain_warning("linear", 10, "exponential"))
+    grades = 'linear' reaches 10: with exponential gain the best document decides almost alone
     """
     if gain == "linear" or (largest <= MAX_UNWARNED_GRADE and rule != "reciprocal"):
         return ""
     remedy = 'use gain = "linear", or grades = "explicit" or buckets with few levels'
     if rule == "reciprocal":
-        raise InputError(
-            Problem(
-                "[relevance]",
-                "grades = 'reciprocal' goes with linear gain only",
-                remedy,
-            )
-        )
+        problem = "grades = 'reciprocal' goes with linear gain only"
+        raise InputError(Problem("[relevance]", problem, remedy))
+    reached = f"grades = {rule!r} reaches {largest}"
     if largest > MAX_EXPONENTIAL_GRADE:
-        what = f"grades = {rule!r} reaches {largest}: exponential gain is limited to grade {MAX_EXPONENTIAL_GRADE}"
-        raise InputError(Problem("[relevance]", what, remedy))
-    return f"grades = {rule!r} reaches {largest}: with exponential gain the best document decides almost alone"
-
-
-def _bucket_grades(buckets: GradeBuckets, n: int) -> list[int]:
-    places, grades = [up_to for up_to, _ in buckets], [g for _, g in buckets]
-    falls = grades == sorted(set(grades), reverse=True) and places == sorted(
-        set(places)
-    )
-    if not buckets or not falls or places[0] < 1 or grades[-1] < 0:
-        what = f"{list(buckets)}: last places must rise from 1 and grades must fall, none below 0"
-        raise InputError(
-            Problem("grades: buckets", what, "for example [[1, 3], [3, 2], [10, 1]]")
-        )
-    listed = [
-        g
-        for (up_to, g), start in zip(buckets, [0, *places], strict=False)
-        for _ in range(up_to - start)
-    ]
-    return (listed + [0] * n)[:n]
+        limit = f"exponential gain is limited to grade {MAX_EXPONENTIAL_GRADE}"
+        raise InputError(Problem("[relevance]", f"{reached}: {limit}", remedy))
+    return f"{reached}: with exponential gain the best document decides almost alone"

@@ -1,7 +1,4 @@
-"""A measure as a value, named or written by the user.
-
-And measures by claims: does what was retrieved hold the statements of a reference answer?
-"""
+"""A measure as a value, named or written by the user."""
 
 import math
 import re
@@ -14,17 +11,17 @@ from retrievers.options.user_code import NamedObject
 
 Parameter = str | int | float
 OWN_PREFIX = "own."
-"""Begins the names of measures that are functions of the user's own."""
+"""Prefix of the names of measures that are functions of the user."""
 CLAIM_MEASURES = frozenset({"ClaimRecall", "ClaimPrecision"})
-"""Measures that know nothing of labels."""
+"""Measures that use no labels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What to compute: a name of the field, a cutoff and parameters, in the grammar of ir_measures.
+    """A measure's name, cutoff and parameters, in the grammar of ir_measures.
 
-    `str()` is canonical: parameters that hold their default are left out, the others are in alphabetical
-    order. Made by `parse`, which checks it.
+    `str()` is canonical: parameters with their default are left out, the others are in
+    alphabetical order. `parse_measure` creates and checks it.
 
     >>> str(Measure("nDCG", 10, (("dcg", "exp-log2"), ("ideal", "retrieved"))))
     "nDCG(dcg='exp-log2', ideal='retrieved')@10"
@@ -32,19 +29,23 @@ class Measure:
 
     name: str
     cutoff: int | None = None
-    """How many of the first hits count; None for all that were kept."""
+    """How many of the first hits count; None for all that were stored."""
     params: tuple[tuple[str, Parameter], ...] = ()
     function: object = field(default=None, compare=False, repr=False)
-    """What computes a measure of one's own, where it is of this process."""
+    """The user's function, if it is in this process."""
 
     def __str__(self) -> str:
-        inside = ", ".join(f"{key}={value!r}" for key, value in self.params)
-        at = "" if self.cutoff is None else f"@{self.cutoff}"
-        return self.name + (f"({inside})" if inside else "") + at
+        text = self.name
+        if self.params:
+            arguments = [f"{key}={value!r}" for key, value in self.params]
+            text += f"({', '.join(arguments)})"
+        if self.cutoff is not None:
+            text += f"@{self.cutoff}"
+        return text
 
     def get(self, key: str) -> Parameter | None:
-        """The parameter `key`, or None where the measure holds its default."""
-        return next((value for name, value in self.params if name == key), None)
+        """The parameter `key`; None if it has its default."""
+        return dict(self.params).get(key)
 
     @property
     def rel(self) -> int:
@@ -53,18 +54,19 @@ class Measure:
 
     @property
     def is_own(self) -> bool:
-        """Whether it is a function of the user's own."""
+        """Whether it is a function of the user."""
         return self.name.startswith(OWN_PREFIX)
 
     @property
     def value_limits(self) -> tuple[float, float]:
-        """The least and the largest value of a measure of one's own."""
-        low, high = self.get("low"), self.get("high")
+        """The least and the largest value of the user's own measure."""
+        low = self.get("low")
+        high = self.get("high")
         return 0.0 if low is None else float(low), 1.0 if high is None else float(high)
 
     @property
     def uses_claims(self) -> bool:
-        """Whether it is measured by the claims of reference answers, and not by labels of documents."""
+        """Whether it uses claims of reference answers instead of labels."""
         return self.name in CLAIM_MEASURES or self.get("by") == "claims"
 
 
@@ -72,7 +74,7 @@ OWN_NAME_PATTERN = re.compile(r"[A-Za-z]\w{0,63}")
 
 
 class OwnFunction(NamedTuple):
-    """What computes a measure of one's own, and between which values."""
+    """The function of a user's own measure, with the limits of its values."""
 
     function: Callable[[Mapping[str, int], Sequence[str]], float]
     low: float
@@ -84,77 +86,64 @@ def measure(
     function: Callable[[Mapping[str, int], Sequence[str]], float],
     range: tuple[float, float] = (0, 1),
 ) -> str:
-    """A measure of one's own, to use among `measures`; it is tested as any other.
+    """Return a measure of your own, to use among `measures` and test like any other.
 
     Args:
         name: letters, digits and underscores; results call it own.NAME.
-        function: of {document: grade} of a query, and its ranking, ids best first; no empty ranking is asked for: it
-            is worth the least.
+        function: of {document: grade} of a query, and its ranking, ids best first. It
+            is not called for an empty ranking, which has the least value.
         range: the least value and the largest.
 
     Raises:
-        InputError: the name or the range is none.
+        InputError: the name or the range is invalid.
 
     >>> measure("first", lambda grades, ranking: float(grades.get(ranking[0], 0) > 0))
     'own.first'
     """
     low, high = map(float, range)
     if not OWN_NAME_PATTERN.fullmatch(name):
-        raise InputError(
-            Problem(
-                "name",
-                f"{name!r} is not a name of a measure",
-                "letters, digits and underscores",
-            )
-        )
+        problem = f"{name!r} is not a name of a measure"
+        raise InputError(Problem("name", problem, "letters, digits and underscores"))
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise InputError(
-            Problem(
-                "range",
-                f"{range} is not a range",
-                "the least value and the largest: (0, 1)",
-            )
-        )
-    limits = [f"high={high}"] * (high != 1) + [f"low={low}"] * (low != 0)
-    return NamedObject(
-        f"{OWN_PREFIX}{name}" + (f"({', '.join(limits)})" if limits else ""),
-        OwnFunction(function, low, high),
-    )
+        remedy = "the least value and the largest: (0, 1)"
+        raise InputError(Problem("range", f"{range} is not a range", remedy))
+    limits: list[str] = []
+    if high != 1:
+        limits.append(f"high={high}")
+    if low != 0:
+        limits.append(f"low={low}")
+    full_name = f"{OWN_PREFIX}{name}"
+    if limits:
+        full_name += f"({', '.join(limits)})"
+    return NamedObject(full_name, OwnFunction(function, low, high))
 
 
 def own_value(
     measure: Measure, judged: Mapping[str, int], ranking: Sequence[str], query: str = ""
 ) -> float:
-    """Score one ranking by a measure of one's own.
+    """Score one ranking by a measure of the user's own.
 
     Raises:
-        InputError: its function is not here, failed, or gave what is no number of its range.
+        InputError: its function is not in this process, failed, or returned a number
+            outside its range.
     """
     where = f"measure {str(measure)!r}"
-    if not isinstance(measure.function, OwnFunction):
-        raise InputError(
-            Problem(
-                where,
-                "is a function of another process",
-                "name other measures, or run it again in Python",
-            )
-        )
-    function, low, high = measure.function
+    own_function = measure.function
+    if not isinstance(own_function, OwnFunction):
+        problem = "is a function of another process"
+        remedy = "name other measures, or run it again in Python"
+        raise InputError(Problem(where, problem, remedy))
     if not ranking:
-        return low
-    at = f"{where}, query {query!r}" if query else where
+        return own_function.low
+    if query:
+        where = f"{where}, query {query!r}"
     try:
-        value = float(function(judged, list(ranking[: measure.cutoff])))
+        score = float(own_function.function(judged, list(ranking[: measure.cutoff])))
     except Exception as failure:
-        raise InputError(
-            Problem(at, f"failed: {type(failure).__name__}: {failure}")
-        ) from failure
-    if not low <= value <= high:
-        raise InputError(
-            Problem(
-                at,
-                f"gave {value}, which is not between {low:g} and {high:g}",
-                "say its range",
-            )
-        )
-    return value
+        problem = f"failed: {type(failure).__name__}: {failure}"
+        raise InputError(Problem(where, problem)) from failure
+    if not own_function.low <= score <= own_function.high:
+        limits = f"{own_function.low:g} and {own_function.high:g}"
+        problem = f"gave {score}, which is not between {limits}"
+        raise InputError(Problem(where, problem, "say its range"))
+    return score

@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from harness.measures.grade_rules import Gain
 from harness.measures.measure import OWN_PREFIX, Measure, Parameter
@@ -22,7 +22,7 @@ MEASURE_ALIASES: Mapping[str, str] = {
     "hits": "Success",
     "hitrate": "Success",
 }
-"""What people call a measure, in lower case and without underscores: read as ours."""
+"""Usual names of measures, in lower case and without underscores: read as ours."""
 
 OTHER_TOOLS_NAMES: Mapping[str, str] = {
     "f": "F1",
@@ -35,7 +35,10 @@ OTHER_TOOLS_NAMES: Mapping[str, str] = {
     "setf": "SetF",
     "setmap": "SetAP",
 }
-"""What other tools call a measure, in lower case: asked for by that name, ours is proposed. Without underscores."""
+"""Names that other tools use, in lower case and without underscores.
+
+They are not read; the message proposes our name.
+"""
 
 
 Ideal = Literal["judged", "retrieved", "retrieved-all"]
@@ -49,12 +52,24 @@ PARAMETER_CHOICES: Mapping[str, tuple[str, ...]] = {
     "groups": ("autorag", "first"),
     "by": ("ids", "claims"),
 }
-PARAMETER_LIMITS: Mapping[str, tuple[tuple[type, ...], float, float, str]] = {
-    "rel": ((int,), 0, 2**31, "a whole number from 1"),
-    "p": ((float,), 0, 1, "a number between 0 and 1"),
-    "residual": ((bool,), -1, 2, "True or False"),
+
+
+class ParameterLimits(NamedTuple):
+    """The types of a parameter, and the numbers between which it is."""
+
+    types: tuple[type, ...]
+    above: float
+    below: float
+    description: str
+
+
+PARAMETER_LIMITS: Mapping[str, ParameterLimits] = {
+    "rel": ParameterLimits((int,), 0, 2**31, "a whole number from 1"),
+    "p": ParameterLimits((float,), 0, 1, "a number between 0 and 1"),
+    "residual": ParameterLimits((bool,), -1, 2, "True or False"),
 }
-"""Types of a parameter, and the numbers between which it is."""
+FLOAT_LIMITS = ParameterLimits((int, float), -math.inf, math.inf, "a number")
+"""Of all other parameters; their numbers are read as floats."""
 PARAMETER_DEFAULTS: Mapping[str, Parameter] = {
     "dcg": "log2",
     "ideal": "judged",
@@ -72,69 +87,82 @@ RBP_PERSISTENCE = 0.8
 def parse_measure(
     text: str, *, gain: Gain | None = None, ideal: Ideal | None = None
 ) -> Measure:
-    """Read a measure's name, in any case.
+    """Return the measure with this name, in any case.
 
-    `gain` and `ideal` are what an experiment declares under `[relevance]`: they fill in what the name leaves open,
-    where the measure has that parameter.
-    What people say is read as ours: "MAP", "MRR", "recall", "precision", "hit", "hit_rate". P, R and F1 without a
-    cutoff are their set forms.
+    `gain` and `ideal` are those that an experiment declares under `[relevance]`: they
+    apply if the name does not say otherwise, and the measure has that parameter.
+    Usual names are read as ours: "MAP", "MRR", "recall", "precision", "hit",
+    "hit_rate". P, R and F1 without a cutoff are their set forms.
 
     Raises:
-        InputError: there is no such measure or parameter, a value is out of range, or a cutoff is missing.
+        InputError: there is no such measure or parameter, a value is out of range, or a
+            cutoff is missing.
 
     >>> str(parse_measure("ndcg@10"))
     'nDCG@10'
     >>> str(parse_measure("nDCG@10", gain="exponential", ideal="retrieved"))
     "nDCG(dcg='exp-log2', ideal='retrieved')@10"
-    >>> str(parse_measure("map(REL=2)")), str(parse_measure("recall@10")), str(parse_measure("hit_rate@5"))
-    ('AP(rel=2)', 'R@10', 'Success@5')
+    >>> [str(parse_measure(name)) for name in ("map(REL=2)", "recall@10", "hit_rate@5")]
+    ['AP(rel=2)', 'R@10', 'Success@5']
     """
-    if (shape := MEASURE_PATTERN.fullmatch(text)) is None:
-        raise _refusal(
-            text, "this is not a measure", "a measure looks like nDCG@10 or P(rel=2)@5"
-        )
-    name = _name(text, shape[1])
-    options = row_named(name).options
-    params = {
-        key: _value(text, key, value)
-        for key, value in _arguments(text, name, shape[2] or "").items()
-    }
-    if alone := next(
-        (key for key, value in params.items() if key == "groups" or value == "claims"),
-        "",
-    ):
-        if len(params) > 1:
-            written = f"{name}({alone}={params[alone]!r})"
-            raise _refusal(
-                text, f"{alone} goes with no other parameter", f"write {written}"
-            )
-        options = ()
-    if gain is not None and "dcg" in options:
-        params.setdefault("dcg", "exp-log2" if gain == "exponential" else "log2")
-    if ideal is not None and "ideal" in options:
-        params.setdefault("ideal", ideal)
-    if "p" in options:
-        params.setdefault("p", RBP_PERSISTENCE)
-    kept = tuple(
-        sorted(
-            (key, value)
-            for key, value in params.items()
-            if PARAMETER_DEFAULTS.get(key) != value
-        )
-    )
+    match = MEASURE_PATTERN.fullmatch(text)
+    if match is None:
+        remedy = "a measure looks like nDCG@10 or P(rel=2)@5"
+        raise _refusal(text, "this is not a measure", remedy)
+    name = _measure_name(text, match[1])
+    arguments = _parse_arguments(text, name, match[2] or "")
+    params = {key: _parse_value(text, key, arguments[key]) for key in arguments}
+    exclusive = _exclusive_parameter(params)
+    if exclusive is None:
+        defaults = _default_parameters(name, gain, ideal)
+        params = {**defaults, **params}
+    elif len(params) > 1:
+        remedy = f"write {name}({exclusive}={params[exclusive]!r})"
+        raise _refusal(text, f"{exclusive} goes with no other parameter", remedy)
+    canonical = [
+        (key, params[key])
+        for key in sorted(params)
+        if PARAMETER_DEFAULTS.get(key) != params[key]
+    ]
     function = text.value if isinstance(text, NamedObject) else None
-    return _at(text, Measure(name, None, kept, function), shape[3])
+    measure = Measure(name, None, tuple(canonical), function)
+    return _with_cutoff(text, measure, match[3])
+
+
+def _exclusive_parameter(params: Mapping[str, Parameter]) -> str | None:
+    """Return the parameter that allows no other; None if there is none."""
+    for key, argument in params.items():
+        if key == "groups" or argument == "claims":
+            return key
+    return None
+
+
+def _default_parameters(
+    name: str, gain: Gain | None, ideal: Ideal | None
+) -> dict[str, Parameter]:
+    """Return the parameters that apply if the name of the measure has none."""
+    options = row_named(name).options
+    defaults: dict[str, Parameter] = {}
+    if gain is not None and "dcg" in options:
+        defaults["dcg"] = "exp-log2" if gain == "exponential" else "log2"
+    if ideal is not None and "ideal" in options:
+        defaults["ideal"] = ideal
+    if "p" in options:
+        defaults["p"] = RBP_PERSISTENCE
+    return defaults
 
 
 def parse_measure_list(
     texts: Iterable[str], *, gain: Gain | None = None, ideal: Ideal | None = None
 ) -> tuple[Measure, ...]:
-    """Read several names: each measure once, with what its row puts beside it (the residual of RBP).
+    """Return the measures with these names, each once.
+
+    A measure is followed by its companion (the residual of RBP).
 
     Raises:
-        InputError: as `parse`, with the problems of all names.
+        InputError: as `parse_measure`, with the problems of all names.
 
-    >>> [str(m) for m in parse_measure_list(["AP", "map", "RBP"])]
+    >>> [str(measure) for measure in parse_measure_list(["AP", "map", "RBP"])]
     ['AP', 'RBP(p=0.8)', 'RBP(p=0.8, residual=True)']
     """
     measures: dict[Measure, None] = {}
@@ -143,81 +171,104 @@ def parse_measure_list(
         with collect_errors(problems):
             measure = parse_measure(text, gain=gain, ideal=ideal)
             measures[measure] = None
-            if beside := row_of(measure).beside:
-                params = {**dict(measure.params), beside: True}
-                measures[replace(measure, params=tuple(sorted(params.items())))] = None
+            companion = row_of(measure).companion
+            if companion:
+                params = {**dict(measure.params), companion: True}
+                sorted_params = tuple(sorted(params.items()))
+                measures[replace(measure, params=sorted_params)] = None
     if problems:
         raise InputError(problems)
     return tuple(measures)
 
 
-def _name(text: str, written: str) -> str:
-    folded = {name.lower(): name for name in MEASURES}
-    word = written.lower()
-    if written.startswith(OWN_PREFIX):
-        return written
-    if name := folded.get(MEASURE_ALIASES.get(word.replace("_", ""), word).lower()):
-        return name
-    bare = re.sub(r"(_at)?_?\d*$", "", word).replace("_", "")
-    ours = MEASURE_ALIASES.get(bare) or OTHER_TOOLS_NAMES.get(bare)
-    remedy = f"here it is {ours!r}" if ours else did_you_mean(word, MEASURES)
-    raise _refusal(text, f"there is no measure {written!r}", remedy)
+def _measure_name(text: str, written_name: str) -> str:
+    """Return our name of the measure that is written in any case, or by an alias."""
+    if written_name.startswith(OWN_PREFIX):
+        return written_name
+    lower_name = written_name.lower()
+    alias = MEASURE_ALIASES.get(lower_name.replace("_", ""), lower_name)
+    names_in_lower_case = {name.lower(): name for name in MEASURES}
+    if alias.lower() in names_in_lower_case:
+        return names_in_lower_case[alias.lower()]
+    bare_name = re.sub(r"(_at)?_?\d*$", "", lower_name).replace("_", "")
+    our_name = MEASURE_ALIASES.get(bare_name) or OTHER_TOOLS_NAMES.get(bare_name)
+    remedy = did_you_mean(lower_name, MEASURES)
+    if our_name:
+        remedy = f"here it is {our_name!r}"
+    raise _refusal(text, f"there is no measure {written_name!r}", remedy)
 
 
-def _arguments(text: str, name: str, inside: str) -> dict[str, object]:
-    """The keyword arguments between the parentheses; only literals are read, nothing is evaluated."""
+def _parse_arguments(text: str, name: str, inside: str) -> dict[str, object]:
+    """Return the keyword arguments between the parentheses.
+
+    Only literals are read, nothing is evaluated.
+    """
     try:
-        call = ast.parse(f"f({inside})", mode="eval").body
-        if (
-            not isinstance(call, ast.Call)
-            or call.args
-            or not isinstance(call.func, ast.Name)
-        ):
-            raise ValueError
-        given = {str(k.arg).lower(): ast.literal_eval(k.value) for k in call.keywords}
-        if len(given) < len(call.keywords):
-            raise ValueError
+        arguments = _literal_arguments(inside)
     except (SyntaxError, ValueError) as error:
         remedy = "write parameters as name=value, each once, text in quotes"
         raise _refusal(text, f"cannot read ({inside})", remedy) from error
-    known = row_named(name).options
-    if unknown := next((key for key in given if key not in known), ""):
-        remedy = did_you_mean(unknown, known) if known else "it takes none"
-        raise _refusal(text, f"{name} has no parameter {unknown!r}", remedy)
-    return given
+    options = row_named(name).options
+    for key in arguments:
+        if key not in options:
+            remedy = did_you_mean(key, options) if options else "it takes none"
+            raise _refusal(text, f"{name} has no parameter {key!r}", remedy)
+    return arguments
 
 
-def _value(text: str, key: str, value: object) -> Parameter:
-    if key in PARAMETER_CHOICES:
-        if isinstance(value, str) and value.lower() in PARAMETER_CHOICES[key]:
-            return value.lower()
-        raise _refusal(
-            text,
-            f"{key} cannot be {value!r}",
-            did_you_mean(str(value), PARAMETER_CHOICES[key]),
-        )
-    kinds, least, most, wanted = PARAMETER_LIMITS.get(
-        key, ((int, float), -math.inf, math.inf, "a number")
+def _literal_arguments(inside: str) -> dict[str, object]:
+    """Return the keyword arguments of a call, their keys in lower case.
+
+    Raises:
+        SyntaxError: this is no Python.
+        ValueError: these are not keyword arguments with literals, each once.
+    """
+    call = ast.parse(f"f({inside})", mode="eval").body
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+        raise ValueError("not the arguments of a call")
+    if call.args:
+        raise ValueError("positional arguments")
+    arguments = {
+        str(keyword.arg).lower(): ast.literal_eval(keyword.value)
+        for keyword in call.keywords
+    }
+    if len(arguments) < len(call.keywords):
+        raise ValueError("a keyword is repeated")
+    return arguments
+
+
+def _parse_value(text: str, key: str, argument: object) -> Parameter:
+    choices = PARAMETER_CHOICES.get(key)
+    if choices is not None:
+        if isinstance(argument, str) and argument.lower() in choices:
+            return argument.lower()
+        remedy = did_you_mean(str(argument), choices)
+        raise _refusal(text, f"{key} cannot be {argument!r}", remedy)
+    limits = PARAMETER_LIMITS.get(key, FLOAT_LIMITS)
+    refusal = _refusal(
+        text, f"{key} cannot be {argument!r}", f"it is {limits.description}"
     )
-    if isinstance(value, int | float) and type(value) in kinds and least < value < most:
-        return value if key in PARAMETER_LIMITS else float(value)
-    raise _refusal(text, f"{key} cannot be {value!r}", f"it is {wanted}")
+    if not isinstance(argument, int | float) or type(argument) not in limits.types:
+        raise refusal
+    if not limits.above < argument < limits.below:
+        raise refusal
+    return float(argument) if limits is FLOAT_LIMITS else argument
 
 
-def _at(text: str, measure: Measure, cutoff: str | None) -> Measure:
+def _with_cutoff(text: str, measure: Measure, cutoff: str | None) -> Measure:
+    """Return the measure with the cutoff in its name; without one, its set form."""
     row = row_of(measure)
+    example = f"for example {measure}@10"
     if cutoff is None:
         if row.cutoff == "must":
-            raise _refusal(
-                text, f"{measure.name} needs a cutoff", f"for example {measure}@10"
-            )
-        return replace(measure, name=row.bare or measure.name)
+            raise _refusal(text, f"{measure.name} needs a cutoff", example)
+        return replace(measure, name=row.without_cutoff or measure.name)
     if row.cutoff == "never":
         raise _refusal(text, f"{measure.name} takes no cutoff", f"write {measure}")
     if int(cutoff) < 1:
-        raise _refusal(text, "a cutoff is at least 1", f"for example {measure}@10")
+        raise _refusal(text, "a cutoff is at least 1", example)
     return replace(measure, cutoff=int(cutoff))
 
 
-def _refusal(text: str, what: str, remedy: str) -> InputError:
-    return InputError(Problem(f"measure {text!r}", what, remedy))
+def _refusal(text: str, problem: str, remedy: str) -> InputError:
+    return InputError(Problem(f"measure {text!r}", problem, remedy))

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from typing import Literal, TypeVar
 
 import numpy as np
@@ -23,9 +22,14 @@ from retrievers.errors import InputError, Problem
 Grades = Mapping[str, Mapping[str, int]]
 Precision = Literal["single", "double"]
 Retrieved = TypeVar("Retrieved", bound=Collection[str])
+MakeBatch = Callable[[Sequence[Mapping[str, int]], Sequence[Retrieved], int], Batch]
+"""Makes a batch of judgments, rankings and the largest grade."""
 
 MAX_BATCH_CELLS = 2**18
-"""Ranks treated at once: enough for NumPy to be fast, few enough (2 MiB an array) to keep memory bounded."""
+"""Ranks computed at once.
+
+Enough for NumPy to be fast, few enough (2 MiB an array) to keep memory bounded.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,37 +51,40 @@ class MeasureValues:
 
     def for_queries(self, query_ids: Collection[str]) -> MeasureValues:
         """The same for some of the queries, still in the order of the judgments."""
-        kept = [i for i, query_id in enumerate(self.query_ids) if query_id in query_ids]
-        values = self.values[:, kept]
+        columns = [
+            index
+            for index, query_id in enumerate(self.query_ids)
+            if query_id in query_ids
+        ]
+        values = self.values[:, columns]
         values.setflags(write=False)
         return MeasureValues(
             self.measures,
-            tuple(self.query_ids[i] for i in kept),
+            tuple(self.query_ids[index] for index in columns),
             values,
             self.largest_grade,
         )
 
     def means(self, weights: Mapping[str, float] | None = None) -> dict[Measure, float]:
-        """The mean of each measure over the queries for which it is defined; NaN without any.
+        """The mean of each measure over the queries for which it is defined.
+
+        NaN if it is defined for none.
 
         Args:
-            weights: query id -> how much it counts; those that it lacks do not count. Left out, all count alike.
+            weights: query id -> how much it counts; those that it lacks do not count.
+                Without weights, all count alike.
         """
-        counts = np.array(
-            [
-                1.0 if weights is None else weights.get(query, 0.0)
-                for query in self.query_ids
-            ]
-        )
-        found = {}
+        counts = np.ones(len(self.query_ids))
+        if weights is not None:
+            counts = np.array([weights.get(query, 0.0) for query in self.query_ids])
+        means: dict[Measure, float] = {}
         for measure, row in zip(self.measures, self.values, strict=True):
-            kept = ~np.isnan(row) & (counts > 0)
-            found[measure] = (
-                math.fsum((row * counts)[kept]) / math.fsum(counts[kept])
-                if kept.any()
-                else math.nan
-            )
-        return found
+            counting = ~np.isnan(row) & (counts > 0)
+            means[measure] = math.nan
+            if counting.any():
+                total = math.fsum((row * counts)[counting])
+                means[measure] = total / math.fsum(counts[counting])
+        return means
 
 
 def measure_rankings(
@@ -88,69 +95,83 @@ def measure_rankings(
     groups: Mapping[str, AlternativeGroups] | None = None,
     claims: Mapping[str, QueryClaims] | None = None,
 ) -> MeasureValues:
-    """Score rankings whose documents are already in their order, best first.
+    """Score rankings whose documents are in order, best first.
 
-    Every judged query gets a value: one that is missing from `rankings` is an empty ranking. Rankings of
-    queries without judgments are ignored.
+    Every judged query gets a value: one that is missing from `rankings` is an empty
+    ranking. Rankings of queries without judgments are ignored.
 
     Args:
-        measures: what to compute.
+        measures: the measures to compute.
         judgments: query id -> document id -> grade.
         rankings: query id -> document ids, each at most once.
-        groups: query id -> groups of alternatives, for measures with `groups=`; in a query that has none here,
-            each relevant document is a group of its own.
-        claims: query id -> the claims of its reference answer and what entails them, for measures by claims: NaN
-            where the value is undefined, as for a query that has none here.
+        groups: query id -> groups of alternatives, for measures with `groups=`; if a
+            query has none, each relevant document is a group.
+        claims: query id -> the claims of its reference answer and the documents that
+            entail them, for measures by claims: NaN where the value is undefined, as
+            for a query without claims.
 
     Raises:
-        InputError: a document occurs twice in a ranking; exponential gain meets a grade above 30; a measure asks
-            for groups or claims and there are none.
+        InputError: a document occurs twice in a ranking; exponential gain meets a grade
+            above 30; a measure needs groups or claims and there are none.
 
-    >>> measure_rankings([parse_measure("P@2"), parse_measure("RR")], {"q": {"a": 1}}, {"q": ["b", "a"]}).values.tolist()
+    >>> measures = [parse_measure("P@2"), parse_measure("RR")]
+    >>> measure_rankings(measures, {"q": {"a": 1}}, {"q": ["b", "a"]}).values.tolist()
     [[0.5], [0.5]]
     """
-    everything = tuple(measures)
-    by_claims = claims is not None
-    plain = tuple(
-        m
-        for m in everything
-        if not m.get("groups") and not m.is_own and not (by_claims and m.uses_claims)
+    all_measures = tuple(measures)
+    array_measures: list[Measure] = []
+    for measure in all_measures:
+        uses_claims = claims is not None and measure.uses_claims
+        if not (measure.get("groups") or measure.is_own or uses_claims):
+            array_measures.append(measure)
+    ordered_rankings = _judged_rankings(judgments, rankings)
+    array_values = _compute_values(
+        tuple(array_measures), judgments, ordered_rankings, batch_in_order
     )
-    known = _each_once(judgments, rankings)
-    scores = _scored(
-        plain, judgments, zip(judgments, known, strict=True), batch_in_order
-    )
-    if plain == everything:
-        return scores
-    rows = dict(zip(plain, scores.values, strict=True))
-    for measure in everything:
-        if measure.get("groups"):
-            wanted = groups_by_query(measure, judgments, groups)
-            rows[measure] = np.array(
-                [
-                    group_value(measure, wanted[q], rankings.get(q, ()))
-                    for q in judgments
-                ]
-            )
-        elif measure.is_own:
-            rows[measure] = np.array(
-                [
-                    own_value(measure, judgments[q], rankings.get(q, ()), q)
-                    for q in judgments
-                ]
-            )
-        elif claims is not None and measure.uses_claims:
-            rows[measure] = np.array(
-                [
-                    claim_value(measure, claims.get(q, NO_CLAIMS), rankings.get(q, ()))
-                    for q in judgments
-                ]
-            )
-    return _sealed(
-        everything,
+    if len(array_measures) == len(all_measures):
+        return array_values
+    rows = dict(zip(array_measures, array_values.values, strict=True))
+    for measure in all_measures:
+        if measure in rows:
+            continue
+        compute = _ranking_scorer(measure, judgments, groups, claims)
+        rows[measure] = np.array(
+            [
+                compute(query_id, ranking)
+                for query_id, ranking in zip(judgments, ordered_rankings, strict=True)
+            ]
+        )
+    return _read_only_values(
+        all_measures,
         judgments,
-        np.array([rows[m] for m in everything]),
-        scores.largest_grade,
+        np.array([rows[measure] for measure in all_measures]),
+        array_values.largest_grade,
+    )
+
+
+def _ranking_scorer(
+    measure: Measure,
+    judgments: Grades,
+    groups: Mapping[str, AlternativeGroups] | None,
+    claims: Mapping[str, QueryClaims] | None,
+) -> Callable[[str, Sequence[str]], float]:
+    """Return the function that scores one query's ranking by itself.
+
+    Raises:
+        InputError: the measure needs groups and there are none.
+    """
+    if measure.get("groups"):
+        query_groups = groups_by_query(measure, judgments, groups)
+        return lambda query_id, ranking: group_value(
+            measure, query_groups[query_id], ranking
+        )
+    if measure.is_own:
+        return lambda query_id, ranking: own_value(
+            measure, judgments[query_id], ranking, query_id
+        )
+    query_claims = claims or {}
+    return lambda query_id, ranking: claim_value(
+        measure, query_claims.get(query_id, NO_CLAIMS), ranking
     )
 
 
@@ -163,33 +184,33 @@ def measure_run(
 ) -> MeasureValues:
     """Score a run as trec_eval does: score descending, then document id descending.
 
-    Every judged query gets a value: one that the run lacks is an empty ranking; queries without judgments are ignored.
+    Every judged query gets a value: one that the run lacks is an empty ranking; queries
+    without judgments are ignored.
 
     Args:
-        measures: what to compute, none with `groups=`.
+        measures: the measures to compute, none with `groups=`.
         judgments: query id -> document id -> grade.
         run: query id -> document id -> score.
-        precision: how scores are compared: "single" as trec_eval 9.0.8 (32-bit floats), "double" as 10.0.
+        precision: how scores are compared: "single" as trec_eval 9.0.8 (32-bit floats),
+            "double" as 10.0.
 
     Raises:
         InputError: a score is not finite; exponential gain meets a grade above 30.
 
-    >>> measure_run([parse_measure("P@1")], {"q": {"a": 1}}, {"q": {"a": 0.5, "b": 0.50000000001}}).values.tolist()
+    >>> run = {"q": {"a": 0.5, "b": 0.50000000001}}
+    >>> measure_run([parse_measure("P@1")], {"q": {"a": 1}}, run).values.tolist()
     [[0.0]]
     """
-    hits = ((query, run.get(query, {})) for query in judgments)
-    return _scored(
-        tuple(measures),
-        judgments,
-        hits,
-        partial(batch_by_score, single=precision == "single"),
-    )
+    hits = (run.get(query_id, {}) for query_id in judgments)
+    make_batch = partial(batch_by_score, single=precision == "single")
+    return _compute_values(tuple(measures), judgments, hits, make_batch)
 
 
 def value_span(measure: Measure, judgments: Grades) -> float:
-    """How far apart two values of a measure can be on these queries: what equivalence calls its range.
+    """How far apart two values of a measure can be on these queries.
 
-    1 for a measure between 0 and 1; for the others the largest value that an ideal ranking reaches.
+    Equivalence calls it the range: 1 for a measure between 0 and 1; for the others the
+    largest value that an ideal ranking reaches.
 
     Raises:
         InputError: exponential gain meets a grade above 30.
@@ -203,18 +224,20 @@ def value_span(measure: Measure, judgments: Grades) -> float:
 
 
 def value_bounds(measure: Measure, judgments: Grades) -> tuple[float, float]:
-    """The least and the largest value that a measure can have on these queries, as `span` has it."""
+    """The least and the largest value that a measure can have on these queries.
+
+    Raises:
+        InputError: exponential gain meets a grade above 30.
+    """
     if measure.is_own:
         return measure.value_limits
     if row_of(measure).bounded:
         return 0.0, 1.0
-    ideal = {
-        query: sorted(judged, key=lambda d: -judged[d])
-        for query, judged in judgments.items()
-    }
-    return 0.0, float(
-        measure_rankings([measure], judgments, ideal).values.max(initial=0.0)
-    )
+    ideal: dict[str, Sequence[str]] = {}
+    for query_id, judged in judgments.items():
+        ideal[query_id] = sorted(judged, key=judged.__getitem__, reverse=True)
+    ideal_values = measure_rankings([measure], judgments, ideal).values
+    return 0.0, float(ideal_values.max(initial=0.0))
 
 
 def measure_ranking(
@@ -225,109 +248,119 @@ def measure_ranking(
     >>> measure_ranking("nDCG@2", {"a": 2, "b": 1}, ["a", "b"])
     1.0
     """
-    return float(
-        measure_rankings([parse_measure(name)], {"": judged}, {"": ranking}).values[
-            0, 0
-        ]
-    )
-
-
-def _scored(
-    measures: tuple[Measure, ...],
-    judgments: Grades,
-    answers: Iterable[tuple[str, Retrieved]],
-    make: Callable[[Sequence[Mapping[str, int]], Sequence[Retrieved], int], Batch],
-) -> MeasureValues:
-    """Compute the columns of all answers, portion by portion."""
-    largest = _largest_grade(measures, judgments)
-    column = {query_id: i for i, query_id in enumerate(judgments)}
-    values = np.zeros((len(measures), len(judgments)))
-    for ids, portion in _portions(judgments, answers):
-        batch = make([judgments[query_id] for query_id in ids], portion, largest)
-        columns = [column[query_id] for query_id in ids]
-        for row, measure in enumerate(measures):
-            values[row, columns] = row_of(measure).compute(batch, measure)
-    return _sealed(measures, judgments, values, largest)
+    measures = [parse_measure(name)]
+    scores = measure_rankings(measures, {"": judged}, {"": ranking})
+    return float(scores.values[0, 0])
 
 
 def groups_by_query(
     measure: Measure, judgments: Grades, groups: Mapping[str, AlternativeGroups] | None
 ) -> dict[str, AlternativeGroups]:
-    """The groups of each judged query; each relevant document is one of its own where a query has none.
+    """The groups of each judged query; each relevant document if it has none.
 
     Raises:
         InputError: there are no groups at all.
     """
     if groups is None:
-        raise InputError(
-            Problem(
-                f"measure {str(measure)!r}",
-                "there are no AND/OR groups in these labels",
+        problem = "there are no AND/OR groups in these labels"
+        raise InputError(Problem(f"measure {str(measure)!r}", problem))
+    by_query: dict[str, AlternativeGroups] = {}
+    for query_id, judged in judgments.items():
+        single_documents = [[document] for document in judged if judged[document] > 0]
+        by_query[query_id] = groups.get(query_id) or single_documents
+    return by_query
+
+
+def _judged_rankings(
+    judgments: Grades, rankings: Mapping[str, Sequence[str]]
+) -> list[Sequence[str]]:
+    """Return the ranking of each judged query.
+
+    Raises:
+        InputError: a ranking has a document twice.
+    """
+    judged_rankings = [rankings.get(query_id, ()) for query_id in judgments]
+    for query_id, ranking in zip(judgments, judged_rankings, strict=True):
+        if len({*ranking}) < len(ranking):
+            repeated = next(
+                document for document in ranking if ranking.count(document) > 1
             )
-        )
-    return {
-        q: groups.get(q) or [[d] for d, g in judged.items() if g > 0]
-        for q, judged in judgments.items()
-    }
+            problem = f"document {repeated!r} is ranked twice"
+            raise InputError(Problem(f"query {query_id!r}", problem))
+    return judged_rankings
 
 
-def _sealed(
+def _compute_values(
+    measures: tuple[Measure, ...],
+    judgments: Grades,
+    rankings: Iterable[Retrieved],
+    make_batch: MakeBatch[Retrieved],
+) -> MeasureValues:
+    """Compute the values of all rankings, batch by batch.
+
+    Args:
+        measures: the measures to compute.
+        judgments: query id -> document id -> grade.
+        rankings: one for each judged query, in their order.
+        make_batch: makes the arrays of some judgments and rankings.
+    """
+    largest = _largest_grade(measures, judgments)
+    all_judged = list(judgments.values())
+    values = np.zeros((len(measures), len(judgments)))
+    start = 0
+    for batch_rankings in _split_rankings(all_judged, rankings):
+        end = start + len(batch_rankings)
+        batch = make_batch(all_judged[start:end], batch_rankings, largest)
+        for row, measure in enumerate(measures):
+            values[row, start:end] = row_of(measure).compute(batch, measure)
+        start = end
+    return _read_only_values(measures, judgments, values, largest)
+
+
+def _split_rankings(
+    judgments: Sequence[Mapping[str, int]], rankings: Iterable[Retrieved]
+) -> Iterator[list[Retrieved]]:
+    """Split the rankings so that the padded arrays of each part fit MAX_BATCH_CELLS."""
+    part: list[Retrieved] = []
+    part_width = 1
+    for judged, ranking in zip(judgments, rankings, strict=True):
+        width = max(1, len(ranking), len(judged))
+        if part and max(part_width, width) * (len(part) + 1) > MAX_BATCH_CELLS:
+            yield part
+            part = []
+            part_width = 1
+        part.append(ranking)
+        part_width = max(part_width, width)
+    if part:
+        yield part
+
+
+def _read_only_values(
     measures: tuple[Measure, ...], judgments: Grades, values: Floats, largest: int
 ) -> MeasureValues:
     values.setflags(write=False)
     return MeasureValues(measures, tuple(judgments), values, largest)
 
 
-def _portions(
-    judgments: Grades, answers: Iterable[tuple[str, Retrieved]]
-) -> Iterator[tuple[list[str], list[Retrieved]]]:
-    """Cut the answers into portions whose padded arrays keep to CELLS."""
-    ids: list[str] = []
-    portion: list[Retrieved] = []
-    width = 1
-    for query_id, answer in answers:
-        own = max(1, len(answer), len(judgments[query_id]))
-        if ids and max(width, own) * (len(ids) + 1) > MAX_BATCH_CELLS:
-            yield ids, portion
-            ids, portion, width = [], [], 1
-        ids.append(query_id)
-        portion.append(answer)
-        width = max(width, own)
-    if ids:
-        yield ids, portion
-
-
-def _each_once(
-    judgments: Grades, rankings: Mapping[str, Sequence[str]]
-) -> list[Sequence[str]]:
-    """The ranking of each judged query; refuses one that holds a document twice."""
-    known = [rankings.get(query_id, ()) for query_id in judgments]
-    for query_id, ranking in zip(judgments, known, strict=True):
-        if len({*ranking}) < len(ranking):
-            again = next(d for d in ranking if ranking.count(d) > 1)
-            raise InputError(
-                Problem(f"query {query_id!r}", f"document {again!r} is ranked twice")
-            )
-    return known
-
-
 def _largest_grade(measures: Sequence[Measure], judgments: Grades) -> int:
-    """The largest grade of all judgments, at least 0.
+    """Return the largest grade of all judgments, at least 0.
 
     Raises:
         InputError: it is above 30 and one of the measures has exponential gain.
     """
-    largest = max(
-        chain.from_iterable(judged.values() for judged in judgments.values()), default=0
-    )
-    steep = next((m for m in measures if m.get("dcg") == "exp-log2"), None)
-    if steep and largest > MAX_EXPONENTIAL_GRADE:
-        what = f"exponential gain of grade {largest}: nothing but the best document would count"
-        raise InputError(
-            Problem(
-                f"measure {str(steep)!r}",
-                what,
-                f"use linear gain, or grades up to {MAX_EXPONENTIAL_GRADE}",
+    largest = 0
+    for judged in judgments.values():
+        largest = max(largest, max(judged.values(), default=0))
+    if largest <= MAX_EXPONENTIAL_GRADE:
+        return largest
+    for measure in measures:
+        if measure.get("dcg") == "exp-log2":
+            raise InputError(
+                Problem(
+                    f"measure {str(measure)!r}",
+                    f"exponential gain of grade {largest}: "
+                    "nothing but the best document would count",
+                    f"use linear gain, or grades up to {MAX_EXPONENTIAL_GRADE}",
+                )
             )
-        )
-    return max(largest, 0)
+    return largest

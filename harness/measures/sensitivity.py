@@ -17,7 +17,7 @@ from harness.measures.score import Grades, measure_rankings
 from harness.measures.table import row_of
 
 EQUAL_MEANS = 1e-10
-"""Means nearer than this share one place."""
+"""Means nearer than this are equal."""
 
 
 class RuleOutcome(NamedTuple):
@@ -31,7 +31,14 @@ class RuleOutcome(NamedTuple):
     winners: tuple[str, ...]
     """The retrievers with the highest mean."""
     changed: bool
-    """Whether they are others than in the first row."""
+    """Whether they differ from those of the first row."""
+
+
+class RuleVariant(NamedTuple):
+    """A grade rule, and a measure with one of its gains."""
+
+    rule: str
+    measure: Measure
 
 
 def winners_by_rule(
@@ -40,16 +47,18 @@ def winners_by_rule(
     rankings: Iterable[tuple[str, Mapping[str, Sequence[str]]]],
     weights: Mapping[str, float] | None = None,
 ) -> list[RuleOutcome]:
-    """Score every retriever under every grade rule, and under both gains where the measure has a gain.
+    """Score every retriever under every grade rule, and under both gains.
 
-    The first row is the first rule with the measure's own gain. Exponential gain is left out where it is not
-    allowed: under `reciprocal`, and with a grade above 30.
+    The first row is the first rule with the measure's own gain. Exponential gain is
+    left out if it is not allowed: under `reciprocal`, and with a grade above 30.
 
     Args:
-        measure: whose winner is in question; none is found of a function of the user's own.
-        rules: the name of a rule -> judgments under it, the experiment's own rule first; `by_rule` makes them.
-        rankings: each retriever with query id -> document ids, best first; read one after the other.
-        weights: query id -> how much it counts in a mean; left out, all alike.
+        measure: the one that decides; a user's own measure has no rows.
+        rules: the name of a rule -> judgments under it, the experiment's own rule
+            first; see `grades_by_rule`.
+        rankings: each retriever with query id -> document ids, best first; read one
+            after the other.
+        weights: query id -> how much it counts in a mean; without them, all alike.
 
     >>> rows = winners_by_rule(
     ...     Measure("nDCG", 2),
@@ -59,28 +68,38 @@ def winners_by_rule(
     >>> [(row.rule, str(row.measure), row.winners) for row in rows[:2]]
     [('linear', 'nDCG@2', ('y',)), ('linear', "nDCG(dcg='exp-log2')@2", ('x',))]
     """
-    if measure.is_own:  # its function may have gone with its process
+    if measure.is_own:  # its function may be in another process
         return []
-    variants = {
-        rule: _allowed(measure, rule, judgments) for rule, judgments in rules.items()
+    measures_by_rule = {
+        rule: _allowed_gains(measure, rule, judgments)
+        for rule, judgments in rules.items()
     }
-    means: dict[tuple[str, Measure], dict[str, float]] = {}
-    for name, run in rankings:
-        for rule, under in variants.items():
-            for variant, mean in (
-                measure_rankings(under, rules[rule], run).means(weights).items()
-            ):
-                means.setdefault((rule, variant), {})[name] = mean
-    rows: list[RuleOutcome] = []
-    for (rule, variant), of in means.items():
-        top = max(of.values(), default=0.0)
-        winners = tuple(name for name, mean in of.items() if top - mean <= EQUAL_MEANS)
-        rows.append(
+    means_by_variant: dict[RuleVariant, dict[str, float]] = {}
+    for retriever, run in rankings:
+        for rule, measures in measures_by_rule.items():
+            means = measure_rankings(measures, rules[rule], run).means(weights)
+            for variant_measure, mean in means.items():
+                variant = RuleVariant(rule, variant_measure)
+                means_by_variant.setdefault(variant, {})[retriever] = mean
+    outcomes: list[RuleOutcome] = []
+    for variant, retriever_means in means_by_variant.items():
+        winners = _highest(retriever_means)
+        outcomes.append(
             RuleOutcome(
-                rule, variant, of, winners, bool(rows) and winners != rows[0].winners
+                rule=variant.rule,
+                measure=variant.measure,
+                means=retriever_means,
+                winners=winners,
+                changed=bool(outcomes) and winners != outcomes[0].winners,
             )
         )
-    return rows
+    return outcomes
+
+
+def _highest(means: Mapping[str, float]) -> tuple[str, ...]:
+    """Return the retrievers with the highest mean."""
+    top = max(means.values(), default=0.0)
+    return tuple(name for name, mean in means.items() if top - mean <= EQUAL_MEANS)
 
 
 def grades_by_rule(
@@ -91,27 +110,31 @@ def grades_by_rule(
     >>> grades_by_rule({"q": ["a", "b"]}, first="binary")["binary"]
     {'q': {'a': 1, 'b': 1}}
     """
-    ordered = sorted(NAMED_RULES, key=lambda rule: rule != first)
-    return {
-        rule: {q: grade_documents(documents, rule) for q, documents in lists.items()}
-        for rule in ordered
-    }
+    by_rule: dict[str, dict[str, dict[str, int]]] = {}
+    for rule in sorted(NAMED_RULES, key=lambda rule: rule != first):
+        by_rule[rule] = {
+            query_id: grade_documents(documents, rule)
+            for query_id, documents in lists.items()
+        }
+    return by_rule
 
 
-def _allowed(measure: Measure, rule: str, judgments: Grades) -> list[Measure]:
-    """The measure with its own gain, then with the other one; without the exponential one where it is not allowed."""
-    largest = max(
-        (g for judged in judgments.values() for g in judged.values()), default=0
-    )
-    steep = rule == "reciprocal" or largest > MAX_EXPONENTIAL_GRADE
-    variants = [measure]
+def _allowed_gains(measure: Measure, rule: str, judgments: Grades) -> list[Measure]:
+    """Return the measure with its own gain, then with the other one.
+
+    Exponential gain is left out if it is not allowed.
+    """
+    measures = [measure]
     if "dcg" in row_of(measure).options and not measure.get("groups"):
         params = dict(measure.params)
-        if params.pop("dcg", None) is None:
+        if "dcg" in params:
+            del params["dcg"]
+        else:
             params["dcg"] = "exp-log2"
-        variants.append(replace(measure, params=tuple(sorted(params.items()))))
-    return [
-        variant
-        for variant in variants
-        if not (steep and variant.get("dcg") == "exp-log2")
-    ]
+        measures.append(replace(measure, params=tuple(sorted(params.items()))))
+    largest = max(
+        (max(judged.values(), default=0) for judged in judgments.values()), default=0
+    )
+    if rule != "reciprocal" and largest <= MAX_EXPONENTIAL_GRADE:
+        return measures
+    return [variant for variant in measures if variant.get("dcg") != "exp-log2"]

@@ -16,38 +16,43 @@ from retrievers.errors import InputError, Problem
 
 
 class MeasureRow(NamedTuple):
-    """All that the harness knows of one measure."""
+    """The definition of one measure."""
 
     compute: Callable[[Batch, Measure], Floats]
     options: tuple[str, ...]
-    """The parameters it takes; with `groups` it is computed by `group_value` instead."""
+    """Its parameters; with `groups` it is computed by `group_value` instead."""
     meaning: str
-    """What its values say, in words for the report."""
+    """The meaning of its values, in words for the report."""
     cutoff: Literal["may", "must", "never"] = "may"
-    bare: str = ""
-    """The measure that is meant where the cutoff is left out."""
+    without_cutoff: str = ""
+    """The name of the measure without a cutoff, if it is another one."""
     binary: Literal["never", "at 1", "always"] = "never"
-    """Where its values are 0 or 1 and nothing else: where only the first hit counts, or at any cutoff."""
+    """When its values are only 0 and 1: at a cutoff of 1, or at any cutoff."""
     bounded: bool = True
-    """Whether its values are between 0 and 1; else between 0 and its value for the ideal ranking."""
-    beside: str = ""
-    """A parameter that is True in a second measure, which is computed beside it wherever it is asked for."""
+    """Whether its values are between 0 and 1.
+
+    Otherwise they are between 0 and its value for the ideal ranking.
+    """
+    companion: str = ""
+    """A parameter that is True in a second measure, which always accompanies it."""
     by_largest_grade: bool = False
-    """Whether every value depends on the largest grade of all judgments, which is then shown beside them."""
+    """Whether every value depends on the largest grade of all judgments.
+
+    That grade is then shown with the values.
+    """
 
 
 def needs_claims(batch: Batch, measure: Measure) -> Floats:
-    """Refuse to measure by claims where there are only labels; with claims, `claim_value` computes it instead.
+    """Refuse to measure by claims if there are only labels.
+
+    With claims, `claim_value` computes the measure instead.
 
     Raises:
         InputError: always.
     """
+    where = f"measure {str(measure)!r}"
     remedy = "measure it in an experiment whose queries have claims, with a [judge]"
-    raise InputError(
-        Problem(
-            f"measure {str(measure)!r}", "needs the claims of reference answers", remedy
-        )
-    )
+    raise InputError(Problem(where, "needs the claims of reference answers", remedy))
 
 
 REL_OPTION = ("rel",)
@@ -59,14 +64,15 @@ MEASURES: Mapping[str, MeasureRow] = {
     "P": MeasureRow(
         rank_formulas.precision,
         GROUP_OR_REL_OPTIONS,
-        bare="SetP",
+        without_cutoff="SetP",
         binary="at 1",
-        meaning="share of the first k hits that are relevant, also where fewer than k came back",
+        meaning="share of the first k hits that are relevant, "
+        "also where fewer than k came back",
     ),
     "R": MeasureRow(
         rank_formulas.recall,
         GROUP_OR_REL_OPTIONS,
-        bare="SetR",
+        without_cutoff="SetR",
         meaning="share of the relevant documents that are among the first k hits",
     ),
     "Rcap": MeasureRow(
@@ -79,7 +85,7 @@ MEASURES: Mapping[str, MeasureRow] = {
     "F1": MeasureRow(
         rank_formulas.f1,
         GROUP_OR_REL_OPTIONS,
-        bare="SetF",
+        without_cutoff="SetF",
         meaning="harmonic mean of the query's precision and recall",
     ),
     "Success": MeasureRow(
@@ -92,13 +98,14 @@ MEASURES: Mapping[str, MeasureRow] = {
         rank_formulas.reciprocal_rank,
         GROUP_OR_REL_OPTIONS,
         binary="at 1",
-        meaning="1 divided by the rank of the first relevant hit; an ordinal number, its mean is to be "
-        "read with care",
+        meaning="1 divided by the rank of the first relevant hit; "
+        "an ordinal number, its mean is to be read with care",
     ),
     "AP": MeasureRow(
         rank_formulas.average_precision,
         GROUP_OR_REL_OPTIONS,
-        meaning="mean of the precision at each relevant document, those not found counting 0",
+        meaning="mean of the precision at each relevant document, "
+        "those not found counting 0",
     ),
     "Rprec": MeasureRow(
         rank_formulas.precision_at_r,
@@ -140,7 +147,8 @@ MEASURES: Mapping[str, MeasureRow] = {
     "nDCG": MeasureRow(
         normalised_gain,
         ("dcg", "groups", "ideal"),
-        meaning="discounted gain of the hits, divided by that of the best possible order",
+        meaning="discounted gain of the hits, "
+        "divided by that of the best possible order",
     ),
     "ERR": MeasureRow(
         expected_reciprocal_rank,
@@ -151,9 +159,9 @@ MEASURES: Mapping[str, MeasureRow] = {
     "RBP": MeasureRow(
         rank_formulas.rank_biased_precision,
         ("p", "rel", "residual"),
-        beside="residual",
-        meaning="rank-biased precision: what a reader sees who goes on to the next hit with probability "
-        "p",
+        companion="residual",
+        meaning="rank-biased precision: what a reader sees who goes on to the next hit "
+        "with probability p",
     ),
     "Bpref": MeasureRow(
         rank_formulas.binary_preference,
@@ -178,8 +186,8 @@ MEASURES: Mapping[str, MeasureRow] = {
         rank_formulas.context_precision,
         ("by", "rel"),
         binary="at 1",
-        meaning="mean of the precision at each hit, divided by the hits: finding more can "
-        "lower it",
+        meaning="mean of the precision at each hit, divided by the hits: "
+        "finding more can lower it",
     ),
     "IDContextPrecision": MeasureRow(
         rank_formulas.set_precision,
@@ -200,15 +208,15 @@ MEASURES: Mapping[str, MeasureRow] = {
         needs_claims,
         (),
         binary="at 1",
-        meaning="share of the first k documents that support any claim of the reference "
-        "answer",
+        meaning="share of the first k documents that support any claim "
+        "of the reference answer",
     ),
 }
 """A new measure is one function, one row here, and its test."""
 
 
 OWN_ROW = MeasureRow(needs_claims, ("high", "low"), "a function of the user's own")
-"""Of every measure of one's own, which `own_value` computes."""
+"""The row of every user's own measure, which `own_value` computes."""
 
 
 def row_named(name: str) -> MeasureRow:
@@ -219,16 +227,20 @@ def row_named(name: str) -> MeasureRow:
 def row_of(measure: Measure) -> MeasureRow:
     """The row of a measure."""
     row = row_named(measure.name)
-    return row._replace(compute=needs_claims) if measure.uses_claims else row
+    if measure.uses_claims:
+        return row._replace(compute=needs_claims)
+    return row
 
 
 def is_binary(measure: Measure) -> bool:
     """Whether every value of a measure is 0 or 1.
 
-    >>> is_binary(Measure("RR", 1)), is_binary(Measure("RR", 2)), is_binary(Measure("Success", 5))
-    (True, False, True)
+    >>> is_binary(Measure("RR", 1)), is_binary(Measure("RR", 2))
+    (True, False)
+    >>> is_binary(Measure("Success", 5))
+    True
     """
     binary = row_of(measure).binary
-    return binary == "always" or (
-        binary == "at 1" and measure.cutoff == 1 and not measure.get("groups")
-    )
+    if binary == "at 1":
+        return measure.cutoff == 1 and not measure.get("groups")
+    return binary == "always"

@@ -13,58 +13,66 @@ from harness.stats.settings import Settings
 
 
 def settings_of_run(manifest: Manifest) -> Settings:
-    """The statistics that a run was made with."""
+    """Return the statistics of a run."""
     return Settings.from_table(
         manifest.resolved.statistics, manifest.resolved.seed, manifest.earlier_looks
     )
 
 
 class DeclaredSettings(NamedTuple):
-    """What results folders declare in `[statistics]`."""
+    """The statistics that results folders declare in `[statistics]`."""
 
     settings: Settings
-    """What all of them declare alike, with the default where they differ."""
+    """Those that all of them share, with the defaults where they differ."""
     note: str = ""
-    """What they declare otherwise; "" where that is nothing."""
+    """Where they differ; "" if they do not."""
 
 
 def read_declared_settings(paths: Sequence[Path]) -> DeclaredSettings:
-    """Return how the experiments of results folders test: a comparison claims no more than a run of theirs.
+    """Return how the experiments of results folders test.
+
+    A comparison claims no more than one of their runs.
 
     Args:
-        paths: results folders, each of one data set or of several; with anything else among them nothing is declared.
+        paths: results folders, each of one data set or of several; with anything else
+            among them nothing is declared.
     """
-    inner = [
-        [path]
-        if is_results_folder(path)
-        else [one.parent for one in path.glob("*/manifest.json")]
-        for path in paths
-    ]
-    if not all(inner):
-        return DeclaredSettings(Settings())
-    every = [
-        settings_of_run(records.read_manifest(folder))
-        for folders in inner
-        for folder in folders
-    ]
-    first, apart = (
-        every[0],
-        [
-            one.name
-            for one in fields(Settings)
-            if len({getattr(s, one.name) for s in every}) > 1
-        ],
-    )
-    # The scores have the first folder's weights and clusters; the seed only draws resamples.
-    own = {
+    folders: list[Path] = []
+    for path in paths:
+        run_folders = _run_folders(path)
+        if not run_folders:
+            return DeclaredSettings(Settings())
+        folders += run_folders
+    declared = [settings_of_run(records.read_manifest(folder)) for folder in folders]
+    differing = _differing_fields(declared)
+    # The scores have the first folder's weights and clusters; the seed only draws
+    # resamples.
+    defaults = {
         name: getattr(Settings(), name)
-        for name in apart
+        for name in differing
         if name not in ("weight", "cluster", "seed")
     }
-    told = sorted(own.keys() - {"earlier"})
-    note = (
-        f"The experiments declare different statistics ({join_names(told)}): the defaults count here."
-        if told
-        else ""
+    settings = replace(declared[0], **defaults)
+    reported = sorted(defaults.keys() - {"earlier"})
+    if not reported:
+        return DeclaredSettings(settings)
+    differences = (
+        f"The experiments declare different statistics ({join_names(reported)})"
     )
-    return DeclaredSettings(replace(first, **own), note)
+    return DeclaredSettings(settings, f"{differences}: the defaults count here.")
+
+
+def _run_folders(path: Path) -> list[Path]:
+    """Return the folders of runs in a results folder, which may be itself."""
+    if is_results_folder(path):
+        return [path]
+    return [manifest.parent for manifest in path.glob("*/manifest.json")]
+
+
+def _differing_fields(declared: Sequence[Settings]) -> list[str]:
+    """Return the names of the settings that are not all alike."""
+    names: list[str] = []
+    for field in fields(Settings):
+        if len({getattr(settings, field.name) for settings in declared}) > 1:
+            names.append(field.name)
+    return names

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from harness.dataset.file import File
 from harness.dataset.read_problems import ReadProblems
@@ -14,101 +15,101 @@ from harness.scoring.scores import Scores
 from retrievers.errors import InputError, Problem
 
 SCORE_FILE_COLUMNS = ("retriever", "query_id", "measure", "value")
+SCORE_FILE_HEADER = ",".join(SCORE_FILE_COLUMNS)
 MAX_SCORE = 1e100
-"""Of a score; what is summed are squares and cubes of differences, which must stay finite."""
+"""The largest score: squares and cubes of differences are summed, and stay finite."""
 UNDEFINED_WORDS = frozenset({"", "nan", "null", "none", "na", "n/a"})
 """How tools write that a value is undefined, in lower case."""
 
 
-def read_score_file(path: Path) -> Scores:
-    """Read a CSV file of per-query scores: columns retriever, query_id, measure, value; further columns are ignored.
+class ScoreLine(NamedTuple):
+    """A line of a file of scores."""
 
-    An empty value, NaN or null is undefined.
+    number: int
+    row: TableRow
+
+
+def read_score_file(path: Path) -> Scores:
+    """Read a CSV file of per-query scores.
+
+    Its columns are retriever, query_id, measure, value; further columns are ignored. An
+    empty value, NaN or null is undefined.
 
     Raises:
-        InputError: with every line that cannot be read, a score that occurs twice, or a column that is missing.
+        InputError: with every line that cannot be read, a score that occurs twice, or a
+            column that is missing.
     """
     problems = ReadProblems()
-    rows: dict[tuple[str, str, str], float] = {}
-    for number, row in _lines(path):
+    scores: dict[tuple[str, str, str], float] = {}
+    for number, row in _read_lines(path):
         where = f"{path}:{number}"
-        retriever, query, measure, written = (
-            row.get(name) for name in SCORE_FILE_COLUMNS
-        )
-        if not retriever or not query or not measure or written is None:
-            problems.add(
-                where,
-                "lacks a retriever, a query_id, a measure or a value",
-                "one score a line",
-            )
+        retriever, query_id, measure, text = map(row.get, SCORE_FILE_COLUMNS)
+        if not retriever or not query_id or not measure or text is None:
+            problem = "lacks a retriever, a query_id, a measure or a value"
+            problems.add(where, problem, "one score a line")
             continue
-        value = _number(written)
-        if value is None:
+        score = _parse_score(text)
+        if score is None:
             remedy = f"a number of at most {MAX_SCORE:g}; empty where undefined"
-            problems.add(where, f"{written!r} is not a score", remedy)
-        elif (retriever, query, measure) in rows:
-            problems.add(
-                where,
-                f"{retriever} has two scores of {measure} for query {query!r}",
-                "keep one",
-            )
+            problems.add(where, f"{text!r} is not a score", remedy)
+        elif (retriever, query_id, measure) in scores:
+            problem = f"{retriever} has two scores of {measure} for query {query_id!r}"
+            problems.add(where, problem, "keep one")
         else:
-            rows[retriever, query, measure] = value
+            scores[retriever, query_id, measure] = score
     if problems:
         raise InputError(problems.problems)
-    if not rows:
-        raise InputError(
-            Problem(
-                str(path),
-                "holds no score",
-                f"a header, {','.join(SCORE_FILE_COLUMNS)}, then one score a line",
-            )
-        )
-    return scores_from_rows(rows)
+    if not scores:
+        remedy = f"a header, {SCORE_FILE_HEADER}, then one score a line"
+        raise InputError(Problem(str(path), "holds no score", remedy))
+    return scores_from_rows(scores)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, TableRow]]:
+def _read_lines(path: Path) -> Iterator[ScoreLine]:
     problems = ReadProblems()
-    for place, row in read_file_rows(File(path), problems):
-        if missing := [name for name in SCORE_FILE_COLUMNS if name not in row]:
-            remedy = (
-                f"a header, {','.join(SCORE_FILE_COLUMNS)}; there is {', '.join(row)}"
-            )
-            raise InputError(
-                Problem(f"{path}:1", f"has no column {', '.join(missing)}", remedy)
-            )
-        yield place.line or 0, row
-    if problems:  # of files of scores the header is never left out
+    for location, row in read_file_rows(File(path), problems):
+        missing = [name for name in SCORE_FILE_COLUMNS if name not in row]
+        if missing:
+            problem = f"has no column {', '.join(missing)}"
+            remedy = f"a header, {SCORE_FILE_HEADER}; there is {', '.join(row)}"
+            raise InputError(Problem(f"{path}:1", problem, remedy))
+        yield ScoreLine(location.line or 0, row)
+    if problems:  # files of scores always have a header
         raise InputError(
             [
-                one._replace(remedy=one.remedy.partition("; or say header")[0])
-                for one in problems.problems
+                problem._replace(remedy=problem.remedy.partition("; or say header")[0])
+                for problem in problems.problems
             ]
         )
 
 
-def _number(written: str) -> float | None:
-    """A score; NaN where it is undefined, None where it is not a number, or too large a one.
+def _parse_score(text: str) -> float | None:
+    """Return a score; NaN if it is undefined, None if it is no number, or too large.
 
-    >>> _number("0.5"), _number("inf"), _number(""), _number("-1e308")
-    (0.5, None, nan, None)
+    >>> _parse_score("0.5"), _parse_score("inf"), _parse_score("")
+    (0.5, None, nan)
+    >>> _parse_score("-1e308") is None
+    True
     """
-    text = written.strip()
-    if text.lower() in UNDEFINED_WORDS:
+    word = text.strip()
+    if word.lower() in UNDEFINED_WORDS:
         return math.nan
     try:
-        value = float(text)
+        score = float(word)
     except ValueError:
         return None
-    return value if abs(value) <= MAX_SCORE else None
+    return score if abs(score) <= MAX_SCORE else None
 
 
 def read_query_ids(path: Path) -> list[str]:
-    """Read the ids of a file, one a line; raises InputError where it cannot be read, or holds none."""
-    if not (
-        ids := [line.strip() for line in read_text(path).split("\n") if line.strip()]
-    ):
-        raise InputError(
-            Problem(str(path), "names no query", "one query id a line, in UTF-8")
-        )
-    return ids
+    """Read the query ids in a file, one on each line.
+
+    Raises:
+        InputError: it cannot be read, or has none.
+    """
+    lines = [line.strip() for line in read_text(path).split("\n")]
+    query_ids = [line for line in lines if line]
+    if not query_ids:
+        remedy = "one query id a line, in UTF-8"
+        raise InputError(Problem(str(path), "names no query", remedy))
+    return query_ids

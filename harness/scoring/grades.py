@@ -17,7 +17,7 @@ from retrievers.errors import InputError, Problem
 from retrievers.types import Query
 
 ABSTAIN_MEASURE = "Abstain"
-"""The measure of queries that nothing answers."""
+"""The measure of queries that no document answers."""
 Grades = Mapping[str, Mapping[str, int]]
 """Query id -> document id -> grade."""
 
@@ -26,17 +26,23 @@ class GradedLabels(NamedTuple):
     """Labels after the grade rule."""
 
     grades: dict[str, dict[str, int]]
-    """Query id -> document id -> grade, for every query with a relevant document; {} for one that has claims alone."""
+    """Query id -> document id -> grade, for every query with a relevant document.
+
+    {} for a query that has only claims.
+    """
     groups: dict[str, tuple[tuple[str, ...], ...]]
-    """Query id -> groups of alternatives, where the labels have them."""
+    """Query id -> groups of alternatives, if the labels have them."""
     warning: str
-    """What to know about the grades under the experiment's gain; "" where nothing."""
+    """The warning about the grades under the experiment's gain; "" for none."""
     judged_by_people: bool = True
-    """False where a model alone judged."""
+    """False if only a model judged."""
     unanswerable: frozenset[str] = frozenset()
-    """The scored queries that nothing answers."""
+    """The scored queries that no document answers."""
     claims: Mapping[str, QueryClaims] | None = None
-    """Query id -> the claims of its reference answer and what entails them; None if no claims were judged."""
+    """Query id -> the claims of its reference answer, and what entails them.
+
+    None if no claims were judged.
+    """
 
 
 def grade_labels(
@@ -44,121 +50,142 @@ def grade_labels(
 ) -> GradedLabels:
     """Apply the grade rule to the labels.
 
-    Queries without a relevant document are left out, for all retrievers alike. Groups of alternatives are graded 1.
-    Where people judged any query, those that a model judged, wholly or in part, make no score.
+    Queries without a relevant document are left out, for all retrievers alike. Groups
+    of alternatives are graded 1. If people judged any query, those that a model judged,
+    even in part, are not scored.
 
     Raises:
         InputError: the rule does not fit the labels, or the grades do not fit the gain.
     """
-    by_people = people_judged(labels)
-    labels = deciding_labels(labels)
-    grades = {
-        query: grade_query(query, given, relevance)
-        for query, given in labels.items()
-        if given.relevant
-    }
-    rule = relevance.grades or (
-        "explicit"
-        if any(given.grades is not None for given in labels.values())
-        else "linear"
-    )
-    named = rule if isinstance(rule, str) else "buckets"
+    deciding = deciding_labels(labels)
+    grades: dict[str, dict[str, int]] = {}
+    groups: dict[str, tuple[tuple[str, ...], ...]] = {}
+    for query_id, query_labels in deciding.items():
+        if not query_labels.relevant:
+            continue
+        grades[query_id] = grade_query(query_id, query_labels, relevance)
+        if query_labels.groups is not None:
+            groups[query_id] = query_labels.groups
     largest = max((max(judged.values()) for judged in grades.values()), default=0)
-    groups = {
-        query: labels[query].groups or ()
-        for query in grades
-        if labels[query].groups is not None
-    }
+    rule_name = _rule_name(deciding, relevance)
     return GradedLabels(
-        grades, groups, gain_warning(named, largest, relevance.gain), by_people
+        grades,
+        groups,
+        warning=gain_warning(rule_name, largest, relevance.gain),
+        judged_by_people=people_judged(labels),
     )
+
+
+def _rule_name(labels: Mapping[str, Labels], relevance: RelevanceConfig) -> str:
+    """Return the name of the grade rule, as in messages."""
+    if isinstance(relevance.grades, str) and relevance.grades:
+        return relevance.grades
+    if relevance.grades:
+        return "buckets"
+    has_grades = any(
+        query_labels.grades is not None for query_labels in labels.values()
+    )
+    return "explicit" if has_grades else "linear"
 
 
 def deciding_labels(labels: Mapping[str, Labels]) -> Mapping[str, Labels]:
-    """The labels that scores use: people's where there are any, else a model's."""
+    """Return the labels that scores use: people's if there are any, else a model's."""
     by_people = {
-        query: given
-        for query, given in labels.items()
-        if given.judged and given.source in ("", "people")
+        query_id: query_labels
+        for query_id, query_labels in labels.items()
+        if query_labels.judged and _is_by_people(query_labels)
     }
     return by_people or labels
 
 
 def people_judged(labels: Mapping[str, Labels]) -> bool:
-    """Whether scores rest on people's labels (files of labels, or judgments of people), or on no labels at all."""
-    judged = [given for given in labels.values() if given.judged]
-    return not judged or any(given.source in ("", "people") for given in judged)
+    """Whether scores rest on people's labels, or on no labels at all.
+
+    People's labels are files of labels, or judgments of people.
+    """
+    judged = [query_labels for query_labels in labels.values() if query_labels.judged]
+    return not judged or any(map(_is_by_people, judged))
+
+
+def _is_by_people(labels: Labels) -> bool:
+    return labels.source in ("", "people")
 
 
 def with_queries_without_relevant(
     graded: GradedLabels, queries: Iterable[Query], question: MeasuredExperiment
 ) -> GradedLabels:
-    """The same with the queries that have no relevant document and are measured all the same.
+    """Add the queries without a relevant document that are still measured.
 
-    Measures by claims need claims, or a reference to take them from, and Abstain queries that nothing answers; measures
-    by labels are undefined for both. Nothing is added where no measure needs them, nor where the primary measure needs
-    labels and there are none.
+    Measures by claims need claims, or a reference to take them from; Abstain needs
+    queries that no document answers; measures by labels are undefined for both. Nothing
+    is added if no measure needs them, nor if the primary measure needs labels and there
+    are none.
     """
-    by_claims = any(one.uses_claims for one in question.measures)
-    abstains = any(one.name == ABSTAIN_MEASURE for one in question.measures)
-    if not (
-        graded.grades
-        or question.primary.uses_claims
-        or question.primary.name == ABSTAIN_MEASURE
-    ):
+    by_claims = any(measure.uses_claims for measure in question.measures)
+    abstains = any(measure.name == ABSTAIN_MEASURE for measure in question.measures)
+    primary = question.primary
+    needs_labels = not primary.uses_claims and primary.name != ABSTAIN_MEASURE
+    if needs_labels and not graded.grades:
         return graded
-    bare = [
-        query
-        for query in queries
-        if (by_claims and (query.reference.claims or query.reference.answers))
-        or (abstains and query.unanswerable)
-    ]
-    grades = {**{query.id: {} for query in bare}, **graded.grades}
+    added: dict[str, dict[str, int]] = {}
+    unanswerable: set[str] = set()
+    for query in queries:
+        has_claims = bool(query.reference.claims or query.reference.answers)
+        if (by_claims and has_claims) or (abstains and query.unanswerable):
+            added[query.id] = {}
+            if query.unanswerable:
+                unanswerable.add(query.id)
     return graded._replace(
-        grades=grades,
-        unanswerable=frozenset(one.id for one in bare if one.unanswerable),
+        grades={**added, **graded.grades}, unanswerable=frozenset(unanswerable)
     )
 
 
 def exponential_gains(grades: Grades) -> dict[str, dict[str, int]] | None:
-    """The exponential gains 2^grade - 1; None where a grade is too high for them to mean anything.
+    """Return the exponential gains 2^grade - 1; None if a grade is too high for them.
 
-    >>> exponential_gains({"q": {"a": 2, "b": 30}}), exponential_gains({"q": {"a": 31}})
-    ({'q': {'a': 3, 'b': 1073741823}}, None)
+    >>> exponential_gains({"q": {"a": 2, "b": 30}})
+    {'q': {'a': 3, 'b': 1073741823}}
+    >>> exponential_gains({"q": {"a": 31}}) is None
+    True
     """
-    if any(
-        g > MAX_EXPONENTIAL_GRADE for judged in grades.values() for g in judged.values()
-    ):
-        return None
-    return {
-        q: {doc: gain_of(g, "exponential") for doc, g in judged.items()}
-        for q, judged in grades.items()
-    }
+    gains: dict[str, dict[str, int]] = {}
+    for query_id, judged in grades.items():
+        if max(judged.values(), default=0) > MAX_EXPONENTIAL_GRADE:
+            return None
+        gains[query_id] = {
+            document: gain_of(grade, "exponential")
+            for document, grade in judged.items()
+        }
+    return gains
 
 
-def grade_query(  # noqa: D103
+def grade_query(
     query: str, labels: Labels, relevance: RelevanceConfig
 ) -> dict[str, int]:
+    """Return the grades of one query's documents.
+
+    Raises:
+        InputError: the rule does not fit the labels.
+    """
     rule = relevance.grades
     remedy = "leave grades out to take the labels as they are"
     if labels.grades is not None:
         if rule in (None, "explicit"):
             return dict(labels.grades)
         if rule == "binary":
-            return {doc: min(g, 1) for doc, g in labels.grades.items()}
-        what = f"query {query!r} has grades, no order: {rule!r} cannot be applied"
-        raise InputError(Problem("relevance.grades", what, remedy))
+            return binary_grades(labels.grades)
+        problem = f"query {query!r} has grades, no order: {rule!r} cannot be applied"
+        raise InputError(Problem("relevance.grades", problem, remedy))
     if rule == "explicit":
-        raise InputError(
-            Problem(
-                "relevance.grades",
-                f"query {query!r} has a list of documents, no grades",
-                remedy,
-            )
-        )
+        problem = f"query {query!r} has a list of documents, no grades"
+        raise InputError(Problem("relevance.grades", problem, remedy))
     if labels.groups is not None:
         return dict.fromkeys(labels.documents, 1)
-    return grade_documents(
-        labels.documents,
-        GradeBuckets(rule) if isinstance(rule, tuple) else rule or "linear",
-    )
+    if isinstance(rule, tuple):
+        return grade_documents(labels.documents, GradeBuckets(rule))
+    return grade_documents(labels.documents, rule or "linear")
+
+
+def binary_grades(judged: Mapping[str, int]) -> dict[str, int]:
+    """Return the grades with 1 for every relevant document."""
+    return {document: min(grade, 1) for document, grade in judged.items()}

@@ -5,79 +5,93 @@ from collections.abc import Mapping
 from harness.dataset import Labels
 from harness.experiment import RelevanceConfig
 from harness.measures.sensitivity import grades_by_rule
-from harness.scoring.grades import deciding_labels, grade_labels, grade_query
+from harness.scoring.grades import (
+    binary_grades,
+    deciding_labels,
+    grade_labels,
+    grade_query,
+)
 
 
 def other_grades(
     labels: Mapping[str, Labels], relevance: RelevanceConfig
 ) -> dict[str, dict[str, dict[str, int]]]:
-    """The judgments under other grade rules, the experiment's own first: does the winner depend on the rule?
+    """Return the judgments under other grade rules, the experiment's own first.
 
-    Ordered lists can be graded by every named rule; grades as given also as binary; groups have one reading.
+    They show whether the winner depends on the rule. Ordered lists can be graded by
+    every named rule; explicit grades also as binary; groups have one reading.
     """
-    judged = grade_labels(labels, relevance).grades
-    labels = deciding_labels(labels)
+    graded = grade_labels(labels, relevance).grades
+    deciding = deciding_labels(labels)
+    scored = {query_id: deciding[query_id] for query_id in graded}
     lists = {
-        query: labels[query].documents
-        for query in judged
-        if labels[query].ranked is not None
+        query_id: query_labels.documents
+        for query_id, query_labels in scored.items()
+        if query_labels.ranked is not None
     }
-    if len(lists) == len(judged):
-        named = relevance.grades if isinstance(relevance.grades, str) else "linear"
-        rules = grades_by_rule(lists, first=named) if named != "explicit" else {}
-        rules = (
-            {"buckets": judged, **rules}
-            if isinstance(relevance.grades, tuple)
-            else rules
-        )
-    elif any(labels[query].groups is not None for query in judged):
-        return {"as given": judged}
+    by_rule = {"as given": graded}
+    if len(lists) == len(graded):
+        by_rule = _grades_of_lists(lists, graded, relevance)
+    elif any(query_labels.groups is not None for query_labels in scored.values()):
+        return by_rule
     else:
         binary = {
-            query: {doc: min(g, 1) for doc, g in grades.items()}
-            for query, grades in judged.items()
+            query_id: binary_grades(judged) for query_id, judged in graded.items()
         }
-        rules = (
-            {"as given": judged, "binary": binary}
-            if binary != judged
-            else {"as given": judged}
-        )
-    return {**rules, **_by_judge({query: labels[query] for query in judged}, relevance)}
+        if binary != graded:
+            by_rule["binary"] = binary
+    return {**by_rule, **_grades_by_person(scored, relevance)}
+
+
+def _grades_of_lists(
+    lists: Mapping[str, tuple[str, ...]],
+    graded: dict[str, dict[str, int]],
+    relevance: RelevanceConfig,
+) -> dict[str, dict[str, dict[str, int]]]:
+    """Return the grades of ordered lists by every named rule."""
+    if isinstance(relevance.grades, tuple):
+        return {"buckets": graded, **grades_by_rule(lists)}
+    if relevance.grades == "explicit":
+        return {}
+    return grades_by_rule(lists, first=relevance.grades or "linear")
 
 
 def labels_by_person(labels: Mapping[str, Labels]) -> dict[str, dict[str, Labels]]:
-    """The labels of each person, where several labelled the same queries: person -> query id -> labels.
+    """Return the labels of each person: person -> query id -> labels.
 
-    >>> merged = Labels(ranked=("a", "b"), grades_by_labeller={"ann": {"a": 2, "b": 1}, "ben": {"b": 1}})
+    Only if several persons labelled the same queries.
+
+    >>> grades = {"ann": {"a": 2, "b": 1}, "ben": {"b": 1}}
+    >>> merged = Labels(ranked=("a", "b"), grades_by_labeller=grades)
     >>> labels_by_person({"q": merged})["ann"]["q"].ranked
     ('a', 'b')
     """
-    people: dict[str, dict[str, Labels]] = {}
-    for query, merged in labels.items():
+    by_person: dict[str, dict[str, Labels]] = {}
+    for query_id, merged in labels.items():
         for person, grades in merged.grades_by_labeller.items():
-            ranked = (
-                None
-                if merged.ranked is None
-                else tuple(sorted(grades, key=grades.__getitem__, reverse=True))
+            by_person.setdefault(person, {})[query_id] = _person_labels(
+                person, grades, merged
             )
-            own = Labels(
-                grades=grades if ranked is None else None,
-                ranked=ranked,
-                labelled_by=person,
-                source=merged.source,
-            )
-            people.setdefault(person, {})[query] = own
-    return people
+    return by_person
 
 
-def _by_judge(
+def _person_labels(person: str, grades: Mapping[str, int], merged: Labels) -> Labels:
+    """Return one person's labels, in the form of the merged ones."""
+    if merged.ranked is None:
+        return Labels(grades=grades, labelled_by=person, source=merged.source)
+    ranked = tuple(sorted(grades, key=grades.__getitem__, reverse=True))
+    return Labels(ranked=ranked, labelled_by=person, source=merged.source)
+
+
+def _grades_by_person(
     labels: Mapping[str, Labels], relevance: RelevanceConfig
 ) -> dict[str, dict[str, dict[str, int]]]:
-    """The judgments of each person who judged every one of these queries."""
-    return {
-        f"by {person}": {
-            query: grade_query(query, given, relevance) for query, given in own.items()
-        }
-        for person, own in labels_by_person(labels).items()
-        if len(own) == len(labels)
-    }
+    """Return the grades of each person who judged every one of these queries."""
+    by_person: dict[str, dict[str, dict[str, int]]] = {}
+    for person, person_labels in labels_by_person(labels).items():
+        if len(person_labels) == len(labels):
+            by_person[f"by {person}"] = {
+                query_id: grade_query(query_id, query_labels, relevance)
+                for query_id, query_labels in person_labels.items()
+            }
+    return by_person

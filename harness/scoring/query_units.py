@@ -1,103 +1,134 @@
-"""What counts as one query, with its weight."""
+"""Clusters of queries, with the weight of each query."""
 
 import math
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 
 from harness.english import count_of
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Query
 
+CONVERSATION_FIELD = "conversation"
+"""The field that clusters the turns of a conversation if none is declared."""
+
 
 def query_clusters(
-    queries: Sequence[Query], name: str | None
+    queries: Sequence[Query], field: str | None
 ) -> tuple[str, ...] | None:
-    """Return each query's cluster, "" if it has none; None where all do and no field is declared.
+    """Return each query's cluster, "" if it has none.
 
-    Queries of equal text (after NFKC, case folding and collapsing white space) ask the same question under several
-    ids: they belong together always, with all that shares the declared field with one of them. So do the turns of a
-    conversation, where no field is declared.
+    None if no query has a cluster and no field is declared. Queries of equal text
+    (after NFKC, case folding and collapsing white space) are the same question under
+    several ids: they always belong together, with all that share the declared field
+    with one of them. So do the turns of a conversation, if no field is declared.
 
     Args:
-        queries: in the order of the answer.
-        name: the declared field.
+        queries: in the order of the result.
+        field: the declared field.
 
     Raises:
         InputError: no query has the field: no query would have a cluster, unnoticed.
 
-    >>> query_clusters([Query("1", "When?"), Query("2", "Who?"), Query("3", " when? ")], None)
+    >>> queries = [Query("1", "When?"), Query("2", "Who?"), Query("3", " when? ")]
+    >>> query_clusters(queries, None)
     ('1', '', '1')
     """
-    if name is None and any(query.history for query in queries):
-        name = "conversation"
-    if (
-        name is not None
-        and queries
-        and not any(query.fields.get(name) for query in queries)
-    ):
-        known = {one for query in queries for one in query.fields}
-        raise InputError(
-            Problem(
-                "[statistics] cluster",
-                f"no query has a field {name!r}",
-                did_you_mean(name, known),
-            )
-        )
-    first: dict[tuple[str, str], int] = {}
-    leader = list(range(len(queries)))
-
-    def led(place: int) -> int:
-        while leader[place] != place:
-            place = leader[place]
-        return place
-
-    for place, query in enumerate(queries):
-        text = " ".join(unicodedata.normalize("NFKC", query.text).casefold().split())
-        for key in (
-            ("text", " ".join([*query.history, text])),
-            ("field", query.fields.get(name, "") if name else ""),
-        ):
-            if key[1]:
-                one, other = led(first.setdefault(key, place)), led(place)
-                leader[max(one, other)] = min(one, other)
-    together = [led(place) for place in range(len(queries))]
-    members = Counter(together)
-    if name is None and len(members) == len(queries):
+    if field is None and any(query.history for query in queries):
+        field = CONVERSATION_FIELD
+    if field is not None:
+        _refuse_absent_field(queries, field)
+    leaders = _cluster_leaders(queries, field)
+    members = Counter(leaders)
+    if field is None and len(members) == len(queries):
         return None
-    return tuple(queries[place].id if members[place] > 1 else "" for place in together)
+    clusters: list[str] = []
+    for leader in leaders:
+        clusters.append(queries[leader].id if members[leader] > 1 else "")
+    return tuple(clusters)
+
+
+def _refuse_absent_field(queries: Sequence[Query], field: str) -> None:
+    """Refuse a field that no query has.
+
+    Raises:
+        InputError: no query has it.
+    """
+    if not queries or any(query.fields.get(field) for query in queries):
+        return
+    fields: set[str] = set()
+    for query in queries:
+        fields.update(query.fields)
+    problem = f"no query has a field {field!r}"
+    remedy = did_you_mean(field, fields)
+    raise InputError(Problem("[statistics] cluster", problem, remedy))
+
+
+def _cluster_leaders(queries: Sequence[Query], field: str | None) -> list[int]:
+    """Return the index of the first query in each query's cluster."""
+    leaders = list(range(len(queries)))
+
+    def find_leader(index: int) -> int:
+        while leaders[index] != index:
+            index = leaders[index]
+        return index
+
+    first_with_text: dict[str, int] = {}
+    first_with_field: dict[str, int] = {}
+    for index, query in enumerate(queries):
+        text = " ".join([*query.history, _normalised_text(query.text)])
+        label = query.fields.get(field, "") if field else ""
+        for key, first_index in ((text, first_with_text), (label, first_with_field)):
+            if not key:
+                continue
+            earlier = find_leader(first_index.setdefault(key, index))
+            current = find_leader(index)
+            leaders[max(earlier, current)] = min(earlier, current)
+    return [find_leader(index) for index in range(len(queries))]
+
+
+def _normalised_text(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
 def query_weights(
-    queries: Sequence[Query], name: str | None
+    queries: Sequence[Query], field: str | None
 ) -> tuple[float, ...] | None:
-    """Return how much each query counts, about 1 on average; None where no field is declared.
+    """Return how much each query counts, about 1 on average; None without a field.
 
-    Only shares matter, and sums of weighted differences are told from 0 by what is small beside 1. The scale is a power
-    of two, which moves no digit.
+    Only shares matter, and sums of weighted differences are compared with 0 relative to
+    1. The scale is a power of two, which changes no digit.
 
     Raises:
         InputError: the field of a query is not a number above 0.
     """
-    if name is None:
+    if field is None:
         return None
-    weights, wrong = [], []
+    weights: list[float] = []
+    invalid: list[str] = []
     for query in queries:
-        value = query.fields.get(name, "")
-        with suppress(ValueError):
-            if 0 < (weight := float(value)) < math.inf:
-                weights.append(weight)
-                continue
-        wrong.append(f"{query.id!r} has {value!r}")
-    if wrong:
-        what = f"{count_of(len(wrong), 'query')} of {len(queries):,} without a number above 0 in the field {name!r}"
-        raise InputError(
-            Problem(
-                "[statistics] weight",
-                f"{what}: {', '.join(wrong[:3])}",
-                "such as 120, its traffic",
-            )
-        )
-    _, scale = math.frexp(math.fsum(weight / len(weights) for weight in weights))
-    return tuple(math.ldexp(weight, 1 - scale) for weight in weights)
+        text = query.fields.get(field, "")
+        weight = _parse_weight(text)
+        if weight is None:
+            invalid.append(f"{query.id!r} has {text!r}")
+        else:
+            weights.append(weight)
+    if invalid:
+        count = f"{count_of(len(invalid), 'query')} of {len(queries):,}"
+        problem = f"{count} without a number above 0 in the field {field!r}"
+        examples = ", ".join(invalid[:3])
+        remedy = "such as 120, its traffic"
+        where = "[statistics] weight"
+        raise InputError(Problem(where, f"{problem}: {examples}", remedy))
+    mean = math.fsum(weight / len(weights) for weight in weights)
+    _, exponent = math.frexp(mean)
+    return tuple(math.ldexp(weight, 1 - exponent) for weight in weights)
+
+
+def _parse_weight(text: str) -> float | None:
+    """Return a weight; None if the text is no finite number above 0."""
+    try:
+        weight = float(text)
+    except ValueError:
+        return None
+    return weight if 0 < weight < math.inf else None

@@ -1,15 +1,15 @@
-"""A results folder scored anew."""
+"""A results folder scored again."""
 
 import json
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from harness.experiment import RelevanceConfig
 from harness.measures import Measure, QueryClaims, parse_measure
 from harness.records import Results
 from harness.records.judge_files import ANSWERS_FOLDER, read_passages, read_readings
 from harness.records.judge_readings import JudgeIdentity, claims_by_query
-from harness.scoring.grades import ABSTAIN_MEASURE, grade_labels
+from harness.scoring.grades import ABSTAIN_MEASURE, GradedLabels, grade_labels
 from harness.scoring.score_rankings import ScoringSetup, score_rankings
 from harness.scoring.scores import Scores
 from harness.scoring.stored_scores import rankings_by_retriever
@@ -29,120 +29,173 @@ def rescore(
 
     Args:
         results: the folder.
-        measures: what to compute; the first decides.
+        measures: the measures to compute; the first decides.
         relevance: how its labels become grades.
-        queries: only these; all with a relevant document if left out.
+        queries: only these; None: all with a relevant document.
 
     Raises:
-        InputError: the grade rule does not fit the labels or the measures; a query has no relevant document; a
-            measure looks below the depth that was kept, and there was more.
+        InputError: the grade rule does not fit the labels or the measures; a query has
+            no relevant document; a measure needs more hits than were stored, and there
+            were more.
     """
-    labels = grade_labels(
-        {id_: question.labels for id_, question in results.queries.items()}, relevance
-    )
-    claims = (
-        stored_claims(results, measures)
-        if any(measure.uses_claims for measure in measures)
-        else None
-    )
-    grades = labels.grades
-    bare = frozenset(
-        id_ for id_, question in results.queries.items() if question.query.unanswerable
-    )
-    bare = (
-        bare
-        if any(measure.name == ABSTAIN_MEASURE for measure in measures)
-        else frozenset()
-    )
-    if claims is not None or bare:  # queries that have claims alone were scored, too
-        scored = results.score_columns["query_id"] if claims is not None else ()
-        grades = {**{query: {} for query in (*scored, *bare)}, **grades}
-    if unknown := [query for query in queries or () if query not in grades]:
-        what = "is not a query with a relevant document here"
-        raise InputError(
-            [
-                Problem(f"query {query!r}", what, did_you_mean(query, grades))
-                for query in unknown
-            ]
+    graded = _grade_stored_labels(results, measures, relevance)
+    if queries is not None:
+        _refuse_unscored(queries, graded.grades)
+        graded = graded._replace(
+            grades={
+                query_id: judged
+                for query_id, judged in graded.grades.items()
+                if query_id in queries
+            }
         )
-    kept = {
-        query: given
-        for query, given in grades.items()
-        if queries is None or query in queries
+    _refuse_deeper_measures(results, measures)
+    declared = results.manifest.resolved.statistics
+    setup = ScoringSetup(
+        measures=tuple(measures),
+        primary=measures[0],
+        labels=graded,
+        queries={
+            query_id: results.queries[query_id].query for query_id in graded.grades
+        },
+        statistics=Statistics(
+            cluster=declared.get("cluster"), weight=declared.get("weight")
+        ),
+    )
+    return score_rankings(setup, rankings_by_retriever(results))
+
+
+def _grade_stored_labels(
+    results: Results, measures: Sequence[Measure], relevance: RelevanceConfig
+) -> GradedLabels:
+    """Return the grades, with the queries that have only claims, or no answer."""
+    labels = {
+        query_id: judged_query.labels
+        for query_id, judged_query in results.queries.items()
     }
+    graded = grade_labels(labels, relevance)
+    claims: dict[str, QueryClaims] | None = None
+    added: dict[str, dict[str, int]] = {}
+    if any(measure.uses_claims for measure in measures):
+        claims = stored_claims(results, measures)
+        # Queries that have only claims were scored, too.
+        added.update({query_id: {} for query_id in results.score_columns["query_id"]})
+    unanswerable: set[str] = set()
+    if any(measure.name == ABSTAIN_MEASURE for measure in measures):
+        for query_id, judged_query in results.queries.items():
+            if judged_query.query.unanswerable:
+                unanswerable.add(query_id)
+                added[query_id] = {}
+    return graded._replace(
+        grades={**added, **graded.grades},
+        claims=claims,
+        unanswerable=frozenset(unanswerable),
+    )
+
+
+def _refuse_unscored(
+    queries: Collection[str], grades: Mapping[str, Mapping[str, int]]
+) -> None:
+    """Refuse queries that are not scored.
+
+    Raises:
+        InputError: there are any.
+    """
+    problem = "is not a query with a relevant document here"
+    problems = [
+        Problem(f"query {query_id!r}", problem, did_you_mean(query_id, grades))
+        for query_id in queries
+        if query_id not in grades
+    ]
+    if problems:
+        raise InputError(problems)
+
+
+def _refuse_deeper_measures(results: Results, measures: Sequence[Measure]) -> None:
+    """Refuse measures that need more hits than were stored, if there were more.
+
+    Raises:
+        InputError: there are any.
+    """
     depth = results.manifest.resolved.depth
     deeper = [measure for measure in measures if (measure.cutoff or 0) > depth]
-    if deeper and any(
-        len(r.doc_ids) >= depth
-        for name in results.retrievers
-        for _, r in results.iter_rankings(name)
-    ):
-        remedy = f"the run has depth {depth}: raise it and run the experiment again"
-        raise InputError(
-            [
-                Problem(f"measure {str(one)!r}", f"needs depth {one.cutoff}", remedy)
-                for one in deeper
-            ]
-        )
-    declared = results.manifest.resolved.statistics
-    judged = ScoringSetup(
-        tuple(measures),
-        measures[0],
-        labels._replace(grades=kept, claims=claims, unanswerable=bare),
-        {query: results.queries[query].query for query in kept},
-        Statistics(cluster=declared.get("cluster"), weight=declared.get("weight")),
+    if not deeper or not _has_cut_rankings(results, depth):
+        return
+    remedy = f"the run has depth {depth}: raise it and run the experiment again"
+    raise InputError(
+        [
+            Problem(
+                f"measure {str(measure)!r}", f"needs depth {measure.cutoff}", remedy
+            )
+            for measure in deeper
+        ]
     )
-    return score_rankings(judged, rankings_by_retriever(results))
+
+
+def _has_cut_rankings(results: Results, depth: int) -> bool:
+    """Whether any ranking is as long as the depth, so that it may be cut."""
+    for retriever in results.retrievers:
+        for _, ranking in results.iter_rankings(retriever):
+            if len(ranking.doc_ids) >= depth:
+                return True
+    return False
 
 
 def recomputable_measures(measures: Sequence[str]) -> list[str]:
-    """Return the measures that can be computed again: functions of the user's own ended with their process."""
-    return [name for name in measures if not parse_measure(name).is_own] or list(
-        measures
-    )
+    """Return the measures that can be computed again; all of them if none can.
+
+    Functions of the user ended with their process.
+    """
+    computable = [name for name in measures if not parse_measure(name).is_own]
+    return computable or list(measures)
 
 
 def stored_claims(
     results: Results, measures: Sequence[Measure]
 ) -> dict[str, QueryClaims]:
-    """The claims of a results folder's queries, with the verdicts that its judge gave.
+    """Return the claims of a results folder's queries, with the judge's verdicts.
 
     Raises:
-        InputError: no claims were judged there, or not as deep as a measure looks.
+        InputError: no claims were judged there, or not as deep as a measure needs.
     """
-    facts = results.manifest.judge
-    if not facts:
+    judge = results.manifest.judge
+    if not judge:
         remedy = (
             "name a measure by claims and a [judge] in the experiment, and run it again"
         )
-        raise InputError(
-            Problem(str(results.folder), "holds no verdicts on claims", remedy)
-        )
-    depth = math.inf if facts["depth"] == "all" else int(facts["depth"])
-    if deeper := [
+        where = str(results.folder)
+        raise InputError(Problem(where, "holds no verdicts on claims", remedy))
+    depth = math.inf if judge["depth"] == "all" else int(judge["depth"])
+    deeper = [
         measure
         for measure in measures
         if measure.uses_claims and (measure.cutoff or math.inf) > depth
-    ]:
-        what = f"needs more hits than depth {facts['depth']}, and no further hits were judged"
+    ]
+    if deeper:
+        limit = f"depth {judge['depth']}, and no further hits were judged"
         remedy = "name it among the measures of the experiment, and run it again"
         raise InputError(
-            [Problem(f"measure {str(measure)!r}", what, remedy) for measure in deeper]
+            [
+                Problem(
+                    f"measure {str(measure)!r}", f"needs more hits than {limit}", remedy
+                )
+                for measure in deeper
+            ]
         )
     folder = results.folder / ANSWERS_FOLDER
-    readings = read_readings(folder, JudgeIdentity(facts["judge"], facts["prompt"]))
-    queries = [given.query for given in results.queries.values()]
+    readings = read_readings(folder, JudgeIdentity(judge["judge"], judge["prompt"]))
+    queries = [judged_query.query for judged_query in results.queries.values()]
     return claims_by_query(queries, readings, read_passages(folder))
 
 
 def relevance_by_rule(
     results: Results, grade_rule: str | None = None
 ) -> RelevanceConfig:
-    """Return the grade rule of an experiment, or another in its place.
+    """Return the grade rule of an experiment, or another instead.
 
     Args:
-        results: whose experiment.
-        grade_rule: "linear", "binary", "reciprocal", "explicit", or buckets such as "[[1, 3], [10, 1]]".
+        results: the folder of the experiment.
+        grade_rule: "linear", "binary", "reciprocal", "explicit", or buckets such as
+            "[[1, 3], [10, 1]]".
 
     Raises:
         InputError: there is no such rule.
@@ -150,16 +203,15 @@ def relevance_by_rule(
     declared = results.manifest.resolved.relevance
     if grade_rule is None:
         return validated(RelevanceConfig, declared, "[relevance]")
-    # What a measure's name leaves open is linear on the command line, whatever the experiment declared.
+    # On the command line the gain is linear if a measure's name has none, whatever the
+    # experiment declared.
     try:
         grades = json.loads(grade_rule) if grade_rule.startswith("[") else grade_rule
-        return validated(
-            RelevanceConfig, {**declared, "grades": grades, "gain": "linear"}, ""
-        )
+        changed = {**declared, "grades": grades, "gain": "linear"}
+        return validated(RelevanceConfig, changed, "")
     except (json.JSONDecodeError, InputError):
+        problem = f"{grade_rule!r} is not a grade rule"
         remedy = (
             "linear, binary, reciprocal, explicit, or buckets such as [[1, 3], [10, 1]]"
         )
-        raise InputError(
-            Problem("--grades", f"{grade_rule!r} is not a grade rule", remedy)
-        ) from None
+        raise InputError(Problem("--grades", problem, remedy)) from None

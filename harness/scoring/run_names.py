@@ -1,4 +1,4 @@
-"""Names that tell files or folders apart."""
+"""Names that distinguish files or folders."""
 
 from __future__ import annotations
 
@@ -9,28 +9,26 @@ from retrievers.errors import InputError, Problem
 
 
 def unique_labels(folders: Sequence[Path]) -> list[str]:
-    """The last part of each path, with as many before it as tell all of them apart.
+    """Return the last part of each path, with as many before it as make all different.
 
     >>> unique_labels([Path("/old/quickstart"), Path("/new/quickstart")])
     ['old/quickstart', 'new/quickstart']
     """
     parts = [folder.resolve().parts for folder in folders]
     if len(set(parts)) < len(parts):
-        raise InputError(
-            Problem(str(folders[0]), "is named twice", "give different folders")
-        )
-    length = next(
-        n
-        for n in range(1, 1 + max(map(len, parts)))
-        if len({one[-n:] for one in parts}) == len(parts)
-    )
-    return ["/".join(one[-length:]) for one in parts]
+        remedy = "give different folders"
+        raise InputError(Problem(str(folders[0]), "is named twice", remedy))
+    length = 1
+    while len({path_parts[-length:] for path_parts in parts}) < len(parts):
+        length += 1
+    return ["/".join(path_parts[-length:]) for path_parts in parts]
 
 
 def name_runs(runs: Sequence[str | Path]) -> list[str]:
-    """Name runs by their files: the tag of TREC's `input.TAG.gz`, else the name without its suffix.
+    """Name runs by their files: TREC's tag, else the name without its suffix.
 
-    Where two would share a name, all keep their suffixes, or as much of their paths as makes them differ.
+    TREC's files are called `input.TAG.gz`. If two runs would share a name, all keep
+    their suffixes, or as much of their paths as makes them differ.
 
     >>> name_runs(["input.bm25.gz", "input.dense.v2", "other.run"])
     ['bm25', 'dense.v2', 'other']
@@ -40,19 +38,24 @@ def name_runs(runs: Sequence[str | Path]) -> list[str]:
     ['bm25.run', 'bm25.trec']
     """
     paths = [Path(run) for run in runs]
-    for above in range(max((len(path.parts) for path in paths), default=0)):
-        for named in (_tag, str):
+    deepest = max((len(path.parts) for path in paths), default=0)
+    for folders in range(deepest):
+        parents = [path.parts[-1 - folders : -1] for path in paths]
+        for file_names in (
+            [_run_tag(path.name) for path in paths],
+            [path.name for path in paths],
+        ):
             names = [
-                "/".join((*path.parts[-1 - above : -1], named(path.name)))
-                for path in paths
+                "/".join((*folder_names, file_name))
+                for folder_names, file_name in zip(parents, file_names, strict=True)
             ]
             if len(set(names)) == len(names):
                 return names
     return [str(run) for run in runs]
 
 
-def _tag(file: str) -> str:
-    plain = file.removesuffix(".gz")
-    return (
-        plain.removeprefix("input.") if plain.startswith("input.") else Path(plain).stem
-    )
+def _run_tag(file_name: str) -> str:
+    plain_name = file_name.removesuffix(".gz")
+    if plain_name.startswith("input."):
+        return plain_name.removeprefix("input.")
+    return Path(plain_name).stem

@@ -21,45 +21,43 @@ def score_by_labels(
     judged: GradedLabels,
     rankings: Mapping[str, Sequence[str]],
 ) -> MeasureValues:
-    """Score rankings, best first; a measure by labels is undefined (NaN) for a query that has claims alone."""
-    scores = measure_rankings(
+    """Score rankings, best first.
+
+    A measure by labels is undefined (NaN) for a query without a relevant document, and
+    Abstain for a query that has an answer.
+    """
+    computed = measure_rankings(
         measures,
         judged.grades,
         rankings,
         groups=judged.groups or None,
         claims=judged.claims,
     )
-    bare = [
-        place
-        for place, query in enumerate(scores.query_ids)
-        if not judged.grades[query]
-    ]
-    by_labels = [
-        row
-        for row, measure in enumerate(scores.measures)
-        if not measure.uses_claims and measure.name != ABSTAIN_MEASURE
-    ]
-    abstains = [
-        row
-        for row, measure in enumerate(scores.measures)
-        if measure.name == ABSTAIN_MEASURE
-    ]
-    others = [
-        place
-        for place, query in enumerate(scores.query_ids)
-        if query not in judged.unanswerable
-    ]
-    if not (bare and by_labels) and not (others and abstains):
-        return scores
-    values = scores.values.copy()
-    values[np.ix_(by_labels, bare)] = np.nan
-    values[np.ix_(abstains, others)] = np.nan
+    unlabelled: list[int] = []
+    answerable: list[int] = []
+    for column, query_id in enumerate(computed.query_ids):
+        if not judged.grades[query_id]:
+            unlabelled.append(column)
+        if query_id not in judged.unanswerable:
+            answerable.append(column)
+    label_rows: list[int] = []
+    abstain_rows: list[int] = []
+    for row, measure in enumerate(computed.measures):
+        if measure.name == ABSTAIN_MEASURE:
+            abstain_rows.append(row)
+        elif not measure.uses_claims:
+            label_rows.append(row)
+    if not (unlabelled and label_rows) and not (answerable and abstain_rows):
+        return computed
+    values = computed.values.copy()
+    values[np.ix_(label_rows, unlabelled)] = np.nan
+    values[np.ix_(abstain_rows, answerable)] = np.nan
     values.setflags(write=False)
-    return replace(scores, values=values)
+    return replace(computed, values=values)
 
 
 class ScoringSetup(NamedTuple):
-    """What rankings are scored by."""
+    """The measures and labels by which rankings are scored."""
 
     measures: tuple[Measure, ...]
     primary: Measure
@@ -77,38 +75,65 @@ def score_rankings(
 
     Args:
         setup: measures and labels; the queries that have labels are scored.
-        rankings: retriever -> what reads its rankings; a missing answer counts as an empty one.
+        rankings: retriever -> a function that reads its rankings; a query without a
+            ranking counts as an empty one.
     """
     labels = setup.labels._replace(grades=dict(sorted(setup.labels.grades.items())))
+    judged_measure = Measure("Judged", setup.primary.cutoff)
+    measures = (*setup.measures, judged_measure)
     columns: list[ScoreColumn] = []
-    shares: dict[str, float] = {}
-    share = Measure("Judged", setup.primary.cutoff)
-    for name, read in rankings.items():
-        computed = score_by_labels((*setup.measures, share), labels, answers := read())
+    judged_shares: dict[str, float] = {}
+    for retriever, read_rankings in rankings.items():
+        retriever_rankings = read_rankings()
+        computed = score_by_labels(measures, labels, retriever_rankings)
         if not setup.primary.uses_claims:
-            shares[name] = mean_judged_share(computed, share, labels.grades, answers)
-        columns += [
-            (str(one), name, computed.query_ids, computed.values_of(one))
-            for one in setup.measures
-        ]
-    found = scores_from_columns(
-        columns, labels.grades, rankings, setup.labels.grades, str(setup.primary)
+            judged_shares[retriever] = mean_judged_share(
+                computed, judged_measure, labels.grades, retriever_rankings
+            )
+        for measure in setup.measures:
+            columns.append(
+                ScoreColumn(
+                    measure=str(measure),
+                    retriever=retriever,
+                    query_ids=computed.query_ids,
+                    values=computed.values_of(measure),
+                )
+            )
+    scores = scores_from_columns(
+        columns,
+        labels.grades,
+        rankings,
+        source_order=setup.labels.grades,
+        primary=str(setup.primary),
     )
-    queries, of = [setup.queries[query] for query in found.ids], setup.statistics
+    queries = [setup.queries[query_id] for query_id in scores.ids]
     return replace(
-        found,
-        clusters=query_clusters(queries, of.cluster),
-        weights=query_weights(queries, of.weight),
+        scores,
+        clusters=query_clusters(queries, setup.statistics.cluster),
+        weights=query_weights(queries, setup.statistics.weight),
         judged_by_people=setup.labels.judged_by_people,
-        judged_shares=shares,
+        judged_shares=judged_shares,
     )
 
 
 def mean_judged_share(
-    computed: MeasureValues, share: Measure, grades: Grades, lists: RankedIds
+    computed: MeasureValues, share: Measure, grades: Grades, rankings: RankedIds
 ) -> float:
-    """The mean over the queries with labels that have a hit: an empty answer is not unjudged."""
-    answered = {
-        query for query, documents in lists.items() if documents and grades.get(query)
+    """Return the mean share of hits that have a label.
+
+    Only over queries with labels and with a hit: an empty ranking is not unjudged.
+
+    Args:
+        computed: the values of the measure, and maybe of others.
+        share: the measure Judged with its cutoff.
+        grades: query id -> document id -> grade.
+        rankings: query id -> document ids.
+    """
+    query_ids = {
+        query_id
+        for query_id, documents in rankings.items()
+        if documents and grades.get(query_id)
     }
-    return float(computed.for_queries(answered).means()[share]) if answered else 1.0
+    if not query_ids:
+        return 1.0
+    return float(computed.for_queries(query_ids).means()[share])

@@ -1,4 +1,4 @@
-"""Columns of values, put into one table."""
+"""Columns of scores, joined into one table."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,121 +23,146 @@ def scores_from_columns(
     columns: Iterable[ScoreColumn],
     judgments: Grades,
     rankings: Mapping[str, Callable[[], RankedIds]],
+    *,
     source_order: Iterable[str],
     primary: str,
 ) -> Scores:
-    """Put values of measures that we compute ourselves into the table, with all that follows from names and labels.
+    """Return the table of measures that we compute ourselves.
+
+    Ranges and identical rankings follow from the names and the labels.
 
     Args:
-        columns: what `table_of` takes.
+        columns: the scores of one retriever on one measure each.
         judgments: query id -> document id -> grade.
-        rankings: retriever -> what reads its rankings.
+        rankings: retriever -> a function that reads its rankings.
         source_order: the queries in the order of the source.
         primary: the primary measure.
     """
     ids, values = arrange_columns(columns)
-    place = {query: i for i, query in enumerate(ids)}
+    ranges: dict[str, ValueRange | None] = {}
+    binary: set[str] = set()
+    for name in values:
+        measure = parse_measure(name)
+        ranges[name] = ValueRange(*value_bounds(measure, judgments))
+        if is_binary(measure):
+            binary.add(name)
+    index_of = {query_id: index for index, query_id in enumerate(ids)}
     return Scores(
         ids=ids,
         values=values,
         declared_primary=primary,
-        ranges={
-            measure: ValueRange(*value_bounds(parse_measure(measure), judgments))
-            for measure in values
-        },
-        binary=frozenset(
-            measure for measure in values if is_binary(parse_measure(measure))
-        ),
+        ranges=ranges,
+        binary=frozenset(binary),
         identical=identical_ranking_pairs(
-            values[primary], rankings, (ids, parse_measure(primary).cutoff)
+            values[primary],
+            rankings,
+            queries=ids,
+            cutoff=parse_measure(primary).cutoff,
         ),
-        source_order=tuple(place[query] for query in source_order if query in place),
+        source_order=tuple(
+            index_of[query_id] for query_id in source_order if query_id in index_of
+        ),
         rankings=rankings,
         has_irrelevant_labels=any(
-            grade <= 0 for labels in judgments.values() for grade in labels.values()
+            min(judged.values(), default=1) <= 0 for judged in judgments.values()
         ),
     )
 
 
-def arrange_columns(
-    columns: Iterable[ScoreColumn],
-) -> tuple[tuple[str, ...], dict[str, dict[str, Floats]]]:
-    """Put columns (measure, retriever, queries, values) into one table; what is not there is undefined.
+class ScoreGrid(NamedTuple):
+    """Scores on the same queries."""
 
-    Returns:
-        The queries, sorted, and measure -> retriever -> (n,).
-    """
-    columns = [
-        (measure, retriever, tuple(queries), row)
-        for measure, retriever, queries, row in columns
-    ]
-    kinds = {queries for _, _, queries, _ in columns}
-    ids = tuple(sorted({query for queries in kinds for query in queries}))
-    place = {query: i for i, query in enumerate(ids)}
-    places = {queries: [place[query] for query in queries] for queries in kinds}
+    ids: tuple[str, ...]
+    """The queries, sorted."""
+    values: dict[str, dict[str, Floats]]
+    """Measure -> retriever -> (n,); NaN where there is no score."""
+
+
+def arrange_columns(columns: Iterable[ScoreColumn]) -> ScoreGrid:
+    """Join columns into one table; missing scores are undefined."""
+    column_list = list(columns)
+    query_lists = {tuple(column.query_ids) for column in column_list}
+    ids = tuple(sorted(set().union(*query_lists)))
+    index_of = {query_id: index for index, query_id in enumerate(ids)}
+    indices_of = {
+        query_ids: list(map(index_of.__getitem__, query_ids))
+        for query_ids in query_lists
+    }
     values: dict[str, dict[str, Floats]] = {}
-    for measure, retriever, queries, row in columns:
-        own = values.setdefault(measure, {}).setdefault(
-            retriever, np.full(len(ids), np.nan)
-        )
-        own[places[queries]] = row
-    return ids, values
+    for column in column_list:
+        by_retriever = values.setdefault(column.measure, {})
+        row = by_retriever.setdefault(column.retriever, np.full(len(ids), np.nan))
+        row[indices_of[tuple(column.query_ids)]] = column.values
+    return ScoreGrid(ids, values)
 
 
 def scores_from_rows(rows: Mapping[tuple[str, str, str], float]) -> Scores:
-    """Put (retriever, query id, measure) -> value in order; what is not there is undefined."""
-    columns: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
-    for (retriever, query, measure), value in rows.items():
-        columns[measure, retriever][query] = value
-    ids, values = arrange_columns(
-        (*key, [*column], [*column.values()]) for key, column in columns.items()
-    )
+    """Return the table of (retriever, query id, measure) -> score.
+
+    Missing scores are undefined.
+    """
+    by_column: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
+    for (retriever, query_id, measure), score in rows.items():
+        by_column[measure, retriever][query_id] = score
+    columns = [
+        ScoreColumn(measure, retriever, list(scores), list(scores.values()))
+        for (measure, retriever), scores in by_column.items()
+    ]
+    ids, values = arrange_columns(columns)
     return Scores(ids=ids, values=values)
 
 
 def rankings_digest(
-    answers: RankedIds, queries: Sequence[str], cutoff: int | None
+    rankings: RankedIds, queries: Sequence[str], cutoff: int | None
 ) -> str:
-    """Return the SHA-256 of what one retriever ranks down to a cutoff, in the order of the queries."""
+    """Return the SHA-256 of one retriever's rankings down to a cutoff.
+
+    Args:
+        rankings: query id -> document ids.
+        queries: their order in the digest.
+        cutoff: how many documents count; None: all.
+    """
     digest = hashlib.sha256()
-    for query in queries:
-        digest.update(
-            json.dumps([query, list(answers.get(query, ())[:cutoff])]).encode()
-        )
+    for query_id in queries:
+        documents = list(rankings.get(query_id, ())[:cutoff])
+        digest.update(json.dumps([query_id, documents]).encode())
     return digest.hexdigest()
 
 
 def identical_ranking_pairs(
     scores: ScoreTable,
     rankings: Mapping[str, Callable[[], RankedIds]],
-    about: tuple[Sequence[str], int | None],
+    *,
+    queries: Sequence[str],
+    cutoff: int | None,
 ) -> frozenset[frozenset[str]]:
-    """Return the pairs of retrievers that rank the same documents in the same order, on every query.
+    """Return the pairs of retrievers with the same rankings of every query.
 
     Only rankings with the same scores can be the same: no others are read.
 
     Args:
         scores: retriever -> (n,) scores of the primary measure.
-        rankings: retriever -> what reads its rankings.
-        about: the queries, in any order that is the same for all; and the primary measure's cutoff.
+        rankings: retriever -> a function that reads its rankings.
+        queries: in any order that is the same for all.
+        cutoff: that of the primary measure.
     """
-    queries, cutoff = about
-    twins = {
-        name
-        for name, values in scores.items()
-        if name in rankings
-        and any(
-            o != name and np.array_equal(values, same, equal_nan=True)
-            for o, same in scores.items()
-        )
-    }
-    digests = {
-        name: rankings_digest(rankings[name](), queries, cutoff)
-        for name in scores
-        if name in twins
-    }
+    digests: dict[str, str] = {}
+    for retriever in scores:
+        if retriever in rankings and _has_equal_scores(retriever, scores):
+            retriever_rankings = rankings[retriever]()
+            digests[retriever] = rankings_digest(retriever_rankings, queries, cutoff)
     return frozenset(
-        frozenset((a, b))
-        for a, b in combinations(digests, 2)
-        if digests[a] == digests[b]
+        frozenset(pair)
+        for pair in combinations(digests, 2)
+        if digests[pair[0]] == digests[pair[1]]
     )
+
+
+def _has_equal_scores(retriever: str, scores: ScoreTable) -> bool:
+    """Whether another retriever has the same scores."""
+    for other in scores:
+        if other == retriever:
+            continue
+        if np.array_equal(scores[retriever], scores[other], equal_nan=True):
+            return True
+    return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -22,11 +22,19 @@ from harness.stats.units import Units, cluster_units, single_units
 from retrievers.errors import InputError, Problem, did_you_mean
 
 QueryMask = npt.NDArray[np.bool_]
-"""(n,): which queries stay."""
-ScoreColumn = tuple[str, str, Sequence[str], npt.ArrayLike]
-"""A measure, a retriever, queries, and the value of each."""
+"""(n,): whether each query is selected."""
 RankedIds = Mapping[str, Sequence[str]]
 """Query id -> document ids, best first."""
+
+
+class ScoreColumn(NamedTuple):
+    """The scores of one retriever on one measure."""
+
+    measure: str
+    retriever: str
+    query_ids: Sequence[str]
+    values: npt.ArrayLike
+    """One for each query."""
 
 
 class ScoreRow(NamedTuple):
@@ -44,44 +52,59 @@ class Scores:
     """Scores of retrievers on the same queries, on one or several measures.
 
     Raises:
-        InputError: a score is outside the range that was declared.
+        InputError: a score is outside the declared range.
     """
 
     ids: tuple[str, ...]
-    """The queries, sorted as text: the order of every array, and of every random draw."""
+    """The queries, sorted as text: the order of every array and every random draw."""
     values: Mapping[str, ScoreTable]
     """Measure -> retriever -> (n,), NaN where undefined."""
     declared_primary: str = ""
-    """The primary measure; left out, the first one."""
+    """The primary measure; "": the first one."""
     ranges: Mapping[str, ValueRange | None] = field(default_factory=dict)
-    """Measure -> its range; None if unknown. A measure that is not named has the range [0, 1] if its scores do."""
+    """Measure -> its range; None if unknown.
+
+    A measure that is not in it has the range [0, 1] if its scores do.
+    """
     binary: frozenset[str] = frozenset()
     """Measures that can only be 0 or 1."""
     low_is_good: frozenset[str] = frozenset()
-    """Measures for which less is better: their verdicts are turned round, their numbers stay."""
+    """Measures for which less is better: verdicts are reversed, numbers stay."""
     clusters: tuple[str, ...] | None = None
     """(n,): each query's cluster, "" for none. None: every query is a unit."""
     weights: tuple[float, ...] | None = None
     """(n,): how much each query counts in a mean; None: all alike."""
     identical: frozenset[frozenset[str]] = frozenset()
-    """Pairs whose rankings are the same, down to the primary measure's cutoff, on every query."""
+    """Pairs with the same rankings of every query, down to the primary's cutoff."""
     source_order: tuple[int, ...] | None = None
-    """Positions in `ids` in the order of the source; None: as they are sorted."""
+    """Indices into `ids` in the order of the source; None: as they are sorted."""
     notes: tuple[str, ...] = ()
-    """What a reader of the numbers must know: queries that are missing, unjudged or without a relevant document."""
+    """What a reader of the numbers must know.
+
+    Queries that are missing, unjudged or without a relevant document.
+    """
     rankings: Mapping[str, Callable[[], RankedIds]] = field(default_factory=dict)
-    """Retriever -> what reads its rankings; absent where scores are all there is."""
+    """Retriever -> a function that reads its rankings; empty with scores alone."""
     unmatched: tuple[Problem, ...] = ()
-    """Of runs that have no scores, since none of their hits is judged."""
+    """The problems of runs that have no scores, since none of their hits is judged."""
     judged_by_people: bool = True
-    """False where a model alone judged: nothing is claimed then."""
+    """False if only a model judged: nothing is claimed then."""
     judged_shares: Mapping[str, float] = field(default_factory=dict)
-    """Retriever -> share of its hits within the primary measure's cutoff that have a label, a mean over the queries
-    that have a hit; empty where claims decide, or scores are all there is."""
+    """Retriever -> share of its hits within the primary measure's cutoff with a label.
+
+    The mean over the queries that have a hit; empty if claims decide, or there are only
+    scores.
+    """
     has_irrelevant_labels: bool = False
-    """Whether labels also name irrelevant documents: else nothing tells an unjudged document from one."""
+    """Whether labels also name irrelevant documents.
+
+    Otherwise an unjudged document may just be irrelevant.
+    """
     absent: frozenset[tuple[str, str]] = frozenset()
-    """(retriever, query id): queries that were left out for one retriever alone, which have no row."""
+    """(retriever, query id): queries that were left out for one retriever alone.
+
+    They have no row.
+    """
 
     def __post_init__(self) -> None:
         for measure, declared in self.ranges.items():
@@ -90,14 +113,10 @@ class Scores:
             low, high = self.extremes(measure)
             slack = SCORE_TOLERANCE * max(1.0, abs(low), abs(high))
             if low < declared.low - slack or high > declared.high + slack:
-                what = f"scores reach from {low:g} to {high:g}, outside {declared.low:g} to {declared.high:g}"
-                raise InputError(
-                    Problem(
-                        f"range of {measure}",
-                        what,
-                        "give the lowest and the highest possible score",
-                    )
-                )
+                limits = f"{declared.low:g} to {declared.high:g}"
+                problem = f"scores reach from {low:g} to {high:g}, outside {limits}"
+                remedy = "give the lowest and the highest possible score"
+                raise InputError(Problem(f"range of {measure}", problem, remedy))
 
     @property
     def n(self) -> int:
@@ -111,173 +130,204 @@ class Scores:
 
     @property
     def retrievers(self) -> tuple[str, ...]:
-        """Everyone who has scores on any measure, in the given order."""
-        return tuple(
-            dict.fromkeys(name for group in self.values.values() for name in group)
-        )
+        """The retrievers that have scores on any measure, in their order."""
+        names: dict[str, None] = {}
+        for scores_by_retriever in self.values.values():
+            names.update(dict.fromkeys(scores_by_retriever))
+        return tuple(names)
 
     @property
     def units(self) -> Units:
-        """What counts as one observation: a query, or a cluster of them."""
+        """The units of observation: queries, or clusters of them."""
         weights = None if self.weights is None else np.array(self.weights)
-        return (
-            single_units(self.n, weights)
-            if self.clusters is None
-            else cluster_units(self.clusters, weights)
-        )
+        if self.clusters is None:
+            return single_units(self.n, weights)
+        return cluster_units(self.clusters, weights)
 
     @property
     def weight_of(self) -> Mapping[str, float] | None:
         """Query id -> how much it counts in a mean; None: all alike."""
-        return (
-            None
-            if self.weights is None
-            else dict(zip(self.ids, self.weights, strict=True))
-        )
+        if self.weights is None:
+            return None
+        return dict(zip(self.ids, self.weights, strict=True))
 
     def mean(self, measure: str, name: str) -> float:
-        """The mean of a retriever over the queries for which the measure is defined; NaN without any."""
-        values = self.values[measure][name]
-        kept = ~np.isnan(values)
-        weights = None if self.weights is None else np.array(self.weights)[kept]
-        return mean(values[kept], weights) if kept.any() else math.nan
+        """The mean of a retriever over the queries for which the measure is defined.
+
+        NaN if it is defined for none.
+        """
+        scores = self.values[measure][name]
+        is_defined = ~np.isnan(scores)
+        if not is_defined.any():
+            return math.nan
+        if self.weights is None:
+            return mean(scores[is_defined])
+        return mean(scores[is_defined], np.array(self.weights)[is_defined])
 
     def extremes(self, measure: str) -> tuple[float, float]:
         """The lowest and the highest score of a measure; 0 and 0 without any."""
-        values = np.array([*self.values[measure].values()])
-        known = values[~np.isnan(values)]
-        return (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
+        scores = np.array([*self.values[measure].values()])
+        defined = scores[~np.isnan(scores)]
+        if not len(defined):
+            return 0.0, 0.0
+        return float(defined.min()), float(defined.max())
 
     def range_of(self, measure: str) -> ValueRange | None:
-        """A measure's range; None where it is not known."""
+        """A measure's range; None if it is unknown."""
         if measure in self.ranges:
             return self.ranges[measure]
         low, high = self.extremes(measure)
-        return (
-            UNIT_RANGE
-            if low >= -SCORE_TOLERANCE and high <= 1 + SCORE_TOLERANCE
-            else None
-        )
+        if low >= -SCORE_TOLERANCE and high <= 1 + SCORE_TOLERANCE:
+            return UNIT_RANGE
+        return None
 
     def span_of(self, measure: str) -> float | None:
-        """The worst possible loss on one query; None where the range is not known."""
+        """The worst possible loss on one query; None if the range is unknown."""
         bounds = self.range_of(measure)
         return None if bounds is None else bounds.span
 
     @property
     def gap_range(self) -> ValueRange | None:
-        """What no difference of means on the primary measure leaves; None where the range is not known."""
+        """The range of differences of means on the primary measure; None if unknown."""
         span = self.span_of(self.primary)
         return None if span is None else ValueRange(-span, span)
 
     def defined(self, measure: str, *names: str) -> QueryMask:
-        """(n,): the queries for which each of these retrievers (all, if none is named) has a value."""
-        group = self.values[measure]
-        chosen = [group[name] for name in names or group]
-        kept: QueryMask = (
-            ~np.isnan(np.sum(chosen, axis=0))
-            if chosen
-            else np.zeros(self.n, dtype=np.bool_)
-        )
-        return kept  # a sum with NaN is NaN
+        """(n,): the queries for which each of these retrievers has a value.
 
-    def select_queries(self, kept: QueryMask) -> Scores:
-        """The same on some of the queries; ranges and identical rankings are those of all."""
-        if kept.all():
+        All retrievers if none is named.
+        """
+        scores_by_retriever = self.values[measure]
+        columns = [scores_by_retriever[name] for name in names or scores_by_retriever]
+        if not columns:
+            return np.zeros(self.n, dtype=np.bool_)
+        mask: QueryMask = ~np.isnan(np.sum(columns, axis=0))  # a sum with NaN is NaN
+        return mask
+
+    def select_queries(self, mask: QueryMask) -> Scores:
+        """The same on some of the queries.
+
+        Ranges and identical rankings are those of all.
+        """
+        if mask.all():
             return self
-        places = {old: new for new, old in enumerate(np.flatnonzero(kept).tolist())}
+        selected = np.flatnonzero(mask).tolist()
+        values: dict[str, ScoreTable] = {}
+        for measure, scores_by_retriever in self.values.items():
+            values[measure] = {
+                retriever: scores[mask]
+                for retriever, scores in scores_by_retriever.items()
+            }
+        clusters = self.clusters
+        if clusters is not None:
+            clusters = tuple(clusters[index] for index in selected)
+        weights = self.weights
+        if weights is not None:
+            weights = tuple(weights[index] for index in selected)
+        source_order = self.source_order
+        if source_order is not None:
+            new_index = {old: new for new, old in enumerate(selected)}
+            source_order = tuple(
+                new_index[index] for index in source_order if index in new_index
+            )
         return replace(
             self,
-            ids=tuple(self.ids[old] for old in places),
-            values={
-                m: {name: values[kept] for name, values in group.items()}
-                for m, group in self.values.items()
-            },
-            clusters=None
-            if self.clusters is None
-            else tuple(self.clusters[old] for old in places),
-            weights=None
-            if self.weights is None
-            else tuple(self.weights[old] for old in places),
-            source_order=None
-            if self.source_order is None
-            else tuple(places[old] for old in self.source_order if old in places),
+            ids=tuple(self.ids[index] for index in selected),
+            values=values,
+            clusters=clusters,
+            weights=weights,
+            source_order=source_order,
         )
 
     def select_measures(self, *measures: str) -> Scores:
-        """The same on some of the measures; where the primary one is none of them, the first decides."""
-        decides = self.declared_primary if self.declared_primary in measures else ""
+        """The same on some of the measures.
+
+        If the primary one is not among them, the first decides.
+        """
+        primary = self.declared_primary if self.declared_primary in measures else ""
         return replace(
             self,
             values={measure: self.values[measure] for measure in measures},
-            declared_primary=decides,
+            declared_primary=primary,
         )
 
     def select(
         self, measures: Sequence[str], queries: Sequence[str] | None = None
     ) -> Scores:
-        """Keep some measures, in the order in which they are named, and some queries; all of them where none is named.
+        """The same on some measures, in the given order, and some queries.
+
+        All measures if none is named, all queries if `queries` is None.
 
         Raises:
-            InputError: a measure or a query is not there.
+            InputError: a measure or a query has no score.
         """
         problems = [
-            Problem(
-                f"{what} {name!r}",
-                "has no score in the file",
-                did_you_mean(name, known),
-            )
-            for what, names, known in (
-                ("measure", measures, self.values),
-                ("query", queries or (), self.ids),
-            )
-            for name in names
-            if name not in known
+            *_absent_names("measure", measures, self.values),
+            *_absent_names("query", queries or (), self.ids),
         ]
         if problems:
             raise InputError(problems)
-        kept = np.array(
-            [queries is None or query in queries for query in self.ids], dtype=np.bool_
-        )
-        return self.select_measures(*(measures or self.values)).select_queries(kept)
+        selected = self.select_measures(*(measures or self.values))
+        if queries is None:
+            return selected
+        in_queries = [query_id in queries for query_id in self.ids]
+        return selected.select_queries(np.array(in_queries, dtype=np.bool_))
 
     def rows(self) -> Iterator[ScoreRow]:
-        """Every value: retriever by retriever, measure by measure, queries in the order of the source."""
-        places = range(self.n) if self.source_order is None else self.source_order
-        for name in self.retrievers:
-            for measure, group in self.values.items():
-                values = group[name].tolist() if name in group else []
-                for place in places if values else ():
-                    if (name, self.ids[place]) not in self.absent:
-                        value = None if math.isnan(values[place]) else values[place]
-                        yield ScoreRow(name, self.ids[place], measure, value)
+        """Every value: by retriever, then by measure, queries in the source's order."""
+        order = range(self.n) if self.source_order is None else self.source_order
+        for retriever in self.retrievers:
+            for measure, scores_by_retriever in self.values.items():
+                if retriever not in scores_by_retriever:
+                    continue
+                scores = scores_by_retriever[retriever].tolist()
+                for index in order:
+                    query_id = self.ids[index]
+                    if (retriever, query_id) not in self.absent:
+                        score = None if math.isnan(scores[index]) else scores[index]
+                        yield ScoreRow(retriever, query_id, measure, score)
 
     def undefined_counts(self) -> dict[str, dict[str, int]]:
-        """Measure -> retriever -> how many queries have no value there, where there are any."""
-        counted = {
-            m: {r: int(np.isnan(v).sum()) for r, v in of.items()}
-            for m, of in self.values.items()
-        }
-        return {
-            m: {r: n for r, n in of.items() if n}
-            for m, of in counted.items()
-            if any(of.values())
-        }
+        """Measure -> retriever -> how many queries have no value there, if any."""
+        counts: dict[str, dict[str, int]] = {}
+        for measure, scores_by_retriever in self.values.items():
+            for retriever, scores in scores_by_retriever.items():
+                count = int(np.isnan(scores).sum())
+                if count:
+                    counts.setdefault(measure, {})[retriever] = count
+        return counts
+
+
+def _absent_names(
+    kind: str, names: Sequence[str], scored_names: Collection[str]
+) -> list[Problem]:
+    """Return the problems of measures, or queries, that have no score."""
+    return [
+        Problem(
+            f"{kind} {name!r}",
+            "has no score in the file",
+            did_you_mean(name, scored_names),
+        )
+        for name in names
+        if name not in scored_names
+    ]
 
 
 def order_by_mean(
     means: Mapping[str, float], *, low_is_good: bool = False
 ) -> dict[str, float]:
-    """Return means best first, NaN last; those that float noise alone tells apart stay in the given order."""
-    left, ordered = (
-        {
-            name: -m if low_is_good else m
-            for name, m in means.items()
-            if not math.isnan(m)
-        },
-        {},
-    )
-    while left:
-        name = list(left)[index_of_highest(np.array([*left.values()]))]
-        ordered[name] = left.pop(name)
-    return {**ordered, **means}  # the order of the first, the values of the second
+    """Return means best first, NaN last.
+
+    Those that only float noise separates stay in the given order.
+    """
+    goodness = {
+        name: -mean if low_is_good else mean
+        for name, mean in means.items()
+        if not math.isnan(mean)
+    }
+    ordered: dict[str, float] = {}
+    while goodness:
+        best = list(goodness)[index_of_highest(np.array([*goodness.values()]))]
+        ordered[best] = means[best]
+        del goodness[best]
+    return {**ordered, **means}

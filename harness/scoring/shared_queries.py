@@ -9,13 +9,17 @@ from harness.english import count_of
 from harness.records import Results
 from harness.scoring.grades import GradedLabels, grade_labels
 from harness.scoring.rescore import relevance_by_rule
+from retrievers.types import Reference
 
 
 class SharedQueries(NamedTuple):
-    """Which queries several folders have in common, and why the others are none of these."""
+    """The queries that several folders have in common, and why others are missing."""
 
     ids: tuple[str, ...]
-    """Scored in every folder, with the same text and the same grades; in the order of the first folder."""
+    """Scored in every folder, with the same text and the same grades.
+
+    In the order of the first folder.
+    """
     absent: int
     """Scored in some folders and not in others."""
     reworded: int
@@ -28,8 +32,9 @@ class SharedQueries(NamedTuple):
     def sentence(self) -> str:
         """On how many queries the folders are compared, and what was left out.
 
-        >>> SharedQueries(("q1", "q2"), 3, 0, 1).sentence()
-        'Compared on the 2 queries that all folders share. Left out: 3 that not every folder has, 1 graded otherwise.'
+        >>> print(SharedQueries(("q1", "q2"), 3, 0, 1).sentence())
+        Compared on the 2 queries that all folders share. Left out: 3 that not every \
+folder has, 1 graded otherwise.
         """
         reasons = {
             "that not every folder has": self.absent,
@@ -37,12 +42,22 @@ class SharedQueries(NamedTuple):
             "graded otherwise": self.relabelled,
             "that lost a relevant document": len(self.gone),
         }
-        left_out = ", ".join(
+        left_out = [
             f"{number:,} {reason}" for reason, number in reasons.items() if number
-        )
+        ]
+        queries = count_of(len(self.ids), "query")
         if not left_out:
-            return f"Compared on all {count_of(len(self.ids), 'query')}, the same in every folder."
-        return f"Compared on the {count_of(len(self.ids), 'query')} that all folders share. Left out: {left_out}."
+            return f"Compared on all {queries}, the same in every folder."
+        compared = f"Compared on the {queries} that all folders share."
+        return f"{compared} Left out: {', '.join(left_out)}."
+
+
+class QueryLabels(NamedTuple):
+    """What a query's scores depend on, except the rankings."""
+
+    grades: dict[str, int] | None
+    groups: tuple[tuple[str, ...], ...] | None
+    reference: Reference
 
 
 def find_shared_queries(
@@ -50,65 +65,72 @@ def find_shared_queries(
     grade_rule: str | None = None,
     removed: AbstractSet[str] | None = None,
 ) -> SharedQueries:
-    """Return which queries were scored in every folder, with the same text and the same grades.
+    """Return the queries that every folder scored, with the same text and grades.
 
     Args:
         results: the folders.
-        grade_rule: the grade rule; left out, each experiment's own.
-        removed: documents that only an earlier state of the corpus has: queries with such a relevant document are left
-            out, and of the others the grades of the relevant documents must be the same. None: one state.
+        grade_rule: the grade rule; None: each experiment's own.
+        removed: documents that only an earlier state of the corpus has: queries with
+            such a relevant document are left out, and of the others the grades of the
+            relevant documents must be the same. None: one state.
     """
+    graded = [_grade_folder(folder, grade_rule) for folder in results]
     gone: dict[str, None] = {}
-    graded = [
-        grade_labels(
-            {query: given.labels for query, given in one.queries.items()},
-            relevance_by_rule(one, grade_rule),
-        )
-        for one in results
-    ]
     if removed is not None:
-        graded = [
-            one._replace(
-                grades={
-                    q: {d: g for d, g in of.items() if g > 0}
-                    for q, of in one.grades.items()
-                }
-            )
-            for one in graded
+        graded = [_without_irrelevant(labels) for labels in graded]
+        for labels in graded:
+            for query_id, judged in labels.grades.items():
+                if removed & judged.keys():
+                    gone[query_id] = None
+    scored = Counter[str]()
+    for folder in results:
+        scored.update(set(folder.score_columns["query_id"]) - gone.keys())
+    common = [
+        query_id for query_id in results[0].queries if scored[query_id] == len(results)
+    ]
+    same_text = [
+        query_id
+        for query_id in common
+        if len({folder.queries[query_id].query.text for folder in results}) == 1
+    ]
+    same_grades: list[str] = []
+    for query_id in same_text:
+        labels_by_folder = [
+            _query_labels(folder, labels, query_id)
+            for folder, labels in zip(results, graded, strict=True)
         ]
-        gone = {
-            query: None
-            for one in graded
-            for query, grades in one.grades.items()
-            if removed & grades.keys()
-        }
-    every = Counter(
-        query
-        for one in results
-        for query in set(one.score_columns["query_id"]) - gone.keys()
-    )
-    common = [query for query in results[0].queries if every[query] == len(results)]
-    worded = [
-        query
-        for query in common
-        if len({one.queries[query].query.text for one in results}) == 1
-    ]
-    sides = list(zip(results, graded, strict=True))
-    ids = [
-        query
-        for query in worded
-        if all(_judged(*side, query) == _judged(*sides[0], query) for side in sides)
-    ]
-    absent, reworded = len(every) - len(common), len(common) - len(worded)
+        if all(labels == labels_by_folder[0] for labels in labels_by_folder):
+            same_grades.append(query_id)
     return SharedQueries(
-        tuple(ids), absent, reworded, len(worded) - len(ids), tuple(gone)
+        ids=tuple(same_grades),
+        absent=len(scored) - len(common),
+        reworded=len(common) - len(same_text),
+        relabelled=len(same_text) - len(same_grades),
+        gone=tuple(gone),
     )
 
 
-def _judged(results: Results, graded: GradedLabels, query: str) -> tuple[object, ...]:
-    """All that a query's scores rest on beside the rankings."""
-    return (
-        graded.grades.get(query),
-        graded.groups.get(query),
-        results.queries[query].query.reference,
+def _grade_folder(results: Results, grade_rule: str | None) -> GradedLabels:
+    labels = {
+        query_id: judged_query.labels
+        for query_id, judged_query in results.queries.items()
+    }
+    return grade_labels(labels, relevance_by_rule(results, grade_rule))
+
+
+def _without_irrelevant(graded: GradedLabels) -> GradedLabels:
+    """Return the grades of relevant documents only."""
+    grades: dict[str, dict[str, int]] = {}
+    for query_id, judged in graded.grades.items():
+        grades[query_id] = {
+            document: grade for document, grade in judged.items() if grade > 0
+        }
+    return graded._replace(grades=grades)
+
+
+def _query_labels(results: Results, graded: GradedLabels, query_id: str) -> QueryLabels:
+    return QueryLabels(
+        grades=graded.grades.get(query_id),
+        groups=graded.groups.get(query_id),
+        reference=results.queries[query_id].query.reference,
     )

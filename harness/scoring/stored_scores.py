@@ -1,6 +1,6 @@
-"""The scores that a results folder holds."""
+"""The scores in a results folder."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
@@ -14,82 +14,108 @@ from harness.records import ResolvedExperiment, Results
 from harness.scoring.query_units import query_clusters, query_weights
 from harness.scoring.score_rankings import mean_judged_share
 from harness.scoring.score_table import scores_from_columns
-from harness.scoring.scores import RankedIds, Scores
+from harness.scoring.scores import RankedIds, ScoreColumn, Scores
 from retrievers.errors import InputError, Problem
 from retrievers.options.tables import validated
 
 
 def stored_scores(results: Results) -> Scores:
-    """Read the scores that a results folder holds; measures that are undefined everywhere are left out."""
-    primary, table = primary_measure(results.manifest.resolved), results.score_columns
-    rows = zip(
-        *(table[name] for name in ("measure", "retriever", "query_id", "value")),
-        strict=True,
-    )
-    parts = (zip(*some, strict=True) for _, some in groupby(rows, itemgetter(0, 1)))
-    columns = [(measures[0], names[0], ids, row) for measures, names, ids, row in parts]
-    if {name for measure, name, *_ in columns if measure == primary} != set(
-        results.retrievers
-    ):
-        where, remedy = str(results.folder / "scores.csv"), "run the experiment again"
-        raise InputError(
-            Problem(
-                where,
-                f"has no scores of {primary}, which the manifest says decides",
-                remedy,
-            )
-        )
+    """Read the scores in a results folder.
+
+    Measures that are undefined everywhere are left out.
+
+    Raises:
+        InputError: a retriever has no scores of the primary measure.
+    """
+    primary = primary_measure(results.manifest.resolved)
+    columns = _stored_columns(results)
+    scored = {column.retriever for column in columns if column.measure == primary}
+    if scored != set(results.retrievers):
+        where = str(results.folder / "scores.csv")
+        problem = f"has no scores of {primary}, which the manifest says decides"
+        raise InputError(Problem(where, problem, "run the experiment again"))
     defined = {
-        primary,
-        *(measure for measure, _, _, row in columns if not np.isnan(row).all()),
+        column.measure for column in columns if not np.isnan(column.values).all()
     }
-    kept = [column for column in columns if column[0] in defined]
-    kept.sort(
-        key=lambda column: (column[0] != primary, results.retrievers.index(column[1]))
+    defined.add(primary)
+
+    def primary_first(column: ScoreColumn) -> tuple[bool, int]:
+        rank = results.retrievers.index(column.retriever)
+        return column.measure != primary, rank
+
+    scores = scores_from_columns(
+        sorted(
+            (column for column in columns if column.measure in defined),
+            key=primary_first,
+        ),
+        results.grades(),
+        rankings_by_retriever(results),
+        source_order=results.queries,
+        primary=primary,
     )
-    found = scores_from_columns(
-        kept, results.grades(), rankings_by_retriever(results), results.queries, primary
-    )
-    declared, queries = (
-        results.manifest.resolved.statistics,
-        [results.queries[query].query for query in found.ids],
-    )
+    declared = results.manifest.resolved.statistics
+    queries = [results.queries[query_id].query for query_id in scores.ids]
     return replace(
-        found,
+        scores,
         clusters=query_clusters(queries, declared.get("cluster")),
         weights=query_weights(queries, declared.get("weight")),
     )
 
 
-def stored_judged_shares(results: Results, primary: str) -> dict[str, float]:
-    """The share of each retriever's first hits that have a label; empty where claims decide."""
-    share, grades = Measure("Judged", parse_measure(primary).cutoff), results.grades()
-    lists = (
-        {}
-        if parse_measure(primary).uses_claims
-        else {name: read() for name, read in rankings_by_retriever(results).items()}
+def _stored_columns(results: Results) -> list[ScoreColumn]:
+    """Return the columns of scores.csv: consecutive rows of a measure and retriever."""
+    table = results.score_columns
+    rows = zip(
+        table["measure"],
+        table["retriever"],
+        table["query_id"],
+        table["value"],
+        strict=True,
     )
-    return {
-        name: mean_judged_share(
-            measure_rankings([share], grades, own), share, grades, own
+    columns: list[ScoreColumn] = []
+    for (measure, retriever), group in groupby(rows, itemgetter(0, 1)):
+        _, _, query_ids, scores = zip(*group, strict=True)
+        columns.append(ScoreColumn(measure, retriever, query_ids, scores))
+    return columns
+
+
+def stored_judged_shares(results: Results, primary: str) -> Mapping[str, float]:
+    """Return the share of each retriever's first hits that have a label.
+
+    Empty if claims decide.
+    """
+    primary_value = parse_measure(primary)
+    if primary_value.uses_claims:
+        return {}
+    judged_measure = Measure("Judged", primary_value.cutoff)
+    grades = results.grades()
+    shares: dict[str, float] = {}
+    for retriever, read_rankings in rankings_by_retriever(results).items():
+        rankings = read_rankings()
+        computed = measure_rankings([judged_measure], grades, rankings)
+        shares[retriever] = mean_judged_share(
+            computed, judged_measure, grades, rankings
         )
-        for name, own in lists.items()
-    }
+    return shares
 
 
 def rankings_by_retriever(results: Results) -> dict[str, Callable[[], RankedIds]]:
-    """Retriever -> what reads its rankings."""
+    """Return, for each retriever, a function that reads its rankings."""
+    return {
+        retriever: partial(_read_rankings, results, retriever)
+        for retriever in results.retrievers
+    }
 
-    def read(name: str) -> RankedIds:
-        return {
-            query: ranking.doc_ids for query, ranking in results.rankings(name).items()
-        }
 
-    return {name: partial(read, name) for name in results.retrievers}
+def _read_rankings(results: Results, retriever: str) -> RankedIds:
+    return {
+        query_id: ranking.doc_ids
+        for query_id, ranking in results.rankings(retriever).items()
+    }
 
 
 def primary_measure(resolved: ResolvedExperiment) -> str:
-    """The primary measure in full; earlier folders leave gain and ideal to [relevance]."""
+    """Return the primary measure in full; earlier folders have gain in [relevance]."""
     relevance = validated(RelevanceConfig, resolved.relevance, "[relevance]")
     return str(
         parse_measure(resolved.primary, gain=relevance.gain, ideal=relevance.ideal)

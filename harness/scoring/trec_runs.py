@@ -1,4 +1,4 @@
-"""Anyone's runs scored by trec_eval's rules."""
+"""Run files scored by trec_eval's rules."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from harness.measures.table import row_of
 from harness.scoring.conventions import RunConventions, counting_queries
 from harness.scoring.run_names import name_runs
 from harness.scoring.score_table import scores_from_columns
-from harness.scoring.scores import RankedIds, Scores
+from harness.scoring.scores import RankedIds, ScoreColumn, Scores
 from retrievers.errors import InputError, Problem
 from retrievers.files.trec_files import Qrels, RunScores, read_qrels, read_run
 from retrievers.ids import KnownDocuments, count_matches_by_way
@@ -29,8 +29,17 @@ class ScoredRun(NamedTuple):
     values: MeasureValues
     """Of the queries that count."""
     notes: tuple[str, ...]
-    lists: Callable[[], RankedIds]
-    """Reads what it ranks."""
+    read_rankings: Callable[[], RankedIds]
+
+
+class RunSource(NamedTuple):
+    """A run's name and place, how to read it again, and the conventions that apply."""
+
+    name: str
+    where: str
+    """For messages."""
+    conventions: RunConventions
+    read_again: Callable[[], RunScores]
 
 
 def score_trec_runs(
@@ -42,116 +51,125 @@ def score_trec_runs(
 ) -> Scores:
     """Score TREC run files, plain or gzip, against a qrels file.
 
-    Of the rankings only those of runs with the same scores are kept: they are read once more.
+    Rankings are not kept in memory: those of runs with the same scores are read again.
 
     Args:
         qrels: a file of judgments.
         runs: files of rankings.
-        measures: what to compute; TREC judgments have no groups. The first decides.
+        measures: the measures to compute; TREC judgments have no groups. The first
+            decides.
         conventions: which queries count, and how scores are compared.
 
     Raises:
-        InputError: with the problems of all files: what `trec` finds in them, no run with a judged hit, a query
-            asked for that is not judged. A run is named twice; a measure asks for groups.
+        InputError: with the problems of all files: lines that cannot be read, no run
+            with a judged hit, a query in the conventions that is not judged. A run is
+            named twice; a measure needs groups.
     """
-    if again := next(
-        (run for run in runs if [*map(Path, runs)].count(Path(run)) > 1), None
-    ):
-        raise InputError(Problem(str(again), "is named twice", "name each run once"))
-    if grouped := [measure for measure in measures if measure.get("groups")]:
-        what, remedy = "there are no AND/OR groups in TREC qrels", "leave out groups="
-        raise InputError(
-            [Problem(f"measure {str(measure)!r}", what, remedy) for measure in grouped]
-        )
+    _refuse_repeated(runs)
+    _refuse_groups(measures)
     judgments = read_qrels(qrels)
-    done: list[ScoredRun] = []
+    scored_runs: list[ScoredRun] = []
     problems: list[Problem] = []
     unmatched: list[Problem] = []
-    for name, run in zip(name_runs(runs), runs, strict=True):
+    for name, path in zip(name_runs(runs), runs, strict=True):
         try:
-            done.append(_scored_file(name, run, judgments, measures, conventions))
+            run = read_run(path)
+            source = RunSource(name, str(path), conventions, _rereader(path, run))
+            scored_runs.append(_score_run(source, run, judgments, measures))
+        except UnmatchedRun as error:
+            unmatched += error.problems
         except InputError as error:
-            (unmatched if isinstance(error, UnmatchedRun) else problems).extend(
-                error.problems
-            )
-    if problems or not done:
+            problems += error.problems
+    if problems or not scored_runs:
         raise InputError(list(dict.fromkeys([*problems, *unmatched])))
-    return replace(join_runs(done, judgments, measures), unmatched=tuple(unmatched))
+    scores = join_runs(scored_runs, judgments, measures)
+    return replace(scores, unmatched=tuple(unmatched))
+
+
+def _refuse_repeated(runs: Sequence[str | Path]) -> None:
+    """Refuse a run that is named twice.
+
+    Raises:
+        InputError: there is one.
+    """
+    paths = [Path(run) for run in runs]
+    for run, path in zip(runs, paths, strict=True):
+        if paths.count(path) > 1:
+            raise InputError(Problem(str(run), "is named twice", "name each run once"))
+
+
+def _refuse_groups(measures: Sequence[Measure]) -> None:
+    """Refuse measures with groups of alternatives.
+
+    Raises:
+        InputError: there are any.
+    """
+    problem = "there are no AND/OR groups in TREC qrels"
+    problems = [
+        Problem(f"measure {str(measure)!r}", problem, "leave out groups=")
+        for measure in measures
+        if measure.get("groups")
+    ]
+    if problems:
+        raise InputError(problems)
+
+
+def _rereader(path: str | Path, run: RunScores) -> Callable[[], RunScores]:
+    """Return a function that reads the run again; a pipe can be read only once."""
+    if Path(path).is_file():
+        return partial(read_run, path)
+    return lambda: run
 
 
 def join_runs(
     runs: Sequence[ScoredRun], judgments: Grades, measures: Sequence[Measure]
 ) -> Scores:
-    """Put the values of runs into one table; a query that counts for one run alone is undefined for the others.
+    """Join the values of runs into one table.
+
+    A query that counts for one run alone is undefined for the others.
 
     Args:
         runs: at least one, scored on the same measures.
         judgments: query id -> document id -> grade; their order is that of the rows.
         measures: the first decides.
     """
-    counted_in = {run.name: frozenset(run.values.query_ids) for run in runs}
-    scored = [
-        query for query in judgments if any(query in own for own in counted_in.values())
-    ]
-    columns = (
-        (str(one), run.name, run.values.query_ids, run.values.values_of(one))
-        for one in measures
-        for run in runs
-    )
-    lists = {run.name: run.lists for run in runs}
-    found = scores_from_columns(
-        columns,
-        {query: judgments[query] for query in scored},
-        lists,
-        scored,
-        str(measures[0]),
-    )
-    return replace(
-        found,
-        has_irrelevant_labels=False,
-        notes=tuple(f"{run.name}: {note}" for run in runs for note in run.notes),
-        absent=frozenset(
-            (name, query)
-            for name, own in counted_in.items()
-            for query in found.ids
-            if query not in own
-        ),
-    )
-
-
-def _ordered(
-    read: Callable[[], RunScores], queries: Collection[str], precision: Precision
-) -> dict[str, list[str]]:
-    """What a run ranks, best first, of these queries; a file is read once more."""
-    return {
-        query: _in_order(hits, precision)
-        for query, hits in read().items()
-        if query in queries
+    queries_of_run = {run.name: frozenset(run.values.query_ids) for run in runs}
+    counting = frozenset().union(*queries_of_run.values())
+    scored = {
+        query_id: judged
+        for query_id, judged in judgments.items()
+        if query_id in counting
     }
-
-
-def _in_order(hits: Mapping[str, float], precision: Precision) -> list[str]:
-    """Documents by trec_eval's rule: score descending, then id descending."""
-    with np.errstate(over="ignore"):
-        scores = {
-            doc: float(np.float32(one)) if precision == "single" else one
-            for doc, one in hits.items()
-        }
-    return sorted(scores, key=lambda doc: (scores[doc], doc), reverse=True)
-
-
-def _scored_file(
-    name: str,
-    path: str | Path,
-    judgments: Grades,
-    measures: Sequence[Measure],
-    conventions: RunConventions,
-) -> ScoredRun:
-    """Score one file; a pipe can be read only once."""
-    run = read_run(path)
-    again = partial(read_run, path) if Path(path).is_file() else lambda: run
-    return _scored(
-        RunSource(name, str(path), conventions), run, again, judgments, measures
+    columns: list[ScoreColumn] = []
+    for measure in measures:
+        for run in runs:
+            columns.append(
+                ScoreColumn(
+                    measure=str(measure),
+                    retriever=run.name,
+                    query_ids=run.values.query_ids,
+                    values=run.values.values_of(measure),
+                )
+            )
+    scores = scores_from_columns(
+        columns,
+        scored,
+        {run.name: run.read_rankings for run in runs},
+        source_order=scored,
+        primary=str(measures[0]),
+    )
+    notes: list[str] = []
+    absent: set[tuple[str, str]] = set()
+    for run in runs:
+        notes += [f"{run.name}: {note}" for note in run.notes]
+        for query_id in scores.ids:
+            if query_id not in queries_of_run[run.name]:
+                absent.add((run.name, query_id))
+    return replace(
+        scores,
+        has_irrelevant_labels=False,
+        notes=tuple(notes),
+        absent=frozenset(absent),
     )
 
 
@@ -159,99 +177,154 @@ def score_run_in_memory(
     name: str, run: RunScores, judgments: Qrels, measures: Sequence[Measure]
 ) -> ScoredRun:
     """Score one run; a judged query that it lacks scores 0 and counts."""
-    return _scored(
-        RunSource(name, f"runs[{name!r}]", RunConventions()),
-        run,
-        lambda: run,
-        judgments,
-        measures,
-    )
+    source = RunSource(name, f"runs[{name!r}]", RunConventions(), lambda: run)
+    return _score_run(source, run, judgments, measures)
 
 
-class RunSource(NamedTuple):
-    """What a run is called, where it is from, and by which conventions it is scored."""
-
-    name: str
-    where: str
-    conventions: RunConventions
-
-
-def _scored(
-    told: RunSource,
-    run: RunScores,
-    again: Callable[[], RunScores],
-    judgments: Grades,
-    measures: Sequence[Measure],
+def _score_run(
+    source: RunSource, run: RunScores, judgments: Grades, measures: Sequence[Measure]
 ) -> ScoredRun:
-    """Score a run, with what gives it once more."""
-    (name, where, conventions), matched = told, ""
-    met = judgments.keys() & run.keys()
-    if not met:
-        asked, here = next(iter(judgments)), next(iter(run), "nothing")
-        what = f"none of its queries is judged: ids look like {here!r} here and {asked!r} in the qrels"
-        raise UnmatchedRun(Problem(where, what, "give the qrels of the same queries"))
-    if all(judgments[query].keys().isdisjoint(run[query]) for query in met):
-        renamed, matched = match_run_ids(run, judgments, where)
-        run, again = renamed, lambda: renamed
-    if any(
-        measure.is_own for measure in measures
-    ):  # what is asked by lists of documents
-        values = measure_rankings(
-            measures,
-            judgments,
-            {query: _in_order(run[query], conventions.precision) for query in run},
-        )
-    else:
-        values = measure_run(measures, judgments, run, precision=conventions.precision)
-    kept, notes = counting_queries(judgments, met, conventions)
-    steep = dict.fromkeys(
-        measure.name for measure in measures if row_of(measure).by_largest_grade
-    )
-    notes += [matched] if matched else []
-    notes += [
-        f"{one}: the largest grade of the qrels is G = {values.largest_grade}"
-        for one in steep
-    ]
-    if ignored := len(run.keys() - judgments.keys()):
+    """Score a run.
+
+    Raises:
+        InputError: no query is left to score.
+        UnmatchedRun: none of its hits is judged.
+    """
+    where = source.where
+    conventions = source.conventions
+    judged_queries = judgments.keys() & run.keys()
+    if not judged_queries:
+        raise _unmatched_queries(run, judgments, where)
+    read_again = source.read_again
+    match_note = ""
+    if not any(
+        judgments[query_id].keys() & run[query_id] for query_id in judged_queries
+    ):
+        run, match_note = match_run_ids(run, judgments, where)
+        read_again = partial(_same_run, run)
+    values = _measure_values(measures, judgments, run, conventions.precision)
+    counting, notes = counting_queries(judgments, judged_queries, conventions)
+    if match_note:
+        notes.append(match_note)
+    notes += _largest_grade_notes(values)
+    ignored = len(run.keys() - judgments.keys())
+    if ignored:
         notes.append(f"queries of the run without labels: {ignored} (ignored)")
-    if not kept:
+    if not counting:
         raise InputError(Problem(where, "no query is left to score", "; ".join(notes)))
-    values = values if len(kept) == len(judgments) else values.for_queries(kept)
-    lists = partial(_ordered, again, frozenset(values.query_ids), conventions.precision)
-    return ScoredRun(name, values, tuple(notes), lists)
+    if len(counting) < len(judgments):
+        values = values.for_queries(counting)
+    read_rankings = partial(
+        _read_rankings, read_again, frozenset(values.query_ids), conventions.precision
+    )
+    return ScoredRun(source.name, values, tuple(notes), read_rankings)
 
 
-def match_run_ids(
-    run: RunScores, judgments: Grades, where: str
-) -> tuple[RunScores, str]:
-    """A run without a judged hit, its ids matched with those of the judgments, and by what.
+def _largest_grade_notes(values: MeasureValues) -> list[str]:
+    """Return a note for each measure that depends on the largest grade."""
+    names: dict[str, None] = {}
+    for measure in values.measures:
+        if row_of(measure).by_largest_grade:
+            names[measure.name] = None
+    grade = values.largest_grade
+    return [f"{name}: the largest grade of the qrels is G = {grade}" for name in names]
+
+
+def _same_run(run: RunScores) -> RunScores:
+    return run
+
+
+def _unmatched_queries(run: RunScores, judgments: Grades, where: str) -> UnmatchedRun:
+    """Return the error that none of a run's queries is judged."""
+    run_example = next(iter(run), "nothing")
+    judged_example = next(iter(judgments))
+    examples = f"ids look like {run_example!r} here and {judged_example!r} in the qrels"
+    problem = f"none of its queries is judged: {examples}"
+    return UnmatchedRun(Problem(where, problem, "give the qrels of the same queries"))
+
+
+def _measure_values(
+    measures: Sequence[Measure], judgments: Grades, run: RunScores, precision: Precision
+) -> MeasureValues:
+    """Return the values of a run; the user's own measures need lists of documents."""
+    if not any(measure.is_own for measure in measures):
+        return measure_run(measures, judgments, run, precision=precision)
+    rankings = {query_id: _rank(hits, precision) for query_id, hits in run.items()}
+    return measure_rankings(measures, judgments, rankings)
+
+
+def _read_rankings(
+    read_run_again: Callable[[], RunScores],
+    queries: Collection[str],
+    precision: Precision,
+) -> dict[str, list[str]]:
+    """Return a run's rankings of these queries; a file is read again."""
+    return {
+        query_id: _rank(hits, precision)
+        for query_id, hits in read_run_again().items()
+        if query_id in queries
+    }
+
+
+def _rank(hits: Mapping[str, float], precision: Precision) -> list[str]:
+    """Rank documents by trec_eval's rule: score descending, then id descending."""
+    scores = dict(hits)
+    if precision == "single":
+        with np.errstate(over="ignore"):
+            scores = {
+                document: float(np.float32(score)) for document, score in hits.items()
+            }
+    return sorted(
+        scores, key=lambda document: (scores[document], document), reverse=True
+    )
+
+
+class MatchedRun(NamedTuple):
+    """A run whose ids were matched with those of the judgments."""
+
+    run: RunScores
+    note: str
+    """How ids were matched; "" if they were not."""
+
+
+def match_run_ids(run: RunScores, judgments: Grades, where: str) -> MatchedRun:
+    """Match the ids of a run without a judged hit with those of the judgments.
 
     Raises:
         UnmatchedRun: they cannot be matched.
     """
-    known = KnownDocuments(
-        {document for judged in judgments.values() for document in judged}
-    )
-    hits = {query: scored for query, scored in run.items() if query in judgments}
-    matches = known.match(document for scored in hits.values() for document in scored)
-    if not matches and any(hits.values()):
-        theirs, ours = (
-            next(doc for of in hits.values() for doc in of),
-            min(known.ids, default="nothing"),
+    judged_documents: set[str] = set()
+    for judged in judgments.values():
+        judged_documents.update(judged)
+    returned: dict[str, None] = {}
+    for query_id, hits in run.items():
+        if query_id in judgments:
+            returned.update(dict.fromkeys(hits))
+    documents = KnownDocuments(judged_documents)
+    matches = documents.match(returned)
+    if returned and not matches:
+        run_example = next(iter(returned))
+        judged_example = min(documents.ids, default="nothing")
+        examples = (
+            f"ids look like {run_example!r} here and {judged_example!r} in the qrels"
         )
-        what = f"no hit is judged in any query: ids look like {theirs!r} here and {ours!r} in the qrels"
-        raise UnmatchedRun(Problem(where, what, "give the qrels of the same documents"))
-    ways = ", ".join(
-        f"{number:,} by {way}"
-        for way, number in count_matches_by_way(matches.values()).items()
-        if way != "id"
-    )
-    names = {doc: match.document for doc, match in matches.items()}
-    renamed = {
-        query: {names.get(doc, doc): of[doc] for doc in sorted(of, key=of.__getitem__)}
-        for query, of in run.items()
-    }
-    return renamed, f"ids matched: {ways}" if ways else ""
+        problem = f"no hit is judged in any query: {examples}"
+        remedy = "give the qrels of the same documents"
+        raise UnmatchedRun(Problem(where, problem, remedy))
+    renamed: dict[str, dict[str, float]] = {}
+    for query_id, hits in run.items():
+        # Where two hits are renamed alike, the one with the higher score counts.
+        by_new_id: dict[str, float] = {}
+        for document in sorted(hits, key=hits.__getitem__):
+            match = matches.get(document)
+            new_id = document if match is None else match.document
+            by_new_id[new_id] = hits[document]
+        renamed[query_id] = by_new_id
+    ways: list[str] = []
+    for way, number in count_matches_by_way(matches.values()).items():
+        if way != "id":
+            ways.append(f"{number:,} by {way}")
+    return MatchedRun(renamed, f"ids matched: {', '.join(ways)}" if ways else "")
 
 
 class UnmatchedRun(InputError):

@@ -1,12 +1,17 @@
 """Exact tests, corrections, intervals, power.
 
-differences    equal scores, found in spite of float noise; what counts as one observation; seeded streams
-signed_rank    the exact test
-sign_flip      the randomisation test of the mean; many configurations and one choice
-paired_tests   every test of one pair, which one decides, and margins
-multiplicity   many hypotheses at once; slices, several data sets; what a choice of many is worth
-intervals      means with what is uncertain about them
-power          what so many queries can find, how many a difference would take, one hypothesis again and again
-agreement      several judges, two rankings
-settings       what `[statistics]` decides
+- differences: paired differences, with ties that ignore float noise
+- units: clusters of queries that count as one observation
+- draws: seeded random signs
+- signed_rank: the exact Wilcoxon test
+- sign_flip: the randomization test of a mean difference
+- max_t: the best of many configurations
+- paired_tests: every test of one pair, and margins
+- over_sets: several data sets
+- corrections: many hypotheses at once
+- intervals, summary: means with their uncertainty
+- power: how many queries a difference needs
+- looks: planned repetitions of a test
+- kappa, rank_overlap, roc_area: agreement of judges, of rankings, and ROC curves
+- settings: the keys of `[statistics]`
 """

@@ -15,9 +15,11 @@ def adjust_p_values(
     """Return the adjusted p-values of one family, in the given order, none above 1.
 
     Args:
-        p_values: one for each hypothesis of the family, 0 < p <= 1; an undefined test counts with p = 1.
-        method: "holm" (Holm 1979) and "bonferroni" keep the chance of any false claim in the family at alpha; "bh"
-            (Benjamini & Hochberg 1995) the expected share of false claims among all claims.
+        p_values: one for each hypothesis of the family, 0 < p <= 1; an undefined test
+            counts with p = 1.
+        method: "holm" (Holm 1979) and "bonferroni" keep the chance of any false claim
+            in the family at alpha; "bh" (Benjamini & Hochberg 1995) keeps the expected
+            share of false claims among all claims.
 
     >>> adjust_p_values([0.01, 0.04, 0.03])
     (0.03, 0.06, 0.06)
@@ -38,44 +40,48 @@ def _bonferroni(p: Floats) -> Floats:
     return p * len(p)
 
 
-def _bh(p: Floats) -> Floats:
-    m = len(p)
-    stepped: Floats = np.minimum.accumulate((p * (m / np.arange(1, m + 1)))[::-1])[::-1]
+def _benjamini_hochberg(p: Floats) -> Floats:
+    count = len(p)
+    multiplied = p * (count / np.arange(1, count + 1))
+    stepped: Floats = np.minimum.accumulate(multiplied[::-1])[::-1]
     return stepped
 
 
 CORRECTION_FORMULAS: dict[str, Callable[[Floats], Floats]] = {
     "holm": _holm,
     "bonferroni": _bonferroni,
-    "bh": _bh,
+    "bh": _benjamini_hochberg,
 }
-"""Ours: importing statsmodels takes longer than a whole comparison; the tests compare both."""
+"""From p-values in rising order to adjusted ones.
+
+Importing statsmodels takes longer than a whole comparison; the tests compare both.
+"""
 
 
 def adjust_floors(
     p_values: Sequence[float], floors: Sequence[float | None], method: str
 ) -> tuple[float | None, ...]:
-    """Return, for each hypothesis, the correction with its own p replaced by the smallest that it could have been.
+    """Return the smallest adjusted p-value that each hypothesis could have had.
+
+    Its own p is replaced by the smallest that it could have been; the others stay.
 
     Args:
         p_values: one for each hypothesis of the family.
-        floors: the smallest p of the first hypotheses; None where there is no such bound.
-        method: as for `adjust`.
+        floors: the smallest p of the first hypotheses; None where there is no bound.
+        method: as for `adjust_p_values`.
 
     >>> adjust_floors([0.03, 0.04], [0.01, None], "holm")
     (0.02, None)
     """
-    correct, placed = (
-        CORRECTION_FORMULAS[method],
-        np.sort(np.asarray(p_values, dtype=np.float64)),
-    )
-
-    def adjusted(own: float, floor: float) -> float:
-        others = np.delete(placed, np.searchsorted(placed, own))
-        at = np.searchsorted(others, floor)
-        return min(1.0, float(correct(np.insert(others, at, floor))[at]))
-
-    pairs = zip(p_values, floors, strict=False)
-    return tuple(
-        None if floor is None else adjusted(own, floor) for own, floor in pairs
-    )
+    formula = CORRECTION_FORMULAS[method]
+    rising = np.sort(np.asarray(p_values, dtype=np.float64))
+    adjusted_floors: list[float | None] = []
+    for p_value, floor in zip(p_values, floors, strict=False):
+        if floor is None:
+            adjusted_floors.append(None)
+            continue
+        others = np.delete(rising, np.searchsorted(rising, p_value))
+        rank = np.searchsorted(others, floor)
+        adjusted = formula(np.insert(others, rank, floor))[rank]
+        adjusted_floors.append(min(1.0, float(adjusted)))
+    return tuple(adjusted_floors)

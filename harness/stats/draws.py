@@ -5,6 +5,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -14,53 +15,54 @@ from harness.stats.differences import Floats
 
 Result = TypeVar("Result")
 InputRow = TypeVar("InputRow")
+Bytes = npt.NDArray[np.uint8]
+Words = npt.NDArray[np.uint64]
+
+SIGN_DRAWS = 100_000
+MAX_BLOCK_SUMS = 1 << 17
+"""Sums computed at once, few enough for a processor's cache; it changes no result."""
+MAX_BLOCK_SIGNS = 1 << 22
+"""Signs, or words of 64 signs, in memory at once; it changes no result either."""
+MAX_LOOKUP_COLUMNS = 128
+"""Columns beyond which a product is faster than looking sums up."""
 
 
 def map_in_parallel(
     compute: Callable[[InputRow], Result], rows: Iterable[InputRow]
 ) -> Iterator[Result]:
-    """Yield what a function gives of each row, in their order, computed on all cores.
+    """Yield the function's result for each row, in their order, computed on all cores.
 
-    For large arrays alone: NumPy lets go of the interpreter while it computes, and threads of small steps wait for each
-    other. No more than some rows are read ahead.
+    Only for large arrays: NumPy releases the interpreter while it computes, and threads
+    with small steps wait for each other. Only a few rows are read ahead.
     """
     cores = os.cpu_count() or 1
     with ThreadPoolExecutor(cores) as pool:
-        waiting = deque[Future[Result]]()
+        futures = deque[Future[Result]]()
         for row in rows:
-            waiting.append(pool.submit(compute, row))
-            if len(waiting) > cores:
-                yield waiting.popleft().result()
-        yield from (one.result() for one in waiting)
+            futures.append(pool.submit(compute, row))
+            if len(futures) > cores:
+                yield futures.popleft().result()
+        for future in futures:
+            yield future.result()
 
 
 def seeded_generator(seed: int, purpose: str, queries: int) -> np.random.Generator:
-    """Return the PCG64 stream of a purpose, seeded by SHA-256 of (seed, purpose, number of queries).
+    """Return the PCG64 stream of a purpose.
 
-    Nothing else enters the seed: all measures and pairs share the stream, so that adding a retriever moves
-    no other number, and the answer does not depend on what was drawn before.
+    It is seeded by SHA-256 of (seed, purpose, number of queries), and by nothing else:
+    all measures and pairs share the stream. Another retriever changes no other number,
+    and no result depends on earlier draws.
 
-    >>> bool(seeded_generator(0, "signs", 13).random() == seeded_generator(0, "signs", 13).random())
+    >>> first, second = (seeded_generator(0, "signs", 13) for _ in range(2))
+    >>> bool(first.random() == second.random())
     True
     """
     digest = hashlib.sha256(f"{seed}/{purpose}/{queries}".encode()).digest()
     return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "big")))
 
 
-SIGN_DRAWS = 100_000
-
-
-MAX_BLOCK_SUMS = 1 << 17
-"""Sums made at once, few enough to stay in a processor's cache; it moves no result."""
-MAX_BLOCK_SIGNS = 1 << 22
-"""Words of 64 signs, or signs, held at once, which bounds the memory; it moves no result either."""
-MAX_LOOKUP_COLUMNS = 128
-"""Columns beyond which a product is faster than looking sums up."""
-Bytes = npt.NDArray[np.uint8]
-
-
 def enumerate_flipped_sums(rows: Floats) -> Floats:
-    """The sums of rows under every pattern of their signs, the observed one first."""
+    """Return the sums of rows under all patterns of their signs, the observed first."""
     sums = np.zeros((1, *rows.shape[1:]))
     for row in rows:
         sums = np.concatenate([sums + row, sums - row])
@@ -68,9 +70,10 @@ def enumerate_flipped_sums(rows: Floats) -> Floats:
 
 
 def draw_flipped_sums(columns: Floats, seed: int) -> Iterator[Floats]:
-    """Yield the sums of the columns under each draw of signs, in blocks of draws; blocks move no sum.
+    """Yield the sums of the columns under each draw of signs, in blocks of draws.
 
-    The signs are random bits, a set one is a minus.
+    The signs are random bits; a bit that is set is a minus. The size of the blocks
+    changes no sum.
 
     Args:
         columns: (n, k), a sign for each row.
@@ -78,52 +81,58 @@ def draw_flipped_sums(columns: Floats, seed: int) -> Iterator[Floats]:
     """
     n, k = columns.shape
     words = -(-n // 64)
-    rng = seeded_generator(seed, "signs", n)
-    rows = max(
-        1,
-        min(MAX_BLOCK_SUMS // k, MAX_BLOCK_SIGNS // words)
-        if k <= MAX_LOOKUP_COLUMNS
-        else MAX_BLOCK_SIGNS // max(n, k),
-    )
-    drawn = (
-        rng.integers(
-            0, 2**64, size=(min(rows, SIGN_DRAWS - start), words), dtype=np.uint64
-        )
-        .astype("<u8")
-        .view(np.uint8)
-        for start in range(0, SIGN_DRAWS, rows)
-    )
-    yield from map_in_parallel(
-        lambda bits: (
-            _looked_up(bits, columns)
-            if k <= MAX_LOOKUP_COLUMNS
-            else _signs(bits, n) @ columns
-        ),
-        drawn,
-    )
+    if k <= MAX_LOOKUP_COLUMNS:
+        compute_sums = partial(_sums_by_lookup, columns)
+        block_draws = min(MAX_BLOCK_SUMS // k, MAX_BLOCK_SIGNS // words)
+    else:
+        compute_sums = partial(_sums_by_product, columns)
+        block_draws = MAX_BLOCK_SIGNS // max(n, k)
+    generator = seeded_generator(seed, "signs", n)
+    blocks = _draw_sign_bits(generator, words, max(1, block_draws))
+    yield from map_in_parallel(compute_sums, blocks)
 
 
-def _looked_up(bits: Bytes, columns: Floats) -> Floats:
-    """Eight rows have 256 patterns: their sums are looked up by the byte that was drawn.
+def _draw_sign_bits(
+    generator: np.random.Generator, words: int, block_draws: int
+) -> Iterator[Bytes]:
+    """Yield the bits of all draws, in blocks: (draws, 8 bytes for each word)."""
+    for start in range(0, SIGN_DRAWS, block_draws):
+        draws = min(block_draws, SIGN_DRAWS - start)
+        bits: Words = generator.integers(0, 2**64, size=(draws, words), dtype=np.uint64)
+        yield bits.astype("<u8").view(np.uint8)
 
-    With up to 20 columns that takes a fifth to a tenth of the time of a product with the signs.
+
+def _sums_by_lookup(columns: Floats, bits: Bytes) -> Floats:
+    """Return the sums of the columns under each draw, looked up byte by byte.
+
+    Eight rows have 256 sign patterns, whose sums are computed once. With up to 20
+    columns this takes a fifth to a tenth of the time of a product with the signs.
     """
-    eights = np.zeros((-(-len(columns) // 8), 8, columns.shape[1]))
-    eights.reshape(-1, columns.shape[1])[: len(columns)] = columns
-    sums = np.zeros((len(bits), columns.shape[1]))
-    part = np.empty_like(sums)
-    for eight, pattern in zip(eights, np.ascontiguousarray(bits.T), strict=False):
-        # "clip" lets numpy write into `part` as it goes; no byte is beyond 255.
-        sums += np.take(BYTE_SIGNS @ eight, pattern, axis=0, out=part, mode="clip")
+    k = columns.shape[1]
+    padded_rows = np.zeros((-(-len(columns) // 8), 8, k))
+    padded_rows.reshape(-1, k)[: len(columns)] = columns
+    sums = np.zeros((len(bits), k))
+    byte_sums = np.empty_like(sums)
+    patterns = np.ascontiguousarray(bits.T)
+    for eight_rows, pattern in zip(padded_rows, patterns, strict=False):
+        pattern_sums = BYTE_SIGNS @ eight_rows
+        # "clip" lets numpy write into `out` as it goes; no byte is beyond 255.
+        sums += np.take(pattern_sums, pattern, axis=0, out=byte_sums, mode="clip")
     return sums
 
 
-def _signs(bits: Bytes, count: int | None = None) -> Floats:
+def _sums_by_product(columns: Floats, bits: Bytes) -> Floats:
+    """Return the sums of the columns under each draw, as a product with the signs."""
+    return _unpack_signs(bits, len(columns)) @ columns
+
+
+def _unpack_signs(bits: Bytes, count: int | None = None) -> Floats:
+    """Return the signs of the first bits of each row: -1 for a bit that is set."""
     signs = np.unpackbits(bits, axis=1, count=count).astype(np.float64)
     signs *= -2
     signs += 1
     return signs
 
 
-BYTE_SIGNS = _signs(np.arange(256, dtype=np.uint8)[:, None])
-"""(256, 8): the signs that each byte stands for."""
+BYTE_SIGNS = _unpack_signs(np.arange(256, dtype=np.uint8)[:, None])
+"""(256, 8): the eight signs in each byte."""

@@ -13,7 +13,11 @@ from harness.stats.units import Units, single_units
 
 
 class Interval(NamedTuple):
-    """A confidence interval; `method` is "t", "logit", "wilson" or "not estimable" (both ends None then)."""
+    """A confidence interval.
+
+    `method` is "t", "logit", "wilson" or "not estimable", in which case both ends are
+    None.
+    """
 
     low: float | None
     high: float | None
@@ -26,16 +30,19 @@ class Interval(NamedTuple):
         >>> Interval(-0.1, 0.3, "t").negated
         Interval(low=-0.3, high=0.1, method='t')
         """
-        low, high = (None if end is None else -end for end in (self.high, self.low))
+        low = None if self.high is None else -self.high
+        high = None if self.low is None else -self.low
         return Interval(low, high, self.method)
 
 
 NOT_ESTIMABLE = Interval(None, None, "not estimable")
-"""All values equal, or a single one: nothing tells how far they scatter."""
+"""All values are equal, or there is only one: their spread is unknown."""
 
 
 def mean(values: Floats, weights: Floats | None = None) -> float:
-    """Return the mean, its sum rounded once (`math.fsum`): the order of the queries cannot move it.
+    """Return the mean, independent of the order of the queries.
+
+    Its sum is rounded once (`math.fsum`).
 
     Args:
         values: (n,).
@@ -53,37 +60,42 @@ def student_interval(
     bounds: ValueRange | None = None,
     units: Units | None = None,
 ) -> Interval:
-    """Return Student's t interval of a mean, "not estimable" where all values are equal.
+    """Return Student's t interval of a mean; "not estimable" if all values are equal.
 
-    Where it would leave `bounds`, it is the t interval of the logit of the mean by the delta method, transformed
-    back ("logit"). With clusters or weights, see `standard_error`.
+    If it would exceed `bounds`, the result is the t interval of the logit of the mean
+    by the delta method, transformed back ("logit"). With clusters or weights, see
+    `standard_error`.
 
     >>> student_interval(np.array([0.5])).method
     'not estimable'
-    >>> student_interval(np.array([0.8, 0.9, 1.0, 1.0]), bounds=ValueRange(0, 1)).method
+    >>> values = np.array([0.8, 0.9, 1.0, 1.0])
+    >>> student_interval(values, bounds=ValueRange(0, 1)).method
     'logit'
     """
-    known = standard_error(values, units)
-    if known is None:
+    estimate = standard_error(values, units)
+    if estimate is None:
         return NOT_ESTIMABLE
-    centre = known.mean
-    reach = (
-        float(special.stdtrit(known.degrees_of_freedom, (1 + level) / 2)) * known.error
-    )
-    low, high = centre - reach, centre + reach
+    centre = estimate.mean
+    quantile = float(special.stdtrit(estimate.degrees_of_freedom, (1 + level) / 2))
+    reach = quantile * estimate.error
+    low = centre - reach
+    high = centre + reach
     if bounds is None or (bounds.low <= low and high <= bounds.high):
         return Interval(low, high, "t")
+    return _logit_interval(centre, reach, bounds)
+
+
+def _logit_interval(centre: float, reach: float, bounds: ValueRange) -> Interval:
+    """Return the interval on the logit scale, which stays within the bounds."""
     share = (centre - bounds.low) / bounds.span
     if not 0 < share < 1:
         return NOT_ESTIMABLE
-    middle, wide = (
-        float(special.logit(share)),
-        reach / bounds.span / (share * (1 - share)),
-    )
-    low, high = (
-        bounds.low + bounds.span * float(special.expit(middle + side))
-        for side in (-wide, wide)
-    )
+    logit_centre = float(special.logit(share))
+    logit_reach = reach / bounds.span / (share * (1 - share))
+    low_share = float(special.expit(logit_centre - logit_reach))
+    high_share = float(special.expit(logit_centre + logit_reach))
+    low = bounds.low + bounds.span * low_share
+    high = bounds.low + bounds.span * high_share
     return Interval(low, high, "logit")
 
 
@@ -100,41 +112,49 @@ class StandardError(NamedTuple):
 def standard_error(values: Floats, units: Units | None = None) -> StandardError | None:
     """Return the standard error of a mean, robust to clusters and weights.
 
-    None where all values are equal, or one query has as good as all of the weight.
+    None if all values are equal, or if one query has as good as all of the weight.
 
-    With h the queries' shares of the weight (1/n each without weights) and h_g those of the G clusters:
-    e_g = sum of h (d - mean) within the cluster / (1 - h_g), the deviation that the others see; SE^2 = sum e_g^2,
-    times (G - 1) / G without weights; 1 / sum h_g^2 - 1 degrees of freedom. With one query a cluster and equal weights
-    that is the usual standard error. One dominant cluster makes plain robust intervals too short (72 to 85 % for 95).
+    With h the queries' shares of the weight (1/n each without weights) and h_g those of
+    the G clusters: e_g = sum of h (d - mean) within the cluster / (1 - h_g), the
+    deviation from the other clusters; SE^2 = sum e_g^2, times (G - 1) / G without
+    weights; 1 / sum h_g^2 - 1 degrees of freedom. With one query in each cluster and
+    equal weights this is the usual standard error. One dominant cluster makes plain
+    robust intervals too short (72 to 85 % for 95).
 
     >>> units = single_units(4, np.array([4.0, 2.0, 1.0, 1.0]))
-    >>> known = standard_error(np.array([0.1, 0.2, -0.1, 0.3]), units)
-    >>> round(known.error, 6), round(known.degrees_of_freedom + 1, 3)
+    >>> estimate = standard_error(np.array([0.1, 0.2, -0.1, 0.3]), units)
+    >>> round(estimate.error, 6), round(estimate.degrees_of_freedom + 1, 3)
     (0.053927, 2.909)
     """
-    units = single_units(len(values)) if units is None else units
-    slack = SCORE_TOLERANCE * max(1.0, float(np.abs(values).max()))
-    count = len(units)
-    if count < 2 or float(np.ptp(units.sums(values) / units.totals)) <= slack:
+    if units is None:
+        units = single_units(len(values))
+    if len(units) < 2:
         return None
+    slack = SCORE_TOLERANCE * max(1.0, float(np.abs(values).max()))
+    if float(np.ptp(units.sums(values) / units.totals)) <= slack:
+        return None
+    if units.clustered or units.weights is not None:
+        return _robust_standard_error(values, units)
+    n = len(units)
+    centre = mean(values)
+    sum_of_squares = math.fsum(((values - centre) ** 2).tolist())
+    return StandardError(math.sqrt(n / (n - 1) * sum_of_squares) / n, n - 1, centre)
+
+
+def _robust_standard_error(values: Floats, units: Units) -> StandardError | None:
+    """Return the standard error with clusters or weights; None if one has them all."""
     centre = mean(values, units.weights)
-    off = values - centre
-    if not units.clustered and units.weights is None:
-        return StandardError(
-            math.sqrt(count / (count - 1) * math.fsum((off**2).tolist())) / count,
-            count - 1,
-            centre,
-        )
+    deviations = values - centre
     totals = units.totals
     weight = math.fsum(totals)
     shares = totals / weight
     if float(shares.max()) > 1 - SCORE_TOLERANCE:
         return None
-    seen = units.sums(off) / weight / (1 - shares)
-    small = (count - 1) / count if units.weights is None else 1.0
-    return StandardError(
-        math.sqrt(small * math.fsum(seen**2)), 1 / math.fsum(shares**2) - 1, centre
-    )
+    unit_deviations = units.sums(deviations) / weight / (1 - shares)
+    count = len(units)
+    correction = (count - 1) / count if units.weights is None else 1.0
+    error = math.sqrt(correction * math.fsum(unit_deviations**2))
+    return StandardError(error, 1 / math.fsum(shares**2) - 1, centre)
 
 
 def standard_deviation(values: Floats) -> float:
@@ -152,9 +172,8 @@ def wilson_interval(successes: int, n: int, level: float = 0.95) -> Interval:
     z = float(special.ndtri((1 + level) / 2))
     share = successes / n
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = (
-        z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    )
-    low = 0.0 if successes == 0 else centre - half
-    high = 1.0 if successes == n else centre + half
+    spread = math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    reach = z / (1 + z * z / n) * spread
+    low = 0.0 if successes == 0 else centre - reach
+    high = 1.0 if successes == n else centre + reach
     return Interval(low, high, "wilson")

@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import scipy
 from scipy import special
 
+from harness.stats.differences import Floats
 from harness.stats.settings import Settings
 
 QueryKey = TypeVar("QueryKey")
@@ -19,25 +20,46 @@ LOOK_GRID_POINTS = 1_001
 
 @dataclass(frozen=True, slots=True)
 class InterimAnalysis:
-    """Which look this is, and what it may claim."""
+    """The number of a look, and its level."""
 
     number: int
-    """From 1, those that were taken included."""
+    """From 1, earlier looks included."""
     planned: tuple[int, ...]
     """Queries in all at each planned look."""
     level: float
-    """Two-sided level of the tests at this look; beyond the last planned one, that of its intervals alone."""
+    """Two-sided level of the tests at this look.
+
+    Beyond the last planned look it is only the level of the intervals.
+    """
     alpha: float
-    """What all looks together spend."""
+    """The level that all looks spend together."""
     alpha_spent: bool
-    """Whether alpha is spent: more queries were asked than planned."""
+    """Whether alpha is spent: there are more queries than planned."""
+
+
+class StatisticDensity(NamedTuple):
+    """The distribution of the statistic if no earlier look crossed its boundary."""
+
+    grid: Floats
+    """(points,): values of the statistic."""
+    weights: Floats
+    """(points,): the probability of each."""
+
+
+class LookStep(NamedTuple):
+    """The step of the test statistic from one look to the next."""
+
+    fraction: float
+    """The share of all planned queries at the next look."""
+    spread: float
+    """Standard deviation of the statistic's change."""
 
 
 def spent_alpha(alpha: float, fraction: float) -> float:
-    """Return how much of a two-sided alpha is spent when this fraction of the queries has been looked at.
+    """Return how much of a two-sided alpha is spent at this fraction of the queries.
 
-    O'Brien & Fleming's boundary as a spending function (Lan & DeMets 1983), alpha / 2 in each tail:
-    2 x (2 - 2 Phi(z(1 - alpha / 4) / sqrt(fraction))).
+    O'Brien & Fleming's boundary as a spending function (Lan & DeMets 1983), alpha / 2
+    in each tail: 2 x (2 - 2 Phi(z(1 - alpha / 4) / sqrt(fraction))).
 
     >>> round(spent_alpha(0.05, 0.5), 6), round(spent_alpha(0.05, 1.0), 6)
     (0.003051, 0.05)
@@ -49,10 +71,11 @@ def spent_alpha(alpha: float, fraction: float) -> float:
 def look_levels(
     alpha: float, queries: tuple[int, ...], end: int | None = None
 ) -> tuple[float, ...]:
-    """Return the two-sided level of the test at each look, so that all together spend alpha at the end.
+    """Return the two-sided level of the test at each look; all together spend alpha.
 
-    The test statistics of the looks are normal with correlation sqrt(n_i / n_j); a look's boundary is where the chance
-    of crossing it, and none before, is what the spending function grants (Armitage, McPherson & Rowe 1969).
+    The test statistics of the looks are normal with correlation sqrt(n_i / n_j). At the
+    boundary of a look, the chance to cross it, and no earlier one, is the alpha that
+    the spending function grants (Armitage, McPherson & Rowe 1969).
 
     Args:
         alpha: of all looks together, two-sided.
@@ -63,94 +86,101 @@ def look_levels(
     [0.0031, 0.049]
     """
     fractions = np.array(queries) / (end or queries[-1])
-    granted = np.diff(
-        [spent_alpha(alpha, float(fraction)) for fraction in fractions], prepend=0.0
-    )
-    bounds: list[float] = []
-    grid, density = np.zeros(1), np.ones(1)
-    for look, fraction in enumerate(fractions):
-        step = np.sqrt(fraction - (fractions[look - 1] if look else 0.0))
+    spent = [spent_alpha(alpha, float(fraction)) for fraction in fractions]
+    granted = np.diff(spent, prepend=0.0)
+    levels: list[float] = []
+    density = StatisticDensity(grid=np.zeros(1), weights=np.ones(1))
+    previous_fraction = 0.0
+    for fraction, chance in zip(fractions, granted, strict=True):
+        step = LookStep(fraction, spread=np.sqrt(fraction - previous_fraction))
+        boundary = _find_boundary(density, step, chance)
+        levels.append(float(2 * special.ndtr(-boundary)))
+        density = _density_within(boundary, density, step)
+        previous_fraction = fraction
+    return tuple(levels)
 
-        def crossed(
-            bound: float, step: float = step, fraction: float = fraction
-        ) -> float:
-            edge = bound * np.sqrt(fraction)
-            tails = special.ndtr((grid - edge) / step) + special.ndtr(  # noqa: B023
-                (-edge - grid) / step  # noqa: B023
-            )
-            return float(density @ tails)  # noqa: B023
 
-        bound = float(
-            scipy.optimize.brentq(
-                lambda x, want=granted[look]: crossed(x) - want, 0.0, 40.0
-            )
-        )
-        bounds.append(bound)
-        edge = bound * np.sqrt(fraction)
-        onward = np.linspace(-edge, edge, LOOK_GRID_POINTS)
-        apart = (onward[:, None] - grid[None, :]) / step
-        weights = np.full(LOOK_GRID_POINTS, onward[1] - onward[0])
-        weights[[0, -1]] /= 2
-        density = (
-            (np.exp(-(apart**2) / 2) / (np.sqrt(2 * np.pi) * step)) @ density * weights
-        )
-        grid = onward
-    return tuple(float(2 * special.ndtr(-bound)) for bound in bounds)
+def _find_boundary(density: StatisticDensity, step: LookStep, chance: float) -> float:
+    """Return the boundary that the test statistic crosses with this chance."""
+
+    def excess_chance(boundary: float) -> float:
+        return _crossing_chance(boundary, density, step) - chance
+
+    return float(scipy.optimize.brentq(excess_chance, 0.0, 40.0))
+
+
+def _crossing_chance(
+    boundary: float, density: StatisticDensity, step: LookStep
+) -> float:
+    """Return the chance to cross the boundary in either direction at the next look."""
+    edge = boundary * np.sqrt(step.fraction)
+    above = special.ndtr((density.grid - edge) / step.spread)
+    below = special.ndtr((-edge - density.grid) / step.spread)
+    return float(density.weights @ (above + below))
+
+
+def _density_within(
+    boundary: float, density: StatisticDensity, step: LookStep
+) -> StatisticDensity:
+    """Return the distribution at the next look if the boundary is not crossed."""
+    edge = boundary * np.sqrt(step.fraction)
+    grid = np.linspace(-edge, edge, LOOK_GRID_POINTS)
+    deviations = (grid[:, None] - density.grid[None, :]) / step.spread
+    widths = np.full(LOOK_GRID_POINTS, grid[1] - grid[0])
+    widths[[0, -1]] /= 2
+    normal = np.exp(-(deviations**2) / 2) / (np.sqrt(2 * np.pi) * step.spread)
+    return StatisticDensity(grid, weights=normal @ density.weights * widths)
 
 
 def current_look(settings: Settings, queries: int) -> InterimAnalysis | None:
-    """Return which look so many queries are, None where none are planned.
+    """Return the look that has so many queries; None if no looks are planned.
 
-    Alpha is spent at the numbers of queries that were reached: the earlier looks that are known, and at a planned look
-    all planned ones before it. Beyond the last planned number nothing is left.
+    Alpha is spent at the numbers of queries that were reached: those of known earlier
+    looks, and at a planned look all planned ones before it. Beyond the last planned
+    number nothing is left.
     """
     if settings.looks is None:
         return None
     planned = settings.looks.queries
-    before = {
-        n
-        for n in (*settings.earlier, *(planned if queries in planned else ()))
-        if n < queries
-    }
-    reached = (*sorted(before), queries)
-    spent = queries > planned[-1]
-    level = (
-        look_levels(settings.alpha, planned)[-1]
-        if spent
-        else look_levels(settings.alpha, reached, planned[-1])[-1]
-    )
-    return InterimAnalysis(len(reached), planned, level, settings.alpha, spent)
+    earlier = {*settings.earlier}
+    if queries in planned:
+        earlier.update(planned)
+    reached = (*sorted(n for n in earlier if n < queries), queries)
+    alpha_spent = queries > planned[-1]
+    sizes = planned if alpha_spent else reached
+    level = look_levels(settings.alpha, sizes, planned[-1])[-1]
+    return InterimAnalysis(len(reached), planned, level, settings.alpha, alpha_spent)
 
 
 def settings_at_look(settings: Settings, queries: int) -> Settings:
-    """Return the settings with the level of the look that so many queries are; unchanged where none are planned.
+    """Return the settings with the level of the look that has so many queries.
 
-    Intervals get that level's confidence too (repeated confidence intervals, Jennison & Turnbull 1989).
+    They are unchanged if no looks are planned. Intervals get the confidence of that
+    level, too (repeated confidence intervals, Jennison & Turnbull 1989).
     """
     look = current_look(settings, queries)
-    return (
-        settings
-        if look is None
-        else replace(
-            settings, alpha=look.level, looks=None, alpha_spent=look.alpha_spent
-        )
-    )
+    if look is None:
+        return settings
+    return replace(settings, alpha=look.level, looks=None, alpha_spent=look.alpha_spent)
 
 
 def nested_look_sizes(
     earlier: Iterable[Set[QueryKey]], queries: Set[QueryKey]
 ) -> tuple[int, ...]:
-    """Return how many queries each earlier look had, fewest first, given the queries of earlier runs.
+    """Return how many queries each earlier look had, fewest first.
 
-    An earlier run counts where this one has all its queries and more; runs of the same queries are one look.
+    An earlier run counts if this one has all its queries and more; runs of the same
+    queries are one look.
 
-    >>> nested_look_sizes([frozenset("ab"), frozenset("ab"), frozenset("xy")], frozenset("abc"))
+    Args:
+        earlier: the queries of each earlier run.
+        queries: those of this run.
+
+    >>> nested_look_sizes([{"a", "b"}, {"a", "b"}, {"x", "y"}], {"a", "b", "c"})
     (2,)
     """
-    return tuple(
-        sorted(
-            len(before)
-            for before in {frozenset(one) for one in earlier}
-            if before and before < queries
-        )
-    )
+    sizes: list[int] = []
+    for earlier_queries in set(map(frozenset, earlier)):
+        if earlier_queries and earlier_queries < queries:
+            sizes.append(len(earlier_queries))
+    return tuple(sorted(sizes))

@@ -20,11 +20,11 @@ from harness.stats.intervals import (
 from harness.stats.sign_flip import Contrast, FlipTest, sign_flip
 
 MIN_SETS = 5
-"""Sets from which anything is said of sets like these."""
+"""Sets below which nothing is said of other sets."""
 
 
 class NewSetsDifference(NamedTuple):
-    """The difference on sets like these, which are treated as a sample of them."""
+    """The difference on new sets, of which these are treated as a sample."""
 
     t: float
     p_value: float
@@ -47,52 +47,63 @@ class NewSetsDifference(NamedTuple):
 def new_sets_difference(
     means: Sequence[float], level: float = 0.95
 ) -> NewSetsDifference | None:
-    """Return what the mean differences of several sets say of others; None below five sets, or where all are equal.
+    """Return what the mean differences of several sets say about other sets.
+
+    None below five sets, or if all are equal.
 
     Args:
         means: the mean difference of each set.
         level: confidence of the intervals.
 
-    >>> found = new_sets_difference([0.02, 0.05, -0.01, 0.04, 0.03, 0.06])
-    >>> round(found.t, 4), round(found.p_value, 5)
+    >>> result = new_sets_difference([0.02, 0.05, -0.01, 0.04, 0.03, 0.06])
+    >>> round(result.t, 4), round(result.p_value, 5)
     (3.1236, 0.02615)
-    >>> [round(end, 3) for end in found.interval[:2]], [round(end, 3) for end in found.new_set_interval[:2]]
-    ([0.006, 0.058], [-0.037, 0.101])
+    >>> [round(end, 3) for end in result.interval[:2]]
+    [0.006, 0.058]
+    >>> [round(end, 3) for end in result.new_set_interval[:2]]
+    [-0.037, 0.101]
     """
-    values = np.array(means, dtype=np.float64)
-    interval = (
-        student_interval(values, level) if len(values) >= MIN_SETS else NOT_ESTIMABLE
-    )
+    differences = np.array(means, dtype=np.float64)
+    count = len(differences)
+    interval = NOT_ESTIMABLE
+    if count >= MIN_SETS:
+        interval = student_interval(differences, level)
     if interval.low is None:
         return None
-    count, centre, spread = len(values), mean(values), standard_deviation(values)
+    centre = mean(differences)
+    spread = standard_deviation(differences)
     t = centre / spread * math.sqrt(count)
-    reach = (
-        float(special.stdtrit(count - 1, (1 + level) / 2))
-        * spread
-        * math.sqrt(1 + 1 / count)
-    )
-    new_set = Interval(centre - reach, centre + reach, "t")
+    quantile = float(special.stdtrit(count - 1, (1 + level) / 2))
+    reach = quantile * spread * math.sqrt(1 + 1 / count)
     return NewSetsDifference(
-        t, 2 * float(special.stdtr(count - 1, -abs(t))), interval, new_set
+        t=t,
+        p_value=2 * float(special.stdtr(count - 1, -abs(t))),
+        interval=interval,
+        new_set_interval=Interval(centre - reach, centre + reach, "t"),
     )
 
 
 def set_mean_tests(
     sets: Sequence[Floats], contrasts: Sequence[Contrast], seed: int = 0
 ) -> list[FlipTest]:
-    """Test the mean of the sets' mean differences by flips within the sets: each set counts alike.
+    """Test the mean of the sets' mean differences by flips within the sets.
+
+    Each set counts alike.
 
     Args:
-        sets: (units, k) of each set: what each query, or cluster, adds to the mean of each of k retrievers there.
+        sets: (units, k) of each set: how much each query, or cluster, adds to the mean
+            of each of k retrievers on it.
         contrasts: which retrievers to compare.
         seed: of the draws.
 
-    >>> one, other = np.array([[0.4, 0.1], [0.6, 0.2]]), np.array([[0.9, 0.5], [0.2, 0.1], [0.3, 0.2]])
-    >>> set_mean_tests([one / 2, other / 3], [Contrast(0, 1)])[0].two_sided * 2**5  # all five differ the same way
+    All five queries differ in the same direction, so that p is 2 / 2^5:
+
+    >>> first = np.array([[0.4, 0.1], [0.6, 0.2]])
+    >>> second = np.array([[0.9, 0.5], [0.2, 0.1], [0.3, 0.2]])
+    >>> tests = set_mean_tests([first / 2, second / 3], [Contrast(0, 1)])
+    >>> tests[0].two_sided * 2**5
     2.0
     """
-    scale = sum(map(len, sets)) / len(
-        sets
-    )  # the means' summands are small where float noise is told beside 1
+    # The summands of means are small, and float noise is judged relative to 1.
+    scale = sum(map(len, sets)) / len(sets)
     return sign_flip(np.concatenate([units * scale for units in sets]), contrasts, seed)

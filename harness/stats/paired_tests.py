@@ -1,7 +1,4 @@
-"""Every test of one pair of retrievers.
-
-And DeLong's for areas under the ROC curve (DeLong et al. 1988).
-"""
+"""Every test of one pair of retrievers."""
 
 import math
 from collections.abc import Sequence
@@ -26,21 +23,20 @@ class PairedTTest(NamedTuple):
 
 
 def paired_t_test(pairs: PairedDifferences, units: Units | None = None) -> PairedTTest:
-    """Student's (1908) paired t; undefined, p = 1, where all differences are equal.
+    """Student's (1908) paired t; undefined, p = 1, if all differences are equal.
 
     Its standard error and degrees of freedom are those of `standard_error`.
     """
-    known = standard_error(pairs.values, units)
-    if known is None:
+    estimate = standard_error(pairs.values, units)
+    if estimate is None:
         return PairedTTest(None, 1.0)
-    t = known.mean / known.error
-    return PairedTTest(
-        t, max(2 * float(special.stdtr(known.degrees_of_freedom, -abs(t))), SMALLEST)
-    )
+    t = estimate.mean / estimate.error
+    p_value = 2 * float(special.stdtr(estimate.degrees_of_freedom, -abs(t)))
+    return PairedTTest(t, max(p_value, SMALLEST))
 
 
 class PairObservations(NamedTuple):
-    """One pair, as every test wants to see it."""
+    """One pair, with the input of every test."""
 
     differences: PairedDifferences
     """(n,)"""
@@ -50,18 +46,18 @@ class PairObservations(NamedTuple):
 
 
 class DecisiveTest(NamedTuple):
-    """What a test gave."""
+    """The result of the test that decides."""
 
     p_value: float
     p_minimum: float | None
-    """The smallest that it could have given; None for the t-test, which has no such bound."""
+    """The smallest possible p; None for the t-test, which has no such bound."""
     statistic: float | None
     method: str
     """As in comparisons.csv."""
 
 
 def decide_pair(pair: PairObservations, test: TestName) -> DecisiveTest:
-    """Return what a test says of a pair, two-sided and uncorrected."""
+    """Return the result of a test of a pair, two-sided and uncorrected."""
     match test:
         case "wilcoxon":
             ranks = pair.signed_rank
@@ -81,41 +77,49 @@ def decide_pair(pair: PairObservations, test: TestName) -> DecisiveTest:
 
 
 NOT_SHOWABLE = FlipTest(1.0, 1.0, "enumerated")
-"""The test of what these queries cannot show."""
+"""The test if these queries cannot show the claim."""
 
 
 class EquivalenceMargin(NamedTuple):
-    """What it means to be within the margin."""
+    """The margin of an equivalence test, with what the test depends on."""
 
     margin: float
     """In points of the measure."""
     span: float | None
-    """The measure's range, the worst possible loss on one query; None if unknown: nothing is shown then."""
+    """The measure's range, the worst possible loss on one query.
+
+    None if it is unknown: nothing is shown then.
+    """
     units: Units
     alpha: float = 0.05
-    """Level of the test: it decides how many queries are the fewest."""
+    """Level of the test: the number of queries that it needs depends on it."""
 
 
 def min_units_for_margin(
     margin: float, span: float, alpha: float, ahead: float = 0.0
 ) -> int:
-    """Return the queries (clusters, where declared) below which non-inferiority cannot be shown.
+    """Return how many queries (or clusters) non-inferiority needs at least.
 
-    A fault that takes the whole range from a share q of the queries costs a retriever that is `ahead` elsewhere the
-    margin on average where q = (ahead + margin) / (ahead + span). n queries miss it with the chance (1 - q)^n, which
-    has to be at most alpha. Equivalence needs it in both directions, so as many as for `ahead` = 0.
+    A fault that takes the whole range from a share q of the queries costs a retriever
+    that is `ahead` elsewhere the margin on average if
+    q = (ahead + margin) / (ahead + span). n queries miss it with the chance (1 - q)^n,
+    which has to be at most alpha. Equivalence needs it in both directions, so as many
+    as for `ahead` = 0.
 
     Args:
         margin: in points of the measure, above 0.
         span: the measure's range.
         alpha: one-sided level.
-        ahead: by how much the mean was seen to be higher; what is below 0 counts as 0.
+        ahead: how much higher the observed mean is; below 0 it counts as 0.
 
     >>> [min_units_for_margin(margin, 1.0, 0.05) for margin in (0.02, 0.05, 0.1)]
     [149, 59, 29]
     """
-    hit = (max(0.0, ahead) + margin) / (max(0.0, ahead) + span)
-    return max(1, math.ceil(math.log(alpha) / math.log1p(-hit))) if hit < 1 else 1
+    lead = max(0.0, ahead)
+    faulty_share = (lead + margin) / (lead + span)
+    if faulty_share >= 1:
+        return 1
+    return max(1, math.ceil(math.log(alpha) / math.log1p(-faulty_share)))
 
 
 def non_inferiority_tests(
@@ -124,38 +128,35 @@ def non_inferiority_tests(
     within: EquivalenceMargin,
     seed: int = 0,
 ) -> list[FlipTest]:
-    """Return, for each pair (a, b), the test of "the mean of a - b is above -margin" (`greater` is its p).
+    """Test, for each pair (a, b), that the mean of a - b is above -margin.
 
-    The sign-flip test of the mean of a - b + margin, from the retrievers' sums, with one query added whose difference
-    is the worst possible, -span: what was not seen in n queries may hit one in n, and identical rankings are no
-    exception. Never a signed-rank test on shifted differences: that one speaks of a median, and calls 90 ties and 10
-    losses of 0.5 "not worse by 0.02" with p = 1e-10. Below `fewest_units` p = 1. By clusters, these are counted instead
-    of queries, and what is added is a cluster of the mean weight.
+    `greater` is the p of that test. It is the sign-flip test of the mean of
+    a - b + margin, from the retrievers' sums, with one query added whose difference is
+    the worst possible, -span: a loss that n queries did not show may affect one in n,
+    even if the rankings are identical. A signed-rank test on shifted differences would
+    be wrong: it is about a median, and calls 90 ties and 10 losses of 0.5 "not worse by
+    0.02" with p = 1e-10. Below `min_units_for_margin` p = 1. With clusters, these are
+    counted instead of queries, and the added one has their mean weight.
     """
-    margin, span, units, alpha = within
-    if (
-        not span or not pairs
-    ):  # the range is unknown; or nothing can be scored, and nothing was
+    margin = within.margin
+    units = within.units
+    # The range is unknown; or it is 0, because no query has a label.
+    if not within.span or not pairs:
         return [NOT_SHOWABLE] * len(pairs)
-    place = {name: i for i, name in enumerate(scores)}
-    own = units.sums(np.column_stack(list(scores.values())))
-    raised = own + margin * units.totals[:, None]
-    worst = (margin - span) * float(units.totals.mean())
-    table = np.vstack([np.hstack([own, raised]), np.repeat([0.0, worst], len(place))])
-    tests = sign_flip(
-        table, [Contrast(len(place) + place[a], place[b]) for a, b in pairs], seed
-    )
-    ahead = (
-        mean(paired_differences(scores[a], scores[b]).values, units.weights)
-        for a, b in pairs
-    )
-    enough = [
-        len(units) >= min_units_for_margin(margin, span, alpha, gap) for gap in ahead
-    ]
-    return [
-        test if known else NOT_SHOWABLE
-        for test, known in zip(tests, enough, strict=True)
-    ]
+    sums = units.sums(np.column_stack(list(scores.values())))
+    raised = sums + margin * units.totals[:, None]
+    worst = (margin - within.span) * float(units.totals.mean())
+    added_row = np.repeat([0.0, worst], len(scores))
+    table = np.vstack([np.hstack([sums, raised]), added_row])
+    column = {retriever: index for index, retriever in enumerate(scores)}
+    contrasts = [Contrast(len(column) + column[a], column[b]) for a, b in pairs]
+    tests: list[FlipTest] = []
+    for (a, b), test in zip(pairs, sign_flip(table, contrasts, seed), strict=True):
+        differences = paired_differences(scores[a], scores[b]).values
+        ahead = mean(differences, units.weights)
+        needed = min_units_for_margin(margin, within.span, within.alpha, ahead)
+        tests.append(test if len(units) >= needed else NOT_SHOWABLE)
+    return tests
 
 
 def equivalence_tests(
@@ -164,14 +165,16 @@ def equivalence_tests(
     within: EquivalenceMargin,
     seed: int = 0,
 ) -> list[FlipTest]:
-    """Return each pair's test of "the means differ by no less than the margin", one-sided and uncorrected.
+    """Test, for each pair, that the means differ by less than the margin.
 
-    Two tests of `not_worse`, one in each direction; the larger p counts.
+    One-sided and uncorrected. These are two tests of `non_inferiority_tests`, one in
+    each direction; the larger p counts.
     """
-    tests = non_inferiority_tests(
-        scores, [(x, y) for a, b in pairs for x, y in ((a, b), (b, a))], within, seed
-    )
-    return [
-        max(two, key=lambda t: t.greater)
-        for two in zip(tests[::2], tests[1::2], strict=True)
-    ]
+    both_directions: list[tuple[str, str]] = []
+    for a, b in pairs:
+        both_directions += [(a, b), (b, a)]
+    tests = non_inferiority_tests(scores, both_directions, within, seed)
+    larger: list[FlipTest] = []
+    for forward, backward in zip(tests[::2], tests[1::2], strict=True):
+        larger.append(backward if backward.greater > forward.greater else forward)
+    return larger

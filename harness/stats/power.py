@@ -1,8 +1,8 @@
 """Queries that a difference needs.
 
-The model of power: differences with the observed standard deviation, tested by a two-sided t-test at the smallest level
-of the family, with power 0.80. Nothing is planned from the observed mean difference. Looks: alpha is spent over those
-that were planned.
+The model of power: differences with the observed standard deviation, tested by a
+two-sided t-test at the smallest level of the family, with power 0.80. Nothing is
+planned from the observed mean difference.
 """
 
 import math
@@ -18,10 +18,12 @@ MIN_POWER_DIFFERENCES = 10
 """Non-zero differences below which nothing is said of power."""
 MAX_POWER_QUERIES = 1_000_000
 """Queries beyond which no number is given."""
+EFFECT_TOLERANCE = 1e-9
+"""Relative tolerance of a detectable effect."""
 
 
 def t_power(effect: float, n: int, alpha: float) -> float:
-    """Return the power of the two-sided paired t-test, from the noncentral t distribution.
+    """Return the power of the two-sided paired t-test, from the noncentral t.
 
     Args:
         effect: the true mean difference divided by the differences' standard deviation.
@@ -33,19 +35,19 @@ def t_power(effect: float, n: int, alpha: float) -> float:
     """
     edge = float(special.stdtrit(n - 1, 1 - alpha / 2))
     centre = effect * math.sqrt(n)
-    wrong_side = float(
-        special.nctdtr(n - 1, centre, -edge)
-    )  # scipy gives NaN where it is below 1e-6
-    return float(1 - special.nctdtr(n - 1, centre, edge)) + (
-        0.0 if math.isnan(wrong_side) else wrong_side
-    )
+    power = float(1 - special.nctdtr(n - 1, centre, edge))
+    wrong_side = float(special.nctdtr(n - 1, centre, -edge))
+    if math.isnan(wrong_side):  # scipy gives NaN below 1e-6
+        return power
+    return power + wrong_side
 
 
 def queries_for_effect(effect: float, alpha: float = 0.05) -> int | None:
-    """Return the smallest number of pairs with power 0.80; None where it is above 1,000,000.
+    """Return the smallest number of pairs with power 0.80; None above 1,000,000.
 
     Args:
-        effect: the true mean difference divided by the differences' standard deviation; > 0.
+        effect: the true mean difference divided by the differences' standard deviation;
+            > 0.
         alpha: two-sided level.
 
     Raises:
@@ -57,47 +59,47 @@ def queries_for_effect(effect: float, alpha: float = 0.05) -> int | None:
     if not effect > 0:
         raise ValueError(f"the effect {effect} is not above 0")
     sizes = range(2, MAX_POWER_QUERIES + 1)
-    place = bisect_left(sizes, TARGET_POWER, key=lambda n: t_power(effect, n, alpha))
-    return sizes[place] if place < len(sizes) else None
+    index = bisect_left(sizes, TARGET_POWER, key=lambda n: t_power(effect, n, alpha))
+    return sizes[index] if index < len(sizes) else None
 
 
 def detectable_effect(n: int, alpha: float = 0.05) -> float:
-    """Return the smallest mean difference, in standard deviations, that n pairs find with power 0.80; n >= 2.
+    """Return the smallest effect that n pairs find with power 0.80; n >= 2.
+
+    It is a mean difference in standard deviations.
 
     >>> round(detectable_effect(34), 3)
     0.495
     """
-    top = 1.0
-    while t_power(top, n, alpha) < TARGET_POWER:
-        top *= 2
-    low, high = 0.0, top
-    while (
-        high - low > 1e-9 * high
-    ):  # scipy.optimize needs fewer steps, and longer to be imported than all of these
+    high = 1.0
+    while t_power(high, n, alpha) < TARGET_POWER:
+        high *= 2
+    low = 0.0
+    # Importing scipy.optimize takes longer than all of these steps.
+    while high - low > EFFECT_TOLERANCE * high:
         middle = (low + high) / 2
-        low, high = (
-            (middle, high)
-            if t_power(middle, n, alpha) < TARGET_POWER
-            else (low, middle)
-        )
+        if t_power(middle, n, alpha) < TARGET_POWER:
+            low = middle
+        else:
+            high = middle
     return high
 
 
 def queries_needed(
     pairs: PairedDifferences, difference: float, alpha: float
 ) -> int | None:
-    """Return how many queries find a true mean difference with power 0.80; more than MOST where that is not enough.
+    """Return how many queries find a true mean difference with power 0.80.
 
-    None below ten non-zero differences, and where all are equal: then nothing is said of power.
+    MAX_POWER_QUERIES + 1 if that many are not enough. None below ten non-zero
+    differences, and if all are equal: nothing is said of power then.
 
     Args:
-        pairs: the observed differences, of clusters' means where clusters are declared; their mean is not used.
-        difference: what must not be missed; > 0, in points of the measure.
+        pairs: the observed differences, of clusters' means if clusters are declared;
+            their mean is not used.
+        difference: the one that must not be missed; > 0, in points of the measure.
         alpha: two-sided level, divided by the rows of the family.
     """
     if pairs.wins + pairs.losses < MIN_POWER_DIFFERENCES or pairs.is_constant:
         return None
-    return (
-        queries_for_effect(difference / standard_deviation(pairs.values), alpha)
-        or MAX_POWER_QUERIES + 1
-    )
+    effect = difference / standard_deviation(pairs.values)
+    return queries_for_effect(effect, alpha) or MAX_POWER_QUERIES + 1

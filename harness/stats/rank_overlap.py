@@ -12,27 +12,30 @@ from retrievers.types import Floats
 
 Integers = npt.NDArray[np.int64]
 
-
 RBO_PERSISTENCE = 0.9
 OVERLAP_DEPTH = 10
 
 
 class RankOverlap(NamedTuple):
-    """Rank-biased overlap (Webber, Moffat & Zobel 2010) of two rankings, 0 (nothing in common) to 1 (the same)."""
+    """Rank-biased overlap of two rankings: 0 (nothing in common) to 1 (the same).
+
+    Source: Webber, Moffat & Zobel (2010).
+    """
 
     extrapolated: float
     """As if both went on agreeing as they did."""
     top: float
-    """Share of the first ten in common: of as many as the longer list has, at most ten."""
+    """Share of the first ten in common: of the longer list's length, at most ten."""
 
 
 def rank_overlap(
     a: Sequence[str], b: Sequence[str], p: float = RBO_PERSISTENCE
 ) -> RankOverlap:
-    """Compare two rankings without ties or duplicates, from the top down with weight p^depth.
+    """Compare two rankings without ties or duplicates, with weight p^depth.
 
-    Equation 32 of Webber, Moffat & Zobel (2010), "A similarity measure for indefinite rankings", TOIS 28,
-    uneven lists included. Two empty rankings are the same; an empty one has nothing in common with another.
+    Equation 32 of Webber, Moffat & Zobel (2010), "A similarity measure for indefinite
+    rankings", TOIS 28, uneven lists included. Two empty rankings are the same; an empty
+    one has nothing in common with another.
 
     Args:
         a: document ids, best first.
@@ -44,47 +47,67 @@ def rank_overlap(
     """
     short, long = sorted((list(a), list(b)), key=len)
     if not short:
-        return RankOverlap(float(not long), float(not long))
-    shared = _shared(short, long)
-    s, n = len(short), len(long)
-    x_s, x_n = int(shared[s - 1]), int(shared[n - 1])
-    depths, weights = _weights(n, p)
-    agreed = math.fsum((shared / depths * weights).tolist())
-    beyond = depths[s:]
-    uneven = math.fsum((x_s * (beyond - s) / (s * beyond) * weights[s:]).tolist())
-    extrapolated = (1 - p) / p * (agreed + uneven) + (
-        (x_n - x_s) / n + x_s / s
-    ) * float(weights[n - 1])
+        is_same = float(not long)
+        return RankOverlap(extrapolated=is_same, top=is_same)
+    shared_top = {*short[:OVERLAP_DEPTH]} & {*long[:OVERLAP_DEPTH]}
     return RankOverlap(
-        extrapolated,
-        len({*short[:OVERLAP_DEPTH]} & {*long[:OVERLAP_DEPTH]})
-        / len(long[:OVERLAP_DEPTH]),
+        extrapolated=_extrapolated_overlap(short, long, p),
+        top=len(shared_top) / len(long[:OVERLAP_DEPTH]),
     )
 
 
+def _extrapolated_overlap(short: Sequence[str], long: Sequence[str], p: float) -> float:
+    shared = _shared_counts(short, long)
+    short_end = len(short)
+    long_end = len(long)
+    shared_in_short = int(shared[short_end - 1])
+    shared_in_long = int(shared[long_end - 1])
+    depths, weights = _depth_weights(long_end, p)
+    agreed = math.fsum((shared / depths * weights).tolist())
+    beyond = depths[short_end:]
+    missing_shares = shared_in_short * (beyond - short_end) / (short_end * beyond)
+    uneven = math.fsum((missing_shares * weights[short_end:]).tolist())
+    last_agreement = (
+        shared_in_long - shared_in_short
+    ) / long_end + shared_in_short / short_end
+    seen_part = (1 - p) / p * (agreed + uneven)
+    return seen_part + last_agreement * float(weights[long_end - 1])
+
+
+class DepthWeights(NamedTuple):
+    """The depths of a ranking with their weights."""
+
+    depths: Integers
+    """(n,): 1, 2, 3 and so on."""
+    weights: Floats
+    """(n,): p^depth."""
+
+
 @lru_cache(maxsize=1 << 12)
-def _weights(n: int, p: float) -> tuple[Integers, Floats]:
-    """Each depth, and its weight: (n,) both."""
-    return np.arange(1, n + 1), np.array([p**depth for depth in range(1, n + 1)])
+def _depth_weights(n: int, p: float) -> DepthWeights:
+    weights = np.array([p**depth for depth in range(1, n + 1)])
+    return DepthWeights(np.arange(1, n + 1), weights)
 
 
-def _shared(short: Sequence[str], long: Sequence[str]) -> Integers:
-    """Return how many documents the two have in common down to each depth of the longer one: (n,)."""
-    places = {document: place for place, document in enumerate(short)}
-    met = [0] * len(long)
-    for place, document in enumerate(long):
-        if document in places:
-            met[max(place, places[document])] += 1
-    return np.cumsum(met)
+def _shared_counts(short: Sequence[str], long: Sequence[str]) -> Integers:
+    """Return how many documents both have, down to each depth of the longer: (n,)."""
+    rank_in_short = {document: rank for rank, document in enumerate(short)}
+    met_at = [0] * len(long)
+    for rank, document in enumerate(long):
+        if document in rank_in_short:
+            met_at[max(rank, rank_in_short[document])] += 1
+    return np.cumsum(met_at)
 
 
 def mean_rank_overlap(
     pairs: Sequence[tuple[Sequence[str], Sequence[str]]],
 ) -> RankOverlap | None:
-    """Return the means over queries, each with the two rankings of its answers; None without a query."""
+    """Return the mean overlap of the two rankings of each query; None without any."""
     if not pairs:
         return None
     overlaps = [rank_overlap(a, b) for a, b in pairs]
+    count = len(overlaps)
     return RankOverlap(
-        *(math.fsum(column) / len(overlaps) for column in zip(*overlaps, strict=True))
+        extrapolated=math.fsum(overlap.extrapolated for overlap in overlaps) / count,
+        top=math.fsum(overlap.top for overlap in overlaps) / count,
     )

@@ -1,7 +1,7 @@
 """The keys of the table [statistics]."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, Literal, Self, get_args, get_type_hints
@@ -12,9 +12,9 @@ TestName = Literal["wilcoxon", "randomization", "t"]
 CorrectionMethod = Literal["holm", "bonferroni", "bh"]
 
 DEFAULT_DIFFERENCE_SHARE = 0.05
-"""Of the measure's range: the difference that a plan is for where none was declared."""
+"""Share of the measure's range: the difference to plan for if none is declared."""
 MAX_MARGIN = 1e100
-"""No measure has such a range; squares of more are not numbers."""
+"""No measure has such a range; squares of larger numbers overflow."""
 PYDANTIC_CONFIG: Mapping[str, Any] = {
     "use_attribute_docstrings": True,
     "extra": "forbid",
@@ -54,60 +54,52 @@ class Statistics:
     """Planned repetitions of the test with more queries; alpha is spent over them."""
 
     def __post_init__(self) -> None:
-        """Refuse what no test could mean.
+        """Refuse settings with which no test is possible.
 
         Raises:
             InputError: every problem, by its key.
         """
-        problems = []
-        for name, hint in get_type_hints(type(self)).items():
-            known, value = get_args(hint), getattr(self, name)
-            if (
-                all(isinstance(word, str) for word in known)
-                and known
-                and value not in known
-            ):
-                problems.append(
-                    Problem(
-                        f"[statistics] {name}",
-                        f"unknown {value!r}",
-                        did_you_mean(str(value), known),
-                    )
-                )
-        if not 0 < self.alpha < 1:
-            problems.append(
-                Problem(
-                    "[statistics] alpha",
-                    f"{self.alpha} is not between 0 and 1",
-                    "0.05 is usual",
-                )
-            )
-        if self.margin is not None and not 0 < self.margin < MAX_MARGIN:
-            what = f"{self.margin} is not a number above 0 and below {MAX_MARGIN:g}"
-            problems.append(
-                Problem("[statistics] margin", what, "leave it out for none")
-            )
-        if self.weight is not None and self.test == "wilcoxon":
-            what, remedy = (
-                "signed ranks have no weights",
-                'use test = "randomization", or leave weight out',
-            )
-            problems.append(Problem("[statistics] test", what, remedy))
-        if self.looks is not None:
-            planned = self.looks.queries
-            if (
-                not planned
-                or planned[0] < 1
-                or any(a >= b for a, b in pairwise(planned))
-            ):
-                what = f"{list(planned)} are not rising numbers of queries"
-                problems.append(
-                    Problem(
-                        "[statistics] looks", what, "such as { queries = [60, 150] }"
-                    )
-                )
+        problems = [*self._word_problems(), *self._number_problems()]
         if problems:
             raise InputError(problems)
+
+    def _word_problems(self) -> Iterator[Problem]:
+        """Yield the keys whose word is not one of those that are allowed."""
+        for key, hint in get_type_hints(type(self)).items():
+            words = get_args(hint)
+            has_fixed_words = bool(words) and all(isinstance(w, str) for w in words)
+            word = getattr(self, key)
+            if has_fixed_words and word not in words:
+                yield Problem(
+                    f"[statistics] {key}",
+                    f"unknown {word!r}",
+                    did_you_mean(str(word), words),
+                )
+
+    def _number_problems(self) -> Iterator[Problem]:
+        """Yield the keys whose number is impossible, or does not fit another key."""
+        if not 0 < self.alpha < 1:
+            problem = f"{self.alpha} is not between 0 and 1"
+            yield Problem("[statistics] alpha", problem, "0.05 is usual")
+        if self.margin is not None and not 0 < self.margin < MAX_MARGIN:
+            problem = f"{self.margin} is not a number above 0 and below {MAX_MARGIN:g}"
+            yield Problem("[statistics] margin", problem, "leave it out for none")
+        if self.weight is not None and self.test == "wilcoxon":
+            problem = "signed ranks have no weights"
+            remedy = 'use test = "randomization", or leave weight out'
+            yield Problem("[statistics] test", problem, remedy)
+        if self.looks is not None and not _are_rising(self.looks.queries):
+            planned = list(self.looks.queries)
+            problem = f"{planned} are not rising numbers of queries"
+            remedy = "such as { queries = [60, 150] }"
+            yield Problem("[statistics] looks", problem, remedy)
+
+
+def _are_rising(sizes: tuple[int, ...]) -> bool:
+    """Whether these are rising numbers from 1 on, at least one of them."""
+    if not sizes or sizes[0] < 1:
+        return False
+    return all(previous < size for previous, size in pairwise(sizes))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,9 +108,12 @@ class Settings(Statistics):
 
     seed: int = 0
     judged_by_people: bool = True
-    """False where a model alone judged: it may favour one retriever, and nothing is claimed from its labels."""
+    """False if only a model judged.
+
+    It may favour one retriever, and nothing is claimed from its labels.
+    """
     earlier: tuple[int, ...] = ()
-    """How many queries each look had that was taken before this one."""
+    """How many queries each earlier look had."""
     alpha_spent: bool = False
     """Whether the planned looks have spent alpha: nothing more is claimed."""
 
@@ -126,12 +121,19 @@ class Settings(Statistics):
     def from_table(
         cls, table: Mapping[str, Any], seed: int = 0, earlier: tuple[int, ...] = ()
     ) -> Self:
-        """Return the settings that a table says, such as `[statistics]` of a manifest, after earlier looks."""
-        given, looks = without_retired_statistics(table), table.get("looks")
-        given["looks"] = (
-            Looks(tuple(looks["queries"])) if isinstance(looks, Mapping) else looks
-        )
-        return cls(**given, seed=seed, earlier=earlier)
+        """Return the settings in a table, such as `[statistics]` of a manifest.
+
+        Args:
+            table: as it is in the file; keys of earlier versions are ignored.
+            seed: of all draws.
+            earlier: how many queries each earlier look had.
+        """
+        arguments = without_retired_statistics(table)
+        looks = table.get("looks")
+        if isinstance(looks, Mapping):
+            looks = Looks(tuple(looks["queries"]))
+        arguments["looks"] = looks
+        return cls(**arguments, seed=seed, earlier=earlier)
 
     @property
     def level(self) -> float:
@@ -140,25 +142,26 @@ class Settings(Statistics):
 
 
 def without_retired_statistics(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out keys of earlier versions, and the sign test.
+    """Return the table without keys of earlier versions, and without the sign test.
 
     >>> without_retired_statistics({"alpha": 0.05, "zeros": "wilcox", "test": "sign"})
     {'alpha': 0.05}
     """
-    return {
-        key: value
-        for key, value in table.items()
-        if key not in RETIRED_STATISTICS and (key, value) != ("test", "sign")
-    }
+    current = {key: table[key] for key in table if key not in RETIRED_STATISTICS}
+    if current.get("test") == "sign":
+        del current["test"]
+    return current
 
 
 def check_margin(where: str, margin: float | None, span: float | None) -> None:
-    """Refuse a margin that no difference can reach, since with it everything is as good as the best.
+    """Refuse a margin that no difference can reach.
+
+    With such a margin everything would be as good as the best.
 
     Args:
-        where: the option that gave it.
-        margin: None where there is none.
-        span: of the measure, highest less lowest value; None where it is not known.
+        where: the option that has it.
+        margin: None if there is none.
+        span: of the measure, highest less lowest value; None if it is unknown.
 
     Raises:
         InputError: the margin is not below the span.
@@ -167,6 +170,8 @@ def check_margin(where: str, margin: float | None, span: float | None) -> None:
     Traceback (most recent call last):
     retrievers.errors.InputError: --margin: 2 is larger than the measure's range, 1 (such as 0.02)
     """
-    if margin is not None and span is not None and span <= margin < math.inf:
-        what = f"{margin:g} is larger than the measure's range, {span:g}"
-        raise InputError(Problem(where, what, f"such as {span / 50:g}"))
+    if margin is None or span is None:
+        return
+    if span <= margin < math.inf:
+        problem = f"{margin:g} is larger than the measure's range, {span:g}"
+        raise InputError(Problem(where, problem, f"such as {span / 50:g}"))

@@ -9,6 +9,7 @@ import numpy as np
 from harness.stats.differences import Floats, ValueRange
 from harness.stats.intervals import (
     NOT_ESTIMABLE,
+    Interval,
     mean,
     standard_deviation,
     student_interval,
@@ -24,7 +25,7 @@ class ScoreSummary:
     count: int
     mean: float
     ci_low: float | None
-    """Both ends None where no interval can be estimated."""
+    """Both ends are None if no interval can be estimated."""
     ci_high: float | None
     std: float | None
     """With n - 1; None for one query."""
@@ -37,45 +38,52 @@ class ScoreSummary:
 
 
 def summarize_scores(
-    values: Floats,
+    scores: Floats,
     level: float = 0.95,
     *,
     binary: bool = False,
     bounds: ValueRange | None = None,
     units: Units | None = None,
 ) -> ScoreSummary:
-    """Describe one retriever's scores: mean by `math.fsum`, std with n - 1, quantiles linear (pandas' describe).
+    """Describe one retriever's scores.
+
+    The mean is by `math.fsum`, std with n - 1, quantiles linear (pandas' describe).
 
     Args:
-        values: (n,) finite scores, n >= 1.
+        scores: (n,) finite, n >= 1.
         level: confidence of the interval.
-        binary: whether the measure can only be 0 or 1: then the interval is Wilson's, else Student's t. Values that
-            merely happen to be 0 and 1 do not tell: the mean of a measure that goes up to 2 is not bounded by 1.
-        bounds: the measure's range, which the interval does not leave; None where it is not known.
+        binary: whether the measure can only be 0 or 1: then the interval is Wilson's,
+            else Student's t. Scores that merely happen to be 0 and 1 do not show this:
+            the mean of a measure that goes up to 2 is not bounded by 1.
+        bounds: the measure's range, which the interval does not leave; None if unknown.
         units: clusters and weights of the queries, if any.
 
     >>> summarize_scores(np.array([0.0, 0.5, 1.0])).median
     0.5
     """
-    if binary and (units is None or not (units.clustered or units.weights is not None)):
-        low, high, method = (
-            wilson_interval(int(values.sum()), len(values), level)
-            if len(values) > 1
-            else NOT_ESTIMABLE
-        )
+    has_plain_units = units is None or (not units.clustered and units.weights is None)
+    if binary and has_plain_units:
+        interval = _interval_of_share(scores, level)
     else:
-        low, high, method = student_interval(values, level, bounds=bounds, units=units)
-    q25, median, q75 = np.quantile(values, [0.25, 0.5, 0.75]).tolist()
+        interval = student_interval(scores, level, bounds=bounds, units=units)
+    q25, median, q75 = np.quantile(scores, [0.25, 0.5, 0.75]).tolist()
     return ScoreSummary(
-        count=len(values),
-        mean=mean(values, None if units is None else units.weights),
-        ci_low=low,
-        ci_high=high,
-        std=standard_deviation(values) if len(values) > 1 else None,
-        min=float(values.min()),
+        count=len(scores),
+        mean=mean(scores, None if units is None else units.weights),
+        ci_low=interval.low,
+        ci_high=interval.high,
+        std=standard_deviation(scores) if len(scores) > 1 else None,
+        min=float(scores.min()),
         q25=q25,
         median=median,
         q75=q75,
-        max=float(values.max()),
-        ci_method=method,
+        max=float(scores.max()),
+        ci_method=interval.method,
     )
+
+
+def _interval_of_share(scores: Floats, level: float) -> Interval:
+    """Return the interval of the mean of zeros and ones."""
+    if len(scores) < 2:
+        return NOT_ESTIMABLE
+    return wilson_interval(int(scores.sum()), len(scores), level)

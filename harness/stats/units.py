@@ -11,12 +11,12 @@ from harness.stats.differences import Floats, Integers
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Units:
-    """Which of n queries belong together: signs are flipped and queries drawn again by unit."""
+    """The units of n queries: signs are flipped, and queries drawn again, by unit."""
 
     members: Integers
     """(n,): the number of each query's unit, 0 … len(units) - 1."""
     sizes: Floats
-    """(units,): how many queries each holds."""
+    """(units,): how many queries each unit has."""
     clustered: bool
     """Whether queries belong together: by a declared field, or by equal texts."""
     weights: Floats | None = None
@@ -28,31 +28,41 @@ class Units:
 
     @property
     def totals(self) -> Floats:
-        """(units,): the weight of each; its queries, where all count alike."""
-        return self.sizes if self.weights is None else self._summed(self.weights)
+        """(units,): the weight of each; its number of queries, if all count alike."""
+        if self.weights is None:
+            return self.sizes
+        return self._sum_by_unit(self.weights)
 
     @property
     def effective(self) -> float:
-        """How many units of equal weight would tell as much: (sum w)^2 / sum w^2 over the units."""
+        """How many units of equal weight have as much information.
+
+        (sum w)^2 / sum w^2 over the units.
+        """
         totals = self.totals
         return math.fsum(totals) ** 2 / math.fsum(totals**2)
 
-    def sums(self, values: Floats) -> Floats:
-        """Sum (n,) or (n, k) values, each times its query's weight, within each unit: (units,) or (units, k)."""
-        return self._summed(
-            values if self.weights is None else (values.T * self.weights).T
-        )
+    def sums(self, scores: Floats) -> Floats:
+        """Return the weighted sums of (n,) or (n, k) scores within each unit.
 
-    def _summed(self, values: Floats) -> Floats:
+        (units,) or (units, k).
+        """
+        if self.weights is None:
+            return self._sum_by_unit(scores)
+        return self._sum_by_unit((scores.T * self.weights).T)
+
+    def means(self, scores: Floats) -> Floats:
+        """Return the plain mean of (n,) scores within each unit: (units,)."""
         if not self.clustered:
-            return values
-        sums: Floats = np.zeros((len(self.sizes), *values.shape[1:]))
-        np.add.at(sums, self.members, values)
-        return sums
+            return scores
+        return self._sum_by_unit(scores) / self.sizes
 
-    def means(self, values: Floats) -> Floats:
-        """Return the plain mean of (n,) values within each unit: (units,)."""
-        return self._summed(values) / self.sizes if self.clustered else values
+    def _sum_by_unit(self, scores: Floats) -> Floats:
+        if not self.clustered:
+            return scores
+        sums: Floats = np.zeros((len(self.sizes), *scores.shape[1:]))
+        np.add.at(sums, self.members, scores)
+        return sums
 
 
 def single_units(n: int, weights: Floats | None = None) -> Units:
@@ -66,10 +76,9 @@ def cluster_units(clusters: Sequence[str], weights: Floats | None = None) -> Uni
     >>> cluster_units(["x", "", "x", ""]).sizes.tolist()
     [2.0, 1.0, 1.0]
     """
-    keys = [
-        ("cluster", name) if name else ("alone", str(place))
-        for place, name in enumerate(clusters)
-    ]
+    keys: list[str | int] = []
+    for query_index, cluster in enumerate(clusters):
+        keys.append(cluster or query_index)
     numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
     members = np.array([numbers[key] for key in keys], dtype=np.int64)
     sizes = np.bincount(members, minlength=len(numbers)).astype(np.float64)

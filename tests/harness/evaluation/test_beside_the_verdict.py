@@ -22,7 +22,7 @@ from harness.pipeline import run
 from harness.running.context import RunOptions
 from harness.stats.max_t import cross_fitted_mean
 from harness.stats.rank_overlap import mean_rank_overlap, rank_overlap
-from harness.stats.roc_area import compare_roc_areas, roc_area
+from harness.stats.roc_area import RocScores, compare_roc_areas, roc_area
 from harness.stats.units import cluster_units, single_units
 from retrievers.ranking import ranked
 from retrievers.types import Query
@@ -135,13 +135,17 @@ def test_two_areas_over_the_same_queries_are_compared_by_their_covariance(data):
     variance = (
         np.var(gap.mean(1), ddof=1) / m + np.var(gap.mean(0), ddof=1) / n
     )  # that of the difference itself
-    found = compare_roc_areas((first[:m], first[m:]), (second[:m], second[m:]))
+    found = compare_roc_areas(
+        RocScores(first[:m], first[m:]), RocScores(second[:m], second[m:])
+    )
     assert found.difference == pytest.approx(gap.mean(), abs=1e-12)
     if variance > 1e-12:
         assert found.p_value == pytest.approx(
             2 * stats.norm.sf(abs(gap.mean()) / variance**0.5)
         )
-    back = compare_roc_areas((second[:m], second[m:]), (first[:m], first[m:]))
+    back = compare_roc_areas(
+        RocScores(second[:m], second[m:]), RocScores(first[:m], first[m:])
+    )
     assert back.p_value == pytest.approx(found.p_value)
 
 
@@ -235,7 +239,9 @@ def test_scores_tell_what_nothing_answers(tmp_path):
     }  # what is judged 0 is no success
     asked = {"a": Query("a", "a"), "u": Query("u", "u", {"answerable": "false"})}
     assert (
-        evaluate_abstention(asked, {"a": {"x": 0, "y": 1}}, {"r": answers}, 10, 0.95)
+        evaluate_abstention(
+            asked, {"a": {"x": 0, "y": 1}}, {"r": answers}, cutoff=10, level=0.95
+        )
         .floors[0]
         .floor
         == 0.5
@@ -334,7 +340,7 @@ def test_each_retriever_is_compared_with_itself_on_the_queries_that_kept_their_d
 ):
     old, new = runs
     found = compare_corpus_states(old, new)
-    assert (found.added, found.removed, found.changed) == (
+    assert found.documents == (
         ("n20", "n21", "n30", "n31"),
         ("d0",),
         ("d1",),
