@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from harness.report.charts.forest.draw_forest import ForestRow, draw_forest
 
 from harness.report import palette
 from harness.report.charts.axes import Axis
 from harness.report.charts.figure import draw_figure, svg_file
+from harness.report.charts.forest import ForestRow, draw_forest
 from harness.report.charts.names import place_names
 from harness.report.view import build_view
 from retrievers.errors import InputError
