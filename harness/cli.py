@@ -36,7 +36,9 @@ log = logging.getLogger(__name__)
 
 app = typer.Typer(
     cls=shared.HelpGroup,
-    help="Which retriever should I use on my own documents, and is the difference real?",
+    help=(
+        "Which retriever should I use on my own documents, and is the difference real?"
+    ),
     epilog="Start with: harness demo, or harness init FOLDER",
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

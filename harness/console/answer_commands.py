@@ -76,7 +76,9 @@ def judge_answers_command(
     no_code: shared.NoCode = False,
     as_json: shared.JsonOutput = False,
 ) -> None:
-    """Ask the judge for every verdict that the measures need; nothing is judged twice."""
+    """Ask the judge for every verdict that the measures need;
+    nothing is judged twice.
+    """  # noqa: D205
     from harness.answers.forecast import forecast_judging
     from harness.answers.judge_folder import judge_answers_folder
 

@@ -156,7 +156,7 @@ class View:
         return len(self.ids)
 
     def mean(self, measure: str, retriever: str) -> float:
-        """The mean over the queries that have a value of the measure; NaN without any."""
+        """The mean over the queries that have a value; NaN without any."""
         return self.scores.mean(measure, retriever)
 
     def with_short_names(self, sentence: str) -> str:
