@@ -23,10 +23,11 @@ from harness.preflight.throughput import (
 )
 from retrievers.cache import Cache
 from retrievers.dense import Dense
-from retrievers.embedder import Embedder, EmbeddingForecast, verification_texts
+from retrievers.embedder import Embedder, EmbeddingForecast
 from retrievers.prices import count_searches
 from retrievers.texts.chunking import Chunk, passages_of
 from retrievers.types import Limits, Model, Reranker, Role
+from retrievers.vector_reduction import verification_texts
 
 CANDIDATE_SAMPLE = 1000
 """Documents whose tokens are counted, to know those of a reranker's pairs."""

@@ -8,10 +8,10 @@ from harness.build.build import build
 from harness.build.missing import missing_price, missing_requirements
 from harness.dataset import Dataset
 from harness.experiment import load
-from retrievers.embedder import verification_texts
 from retrievers.errors import InputError, Problem
 from retrievers.texts.chunking import Chunk, passages_of
 from retrievers.types import Encoder, Role
+from retrievers.vector_reduction import verification_texts
 
 ReadPassages = Callable[[], Iterator[tuple[str, str]]]
 """Reads the id and the text of each passage, or query."""
