@@ -13,10 +13,14 @@ ENCODERS = {
     "cohere": "retrievers.encoders.cohere:CohereEncoder",
     "gemini": "retrievers.encoders.gemini:GeminiEncoder",
     "hashing": "retrievers.encoders.hashing:HashingEncoder",
-    "multivector-encoder": "retrievers.encoders.sentence_transformers:LateInteractionEncoder",
+    "multivector-encoder": (
+        "retrievers.encoders.sentence_transformers:LateInteractionEncoder"
+    ),
     "openai": "retrievers.encoders.openai:OpenAIEncoder",
     "python": "retrievers.encoders.python_encoder:PythonEncoder",
-    "sentence-transformers": "retrievers.encoders.sentence_transformers:SentenceTransformerEncoder",
+    "sentence-transformers": (
+        "retrievers.encoders.sentence_transformers:SentenceTransformerEncoder"
+    ),
     "sparse-encoder": "retrievers.encoders.sentence_transformers:LearnedSparseEncoder",
     "voyage-context": "retrievers.encoders.voyage_context:VoyageContextEncoder",
 }

@@ -99,7 +99,7 @@ class BM25(Configured, Retriever):
 
     @property
     def provenance(self) -> Mapping[str, str]:
-        """What the manifest records: all that changes a ranking, and that it is free."""
+        """What the manifest records: all that changes a ranking, and the price, 0."""
         words = "not stemmed"
         if self._language:
             words = f"stemmed as {self._language.capitalize()}"
@@ -182,7 +182,7 @@ class BM25(Configured, Retriever):
         return self._index.field_values.matching(filter_values(query, self._conditions))
 
     def _count_words(self, documents: Iterable[Document]) -> _WordIndex:
-        """Return the words of every document, or those that another retriever counted."""
+        """Return the words of all documents; another retriever may have counted them."""
         fields = sorted(condition.field for condition in self._conditions)
         shared = documents.shared_indexes if isinstance(documents, Corpus) else {}
         key = f"bm25 {self._language} {self.chunk} {fields}"

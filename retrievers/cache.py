@@ -229,7 +229,7 @@ class Cache:
             return tuple(sorted(CachedModel(*row) for row in rows))
 
     def clear(self, fingerprint: str | None = None) -> int:
-        """Remove one model's rows, or all, free their space, and return their number."""
+        """Remove one model's rows, or all; free their space and return their number."""
         with self._convert_errors():
             with self._db:
                 removed = self._db.execute(_DELETE_ROWS, {"name": fingerprint}).rowcount

@@ -47,7 +47,7 @@ class ExternalRetriever(Configured, Retriever):
 
 
 def known_documents(documents: Iterable[Document]) -> KnownDocuments:
-    """Return the ids and titles of a corpus, computed once for all retrievers of a run."""
+    """Return the ids and titles of a corpus, read once for all retrievers of a run."""
     shared = documents.shared_indexes if isinstance(documents, Corpus) else {}
     if "known" not in shared:
         shared["known"] = KnownDocuments()

@@ -54,10 +54,9 @@ class Function(ExternalRetriever):
     def __init__(self, *args: Any, **options: Any) -> None:
         """Set the function, or its name; its module is imported on first use."""
         if args and callable(args[0]):
-            function = NamedObject.wrap(_for_many_queries(args[0]))
-            super().__init__(function, **{"batch_size": 1, **options})
-        else:
-            super().__init__(*args, **options)
+            args = (NamedObject.wrap(_for_many_queries(args[0])),)
+            options = {"batch_size": 1, **options}
+        super().__init__(*args, **options)
 
     @property
     def provenance(self) -> Mapping[str, str]:
@@ -133,8 +132,8 @@ class Function(ExternalRetriever):
             if doc_id is None or not math.isfinite(score):
                 raise BackendError(
                     f"{self.call}: {pairs[position]!r:.60} is among the hits of query "
-                    f"{query.id!r}; an id is a text or a whole number, a score a finite "
-                    "number"
+                    f"{query.id!r}; an id is a text or a whole number, "
+                    "a score a finite number"
                 )
             hits.ids.append(doc_id)
             hits.scores.append(score)

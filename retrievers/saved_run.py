@@ -85,7 +85,7 @@ class SavedRun(ExternalRetriever):
         return {"run": self._shown_path, "sha256": file_digest(self._path)}
 
     def check(self) -> None:
-        """Read the file; raise InputError if it is missing, or a line of it is wrong."""
+        """Read the file; raise InputError if it is missing, or a line is wrong."""
         self._read()
 
     def search(
@@ -164,7 +164,7 @@ def _read_lines(
             problem = f"{score!r:.60} is not a score"
             add_problem(number, problem, "a score is a finite number")
         else:
-            yield TrecLine(number, query_id, doc_id, float(score))
+            yield (number, query_id, doc_id, float(score))
 
 
 def _first_cell(row: Any, columns: Iterable[str]) -> Any:
