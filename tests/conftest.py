@@ -100,7 +100,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Results:
     The experiment file lies beside the folder `out`, in which the results are.
     """
     from harness.pipeline import run
-    from harness.running.context import RunOptions
+    from harness.running.options import RunOptions
     from tests.support import small
 
     folder = tmp_path_factory.mktemp("finished")

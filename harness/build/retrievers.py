@@ -17,7 +17,7 @@ from harness.experiment.table_values import walk_values
 from harness.experiment.vector_configs import DenseConfig, VectorRetrieverConfig
 from retrievers import encoder_class, reranker_class, retriever_class
 from retrievers.conditions import Condition, parse_conditions
-from retrievers.dense import Dense, VectorReduction
+from retrievers.dense import Dense
 from retrievers.errors import BackendError, InputError, Problem, collect_errors
 from retrievers.filtered import Filtered, SupportsFilter
 from retrievers.fused import Fused
@@ -25,6 +25,7 @@ from retrievers.options.placeholders import instantiate
 from retrievers.options.user_code import wrap_user_errors
 from retrievers.reranked import Reranked
 from retrievers.types import Encoder, Model, Reranker, Retriever
+from retrievers.vector_reduction import VectorReduction
 
 Part = TypeVar("Part")
 DIMENSIONS_OPTION = "dimensions"

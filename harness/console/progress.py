@@ -20,7 +20,7 @@ from harness.console.stage_progress import (
     stage_label,
 )
 from harness.english import count_of
-from harness.running.context import OnProgress
+from harness.running.options import OnProgress
 from retrievers.meter import Meter
 
 if TYPE_CHECKING:

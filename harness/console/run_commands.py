@@ -65,7 +65,7 @@ def run(
             print_several_runs,
             run_files,
         )
-        from harness.running.context import RunOptions
+        from harness.running.options import RunOptions
 
         with Progress(open_console(stderr=True), quiet=quiet) as progress:
             options = RunOptions(
@@ -172,7 +172,7 @@ def reproduce(
     from harness import records
     from harness.console.progress import Progress
     from harness.reproduce import reproduce as reproduce_results
-    from harness.running.context import RunOptions
+    from harness.running.options import RunOptions
 
     if not trust:
         # An unreadable folder is reported before the question.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from harness.evaluation.sets import SetsComparison
     from harness.experiment import LoadedExperiment
     from harness.records import Results
-    from harness.running.context import RunOptions
+    from harness.running.options import RunOptions
     from harness.scoring.declared_settings import DeclaredSettings
 
 

@@ -13,7 +13,7 @@ from harness.measures import parse_measure
 from harness.notebook.dataset_in_memory import source_in_memory
 from harness.notebook.results import NotebookResults
 from harness.notebook.retriever_tables import retriever_tables
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from retrievers.errors import InputError, Problem
 from retrievers.options.user_code import OBJECT_PREFIX, NamedObject
 

@@ -9,7 +9,7 @@ from harness import pipeline, records, several_sets
 from harness.console.progress import progress_display
 from harness.experiment import Experiment, load_sets
 from harness.notebook.results import NotebookResults
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 
 
 def run(

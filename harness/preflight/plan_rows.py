@@ -18,10 +18,11 @@ from harness.preflight.embedding import (
 from harness.preflight.throughput import EarlierRun, Throughput
 from retrievers.cache import Cache
 from retrievers.dense import Dense
-from retrievers.embedder import Embedder, EmbeddingForecast, verification_texts
+from retrievers.embedder import Embedder, EmbeddingForecast
 from retrievers.prices import count_searches
 from retrievers.texts.chunking import Chunk, passages_of
 from retrievers.types import Encoder, Model, Reranker, Role
+from retrievers.vector_reduction import verification_texts
 
 CANDIDATE_SAMPLE = 1000
 """Documents whose tokens are counted, to estimate those of a reranker's pairs."""

@@ -10,8 +10,7 @@ from harness.dataset import Dataset
 from harness.experiment import LoadedExperiment
 from harness.records import StageLatency
 from harness.running.accounts import RunAccounts
-from harness.running.options import OnProgress as OnProgress
-from harness.running.options import RunOptions as RunOptions  # until merged
+from harness.running.options import OnProgress
 from retrievers.cache import Cache
 from retrievers.meter import Budget
 from retrievers.resources import Corpus, Resources

@@ -12,10 +12,10 @@ from harness.build.missing import missing_price, missing_requirements
 from harness.dataset import Dataset
 from harness.experiment import load
 from harness.experiment.class_options import PartConfig
-from retrievers.embedder import verification_texts
 from retrievers.errors import InputError, Problem
 from retrievers.texts.chunking import Chunk, passages_of
 from retrievers.types import Encoder, Role
+from retrievers.vector_reduction import verification_texts
 
 
 class Passage(NamedTuple):

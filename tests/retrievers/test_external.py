@@ -12,7 +12,7 @@ from harness.dataset import parse_reference
 from harness.experiment import load
 from harness.labels.draw_pool import PoolOptions, draw_pool, read_material
 from harness.pipeline import run
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from retrievers.errors import BackendError, InputError
 from retrievers.files.trec_files import write_trec_run
 from retrievers.function import Function

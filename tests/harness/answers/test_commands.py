@@ -163,7 +163,9 @@ def test_verdicts_are_taken_over_and_without_a_judge_they_are_undefined(
     monkeypatch.setattr(LexicalJudge, "verdicts", fail)
     for parent in ("results", "failed"):
         assert (
-            small.ended("run", club / "club.toml", "--results", club / parent, "--quiet")
+            small.ended(
+                "run", club / "club.toml", "--results", club / parent, "--quiet"
+            )
             == 0
         )
     assert (

@@ -216,7 +216,9 @@ def test_a_model_of_inference_gives_the_likeliest_verdict(tmp_path) -> None:
         pairs, activation_fn=None, convert_to_numpy=True
     )
     expected = ["entailed" if row[1] > row[0] else "contradicted" for row in raw]
-    assert [verdicts[i] for i in range(len(TEXTS))] == expected and len(set(expected)) == 2
+    assert [verdicts[i] for i in range(len(TEXTS))] == expected and len(
+        set(expected)
+    ) == 2
     assert meter.counts("judge")["texts"] == len(TEXTS)
     strict = NliJudge(str(folder), meter=Meter(), threshold=1.0)
     assert set(dict(strict.verdicts(TEXTS[:3])).values()) == {"neutral"}

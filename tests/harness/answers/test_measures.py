@@ -122,14 +122,19 @@ def test_ragcheckers_shares_add_up(entailments: Entailments) -> None:
     assert shares["faithfulness"] + shares["hallucination"] + shares[
         "self_knowledge"
     ] == pytest.approx(1)
-    noise = shares["noise_sensitivity_in_relevant"] + shares["noise_sensitivity_in_irrelevant"]
+    noise = (
+        shares["noise_sensitivity_in_relevant"]
+        + shares["noise_sensitivity_in_irrelevant"]
+    )
     assert noise + shares["hallucination"] == pytest.approx(1 - shares["precision"])
 
 
 @given(verdicts(st.sampled_from([True, False, None])))
 def test_an_unknown_verdict_never_counts_as_a_value(entailments: Entailments) -> None:
     """Where a measure is given despite unknown verdicts, every way of filling them in gives that same value."""
-    defined = {name: value for name, value in values(entailments).items() if value is not None}
+    defined = {
+        name: value for name, value in values(entailments).items() if value is not None
+    }
     for filler in (True, False):
 
         def fill(row, filler=filler):
@@ -140,7 +145,10 @@ def test_an_unknown_verdict_never_counts_as_a_value(entailments: Entailments) ->
             for rows in (entailments.response_in, entailments.reference_in)
         )
         filled = Entailments(
-            fill(entailments.right), fill(entailments.covered), *tables, entailments.passages
+            fill(entailments.right),
+            fill(entailments.covered),
+            *tables,
+            entailments.passages,
         )
         assert values(filled, defined) == pytest.approx(defined)
 
@@ -148,7 +156,8 @@ def test_an_unknown_verdict_never_counts_as_a_value(entailments: Entailments) ->
 @given(st.lists(st.sampled_from([True, False, None]), max_size=5))
 def test_kleenes_or_is_what_every_filling_agrees_on(row: list[bool | None]) -> None:
     filled = {
-        any(filler if truth is None else truth for truth in row) for filler in (True, False)
+        any(filler if truth is None else truth for truth in row)
+        for filler in (True, False)
     }
     assert any_true(row) == (filled.pop() if len(filled) == 1 else None)
 
@@ -276,7 +285,10 @@ def test_rouge_agrees_with_rouge_score_on_ascii(
 ) -> None:
     from rouge_score.rouge_scorer import RougeScorer
 
-    answer, reference = f"{' '.join(answer_words)}.", f"{' '.join(reference_words).capitalize()}!"
+    answer, reference = (
+        f"{' '.join(answer_words)}.",
+        f"{' '.join(reference_words).capitalize()}!",
+    )
     oracle = RougeScorer(["rouge1", "rouge2", "rougeL"]).score(reference, answer)
     overlaps = {f"rouge{n}": rouge_n(answer, reference, n, "13a") for n in (1, 2)}
     overlaps["rougeL"] = rouge_l(answer, reference, "13a")
@@ -336,6 +348,6 @@ def test_ragas_keeps_its_epsilon_and_is_undefined_without_anything_to_divide_by(
     )
     assert measures.answer_relevancy(question, regenerated[:0], []) is None
     assert measures.answer_relevancy(question, regenerated, [True, True]) == 0
-    assert measures.answer_relevancy(question, regenerated, [False, True]) == pytest.approx(
-        (1 + math.sqrt(0.5)) / 2
-    )
+    assert measures.answer_relevancy(
+        question, regenerated, [False, True]
+    ) == pytest.approx((1 + math.sqrt(0.5)) / 2)

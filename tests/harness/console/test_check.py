@@ -14,7 +14,7 @@ from harness.preflight.dataset_summary import summarise_dataset
 from harness.preflight.detectable import DetectableDifference
 from harness.report.sections.decision import decision_alerts
 from harness.report.view import build_view
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from tests.support import layouts, small, tiny
 from tests.support.small import ended, ends, refusal
 
@@ -116,7 +116,9 @@ def test_the_page(tmp_path):
 def test_what_so_many_queries_detect_before_a_run():
     """Against statsmodels' power of the paired t-test."""
     for comparisons, alpha in ((1, 0.05), (3, 0.01)):
-        detectable = DetectableDifference(60, comparisons=comparisons, alpha=alpha, range_of=2.0)
+        detectable = DetectableDifference(
+            60, comparisons=comparisons, alpha=alpha, range_of=2.0
+        )
         effect = TTestPower().solve_power(nobs=60, alpha=alpha / comparisons, power=0.8)
         assert detectable.difference() == pytest.approx(0.2 * 2.0 * effect, rel=1e-4)
     assert (
@@ -190,7 +192,9 @@ def test_what_is_told_before_is_what_the_run_counts(tmp_path: Path) -> None:
         tmp_path / "tiny", prompts={"document": "passage: "}
     ).as_posix()
     encoder = f'encoder = {{ kind = "sentence-transformers", model = "{model}", device = "cpu" }}'
-    retriever = f'[[retrievers]]\nname = "m"\n{encoder}\nderive = {{ dimensions = [8] }}\n'
+    retriever = (
+        f'[[retrievers]]\nname = "m"\n{encoder}\nderive = {{ dimensions = [8] }}\n'
+    )
     others = (
         small.BM25 + FUSION.format("hybrid", "m") + FUSION.format("again", "hybrid")
     )
@@ -212,11 +216,15 @@ def test_what_is_told_before_is_what_the_run_counts(tmp_path: Path) -> None:
     assert ledger["m"].counts["embed-documents"]["lost_tokens"] == truncation.lost > 0
     assert ledger["m-8"].notes["truncated"] == ledger["m"].notes["truncated"]
     expected_start = f"m reads only the start of {truncation.beyond} of 8 documents (12 tokens); {truncation.lost} of "
-    (warning,) = [sentence for sentence in check_target(path).warnings if "start" in sentence]
+    (warning,) = [
+        sentence for sentence in check_target(path).warnings if "start" in sentence
+    ]
     assert warning.startswith(expected_start)
     assert warning.endswith("use a model that reads more; m-8, hybrid and again use it")
     (alert,) = [
-        sentence for sentence in decision_alerts(build_view(results)) if "truncated" in sentence
+        sentence
+        for sentence in decision_alerts(build_view(results))
+        if "truncated" in sentence
     ]
     assert alert == "m and 3 others: 100 % of documents truncated; add chunk."
 

@@ -20,7 +20,7 @@ import typer
 from harness.cli import app
 from harness.pipeline import run
 from harness.records import Results
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from harness.wording.reading import QUALITY_PHRASES
 from retrievers.cache import Cache
 from retrievers.types import Embedded
@@ -53,7 +53,10 @@ def commands(group: typer.Typer) -> Iterator[tuple[str, Any]]:
     for name, command in typer.main.get_command(group).commands.items():
         group_commands = getattr(command, "commands", None)
         yield from (
-            ((f"{name} {inner_name}", inner_command) for inner_name, inner_command in group_commands.items())
+            (
+                (f"{name} {inner_name}", inner_command)
+                for inner_name, inner_command in group_commands.items()
+            )
             if group_commands
             else [(name, command)]
         )
@@ -197,9 +200,13 @@ def test_run_prints_means_comparisons_and_the_verdict_in_words(
     )
     lines = result.out.splitlines()
     assert lines[0] == "small · nDCG@3 · 6 queries" and len(lines) <= 15
-    assert result.out.endswith(f"report: {tmp_path / 'out' / 'small' / 'report.html'}\n")
+    assert result.out.endswith(
+        f"report: {tmp_path / 'out' / 'small' / 'report.html'}\n"
+    )
     assert max(map(len, lines[:-1])) <= 80
-    explanation = " ".join(call("report", tmp_path / "out" / "small", "--explain").out.split())
+    explanation = " ".join(
+        call("report", tmp_path / "out" / "small", "--explain").out.split()
+    )
     verdict = "Undecided: no difference is shown between the 3 retrievers. 6 queries are too few to show one."
     assert verdict in " ".join(result.out.split())
     for text in (
@@ -217,7 +224,10 @@ def test_a_run_without_a_report_says_where_its_results_are_and_another_command_w
     call, tmp_path
 ):
     path, results_folder = small.experiment(tmp_path), tmp_path / "out"
-    folder, report_parts = results_folder / "small", {"report.html", "report.md", "figures", "tables"}
+    folder, report_parts = (
+        results_folder / "small",
+        {"report.html", "report.md", "figures", "tables"},
+    )
     result = call("run", path, "--results", results_folder, code=0)
     assert result.out.endswith(f"\nresults: {folder}\n") and "report:" not in result.out
     assert not report_parts & {file.name for file in folder.iterdir()}
@@ -288,7 +298,9 @@ def test_a_backend_that_fails_ends_in_3_with_the_others_done(
     path = small.experiment(tmp_path, retrievers=small.RETRIEVERS + retriever)
     result = call("run", path, "--results", tmp_path / "out", code=3)
     assert "error: api: " in result.err
-    assert (result.out + result.err).count("Connection refused") <= 1  # why is told once
+    assert (result.out + result.err).count(
+        "Connection refused"
+    ) <= 1  # why is told once
     assert "api failed" not in result.out and "hybrid" in result.out
     assert (tmp_path / "out" / "small" / "scores.csv").exists()
 
@@ -365,9 +377,9 @@ def test_score_and_compare_of_trec_files(call: Call, files: Path) -> None:
     result = call(
         "score", "qrels", "second.run", "-m", "P@1", "--json", "--intersection"
     )  # only when told
-    assert [(row["count"], row["mean"]) for row in json.loads(result.out)["summary"]] == [
-        (2, 1.0)
-    ]
+    assert [
+        (row["count"], row["mean"]) for row in json.loads(result.out)["summary"]
+    ] == [(2, 1.0)]
     words = ["score", "qrels", "first.run", "-m", "AP", "-q"]
     expected_words = [
         "first",
@@ -593,9 +605,10 @@ def test_gate_in_a_job_of_github(
         ("0.01", 1, "::error title=Retrieval gate failed::"),
     ):
         result = call(*words, margin)
-        assert (result.code, result.out.count("\n")) == (code, 1) and result.out.startswith(
-            annotation
-        )
+        assert (result.code, result.out.count("\n")) == (
+            code,
+            1,
+        ) and result.out.startswith(annotation)
     text = summary.read_text(encoding="utf-8")
     assert (
         text.startswith("### Retrieval gate passed\n\n")
@@ -667,7 +680,9 @@ def test_reproduce_fails_where_a_retriever_answers_otherwise_or_no_more(
 ):
     code = "def ask(queries, depth):\n    return [ANSWER for _ in queries]\n"
     module = small.module(tmp_path, monkeypatch, f"ANSWER = ['train']\n{code}")
-    retriever = f'[[retrievers]]\nname = "theirs"\nkind = "python"\ncall = "{module}:ask"\n'
+    retriever = (
+        f'[[retrievers]]\nname = "theirs"\nkind = "python"\ncall = "{module}:ask"\n'
+    )
     call(
         "run",
         small.experiment(tmp_path, retrievers=retriever + small.BM25),
@@ -756,7 +771,9 @@ def test_help_names_every_command_with_its_whole_sentence_and_every_option_has_h
     assert call(code=0).out == call("--help", code=0).out
     for words in ((), ("cache",), ("labels",), ("queries",), ("answers",)):
         help_text = " ".join(call(*words, "--help").out.split())
-        groups = [help_text.find(f"{name}: ") for name in ("Compare", "Label", "Maintain")]
+        groups = [
+            help_text.find(f"{name}: ") for name in ("Compare", "Label", "Maintain")
+        ]
         assert words or (-1 not in groups and groups == sorted(groups))
         assert "..." not in help_text.partition("Options:")[2]
         prefix = "".join(f"{word} " for word in words)

@@ -152,7 +152,10 @@ def test_the_leaderboard_and_the_comparisons_fit(names: list[str], width: int) -
 def test_the_narrowest_terminal_still_has_name_mean_and_verdict_and_what_has_no_room_is_named(
     width: int,
 ) -> None:
-    lines, comparison_lines = board(NAMES, width), pairs([comparison(NAMES[0], NAMES[1])], width)
+    lines, comparison_lines = (
+        board(NAMES, width),
+        pairs([comparison(NAMES[0], NAMES[1])], width),
+    )
     assert max(map(cell_len, lines)) <= width
     assert sum("0.9000" in line for line in lines) == 1 and any(
         "undecided" in line for line in comparison_lines
@@ -350,7 +353,9 @@ def test_a_log_has_one_line_for_each_stage_of_each_retriever() -> None:
     ]
     assert [line.rpartition(": ")[0] for line in log_lines] == stages
     assert log_lines[0].startswith("minilm: embed-documents: 30 texts in 0.0 s, ")
-    assert log_lines[0].endswith("/s, 50 % cached") and log_lines[2].endswith("all cached")
+    assert log_lines[0].endswith("/s, 50 % cached") and log_lines[2].endswith(
+        "all cached"
+    )
     assert log_lines[4] == "hybrid: fuse: 0.0 s"
 
 

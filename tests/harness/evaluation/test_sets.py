@@ -23,7 +23,7 @@ from harness.records import Results
 from harness.records.data_sets_csv import read_sets
 from harness.report.index import list_results
 from harness.reproduce import reproduce
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from harness.scoring.scores import Scores
 from harness.stats.settings import Settings
 from harness.wording.sets import FEW_SETS_NOTE, sets_sentence, sets_sentences

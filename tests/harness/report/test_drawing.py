@@ -76,7 +76,9 @@ def test_the_first_retrievers_differ_for_colour_blind_readers(kind, scheme):
         lab(np.clip(np.array(MACHADO[kind]) @ linear(getattr(shade, scheme)), 0, 1))
         for shade in palette.RETRIEVER_SHADES[:5]
     ]
-    distances = [np.linalg.norm(colors[i] - colors[j]) for i in range(5) for j in range(i)]
+    distances = [
+        np.linalg.norm(colors[i] - colors[j]) for i in range(5) for j in range(i)
+    ]
     assert min(distances) >= 20
 
 

@@ -79,7 +79,10 @@ def results_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_what_is_whole_is_listed_with_means_and_verdict_and_the_rest_has_its_reason(
     call: Call, results_folder: Path
 ) -> None:
-    listing, page = list_results(results_folder), (results_folder / "index.html").read_text(encoding="utf-8")
+    listing, page = (
+        list_results(results_folder),
+        (results_folder / "index.html").read_text(encoding="utf-8"),
+    )
     assert [entry.folder for entry in listing.entries] == LISTED
     assert re.findall('href="([^"]*)/report.html"', page) == [
         "small",
@@ -89,7 +92,9 @@ def test_what_is_whole_is_listed_with_means_and_verdict_and_the_rest_has_its_rea
     assert "<bdi>fewer</bdi></th>" in page
     reasons = dict(listing.skipped)
     assert list(reasons) == list(SKIPPED_REASONS)
-    assert [name for name, reason in SKIPPED_REASONS.items() if reason not in reasons[name]] == []
+    assert [
+        name for name, reason in SKIPPED_REASONS.items() if reason not in reasons[name]
+    ] == []
     assert str(results_folder) not in " ".join(reasons.values())
     for entry in listing.entries:
         results = records.read_results(results_folder / entry.folder)
@@ -124,14 +129,18 @@ def test_what_is_whole_is_listed_with_means_and_verdict_and_the_rest_has_its_rea
     ]
     printed = call("report", results_folder, code=0)
     assert [
-        line.split()[0] for line in printed.out.splitlines() if re.search(" 2026-", line)
+        line.split()[0]
+        for line in printed.out.splitlines()
+        if re.search(" 2026-", line)
     ] == LISTED
     assert printed.out.endswith(f"index: {results_folder / 'index.html'}\n")
     assert "not listed: damaged: scores.csv: cannot be read whole" in printed.err
     output = json.loads(call("report", results_folder, "--json").out)
     assert [run["folder"] for run in output["runs"]] == LISTED
     assert set(output["runs"][2]["means"]) == {"bm25", "hashing", "hybrid"}
-    assert [skipped["folder"] for skipped in output["not_listed"]] == list(SKIPPED_REASONS)
+    assert [skipped["folder"] for skipped in output["not_listed"]] == list(
+        SKIPPED_REASONS
+    )
 
 
 def test_the_page_takes_no_place_of_a_file_of_anybody_else_and_follows_no_link(
@@ -195,14 +204,22 @@ def test_hostile_names_stay_text(tmp_path: Path, results_folder: Path) -> None:
 
 
 @needs_browser
-def test_runs_are_sorted_and_filtered_and_the_page_fits_every_width(driver, results_folder):
+def test_runs_are_sorted_and_filtered_and_the_page_fits_every_width(
+    driver, results_folder
+):
     driver.get((results_folder / "index.html").as_uri())
     driver.refresh()
     column = "return [...document.querySelectorAll('.runs tbody tr:not([hidden])')].map((x) => x.cells[1].textContent)"
     folders_by_date = driver.execute_script(column)
-    click_heading = "document.querySelector('.runs thead th:nth-child(2) button').click()"
+    click_heading = (
+        "document.querySelector('.runs thead th:nth-child(2) button').click()"
+    )
     driver.execute_script(f"{click_heading}; {click_heading}")
-    assert driver.execute_script(column) == sorted(folders_by_date, reverse=True) != folders_by_date
+    assert (
+        driver.execute_script(column)
+        == sorted(folders_by_date, reverse=True)
+        != folders_by_date
+    )
     driver.execute_script(
         "const box = document.querySelector('#wanted'); box.value = 'OTHER words';box.dispatchEvent(new Event('input'))"
     )

@@ -64,17 +64,17 @@ def test_the_policy_allows_exactly_the_pages_own_scripts_and_every_link_has_its_
     fixture, request
 ):
     page = page_of(request.getfixturevalue(fixture))
-    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[
-        1
-    ].replace("&#39;", "'")
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1].replace(
+        "&#39;", "'"
+    )
     scripts = re.findall(
         r"<script([^>]*)>(.*?)</script", page, re.DOTALL | re.IGNORECASE
     )
-    (style,) = re.findall(
-        r"<style[^>]*>(.*?)</style", page, re.DOTALL | re.IGNORECASE
-    )
+    (style,) = re.findall(r"<style[^>]*>(.*?)</style", page, re.DOTALL | re.IGNORECASE)
     (code,) = [code for kind, code in scripts if "type=" not in kind]
-    assert all('type="text/plain"' in kind for kind, script in scripts if script != code)
+    assert all(
+        'type="text/plain"' in kind for kind, script in scripts if script != code
+    )
     assert policy.startswith("default-src 'none';") and "unsafe" not in policy
     assert (
         f"script-src {hashed(code)};" in policy

@@ -210,7 +210,9 @@ def test_scores_of_the_page_are_those_of_the_folder_and_those_of_hits_those_of_t
     scores = results.scores.set_index(["measure", "retriever", "query_id"])["value"]
     for m, measure in enumerate(page_scores["measures"]):
         for r, retriever in enumerate(page_scores["retrievers"]):
-            expected = [scores[measure, retriever, query] for query in page_scores["ids"]]
+            expected = [
+                scores[measure, retriever, query] for query in page_scores["ids"]
+            ]
             assert page_scores["values"][m][r] == pytest.approx(expected, abs=1e-6)
     page = queries_that_fit(view, ())
     for index, name in enumerate(view.ranked):
@@ -239,7 +241,12 @@ def test_beyond_its_room_the_page_keeps_the_first_measures_and_the_queries_that_
     monkeypatch.setattr("harness.report.view.MAX_PAGE_RANKINGS", 3 * 5)
     thinned = build_view(results)
     ranges = {
-        i: np.ptp([scores[i] for scores in thinned.values_by_measure[thinned.primary].values()])
+        i: np.ptp(
+            [
+                scores[i]
+                for scores in thinned.values_by_measure[thinned.primary].values()
+            ]
+        )
         for i in thinned.order
     }
     assert len(thinned.listed_queries) == 5 < len(thinned.order)
@@ -294,13 +301,20 @@ def test_the_leaders_pairs_come_first_and_a_pair_that_is_turned_says_the_same(
     )
     monkeypatch.setattr(tests, "MAX_TEST_ROWS", 2)
     short_section = statistics_section(view)
-    assert (short_section.context["rows"], short_section.context["left"]) == (context["rows"][:2], 1)
+    assert (short_section.context["rows"], short_section.context["left"]) == (
+        context["rows"][:2],
+        1,
+    )
     assert (
-        markdown_report(view, [short_section]).count("1 row without the leader and the baseline")
+        markdown_report(view, [short_section]).count(
+            "1 row without the leader and the baseline"
+        )
         == 1
     )
     for row in context["rows"]:
-        assert row == (comparisons.get((row.a, row.b)) or comparisons[row.b, row.a].swapped)
+        assert row == (
+            comparisons.get((row.a, row.b)) or comparisons[row.b, row.a].swapped
+        )
         assert row.mean_difference == pytest.approx(
             view.evaluation.means[row.a] - view.evaluation.means[row.b]
         )
@@ -447,7 +461,10 @@ def test_the_ceiling_bounds_what_a_reranker_reaches(tmp_path, monkeypatch):
     assert evidence["retrievers"][reranked]["before"] == first_stage
     ceilings = [query["ceilings"][str(reranked)] for query in evidence["queries"]]
     for ceiling, query in zip(ceilings, evidence["queries"], strict=True):
-        assert ceiling >= max(query["scores"][reranked], query["scores"][first_stage]) - 1e-6
+        assert (
+            ceiling
+            >= max(query["scores"][reranked], query["scores"][first_stage]) - 1e-6
+        )
     (row,) = reranker_rows(build_view(run))
     scores = run.scores[run.scores["measure"] == "nDCG@3"].pivot(
         index="query_id", columns="retriever", values="value"
