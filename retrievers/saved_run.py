@@ -164,7 +164,7 @@ def _read_lines(
             problem = f"{score!r:.60} is not a score"
             add_problem(number, problem, "a score is a finite number")
         else:
-            yield (number, query_id, doc_id, float(score))
+            yield TrecLine(number, query_id, doc_id, float(score))
 
 
 def _first_cell(row: Any, columns: Iterable[str]) -> Any:

@@ -65,7 +65,9 @@ _FAMILIES = {
     "cohere.embed-multilingual-": _Family(96, 512, 2048, ()),
     "cohere.embed-v4": _Family(96, 128_000, 0, (256, 512, 1024, 1536)),
 }
-"""Part of a model's name -> its family (Amazon Bedrock User Guide, model parameters)."""
+"""Part of a model's name -> its family.
+
+From the Amazon Bedrock User Guide, model parameters."""
 
 
 class _InvokedAnswer(NamedTuple):

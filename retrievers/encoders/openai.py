@@ -54,7 +54,8 @@ class OpenAIEncoder(RemoteEncoder):
     query_extra: dict[str, Any] | None = None
     """Added to the body of every request of queries: `{ input_type = "query" }`."""
     document_extra: dict[str, Any] | None = None
-    """Added to the body of every request of documents: `{ input_type = "document" }`."""
+    """Added to the body of every request of documents:
+    `{ input_type = "document" }`."""
     batch_size: Annotated[int, Field(ge=1, le=2048)] = 256
     """Texts a request, at most 2,048; their tokens stay below 300,000."""
     max_tokens: PositiveInt = 8192
@@ -94,7 +95,7 @@ class OpenAIEncoder(RemoteEncoder):
         return {"prompts": self._prompts, "extra": self._extra}
 
     def _fingerprint_of(self, **role_options: Any) -> str:
-        """Return the fingerprint, without `extra` if it is empty, as in old versions."""
+        """Return the fingerprint, without `extra` if it is empty, as before it."""
         if not any(role_options["extra"].values()):
             del role_options["extra"]
         return super()._fingerprint_of(**role_options)

@@ -37,8 +37,8 @@ class VoyageContextEncoder(RemoteEncoder):
     base_url: str = ""
     """Another server that speaks this protocol; left out, Voyage's."""
     api_key: str = ""
-    """"${NAME}" in an experiment; left out, VOYAGE_API_KEY for Voyage's own server, none
-    for others."""
+    """"${NAME}" in an experiment; left out, VOYAGE_API_KEY for Voyage's own server,
+    none for others."""
 
     def model_post_init(self, _: object) -> None:
         """Set how the model is reached; nothing is sent."""

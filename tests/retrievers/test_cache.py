@@ -45,7 +45,7 @@ def rows_of(cache):
 
 
 def test_what_is_stored_comes_back_in_full_is_counted_by_model_and_removed(cache):
-    for get, put, role, asked, stored in (
+    for get, put, role, texts, stored in (
         (
             cache.get,
             cache.put,
@@ -63,12 +63,12 @@ def test_what_is_stored_comes_back_in_full_is_counted_by_model_and_removed(cache
             ),
         ),
     ):
-        names = text_keys("model", role, asked)
-        put(role, names, stored)
-        positions, found = get([*text_keys("model", "query", "01"), *names])
+        keys = text_keys("model", role, texts)
+        put(role, keys, stored)
+        positions, stored_again = get([*text_keys("model", "query", "01"), *keys])
         order = np.argsort(positions)
-        assert positions[order].tolist() == list(range(2, len(names) + 2))
-        for column, expected in zip(found, stored, strict=True):
+        assert positions[order].tolist() == list(range(2, len(keys) + 2))
+        for column, expected in zip(stored_again, stored, strict=True):
             assert (
                 np.array_equal(column[order], expected)
                 and column.dtype == expected.dtype
@@ -85,9 +85,9 @@ def test_what_is_stored_comes_back_in_full_is_counted_by_model_and_removed(cache
 @settings(max_examples=20)
 @given(st.lists(st.text(), unique=True, max_size=20), st.text(), st.text())
 def test_keys_depend_on_every_part(texts, fingerprint, role):
-    whole = text_keys(fingerprint, role, texts)
-    assert len(set(whole)) == len(texts)
-    assert not set(whole) & {
+    all_keys = text_keys(fingerprint, role, texts)
+    assert len(set(all_keys)) == len(texts)
+    assert not set(all_keys) & {
         *text_keys(fingerprint + "x", role, texts),
         *text_keys(fingerprint, role + "x", texts),
     }
@@ -130,17 +130,17 @@ def test_a_cache_whose_tables_are_not_its_own_is_one_message(tmp_path, change, m
 
 
 @pytest.mark.parametrize(
-    ("place", "told"),
+    ("make_file", "message"),
     [("cache", "is damaged"), ("cache/cache.sqlite", "HARNESS_CACHE")],
 )
 def test_a_file_that_is_no_cache_or_stands_in_the_place_of_its_folder_is_one_message(
-    tmp_path, place, told
+    tmp_path, make_file, message
 ):
     (tmp_path / "cache").write_text(
         "not a database, but a long enough text to be read as one " * 20
     )
-    with pytest.raises(InputError, match=told):
-        Cache(tmp_path / place)
+    with pytest.raises(InputError, match=message):
+        Cache(tmp_path / make_file)
 
 
 def test_a_fresh_cache_sees_only_what_it_stores_whatever_the_clock_says(
@@ -162,17 +162,17 @@ def test_a_fresh_cache_sees_only_what_it_stores_whatever_the_clock_says(
 
 @pytest.mark.parametrize("form", ["dense", "sparse"])
 def test_vectors_of_two_dimensions_under_one_model_are_refused(cache, form):
-    names = text_keys("model", "document", "ab")
-    for name, width in zip(names, (4, 5), strict=True):
-        some = embedded(1, d=width)
-        some = (
-            some._replace(vectors=SparseVectors.from_dense(some.vectors))
+    keys = text_keys("model", "document", "ab")
+    for key, width in zip(keys, (4, 5), strict=True):
+        vectors = embedded(1, d=width)
+        vectors = (
+            vectors._replace(vectors=SparseVectors.from_dense(vectors.vectors))
             if form == "sparse"
-            else some
+            else vectors
         )
-        cache.put("model", [name], some)
+        cache.put("model", [key], vectors)
     with pytest.raises(BackendError, match="several dimensions"):
-        cache.get(names, form)
+        cache.get(keys, form)
 
 
 def test_the_environment_says_where_the_cache_lies(monkeypatch, tmp_path):
@@ -205,11 +205,11 @@ def test_two_connections_write_at_once(tmp_path):
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(write, (1, 2)))
     with Cache(tmp_path / "cache.sqlite") as cache:
-        positions, found = cache.get(
+        positions, scores = cache.get(
             text_keys("model", "document", map(str, range(400)))
         )
     assert len(positions) == 400
-    assert np.array_equal(found.vectors[:, 0], positions.astype(np.float32))
+    assert np.array_equal(scores.vectors[:, 0], positions.astype(np.float32))
 
 
 class Counting(Encoder):
@@ -219,12 +219,10 @@ class Counting(Encoder):
     concurrency = 1
 
     def __init__(self, size=3, concurrency=1, spoil=None):
-        self.batch_size, self.concurrency, self.spoil, self.sent = (
-            size,
-            concurrency,
-            spoil,
-            [],
-        )
+        self.batch_size = size
+        self.concurrency = concurrency
+        self.spoil = spoil
+        self.sent = []
 
     def embed(self, texts, role, call):
         self.sent.append(tuple(texts))
@@ -259,17 +257,19 @@ def test_every_text_gets_its_own_vector_and_is_sent_once(
     encoder = Counting(concurrency=width)
     with Cache(tmp_path_factory.mktemp("c") / "c") as cache:
         for texts in (first, second, first + second):
-            found = Embedder(encoder, cache).embed(texts, "document", Meter())
-            assert np.array_equal(found.vectors.reshape(-1, 3), encoder.truth(texts))
-            assert len(found.tokens) == len(found.truncated_tokens) == len(texts)
+            embedded = Embedder(encoder, cache).embed(texts, "document", Meter())
+            assert np.array_equal(embedded.vectors.reshape(-1, 3), encoder.truth(texts))
+            assert len(embedded.tokens) == len(embedded.truncated_tokens) == len(texts)
     assert sorted(text for request in encoder.sent for text in request) == sorted(
         {*first, *second}
     )
 
 
 def test_what_is_cached_is_counted_and_requests_are_planned_as_if_nothing_were(cache):
-    meter, texts = Meter(), [f"{i:02}" for i in range(12)]
-    cold, warm = Counting(), Counting()
+    meter = Meter()
+    texts = [f"{i:02}" for i in range(12)]
+    cold = Counting()
+    warm = Counting()
     with meter.stage("cold"):
         Embedder(cold, cache).embed([*texts[3:6], "03", "98"], "query", meter)
     with meter.stage("warm"):
@@ -288,8 +288,8 @@ def test_what_is_cached_is_counted_and_requests_are_planned_as_if_nothing_were(c
 def test_one_text_bypasses_the_cache(cache):
     encoder = Counting()
     for _ in range(2):
-        found = Embedder(encoder, cache).embed_uncached("abc", "query", Meter())
-        assert np.array_equal(found.vectors, encoder.truth(["abc"]))
+        embedded = Embedder(encoder, cache).embed_uncached("abc", "query", Meter())
+        assert np.array_equal(embedded.vectors, encoder.truth(["abc"]))
     assert len(encoder.sent) == 2 and cache.info() == ()
 
 
@@ -298,7 +298,7 @@ def narrower(vectors, texts):
 
 
 @pytest.mark.parametrize(
-    ("spoil", "message", "kept"),
+    ("spoil", "message", "stored_rows"),
     [
         (lambda vectors, _: vectors[:2], "2 vectors came back for 3", 0),
         (lambda vectors, _: vectors[[0, 1, 2, 2]], "4 vectors came back for 3", 0),
@@ -306,13 +306,13 @@ def narrower(vectors, texts):
         (narrower, "2 dimensions where others have 3", 3),
     ],
 )
-def test_spoilt_vectors_fail_and_are_not_stored(cache, spoil, message, kept):
+def test_spoilt_vectors_fail_and_are_not_stored(cache, spoil, message, stored_rows):
     with pytest.raises(BackendError, match=message):
         Embedder(Counting(spoil=spoil), cache).embed(
             list("abcdef"), "document", Meter()
         )
-    assert rows_of(cache) == kept
-    if kept:  # of another dimension than the cached
+    assert rows_of(cache) == stored_rows
+    if stored_rows:  # of another dimension than the cached
         with pytest.raises(BackendError, match=message):
             Embedder(Counting(spoil=spoil), cache).embed(
                 list("abcdef"), "document", Meter()
@@ -352,6 +352,10 @@ def test_hashing_by_hand():
         expected[number // 2 % 16] += (
             1 + math.log(2) if number % 2 else -1 - math.log(2)
         )  # each occurs twice
-    found = HashingEncoder(dimensions=16).embed(["Ab, ＡＢ!"], "query", single_call())
-    assert np.allclose(found.vectors[0], expected / np.linalg.norm(expected), atol=1e-7)
-    assert found.tokens.tolist() == [12]
+    embedded = HashingEncoder(dimensions=16).embed(
+        ["Ab, ＡＢ!"], "query", single_call()
+    )
+    assert np.allclose(
+        embedded.vectors[0], expected / np.linalg.norm(expected), atol=1e-7
+    )
+    assert embedded.tokens.tolist() == [12]

@@ -44,14 +44,14 @@ def ask(cache):
 def test_every_prompt_gets_its_own_reply_and_nothing_is_asked_twice(ask):
     with serving(ChatProvider(reply=lambda user: f"re: {user}")) as provider:
         meter = Meter()
-        found = ask(provider, [*PROMPTS, PROMPTS[0]], meter, concurrency=3)
-        assert {place: reply.text for place, reply in found.items()} == {
+        replies = ask(provider, [*PROMPTS, PROMPTS[0]], meter, concurrency=3)
+        assert {position: reply.text for position, reply in replies.items()} == {
             i: f"re: number {i % 6}" for i in range(7)
         }
         assert len(provider.requests) == meter.counts("")["calls"] == 6
         again = ask(provider)
         assert all(reply.cached for reply in again.values())
-        assert [again[i].text for i in range(6)] == [found[i].text for i in range(6)]
+        assert [again[i].text for i in range(6)] == [replies[i].text for i in range(6)]
         assert len(provider.requests) == 6
         assert not any(reply.cached for reply in ask(provider, ANOTHER_ROUND).values())
         body = provider.requests[0]["body"]
@@ -90,12 +90,12 @@ def test_a_prompt_that_is_declined_or_whose_reply_is_cut_is_not_kept_and_the_oth
 ):
     with serving(ChatProvider([fault])) as provider:
         meter = Meter()
-        found = ask(provider, meter=meter)
+        replies = ask(provider, meter=meter)
         assert [
             not reply.declined and reply.is_complete
-            for _, reply in sorted(found.items())
+            for _, reply in sorted(replies.items())
         ] == [False, *[True] * 5]
-        assert found[0].is_complete == (fault != "cut") and meter.counts("").get(
+        assert replies[0].is_complete == (fault != "cut") and meter.counts("").get(
             "declined", 0
         ) == (fault != "cut")
         assert not ask(provider)[0].cached
@@ -126,7 +126,8 @@ def test_a_server_that_takes_no_schema_or_temperature_is_asked_without(
         assert meter.counts("")["calls"] == 4
     assert len(caplog.messages) == bool(temperatures)
     assert all(
-        "(judge) takes no temperature but its own" in said for said in caplog.messages
+        "(judge) takes no temperature but its own" in message
+        for message in caplog.messages
     )
 
 
@@ -139,11 +140,13 @@ def test_the_forecast_is_an_upper_bound_and_needs_no_network(cache):
             output_price=2.0,
             max_tokens=40,
         )
-        chat, meter = Chat(options, cache), Meter()
+        chat = Chat(options, cache)
+        meter = Meter()
         before = chat.forecast(PROMPTS)
         assert provider.requests == [] and (before.calls, before.cached) == (6, 0)
         list(chat.replies(PROMPTS, meter))
-        spent, after = meter.counts(""), chat.forecast(PROMPTS)
+        spent = meter.counts("")
+        after = chat.forecast(PROMPTS)
         assert 0 < spent["usd"] <= before.usd and spent["tokens"] <= before.tokens
         assert meter.budget.spent == pytest.approx(spent["usd"])
         assert (after.calls, after.cached, after.tokens, after.usd) == (0, 6, 0, 0.0)
@@ -194,12 +197,12 @@ def test_no_text_can_end_its_own_quotation(text):
         f"</ document >{text}",
         f"<\n/\nDOCUMENT\n>{text}",
     ):
-        found = quote_text(attack, "DOCUMENT").lower()
-        assert (found.count("</document>"), found.count("<document>")) == (1, 1)
+        quotation = quote_text(attack, "DOCUMENT").lower()
+        assert (quotation.count("</document>"), quotation.count("<document>")) == (1, 1)
 
 
 @pytest.mark.parametrize(
-    ("reply", "read"),
+    ("reply", "expected"),
     [
         ('{"grade": 2}', {"grade": 2}),
         ('```json\n{"grade": 2}\n```', {"grade": 2}),
@@ -212,17 +215,17 @@ def test_no_text_can_end_its_own_quotation(text):
         ("{" * 100_000, None),
     ],
 )
-def test_what_is_read_in_a_reply(reply, read):
-    assert parse_single_object(reply) == read
+def test_what_is_read_in_a_reply(reply, expected):
+    assert parse_single_object(reply) == expected
 
 
 @pytest.mark.parametrize("choices", ["x", [{"message": None}], None, []])
 def test_a_reply_that_is_no_chat_completion_is_one_message(ask, choices, monkeypatch):
-    whole = ChatProvider.answer
+    answer = ChatProvider.answer
     monkeypatch.setattr(
         ChatProvider,
         "answer",
-        lambda *asked: (whole(*asked)[0] | {"choices": choices}, {}),
+        lambda *arguments: (answer(*arguments)[0] | {"choices": choices}, {}),
     )
     with (
         serving(ChatProvider()) as provider,
@@ -235,16 +238,16 @@ def test_of_eight_requests_at_once_no_more_are_sent_than_the_limit_pays_for():
     text = "one text of some words"
     with serving(OpenAIProvider(latency=0.05)) as provider:
         encoder = OpenAIEncoder("m", base_url=provider.url, price=1e6, batch_size=1)
-        each = float(encoder.count([text], "document").counts.sum())
-        meter = Meter(Budget(3.5 * each))
+        tokens_per_text = float(encoder.count([text], "document").counts.sum())
+        meter = Meter(Budget(3.5 * tokens_per_text))
 
-        def asked_once(one: str, stopped: Stop) -> None:
-            encoder.embed([one], "document", Call(meter, stopped))
+        def asked_once(text: str, stopped: Stop) -> None:
+            encoder.embed([text], "document", Call(meter, stopped))
 
         with pytest.raises(OverBudget):
             list(completed(asked_once, [text] * 40, width=8))
         assert provider.most_at_once <= 3
-        assert len(provider.requests) * tokens_of(text) <= 3.5 * each
+        assert len(provider.requests) * tokens_of(text) <= 3.5 * tokens_per_text
 
 
 def test_a_judge_for_a_second_measure_sends_nothing_under_a_limit_of_nothing(
@@ -263,15 +266,16 @@ def test_a_judge_for_a_second_measure_sends_nothing_under_a_limit_of_nothing(
         queries.write_text(
             queries.read_text().replace('"query":', '"claims": ["It swims."], "query":')
         )
-        told = ends(capsys, 3, "run", path, "--max-cost", "0").err
+        errors = ends(capsys, 3, "run", path, "--max-cost", "0").err
         assert provider.requests == []
-    assert "claims were not judged" in told and "--max-cost" in told
+    assert "claims were not judged" in errors and "--max-cost" in errors
     assert records.read_results(tmp_path / "results" / "small").retrievers == ("bm25",)
 
 
 @pytest.mark.parametrize("fault", ["429", "500", "expired", "closed"])
 def test_what_is_refused_or_never_sent_costs_nothing(fault):
-    texts, meter = ["one text of some words", "another text"], Meter()
+    texts = ["one text of some words", "another text"]
+    meter = Meter()
     with serving(OpenAIProvider(always=fault)) as provider, pytest.raises(BackendError):
         url = "http://127.0.0.1:9" if fault == "closed" else provider.url
         encoder = OpenAIEncoder("m", base_url=url, price=1000.0, patience=0.2)

@@ -48,16 +48,20 @@ seeds = st.integers(0, 2**32)
 def test_levels_and_bits_are_those_of_sentence_transformers(seed, count, dimensions):
     from sentence_transformers.util.quantization import quantize_embeddings
 
-    some, others = vectors(seed, count, dimensions), vectors(seed + 1, 5, dimensions)
-    ranges = np.stack([some.min(axis=0), some.max(axis=0)])
-    for each in (some, others):  # what lies outside of the calibrated range included
-        theirs = quantize_embeddings(each, "uint8", ranges=ranges).astype(np.int16)
+    calibrating = vectors(seed, count, dimensions)
+    others = vectors(seed + 1, 5, dimensions)
+    ranges = np.stack([calibrating.min(axis=0), calibrating.max(axis=0)])
+    for batch in (
+        calibrating,
+        others,
+    ):  # what lies outside of the calibrated range included
+        theirs = quantize_embeddings(batch, "uint8", ranges=ranges).astype(np.int16)
         ours = (
-            quantize_to_bytes(each, calibrate_levels(some)) - theirs
+            quantize_to_bytes(batch, calibrate_levels(calibrating)) - theirs
         )  # half a step apart
         assert ours.min() >= 0 and ours.max() <= 1
         np.testing.assert_array_equal(
-            quantize_to_bits(each), quantize_embeddings(each, "ubinary")
+            quantize_to_bits(batch), quantize_embeddings(batch, "ubinary")
         )
 
 
@@ -66,26 +70,31 @@ def test_a_level_stands_for_a_number_within_half_a_step_and_noise_moves_no_extre
     seed, count
 ):
     """Each dimension has a smallest and a largest number: on the edge of a level, 1e-7 moved scores by 2e-4."""
-    some = vectors(seed, count, 12)
-    buckets = calibrate_levels(some)
-    far = np.abs(dequantize_bytes(quantize_to_bytes(some, buckets), buckets) - some)
+    numbers = vectors(seed, count, 12)
+    buckets = calibrate_levels(numbers)
+    far = np.abs(
+        dequantize_bytes(quantize_to_bytes(numbers, buckets), buckets) - numbers
+    )
     rounding = (
-        4 * np.finfo(np.float32).eps * np.abs(some).max()
+        4 * np.finfo(np.float32).eps * np.abs(numbers).max()
     )  # of numbers that are close together
     assert (far <= buckets.steps * 0.5 + rounding).all()
     noise = (
-        np.random.default_rng(seed).uniform(-1e-7, 1e-7, some.shape).astype(np.float32)
+        np.random.default_rng(seed)
+        .uniform(-1e-7, 1e-7, numbers.shape)
+        .astype(np.float32)
     )
-    codes = quantize_to_bytes(some + noise, buckets)
+    codes = quantize_to_bytes(numbers + noise, buckets)
     for extremes, level in (
-        (some == some.min(axis=0), 0),
-        (some == some.max(axis=0), 255),
+        (numbers == numbers.min(axis=0), 0),
+        (numbers == numbers.max(axis=0), 255),
     ):
         assert (codes[extremes] == level).all()
 
 
 def int8(units, query):
-    starts, ends = units[:120].min(axis=0), units[:120].max(axis=0)
+    starts = units[:120].min(axis=0)
+    ends = units[:120].max(axis=0)
     steps = (ends - starts) / 255
     return (
         starts + np.clip(np.floor((units - starts) / steps + 0.5), 0, 255) * steps
@@ -115,7 +124,8 @@ def binary_dot(units, query):
 def test_a_search_ranks_as_each_pair_compared_by_itself(score, limit, monkeypatch):
     """Blocks smaller than the collection, and many ties among so few bits."""
     monkeypatch.setattr("retrievers.stores.quantized.MAX_CODE_PRODUCTS", 3 * 200)
-    documents, queries = vectors(1, 200, 12), vectors(2, 8, 12)
+    documents = vectors(1, 200, 12)
+    queries = vectors(2, 8, 12)
     documents[150:] = documents[:50]  # and documents that are the same
     ids = [f"d{number}" for number in range(200)]
     store = QuantizedStore(score.__name__.replace("_", "-"))
@@ -123,11 +133,11 @@ def test_a_search_ranks_as_each_pair_compared_by_itself(score, limit, monkeypatc
     store.upsert(ids[:120], documents[:120])
     store.upsert(ids[120:], documents[120:])
     store.finish({})
-    units, asked = (
+    units, query_units = (
         side / np.linalg.norm(side, axis=1, keepdims=True)
         for side in (documents, queries)
     )
-    for query, ranking in zip(asked, store.search(queries, limit), strict=True):
+    for query, ranking in zip(query_units, store.search(queries, limit), strict=True):
         expected = ranked(ids, round_scores(score(units, query)), limit)
         assert ranking.scores == pytest.approx(expected.scores, abs=3e-6)
         if score is binary:  # its scores have no noise
@@ -137,27 +147,27 @@ def test_a_search_ranks_as_each_pair_compared_by_itself(score, limit, monkeypatc
 def test_one_embedding_pays_for_all(tmp_path):
     with serving(OpenAIProvider()) as provider:
         path = small.experiment(tmp_path, retrievers=paid(provider.url))
-        found = planned(path, results=tmp_path / "out")
+        plan = planned(path, results=tmp_path / "out")
         assert not provider.requests
         results = run(path, RunOptions(tmp_path / "out", max_cost=1.0))
-        asked = [request["body"].get("dimensions") for request in provider.requests]
-        costs, spent = (
-            retriever_costs(results),
-            results.costs.groupby("retriever")["usd"].sum(),
-        )
+        dimensions = [
+            request["body"].get("dimensions") for request in provider.requests
+        ]
+        costs = retriever_costs(results)
+        spent = results.costs.groupby("retriever")["usd"].sum()
         again = run(path, RunOptions(tmp_path / "out"))
         assert (
-            len(provider.requests) == len(asked) == 3
+            len(provider.requests) == len(dimensions) == 3
         )  # documents, queries, and the documents at 64 as a proof
-    assert sorted(asked, key=str) == [64, None, None]
-    rows = {(row.retriever, row.stage): row.texts for row in found.rows}
+    assert sorted(dimensions, key=str) == [64, None, None]
+    rows = {(row.retriever, row.stage): row.texts for row in plan.rows}
     assert rows == {
         ("paid", "embed-documents"): 6,
         ("paid", "embed-queries"): 6,
         ("paid-64", "embed-documents"): 6,
     }
-    assert found.total()["calls"] == 3
-    assert all(row.usd == pytest.approx(row.tokens * PRICE) for row in found.rows)
+    assert plan.total()["calls"] == 3
+    assert all(row.usd == pytest.approx(row.tokens * PRICE) for row in plan.rows)
     assert tuple(results.retrievers) == ALL
     assert [name for name in ALL if spent[name] > 0] == ["paid", "paid-64"]
     for name in ALL:
@@ -188,10 +198,10 @@ class Stubborn(OpenAIProvider):
 def test_a_service_that_gives_something_else_is_not_believed(tmp_path, capsys):
     with serving(Stubborn()) as provider:
         path = small.experiment(tmp_path, retrievers=paid(provider.url))
-        shown = ends(capsys, 3, "run", path, "--results", tmp_path / "out")
+        output = ends(capsys, 3, "run", path, "--results", tmp_path / "out")
         message = "cutting to 64 dimensions differs from the service's own vectors of that size: it gave others"
         assert (
-            " ".join(shown.err.split()).count(message) == 3
+            " ".join(output.err.split()).count(message) == 3
         )  # of each retriever with 64 dimensions one
         trusting = small.experiment(
             tmp_path, retrievers=paid(provider.url, ", proof = false"), name="trusting"

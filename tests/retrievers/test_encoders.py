@@ -71,10 +71,10 @@ def openai(monkeypatch):
     return f'[[retrievers]]\nname = "minilm"\nencoder = {{ kind = "openai", {table}, patience = 0.2 }}\n'
 
 
-def texts_of(place) -> dict[str, str]:
+def texts_of(folder) -> dict[str, str]:
     return {
         file.name: file.read_text(errors="replace")
-        for file in place.rglob("*")
+        for file in folder.rglob("*")
         if file.is_file()
     }
 
@@ -95,8 +95,8 @@ def test_values_of_the_environment_stay_in_data_and_results(
         )
         assert provider.requests[0]["headers"]["authorization"] == f"Bearer {SECRET}"
         assert provider.requests[0]["body"]["model"] == "minilm"
-    written = texts_of(place / "results")
-    manifest = json.loads(written.pop("manifest.json"))
+    texts = texts_of(place / "results")
+    manifest = json.loads(texts.pop("manifest.json"))
     block = manifest["experiment"]["retrievers"][0]["encoder"]
     assert (block["model"], block["base_url"], block["api_key"]) == (
         "${MODEL}",
@@ -104,10 +104,10 @@ def test_values_of_the_environment_stay_in_data_and_results(
         "${API_KEY}",
     )
     assert manifest["retrievers"]["minilm"]["provenance"]["source"] == "${BASE_URL}"
-    assert "apple" in written["minilm.jsonl"]
+    assert "apple" in texts["minilm.jsonl"]
     assert not [
         name
-        for name, text in written.items()
+        for name, text in texts.items()
         if "${" in text and not name.endswith(".html")
     ]
     assert not [name for name, text in texts_of(place).items() if SECRET in text]
@@ -129,19 +129,20 @@ def test_a_key_in_an_error_is_in_no_file_and_no_traceback(
             tmp_path, retrievers=openai + theirs + BM25, report=True
         )
         assert ended("run", path, *debug) == 3
-    said, written = capsys.readouterr(), texts_of(place)
-    assert ("Traceback" in said.err) == bool(debug)
-    for text in (said.out + said.err, *written.values()):
+    output = capsys.readouterr()
+    texts = texts_of(place)
+    assert ("Traceback" in output.err) == bool(debug)
+    for text in (output.out + output.err, *texts.values()):
         assert SECRET not in text and "canary-user" not in text
-    for told in (
+    for pattern in (
         "refused: ***",
         "${BASE_URL} (${MODEL}): 401 Incorrect API key provided: ***",
     ):
-        assert told in written["manifest.json"]
+        assert pattern in texts["manifest.json"]
 
 
 def test_a_second_model_does_not_find_the_vectors_of_the_first(monkeypatch):
-    made = []
+    vectors = []
     for value, key in (
         ("first", "a-first-key"),
         ("second", "a-first-key"),
@@ -149,12 +150,16 @@ def test_a_second_model_does_not_find_the_vectors_of_the_first(monkeypatch):
     ):
         monkeypatch.setenv("EMB", value)
         monkeypatch.setenv("KEY", key)
-        made.append(
+        vectors.append(
             OpenAIEncoder(
                 "${EMB}", api_key="${KEY}", headers={"X-Site": "${KEY}"}
             ).fingerprint
         )
-    assert made[0] != made[1] and made[0] == made[2] and "first" not in made[0]
+    assert (
+        vectors[0] != vectors[1]
+        and vectors[0] == vectors[2]
+        and "first" not in vectors[0]
+    )
 
 
 def test_a_key_is_hidden_whole_and_in_part_of_what_was_written_and_what_is_not_set_stays(
@@ -270,8 +275,8 @@ SERVICES = {
 
 
 def encoder(service, provider, **more):
-    _, made, model = SERVICES[service]
-    return made(model, base_url=provider.url, api_key=KEY, **more)
+    _, cls, model = SERVICES[service]
+    return cls(model, base_url=provider.url, api_key=KEY, **more)
 
 
 @pytest.mark.parametrize(
@@ -318,8 +323,11 @@ def test_the_role_and_the_dimensions_are_told_and_what_is_dropped_without_a_word
             .vectors
         )
         assert np.linalg.norm(vectors) == pytest.approx(1)
-        (one,) = provider.requests[0]["body"]["requests"]
-        assert (one["taskType"], one["outputDimensionality"]) == ("RETRIEVAL_QUERY", 16)
+        (request,) = provider.requests[0]["body"]["requests"]
+        assert (request["taskType"], request["outputDimensionality"]) == (
+            "RETRIEVAL_QUERY",
+            16,
+        )
         lost = (
             encoder("Gemini", provider, max_tokens=50)
             .embed(["a", LONG], "document", single_call())
@@ -332,11 +340,9 @@ NUMBERED = [
     f"text number {i} about " + ["wing", "flow", "heat", "shock", "wave"][i % 5]
     for i in range(10)
 ]
-V1, V2, COHERE_MODEL = (
-    "amazon.titan-embed-text-v1",
-    "amazon.titan-embed-text-v2:0",
-    "cohere.embed-multilingual-v3",
-)
+V1 = "amazon.titan-embed-text-v1"
+V2 = "amazon.titan-embed-text-v2:0"
+COHERE_MODEL = "cohere.embed-multilingual-v3"
 
 
 @pytest.fixture
@@ -366,19 +372,20 @@ def embed(provider, cache, texts=NUMBERED, meter=None, **more):
 def test_titan_takes_one_text_a_call_and_v2_has_dimensions_and_normalisation(
     serve, cache
 ):
-    provider, meter = serve(dimensions=1536), Meter()
-    found = embed(provider, cache, meter=meter)
-    assert np.array_equal(found.vectors, resized(real_vectors(NUMBERED), 1536))
-    assert found.tokens.tolist() == [tokens_of(text) for text in NUMBERED]
+    provider = serve(dimensions=1536)
+    meter = Meter()
+    embedded = embed(provider, cache, meter=meter)
+    assert np.array_equal(embedded.vectors, resized(real_vectors(NUMBERED), 1536))
+    assert embedded.tokens.tolist() == [tokens_of(text) for text in NUMBERED]
     counts = meter.counts("")
     assert (counts["calls"], counts["tokens"]) == (10, sum(map(tokens_of, NUMBERED)))
     assert counts["usd"] == pytest.approx(counts["tokens"] * 0.1e-6)
     assert all(set(request["body"]) == {"inputText"} for request in provider.requests)
     provider = serve(dimensions=1024)
-    found = bedrock(provider, model=V2, dimensions=256, normalize=False).embed(
+    embedded = bedrock(provider, model=V2, dimensions=256, normalize=False).embed(
         ["wing"], "query", single_call()
     )
-    assert found.vectors.shape == (1, 256)
+    assert embedded.vectors.shape == (1, 256)
     bedrock(provider, model=V2).embed(["wing"], "query", single_call())
     assert [request["body"] for request in provider.requests] == [
         {"inputText": "wing", "dimensions": 256, "normalize": False},
@@ -387,10 +394,11 @@ def test_titan_takes_one_text_a_call_and_v2_has_dimensions_and_normalisation(
 
 
 def test_cohere_is_told_the_role_and_takes_96_texts(serve, cache):
-    provider, texts = serve(dimensions=1024), [f"text {i}" for i in range(100)]
-    found = embed(provider, cache, texts, model=COHERE_MODEL)
-    assert np.array_equal(found.vectors, resized(real_vectors(texts), 1024))
-    assert found.tokens.sum() == sum(map(tokens_of, texts))
+    provider = serve(dimensions=1024)
+    texts = [f"text {i}" for i in range(100)]
+    embedded = embed(provider, cache, texts, model=COHERE_MODEL)
+    assert np.array_equal(embedded.vectors, resized(real_vectors(texts), 1024))
+    assert embedded.tokens.sum() == sum(map(tokens_of, texts))
     assert sorted(len(request["body"]["texts"]) for request in provider.requests) == [
         4,
         96,
@@ -402,11 +410,11 @@ def test_cohere_is_told_the_role_and_takes_96_texts(serve, cache):
 
 def test_the_limits_of_characters_are_kept_without_asking(serve, cache):
     provider = serve(max_tokens=10**6)
-    found = embed(provider, cache, ["x y " * 20_000], model=V1)
+    embedded = embed(provider, cache, ["x y " * 20_000], model=V1)
     assert [len(request["body"]["inputText"]) for request in provider.requests] == [
         50_000
     ]
-    assert (found.tokens.tolist(), found.truncated_tokens.tolist()) == (
+    assert (embedded.tokens.tolist(), embedded.truncated_tokens.tolist()) == (
         [25_000],
         [15_000],
     )
@@ -428,13 +436,13 @@ def test_no_secret_reaches_a_message_or_the_cache(
             monkeypatch.delenv(name)
     with pytest.raises(BackendError) as caught:
         embed(serve("", always="expired"), cache, concurrency=1)
-    own = bedrock(serve())
-    said = f"{caught.value} {caught.value.__cause__} {own.fingerprint} {dict(own.provenance)}"
-    kept = b"".join(
+    encoder = bedrock(serve())
+    messages = f"{caught.value} {caught.value.__cause__} {encoder.fingerprint} {dict(encoder.provenance)}"
+    cache_bytes = b"".join(
         path.read_bytes() for path in cache.path.parent.iterdir() if path.is_file()
     )
     for canary in ("canary", "CANARY"):
-        assert canary not in said and canary.encode() not in kept
+        assert canary not in messages and canary.encode() not in cache_bytes
 
 
 def test_what_is_missing_is_seen_before_the_first_request(monkeypatch):
@@ -444,6 +452,9 @@ def test_what_is_missing_is_seen_before_the_first_request(monkeypatch):
         BedrockEncoder(V1, region="us-east-1").check()
     monkeypatch.setenv("AWS_BEARER_TOKEN_BEDROCK", "x")
     BedrockEncoder(V1, region="us-east-1").check()
-    for options, told in (({}, r"encoder\.region"), ({"profile": "nobody"}, "profile")):
-        with pytest.raises(InputError, match=told):
+    for options, message in (
+        ({}, r"encoder\.region"),
+        ({"profile": "nobody"}, "profile"),
+    ):
+        with pytest.raises(InputError, match=message):
             BedrockEncoder(V1, **options).check()

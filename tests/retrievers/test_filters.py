@@ -51,9 +51,9 @@ def beir(
     layouts.jsonl(folder / "corpus.jsonl", corpus)
     layouts.jsonl(folder / "queries.jsonl", queries)
     rows = [
-        {"query-id": q, "corpus-id": d, "score": 1}
-        for q, some in relevant.items()
-        for d in some
+        {"query-id": query, "corpus-id": document, "score": 1}
+        for query, documents in relevant.items()
+        for document in documents
     ]
     layouts.table(folder / "qrels" / "test.tsv", rows, delimiter="\t")
     return folder
@@ -67,17 +67,17 @@ def experiment(
             {"_id": id_, "text": text, "metadata": {"language": tongue}}
             for id_, (tongue, text) in TEXTS.items()
         ]
-        asked = [
+        queries = [
             {"_id": id_, "text": "cars with wheels", "speaks": tongue}
             for id_, tongue in SPEAKS.items()
         ]
-        place = beir(
+        data_folder = beir(
             folder / "data",
             corpus,
-            asked,
+            queries,
             {query: ["ja-1", "en-1"] for query in SPEAKS},
         )
-        dataset = f'"{place.as_posix()}"'
+        dataset = f'"{data_folder.as_posix()}"'
     path = folder / f"{name}.toml"
     head = f'name = "{name}"\ndataset = {dataset}\nprimary = "RR"\nmeasures = ["RR"]\ndepth = {depth}\nreport = false\n'
     path.write_text(head + blocks)
@@ -85,11 +85,11 @@ def experiment(
 
 
 def block(kind: str, folder: Path, more: str, *, name: str = "") -> str:
-    said = STORES[kind].replace("{path}", (folder / "store").as_posix())
+    store = STORES[kind].replace("{path}", (folder / "store").as_posix())
     encoder = (
         "" if kind == "bm25" else 'encoder = { kind = "hashing", dimensions = 64 }\n'
     )
-    return f'[[retrievers]]\nname = "{name or kind}"\n{encoder}{said}\n{more}\n'
+    return f'[[retrievers]]\nname = "{name or kind}"\n{encoder}{store}\n{more}\n'
 
 
 FILTERS = {"one": '"ja"', "two": '["ja", "de"]', "own": '{ query = "speaks" }'}
@@ -100,14 +100,14 @@ def test_a_filter_leaves_only_the_documents_that_match_and_the_corpus_is_indexed
 ):
     blocks = [
         block(
-            kind, tmp_path, f"filter = {{ language = {said} }}", name=f"{kind}-{name}"
+            kind, tmp_path, f"filter = {{ language = {table} }}", name=f"{kind}-{name}"
         )
         for kind in STORES
-        for name, said in FILTERS.items()
+        for name, table in FILTERS.items()
     ]
     results = run(experiment(tmp_path, "".join(blocks)), RunOptions(tmp_path / "out"))
     for kind in STORES:
-        found = [
+        languages = [
             " ".join(
                 sorted(
                     {doc[:2] for doc in results.rankings(f"{kind}-{name}")[q].doc_ids}
@@ -116,7 +116,7 @@ def test_a_filter_leaves_only_the_documents_that_match_and_the_corpus_is_indexed
             for name in FILTERS
             for q in SPEAKS
         ]
-        assert found == ["ja"] * 3 + ["de ja"] * 3 + ["ja", "en", ""]
+        assert languages == ["ja"] * 3 + ["de ja"] * 3 + ["ja", "en", ""]
         assert (
             results.manifest.retrievers[f"{kind}-one"].provenance["filter"]
             == '{"language": ["ja"]}'
@@ -131,22 +131,22 @@ def test_a_filter_leaves_only_the_documents_that_match_and_the_corpus_is_indexed
         .apply(list)
         .to_dict()
     )
-    each, once = (
+    every_time, once = (
         [len(TEXTS)] * len(FILTERS),
         [len(TEXTS), 0, 0],
     )  # filters on a field share a collection
     assert texts == {
-        "bm25": each,
-        "memory": each,
+        "bm25": every_time,
+        "memory": every_time,
         "edge": once,
         "path": once,
-        "int8": each,
+        "int8": every_time,
     }
     assert len(list((tmp_path / "store").iterdir())) == 1
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("table", "message"),
     [
         (
             'filter = { langauge = "ja" }',
@@ -161,12 +161,12 @@ def test_a_filter_leaves_only_the_documents_that_match_and_the_corpus_is_indexed
     ],
 )
 def test_filters_that_name_nothing_or_ask_a_system_with_its_own_index(
-    tmp_path, said, told
+    tmp_path, table, message
 ):
-    kind = "" if "kind" in said else 'kind = "bm25"\n'
-    with pytest.raises(InputError, match=told):
+    kind = "" if "kind" in table else 'kind = "bm25"\n'
+    with pytest.raises(InputError, match=message):
         check_target(
-            experiment(tmp_path, f'[[retrievers]]\nname = "a"\n{kind}{said}\n')
+            experiment(tmp_path, f'[[retrievers]]\nname = "a"\n{kind}{table}\n')
         )
 
 
@@ -176,17 +176,18 @@ def test_a_query_that_is_a_document_is_kept_out_of_its_own_results(tmp_path):
         tmp_path / "self", rows, rows[:2], {"ja-1": ["de-1"], "ja-2": ["en-1"]}
     )
     blocks = "".join(block(kind, tmp_path, "") for kind in STORES)
-    both = {}
+    results = {}
     for exclude in ("true", "false"):
-        place = f'{{ path = "{folder.as_posix()}", exclude_self = {exclude} }}'
-        both[exclude] = run(
-            experiment(tmp_path, blocks, place, name=exclude, depth=2),
+        dataset = f'{{ path = "{folder.as_posix()}", exclude_self = {exclude} }}'
+        results[exclude] = run(
+            experiment(tmp_path, blocks, dataset, name=exclude, depth=2),
             RunOptions(tmp_path / "out"),
         )
     for kind in STORES:
-        kept, left_out = both["false"].rankings(kind), both["true"].rankings(kind)
+        with_self = results["false"].rankings(kind)
+        left_out = results["true"].rankings(kind)
         for query in ("ja-1", "ja-2"):
-            assert kept[query].doc_ids[0] == query
+            assert with_self[query].doc_ids[0] == query
             assert query not in left_out[query].doc_ids and len(left_out[query]) == 2
 
 
@@ -217,18 +218,18 @@ def test_labels_that_name_pages_are_matched_to_whatever_is_indexed_and_passages_
     tmp_path,
 ):
     folder = chunks(tmp_path / "data")
-    found = load_dataset(DatasetReference(folder, match=("file", "page")))
-    assert found.labels["q1"].ranked == ("c2",) and found.representatives == {
+    dataset = load_dataset(DatasetReference(folder, match=("file", "page")))
+    assert dataset.labels["q1"].ranked == ("c2",) and dataset.representatives == {
         "c3": "c2"
     }
-    assert found.data_quality["document-without-key"] == ("c5",)
-    place = f'{{ path = "{folder.as_posix()}", match = ["file", "page"] }}'
+    assert dataset.data_quality["document-without-key"] == ("c5",)
+    reference = f'{{ path = "{folder.as_posix()}", match = ["file", "page"] }}'
     blocks = (
         block("bm25", tmp_path, "")
         + '[[retrievers]]\nname = "both"\nkind = "fusion"\nof = ["bm25", "memory"]\n'
     )
     results = run(
-        experiment(tmp_path, blocks + block("memory", tmp_path, ""), place),
+        experiment(tmp_path, blocks + block("memory", tmp_path, ""), reference),
         RunOptions(tmp_path / "out"),
     )
     assert results.rankings("bm25")["q1"].doc_ids == ("c2", "c1")
@@ -240,18 +241,18 @@ def test_labels_that_name_pages_are_matched_to_whatever_is_indexed_and_passages_
         counts["collapse"] == {"collapsed": 1}
         and results.scores["value"].tolist()[0] == 1.0
     )
-    for match, told in (
+    for match, message in (
         (("pages",), "no document has 'pages' among its fields"),
         (("page",), "names document 'a.pdf"),
     ):
-        with pytest.raises(InputError, match=told):
+        with pytest.raises(InputError, match=message):
             load_dataset(DatasetReference(folder, match=match))
-    whole = {
+    page = {
         "_id": "whole",
         "text": "cars have four wheels",
         "metadata": {"file": "a.pdf", "page": 2},
     }
-    layouts.jsonl(folder / "documents.jsonl", [whole])
+    layouts.jsonl(folder / "documents.jsonl", [page])
     assert load_dataset(DatasetReference(folder, match=("file", "page"))).labels[
         "q1"
     ].ranked == ("whole",)
@@ -317,11 +318,11 @@ def dense(places):
 
 def matches(document, query, conditions):
     """The rule itself, written anew."""
-    for one in conditions:
-        values = one.values or (
+    for condition in conditions:
+        values = condition.values or (
             [query.fields["speaks"]] if "speaks" in query.fields else []
         )
-        if document.fields.get(one.field) not in values:
+        if document.fields.get(condition.field) not in values:
             return False
     return True
 
@@ -335,26 +336,28 @@ def unmatched(documents, conditions):
     return tuple(
         q.id
         for q in QUERIES
-        if not any(matches(one, q, conditions) for one in documents)
+        if not any(matches(document, q, conditions) for document in documents)
     )
 
 
 def check_dense(retriever, documents, conditions, depth):
     meter = Meter()
     retriever.index(documents, meter)
-    for place, (query, ranking) in enumerate(
+    for position, (query, ranking) in enumerate(
         zip(QUERIES, retriever.search(QUERIES, depth, meter), strict=True)
     ):
-        some = [one for one in documents if matches(one, query, conditions)]
+        matching = [
+            document for document in documents if matches(document, query, conditions)
+        ]
         expected = ranked(
-            [one.id for one in some],
-            round_scores([cosine(one, query) for one in some]),
+            [document.id for document in matching],
+            round_scores([cosine(document, query) for document in matching]),
             depth,
         )
         assert ranking.doc_ids == expected.doc_ids
         assert ranking.scores == pytest.approx(expected.scores, abs=2e-6)
         assert (
-            place % 5
+            position % 5
             or retriever.answer(query, depth, Meter()).doc_ids == ranking.doc_ids
         )
     assert meter.notes().get("nothing-matches-query", ()) == unmatched(
@@ -376,10 +379,10 @@ def test_every_store_ranks_as_brute_force_does(dense, location, name):
 @pytest.mark.parametrize("location", [":memory:", "edge", "server"])
 def test_passages_are_narrowed_by_their_documents_fields(dense, location):
     conditions = CONDITIONS["the query's own"]
-    whole = dense(
+    retriever = dense(
         location, conditions, chunks=Chunk(size=1_000)
     )  # each document is one passage
-    check_dense(whole, corpus(60), conditions, 5)
+    check_dense(retriever, corpus(60), conditions, 5)
 
 
 def narrowed(kind, conditions):
@@ -395,20 +398,25 @@ def narrowed(kind, conditions):
 @pytest.mark.parametrize("kind", ["int8", "binary", "binary-dot", "bm25"])
 @pytest.mark.parametrize("name", CONDITIONS)
 def test_others_rank_as_without_a_filter_what_does_not_match_left_out(name, kind):
-    documents, conditions, meter = corpus(200), CONDITIONS[name], Meter()
-    whole, narrow = narrowed(kind, ()), narrowed(kind, conditions)
-    whole.index(documents, Meter())
-    narrow.index(documents, meter)
-    by_id = {one.id: one for one in documents}
-    everything = whole.search(QUERIES, len(documents), Meter())
-    for query, all_of_it, ranking in zip(
-        QUERIES, everything, narrow.search(QUERIES, 10, meter), strict=True
+    documents = corpus(200)
+    conditions = CONDITIONS[name]
+    meter = Meter()
+    unfiltered = narrowed(kind, ())
+    filtered = narrowed(kind, conditions)
+    unfiltered.index(documents, Meter())
+    filtered.index(documents, meter)
+    by_id = {document.id: document for document in documents}
+    everything = unfiltered.search(QUERIES, len(documents), Meter())
+    for query, all_hits, ranking in zip(
+        QUERIES, everything, filtered.search(QUERIES, 10, meter), strict=True
     ):
-        kept = [
-            hit for hit in all_of_it if matches(by_id[hit.doc_id], query, conditions)
+        expected = [
+            hit for hit in all_hits if matches(by_id[hit.doc_id], query, conditions)
         ][:10]
-        assert ranking.doc_ids == tuple(hit.doc_id for hit in kept)
-        assert ranking.scores == pytest.approx([hit.score for hit in kept], rel=2e-6)
+        assert ranking.doc_ids == tuple(hit.doc_id for hit in expected)
+        assert ranking.scores == pytest.approx(
+            [hit.score for hit in expected], rel=2e-6
+        )
     assert meter.notes().get("nothing-matches-query", ()) == unmatched(
         documents, conditions
     )
@@ -428,12 +436,12 @@ class Foreign(Retriever):
         self._documents = list(documents)
 
     def search(self, queries, depth, meter):
-        ids = [one.id for one in self._documents]
+        ids = [document.id for document in self._documents]
         scores = [
-            round_scores([cosine(one, query) for one in self._documents])
+            round_scores([cosine(document, query) for document in self._documents])
             for query in queries
         ]
-        return [ranked(ids, some, depth) for some in scores]
+        return [ranked(ids, query_scores, depth) for query_scores in scores]
 
 
 @pytest.mark.parametrize("name", CONDITIONS)

@@ -66,12 +66,12 @@ FORMS = {
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
     """The folder of each model."""
-    made = {}
+    folders = {}
 
     def model(name):
-        if name not in made:
-            made[name] = (DENSE | SPARSE | LATE)[name](tmp_path_factory.mktemp(name))
-        return str(made[name])
+        if name not in folders:
+            folders[name] = (DENSE | SPARSE | LATE)[name](tmp_path_factory.mktemp(name))
+        return str(folders[name])
 
     return model
 
@@ -106,10 +106,8 @@ SAME = [
 def test_vectors_are_those_of_the_library_and_tokens_are_counted_without_the_model(
     models, name, role, unloadable
 ):
-    embedded, theirs = (
-        ours(models, name).embed(TEXTS, role, single_call()),
-        library(models, name),
-    )
+    embedded = ours(models, name).embed(TEXTS, role, single_call())
+    theirs = library(models, name)
     expected = getattr(theirs, f"encode_{role}")(
         TEXTS, **({} if name in SPARSE else {"convert_to_numpy": True})
     )
@@ -125,12 +123,13 @@ def test_vectors_are_those_of_the_library_and_tokens_are_counted_without_the_mod
     for row, their in zip(flat(embedded.vectors), expected, strict=True):
         assert np.allclose(row, their.ravel(), atol=1e-5)
     unloadable()
-    one = ours(models, name)
-    read, whole = one.count(TEXTS, role), one.count_whole(TEXTS, role)
-    assert read.exact and whole.exact
-    assert read.counts.tolist() == embedded.tokens.tolist()
+    encoder = ours(models, name)
+    read_tokens = encoder.count(TEXTS, role)
+    all_tokens = encoder.count_whole(TEXTS, role)
+    assert read_tokens.exact and all_tokens.exact
+    assert read_tokens.counts.tolist() == embedded.tokens.tolist()
     assert (
-        np.maximum(whole.counts - read.counts, 0).tolist()
+        np.maximum(all_tokens.counts - read_tokens.counts, 0).tolist()
         == embedded.truncated_tokens.tolist()
     )
     # Of sixteen words and the marks, 12 tokens are read; of a document of a ColBERT 10, of its query 8.
@@ -143,7 +142,7 @@ def test_vectors_are_those_of_the_library_and_tokens_are_counted_without_the_mod
             else 8
         )
         assert embedded.tokens[5] == longest
-    assert one.token_limit == (10 if name in LATE else 12)
+    assert encoder.token_limit == (10 if name in LATE else 12)
 
 
 def test_prompts_dimensions_and_normalisation_are_as_asked_for_and_change_the_fingerprint(
@@ -154,20 +153,22 @@ def test_prompts_dimensions_and_normalisation_are_as_asked_for_and_change_the_fi
         prompted = ours(
             models, "bi-encoder", query_prompt="query: ", document_prompt="passage: "
         )
-        found = prompted.embed(["the cat"], role, single_call())
+        embedded = prompted.embed(["the cat"], role, single_call())
         assert np.allclose(
-            found.vectors,
+            embedded.vectors,
             plain([f"{prompt}the cat"], normalize_embeddings=True),
             atol=1e-6,
         )
-        assert found.tokens.tolist() == [6]
+        assert embedded.tokens.tolist() == [6]
     for options, role, count in (
         ({"query_prompt": ""}, "query", 3),
         ({}, "document", 5),
     ):
-        found = ours(models, "prompting", **options).embed(["cat"], role, single_call())
-        assert found.tokens.tolist() == [count]
-    whole = plain(TEXTS)
+        embedded = ours(models, "prompting", **options).embed(
+            ["cat"], role, single_call()
+        )
+        assert embedded.tokens.tolist() == [count]
+    vectors = plain(TEXTS)
     short = (
         ours(models, "bi-encoder", truncate_dim=8)
         .embed(TEXTS, "document", single_call())
@@ -175,7 +176,7 @@ def test_prompts_dimensions_and_normalisation_are_as_asked_for_and_change_the_fi
     )
     assert np.allclose(
         short,
-        whole[:, :8] / np.linalg.norm(whole[:, :8], axis=1, keepdims=True),
+        vectors[:, :8] / np.linalg.norm(vectors[:, :8], axis=1, keepdims=True),
         atol=1e-6,
     )
     raw = (
@@ -183,7 +184,7 @@ def test_prompts_dimensions_and_normalisation_are_as_asked_for_and_change_the_fi
         .embed(TEXTS, "document", single_call())
         .vectors
     )
-    assert np.allclose(raw, whole, atol=1e-5)
+    assert np.allclose(raw, vectors, atol=1e-5)
     dense = [
         {},
         {"normalize": False},
@@ -197,13 +198,13 @@ def test_prompts_dimensions_and_normalisation_are_as_asked_for_and_change_the_fi
         {"query_prompt": "query "},
         {"dtype": "bfloat16"},
     ]
-    made = [
+    encoders = [
         ours(models, name, **more)
-        for name, some in (("bi-encoder", dense), ("splade", sparse))
-        for more in some
+        for name, option_sets in (("bi-encoder", dense), ("splade", sparse))
+        for more in option_sets
     ]
-    made += [ours(models, name) for name in ("cosine", "colbert", "plain")]
-    assert len({one.fingerprint for one in made}) == len(made)
+    encoders += [ours(models, name) for name in ("cosine", "colbert", "plain")]
+    assert len({encoder.fingerprint for encoder in encoders}) == len(encoders)
     copy = shutil.copytree(
         models("bi-encoder"), tmp_path / "model"
     )  # it follows the weights, and not the name
@@ -215,8 +216,8 @@ def test_prompts_dimensions_and_normalisation_are_as_asked_for_and_change_the_fi
         if not same:
             weights = copy / "model.safetensors"
             weights.write_bytes(weights.read_bytes()[:-1] + b"\1")
-        one = SentenceTransformerEncoder(str(path), device="cpu", **options)
-        assert (one.fingerprint == made[0].fingerprint) == same
+        encoder = SentenceTransformerEncoder(str(path), device="cpu", **options)
+        assert (encoder.fingerprint == encoders[0].fingerprint) == same
 
 
 @pytest.mark.parametrize(
@@ -230,17 +231,17 @@ def test_prompts_dimensions_and_normalisation_are_as_asked_for_and_change_the_fi
 )
 def test_e5_gets_its_prompts_by_default(models, tmp_path, name, prompted):
     copy = shutil.copytree(models("bi-encoder"), tmp_path / name)
-    found = SentenceTransformerEncoder(str(copy), device="cpu")
-    assert found.embed(["cat"], "query", single_call()).tokens.tolist() == [
+    encoder = SentenceTransformerEncoder(str(copy), device="cpu")
+    assert encoder.embed(["cat"], "query", single_call()).tokens.tolist() == [
         5 if prompted else 3
     ]
-    assert found.provenance.get("document_prompt") == (
+    assert encoder.provenance.get("document_prompt") == (
         "passage: " if prompted else None
     )
 
 
 @pytest.mark.parametrize(
-    ("cls", "make", "told"),
+    ("cls", "make", "message"),
     [
         *(
             (
@@ -267,8 +268,8 @@ def test_e5_gets_its_prompts_by_default(models, tmp_path, name, prompted):
         ),
     ],
 )
-def test_a_model_of_another_sort_is_refused(cls, make, told, tmp_path):
-    with pytest.raises(InputError, match=told):
+def test_a_model_of_another_sort_is_refused(cls, make, message, tmp_path):
+    with pytest.raises(InputError, match=message):
         cls(str(make(tmp_path)), device="cpu").embed(["heat"], "query", single_call())
 
 
@@ -281,19 +282,19 @@ def test_a_model_of_the_hub_is_named_by_its_commit_or_estimated(
     )
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     encoder = SentenceTransformerEncoder(name)
-    found = Embedder(encoder, cache).forecast(["cat", "dog", "cat", " "], "document")
-    assert not encoder.at_hand and found == (
+    forecast = Embedder(encoder, cache).forecast(["cat", "dog", "cat", " "], "document")
+    assert not encoder.at_hand and forecast == (
         2,
         0,
         1,
         8,
         False,
     )  # "passage: cat" is estimated at 4 tokens
-    kept = tmp_path / f"models--{name.replace('/', '--')}"
-    (kept / "refs").mkdir(parents=True)
-    (kept / "refs" / "main").write_text(commit)
+    repository = tmp_path / f"models--{name.replace('/', '--')}"
+    (repository / "refs").mkdir(parents=True)
+    (repository / "refs" / "main").write_text(commit)
     assert not Weights(name).at_hand
-    (kept / "snapshots" / commit).mkdir(parents=True)
+    (repository / "snapshots" / commit).mkdir(parents=True)
     assert Weights(name).at_hand
     assert dict(Weights(name).provenance) == {
         "model": name,
@@ -318,10 +319,10 @@ def test_the_packaged_model_is_used():
 
 @given(st.text())
 def test_the_estimate_of_a_text_is_between_its_words_and_its_bytes(text):
-    (found,) = estimate_tokens([text])
+    (estimate,) = estimate_tokens([text])
     assert (
         len(re.findall(r"[A-Za-z]+", text))
-        <= found
+        <= estimate
         <= 3 * len(text.encode("utf-8", "surrogatepass"))
     )
 
@@ -341,44 +342,47 @@ def threaded(models, monkeypatch):
     monkeypatch.setattr(local_model, "MAX_CALL_TOKENS", 24)
     before = torch.get_num_threads()
     torch.set_num_threads(4)
-    encoder, made = ours(models, "bi-encoder", batch_size=32), []
+    encoder = ours(models, "bi-encoder", batch_size=32)
+    calls = []
     model = encoder._loaded.model
-    whole = model.encode
+    encode_all = model.encode
 
     def encode(inputs, **options):
-        made.append((len(inputs), torch.get_num_threads()))
-        return whole(inputs, **options)
+        calls.append((len(inputs), torch.get_num_threads()))
+        return encode_all(inputs, **options)
 
     monkeypatch.setattr(model, "encode", encode)
-    yield encoder, made
+    yield encoder, calls
     torch.set_num_threads(before)
 
 
 def test_a_request_gives_what_its_texts_give_alone(threaded):
-    encoder, made = threaded
-    whole = encoder.embed(MANY, "document", single_call())
-    assert len(made) > 2 and sum(texts for texts, _ in made) == len(MANY)
+    encoder, calls = threaded
+    together = encoder.embed(MANY, "document", single_call())
+    assert len(calls) > 2 and sum(texts for texts, _ in calls) == len(MANY)
     alone = [encoder.embed([text], "document", single_call()) for text in MANY]
     assert np.allclose(
-        whole.vectors, np.concatenate([one.vectors for one in alone]), atol=1e-6
+        together.vectors,
+        np.concatenate([embedded.vectors for embedded in alone]),
+        atol=1e-6,
     )
-    assert whole.tokens.tolist() == [int(one.tokens[0]) for one in alone]
+    assert together.tokens.tolist() == [int(embedded.tokens[0]) for embedded in alone]
 
 
 def test_requests_share_the_cores_end_with_the_run_and_fail_with_one_message(
     threaded, monkeypatch
 ):
-    encoder, made = threaded
+    encoder, calls = threaded
     assert encoder.concurrency == 4
     encoder.embed(MANY[:2], "query", single_call())
     encoder.embed(MANY[:1], "query", single_call())
-    assert [threads for _, threads in made] == [1, 4]
+    assert [threads for _, threads in calls] == [1, 4]
     assert torch.get_num_threads() == 4
     stopped = Stop()
     stopped.interrupt()
     with pytest.raises(BackendError, match="interrupted"):
         encoder.embed(MANY, "document", Call(Meter(), stopped))
-    assert len(made) == 2
+    assert len(calls) == 2
 
     def fails(*_, **__):
         raise RuntimeError("out of memory\nat line 1")
@@ -392,13 +396,13 @@ def test_requests_share_the_cores_end_with_the_run_and_fail_with_one_message(
 
 @pytest.mark.slow
 def test_a_pool_of_devices_and_threads_of_one_copy_give_the_same(models, tmp_path):
-    found = []
+    vectors = []
     for name, device in (("pool", "cpu, cpu"), ("threads", "cpu")):
         encoder = SentenceTransformerEncoder(
             models("bi-encoder"), device=device, batch_size=3
         )
         with Cache(tmp_path / name) as cache:
-            found.append(
+            vectors.append(
                 Embedder(encoder, cache).embed(MANY, "document", Meter()).vectors
             )
-    assert np.allclose(*found, atol=1e-6)
+    assert np.allclose(*vectors, atol=1e-6)

@@ -22,12 +22,14 @@ from retrievers.types import model_facts
 
 V1, V2 = "amazon.titan-embed-text-v1", "amazon.titan-embed-text-v2:0"
 ENDPOINT = {"url": "http://x", "ids": "hits[*]", "body": {"q": "{query}"}}
-NAN, INFINITE = float("nan"), float("inf")
-openai, titan = partial(OpenAIEncoder, model="m"), partial(BedrockEncoder, model=V2)
+NAN = float("nan")
+INFINITE = float("inf")
+openai = partial(OpenAIEncoder, model="m")
+titan = partial(BedrockEncoder, model=V2)
 
 
 @pytest.mark.parametrize(
-    ("made", "options", "told"),
+    ("make", "options", "message"),
     [
         *(
             (openai, {name: value}, name)
@@ -78,13 +80,13 @@ openai, titan = partial(OpenAIEncoder, model="m"), partial(BedrockEncoder, model
         ),
     ],
 )
-def test_options_that_cannot_be(made, options, told):
-    with pytest.raises(InputError, match=told):
-        made(**options)
+def test_options_that_cannot_be(make, options, message):
+    with pytest.raises(InputError, match=message):
+        make(**options)
 
 
 @pytest.mark.parametrize(
-    ("made", "changes", "same"),
+    ("make", "changes", "same"),
     [
         (
             openai,
@@ -118,11 +120,11 @@ def test_options_that_cannot_be(made, options, told):
         (partial(GeminiEncoder, model="m"), [{"query_task": ""}], {"rpm": 9}),
     ],
 )
-def test_fingerprints_differ_where_vectors_do(made, changes, same):
-    assert len({made(**options).fingerprint for options in [{}, *changes]}) == 1 + len(
+def test_fingerprints_differ_where_vectors_do(make, changes, same):
+    assert len({make(**options).fingerprint for options in [{}, *changes]}) == 1 + len(
         changes
     )
-    assert made(**same).fingerprint == made().fingerprint
+    assert make(**same).fingerprint == make().fingerprint
 
 
 def test_fingerprints_are_those_of_caches_of_before():
@@ -131,10 +133,10 @@ def test_fingerprints_are_those_of_caches_of_before():
         OpenAIEncoder("text-embedding-3-small").fingerprint
         == "openai-text-embedding-3-small-792914b8b5799174"
     )
-    there = OpenAIEncoder(
+    deployment = OpenAIEncoder(
         "m", base_url="http://localhost:1/v1", dimensions=5, query_prompt="q"
     )
-    assert there.fingerprint == "openai-m-ab19acf2a03a6c0d"
+    assert deployment.fingerprint == "openai-m-ab19acf2a03a6c0d"
 
 
 small = partial(OpenAIEncoder, model="text-embedding-3-small")
@@ -169,12 +171,14 @@ ELSEWHERE = "https://models.example.org/v1"
 def test_the_price_is_the_experiments_or_the_list_price_or_nothing_here(model, usd):
     """For a million tokens, and 500 searches."""
     assert (model.price and model.price.usd(10**6, 500)) == usd
-    told = None if model.price is None else f"{model.price.usd_per_million_tokens:g}"
-    assert model_facts(model).get("usd_per_million_tokens") == told
+    expected = (
+        None if model.price is None else f"{model.price.usd_per_million_tokens:g}"
+    )
+    assert model_facts(model).get("usd_per_million_tokens") == expected
 
 
 @pytest.mark.parametrize(
-    ("made", "own", "variables"),
+    ("make", "options", "variables"),
     [
         (OpenAIEncoder, "https://API.openai.com/v1", ["OPENAI_API_KEY"]),
         (CohereEncoder, "https://api.cohere.com", ["CO_API_KEY"]),
@@ -186,18 +190,18 @@ def test_the_price_is_the_experiments_or_the_list_price_or_nothing_here(model, u
     ],
 )
 def test_the_key_is_needed_for_the_providers_own_server_alone(
-    made, own, variables, keys, monkeypatch
+    make, options, variables, keys, monkeypatch
 ):
     for name in variables:
         monkeypatch.delenv(name, raising=False)
-    for where in ({}, {"base_url": f"{own}/"}):
+    for where in ({}, {"base_url": f"{options}/"}):
         with pytest.raises(InputError, match="is not set in the environment"):
-            made("m", **where).check()
+            make("m", **where).check()
     for elsewhere in (
-        own.replace("https", "http"),
+        options.replace("https", "http"),
         "https://elsewhere.example.org",
     ):  # a key is not sent in the clear
-        made("m", base_url=elsewhere).check()
+        make("m", base_url=elsewhere).check()
 
 
 def read(folder, name):
@@ -239,6 +243,6 @@ def test_the_message_names_the_package_and_its_extra(
     tmp_path, monkeypatch, module, package, extra, act
 ):
     monkeypatch.setitem(sys.modules, module, None)
-    said = rf'needs the package {package} \(pip install {package}, or the extra "{extra}"\)'
-    with pytest.raises(InputError, match=said):
+    message = rf'needs the package {package} \(pip install {package}, or the extra "{extra}"\)'
+    with pytest.raises(InputError, match=message):
         act(tmp_path)

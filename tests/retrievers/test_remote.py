@@ -42,7 +42,8 @@ BUSY = 5
 def asked(attempt, call=None, timeout=60, **policy):
     """Let one request be tried, and return its answer and how long it took."""
     caller = ServiceCaller(Limits(**{**LIMITS, **policy}), timeout, lambda: "it")
-    call, started = call or single_call(), time.monotonic()
+    call = call or single_call()
+    started = time.monotonic()
     try:
         answer = run_request(caller.call(attempt, NOTHING, call, 0), call.stopped)
     except BackendError as failure:
@@ -55,8 +56,10 @@ def test_patience_is_kept_to_its_end(pause):
     async def fails():
         raise TransientFailure("away", retry_after=pause)
 
-    said, took = asked(fails, patience=0.4)
-    assert said.startswith("gave up after") and said.endswith("(patience = 0.4): away")
+    message, took = asked(fails, patience=0.4)
+    assert message.startswith("gave up after") and message.endswith(
+        "(patience = 0.4): away"
+    )
     assert 0.4 <= took < BUSY
 
 
@@ -67,10 +70,8 @@ def test_a_declared_rate_is_kept(policy, tokens):
     async def now():
         return time.monotonic(), NOTHING
 
-    caller, started = (
-        ServiceCaller(Limits(**{**LIMITS, **policy}), 60, lambda: "it"),
-        time.monotonic(),
-    )
+    caller = ServiceCaller(Limits(**{**LIMITS, **policy}), 60, lambda: "it")
+    started = time.monotonic()
     sent = [
         run_request(caller.call(now, NOTHING, single_call(), tokens), Stop())
         for _ in range(4)
@@ -152,7 +153,7 @@ def test_an_address_that_is_none(url, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("named", "user", "environment", "sent"),
+    ("is_named", "user", "environment", "sent"),
     [
         (True, "me:w%2Frd@", {}, "Basic bWU6dy9yZA=="),
         (True, "", {"API_KEY": "sk-of-openai"}, None),
@@ -165,27 +166,27 @@ def test_an_address_that_is_none(url, monkeypatch):
     ],
 )
 def test_a_server_is_sent_its_own_key_and_no_other_and_messages_show_none(
-    monkeypatch, named, user, environment, sent
+    monkeypatch, is_named, user, environment, sent
 ):
     with serving(OpenAIProvider(["expired"])) as provider:
         url = provider.url.replace("://", f"://{user}")
         for name, value in {
             **environment,
-            **({} if named else {"BASE_URL": url}),
+            **({} if is_named else {"BASE_URL": url}),
         }.items():
             monkeypatch.setenv(f"OPENAI_{name}", value)
-        own = OpenAIEncoder("m", **({"base_url": url} if named else {}))
+        encoder = OpenAIEncoder("m", **({"base_url": url} if is_named else {}))
         with pytest.raises(BackendError) as caught:
-            own.embed(["a"], "query", single_call())
+            encoder.embed(["a"], "query", single_call())
         headers = provider.requests[0]["headers"]
     assert (
         headers.get("authorization") == sent
         and "an-organisation" not in headers.values()
     )
     assert not [
-        one
-        for one in ("w%2Frd", "its-key")
-        if one in f"{caught.value} {own.provenance}"
+        secret
+        for secret in ("w%2Frd", "its-key")
+        if secret in f"{caught.value} {encoder.provenance}"
     ]
 
 
@@ -274,22 +275,24 @@ def encoder(service, provider, **more):
 
 
 @pytest.mark.parametrize(
-    ("service", "script", "always", "told"),
+    ("service", "script", "always", "message"),
     FAULTS,
     ids=[" ".join([row[0], *row[1], row[2]]) for row in FAULTS],
 )
 def test_a_fault_ends_right_or_with_one_line_in_time(
-    service, script, always, told, cache
+    service, script, always, message, cache
 ):
     stalls = not {"slow", "drip", "drip-headers"}.isdisjoint([*script, always])
-    patience = {"patience": 0.5} if always and told else {}
+    patience = {"patience": 0.5} if always and message else {}
     with serving(FAKES[service](script, always=always)) as provider:
-        own = encoder(
+        model = encoder(
             service, provider, **({"timeout": 0.5} if stalls else {}), **patience
         )
-        embedder, meter, started = Embedder(own, cache), Meter(), time.monotonic()
-        if told:
-            with pytest.raises(BackendError, match=told) as caught:
+        embedder = Embedder(model, cache)
+        meter = Meter()
+        started = time.monotonic()
+        if message:
+            with pytest.raises(BackendError, match=message) as caught:
                 embedder.embed(TEXTS, "document", meter)
             assert "\n" not in str(caught.value) and "canary" not in str(caught.value)
             assert always or not meter.counts("").get("retries")
@@ -308,14 +311,17 @@ def test_a_fault_ends_right_or_with_one_line_in_time(
 def test_texts_that_are_refused_are_halved_and_counted_and_their_batch_goes_on(service):
     long = "many words of a long text " * 20  # 120 of the servers' tokens
     with serving(FAKES[service](max_tokens=50)) as provider:
-        found = Embedder(encoder(service, provider), None).embed(
+        embedded = Embedder(encoder(service, provider), None).embed(
             [TEXTS[0], long], "document", Meter()
         )
         assert tokens_of(provider.embedded[-1]) == 30
         assert np.array_equal(
-            found.vectors, real_vectors([TEXTS[0], long[: len(long) // 4]])
+            embedded.vectors, real_vectors([TEXTS[0], long[: len(long) // 4]])
         )
-        assert found.truncated_tokens[0] == 0 and 85 <= found.truncated_tokens[1] <= 95
+        assert (
+            embedded.truncated_tokens[0] == 0
+            and 85 <= embedded.truncated_tokens[1] <= 95
+        )
     with serving(
         FAKES[service](max_tokens=0)
     ) as provider:  # what cannot be halved enough is told in the first words
@@ -327,10 +333,10 @@ def test_texts_that_are_refused_are_halved_and_counted_and_their_batch_goes_on(s
     with serving(
         FAKES[service](["zero"])
     ) as provider:  # a vector without direction is handed on
-        found = Embedder(encoder(service, provider), None).embed(
+        embedded = Embedder(encoder(service, provider), None).embed(
             TEXTS[:1], "document", Meter()
         )
-        assert not found.vectors.any() and found.vectors.shape == (1, 128)
+        assert not embedded.vectors.any() and embedded.vectors.shape == (1, 128)
 
 
 HERE = "http://127.0.0.1:9"
@@ -351,25 +357,27 @@ def test_servers_on_this_machine_that_were_not_started_are_final_after_two_tries
     tmp_path, in_tmp, caplog
 ):
     blocks = "".join(
-        f'[[retrievers]]\nname = "{name}"\n{one}\n' for name, one in BLOCKS.items()
+        f'[[retrievers]]\nname = "{name}"\n{record}\n'
+        for name, record in BLOCKS.items()
     )
     assert ended("run", small.experiment(tmp_path, retrievers=BM25 + blocks)) == 3
     failed = records.read_results(tmp_path / "results" / "small").manifest.failed
     assert failed.keys() == BLOCKS.keys()
-    for told in failed.values():
-        assert "onnection refused" in told and "is it running?" in told
-        assert "gave up after 2 tries" in told
+    for message in failed.values():
+        assert "onnection refused" in message and "is it running?" in message
+        assert "gave up after 2 tries" in message
     waited = [
-        one
-        for one in caplog.records
-        if "start it, then run again, try 2, the last" in one.getMessage()
+        record
+        for record in caplog.records
+        if "start it, then run again, try 2, the last" in record.getMessage()
     ]
     assert len(waited) >= len(BLOCKS)
 
 
 def tries_of(retries: Retries, *failures: TransientFailure) -> int:
     """Ask a service that fails so before it answers, and return the number of tries."""
-    left, tries = list(failures), []
+    left = list(failures)
+    tries = []
 
     async def once() -> str:
         tries.append(1)
@@ -391,7 +399,9 @@ def test_one_that_never_answered_is_given_up_and_one_that_has_is_waited_for(
         TransientFailure("api.example.org: connection refused", unlikely_to_pass=True)
     ] * 20
     retries = Retries(300)
-    assert [tries_of(retries, *some) for some in (refused, refused, [], refused)] == [
+    assert [
+        tries_of(retries, *failures) for failures in (refused, refused, [], refused)
+    ] == [
         2,
         2,
         1,

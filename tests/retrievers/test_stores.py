@@ -20,7 +20,7 @@ from retrievers.ragged import (
     concatenate_vectors,
     nonzero_rows,
 )
-from retrievers.stores import qdrant
+from retrievers.stores import request_batches
 from retrievers.stores.open import open_store
 from retrievers.stores.options import StoreOptions
 from retrievers.stores.points import (
@@ -29,6 +29,7 @@ from retrievers.stores.points import (
     point_id,
     search_past_ties,
 )
+from retrievers.stores.request_batches import split_requests
 from retrievers.types import SCORE_RESOLUTION, ranked
 from retrievers.vector_bytes import from_bytes, to_bytes
 from tests.support.flat_vectors import flat
@@ -141,7 +142,8 @@ def test_every_store_gives_the_exact_answer_in_the_one_order_whatever_the_batch(
             queries = np.concatenate(
                 [random_vectors(8, vectors.shape[1], seed=4), vectors[:3]]
             )
-        scores, sums = products(queries, vectors), 1 if form == "dense" else 2
+        scores = products(queries, vectors)
+        sums = 1 if form == "dense" else 2
         for limit in (1, 10, 100, 1000):
             together = store.search(queries, limit)
             check_rankings(
@@ -164,7 +166,8 @@ def test_ties_at_the_limit_are_resolved_by_id_and_only_what_is_wanted_is_an_answ
     rows = np.repeat(
         np.random.default_rng(8).random((3, 4, 6)) + 0.1, 15, axis=0
     )  # each 15 times
-    vectors, ids = vectors_of(form, rows), [f"{i:02}" for i in range(45)]
+    vectors = vectors_of(form, rows)
+    ids = [f"{i:02}" for i in range(45)]
     fields = [{"language": ("de", "ja", "en")[i % 3]} for i in range(45)]
     store = places(location, form)
     store.create(6)
@@ -172,17 +175,17 @@ def test_ties_at_the_limit_are_resolved_by_id_and_only_what_is_wanted_is_an_answ
     store.finish({})
     scores = np.round(products(vectors[::15], vectors), 6)
     assert store.search(vectors[:1], 7)[0].doc_ids == ranked(ids, scores[0], 7).doc_ids
-    wanted = [(("language", ("de", "en")),), (("language", ("fr",)),), ()]
+    query_filters = [(("language", ("de", "en")),), (("language", ("fr",)),), ()]
     for row, ranking, values in zip(
         scores,
-        store.search(vectors[::15], 10, query_filters=wanted),
-        wanted,
+        store.search(vectors[::15], 10, query_filters=query_filters),
+        query_filters,
         strict=True,
     ):
-        kept = [
+        matching = [
             i for i in range(45) if not values or fields[i]["language"] in values[0][1]
         ]
-        check_rankings([ranking], row[None, kept], [ids[i] for i in kept], 10)
+        check_rankings([ranking], row[None, matching], [ids[i] for i in matching], 10)
 
 
 @pytest.mark.parametrize("location", LOCATIONS)
@@ -202,7 +205,8 @@ def test_a_collection_is_found_where_it_was_finished_taken_up_where_it_was_not_a
     places, form, location
 ):
     vectors = vectors_of(form, np.random.default_rng(8).random((20, 3, 6)) - 0.2)
-    ids, notes = [str(i) for i in range(20)], {"truncated": ("3", "7"), "empty": ()}
+    ids = [str(i) for i in range(20)]
+    notes = {"truncated": ("3", "7"), "empty": ()}
     half = places(location, form)
     assert half.finished() is None
     half.create(6)
@@ -210,7 +214,12 @@ def test_a_collection_is_found_where_it_was_finished_taken_up_where_it_was_not_a
     half.close()
     resumed = places(location, form)
     assert resumed.finished() is None
-    fill(resumed, ids, vectors, {name: list(some) for name, some in notes.items()})
+    fill(
+        resumed,
+        ids,
+        vectors,
+        {name: list(noted_ids) for name, noted_ids in notes.items()},
+    )
     answers = resumed.search(vectors[:5], 20)
     check_rankings(
         answers, products(vectors[:5], vectors), ids, 20, positive=form == "sparse"
@@ -265,28 +274,30 @@ sys.stdin.read()
 
 @pytest.mark.parametrize("location", ["folder", "edge"])
 def test_a_file_in_the_place_of_the_folder_is_the_users_mistake(tmp_path, location):
-    taken = tmp_path / "taken"
-    taken.write_text("")
-    options = StoreOptions(str(taken) if location == "folder" else location)
+    path = tmp_path / "taken"
+    path.write_text("")
+    options = StoreOptions(str(path) if location == "folder" else location)
     with pytest.raises(InputError, match="cannot be written"):
         fill(
-            open_store(options, "c", documents=9, folder=taken, meter=Meter()),
+            open_store(options, "c", documents=9, folder=path, meter=Meter()),
             ["a"],
             random_vectors(1, 4),
         )
 
 
 def test_retrievers_of_one_process_search_one_edge_collection_in_their_own_ways(places):
-    vectors, first = random_vectors(20, 4), places("edge", m=16)
+    vectors = random_vectors(20, 4)
+    first = places("edge", m=16)
     fill(first, [f"d{i}" for i in range(20)], vectors)
     second = places("edge", m=16, ef=64)
     assert second.finished() == {} and [
-        one.doc_ids[0] for one in second.search(vectors[:2], 1)
+        ranking.doc_ids[0] for ranking in second.search(vectors[:2], 1)
     ] == ["d0", "d1"]
 
 
 def test_a_full_disk_is_told_before_the_engine_dies_of_it(places, monkeypatch):
-    vectors, store = random_vectors(20, 4), places("edge")
+    vectors = random_vectors(20, 4)
+    store = places("edge")
     fill(store, [f"d{i}" for i in range(20)], vectors)
     store.close()
     with monkeypatch.context() as full:
@@ -312,26 +323,22 @@ def test_approximate_search_finds_most_and_reads_what_it_says(
     places, tmp_path, options, least_recall, files
 ):
     vectors = random_vectors(2000, 128)  # the engine keeps bits in words of 128
-    ids, queries = (
-        [str(i) for i in range(len(vectors))],
-        random_vectors(50, 128, seed=6),
-    )
-    approximate, exact = (
-        places("edge", **options),
-        fill(places(":memory:"), ids, vectors),
-    )
+    ids = [str(i) for i in range(len(vectors))]
+    queries = random_vectors(50, 128, seed=6)
+    approximate = places("edge", **options)
+    exact = fill(places(":memory:"), ids, vectors)
     fill(approximate, ids, vectors)
     expected = exact.search(queries, 10)
     assert approximate.approximate and not exact.approximate
-    again, found = (
-        approximate.search(queries, 10, exact=True),
-        approximate.search(queries, 10),
-    )
-    assert [one.doc_ids for one in again] == [one.doc_ids for one in expected]
+    again = approximate.search(queries, 10, exact=True)
+    hits = approximate.search(queries, 10)
+    assert [ranking.doc_ids for ranking in again] == [
+        ranking.doc_ids for ranking in expected
+    ]
     recall = np.mean(
         [
             len(set(a.doc_ids) & set(b.doc_ids)) / 10
-            for a, b in zip(found, expected, strict=True)
+            for a, b in zip(hits, expected, strict=True)
         ]
     )
     assert least_recall <= recall
@@ -378,11 +385,11 @@ def test_a_tie_at_the_limit_is_resolved_however_the_engine_orders_it(
 
 
 def test_requests_hold_no_more_than_a_server_takes(monkeypatch):
-    monkeypatch.setattr(qdrant, "MAX_REQUEST_NUMBERS", 40)
+    monkeypatch.setattr(request_batches, "MAX_REQUEST_NUMBERS", 40)
     vectors = TokenVectors.from_matrices(
         [np.ones((count, 4)) for count in (3, 3, 5, 12, 1, 1, 1)]
     )
-    batches = [(batch.start, batch.stop) for batch in qdrant._requests(vectors, 2)]
+    batches = [(batch.start, batch.stop) for batch in split_requests(vectors, 2)]
     assert batches == [
         (0, 2),
         (2, 3),
@@ -391,14 +398,14 @@ def test_requests_hold_no_more_than_a_server_takes(monkeypatch):
         (6, 7),
     ]  # 24, 20, 48 alone, 8, 4 numbers; at most 2 texts
     sizes = {
-        d: [len(range(9)[batch]) for batch in qdrant._requests(np.ones((9, d)), 4)]
+        d: [len(range(9)[batch]) for batch in split_requests(np.ones((9, d)), 4)]
         for d in (2, 20, 100)
     }
     assert sizes == {2: [4, 4, 1], 20: [2, 2, 2, 2, 1], 100: [1] * 9}
 
 
 @pytest.mark.parametrize(
-    ("form", "options", "told"),
+    ("form", "options", "message"),
     [
         ("dense", {"location": "csr"}, "'csr' does not keep dense vectors"),
         ("multivector", {"location": "csr"}, "'csr' does not keep multivector vectors"),
@@ -415,8 +422,10 @@ def test_requests_hold_no_more_than_a_server_takes(monkeypatch):
         ("sparse", {"location": "csr"}, "occurs twice"),
     ],
 )
-def test_options_and_ids_that_do_not_suit_the_vectors_are_refused(form, options, told):
-    with pytest.raises((InputError, BackendError), match=told):
+def test_options_and_ids_that_do_not_suit_the_vectors_are_refused(
+    form, options, message
+):
+    with pytest.raises((InputError, BackendError), match=message):
         store = open_store(
             StoreOptions(**options),
             "c",
@@ -438,28 +447,32 @@ lengths = st.lists(st.integers(0, 4), min_size=12, max_size=12)
 
 @given(numbers, lengths, st.data())
 def test_ragged_vectors_are_taken_joined_and_packed_as_lists(rows, lengths, data):
-    whole = np.array(rows, dtype=np.float32)
+    matrix = np.array(rows, dtype=np.float32)
     texts = [
         np.outer(np.arange(length) + 1, row).astype(np.float32)
         for row, length in zip(rows, lengths, strict=False)
     ]
     chosen = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=20))
-    for form, kept, each in (
-        ("sparse", SparseVectors.from_dense(whole), list(whole)),
+    for form, stored, flat_rows in (
+        ("sparse", SparseVectors.from_dense(matrix), list(matrix)),
         (
             "multivector",
             TokenVectors.from_matrices(texts),
             [text.ravel() for text in texts],
         ),
     ):
-        for vectors, wanted in (
-            (kept, each),
-            (kept[chosen], [each[i] for i in chosen]),
-            (from_bytes(form, to_bytes(kept)), each),
-            (concatenate_vectors([kept[:2], kept[2:], kept]), each + each),
+        for vectors, expected in (
+            (stored, flat_rows),
+            (stored[chosen], [flat_rows[i] for i in chosen]),
+            (from_bytes(form, to_bytes(stored)), flat_rows),
+            (
+                concatenate_vectors([stored[:2], stored[2:], stored]),
+                flat_rows + flat_rows,
+            ),
         ):
-            assert len(vectors) == len(wanted)
+            assert len(vectors) == len(expected)
             assert all(
-                np.array_equal(a, b) for a, b in zip(flat(vectors), wanted, strict=True)
+                np.array_equal(a, b)
+                for a, b in zip(flat(vectors), expected, strict=True)
             )
-        assert nonzero_rows(kept).tolist() == [bool(text.any()) for text in each]
+        assert nonzero_rows(stored).tolist() == [bool(text.any()) for text in flat_rows]

@@ -103,15 +103,15 @@ def test_blank_documents_and_those_without_direction_are_noted_and_never_retriev
 def test_a_store_is_told_whether_all_is_made_anew(fresh, meter):
     class Told(CsrStore):
         def create(self, dimensions, *, anew=False):
-            told.append(anew)
+            calls.append(anew)
             super().create(dimensions)
 
         def finish(self, notes):
             pass
 
-    told = []
+    calls = []
     OverStore(letters(), lambda _: Told(None), fresh=fresh).index(documents("a"), meter)
-    assert told == [fresh]
+    assert calls == [fresh]
 
 
 def test_an_approximate_search_is_compared_with_the_exact_one(tmp_path, meter):
@@ -149,10 +149,8 @@ def test_a_long_document_is_found_by_one_of_its_passages():
         "lng " * 10,
     )
     for chunks, first in ((None, ("d1", "d0")), (Chunk(size=16), ("d0", "d1"))):
-        meter, retriever = (
-            Meter(),
-            OverStore(letters(), lambda _: store_at(":memory:"), chunks=chunks),
-        )
+        meter = Meter()
+        retriever = OverStore(letters(), lambda _: store_at(":memory:"), chunks=chunks)
         retriever.index(corpus, meter)
         assert retriever.search([Query("q", "moon")], 10, meter)[0].doc_ids == first
     assert meter.notes() == {
@@ -165,9 +163,9 @@ def test_a_long_document_is_found_by_one_of_its_passages():
 def test_progress_counts_passages_against_passages(monkeypatch):
     """Documents stood there before: "3,040 of 163", and so no time was left."""
     monkeypatch.setattr("retrievers.embedder.EMBEDDING_WINDOW", 7)
-    seen = []
+    progress = []
     watching = Meter(
-        on_change=lambda m: seen.append(
+        on_change=lambda m: progress.append(
             (m.counts(m.current).get("texts", 0), m.totals(m.current).total)
         )
     )
@@ -178,7 +176,7 @@ def test_progress_counts_passages_against_passages(monkeypatch):
         Numbers(lambda _: [1, 1]), lambda _: store_at(":memory:"), chunks=Chunk(size=10)
     )
     retriever.index(documents(*texts, " "), watching)
-    steps = [step for step in seen if step[0]]
+    steps = [step for step in progress if step[0]]
     assert steps[-1] == (40, 40)
     assert all(
         texts <= expected and abs(expected - 40) <= 4 for texts, expected in steps
@@ -220,18 +218,18 @@ def test_passages_cover_the_text_in_order_and_are_never_too_long(
     gaps, size_and_overlap
 ):
     """Every letter differs, so that a passage has one place in the text, and a mark alone the next one."""
-    text = "".join(chr(0x4E00 + place) + gap for place, gap in enumerate(gaps))
+    text = "".join(chr(0x4E00 + offset) + gap for offset, gap in enumerate(gaps))
     chunks = Chunk(size=size_and_overlap[0], overlap=size_and_overlap[1])
-    found = cut_document(Document("d", "title", text), chunks)
-    assert [passage.id for passage in found] == [
-        f"d\x1f{number}" for number in range(len(found))
+    passages = cut_document(Document("d", "title", text), chunks)
+    assert [passage.id for passage in passages] == [
+        f"d\x1f{number}" for number in range(len(passages))
     ]
     assert all(
         len(passage.text) <= chunks.size and passage.title == "title"
-        for passage in found
+        for passage in passages
     )
     covered = 0
-    for passage in found:
+    for passage in passages:
         begins = text.index(passage.text, max(0, covered - chunks.overlap))
         assert not text[covered:begins].strip()
         covered = max(covered, begins + len(passage.text))
@@ -364,14 +362,14 @@ def test_sentences_and_headings_stay_whole_where_they_fit():
     pytest.importorskip("semantic_text_splitter")
     headed = ["# One\n\nIt is short. It fits in here.", "# Two\n\nSo does this."]
     sentences = ["It is short. It fits in here.", "So does this."]
-    for by, size, gap, whole in (
+    for by, size, gap, expected in (
         ("heading", 40, "\n\n", headed),
         ("sentence", 30, " ", sentences),
     ):
-        found = cut_document(
-            Document("d", "", gap.join(whole)), Chunk(size=size, by=by)
+        passages = cut_document(
+            Document("d", "", gap.join(expected)), Chunk(size=size, by=by)
         )
-        assert [part.text for part in found] == whole
+        assert [part.text for part in passages] == expected
 
 
 def test_a_function_of_one_s_own_cuts(tmp_path, monkeypatch):
@@ -379,7 +377,8 @@ def test_a_function_of_one_s_own_cuts(tmp_path, monkeypatch):
     (tmp_path / "own_cuts.py").write_text(
         "def lines(text): return text.split('|')\ndef number(text): return [3]\n"
     )
-    document, chunks = Document("d", "t", "one|two"), Chunk(call="own_cuts:lines")
+    document = Document("d", "t", "one|two")
+    chunks = Chunk(call="own_cuts:lines")
     assert [part.text for part in cut_document(document, chunks)] == ["one", "two"]
     assert chunks.suffix([document]) != chunks.suffix([Document("d", "t", "one|three")])
     with pytest.raises(
@@ -414,19 +413,21 @@ def test_bm25_gives_a_document_the_score_of_its_best_passage():
     ]
     documents[7] = Document("d7", "", " … ")
     chunk = {"size": 40, "overlap": 10}
-    cut, whole, meter = BM25(chunk=chunk), BM25(), Meter()
+    cut = BM25(chunk=chunk)
+    uncut = BM25()
+    meter = Meter()
     cut.index(documents, meter)
-    assert meter.notes() == {"empty": ("d7",)} and cut.fingerprint != whole.fingerprint
+    assert meter.notes() == {"empty": ("d7",)} and cut.fingerprint != uncut.fingerprint
     parts = [
         part
         for document in documents
         for part in cut_document(document, Chunk(**chunk))
     ]
-    whole.index(parts, Meter())
+    uncut.index(parts, Meter())
     queries = [
         Query(f"q{number}", " ".join(rng.choice(words, 4))) for number in range(20)
     ]
-    everything = whole.search(queries, len(parts), Meter())
+    everything = uncut.search(queries, len(parts), Meter())
     for ranking, of_parts in zip(
         cut.search(queries, 10, Meter()), everything, strict=True
     ):
@@ -457,26 +458,26 @@ def by_transformers(folder, document, first, last):
 def test_a_passage_is_the_mean_of_its_tokens_in_its_document_or_embedded_alone_and_counted(
     model,
 ):
-    found = model.embed_passages(
+    embedded = model.embed_passages(
         ["the cat sits", "wing shock wave"], [WHOLE, WHOLE], single_call()
     )
-    for vector, (first, last) in zip(found.vectors, [(0, 3), (3, 6)], strict=True):
+    for vector, (first, last) in zip(embedded.vectors, [(0, 3), (3, 6)], strict=True):
         assert np.allclose(
             vector,
             by_transformers(model.provenance["model"], WHOLE, first, last),
             atol=1e-6,
         )
-    assert not found.truncated_tokens.any()
+    assert not embedded.truncated_tokens.any()
     alone = model.embed(
         ["wing shock wave", "heat flow the cat"], "document", single_call()
     ).vectors
-    assert not np.allclose(found.vectors[1], alone[0], atol=1e-3)
-    found = model.embed_passages(
+    assert not np.allclose(embedded.vectors[1], alone[0], atol=1e-3)
+    embedded = model.embed_passages(
         ["the cat sits", "heat flow the cat"], [LONG, LONG], single_call()
     )
     assert np.allclose(
-        found.vectors[1], alone[1]
-    ) and found.truncated_tokens.tolist() == [0, 6]
+        embedded.vectors[1], alone[1]
+    ) and embedded.truncated_tokens.tolist() == [0, 6]
 
 
 def test_the_cache_keeps_a_passage_by_its_document(model, cache):
@@ -489,7 +490,8 @@ def test_the_cache_keeps_a_passage_by_its_document(model, cache):
             documents, Chunk(size=14, by="words", late=True), contextual=False
         )
     ]
-    texts, wholes = [one.text for one, _ in late], [whole for _, whole in late]
+    texts = [passage.text for passage, _ in late]
+    wholes = [context for _, context in late]
     assert texts == [
         "the cat sits",
         "wing shock",
@@ -497,7 +499,9 @@ def test_the_cache_keeps_a_passage_by_its_document(model, cache):
         "the cat sits",
         "dog runs fast",
     ]
-    embedder, meter, again = Embedder(model, cache), Meter(), Meter()
+    embedder = Embedder(model, cache)
+    meter = Meter()
+    again = Meter()
     first = embedder.embed(texts, "document", meter, wholes).vectors
     assert (
         meter.counts("")["tokens"] == 10 + 10
@@ -526,7 +530,7 @@ class Voyage(OpenAIProvider):
             raise Refusal(401, "unauthorized", "invalid")
         groups = [
             {
-                "index": place,
+                "index": index,
                 "data": [
                     {
                         "index": n,
@@ -539,7 +543,7 @@ class Voyage(OpenAIProvider):
                     for n, text in enumerate(group)
                 ][::-1],
             }
-            for place, group in enumerate(body["inputs"])
+            for index, group in enumerate(body["inputs"])
         ]
         total = sum(tokens_of(text) for group in body["inputs"] for text in group)
         return {
@@ -557,12 +561,12 @@ def test_voyage_is_sent_the_passages_of_a_document_together_and_queries_alone(ca
             ),
             cache,
         )
-        found = embedder.embed(
+        embedded = embedder.embed(
             ["a b", "c", "d"], "document", Meter(), ["a b c", "a b c", "d"]
         ).vectors
-        asked = embedder.embed(["why now", "a"], "query", Meter()).vectors
-    assert found[:, 1:].tolist() == [[2, 0], [2, 1], [1, 0]]
-    assert asked[:, 1:].tolist() == [[1, 0], [1, 0]]
+        query_vectors = embedder.embed(["why now", "a"], "query", Meter()).vectors
+    assert embedded[:, 1:].tolist() == [[2, 0], [2, 1], [1, 0]]
+    assert query_vectors[:, 1:].tolist() == [[1, 0], [1, 0]]
 
 
 @pytest.mark.parametrize(

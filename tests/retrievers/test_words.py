@@ -58,8 +58,8 @@ def test_what_looks_the_same_is_the_same_and_what_ends_a_word() -> None:
         "e\u0301te\u0301": "été",
         "ＡＢＣ": "abc",
     }
-    for one, other in same.items():
-        assert tokenize(one) == tokenize(other)
+    for text, other in same.items():
+        assert tokenize(text) == tokenize(other)
     assert tokenize(
         "'tis rock'n'roll l’homme 3.14 foo_bar a\u200bb na\u00a0\u0308ve"
     ) == [
@@ -89,10 +89,8 @@ def test_the_short_way_for_ascii_finds_the_same(text: str) -> None:
 @settings(max_examples=300)
 @given(st.text())
 def test_no_letter_is_lost(text: str) -> None:
-    folded, blank = (
-        unicodedata.normalize("NFKC", text).lower(),
-        {"\u3164", "\uffa0", "\u115f", "\u1160"},
-    )
+    folded = unicodedata.normalize("NFKC", text).lower()
+    blank = {"\u3164", "\uffa0", "\u115f", "\u1160"}
     letters = {c for c in folded if c.isalpha() and unicodedata.category(c) != "Lm"}
     assert letters - set("".join(tokenize(text))) <= blank
 
@@ -135,9 +133,12 @@ def indexed(texts: Sequence[str], **options) -> BM25:
 def test_left_out_it_follows_the_documents(
     texts: list[str], stemming: str, words: str
 ) -> None:
-    told = indexed(texts).provenance
-    assert told["fingerprint"] == f"bm25 k1=0.9 b=0.4 words=uax29-3 stemming={stemming}"
-    assert told["words"] == words
+    provenance = indexed(texts).provenance
+    assert (
+        provenance["fingerprint"]
+        == f"bm25 k1=0.9 b=0.4 words=uax29-3 stemming={stemming}"
+    )
+    assert provenance["words"] == words
 
 
 def test_stems_meet_and_words_as_they_stand_do_not() -> None:
@@ -145,7 +146,7 @@ def test_stems_meet_and_words_as_they_stand_do_not() -> None:
         "Nobody may smoke in these houses.",
         "The train leaves at noon from the main station.",
     ]
-    for options, found in (
+    for options, expected in (
         ({}, ("0",)),
         ({"stemming": "english"}, ("0",)),
         ({"stemming": ""}, ()),
@@ -154,7 +155,7 @@ def test_stems_meet_and_words_as_they_stand_do_not() -> None:
         [ranking] = indexed(texts, **options).search(
             [Query("q", "smoking house")], 10, Meter()
         )
-        assert ranking.doc_ids == found
+        assert ranking.doc_ids == expected
 
 
 def test_the_order_of_the_documents_decides_nothing() -> None:
@@ -162,15 +163,16 @@ def test_the_order_of_the_documents_decides_nothing() -> None:
     texts = [
         f"{number} {text}" for number, text in enumerate(ENGLISH * 200 + GERMAN * 20)
     ]
-    there, back = indexed(texts), indexed(texts[::-1])
+    forward = indexed(texts)
+    back = indexed(texts[::-1])
     assert (
-        there.fingerprint == back.fingerprint
-        and there.provenance["words"] == "stemmed as English"
+        forward.fingerprint == back.fingerprint
+        and forward.provenance["words"] == "stemmed as English"
     )
 
 
 def test_terminal_page_and_manifest_say_it(tmp_path: Path, call: Call) -> None:
-    told = call(
+    output = call(
         "run",
         small.experiment(tmp_path, report=True),
         "--results",
@@ -178,7 +180,7 @@ def test_terminal_page_and_manifest_say_it(tmp_path: Path, call: Call) -> None:
         "--explain",
         code=0,
     )
-    assert "bm25: words stemmed as English" in told.out
+    assert "bm25: words stemmed as English" in output.out
     folder = tmp_path / "out" / "small"
     facts = records.read_manifest(folder).retrievers["bm25"].provenance
     assert facts["words"] == "stemmed as English" and facts["fingerprint"].endswith(
