@@ -1,4 +1,4 @@
-"""The cache gives back what it keeps; every text is embedded once, in requests that do not depend on the cache."""
+"""The cache, and texts that are embedded once, in requests independent of it."""
 
 from __future__ import annotations
 
@@ -116,7 +116,8 @@ def test_a_damaged_row_counts_as_absent_and_is_replaced(cache, change):
         ("PRAGMA user_version = 0", "already exists .set HARNESS_CACHE"),
         (
             "PRAGMA user_version = 2",
-            "is a cache of version 2, this program reads 1 .move it away, or set HARNESS_CACHE",
+            "is a cache of version 2, this program reads 1 "
+            ".move it away, or set HARNESS_CACHE",
         ),
     ],
 )
@@ -185,7 +186,7 @@ def test_the_environment_says_where_the_cache_lies(monkeypatch, tmp_path):
 
 
 def test_any_thread_may_close_it(cache):
-    """Garbage is collected by whichever thread runs: that of a server, or of a notebook."""
+    """Any running thread may collect garbage, as in a server or a notebook."""
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(cache.close).exception() is None
 
@@ -213,7 +214,7 @@ def test_two_connections_write_at_once(tmp_path):
 
 
 class Counting(Encoder):
-    """An encoder whose vector says which text it is of, and that remembers what it was sent."""
+    """An encoder whose vectors identify their texts; it records its requests."""
 
     fingerprint = "counting"
     concurrency = 1
@@ -228,15 +229,13 @@ class Counting(Encoder):
         self.sent.append(tuple(texts))
         self.stopped = call.stopped
         call.meter.count(calls=1)
-        whole = Embedded(
-            self.truth(texts),
-            np.full(len(texts), 7),
-            np.zeros(len(texts), dtype=np.int64),
-        )
-        return (
-            whole._replace(vectors=self.spoil(whole.vectors, texts))
-            if self.spoil
-            else whole
+        vectors = self.truth(texts)
+        if self.spoil:
+            vectors = self.spoil(vectors, texts)
+        return Embedded(
+            vectors=vectors,
+            tokens=np.full(len(texts), 7),
+            truncated_tokens=np.zeros(len(texts), dtype=np.int64),
         )
 
     def truth(self, texts):

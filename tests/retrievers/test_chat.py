@@ -1,4 +1,4 @@
-"""The client of chat endpoints, and --max-cost: what is promised, what is billed, and every fault that is known."""
+"""The client of chat endpoints, its faults, and --max-cost."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_lasting_fault_stops_with_one_message_and_keeps_what_was_paid_for(
 
 
 @pytest.mark.parametrize("fault", ["filter", "filtered", "long", "cut"])
-def test_a_prompt_that_is_declined_or_whose_reply_is_cut_is_not_kept_and_the_others_go_on(
+def test_declined_prompts_and_cut_replies_are_not_cached_and_others_continue(
     ask, fault
 ):
     with serving(ChatProvider([fault])) as provider:
@@ -101,7 +101,10 @@ def test_a_prompt_that_is_declined_or_whose_reply_is_cut_is_not_kept_and_the_oth
         assert not ask(provider)[0].cached
 
 
-HOT = "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) is supported."
+HOT = (
+    "Unsupported value: 'temperature' does not support 0 with this model. "
+    "Only the default (1) is supported."
+)
 NO_SCHEMA = "response_format is not supported"
 
 
@@ -164,7 +167,8 @@ def test_the_budget_holds_before_anything_is_sent_and_needs_a_price(
                 output_price=1.0,
             )
         assert provider.requests == []
-    (billed := Budget(1.0)).spent = 2.0
+    billed = Budget(1.0)
+    billed.spent = 2.0
     with pytest.raises(
         OverBudget,
         match=r"\$2.000000 is billed, more than the \$1.000000 of --max-cost",
@@ -257,7 +261,10 @@ def test_a_judge_for_a_second_measure_sends_nothing_under_a_limit_of_nothing(
         ChatProvider(reply=lambda user: '{"verdicts": ["entailed"]}')
     ) as provider:
         prices = "input_price = 1\noutput_price = 1\n"
-        judge = f'[judge]\nkind = "openai"\nmodel = "m"\nbase_url = "{provider.url}"\n{prices}'
+        judge = (
+            '[judge]\nkind = "openai"\nmodel = "m"\n'
+            f'base_url = "{provider.url}"\n{prices}'
+        )
         path = small.experiment(tmp_path, retrievers=BM25 + judge)
         path.write_text(
             path.read_text().replace('"DCG@3"]', '"DCG@3", "ClaimRecall@3"]')

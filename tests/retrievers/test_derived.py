@@ -1,4 +1,4 @@
-"""Retrievers that follow from one embedding: smaller vectors and numbers, measured against independent programs."""
+"""Retrievers with smaller vectors of one embedding, checked by other programs."""
 
 from __future__ import annotations
 
@@ -30,9 +30,15 @@ PRICE = 2e-6
 
 
 def paid(url, more=""):
-    encoder = f'kind = "openai", model = "text-embedding-3-small", base_url = "{url}", price = 2'
+    encoder = (
+        'kind = "openai", model = "text-embedding-3-small", '
+        f'base_url = "{url}", price = 2'
+    )
     derived = f'dimensions = [64], quantization = ["int8", "binary"]{more}'
-    return f'[[retrievers]]\nname = "paid"\nencoder = {{ {encoder} }}\nderive = {{ {derived} }}\n'
+    return (
+        f'[[retrievers]]\nname = "paid"\nencoder = {{ {encoder} }}\n'
+        f"derive = {{ {derived} }}\n"
+    )
 
 
 def vectors(seed, count, dimensions):
@@ -66,10 +72,10 @@ def test_levels_and_bits_are_those_of_sentence_transformers(seed, count, dimensi
 
 
 @given(seeds, st.integers(2, 60))
-def test_a_level_stands_for_a_number_within_half_a_step_and_noise_moves_no_extreme_to_another(
+def test_a_level_is_within_half_a_step_of_its_number_and_extremes_resist_noise(
     seed, count
 ):
-    """Each dimension has a smallest and a largest number: on the edge of a level, 1e-7 moved scores by 2e-4."""
+    """If extremes were on the edge of a level, 1e-7 would move scores by 2e-4."""
     numbers = vectors(seed, count, 12)
     buckets = calibrate_levels(numbers)
     far = np.abs(
@@ -189,17 +195,20 @@ class Stubborn(OpenAIProvider):
     """Gives other vectors where it is asked for fewer dimensions."""
 
     def vectors(self, texts, fault):
-        made = super().vectors(texts, fault)
-        return (
-            made[:, ::-1].copy() if "dimensions" in self.requests[-1]["body"] else made
-        )
+        vectors = super().vectors(texts, fault)
+        if "dimensions" in self.requests[-1]["body"]:
+            return vectors[:, ::-1].copy()
+        return vectors
 
 
 def test_a_service_that_gives_something_else_is_not_believed(tmp_path, capsys):
     with serving(Stubborn()) as provider:
         path = small.experiment(tmp_path, retrievers=paid(provider.url))
         output = ends(capsys, 3, "run", path, "--results", tmp_path / "out")
-        message = "cutting to 64 dimensions differs from the service's own vectors of that size: it gave others"
+        message = (
+            "cutting to 64 dimensions differs from the service's own vectors "
+            "of that size: it gave others"
+        )
         assert (
             " ".join(output.err.split()).count(message) == 3
         )  # of each retriever with 64 dimensions one
@@ -211,11 +220,15 @@ def test_a_service_that_gives_something_else_is_not_believed(tmp_path, capsys):
         assert len(provider.requests) == before  # everything was paid for before
 
 
-def test_cutting_here_is_cutting_in_the_model_and_more_dimensions_than_there_are_fail_alone(
+def test_cutting_equals_the_models_own_and_too_many_dimensions_fail_alone(
     tmp_path,
 ):
-    encoder = f'kind = "sentence-transformers", model = "{tiny.bi_encoder(tmp_path / "tiny").as_posix()}", device = "cpu"'
-    blocks = f'[[retrievers]]\nname = "m"\nencoder = {{ {encoder} }}\nderive = {{ dimensions = [8, 65] }}\n'
+    model = tiny.bi_encoder(tmp_path / "tiny").as_posix()
+    encoder = f'kind = "sentence-transformers", model = "{model}", device = "cpu"'
+    blocks = (
+        f'[[retrievers]]\nname = "m"\nencoder = {{ {encoder} }}\n'
+        "derive = { dimensions = [8, 65] }\n"
+    )
     blocks += (
         f'[[retrievers]]\nname = "own"\nencoder = {{ {encoder}, truncate_dim = 8 }}\n'
     )

@@ -1,4 +1,4 @@
-"""The embeddings of OpenAI and its dialects, Cohere, Gemini and Amazon Bedrock; keys stay out of what is written."""
+"""Embeddings of OpenAI's dialects, Cohere, Gemini, Bedrock; keys stay secret."""
 
 import base64
 import json
@@ -43,21 +43,24 @@ def test_azures_key_goes_to_azures_servers_alone(monkeypatch):
 
 
 SECRET = "open5esame-0123"
-MODULE = 'import os\ndef raises(queries, depth): raise ValueError("refused: " + os.environ["OPENAI_API_KEY"])\n'
+MODULE = (
+    "import os\ndef raises(queries, depth): "
+    'raise ValueError("refused: " + os.environ["OPENAI_API_KEY"])\n'
+)
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
-    """A folder in which everything is written, but for what holds the secrets."""
-    written = tmp_path / "written"
-    written.mkdir()
-    monkeypatch.chdir(written)
+def output_folder(tmp_path, monkeypatch):
+    """The folder of all files that a run writes, with secrets in the environment."""
+    folder = tmp_path / "written"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
     for name, value in {
         "OPENAI_API_KEY": SECRET,
-        "HARNESS_CACHE": str(written / "cache"),
+        "HARNESS_CACHE": str(folder / "cache"),
     }.items():
         monkeypatch.setenv(name, value)
-    return written
+    return folder
 
 
 @pytest.fixture
@@ -68,7 +71,8 @@ def openai(monkeypatch):
     )
     for name, value in (("MODEL", "minilm"), ("API_KEY", SECRET)):
         monkeypatch.setenv(name, value)
-    return f'[[retrievers]]\nname = "minilm"\nencoder = {{ kind = "openai", {table}, patience = 0.2 }}\n'
+    encoder = f'{{ kind = "openai", {table}, patience = 0.2 }}'
+    return f'[[retrievers]]\nname = "minilm"\nencoder = {encoder}\n'
 
 
 def texts_of(folder) -> dict[str, str]:
@@ -80,9 +84,9 @@ def texts_of(folder) -> dict[str, str]:
 
 
 def test_values_of_the_environment_stay_in_data_and_results(
-    tmp_path, place, openai, monkeypatch
+    tmp_path, output_folder, openai, monkeypatch
 ):
-    """With MAX_TOKENS=100000 exported, a document `100000` was `${MAX_TOKENS}` in qrels, runs, rankings and labels."""
+    """With MAX_TOKENS=100000, document `100000` was `${MAX_TOKENS}` in all files."""
     for name, value in {"MAX_TOKENS": "apple", "A_TOKEN": "0.6309297535714575"}.items():
         monkeypatch.setenv(name, value)
     with serving(OpenAIProvider()) as provider:
@@ -95,7 +99,7 @@ def test_values_of_the_environment_stay_in_data_and_results(
         )
         assert provider.requests[0]["headers"]["authorization"] == f"Bearer {SECRET}"
         assert provider.requests[0]["body"]["model"] == "minilm"
-    texts = texts_of(place / "results")
+    texts = texts_of(output_folder / "results")
     manifest = json.loads(texts.pop("manifest.json"))
     block = manifest["experiment"]["retrievers"][0]["encoder"]
     assert (block["model"], block["base_url"], block["api_key"]) == (
@@ -110,12 +114,14 @@ def test_values_of_the_environment_stay_in_data_and_results(
         for name, text in texts.items()
         if "${" in text and not name.endswith(".html")
     ]
-    assert not [name for name, text in texts_of(place).items() if SECRET in text]
+    assert not [
+        name for name, text in texts_of(output_folder).items() if SECRET in text
+    ]
 
 
 @pytest.mark.parametrize("debug", [(), ("--debug",)])
 def test_a_key_in_an_error_is_in_no_file_and_no_traceback(
-    tmp_path, place, openai, monkeypatch, capsys, debug
+    tmp_path, output_folder, openai, monkeypatch, capsys, debug
 ):
     module = small.module(tmp_path, monkeypatch, MODULE)
     theirs = (
@@ -130,7 +136,7 @@ def test_a_key_in_an_error_is_in_no_file_and_no_traceback(
         )
         assert ended("run", path, *debug) == 3
     output = capsys.readouterr()
-    texts = texts_of(place)
+    texts = texts_of(output_folder)
     assert ("Traceback" in output.err) == bool(debug)
     for text in (output.out + output.err, *texts.values()):
         assert SECRET not in text and "canary-user" not in text
@@ -162,7 +168,7 @@ def test_a_second_model_does_not_find_the_vectors_of_the_first(monkeypatch):
     )
 
 
-def test_a_key_is_hidden_whole_and_in_part_of_what_was_written_and_what_is_not_set_stays(
+def test_keys_are_hidden_in_options_and_unset_variables_stay(
     monkeypatch,
 ):
     for name, value in (("PART_OF_IT", "part-of-a-key"), ("SHORT", "key")):
@@ -239,16 +245,16 @@ class Gemini(OpenAIProvider):
             )
         requests = body["requests"]
         name = path.removeprefix("/v1beta/").removesuffix(":batchEmbedContents")
-        if len(requests) > 100 or any(one["model"] != name for one in requests):
+        if len(requests) > 100 or any(request["model"] != name for request in requests):
             raise Refusal(
-                400, "INVALID_ARGUMENT", "at most 100 requests can be in one batch"
+                400, "INVALID_ARGUMENT", "at most 100 requests can be in request batch"
             )
         if any(
-            one.get("taskType") not in {"RETRIEVAL_DOCUMENT", "RETRIEVAL_QUERY"}
-            for one in requests
+            request.get("taskType") not in {"RETRIEVAL_DOCUMENT", "RETRIEVAL_QUERY"}
+            for request in requests
         ):
             raise Refusal(400, "INVALID_ARGUMENT", "taskType is wrong")
-        texts = [one["content"]["parts"][0]["text"] for one in requests]
+        texts = [request["content"]["parts"][0]["text"] for request in requests]
         vectors = resized(
             self.vectors(texts, fault), requests[0].get("outputDimensionality")
         )
@@ -305,7 +311,7 @@ def test_every_number_format_keeps_the_neighbours(kind):
     assert np.array_equal(vectors, meant)
 
 
-def test_the_role_and_the_dimensions_are_told_and_what_is_dropped_without_a_word_is_counted():
+def test_role_and_dimensions_are_sent_and_silently_dropped_tokens_are_counted():
     with serving(Cohere()) as provider:
         assert encoder("Cohere", provider, dimensions=16).embed(
             ["a"], "query", single_call()
@@ -437,7 +443,10 @@ def test_no_secret_reaches_a_message_or_the_cache(
     with pytest.raises(BackendError) as caught:
         embed(serve("", always="expired"), cache, concurrency=1)
     encoder = bedrock(serve())
-    messages = f"{caught.value} {caught.value.__cause__} {encoder.fingerprint} {dict(encoder.provenance)}"
+    messages = (
+        f"{caught.value} {caught.value.__cause__} {encoder.fingerprint} "
+        f"{dict(encoder.provenance)}"
+    )
     cache_bytes = b"".join(
         path.read_bytes() for path in cache.path.parent.iterdir() if path.is_file()
     )

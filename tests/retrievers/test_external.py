@@ -1,4 +1,4 @@
-"""Retrievers of others in one experiment: saved runs, a function, search endpoints (fakes of the real protocols)."""
+"""External retrievers: saved runs, functions, fakes of search endpoints."""
 
 import json
 import re
@@ -150,7 +150,8 @@ def test_foreign_hits_are_told_and_stop_a_reranker_and_a_system_that_gives_only_
     )
     failure = results.manifest.failed["none"]
     assert failure.startswith(
-        "12 of 12 hits have unknown ids, such as 'ghost 0'; ids of documents look like 'apple': "
+        "12 of 12 hits have unknown ids, such as 'ghost 0'; "
+        "ids of documents look like 'apple': "
     )
     assert "hits have unknown ids, such as 'ghost 0'" in results.manifest.failed["re"]
     assert results.manifest.ledger.retrievers["some"].notes["not-in-corpus"] == (
@@ -169,8 +170,10 @@ def test_foreign_hits_are_told_and_stop_a_reranker_and_a_system_that_gives_only_
 
 
 MODULE = """
-def ids(queries, depth): return [["car", "train"] if "rails" in query else [] for query in queries]
-async def pairs(queries, depth): return [[(d, -n) for n, d in enumerate(found)] for found in ids(queries, depth)]
+def ids(queries, depth):
+    return [["car", "train"] if "rails" in query else [] for query in queries]
+async def pairs(queries, depth):
+    return [[(d, -n) for n, d in enumerate(hits)] for hits in ids(queries, depth)]
 """
 
 
@@ -264,7 +267,8 @@ def test_the_blocks_of_the_documentation(tmp_path, monkeypatch, stack):
 
 def test_a_secret_in_a_header_is_refused(tmp_path):
     block = (
-        '[[retrievers]]\nname = "a"\nkind = "http"\nurl = "http://x"\nids = "a"\nbody = { q = "{query}" }\n'
+        '[[retrievers]]\nname = "a"\nkind = "http"\nurl = "http://x"\nids = "a"\n'
+        'body = { q = "{query}" }\n'
         'headers = { Authorization = "ApiKey abcdef123" }\n'
     )
     with pytest.raises(InputError, match="a secret does not belong in a file"):
@@ -356,7 +360,7 @@ def test_passing_failures_are_tried_again_and_the_time_limit_bounds_the_whole_an
     ],
 )
 def test_an_answer_that_is_not_as_described_is_one_message(reply, options, message):
-    """An id that no document can have would break the TREC files, and steer the terminal on which it is shown."""
+    """An id with control characters would break TREC files, and control terminals."""
     with serving(Service(reply=reply)) as provider:
         retriever = endpoint(provider.url, **options)
         retriever.index(
@@ -373,7 +377,7 @@ def test_a_number_is_an_id_too_and_an_address_may_hold_any_letter():
         assert retriever.search([ASKED], 2, Meter())[0].doc_ids == ("7", "1" + "0" * 30)
 
 
-def test_latency_asks_past_the_cache_and_answers_are_kept_by_header_and_by_what_it_stands_for(
+def test_latency_bypasses_the_cache_and_answers_are_cached_by_header(
     cache, monkeypatch
 ):
     with serving(Service()) as provider:
@@ -411,14 +415,14 @@ def test_a_secret_in_the_address_a_header_and_the_body_is_sent_and_not_shown(
         monkeypatch.setenv("SITE", "canary-body")
         headers = {"authorization": "ApiKey ${KEY}"}
         body = {"q": "{query}", "site": "${SITE}"}
-        own = endpoint("${SEARCH_URL}", headers=headers, body=body)
+        retriever = endpoint("${SEARCH_URL}", headers=headers, body=body)
         with pytest.raises(BackendError, match=r"\$\{SEARCH_URL\}: 401") as caught:
-            own.search([ASKED], 2, Meter())
+            retriever.search([ASKED], 2, Meter())
         sent = provider.requests[0]
     assert (
         sent["headers"]["authorization"] == "ApiKey canary-head"
     )  # what is given goes before the address's user
     assert sent["body"] == {"q": ASKED.text, "site": "canary-body"}
-    assert own.provenance == {"url": "${SEARCH_URL}"} and "canary" not in str(
+    assert retriever.provenance == {"url": "${SEARCH_URL}"} and "canary" not in str(
         caught.value
     )

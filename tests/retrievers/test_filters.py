@@ -1,4 +1,4 @@
-"""Filters, queries that are documents, and labels that name pages: alike in BM25 and every store, as by brute force."""
+"""Filters, queries that are documents, and labels of pages, by brute force."""
 
 import itertools
 import json
@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.dataset import DatasetReference, load_dataset
+from harness.dataset import Dataset, DatasetReference, load_dataset
 from harness.pipeline import run
 from harness.preflight.check import check_target
 from harness.running.context import RunOptions
@@ -79,7 +79,10 @@ def experiment(
         )
         dataset = f'"{data_folder.as_posix()}"'
     path = folder / f"{name}.toml"
-    head = f'name = "{name}"\ndataset = {dataset}\nprimary = "RR"\nmeasures = ["RR"]\ndepth = {depth}\nreport = false\n'
+    head = (
+        f'name = "{name}"\ndataset = {dataset}\nprimary = "RR"\nmeasures = ["RR"]\n'
+        f"depth = {depth}\nreport = false\n"
+    )
     path.write_text(head + blocks)
     return path
 
@@ -93,56 +96,71 @@ def block(kind: str, folder: Path, more: str, *, name: str = "") -> str:
 
 
 FILTERS = {"one": '"ja"', "two": '["ja", "de"]', "own": '{ query = "speaks" }'}
+"""The name of a filter in the names of retrievers -> its table."""
 
 
-def test_a_filter_leaves_only_the_documents_that_match_and_the_corpus_is_indexed_once(
-    tmp_path,
-):
-    blocks = [
-        block(
-            kind, tmp_path, f"filter = {{ language = {table} }}", name=f"{kind}-{name}"
-        )
-        for kind in STORES
-        for name, table in FILTERS.items()
-    ]
-    results = run(experiment(tmp_path, "".join(blocks)), RunOptions(tmp_path / "out"))
-    for kind in STORES:
-        languages = [
-            " ".join(
-                sorted(
-                    {doc[:2] for doc in results.rankings(f"{kind}-{name}")[q].doc_ids}
-                )
+@pytest.fixture(scope="module")
+def filtered_run(tmp_path_factory):
+    """The folder and the results of a run with every filter in every store."""
+    folder = tmp_path_factory.mktemp("filters")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setenv("HARNESS_CACHE", str(folder / "cache"))
+        blocks = [
+            block(
+                kind,
+                folder,
+                f"filter = {{ language = {table} }}",
+                name=f"{kind}-{name}",
             )
-            for name in FILTERS
-            for q in SPEAKS
+            for kind, (name, table) in itertools.product(STORES, FILTERS.items())
         ]
-        assert languages == ["ja"] * 3 + ["de ja"] * 3 + ["ja", "en", ""]
-        assert (
-            results.manifest.retrievers[f"{kind}-one"].provenance["filter"]
-            == '{"language": ["ja"]}'
-        )
-        assert results.manifest.ledger.retrievers[f"{kind}-own"].notes[
-            "nothing-matches-query"
-        ] == ("q3",)
-    index = results.costs[results.costs["stage"] == "index"]
-    texts = (
-        index["texts"]
-        .groupby(index["retriever"].str.partition("-")[0])
-        .apply(list)
-        .to_dict()
-    )
-    every_time, once = (
-        [len(TEXTS)] * len(FILTERS),
-        [len(TEXTS), 0, 0],
-    )  # filters on a field share a collection
-    assert texts == {
+        path = experiment(folder, "".join(blocks))
+        return folder, run(path, RunOptions(folder / "out"))
+
+
+@pytest.mark.parametrize(
+    ("name", "languages"),
+    [
+        ("one", {"q1": {"ja"}, "q2": {"ja"}, "q3": {"ja"}}),
+        ("two", {"q1": {"de", "ja"}, "q2": {"de", "ja"}, "q3": {"de", "ja"}}),
+        ("own", {"q1": {"ja"}, "q2": {"en"}, "q3": set()}),
+    ],
+)
+@pytest.mark.parametrize("kind", STORES)
+def test_a_filter_leaves_only_the_documents_that_match(
+    filtered_run, kind, name, languages
+):
+    _, results = filtered_run
+    rankings = results.rankings(f"{kind}-{name}")
+    for query, expected in languages.items():
+        assert {doc_id[:2] for doc_id in rankings[query].doc_ids} == expected
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_the_manifest_has_the_filter_and_queries_that_match_nothing(filtered_run, kind):
+    _, results = filtered_run
+    manifest = results.manifest
+    provenance = manifest.retrievers[f"{kind}-one"].provenance
+    assert provenance["filter"] == '{"language": ["ja"]}'
+    notes = manifest.ledger.retrievers[f"{kind}-own"].notes
+    assert notes["nothing-matches-query"] == ("q3",)
+
+
+def test_lasting_collections_are_indexed_once_for_all_filters_on_a_field(filtered_run):
+    folder, results = filtered_run
+    index_rows = results.costs[results.costs["stage"] == "index"]
+    kinds = index_rows["retriever"].str.partition("-")[0]
+    indexed_texts = index_rows["texts"].groupby(kinds).apply(list).to_dict()
+    every_time = [len(TEXTS)] * len(FILTERS)
+    once = [len(TEXTS), 0, 0]
+    assert indexed_texts == {
         "bm25": every_time,
         "memory": every_time,
         "edge": once,
         "path": once,
         "int8": every_time,
     }
-    assert len(list((tmp_path / "store").iterdir())) == 1
+    assert len(list((folder / "store").iterdir())) == 1
 
 
 @pytest.mark.parametrize(
@@ -214,48 +232,54 @@ def chunks(folder: Path) -> Path:
     return folder
 
 
-def test_labels_that_name_pages_are_matched_to_whatever_is_indexed_and_passages_of_a_page_count_once(
-    tmp_path,
-):
-    folder = chunks(tmp_path / "data")
-    dataset = load_dataset(DatasetReference(folder, match=("file", "page")))
-    assert dataset.labels["q1"].ranked == ("c2",) and dataset.representatives == {
-        "c3": "c2"
-    }
+def load_by_page(folder: Path) -> Dataset:
+    return load_dataset(DatasetReference(folder, match=("file", "page")))
+
+
+def test_labels_of_pages_are_matched_to_their_first_passage(tmp_path):
+    dataset = load_by_page(chunks(tmp_path / "data"))
+    assert dataset.labels["q1"].ranked == ("c2",)
+    assert dataset.representatives == {"c3": "c2"}
     assert dataset.data_quality["document-without-key"] == ("c5",)
+
+
+def test_passages_of_a_page_count_once_in_rankings(tmp_path):
+    folder = chunks(tmp_path / "data")
     reference = f'{{ path = "{folder.as_posix()}", match = ["file", "page"] }}'
-    blocks = (
-        block("bm25", tmp_path, "")
-        + '[[retrievers]]\nname = "both"\nkind = "fusion"\nof = ["bm25", "memory"]\n'
-    )
-    results = run(
-        experiment(tmp_path, blocks + block("memory", tmp_path, ""), reference),
-        RunOptions(tmp_path / "out"),
-    )
+    fusion = '[[retrievers]]\nname = "both"\nkind = "fusion"\nof = ["bm25", "memory"]\n'
+    blocks = block("bm25", tmp_path, "") + fusion + block("memory", tmp_path, "")
+    path = experiment(tmp_path, blocks, reference)
+    results = run(path, RunOptions(tmp_path / "out"))
     assert results.rankings("bm25")["q1"].doc_ids == ("c2", "c1")
     assert sorted(results.rankings("both")["q1"].doc_ids) == ["c1", "c2", "c4", "c5"]
-    counts = json.loads((tmp_path / "out" / "e" / "manifest.json").read_text())[
-        "ledger"
-    ]["bm25"]["counts"]
-    assert (
-        counts["collapse"] == {"collapsed": 1}
-        and results.scores["value"].tolist()[0] == 1.0
-    )
-    for match, message in (
+    manifest = json.loads((tmp_path / "out" / "e" / "manifest.json").read_text())
+    counts = manifest["ledger"]["bm25"]["counts"]
+    assert counts["collapse"] == {"collapsed": 1}
+    assert results.scores["value"].tolist()[0] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("match", "message"),
+    [
         (("pages",), "no document has 'pages' among its fields"),
         (("page",), "names document 'a.pdf"),
-    ):
-        with pytest.raises(InputError, match=message):
-            load_dataset(DatasetReference(folder, match=match))
+    ],
+)
+def test_fields_that_do_not_match_labels_are_refused(tmp_path, match, message):
+    folder = chunks(tmp_path / "data")
+    with pytest.raises(InputError, match=message):
+        load_dataset(DatasetReference(folder, match=match))
+
+
+def test_labels_of_pages_are_matched_to_whole_pages(tmp_path):
+    folder = chunks(tmp_path / "data")
     page = {
         "_id": "whole",
         "text": "cars have four wheels",
         "metadata": {"file": "a.pdf", "page": 2},
     }
     layouts.jsonl(folder / "documents.jsonl", [page])
-    assert load_dataset(DatasetReference(folder, match=("file", "page"))).labels[
-        "q1"
-    ].ranked == ("whole",)
+    assert load_by_page(folder).labels["q1"].ranked == ("whole",)
 
 
 ODD = "a.\"b\"[0] 'c'"

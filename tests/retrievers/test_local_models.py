@@ -1,4 +1,4 @@
-"""Models on this machine: the library's own vectors of every form, tokens as they are read, and requests shared out."""
+"""Models on this machine: vectors as the library's, tokens, and threads."""
 
 import re
 import shutil
@@ -99,125 +99,142 @@ SAME = [
     for role in ROLES
     if (name, role) != ("prompting", "document")
 ]
-"""What the library does as we do; it takes a prompt called "passage" for documents of other forms alone."""
+"""Without a case in which the library ignores a prompt called "passage"."""
+
+
+def library_vectors(model, name, role):
+    """Vectors of the library, which scales none of them."""
+    encode = model.encode_query if role == "query" else model.encode_document
+    if name in SPARSE:
+        return encode(TEXTS).to_dense().numpy()
+    return encode(TEXTS, convert_to_numpy=True)
 
 
 @pytest.mark.parametrize(("name", "role"), SAME)
-def test_vectors_are_those_of_the_library_and_tokens_are_counted_without_the_model(
-    models, name, role, unloadable
-):
+def test_vectors_are_those_of_the_library(models, name, role):
     embedded = ours(models, name).embed(TEXTS, role, single_call())
-    theirs = library(models, name)
-    expected = getattr(theirs, f"encode_{role}")(
-        TEXTS, **({} if name in SPARSE else {"convert_to_numpy": True})
-    )
-    if name in SPARSE:
-        expected = expected.to_dense().numpy()
-        if most := theirs.max_active_dims:  # releases before 6.2 do not save it
-            assert np.diff(embedded.vectors.starts).max() == most
-        assert (embedded.vectors.values != 0).all() and len(
-            embedded.vectors.values
-        ) == (expected != 0).sum()
+    expected = library_vectors(library(models, name), name, role)
     if name in DENSE or name == "cosine":
         expected = expected / np.linalg.norm(expected, axis=1, keepdims=True)
-    for row, their in zip(flat(embedded.vectors), expected, strict=True):
-        assert np.allclose(row, their.ravel(), atol=1e-5)
+    for row, expected_row in zip(flat(embedded.vectors), expected, strict=True):
+        assert np.allclose(row, expected_row.ravel(), atol=1e-5)
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("name", SPARSE)
+def test_sparse_vectors_have_no_zeros_and_no_more_numbers_than_allowed(
+    models, name, role
+):
+    vectors = ours(models, name).embed(TEXTS, role, single_call()).vectors
+    model = library(models, name)
+    assert (vectors.values != 0).all()
+    assert len(vectors.values) == (library_vectors(model, name, role) != 0).sum()
+    max_active = model.max_active_dims
+    if max_active:  # releases before 6.2 do not save it
+        assert np.diff(vectors.starts).max() == max_active
+
+
+@pytest.mark.parametrize(("name", "role"), SAME)
+def test_tokens_are_counted_without_the_model(models, name, role, unloadable):
+    embedded = ours(models, name).embed(TEXTS, role, single_call())
     unloadable()
     encoder = ours(models, name)
     read_tokens = encoder.count(TEXTS, role)
     all_tokens = encoder.count_whole(TEXTS, role)
-    assert read_tokens.exact and all_tokens.exact
+    assert read_tokens.exact
+    assert all_tokens.exact
     assert read_tokens.counts.tolist() == embedded.tokens.tolist()
-    assert (
-        np.maximum(all_tokens.counts - read_tokens.counts, 0).tolist()
-        == embedded.truncated_tokens.tolist()
-    )
-    # Of sixteen words and the marks, 12 tokens are read; of a document of a ColBERT 10, of its query 8.
-    if not (name == "inference-free" and role == "query"):
-        longest = (
-            12
-            if name not in LATE or (name == "plain" and role == "query")
-            else 10
-            if role == "document"
-            else 8
-        )
-        assert embedded.tokens[5] == longest
+    unread = np.maximum(all_tokens.counts - read_tokens.counts, 0)
+    assert unread.tolist() == embedded.truncated_tokens.tolist()
+
+
+@pytest.mark.parametrize(("name", "role"), SAME)
+def test_the_longest_text_is_read_to_the_models_limit(models, name, role):
+    """It has 16 words and two marks."""
+    encoder = ours(models, name)
     assert encoder.token_limit == (10 if name in LATE else 12)
+    if name == "inference-free" and role == "query":
+        return  # it has no limit
+    expected = 12
+    if name in LATE and role == "document":
+        expected = 10
+    elif name in LATE and name != "plain":
+        expected = 8
+    assert encoder.embed(TEXTS, role, single_call()).tokens[5] == expected
 
 
-def test_prompts_dimensions_and_normalisation_are_as_asked_for_and_change_the_fingerprint(
-    models, tmp_path
-):
-    plain = library(models, "bi-encoder").encode
-    for role, prompt in (("query", "query: "), ("document", "passage: ")):
-        prompted = ours(
-            models, "bi-encoder", query_prompt="query: ", document_prompt="passage: "
-        )
-        embedded = prompted.embed(["the cat"], role, single_call())
-        assert np.allclose(
-            embedded.vectors,
-            plain([f"{prompt}the cat"], normalize_embeddings=True),
-            atol=1e-6,
-        )
-        assert embedded.tokens.tolist() == [6]
-    for options, role, count in (
-        ({"query_prompt": ""}, "query", 3),
-        ({}, "document", 5),
-    ):
-        embedded = ours(models, "prompting", **options).embed(
-            ["cat"], role, single_call()
-        )
-        assert embedded.tokens.tolist() == [count]
-    vectors = plain(TEXTS)
-    short = (
-        ours(models, "bi-encoder", truncate_dim=8)
-        .embed(TEXTS, "document", single_call())
-        .vectors
-    )
-    assert np.allclose(
-        short,
-        vectors[:, :8] / np.linalg.norm(vectors[:, :8], axis=1, keepdims=True),
-        atol=1e-6,
-    )
-    raw = (
-        ours(models, "bi-encoder", normalize=False)
-        .embed(TEXTS, "document", single_call())
-        .vectors
-    )
-    assert np.allclose(raw, vectors, atol=1e-5)
-    dense = [
-        {},
-        {"normalize": False},
-        {"truncate_dim": 8},
-        {"dtype": "bfloat16"},
-        {"query_prompt": "x"},
+@pytest.mark.parametrize(
+    ("role", "prompt"), [("query", "query: "), ("document", "passage: ")]
+)
+def test_prompts_of_the_experiment_are_put_before_texts(models, role, prompt):
+    prompts = {"query_prompt": "query: ", "document_prompt": "passage: "}
+    encoder = ours(models, "bi-encoder", **prompts)
+    embedded = encoder.embed(["the cat"], role, single_call())
+    encode = library(models, "bi-encoder").encode
+    expected = encode([f"{prompt}the cat"], normalize_embeddings=True)
+    assert np.allclose(embedded.vectors, expected, atol=1e-6)
+    assert embedded.tokens.tolist() == [6]
+
+
+@pytest.mark.parametrize(
+    ("options", "role", "count"),
+    [({"query_prompt": ""}, "query", 3), ({}, "document", 5)],
+)
+def test_an_empty_prompt_replaces_the_models_own(models, options, role, count):
+    encoder = ours(models, "prompting", **options)
+    assert encoder.embed(["cat"], role, single_call()).tokens.tolist() == [count]
+
+
+def test_vectors_are_cut_and_scaled(models):
+    encoder = ours(models, "bi-encoder", truncate_dim=8)
+    vectors = encoder.embed(TEXTS, "document", single_call()).vectors
+    expected = library(models, "bi-encoder").encode(TEXTS)[:, :8]
+    expected = expected / np.linalg.norm(expected, axis=1, keepdims=True)
+    assert np.allclose(vectors, expected, atol=1e-6)
+
+
+def test_vectors_may_stay_unscaled(models):
+    encoder = ours(models, "bi-encoder", normalize=False)
+    vectors = encoder.embed(TEXTS, "document", single_call()).vectors
+    expected = library(models, "bi-encoder").encode(TEXTS)
+    assert np.allclose(vectors, expected, atol=1e-5)
+
+
+def test_options_that_change_vectors_change_the_fingerprint(models):
+    configurations = [
+        ("bi-encoder", {}),
+        ("bi-encoder", {"normalize": False}),
+        ("bi-encoder", {"truncate_dim": 8}),
+        ("bi-encoder", {"dtype": "bfloat16"}),
+        ("bi-encoder", {"query_prompt": "x"}),
+        ("splade", {}),
+        ("splade", {"max_active_dims": 3}),
+        ("splade", {"query_prompt": "query "}),
+        ("splade", {"dtype": "bfloat16"}),
+        ("cosine", {}),
+        ("colbert", {}),
+        ("plain", {}),
     ]
-    sparse = [
-        {},
-        {"max_active_dims": 3},
-        {"query_prompt": "query "},
-        {"dtype": "bfloat16"},
-    ]
-    encoders = [
-        ours(models, name, **more)
-        for name, option_sets in (("bi-encoder", dense), ("splade", sparse))
-        for more in option_sets
-    ]
-    encoders += [ours(models, name) for name in ("cosine", "colbert", "plain")]
-    assert len({encoder.fingerprint for encoder in encoders}) == len(encoders)
-    copy = shutil.copytree(
-        models("bi-encoder"), tmp_path / "model"
-    )  # it follows the weights, and not the name
-    for path, options, same in (
-        (copy, {}, True),
-        (models("bi-encoder"), {"batch_size": 7}, True),
-        (copy, {}, False),
-    ):
-        if not same:
-            weights = copy / "model.safetensors"
-            weights.write_bytes(weights.read_bytes()[:-1] + b"\1")
-        encoder = SentenceTransformerEncoder(str(path), device="cpu", **options)
-        assert (encoder.fingerprint == encoders[0].fingerprint) == same
+    fingerprints = {
+        ours(models, name, **options).fingerprint for name, options in configurations
+    }
+    assert len(fingerprints) == len(configurations)
+
+
+def test_the_batch_size_does_not_change_the_fingerprint(models):
+    encoder = ours(models, "bi-encoder", batch_size=7)
+    assert encoder.fingerprint == ours(models, "bi-encoder").fingerprint
+
+
+def test_the_fingerprint_follows_the_weights_and_not_the_folders_name(models, tmp_path):
+    original = ours(models, "bi-encoder")
+    copy = shutil.copytree(models("bi-encoder"), tmp_path / "model")
+    same_weights = SentenceTransformerEncoder(str(copy), device="cpu")
+    assert same_weights.fingerprint == original.fingerprint
+    weights = copy / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1] + b"\1")
+    other_weights = SentenceTransformerEncoder(str(copy), device="cpu")
+    assert other_weights.fingerprint != original.fingerprint
 
 
 @pytest.mark.parametrize(
@@ -338,7 +355,7 @@ MANY = [
 
 @pytest.fixture
 def threaded(models, monkeypatch):
-    """Calls of the library of 24 tokens, and four threads, whatever the machine has; the calls, as they come."""
+    """An encoder with four threads and calls of 24 tokens, and its calls."""
     monkeypatch.setattr(local_model, "MAX_CALL_TOKENS", 24)
     before = torch.get_num_threads()
     torch.set_num_threads(4)

@@ -1,4 +1,4 @@
-"""What options may be, which change a fingerprint, what a model costs, which key and which package it needs."""
+"""Options: their limits, fingerprints, prices, keys and packages."""
 
 import sys
 from functools import partial
@@ -128,7 +128,7 @@ def test_fingerprints_differ_where_vectors_do(make, changes, same):
 
 
 def test_fingerprints_are_those_of_caches_of_before():
-    """Before anything could be added to the body: retriever-harness 0.1.0 at commit 81ac002."""
+    """Fingerprints of retriever-harness 0.1.0 at commit 81ac002, before `extra`."""
     assert (
         OpenAIEncoder("text-embedding-3-small").fingerprint
         == "openai-text-embedding-3-small-792914b8b5799174"
@@ -243,6 +243,9 @@ def test_the_message_names_the_package_and_its_extra(
     tmp_path, monkeypatch, module, package, extra, act
 ):
     monkeypatch.setitem(sys.modules, module, None)
-    message = rf'needs the package {package} \(pip install {package}, or the extra "{extra}"\)'
+    message = (
+        rf"needs the package {package} "
+        rf'\(pip install {package}, or the extra "{extra}"\)'
+    )
     with pytest.raises(InputError, match=message):
         act(tmp_path)

@@ -1,4 +1,4 @@
-"""Rankings have one order and fuse as in Qdrant's client; TREC files give back what was written, or name the line."""
+"""Rankings: their order, their fusion, and TREC files of them."""
 
 from __future__ import annotations
 
@@ -43,9 +43,7 @@ HITS = st.dictionaries(st.text(min_size=1, max_size=3), SCORES, max_size=12)
 
 
 @given(HITS, st.randoms())
-def test_scores_fall_as_they_were_given_and_equals_stand_by_descending_id_whatever_the_order_of_arrival(
-    hits, random
-):
+def test_hits_are_ordered_by_score_then_descending_id_in_any_input_order(hits, random):
     ranking = ranked(list(hits), list(hits.values()))
     pairs = list(zip(ranking.scores.tolist(), ranking.doc_ids, strict=True))
     assert (
@@ -67,7 +65,7 @@ def test_scores_are_rounded_once_by_no_more_than_the_resolution(scores):
     ).all()
 
 
-def test_float_noise_between_engines_is_no_difference_of_ours_and_a_difference_of_others():
+def test_float_noise_is_rounded_in_our_scores_and_kept_in_others():
     assert ranked(["a", "b"], round_scores([0.8000001, 0.8])).doc_ids == ("b", "a")
     assert ranked(["a", "b"], round_scores([0.800001, 0.8])).doc_ids == ("a", "b")
     assert ranked(["a", "b"], [0.8000001, 0.8]).doc_ids == ("a", "b")
@@ -121,8 +119,8 @@ some_rankings = st.lists(
     min_size=1,
     max_size=4,
 ).map(
-    lambda lists: [
-        ranked([str(id_) for id_ in one], list(one.values())) for one in lists
+    lambda queries: [
+        ranked(list(map(str, scores)), list(scores.values())) for scores in queries
     ]
 )
 
@@ -152,7 +150,8 @@ def test_rankings_are_fused_as_in_the_client_where_k_is_the_constant_and_one_mor
         assert dict(ours) == pytest.approx(scores, rel=1e-5, abs=noise)
 
 
-LISTS = [  # scores of AutoRAG's own test, tests/autorag/nodes/retrieval/test_hybrid_base.py
+# Scores of AutoRAG's own test, tests/autorag/nodes/retrieval/test_hybrid_base.py.
+LISTS = [
     ranked([f"id-{i}" for i in (1, 2, 3, 4, 5)], [5, 3, 1, 0.4, 0.2]),
     ranked([f"id-{i}" for i in (1, 4, 3, 5, 2)], [6, 2, 1, 0.5, 0.1]),
 ]
@@ -160,7 +159,9 @@ LISTS = [  # scores of AutoRAG's own test, tests/autorag/nodes/retrieval/test_hy
 
 @pytest.mark.parametrize(
     ("minimum", "expected"),
-    [  # AutoRAG 22b23d44, hybrid_cc.py: fuse_per_query(…, weight=0.3, top_k=5), "mm" and "tmm" (minima -1 and 0)
+    # AutoRAG 22b23d44, hybrid_cc.py: fuse_per_query(…, weight=0.3, top_k=5),
+    # "mm" and "tmm" (minima -1 and 0).
+    [
         (
             (),
             {
@@ -256,7 +257,7 @@ READERS = {"qrels": (read_qrels,), "run": (trec_files.read_run, streamed)}
 
 
 @pytest.fixture
-def written(tmp_path):
+def write(tmp_path):
     """Writes a file, and returns its path."""
 
     def write(content, name="file"):
@@ -285,7 +286,7 @@ def test_judgments_come_back(tmp_path, judgments):
 @example({"q": {"a": 1e300, "b": 1e39, "c": -1e39}})
 @given(st.dictionaries(ids, st.dictionaries(ids, scores, min_size=1), min_size=1))
 def test_rankings_come_back_in_their_order_for_every_reader(tmp_path, run):
-    """Scores fall strictly as doubles and as 32-bit floats, so no reader has to break a tie, or overflows."""
+    """Scores fall strictly, also as 32-bit floats: no reader breaks ties."""
     rankings = {q: ranked(list(hits), list(hits.values())) for q, hits in run.items()}
     trec_files.write_trec_run(tmp_path / "run", rankings.items(), tag="x")
     back = trec_files.read_run(tmp_path / "run")
@@ -302,7 +303,7 @@ def test_rankings_come_back_in_their_order_for_every_reader(tmp_path, run):
     assert streamed(tmp_path / "run") == list(back.items())
 
 
-def test_scores_that_fall_are_written_in_full_and_a_stream_gives_each_stretch_of_a_query(
+def test_falling_scores_are_written_in_full_and_streams_have_each_group_of_lines(
     tmp_path, write
 ):
     trec_files.write_trec_run(

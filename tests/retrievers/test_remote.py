@@ -1,4 +1,4 @@
-"""What surrounds the SDKs: patience, pace, waiting, cancelling, addresses; and every fault of a provider ends well."""
+"""Requests to providers: patience, pace, cancelling, addresses, faults."""
 
 import asyncio
 import signal
@@ -39,8 +39,8 @@ BUSY = 5
 """Seconds that a busy machine may take for what takes none."""
 
 
-def asked(attempt, call=None, timeout=60, **policy):
-    """Let one request be tried, and return its answer and how long it took."""
+def send_request(attempt, call=None, timeout=60, **policy):
+    """Send one request, and return its answer and the seconds that it took."""
     caller = ServiceCaller(Limits(**{**LIMITS, **policy}), timeout, lambda: "it")
     call = call or single_call()
     started = time.monotonic()
@@ -56,7 +56,7 @@ def test_patience_is_kept_to_its_end(pause):
     async def fails():
         raise TransientFailure("away", retry_after=pause)
 
-    message, took = asked(fails, patience=0.4)
+    message, took = send_request(fails, patience=0.4)
     assert message.startswith("gave up after") and message.endswith(
         "(patience = 0.4): away"
     )
@@ -83,9 +83,15 @@ def test_a_declared_rate_is_kept(policy, tokens):
 def test_ctrl_c_answers_within_two_seconds_and_a_second_one_ends_without_a_traceback(
     tmp_path, presses
 ):
-    code = "import sys; sys.argv[0] = 'harness'; from harness.__main__ import start; start()"
+    code = (
+        "import sys; sys.argv[0] = 'harness'; "
+        "from harness.__main__ import start; start()"
+    )
     with serving(OpenAIProvider(always="slow")) as provider:
-        table = f'kind = "openai", model = "m", base_url = "{provider.url}", timeout = 600, batch_size = 1'
+        table = (
+            f'kind = "openai", model = "m", base_url = "{provider.url}", '
+            "timeout = 600, batch_size = 1"
+        )
         path = small.experiment(
             tmp_path,
             retrievers=f'[[retrievers]]\nname = "a"\nencoder = {{ {table} }}\n',
@@ -207,9 +213,11 @@ TEXTS = [
 ]
 FAKES = {"openai": OpenAIProvider, "bedrock": BedrockProvider}
 ONCE = {
-    "openai": "429 429 429 429 429 429, 500 500 500, reset, drop, half, slow, drip, drip-headers, garbage, cut-gzip, "
+    "openai": "429 429 429 429 429 429, 500 500 500, reset, drop, half, slow, drip, "
+    "drip-headers, garbage, cut-gzip, "
     "packed, nothing, null, deep, page, error-with-200, batch",
-    "bedrock": "429 429 429, 500, model-timeout, reset, drop, half, slow, drip, garbage, nothing",
+    "bedrock": "429 429 429, 500, model-timeout, reset, drop, half, slow, drip, "
+    "garbage, nothing",
 }
 """Faults of requests, after which the vectors are those that the provider meant."""
 NO_VECTORS = "vectors came back that are none"
@@ -257,8 +265,11 @@ FAULTS = [
         for service, faults in ONCE.items()
         for fault in faults.split(", ")
     ),
-    *((service, ["", fault], "", told) for (service, fault), told in SECOND.items()),
-    *((service, [], fault, told) for (service, fault), told in ALWAYS.items()),
+    *(
+        (service, ["", fault], "", message)
+        for (service, fault), message in SECOND.items()
+    ),
+    *((service, [], fault, message) for (service, fault), message in ALWAYS.items()),
 ]
 
 
@@ -342,12 +353,15 @@ def test_texts_that_are_refused_are_halved_and_counted_and_their_batch_goes_on(s
 HERE = "http://127.0.0.1:9"
 """Where nothing listens, on this machine."""
 BLOCKS = {
-    "openai": f'encoder = {{ kind = "openai", model = "m", base_url = "{HERE}/v1", dimensions = 4 }}',
+    "openai": 'encoder = { kind = "openai", model = "m", '
+    f'base_url = "{HERE}/v1", dimensions = 4 }}',
     "cohere": f'encoder = {{ kind = "cohere", model = "m", base_url = "{HERE}" }}',
     "gemini": f'encoder = {{ kind = "gemini", model = "m", base_url = "{HERE}" }}',
-    "bedrock": 'encoder = { kind = "bedrock", model = "amazon.titan-embed-text-v2:0", region = "eu-west-1", '
+    "bedrock": 'encoder = { kind = "bedrock", model = "amazon.titan-embed-text-v2:0", '
+    'region = "eu-west-1", '
     f'endpoint_url = "{HERE}" }}',
-    "reranker": f'of = "bm25"\nrerank = {{ kind = "http", dialect = "tei", base_url = "{HERE}" }}',
+    "reranker": 'of = "bm25"\nrerank = { kind = "http", dialect = "tei", '
+    f'base_url = "{HERE}" }}',
     "endpoint": f'kind = "http"\nids = "[*]"\nurl = "{HERE}/?q={{query}}"',
     "store": f'encoder = {{ kind = "hashing" }}\nstore = "{HERE}"',
 }

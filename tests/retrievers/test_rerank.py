@@ -1,4 +1,4 @@
-"""Rerankers: on this machine, against sentence-transformers' own ways, and by services of every protocol."""
+"""Rerankers on this machine, compared with sentence-transformers, and services."""
 
 import sqlite3
 from contextlib import closing
@@ -75,7 +75,7 @@ def late(folder, cache):
 def test_the_head_is_in_the_librarys_order_and_the_rest_stays(
     folder, cache, tmp_path, prompt
 ):
-    """Models that take an instruction, such as Qwen3-Reranker, name it in their files."""
+    """Models with an instruction, such as Qwen3-Reranker, have it in their files."""
     from sentence_transformers import CrossEncoder
     from torch.nn import Identity
 
@@ -164,7 +164,7 @@ def max_sim(folder, query, text):
 
 
 def of_its_own(folder, query, text):
-    """The same by a model that was trained for it, which reads queries and documents in its own ways."""
+    """The same by a model that was trained for it."""
     from sentence_transformers import MultiVectorEncoder
 
     model = MultiVectorEncoder(
@@ -228,9 +228,9 @@ def test_models_that_score_no_pairs_are_refused_and_tokens_counted(
 def test_without_a_run_they_take_the_cache_of_the_user(folder, tmp_path, own_cache):
     dense = Dense({"kind": "hashing"})
     reranked = Reranked(dense, CrossEncoderReranker(str(folder), device="cpu"), depth=2)
-    reranked.index(
-        (Document(name, "", text) for name, text in TEXTS.items()), meter := Meter()
-    )
+    meter = Meter()
+    documents = [Document(name, "", text) for name, text in TEXTS.items()]
+    reranked.index(documents, meter)
     (before,), (after,) = (
         retriever.search(QUERIES[:1], 3, meter) for retriever in (dense, reranked)
     )
@@ -256,7 +256,7 @@ DIALECTS = {
     "tei": "Text Embeddings Inference",
     "vllm": "vLLM",
 }
-PAIRS = [("plane of x", one.content) for one in PLANES.values()]
+PAIRS = [("plane of x", document.content) for document in PLANES.values()]
 
 
 def service(provider, **more):
@@ -265,12 +265,12 @@ def service(provider, **more):
 
 
 def rerank(provider, cache, meter=None, rankings=FOUND, **more):
-    made = reranking(
+    reranked = reranking(
         service(provider, **more),
         cache,
         lambda ids: {name: PLANES[name] for name in ids},
     )
-    return made.rerank(ASKED, rankings, meter or Meter())
+    return reranked.rerank(ASKED, rankings, meter or Meter())
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

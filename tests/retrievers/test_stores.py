@@ -1,4 +1,4 @@
-"""Every store, for vectors of every form: the same questions, the same answers."""
+"""Every store returns the same rankings, for vectors of every form."""
 
 import itertools
 import subprocess
@@ -75,7 +75,7 @@ def products(queries, documents):
 
 
 def check_rankings(rankings, scores, ids, limit, *, positive=False, rounded_sums=2):
-    """A swap passes where true scores differ by less than 1e-6 of the largest: twice of rounded 32-bit sums."""
+    """Hits may be swapped if true scores differ by less than rounded 32-bit sums."""
     for row, ranking in zip(scores, rankings, strict=True):
         expected = ranked(ids, row, limit)
         count = int((expected.scores > 0).sum()) if positive else len(expected)
@@ -90,7 +90,7 @@ def check_rankings(rankings, scores, ids, limit, *, positive=False, rounded_sums
 
 
 def near_and_equal(count, dimensions):
-    """Groups of equal vectors, of the same direction at another length, and of directions 1e-7 apart."""
+    """Vectors that are equal, that differ in length, and that are 1e-7 apart."""
     base = random_vectors(count // 4, dimensions)
     chance = random_vectors(count // 4, dimensions, seed=2)
     return np.concatenate(
@@ -201,7 +201,7 @@ def test_a_point_sent_twice_is_missed_at_the_end(places, location):
 @pytest.mark.parametrize(
     ("form", "location"), rows_of(dict.fromkeys(FORMS, (*KEEPING, *REAL)))
 )
-def test_a_collection_is_found_where_it_was_finished_taken_up_where_it_was_not_and_made_anew(
+def test_collections_are_reused_if_finished_continued_if_not_and_rebuilt(
     places, form, location
 ):
     vectors = vectors_of(form, np.random.default_rng(8).random((20, 3, 6)) - 0.2)
@@ -251,7 +251,10 @@ from retrievers.meter import Meter
 from retrievers.stores.open import open_store
 from retrievers.stores.options import StoreOptions
 known = dict(documents=1, folder=Path({str(tmp_path)!r}), meter=Meter())
-opened = [open_store(StoreOptions(place), {places.content!r}, **known) for place in {list(stores)!r}]
+opened = [
+    open_store(StoreOptions(place), {places.content!r}, **known)
+    for place in {list(stores)!r}
+]
 print([one.finished() for one in opened], flush=True)
 sys.stdin.read()
 """

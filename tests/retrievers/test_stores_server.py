@@ -1,4 +1,4 @@
-"""The store on a server, against a fake on the loopback: every fault ends in a complete collection or in one error."""
+"""The store on a fake server: faults end in a complete collection, or one error."""
 
 import re
 import socket
@@ -118,7 +118,7 @@ def test_shards_copies_and_approximation_reach_the_server_and_are_part_of_the_na
     ],
 )
 def test_what_is_asked_for_is_done_or_told(fake, opened, options, indexed, thresholds):
-    """By default a server builds a graph and codes only above 10 MB of vectors; in Edge there is no such limit."""
+    """By default a server builds a graph only above 10 MB of vectors; Edge always."""
     store = opened(**options)
     build(store)
     assert store.facts == {
@@ -144,7 +144,7 @@ def test_what_is_asked_for_is_done_or_told(fake, opened, options, indexed, thres
         assert "PUT" not in methods[methods.index("PATCH") :]
 
 
-PLACES = [
+ENDPOINTS = [
     UPSERTS,
     ("PUT", NAME),
     ("GET", "/exists"),
@@ -154,16 +154,16 @@ PLACES = [
 
 
 @pytest.mark.parametrize(
-    ("request", "fault"),
+    ("endpoint", "fault"),
     [
         *((UPSERTS, fault) for fault in (500, 429, "cut")),
-        *((request, fault) for request in PLACES for fault in (503, "after")),
+        *((endpoint, fault) for endpoint in ENDPOINTS for fault in (503, "after")),
     ],
 )
 def test_a_fault_that_passes_is_retried_and_counted(
-    patient, fake, store, meter, fault, request
+    patient, fake, store, meter, fault, endpoint
 ):
-    fake.faults += [(*request, fault)]
+    fake.faults += [(*endpoint, fault)]
     build(store)
     assert fake.engine.count(NAME).count == COUNT
     assert retries(meter) == 1
@@ -268,7 +268,8 @@ BROKEN = [
     b'{"result": [null]}',
     b'{"result": [{"points": null}]}',
     b'{"result": [{"points": [{"id": 1, "version": 0, "score": "high"}]}]}',
-    b'{"result": [{"points": [{"id": 1, "version": 0, "score": 0.5, "payload": null}]}]}',
+    b'{"result": [{"points": '
+    b'[{"id": 1, "version": 0, "score": 0.5, "payload": null}]}]}',
     b'{"result": {"count": "x"}}',
     b'{"result": []}',
     b"[" * 100_000,

@@ -1,4 +1,4 @@
-"""The retriever by vectors, and passages of documents: by brute force, and as models read them."""
+"""The retriever by vectors, and passages of documents, by brute force."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from tests.support.servers import OpenAIProvider, Refusal, serving, tokens_of
 
 
 def vowels(text):
-    """One dimension a vowel; other letters weigh nothing, so that "xyz" has no direction."""
+    """One dimension per vowel; other letters do not count: "xyz" has no direction."""
     return [text.count(vowel) for vowel in "aeiou"]
 
 
@@ -217,7 +217,7 @@ def in_words(texts):
 def test_passages_cover_the_text_in_order_and_are_never_too_long(
     gaps, size_and_overlap
 ):
-    """Every letter differs, so that a passage has one place in the text, and a mark alone the next one."""
+    """All letters differ, so that each passage occurs once in the text."""
     text = "".join(chr(0x4E00 + offset) + gap for offset, gap in enumerate(gaps))
     chunks = Chunk(size=size_and_overlap[0], overlap=size_and_overlap[1])
     passages = cut_document(Document("d", "title", text), chunks)
@@ -342,7 +342,7 @@ def model(tmp_path_factory):
     return SentenceTransformerEncoder(folder.as_posix(), device="cpu")
 
 
-def test_a_passage_is_as_long_as_the_model_reads_and_a_long_title_leaves_half_of_it_to_the_text(
+def test_passages_fill_the_models_limit_and_long_titles_leave_half_for_text(
     model,
 ):
     text = " ".join(tiny.WORDS[i % 14] for i in range(300))
@@ -393,7 +393,10 @@ def test_a_function_of_one_s_own_cuts(tmp_path, monkeypatch):
         Chunk(call="own_cuts:line").check()
     with pytest.raises(InputError, match="cuts by itself"):
         BM25(chunk={"call": "own_cuts:lines", "size": 10})
-    blocks = '[[retrievers]]\nname = "b"\nkind = "bm25"\nchunk = { call = "own_cuts:lines" }\n'
+    blocks = (
+        '[[retrievers]]\nname = "b"\nkind = "bm25"\n'
+        'chunk = { call = "own_cuts:lines" }\n'
+    )
     path = small.experiment(tmp_path, retrievers=blocks)
     with pytest.raises(InputError, match="code"):
         check_target(path, allow_code=False)
@@ -437,12 +440,13 @@ def test_bm25_gives_a_document_the_score_of_its_best_passage():
         assert ranking == ranked(list(best), list(best.values()), 10)
 
 
-WHOLE = "the cat sits wing shock wave"  # 6 words and two marks, of the 12 tokens that the model reads
+# 6 words and two marks, of the 12 tokens that the model reads.
+WHOLE = "the cat sits wing shock wave"
 LONG = f"{WHOLE} dog runs fast heat flow the cat"
 
 
 def by_transformers(folder, document, first, last):
-    """The mean of the token vectors of some words of a document, of length 1; two tokens of the prompt, one mark."""
+    """The mean vector, at length 1, of some words of a document after its prompt."""
     import torch
     from transformers import AutoModel, AutoTokenizer
 
@@ -455,7 +459,7 @@ def by_transformers(folder, document, first, last):
     return mean / np.linalg.norm(mean)
 
 
-def test_a_passage_is_the_mean_of_its_tokens_in_its_document_or_embedded_alone_and_counted(
+def test_a_passage_is_the_mean_of_its_tokens_or_embedded_alone_and_counted(
     model,
 ):
     embedded = model.embed_passages(
@@ -520,7 +524,7 @@ def test_the_cache_keeps_a_passage_by_its_document(model, cache):
 
 
 class Voyage(OpenAIProvider):
-    """POST /v1/contextualizedembeddings: a list of vectors for each document, in any order."""
+    """POST /v1/contextualizedembeddings: vectors of each document, in any order."""
 
     def answer(self, path, body, headers, fault):
         assert path == "/v1/contextualizedembeddings", path

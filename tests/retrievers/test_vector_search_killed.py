@@ -1,4 +1,4 @@
-"""Killed in the middle of indexing, whenever: the next run gives the bytes of an undisturbed one."""
+"""A run after one that was killed while indexing has the bytes of any other."""
 
 import hashlib
 import json
@@ -35,7 +35,7 @@ def digest(text):
 
 
 def run(folder, location, documents, last_call):
-    """Index, search, and write what came out beside the store, and how many calls it took; killed at `last_call`."""
+    """Index, search, write rankings and the number of calls; killed at `last_call`."""
     calls = live(lambda: index_and_search(folder, location, documents), last_call)
     (folder / "calls").write_text(str(calls))
 
@@ -68,7 +68,7 @@ def index_and_search(folder, location, documents):
 
 @pytest.fixture(params=["edge", "folder", "server"])
 def started(request, tmp_path):
-    """Returns how to begin a run in a process of its own, forked from one that has imported everything."""
+    """A function that starts a run in a process forked from one with all imports."""
     if request.param == "edge":
         pytest.importorskip("qdrant_edge", reason="the extra `edge` is not installed")
     context = forking()

@@ -1,4 +1,4 @@
-"""What BM25 counts as a word, in many scripts, and when it stems: where the documents share a language."""
+"""The words of BM25 in many scripts, and its stemming by language."""
 
 from __future__ import annotations
 
@@ -96,11 +96,10 @@ def test_no_letter_is_lost(text: str) -> None:
 
 
 ENGLISH = [
-    f"The {thing} of this house is not for sale before May." for thing in small.TEXTS
+    f"The {word} of this house is not for sale before May." for word in small.TEXTS
 ]
 GERMAN = [
-    f"Der {thing} in diesem Haus ist vor Mai nicht zu verkaufen."
-    for thing in small.TEXTS
+    f"Der {word} in diesem Haus ist vor Mai nicht zu verkaufen." for word in small.TEXTS
 ]
 JAPANESE = ["一年に二十五日の有給休暇があります。", "休暇は前もって申し込みます。"]
 UKRAINIAN = [
