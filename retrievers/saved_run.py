@@ -57,10 +57,9 @@ RowReader = Callable[[Path], Iterator[NumberedRow]]
 
 
 class SavedRun(ExternalRetriever):
-    """Returns the hits in a file: TREC lines, or rows of JSON Lines or Parquet.
-
-    TREC lines may be gzipped.
-    """
+    """Answers with the hits of a file: TREC lines (plain or gzip), or rows of JSON
+    Lines or Parquet.
+    """  # noqa: D205
 
     expands: ClassVar[bool] = True
     positional_option = "path"

@@ -37,10 +37,9 @@ class _EndpointHits(NamedTuple):
 
 
 class Endpoint(ExternalRetriever):
-    """Sends each query to an endpoint, and reads ids out of the JSON of its answer.
-
-    It reads scores if there are any.
-    """
+    """Sends each query to an endpoint and reads ids, and scores where there are any,
+    out of the JSON of its answer.
+    """  # noqa: D205
 
     expands: ClassVar[bool] = True
     positional_option = "url"

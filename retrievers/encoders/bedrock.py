@@ -78,10 +78,9 @@ class _InvokedAnswer(NamedTuple):
 
 
 class BedrockEncoder(RemoteEncoder):
-    """Embeds with InvokeModel.
-
-    AWS's own chain supplies credentials, region, profile and endpoint.
-    """
+    """Embeds with InvokeModel; credentials, region, profile and endpoint come by AWS's
+    own chain.
+    """  # noqa: D205
 
     kind = "bedrock"
 

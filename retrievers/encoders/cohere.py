@@ -22,10 +22,9 @@ EmbeddingType = Literal["float", "int8", "uint8", "binary", "ubinary", "base64"]
 
 
 class CohereEncoder(RemoteEncoder):
-    """Embeds with Cohere's v2 API.
-
-    Documents and queries are sent as `search_document` and `search_query`.
-    """
+    """Embeds with Cohere's v2 API; documents and queries are sent as `search_document`
+    and `search_query`.
+    """  # noqa: D205
 
     kind = "cohere"
 

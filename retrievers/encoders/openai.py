@@ -30,10 +30,9 @@ from retrievers.services.service_errors import explain_unreadable
 
 
 class OpenAIEncoder(RemoteEncoder):
-    """Embeds through OpenAI's protocol.
-
-    The key is read from the environment at the first request.
-    """
+    """Embeds through OpenAI's protocol; the key is asked for at the first request, from
+    the environment.
+    """  # noqa: D205
 
     kind = "openai"
     max_request_tokens = 300_000

@@ -162,7 +162,7 @@ class RemoteEncoder(RemoteModel, Encoder):
         return self._count_billed(self._with_prompts(texts, role))
 
     def batches(self, texts: Sequence[str], role: Role) -> Iterator[Sequence[int]]:
-        """Pack texts into requests by tokens; a text that may be too long goes alone."""
+        """Pack texts into requests by tokens; a text near the limit goes alone."""
         limit = self._limits.tokens
         counts = np.minimum(self.count(texts, role).counts, limit)
         return pack_requests(

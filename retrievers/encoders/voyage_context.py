@@ -24,10 +24,9 @@ _MAX_DOCUMENT_TOKENS = 32_000
 
 
 class VoyageContextEncoder(RemoteEncoder):
-    """Embeds passages with their neighbours by Voyage's contextualized embeddings.
-
-    It sends one request per document.
-    """
+    """Embeds passages with their neighbours by Voyage's contextualized embeddings; a
+    request for each document.
+    """  # noqa: D205
 
     kind = "voyage-context"
     contextual: ClassVar[bool] = True

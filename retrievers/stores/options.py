@@ -49,11 +49,12 @@ CSR_NUMBER_BYTES = 12
 
 
 class StoreOptions(Configured):
-    """A store in an experiment: `store = "edge"`, or `{ location = "edge", m = 16 }`.
+    """A store as an experiment names it: `store = "edge"` or `store = { location =
+    "edge", m = 16 }`.
 
     Search is exact unless `m` or `quantization` is set, which the edge store and
     servers support.
-    """
+    """  # noqa: D205
 
     positional_option = "location"
     location: str | None = None

@@ -44,7 +44,7 @@ def rows_of(cache):
     return sum(holding.rows for holding in cache.info())
 
 
-def test_what_is_stored_comes_back_in_full_is_counted_by_model_and_removed(cache):
+def test_stored_rows_are_returned_in_full_counted_by_model_and_removed(cache):
     for get, put, role, texts, stored in (
         (
             cache.get,
@@ -121,7 +121,7 @@ def test_a_damaged_row_counts_as_absent_and_is_replaced(cache, change):
         ),
     ],
 )
-def test_a_cache_whose_tables_are_not_its_own_is_one_message(tmp_path, change, message):
+def test_a_cache_with_foreign_tables_is_one_message(tmp_path, change, message):
     path = tmp_path / "cache.sqlite"
     Cache(path).close()
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
@@ -134,7 +134,7 @@ def test_a_cache_whose_tables_are_not_its_own_is_one_message(tmp_path, change, m
     ("make_file", "message"),
     [("cache", "is damaged"), ("cache/cache.sqlite", "HARNESS_CACHE")],
 )
-def test_a_file_that_is_no_cache_or_stands_in_the_place_of_its_folder_is_one_message(
+def test_a_file_that_is_not_a_cache_or_replaces_its_folder_is_one_message(
     tmp_path, make_file, message
 ):
     (tmp_path / "cache").write_text(
@@ -144,9 +144,7 @@ def test_a_file_that_is_no_cache_or_stands_in_the_place_of_its_folder_is_one_mes
         Cache(tmp_path / make_file)
 
 
-def test_a_fresh_cache_sees_only_what_it_stores_whatever_the_clock_says(
-    cache, monkeypatch
-):
+def test_a_fresh_cache_reads_only_its_own_rows_at_any_clock_time(cache, monkeypatch):
     names = text_keys("f", "query", ["a", "b"])
     cache.put("model", names, embedded(2))
     now = time.time_ns()
@@ -176,7 +174,7 @@ def test_vectors_of_two_dimensions_under_one_model_are_refused(cache, form):
         cache.get(keys, form)
 
 
-def test_the_environment_says_where_the_cache_lies(monkeypatch, tmp_path):
+def test_the_environment_sets_the_folder_of_the_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
     assert default_cache_path() == tmp_path / "cache.sqlite"
     monkeypatch.delenv("HARNESS_CACHE")
@@ -264,7 +262,7 @@ def test_every_text_gets_its_own_vector_and_is_sent_once(
     )
 
 
-def test_what_is_cached_is_counted_and_requests_are_planned_as_if_nothing_were(cache):
+def test_cached_texts_are_counted_and_do_not_change_the_plan_of_requests(cache):
     meter = Meter()
     texts = [f"{i:02}" for i in range(12)]
     cold = Counting()
@@ -318,7 +316,7 @@ def test_spoilt_vectors_fail_and_are_not_stored(cache, spoil, message, stored_ro
             )
 
 
-def test_what_was_under_way_when_another_failed_is_kept(cache):
+def test_answers_of_open_requests_are_stored_when_another_fails(cache):
     together = threading.Barrier(3)
 
     def spoil(vectors, texts):

@@ -41,7 +41,7 @@ def ask(cache):
     return asked
 
 
-def test_every_prompt_gets_its_own_reply_and_nothing_is_asked_twice(ask):
+def test_every_prompt_gets_its_own_reply_and_none_is_sent_twice(ask):
     with serving(ChatProvider(reply=lambda user: f"re: {user}")) as provider:
         meter = Meter()
         replies = ask(provider, [*PROMPTS, PROMPTS[0]], meter, concurrency=3)
@@ -67,7 +67,7 @@ def test_every_prompt_gets_its_own_reply_and_nothing_is_asked_twice(ask):
         ("quota", "quota"),
     ],
 )
-def test_a_lasting_fault_stops_with_one_message_and_keeps_what_was_paid_for(
+def test_a_lasting_fault_is_one_message_and_paid_replies_stay_cached(
     ask, monkeypatch, fault, message
 ):
     monkeypatch.setenv("MY_KEY", "sk-secret-1234567890")
@@ -118,7 +118,7 @@ NO_SCHEMA = "response_format is not supported"
         ("Bad Request", HOT, 2),
     ],
 )
-def test_a_server_that_takes_no_schema_or_temperature_is_asked_without(
+def test_a_server_that_refuses_schema_or_temperature_gets_requests_without(
     ask, caplog, schemas, temperatures, refused
 ):
     with serving(ChatProvider(schemas=schemas, temperatures=temperatures)) as provider:
@@ -188,7 +188,7 @@ def test_the_budget_holds_before_anything_is_sent_and_needs_a_price(
         ).has_prices
 
 
-def test_a_server_that_tells_no_usage_is_estimated(ask):
+def test_tokens_are_estimated_if_a_server_reports_none(ask):
     with serving(ChatProvider(["no-usage"])) as provider:
         assert ask(provider, PROMPTS[:1])[0].tokens > 0
 
@@ -219,12 +219,14 @@ def test_no_text_can_end_its_own_quotation(text):
         ("{" * 100_000, None),
     ],
 )
-def test_what_is_read_in_a_reply(reply, expected):
+def test_only_a_single_object_in_a_reply_is_read(reply, expected):
     assert parse_single_object(reply) == expected
 
 
 @pytest.mark.parametrize("choices", ["x", [{"message": None}], None, []])
-def test_a_reply_that_is_no_chat_completion_is_one_message(ask, choices, monkeypatch):
+def test_an_answer_that_is_not_a_chat_completion_is_one_message(
+    ask, choices, monkeypatch
+):
     answer = ChatProvider.answer
     monkeypatch.setattr(
         ChatProvider,
@@ -238,7 +240,7 @@ def test_a_reply_that_is_no_chat_completion_is_one_message(ask, choices, monkeyp
         ask(provider, patience=0.1)
 
 
-def test_of_eight_requests_at_once_no_more_are_sent_than_the_limit_pays_for():
+def test_concurrent_requests_stay_within_the_limit_of_dollars():
     text = "one text of some words"
     with serving(OpenAIProvider(latency=0.05)) as provider:
         encoder = OpenAIEncoder("m", base_url=provider.url, price=1e6, batch_size=1)
@@ -254,9 +256,7 @@ def test_of_eight_requests_at_once_no_more_are_sent_than_the_limit_pays_for():
         assert len(provider.requests) * tokens_of(text) <= 3.5 * tokens_per_text
 
 
-def test_a_judge_for_a_second_measure_sends_nothing_under_a_limit_of_nothing(
-    tmp_path, capsys
-):
+def test_a_judge_sends_nothing_if_the_limit_is_zero(tmp_path, capsys):
     with serving(
         ChatProvider(reply=lambda user: '{"verdicts": ["entailed"]}')
     ) as provider:
@@ -280,7 +280,7 @@ def test_a_judge_for_a_second_measure_sends_nothing_under_a_limit_of_nothing(
 
 
 @pytest.mark.parametrize("fault", ["429", "500", "expired", "closed"])
-def test_what_is_refused_or_never_sent_costs_nothing(fault):
+def test_refused_and_unsent_requests_cost_nothing(fault):
     texts = ["one text of some words", "another text"]
     meter = Meter()
     with serving(OpenAIProvider(always=fault)) as provider, pytest.raises(BackendError):

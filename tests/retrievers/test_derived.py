@@ -127,7 +127,7 @@ def binary_dot(units, query):
 
 @pytest.mark.parametrize("limit", [1, 7, 300])
 @pytest.mark.parametrize("score", [int8, binary, binary_dot])
-def test_a_search_ranks_as_each_pair_compared_by_itself(score, limit, monkeypatch):
+def test_a_search_ranks_as_single_comparisons_do(score, limit, monkeypatch):
     """Blocks smaller than the collection, and many ties among so few bits."""
     monkeypatch.setattr("retrievers.stores.quantized.MAX_CODE_PRODUCTS", 3 * 200)
     documents = vectors(1, 200, 12)
@@ -201,7 +201,7 @@ class Stubborn(OpenAIProvider):
         return vectors
 
 
-def test_a_service_that_gives_something_else_is_not_believed(tmp_path, capsys):
+def test_a_service_whose_smaller_vectors_differ_is_refused(tmp_path, capsys):
     with serving(Stubborn()) as provider:
         path = small.experiment(tmp_path, retrievers=paid(provider.url))
         output = ends(capsys, 3, "run", path, "--results", tmp_path / "out")
@@ -283,6 +283,6 @@ def experiment(more, *others, encoder=True):
         ),
     ],
 )
-def test_what_makes_no_sense_is_refused_once(table, message):
+def test_options_without_a_meaning_are_one_message(table, message):
     refused = refusal(parse_experiment, table)
     assert message in str(refused) and len(refused.problems) == 1

@@ -32,7 +32,7 @@ from tests.support.small import BM25, ended
 pytestmark = pytest.mark.usefixtures("keys", "aws_keys")
 
 
-def test_azures_key_goes_to_azures_servers_alone(monkeypatch):
+def test_azures_key_is_sent_only_to_azures_servers(monkeypatch):
     url = "https://name.openai.azure.com/openai/v1"
     monkeypatch.delenv("AZURE_OPENAI_API_KEY")
     with pytest.raises(InputError, match="AZURE_OPENAI_API_KEY: is not set"):
@@ -399,7 +399,7 @@ def test_titan_takes_one_text_a_call_and_v2_has_dimensions_and_normalisation(
     ]
 
 
-def test_cohere_is_told_the_role_and_takes_96_texts(serve, cache):
+def test_requests_to_cohere_have_the_role_and_96_texts(serve, cache):
     provider = serve(dimensions=1024)
     texts = [f"text {i}" for i in range(100)]
     embedded = embed(provider, cache, texts, model=COHERE_MODEL)
@@ -414,7 +414,7 @@ def test_cohere_is_told_the_role_and_takes_96_texts(serve, cache):
     assert roles == ["search_document", "search_document", "search_query"]
 
 
-def test_the_limits_of_characters_are_kept_without_asking(serve, cache):
+def test_texts_are_cut_to_the_limit_of_characters_before_they_are_sent(serve, cache):
     provider = serve(max_tokens=10**6)
     embedded = embed(provider, cache, ["x y " * 20_000], model=V1)
     assert [len(request["body"]["inputText"]) for request in provider.requests] == [
@@ -454,7 +454,7 @@ def test_no_secret_reaches_a_message_or_the_cache(
         assert canary not in messages and canary.encode() not in cache_bytes
 
 
-def test_what_is_missing_is_seen_before_the_first_request(monkeypatch):
+def test_missing_options_are_reported_before_the_first_request(monkeypatch):
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     with pytest.raises(InputError, match="credentials: were not found"):

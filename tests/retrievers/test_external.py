@@ -76,7 +76,7 @@ def test_saved_runs_of_bm25_score_as_bm25_itself_in_every_form(tmp_path, finishe
         assert provenance["run"] == file and len(provenance["sha256"]) == 64
 
 
-def test_what_a_saved_run_lacks_and_has_beyond_is_noted(tmp_path):
+def test_missing_queries_and_unknown_hits_of_a_saved_run_are_noted(tmp_path):
     layouts.jsonl(
         tmp_path / "r.jsonl",
         [hit("q-fruit", "apple", 2.0), hit("q-fruit", "ghost", 3.0)],
@@ -132,7 +132,7 @@ def test_malformed_runs(tmp_path, name, raw, message):
         SavedRun(path=str(tmp_path / name)).check()
 
 
-def test_foreign_hits_are_told_and_stop_a_reranker_and_a_system_that_gives_only_these(
+def test_unknown_hits_are_reported_and_stop_rerankers_and_systems_without_others(
     tmp_path, capsys
 ):
     ghosts = [hit(q.id, f"ghost {n}", 9.0 - n) for q in QUERIES for n in range(2)]
@@ -177,7 +177,7 @@ async def pairs(queries, depth):
 """
 
 
-def test_a_function_of_ones_own_sync_or_async(tmp_path, monkeypatch):
+def test_a_users_function_may_be_async(tmp_path, monkeypatch):
     module = small.module(tmp_path, monkeypatch, MODULE)
     block = '[[retrievers]]\nname = "{1}"\nkind = "python"\ncall = "{0}:{1}"\n'
     blocks = block.format(module, "ids") + block.format(module, "pairs")
@@ -205,7 +205,7 @@ def test_a_function_of_ones_own_sync_or_async(tmp_path, monkeypatch):
         ("json", "is not a function"),
     ],
 )
-def test_functions_that_are_not_there(call, message):
+def test_missing_functions_are_reported(call, message):
     with pytest.raises(InputError, match=message):
         Function(call=call).check()
 
@@ -308,7 +308,7 @@ def search(provider, meter=None, queries=(ASKED,), **more):
     return endpoint(provider.url, **more).search(queries, 2, meter or Meter())[0]
 
 
-def test_passing_failures_are_tried_again_and_the_time_limit_bounds_the_whole_answer():
+def test_passing_failures_are_retried_and_the_timeout_covers_the_whole_answer():
     with serving(Service(["503", "429"])) as provider:
         meter = Meter()
         assert search(provider, meter, patience=60).doc_ids == ("a", "b")
@@ -359,7 +359,9 @@ def test_passing_failures_are_tried_again_and_the_time_limit_bounds_the_whole_an
         ),
     ],
 )
-def test_an_answer_that_is_not_as_described_is_one_message(reply, options, message):
+def test_an_answer_that_does_not_match_the_paths_is_one_message(
+    reply, options, message
+):
     """An id with control characters would break TREC files, and control terminals."""
     with serving(Service(reply=reply)) as provider:
         retriever = endpoint(provider.url, **options)
@@ -371,7 +373,7 @@ def test_an_answer_that_is_not_as_described_is_one_message(reply, options, messa
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 700
 
 
-def test_a_number_is_an_id_too_and_an_address_may_hold_any_letter():
+def test_ids_may_be_numbers_and_addresses_have_any_letter():
     with serving(Service(reply={"hits": [7, 10**30], "scores": [2, 1]})) as provider:
         retriever = endpoint(f"{provider.url}/süche?q={{query}}&n={{depth}}")
         assert retriever.search([ASKED], 2, Meter())[0].doc_ids == ("7", "1" + "0" * 30)
@@ -404,7 +406,7 @@ def test_latency_bypasses_the_cache_and_answers_are_cached_by_header(
         assert len(provider.requests) == len(QUERIES) + 4
 
 
-def test_a_secret_in_the_address_a_header_and_the_body_is_sent_and_not_shown(
+def test_secrets_in_address_headers_and_body_are_sent_and_not_shown(
     monkeypatch,
 ):
     with serving(Service(always="expired")) as provider:

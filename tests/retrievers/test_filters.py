@@ -178,7 +178,7 @@ def test_lasting_collections_are_indexed_once_for_all_filters_on_a_field(filtere
         ('kind = "run"\npath = "x"\nfilter = { language = "ja" }', "own index"),
     ],
 )
-def test_filters_that_name_nothing_or_ask_a_system_with_its_own_index(
+def test_filters_of_unknown_fields_or_external_systems_are_refused(
     tmp_path, table, message
 ):
     kind = "" if "kind" in table else 'kind = "bm25"\n'
@@ -188,7 +188,7 @@ def test_filters_that_name_nothing_or_ask_a_system_with_its_own_index(
         )
 
 
-def test_a_query_that_is_a_document_is_kept_out_of_its_own_results(tmp_path):
+def test_a_query_that_is_a_document_is_removed_from_its_results(tmp_path):
     rows = [{"_id": id_, "text": text} for id_, (_, text) in TEXTS.items()]
     folder = beir(
         tmp_path / "self", rows, rows[:2], {"ja-1": ["de-1"], "ja-2": ["en-1"]}
@@ -283,7 +283,7 @@ def test_labels_of_pages_are_matched_to_whole_pages(tmp_path):
 
 
 ODD = "a.\"b\"[0] 'c'"
-"""A name of a field that a path of Qdrant's could not hold."""
+"""A name of a field that is invalid as a path in Qdrant."""
 WORDS = ("sun", "moon", "star", "sea", "hill")
 
 
@@ -341,11 +341,11 @@ def dense(places):
 
 
 def matches(document, query, conditions):
-    """The rule itself, written anew."""
+    """Return whether a document matches, by a second implementation of the rule."""
     for condition in conditions:
-        values = condition.values or (
-            [query.fields["speaks"]] if "speaks" in query.fields else []
-        )
+        values = condition.values
+        if not values and "speaks" in query.fields:
+            values = (query.fields["speaks"],)
         if document.fields.get(condition.field) not in values:
             return False
     return True
@@ -357,11 +357,12 @@ def cosine(document, query):
 
 
 def unmatched(documents, conditions):
-    return tuple(
-        q.id
-        for q in QUERIES
-        if not any(matches(document, q, conditions) for document in documents)
-    )
+    """Return the ids of queries that no document matches."""
+    query_ids = []
+    for query in QUERIES:
+        if not any(matches(document, query, conditions) for document in documents):
+            query_ids.append(query.id)
+    return tuple(query_ids)
 
 
 def check_dense(retriever, documents, conditions, depth):
@@ -401,7 +402,7 @@ def test_every_store_ranks_as_brute_force_does(dense, location, name):
 
 
 @pytest.mark.parametrize("location", [":memory:", "edge", "server"])
-def test_passages_are_narrowed_by_their_documents_fields(dense, location):
+def test_passages_are_filtered_by_their_documents_fields(dense, location):
     conditions = CONDITIONS["the query's own"]
     retriever = dense(
         location, conditions, chunks=Chunk(size=1_000)
@@ -421,7 +422,7 @@ def narrowed(kind, conditions):
 
 @pytest.mark.parametrize("kind", ["int8", "binary", "binary-dot", "bm25"])
 @pytest.mark.parametrize("name", CONDITIONS)
-def test_others_rank_as_without_a_filter_what_does_not_match_left_out(name, kind):
+def test_filtered_rankings_equal_unfiltered_ones_without_other_documents(name, kind):
     documents = corpus(200)
     conditions = CONDITIONS[name]
     meter = Meter()
@@ -446,7 +447,7 @@ def test_others_rank_as_without_a_filter_what_does_not_match_left_out(name, kind
     )
 
 
-def test_a_server_is_told_to_index_the_fields_before_any_point(dense, server):
+def test_the_index_of_fields_is_created_before_any_point(dense, server):
     before = len(server.indexed)
     dense("server", CONDITIONS["a value"]).index(corpus(20), Meter())
     [(_, field, _)] = server.indexed[before:]
@@ -454,22 +455,22 @@ def test_a_server_is_told_to_index_the_fields_before_any_point(dense, server):
 
 
 class Foreign(Retriever):
-    """A retriever of another package: it knows nothing of filters."""
+    """A retriever of another package, without filters."""
 
     def index(self, documents, meter):
         self._documents = list(documents)
 
     def search(self, queries, depth, meter):
         ids = [document.id for document in self._documents]
-        scores = [
-            round_scores([cosine(document, query) for document in self._documents])
-            for query in queries
-        ]
-        return [ranked(ids, query_scores, depth) for query_scores in scores]
+        rankings = []
+        for query in queries:
+            scores = [cosine(document, query) for document in self._documents]
+            rankings.append(ranked(ids, round_scores(scores), depth))
+        return rankings
 
 
 @pytest.mark.parametrize("name", CONDITIONS)
-def test_any_other_retriever_is_asked_for_more_until_enough_match(name):
+def test_any_other_retriever_is_searched_until_enough_hits_match(name):
     check_dense(
         Filtered(Foreign(), CONDITIONS[name]), corpus(140), CONDITIONS[name], 10
     )

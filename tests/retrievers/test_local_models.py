@@ -285,7 +285,7 @@ def test_e5_gets_its_prompts_by_default(models, tmp_path, name, prompted):
         ),
     ],
 )
-def test_a_model_of_another_sort_is_refused(cls, make, message, tmp_path):
+def test_a_model_of_another_class_is_refused(cls, make, message, tmp_path):
     with pytest.raises(InputError, match=message):
         cls(str(make(tmp_path)), device="cpu").embed(["heat"], "query", single_call())
 
@@ -373,7 +373,7 @@ def threaded(models, monkeypatch):
     torch.set_num_threads(before)
 
 
-def test_a_request_gives_what_its_texts_give_alone(threaded):
+def test_a_request_has_the_vectors_of_its_single_texts(threaded):
     encoder, calls = threaded
     together = encoder.embed(MANY, "document", single_call())
     assert len(calls) > 2 and sum(texts for texts, _ in calls) == len(MANY)

@@ -80,7 +80,7 @@ titan = partial(BedrockEncoder, model=V2)
         ),
     ],
 )
-def test_options_that_cannot_be(make, options, message):
+def test_invalid_options_are_refused(make, options, message):
     with pytest.raises(InputError, match=message):
         make(**options)
 
@@ -127,7 +127,7 @@ def test_fingerprints_differ_where_vectors_do(make, changes, same):
     assert make(**same).fingerprint == make().fingerprint
 
 
-def test_fingerprints_are_those_of_caches_of_before():
+def test_fingerprints_equal_those_of_older_caches():
     """Fingerprints of retriever-harness 0.1.0 at commit 81ac002, before `extra`."""
     assert (
         OpenAIEncoder("text-embedding-3-small").fingerprint
@@ -168,7 +168,9 @@ ELSEWHERE = "https://models.example.org/v1"
         (HttpReranker("cohere", model="m", search_price=2.0), 1.0),
     ],
 )
-def test_the_price_is_the_experiments_or_the_list_price_or_nothing_here(model, usd):
+def test_the_price_is_the_experiments_the_list_price_or_zero_on_this_machine(
+    model, usd
+):
     """For a million tokens, and 500 searches."""
     assert (model.price and model.price.usd(10**6, 500)) == usd
     expected = (
@@ -189,7 +191,7 @@ def test_the_price_is_the_experiments_or_the_list_price_or_nothing_here(model, u
         ),
     ],
 )
-def test_the_key_is_needed_for_the_providers_own_server_alone(
+def test_a_key_is_required_only_for_the_providers_own_server(
     make, options, variables, keys, monkeypatch
 ):
     for name in variables:

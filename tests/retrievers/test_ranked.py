@@ -277,7 +277,7 @@ def write(tmp_path):
         min_size=1,
     )
 )
-def test_judgments_come_back(tmp_path, judgments):
+def test_written_judgments_are_read_unchanged(tmp_path, judgments):
     write_trec_qrels(tmp_path / "qrels", judgments)
     assert read_qrels(tmp_path / "qrels") == judgments
 
@@ -285,7 +285,7 @@ def test_judgments_come_back(tmp_path, judgments):
 @same_folder
 @example({"q": {"a": 1e300, "b": 1e39, "c": -1e39}})
 @given(st.dictionaries(ids, st.dictionaries(ids, scores, min_size=1), min_size=1))
-def test_rankings_come_back_in_their_order_for_every_reader(tmp_path, run):
+def test_written_rankings_are_read_in_their_order(tmp_path, run):
     """Scores fall strictly, also as 32-bit floats: no reader breaks ties."""
     rankings = {q: ranked(list(hits), list(hits.values())) for q, hits in run.items()}
     trec_files.write_trec_run(tmp_path / "run", rankings.items(), tag="x")
@@ -368,7 +368,7 @@ def test_falling_scores_are_written_in_full_and_streams_have_each_group_of_lines
         ("qrels.gz", "q 0 d 1\n", {"q": {"d": 1}}),
     ],
 )
-def test_what_is_read(write, name, raw, expected):
+def test_files_are_read_as_by_trec_eval(write, name, raw, expected):
     assert READERS[name.partition(".")[0]][0](write(raw, name)) == expected
 
 
@@ -399,7 +399,7 @@ def test_what_is_read(write, name, raw, expected):
         ("run", b"q Q0 \xff 1 0.5 t", "an id is not UTF-8"),
     ],
 )
-def test_what_is_malformed_is_named_with_its_line(write, kind, line, message):
+def test_malformed_lines_are_reported_with_their_numbers(write, kind, line, message):
     first = {
         "qrels": b"q 0 a 1\nq 0 z 1\n",
         "run": b"q Q0 a 1 0.5 t\nq Q0 z 2 0.4 t\n",
@@ -414,7 +414,7 @@ def test_many_problems_are_counted(write):
     assert len(error.problems) == MAX_LISTED_PROBLEMS + 1 and "980 more" in str(error)
 
 
-def test_files_that_cannot_be_read(tmp_path, write):
+def test_unreadable_files_are_one_message(tmp_path, write):
     cut = write(gzip.compress(b"q 0 d 1\n" * 100)[:-12], "cut.gz")
     for reader, path in (
         (trec_files.read_run, tmp_path / "none"),
@@ -469,7 +469,9 @@ def outcome(reader, path):
 
 @settings(max_examples=150, derandomize=True, database=None)
 @given(lines, st.sampled_from(["\n", "\r\n"]), st.booleans(), st.integers(1, 40))
-def test_blocks_change_nothing(tmp_path_factory, lines, end, ended, size):
+def test_the_size_of_blocks_does_not_change_what_is_read(
+    tmp_path_factory, lines, end, ended, size
+):
     path = tmp_path_factory.getbasetemp() / "lines"
     path.write_bytes((end.join(lines) + end * ended).encode())
     fast, block = parse_columns, BLOCK_BYTES

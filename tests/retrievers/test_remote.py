@@ -132,11 +132,11 @@ def test_ctrl_c_answers_within_two_seconds_and_a_second_one_ends_without_a_trace
         ("soon", None),
     ],
 )
-def test_what_a_server_asks_to_wait(value, seconds):
+def test_the_seconds_in_retry_after_are_read(value, seconds):
     assert retry_after({"retry-after": value}) == seconds
 
 
-def test_a_wait_that_a_server_asks_for_is_heeded_and_counted():
+def test_a_servers_retry_after_is_obeyed_and_counted():
     meter = Meter()
     with serving(OpenAIProvider(["429-after"])) as provider:
         Embedder(encoder("openai", provider), None).embed(["a"], "document", meter)
@@ -150,7 +150,7 @@ def test_a_wait_that_a_server_asks_for_is_heeded_and_counted():
     "url",
     ["ftp://host/v1", "https://", "host:80", "http://host:99999999/v1", "http://[::1"],
 )
-def test_an_address_that_is_none(url, monkeypatch):
+def test_invalid_addresses_are_refused(url, monkeypatch):
     with pytest.raises(InputError, match=r"encoder\.base_url"):
         OpenAIEncoder("m", base_url=url)
     monkeypatch.setenv("OPENAI_BASE_URL", url)
@@ -171,7 +171,7 @@ def test_an_address_that_is_none(url, monkeypatch):
         ),
     ],
 )
-def test_a_server_is_sent_its_own_key_and_no_other_and_messages_show_none(
+def test_a_server_receives_only_its_own_key_and_messages_show_none(
     monkeypatch, is_named, user, environment, sent
 ):
     with serving(OpenAIProvider(["expired"])) as provider:
@@ -196,7 +196,7 @@ def test_a_server_is_sent_its_own_key_and_no_other_and_messages_show_none(
     ]
 
 
-def test_a_proxy_that_is_none_is_one_message_without_its_password(monkeypatch):
+def test_an_invalid_proxy_is_one_message_without_its_password(monkeypatch):
     monkeypatch.setenv("HTTP_PROXY", "sockets://me:canary@nowhere")
     with pytest.raises(InputError, match="HTTP_PROXY") as caught:
         OpenAIEncoder("m", base_url="http://192.0.2.1/v1").embed(
@@ -290,7 +290,7 @@ def encoder(service, provider, **more):
     FAULTS,
     ids=[" ".join([row[0], *row[1], row[2]]) for row in FAULTS],
 )
-def test_a_fault_ends_right_or_with_one_line_in_time(
+def test_a_fault_ends_in_vectors_or_one_message_in_time(
     service, script, always, message, cache
 ):
     stalls = not {"slow", "drip", "drip-headers"}.isdisjoint([*script, always])
@@ -319,7 +319,7 @@ def test_a_fault_ends_right_or_with_one_line_in_time(
 
 
 @pytest.mark.parametrize("service", FAKES)
-def test_texts_that_are_refused_are_halved_and_counted_and_their_batch_goes_on(service):
+def test_refused_texts_are_halved_and_counted_and_others_continue(service):
     long = "many words of a long text " * 20  # 120 of the servers' tokens
     with serving(FAKES[service](max_tokens=50)) as provider:
         embedded = Embedder(encoder(service, provider), None).embed(
@@ -404,7 +404,7 @@ def tries_of(retries: Retries, *failures: TransientFailure) -> int:
     return len(tries)
 
 
-def test_one_that_never_answered_is_given_up_and_one_that_has_is_waited_for(
+def test_only_a_service_that_has_answered_is_retried_for_long(
     monkeypatch,
 ):
     monkeypatch.setattr(caller, "FIRST_PAUSE", 0.001)

@@ -72,7 +72,7 @@ def late(folder, cache):
 
 
 @pytest.mark.parametrize("prompt", ["", "passage of the body "])
-def test_the_head_is_in_the_librarys_order_and_the_rest_stays(
+def test_first_hits_are_in_the_librarys_order_and_others_stay(
     folder, cache, tmp_path, prompt
 ):
     """Models with an instruction, such as Qwen3-Reranker, have it in their files."""
@@ -140,7 +140,7 @@ def test_a_warm_run_loads_no_model_and_one_query_bypasses_the_cache(
 
 
 @given(st.lists(st.floats(-1e4, 1e4), min_size=1, max_size=10), st.integers(0, 90))
-def test_candidates_beneath_keep_their_order(scores, more):
+def test_lower_candidates_stay_in_their_order(scores, more):
     before = ranked(
         [f"d{i:03}" for i in range(len(scores) + more)],
         np.arange(len(scores) + more, 0, -1),
@@ -178,7 +178,7 @@ def of_its_own(folder, query, text):
 @pytest.mark.parametrize(
     ("model", "theirs"), [("bi_encoder", max_sim), ("colbert", of_its_own)]
 )
-def test_scores_by_vectors_of_tokens_are_those_of_single_texts(
+def test_scores_by_token_vectors_equal_those_of_single_texts(
     request, cache, model, theirs
 ):
     folder = request.getfixturevalue(model)
@@ -225,7 +225,7 @@ def test_models_that_score_no_pairs_are_refused_and_tokens_counted(
         model.score([("a", "b")], single_call())
 
 
-def test_without_a_run_they_take_the_cache_of_the_user(folder, tmp_path, own_cache):
+def test_retrievers_outside_a_run_use_the_users_cache(folder, tmp_path, own_cache):
     dense = Dense({"kind": "hashing"})
     reranked = Reranked(dense, CrossEncoderReranker(str(folder), device="cpu"), depth=2)
     meter = Meter()
@@ -274,7 +274,7 @@ def rerank(provider, cache, meter=None, rankings=FOUND, **more):
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_every_dialect_reranks_and_is_asked_once(dialect, cache):
+def test_every_dialect_reranks_and_gets_each_request_once(dialect, cache):
     with serving(RerankProvider(dialect=dialect)) as provider:
         rankings = rerank(provider, cache)
         for query, ranking in zip(ASKED, rankings, strict=True):

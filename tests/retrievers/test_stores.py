@@ -59,19 +59,31 @@ def vectors_of(form, rows):
 
 
 def products(queries, documents):
-    """Every score, in 64 bits, by NumPy."""
+    """Return every score (queries, documents), in 64 bits, by NumPy."""
     if isinstance(queries, TokenVectors):
-        sides = [
-            [row.astype(np.float64) for row in side.rows()]
-            for side in (queries, documents)
-        ]
-        return np.array(
-            [[(q @ d.T).max(axis=1).sum() for d in sides[1]] for q in sides[0]]
-        )
-    q, d = (np.stack(flat(side)).astype(np.float64) for side in (queries, documents))
+        return max_sims(queries, documents)
+    query_matrix = np.stack(flat(queries)).astype(np.float64)
+    document_matrix = np.stack(flat(documents)).astype(np.float64)
     if not isinstance(queries, SparseVectors):
-        q, d = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in (q, d))
-    return q @ d.T
+        query_matrix = query_matrix / row_lengths(query_matrix)
+        document_matrix = document_matrix / row_lengths(document_matrix)
+    return query_matrix @ document_matrix.T
+
+
+def row_lengths(matrix):
+    return np.linalg.norm(matrix, axis=1, keepdims=True)
+
+
+def max_sims(queries, documents):
+    """Return the sum of each query token's largest product, for every document."""
+    score_rows = []
+    for query in queries.rows():
+        scores = []
+        for document in documents.rows():
+            token_products = query.astype(np.float64) @ document.astype(np.float64).T
+            scores.append(token_products.max(axis=1).sum())
+        score_rows.append(scores)
+    return np.array(score_rows)
 
 
 def check_rankings(rankings, scores, ids, limit, *, positive=False, rounded_sums=2):
@@ -124,9 +136,7 @@ def ragged(form, count, seed):
 
 
 @pytest.mark.parametrize(("form", "location"), PLACES)
-def test_every_store_gives_the_exact_answer_in_the_one_order_whatever_the_batch(
-    places, form, location
-):
+def test_every_store_ranks_exactly_in_batches_of_any_size(places, form, location):
     for number, vectors in enumerate(
         CORPORA if form == "dense" else [ragged(form, 1000, 9)]
     ):
@@ -160,7 +170,7 @@ def test_every_store_gives_the_exact_answer_in_the_one_order_whatever_the_batch(
 
 
 @pytest.mark.parametrize(("form", "location"), PLACES)
-def test_ties_at_the_limit_are_resolved_by_id_and_only_what_is_wanted_is_an_answer(
+def test_ties_at_the_limit_are_resolved_by_id_among_matching_points(
     places, form, location
 ):
     rows = np.repeat(
@@ -189,7 +199,7 @@ def test_ties_at_the_limit_are_resolved_by_id_and_only_what_is_wanted_is_an_answ
 
 
 @pytest.mark.parametrize("location", LOCATIONS)
-def test_a_point_sent_twice_is_missed_at_the_end(places, location):
+def test_a_point_that_is_added_twice_is_an_error_at_the_end(places, location):
     store = places(location)
     store.create(2)
     store.upsert(["a", "b"], np.array([[1, 0], [0, 1]], np.float32))
@@ -240,7 +250,7 @@ def test_collections_are_reused_if_finished_continued_if_not_and_rebuilt(
 @pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnraisableExceptionWarning"
 )  # the refused client leaves a file open
-def test_a_collection_held_by_another_process_is_the_users_mistake(places, tmp_path):
+def test_a_collection_used_by_another_process_is_an_input_error(places, tmp_path):
     stores = {str(tmp_path / "qdrant"): places("folder"), "edge": places("edge")}
     for store in stores.values():
         fill(store, ["a"], random_vectors(1, 4)).close()
@@ -276,7 +286,7 @@ sys.stdin.read()
 
 
 @pytest.mark.parametrize("location", ["folder", "edge"])
-def test_a_file_in_the_place_of_the_folder_is_the_users_mistake(tmp_path, location):
+def test_a_file_instead_of_the_folder_is_an_input_error(tmp_path, location):
     path = tmp_path / "taken"
     path.write_text("")
     options = StoreOptions(str(path) if location == "folder" else location)
@@ -288,7 +298,7 @@ def test_a_file_in_the_place_of_the_folder_is_the_users_mistake(tmp_path, locati
         )
 
 
-def test_retrievers_of_one_process_search_one_edge_collection_in_their_own_ways(places):
+def test_retrievers_of_one_process_share_an_edge_collection(places):
     vectors = random_vectors(20, 4)
     first = places("edge", m=16)
     fill(first, [f"d{i}" for i in range(20)], vectors)
@@ -298,7 +308,7 @@ def test_retrievers_of_one_process_search_one_edge_collection_in_their_own_ways(
     ] == ["d0", "d1"]
 
 
-def test_a_full_disk_is_told_before_the_engine_dies_of_it(places, monkeypatch):
+def test_a_full_disk_is_reported_before_the_engine_dies(places, monkeypatch):
     vectors = random_vectors(20, 4)
     store = places("edge")
     fill(store, [f"d{i}" for i in range(20)], vectors)
@@ -322,7 +332,7 @@ def test_a_full_disk_is_told_before_the_engine_dies_of_it(places, monkeypatch):
         ({"quantization": "binary", "oversampling": 8.0}, 0.6, ("quantized.data",)),
     ],
 )
-def test_approximate_search_finds_most_and_reads_what_it_says(
+def test_approximate_search_has_high_recall_and_its_files(
     places, tmp_path, options, least_recall, files
 ):
     vectors = random_vectors(2000, 128)  # the engine keeps bits in words of 128
@@ -370,41 +380,41 @@ def test_point_ids_are_uuids_and_differ_and_a_uuid_stays_as_it_is_spelt(ids, val
     st.integers(1, 20),
     st.randoms(use_true_random=False),
 )
-def test_a_tie_at_the_limit_is_resolved_however_the_engine_orders_it(
+def test_ties_at_the_limit_are_resolved_in_any_order_of_the_engine(
     scores, limit, chance
 ):
     rows = [(f"d{i:03}", score / 3) for i, score in enumerate(scores)]
 
-    def ask(queries, size):
-        best = sorted(chance.sample(rows, len(rows)), key=lambda row: -row[1])[:size]
-        return [
-            EngineHits([row[0] for row in best], [row[1] for row in best])
-            for _ in queries
-        ]
+    def search(queries, limit):
+        shuffled_rows = chance.sample(rows, len(rows))
+        best = sorted(shuffled_rows, key=lambda row: -row[1])[:limit]
+        doc_ids = [doc_id for doc_id, _ in best]
+        best_scores = [score for _, score in best]
+        return [EngineHits(doc_ids, best_scores) for _ in queries]
 
-    [ranking] = search_past_ties(ask, np.zeros((1, 2), dtype=np.float32), limit)
+    [ranking] = search_past_ties(search, np.zeros((1, 2), dtype=np.float32), limit)
     ids, values = zip(*rows, strict=True)
     assert ranking.doc_ids == ranked(ids, values, limit).doc_ids
 
 
-def test_requests_hold_no_more_than_a_server_takes(monkeypatch):
+def test_requests_of_token_vectors_are_no_larger_than_a_server_accepts(monkeypatch):
+    """They have 24, 20, 48 (one text), 8 and 4 numbers, and at most 2 texts."""
     monkeypatch.setattr(request_batches, "MAX_REQUEST_NUMBERS", 40)
-    vectors = TokenVectors.from_matrices(
-        [np.ones((count, 4)) for count in (3, 3, 5, 12, 1, 1, 1)]
-    )
+    token_counts = (3, 3, 5, 12, 1, 1, 1)
+    vectors = TokenVectors.from_matrices([np.ones((n, 4)) for n in token_counts])
     batches = [(batch.start, batch.stop) for batch in split_requests(vectors, 2)]
-    assert batches == [
-        (0, 2),
-        (2, 3),
-        (3, 4),
-        (4, 6),
-        (6, 7),
-    ]  # 24, 20, 48 alone, 8, 4 numbers; at most 2 texts
-    sizes = {
-        d: [len(range(9)[batch]) for batch in split_requests(np.ones((9, d)), 4)]
-        for d in (2, 20, 100)
-    }
-    assert sizes == {2: [4, 4, 1], 20: [2, 2, 2, 2, 1], 100: [1] * 9}
+    assert batches == [(0, 2), (2, 3), (3, 4), (4, 6), (6, 7)]
+
+
+@pytest.mark.parametrize(
+    ("dimensions", "sizes"), [(2, [4, 4, 1]), (20, [2, 2, 2, 2, 1]), (100, [1] * 9)]
+)
+def test_requests_of_dense_vectors_are_no_larger_than_a_server_accepts(
+    monkeypatch, dimensions, sizes
+):
+    monkeypatch.setattr(request_batches, "MAX_REQUEST_NUMBERS", 40)
+    batches = split_requests(np.ones((9, dimensions)), 4)
+    assert [batch.stop - batch.start for batch in batches] == sizes
 
 
 @pytest.mark.parametrize(

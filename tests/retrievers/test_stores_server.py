@@ -117,7 +117,9 @@ def test_shards_copies_and_approximation_reach_the_server_and_are_part_of_the_na
         ),
     ],
 )
-def test_what_is_asked_for_is_done_or_told(fake, opened, options, indexed, thresholds):
+def test_the_server_indexes_as_set_or_reports_that_it_did_not(
+    fake, opened, options, indexed, thresholds
+):
     """By default a server builds a graph only above 10 MB of vectors; Edge always."""
     store = opened(**options)
     build(store)
@@ -169,7 +171,7 @@ def test_a_fault_that_passes_is_retried_and_counted(
     assert retries(meter) == 1
 
 
-def test_a_search_survives_faults_and_a_server_that_is_away_is_named_once(
+def test_a_search_survives_faults_and_a_missing_server_is_logged_once(
     patient, fake, store, opened, meter, caplog
 ):
     fake.faults += [
@@ -197,9 +199,7 @@ def test_a_search_survives_faults_and_a_server_that_is_away_is_named_once(
     )
 
 
-def test_a_half_finished_upload_is_taken_up_again_unless_all_is_to_be_made_anew(
-    fake, store, opened
-):
+def test_an_interrupted_upload_is_continued_unless_it_is_fresh(fake, store, opened):
     """Its vectors may be of a model that has changed since."""
     store.create(8)
     store.upsert(IDS[:60], VECTORS[:60])
@@ -218,7 +218,7 @@ def test_a_half_finished_upload_is_taken_up_again_unless_all_is_to_be_made_anew(
 @pytest.mark.parametrize(
     ("scheme", "error"), [("http", "ConnectError"), ("grpc", "UNAVAILABLE")]
 )
-def test_a_server_that_is_not_there_is_one_clear_error(opened, scheme, error):
+def test_a_missing_server_is_one_error(opened, scheme, error):
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         url = f"{scheme}://127.0.0.1:{listener.getsockname()[1]}"
@@ -312,7 +312,7 @@ def test_an_answer_that_is_not_of_the_protocol_is_one_error_or_none(
 
 
 @pytest.mark.filterwarnings("ignore:Api key is used with an insecure connection")
-def test_the_command_line_lists_and_removes_what_runs_have_left(
+def test_the_command_line_lists_and_removes_collections(
     fake, opened, capsys, monkeypatch
 ):
     def command(*words, key=("--key", "QDRANT_KEY")):
@@ -344,7 +344,7 @@ def test_the_command_line_lists_and_removes_what_runs_have_left(
     )
 
 
-def test_over_grpc_the_client_is_told_where(opened, monkeypatch):
+def test_the_client_gets_the_address_of_a_grpc_server(opened, monkeypatch):
     clients = []
     info = SimpleNamespace(version="1.18.3")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from importlib.util import find_spec
 from typing import get_args
@@ -100,7 +101,7 @@ def test_blank_documents_and_those_without_direction_are_noted_and_never_retriev
 
 
 @pytest.mark.parametrize("fresh", [False, True])
-def test_a_store_is_told_whether_all_is_made_anew(fresh, meter):
+def test_a_store_is_created_anew_only_for_fresh_runs(fresh, meter):
     class Told(CsrStore):
         def create(self, dimensions, *, anew=False):
             calls.append(anew)
@@ -121,10 +122,7 @@ def test_an_approximate_search_is_compared_with_the_exact_one(tmp_path, meter):
     retriever = OverStore(letters(), lambda _: store)
     words = [
         a * i + b * j
-        for a in "aeiou"
-        for b in "aeiou"
-        for i in range(1, 5)
-        for j in range(1, 5)
+        for a, b, i, j in itertools.product("aeiou", "aeiou", range(1, 5), range(1, 5))
     ]
     retriever.index(documents(*words), meter)
     retriever.search(
@@ -169,9 +167,8 @@ def test_progress_counts_passages_against_passages(monkeypatch):
             (m.counts(m.current).get("texts", 0), m.totals(m.current).total)
         )
     )
-    texts = [
-        "".join(f"{n:04}{part:06}" for part in range(4)) for n in range(10)
-    ]  # no two passages are the same text
+    # No two passages are the same text.
+    texts = [f"{n:04}000000{n:04}000001{n:04}000002{n:04}000003" for n in range(10)]
     retriever = OverStore(
         Numbers(lambda _: [1, 1]), lambda _: store_at(":memory:"), chunks=Chunk(size=10)
     )
@@ -372,7 +369,7 @@ def test_sentences_and_headings_stay_whole_where_they_fit():
         assert [part.text for part in passages] == expected
 
 
-def test_a_function_of_one_s_own_cuts(tmp_path, monkeypatch):
+def test_a_users_function_cuts_documents(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "own_cuts.py").write_text(
         "def lines(text): return text.split('|')\ndef number(text): return [3]\n"
@@ -526,6 +523,14 @@ def test_the_cache_keeps_a_passage_by_its_document(model, cache):
 class Voyage(OpenAIProvider):
     """POST /v1/contextualizedembeddings: vectors of each document, in any order."""
 
+    def passage_vectors(self, passages):
+        """Return the tokens, the number of passages and the position of each."""
+        rows = []
+        for n, text in enumerate(passages):
+            embedding = [float(tokens_of(text)), float(len(passages)), float(n)]
+            rows.append({"index": n, "embedding": embedding})
+        return rows
+
     def answer(self, path, body, headers, fault):
         assert path == "/v1/contextualizedembeddings", path
         if headers.get("Authorization") != f"Bearer {KEY}" or body[
@@ -533,21 +538,8 @@ class Voyage(OpenAIProvider):
         ] not in ("query", "document"):
             raise Refusal(401, "unauthorized", "invalid")
         groups = [
-            {
-                "index": index,
-                "data": [
-                    {
-                        "index": n,
-                        "embedding": [
-                            float(tokens_of(text)),
-                            float(len(group)),
-                            float(n),
-                        ],
-                    }
-                    for n, text in enumerate(group)
-                ][::-1],
-            }
-            for index, group in enumerate(body["inputs"])
+            {"index": index, "data": self.passage_vectors(passages)[::-1]}
+            for index, passages in enumerate(body["inputs"])
         ]
         total = sum(tokens_of(text) for group in body["inputs"] for text in group)
         return {
@@ -557,7 +549,7 @@ class Voyage(OpenAIProvider):
         }, {}
 
 
-def test_voyage_is_sent_the_passages_of_a_document_together_and_queries_alone(cache):
+def test_voyage_receives_passages_by_document_and_single_queries(cache):
     with serving(Voyage()) as provider:
         embedder = Embedder(
             VoyageContextEncoder(

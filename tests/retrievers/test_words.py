@@ -48,7 +48,7 @@ def test_words_of_every_script_keep_their_marks(
     ], script
 
 
-def test_what_looks_the_same_is_the_same_and_what_ends_a_word() -> None:
+def test_equal_looking_texts_have_equal_words() -> None:
     same = {
         "soft\u00adware": "software",
         "می\u200cروم": "میروم",
@@ -80,7 +80,7 @@ def test_what_looks_the_same_is_the_same_and_what_ends_a_word() -> None:
 
 @settings(max_examples=200)
 @given(st.text(alphabet=st.characters(max_codepoint=127)))
-def test_the_short_way_for_ascii_finds_the_same(text: str) -> None:
+def test_the_fast_path_for_ascii_has_the_same_words(text: str) -> None:
     """A letter outside ASCII, set apart, takes the whole rule."""
     assert [*tokenize(text), "é"] == tokenize(text + " é")
     assert tokenize(text) == ASCII_WORD.findall(text.lower())
@@ -129,7 +129,7 @@ def indexed(texts: Sequence[str], **options) -> BM25:
         (["vacation", "refund policy", "404"], "none", "not stemmed"),
     ],  # too short to tell
 )
-def test_left_out_it_follows_the_documents(
+def test_stemming_follows_the_documents_by_default(
     texts: list[str], stemming: str, words: str
 ) -> None:
     provenance = indexed(texts).provenance
@@ -140,7 +140,7 @@ def test_left_out_it_follows_the_documents(
     assert provenance["words"] == words
 
 
-def test_stems_meet_and_words_as_they_stand_do_not() -> None:
+def test_stems_match_and_unstemmed_words_do_not() -> None:
     texts = [
         "Nobody may smoke in these houses.",
         "The train leaves at noon from the main station.",
@@ -157,7 +157,7 @@ def test_stems_meet_and_words_as_they_stand_do_not() -> None:
         assert ranking.doc_ids == expected
 
 
-def test_the_order_of_the_documents_decides_nothing() -> None:
+def test_the_order_of_the_documents_does_not_matter() -> None:
     """Of 2,200 documents 200 are looked at; those of one language stand together."""
     texts = [
         f"{number} {text}" for number, text in enumerate(ENGLISH * 200 + GERMAN * 20)
@@ -170,7 +170,9 @@ def test_the_order_of_the_documents_decides_nothing() -> None:
     )
 
 
-def test_terminal_page_and_manifest_say_it(tmp_path: Path, call: Call) -> None:
+def test_terminal_page_and_manifest_show_the_stemming(
+    tmp_path: Path, call: Call
+) -> None:
     output = call(
         "run",
         small.experiment(tmp_path, report=True),
