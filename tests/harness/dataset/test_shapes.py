@@ -50,7 +50,7 @@ Files = Mapping[str, object]
 
 def lay(here: Path, files: Files) -> None:
     """Write files, each as its suffix says."""
-    for name, held in files.items():
+    for name, content in files.items():
         path = here / name
         path.parent.mkdir(parents=True, exist_ok=True)
         write: dict[str, Callable] = {
@@ -59,7 +59,7 @@ def lay(here: Path, files: Files) -> None:
             ".jsonl": jsonl,
             ".ndjson": jsonl,
             ".parquet": layouts.parquet,
-            ".json": lambda path, said: path.write_text(json.dumps(said)),
+            ".json": lambda path, json_value: path.write_text(json.dumps(json_value)),
             ".xlsx": lambda path, sheets: path.write_bytes(
                 layouts.book(
                     **{
@@ -69,9 +69,9 @@ def lay(here: Path, files: Files) -> None:
                 )
             ),
         }
-        Path.write_text(path, held) if isinstance(held, str) else write[path.suffix](
-            path, held
-        )
+        Path.write_text(path, content) if isinstance(content, str) else write[
+            path.suffix
+        ](path, content)
 
 
 def asked(query: str = "query", doc: str = "doc", suffix: str = "") -> Rows:
@@ -195,17 +195,17 @@ MS_MARCO = {
 def hotpot(of_hub: bool = False) -> Rows:
     rows = []
     for q, docs in RELEVANT.items():
-        shown = FIFTY.documents if q == "q00" else FIFTY.grades[q]
+        document_ids = FIFTY.documents if q == "q00" else FIFTY.grades[q]
         context, facts = (
-            {f"T {d}": [FIFTY.documents[d], " More."] for d in shown},
+            {f"T {d}": [FIFTY.documents[d], " More."] for d in document_ids},
             {f"T {d}": 0 for d in docs},
         )
-        held = {
+        row = {
             "context": [*map(list, context.items())],
             "supporting_facts": [*map(list, facts.items())],
         }
         if of_hub:
-            held = {
+            row = {
                 "context": {"title": [*context], "sentences": [*context.values()]},
                 "supporting_facts": {"title": [*facts], "sent_id": [*facts.values()]},
             }
@@ -215,7 +215,7 @@ def hotpot(of_hub: bool = False) -> Rows:
                 "question": FIFTY.queries[q],
                 "answer": "so",
                 "level": "hard",
-                **held,
+                **row,
             }
         )
     return rows
@@ -372,16 +372,18 @@ def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_one_command_with_the_labels_of_the_source(here: Path, shape: str) -> None:
     assert ended("init", *laid(here, shape), "--output", "made.toml") == 0
-    found = load_dataset(load_experiment("made.toml").dataset)
-    given = (
+    dataset = load_dataset(load_experiment("made.toml").dataset)
+    grades_by_query = (
         labels.grades or dict.fromkeys(labels.documents, 1)
-        for labels in found.labels.values()
+        for labels in dataset.labels.values()
     )
     assert (
-        Counter(grade for grades in given for grade in grades.values())
+        Counter(grade for grades in grades_by_query for grade in grades.values())
         == SHAPES[shape][2]
     )
-    assert found.document_count - len(found.data_quality.get("empty-document", ())) in (
+    assert dataset.document_count - len(
+        dataset.data_quality.get("empty-document", ())
+    ) in (
         50,
         40,
         4,
@@ -394,20 +396,26 @@ def test_the_answers_and_fields_of_quoted_passages(here: Path) -> None:
         here / "qa.csv",
         [{**row, "context": "x", "rating": 0}, {**row, "context": "y", "rating": 2}],
     )
-    found = load_dataset(parse_reference("qa.csv"))
-    assert (found.format, found.labels["q0"].grades) == ("quoted", {"p0": 0, "p1": 2})
-    assert (found.queries[0].reference.answers, found.queries[0].fields) == (
+    dataset = load_dataset(parse_reference("qa.csv"))
+    assert (dataset.format, dataset.labels["q0"].grades) == (
+        "quoted",
+        {"p0": 0, "p1": 2},
+    )
+    assert (dataset.queries[0].reference.answers, dataset.queries[0].fields) == (
         ("25",),
         {"topic": "hr"},
     )
-    asked = load_dataset(parse_reference(*laid(here, "SQuAD")))
-    assert (asked.format, asked.labels["q03"].grades) == ("squad", {"T#3": 1})
+    squad_dataset = load_dataset(parse_reference(*laid(here, "SQuAD")))
+    assert (squad_dataset.format, squad_dataset.labels["q03"].grades) == (
+        "squad",
+        {"T#3": 1},
+    )
     paragraphs = load_dataset(parse_reference(*laid(here, "HotpotQA")))
     assert (paragraphs.format, paragraphs.queries[0].fields) == (
         "hotpotqa",
         {"level": "hard"},
     )
-    assert {one.text for one in paragraphs.documents()} == {
+    assert {document.text for document in paragraphs.documents()} == {
         f"{text} More." for text in FIFTY.documents.values()
     }
 
@@ -450,12 +458,12 @@ def test_a_query_without_labels_may_lack_their_key_and_a_file_of_such_queries_ma
 def test_judgments_beside_a_corpus_of_beir_are_read_and_in_another_form_refused(
     here: Path,
 ):
-    expected, kept = (
+    expected, notes = (
         load_dataset(parse_reference(layouts.beir(here, FIFTY))).digest,
         here / "qrels" / "test.tsv",
     )
     for name in ("qrels.tsv", "qrels/test.txt", "qrels/test.tsv"):
-        kept = kept.rename(here / name)
+        notes = notes.rename(here / name)
         if name.endswith(".tsv"):
             assert load_dataset(parse_reference(here)).digest == expected
         else:
@@ -469,10 +477,10 @@ def test_a_table_that_may_hold_the_labels_under_a_name_of_its_own_is_named(
     here: Path, capsys
 ):
     lay(here, {"documents.jsonl": CORPUS, "queries.jsonl": QUERIES, "gold.csv": QRELS})
-    said = told(capsys, "check", here)
+    output = told(capsys, "check", here)
     assert (
         "tables that are not read, although no query has labels: name one with --labels (1): gold"
-        in said
+        in output
     )
-    given = load_dataset(DatasetReference(here, labels="gold.csv"))
-    assert len(given.labels) == 20 and "unread-table" not in given.data_quality
+    labelled = load_dataset(DatasetReference(here, labels="gold.csv"))
+    assert len(labelled.labels) == 20 and "unread-table" not in labelled.data_quality

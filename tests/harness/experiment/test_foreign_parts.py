@@ -68,8 +68,10 @@ def test_a_retriever_of_theirs_is_filtered_in_a_run(tmp_path: Path) -> None:
         results.manifest.retrievers["of-trees"].provenance["filter"]
         == '{"of": ["trees"]}'
     )
-    found = [set(ranking.doc_ids) for ranking in results.rankings("of-trees").values()]
-    assert found == [{"apple", "pear"}] * len(small.QUERIES)
+    id_sets = [
+        set(ranking.doc_ids) for ranking in results.rankings("of-trees").values()
+    ]
+    assert id_sets == [{"apple", "pear"}] * len(small.QUERIES)
 
 
 def test_they_run_cost_and_are_described_like_any_other(tmp_path: Path) -> None:
@@ -135,8 +137,8 @@ def test_a_store_is_named_by_a_word_or_by_its_scheme(tmp_path: Path) -> None:
     results = ran(
         tmp_path,
         *(
-            block(name, encoder, f'store = "{place}"', kind="")
-            for name, place in places.items()
+            block(name, encoder, f'store = "{location}"', kind="")
+            for name, location in places.items()
         ),
     )
     for name in ("word", "scheme"):
@@ -220,7 +222,7 @@ def test_a_whole_retriever_costs_what_it_says_or_nobody_knows_what(
 
 
 @pytest.mark.parametrize(
-    ("failing", "said"),
+    ("failing", "message"),
     [
         (
             block("it", 'fault = "raises"'),
@@ -238,18 +240,18 @@ def test_a_whole_retriever_costs_what_it_says_or_nobody_knows_what(
     ],
 )
 def test_what_fails_ends_its_retriever_alone(
-    tmp_path, monkeypatch, failing, said
+    tmp_path, monkeypatch, failing, message
 ) -> None:
     def fails(*_):
         raise failing
 
-    own = isinstance(failing, Exception)
-    if own:
+    is_own_error = isinstance(failing, Exception)
+    if is_own_error:
         monkeypatch.setattr(bm25.BM25, "search", fails)
-    results = ran(tmp_path, BM25, block("fine") if own else failing)
-    assert results.retrievers == (("fine",) if own else ("bm25",))
-    (told,) = results.manifest.failed.values()
-    assert said in told
+    results = ran(tmp_path, BM25, block("fine") if is_own_error else failing)
+    assert results.retrievers == (("fine",) if is_own_error else ("bm25",))
+    (failure,) = results.manifest.failed.values()
+    assert message in failure
 
 
 def test_what_it_raises_where_it_is_built_or_checked_is_one_problem(

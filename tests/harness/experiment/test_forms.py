@@ -38,8 +38,11 @@ FORMS = tuple(ENCODERS)
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
-    made = {"sparse": tiny.splade, "multivector": tiny.colbert}
-    return {form: make(tmp_path_factory.mktemp(form)) for form, make in made.items()}
+    model_factories = {"sparse": tiny.splade, "multivector": tiny.colbert}
+    return {
+        form: make(tmp_path_factory.mktemp(form))
+        for form, make in model_factories.items()
+    }
 
 
 def data(folder):
@@ -123,19 +126,19 @@ def test_a_run_ranks_as_the_library_scores_and_reads_what_was_planned(ran, libra
         )
         ranking = ran.results.rankings(ran.form)[id_]
         assert set(ranking.doc_ids) == {
-            one
-            for one, score in scores.items()
+            document_id
+            for document_id, score in scores.items()
             if score > 0 or ran.form == "multivector"
         }
-        theirs = [scores[one] for one in ranking.doc_ids]
+        theirs = [scores[document_id] for document_id in ranking.doc_ids]
         assert theirs == pytest.approx(
             sorted(theirs, reverse=True), rel=1e-5
         )  # sums of 32 bits may swap what is equal
         assert ranking.scores.tolist() == pytest.approx(theirs, rel=1e-4)
-    told = "\n".join(check_target(ran.path).lines())
+    output = "\n".join(check_target(ran.path).lines())
     limit = {"sparse": 12, "multivector": 10}[ran.form]
-    assert f"1 of 6 documents is longer than the {limit} tokens that it reads" in told
-    assert "reads only the start of 1 of 6 documents" in told
+    assert f"1 of 6 documents is longer than the {limit} tokens that it reads" in output
+    assert "reads only the start of 1 of 6 documents" in output
     notes = ran.results.manifest.ledger.retrievers[ran.form].notes
     assert (notes["empty"], notes["truncated"]) == (("d5",), ("d4",))
     rows = {row.stage: row for row in ran.planned.rows}
@@ -158,9 +161,9 @@ def test_chunks_filters_and_documents_that_ask(experiment, models, form, tmp_pat
     blocks += block(models, form, "chunk = { size = 20, overlap = 5 }", name="cut")
     results = run(experiment(blocks), RunOptions(tmp_path / "out"))
     assert {
-        one
+        document_id
         for ranking in results.rankings("german").values()
-        for one in ranking.doc_ids
+        for document_id in ranking.doc_ids
     } <= {"d3", "d4"}
     cut = results.rankings("cut")
     assert all(
@@ -182,7 +185,9 @@ def test_a_second_run_embeds_nothing_and_says_the_same(
     first = run(path, RunOptions(tmp_path / "first")) if store else ran.results
     second = run(path, RunOptions(tmp_path / "second"))
     assert second.rankings(ran.form) == first.rankings(ran.form)
-    facts = [one.manifest.retrievers[ran.form].provenance for one in (first, second)]
+    facts = [
+        results.manifest.retrievers[ran.form].provenance for results in (first, second)
+    ]
     assert facts[0] == facts[1]
     rows = planned(path, results=tmp_path / "none").rows
     assert [(row.stage, row.texts, row.cached, row.calls) for row in rows] == [
@@ -207,7 +212,7 @@ def test_sizes_stand_in_the_manifest_and_in_the_report(ran, library):
     ]
     of_queries = [numbers(library.encode_query(text)) for text in QUERIES.values()]
     # 64 bits and an index of 32; 16 dimensions of 32 bits
-    each, unit, store, counted = {
+    unit_bytes, unit, store, counted = {
         "sparse": (12, "nonzeros", "csr", "numbers that are not 0"),
         "multivector": (4 * 16, "tokens", ":memory:", "vectors, one a token"),
     }[form]
@@ -218,23 +223,23 @@ def test_sizes_stand_in_the_manifest_and_in_the_report(ran, library):
     assert float(facts[f"{unit}_per_query"]) == pytest.approx(
         np.mean(of_queries), rel=1e-3
     )
-    taken = int(facts["vector_bytes"])
-    assert taken == pytest.approx(each * sum(of_texts), abs=1)
+    vector_bytes = int(facts["vector_bytes"])
+    assert vector_bytes == pytest.approx(unit_bytes * sum(of_texts), abs=1)
 
     write_report(results)
-    ((name, one),) = vector_sizes(results).items()
-    each = one["bytes_per_document"]
-    assert (name, each, retriever_costs(results)[form].vector_bytes) == (
+    ((name, sizes),) = vector_sizes(results).items()
+    bytes_per_document = sizes["bytes_per_document"]
+    assert (name, bytes_per_document, retriever_costs(results)[form].vector_bytes) == (
         form,
-        taken / len(DOCUMENTS),
-        taken,
+        vector_bytes / len(DOCUMENTS),
+        vector_bytes,
     )
     row = [
         form,
         counted,
-        *map(number_text, (one["per_text"], one["per_query"])),
+        *map(number_text, (sizes["per_text"], sizes["per_query"])),
         facts["dimensions"],
-        byte_size_text(each),
+        byte_size_text(bytes_per_document),
     ]
     assert f"| {' | '.join(row)} |" in (results.folder / "report.md").read_text(
         encoding="utf-8"
@@ -248,7 +253,7 @@ def test_an_encoder_of_another_form_is_refused_with_the_kind_to_write(
 ):
     sparse = block(models, "sparse")
     hashing = '[[retrievers]]\nname = "m"\nkind = "multivector"\nencoder = { kind = "hashing" }\n'
-    for blocks, told in (
+    for blocks, message in (
         (
             sparse.replace('kind = "sparse"\n', ""),
             "'sparse-encoder' gives sparse vectors, not dense ones",
@@ -260,4 +265,4 @@ def test_an_encoder_of_another_form_is_refused_with_the_kind_to_write(
         (hashing, "'hashing' gives dense vectors, not multivector ones"),
         (f"{sparse}derive = {{ dimensions = [4] }}", "derive"),
     ):
-        assert told in str(refusal(load, experiment(blocks)))
+        assert message in str(refusal(load, experiment(blocks)))

@@ -34,8 +34,8 @@ def test_alpha_of_the_published_example():
         coincidence_table(KRIPPENDORFF, [1, 2, 3, 4, 5]),
         [1, 2, 3, 4, 5],
     )
-    found = [krippendorff_alpha(table, categories, level) for level in LEVELS]
-    assert found == pytest.approx((0.743421, 0.815388, 0.849107), abs=5e-7)
+    alphas = [krippendorff_alpha(table, categories, level) for level in LEVELS]
+    assert alphas == pytest.approx((0.743421, 0.815388, 0.849107), abs=5e-7)
 
 
 @settings(max_examples=30, deadline=None)
@@ -79,13 +79,13 @@ def test_kappa_agrees_with_statsmodels(pairs):
 def test_the_interval_resamples_queries_not_pairs_and_needs_ten():
     same, different = np.diag([6.0, 4.0]), np.array([[2.0, 4.0], [3.0, 1.0]])
     clustered = np.stack([same] * 8 + [different] * 8)
-    found = bootstrap_agreement(cohen_kappa, clustered)
-    assert found.low < found.value < found.high
-    assert found == bootstrap_agreement(cohen_kappa, clustered)
+    estimate = bootstrap_agreement(cohen_kappa, clustered)
+    assert estimate.low < estimate.value < estimate.high
+    assert estimate == bootstrap_agreement(cohen_kappa, clustered)
     # The same pairs dealt out evenly say more: the coefficient is equal, its interval narrower.
     even = bootstrap_agreement(cohen_kappa, np.stack([(same + different) / 2] * 16))
-    assert even.value == pytest.approx(found.value)
-    assert even.high - even.low < 1e-9 < found.high - found.low
+    assert even.value == pytest.approx(estimate.value)
+    assert even.high - even.low < 1e-9 < estimate.high - estimate.low
     nine, ten = (
         bootstrap_agreement(cohen_kappa, clustered[3:12]),
         bootstrap_agreement(cohen_kappa, clustered[3:13]),

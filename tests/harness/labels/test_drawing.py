@@ -40,22 +40,22 @@ FORMS = {
 def test_questions_without_labels_are_a_beginning(folder, in_tmp, form, call):
     (folder / "queries.json").unlink()
     (folder / f"queries.{form}").write_text(FORMS[form], encoding="utf-8")
-    said = call("init", "data", "--output", "begun.toml", code=0).out
+    output = call("init", "data", "--output", "begun.toml", code=0).out
     assert (
-        "6 documents, 6 queries without labels" in said
-        and "harness pool results/begun" in said
+        "6 documents, 6 queries without labels" in output
+        and "harness pool results/begun" in output
     )
-    found = load_dataset(parse_reference(folder))
-    assert [query.text for query in found.queries] == TEXTS and found.labels == {}
+    dataset = load_dataset(parse_reference(folder))
+    assert [query.text for query in dataset.queries] == TEXTS and dataset.labels == {}
 
 
 def test_a_run_without_labels_has_rankings_and_no_scores_and_judgments_beside_it_are_its_labels(
     folder, tmp_path, call
 ):
-    path, place = small.experiment(tmp_path, report=True), tmp_path / "results"
-    said = call("run", path, "--results", place, code=0).out
-    assert "bm25 and hashing:" in said and "next: harness pool" in said
-    results = harness.records.read_results(place / "small")
+    path, results_folder = small.experiment(tmp_path, report=True), tmp_path / "results"
+    output = call("run", path, "--results", results_folder, code=0).out
+    assert "bm25 and hashing:" in output and "next: harness pool" in output
+    results = harness.records.read_results(results_folder / "small")
     assert not results.scored and len(results.queries) == 6
     assert all(len(results.rankings(name)) == 6 for name in results.retrievers)
     for name in ("scores", "summary", "comparisons", "tests"):
@@ -76,9 +76,9 @@ def test_a_run_without_labels_has_rankings_and_no_scores_and_judgments_beside_it
         encoding="utf-8"
     )
     assert (
-        json.loads(call("run", path, "--results", place, "--json", code=0).out)[
-            "scores"
-        ]
+        json.loads(
+            call("run", path, "--results", results_folder, "--json", code=0).out
+        )["scores"]
         == []
     )
 
@@ -92,8 +92,10 @@ def test_a_run_without_labels_has_rankings_and_no_scores_and_judgments_beside_it
     )
     labels = load_dataset(parse_reference(folder)).labels
     expected = dict.fromkeys(by_people, "people") | dict.fromkeys(by_model, "model")
-    assert {id_: one.source for id_, one in labels.items()} == expected
-    after = harness.run(path, harness.RunOptions(results=place))
+    assert {
+        id_: query_labels.source for id_, query_labels in labels.items()
+    } == expected
+    after = harness.run(path, harness.RunOptions(results=results_folder))
     # Scores rest on people's queries; the model's were answered, and wait in labels.jsonl.
     assert set(after.scores["query_id"]) == set(by_people)
     assert all(len(after.rankings(name)) == 6 for name in after.retrievers)
@@ -115,60 +117,71 @@ def test_a_run_without_labels_has_rankings_and_no_scores_and_judgments_beside_it
 
 
 def test_the_next_look_draws_what_it_lacks_and_the_looks_nest(folder, tmp_path, call):
-    path, place = (
+    path, results_folder = (
         small.experiment(tmp_path, more="[statistics]\nlooks = { queries = [2, 4] }\n"),
         tmp_path / "results",
     )
-    drawn, said = [], []
+    drawn, outputs = [], []
     for look in (2, 4):
-        said.append(call("run", path, "--results", place, code=0).out)
+        outputs.append(call("run", path, "--results", results_folder, code=0).out)
         file = tmp_path / f"pool-{look}.jsonl"
-        call("pool", place / "small", "--next-look", "--output", file, code=0)
-        made = read_pool(file)
-        drawn.append({query.query_id for query in made.queries})
+        call("pool", results_folder / "small", "--next-look", "--output", file, code=0)
+        pool = read_pool(file)
+        drawn.append({query.query_id for query in pool.queries})
         with (folder / "judgments.jsonl").open("a", encoding="utf-8") as judgments:
-            judgments.writelines(one.line() for one in as_person(made))
+            judgments.writelines(judgment.line() for judgment in as_person(pool))
     assert list(map(len, drawn)) == [2, 2] and not drawn[0] & drawn[1]
-    said.append(call("run", path, "--results", place, code=0).out)
+    outputs.append(call("run", path, "--results", results_folder, code=0).out)
     assert (
         "Go on to 4 queries (power unknown): harness pool RESULTS --next-look."
-        in said[1]
+        in outputs[1]
     )  # none differs
     assert re.search(
-        r"Undecided at the last look, with \d+ labels of 4 queries\.", said[2]
+        r"Undecided at the last look, with \d+ labels of 4 queries\.", outputs[2]
     )
-    told = call(
-        "pool", place / "small", "--next-look", "--output", tmp_path / "p.jsonl", code=2
+    error_output = call(
+        "pool",
+        results_folder / "small",
+        "--next-look",
+        "--output",
+        tmp_path / "p.jsonl",
+        code=2,
     )
-    assert "4 queries are labelled, and the last look is planned at 4" in told.err
+    assert (
+        "4 queries are labelled, and the last look is planned at 4" in error_output.err
+    )
 
 
 def test_the_union_of_the_tops_is_asked_in_an_order_that_tells_nothing(results):
-    found, read = (
+    pool, results_read = (
         draw_pool(read_material([results], 2), PoolOptions(depth=2, seed=3)),
         harness.records.read_results(results),
     )
     assert (
-        found.drawn.population
-        == found.drawn.sampled
-        == len(found.queries)
+        pool.drawn.population
+        == pool.drawn.sampled
+        == len(pool.queries)
         == len(small.QUERIES)
     )
-    for query in found.queries:
+    for query in pool.queries:
         tops = {
             d
-            for name in read.retrievers
-            for d in read.rankings(name)[query.query_id].doc_ids[:2]
+            for name in results_read.retrievers
+            for d in results_read.rankings(name)[query.query_id].doc_ids[:2]
         }
         assert {document.id for document in query.documents} == tops
         assert query.inclusion == 1
         assert all(
             small.TEXTS[document.id] in document.text for document in query.documents
         )
-    shown = [[document.id for document in query.documents] for query in found.queries]
-    assert any(ids != sorted(ids) for ids in shown)
-    text = "".join(pool_lines(found))
-    assert not [word for word in (*read.retrievers, "score", "rank") if word in text]
+    pooled_ids = [
+        [document.id for document in query.documents] for query in pool.queries
+    ]
+    assert any(ids != sorted(ids) for ids in pooled_ids)
+    text = "".join(pool_lines(pool))
+    assert not [
+        word for word in (*results_read.retrievers, "score", "rank") if word in text
+    ]
 
 
 def test_a_seed_draws_one_pool_and_a_larger_sample_holds_the_smaller(results):
@@ -199,13 +212,16 @@ def test_what_was_judged_is_not_asked_again(results):
         for query in first.queries
         for document in query.documents
     ]
-    known = [one for one in everything if one.query_id == first.queries[0].query_id]
-    rest = draw_pool(material, PoolOptions(depth=2), known)
-    assert first.queries[0].query_id not in {query.query_id for query in rest.queries}
-    assert rest.pairs == first.pairs - len(known)
+    first_id = first.queries[0].query_id
+    judged = [label for label in everything if label.query_id == first_id]
+    remaining_pool = draw_pool(material, PoolOptions(depth=2), judged)
+    assert first.queries[0].query_id not in {
+        query.query_id for query in remaining_pool.queries
+    }
+    assert remaining_pool.pairs == first.pairs - len(judged)
     # A model is still asked: its grades beside people's are what the combined estimate rests on.
     assert (
-        draw_pool(material, PoolOptions(depth=2, audience="llm"), known).pairs
+        draw_pool(material, PoolOptions(depth=2, audience="llm"), judged).pairs
         == first.pairs
     )
     assert "nothing is left to judge" in str(
@@ -219,10 +235,12 @@ def test_several_folders_are_pooled_together_where_their_documents_are_the_same(
     other = '[[retrievers]]\nname = "other"\nencoder = { kind = "hashing", dimensions = 8 }\n'
     path = small.experiment(tmp_path, retrievers=other)
     second = harness.run(path, harness.RunOptions(results=tmp_path / "same")).folder
-    both, one = read_material([results, second], 1), read_material([results], 1)
+    both, single = read_material([results, second], 1), read_material([results], 1)
     assert (
-        all(both.top_documents[q] >= one.top_documents[q] for q in both.top_documents)
-        and both.top_documents != one.top_documents
+        all(
+            both.top_documents[q] >= single.top_documents[q] for q in both.top_documents
+        )
+        and both.top_documents != single.top_documents
     )
     (tmp_path / "data" / "apple.md").write_text(
         "# apple\n\nsomething else", encoding="utf-8"
@@ -265,9 +283,11 @@ def test_a_pool_is_read_back_never_written_over_and_refused_where_it_was_changed
 
 def test_a_tenth_comes_again_later_and_in_no_fixed_place():
     order = judging_order(pool(20, 10))
-    again = [one for one in order if one.round == 2]
+    again = [pair for pair in order if pair.round == 2]
     assert (len(order), len(again)) == (220, 20)
-    assert all(order.index(one) > order.index(one._replace(round=1)) for one in again)
-    assert len({one.document for one in again}) > 3
-    assert {one.round for one in judging_order(pool(20, 10), repeated=0)} == {1}
+    assert all(
+        order.index(pair) > order.index(pair._replace(round=1)) for pair in again
+    )
+    assert len({pair.document for pair in again}) > 3
+    assert {pair.round for pair in judging_order(pool(20, 10), repeated=0)} == {1}
     assert order == judging_order(pool(20, 10))
