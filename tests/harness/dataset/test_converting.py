@@ -1,4 +1,7 @@
-"""Documents as companies have them, by markitdown: converted once, what failed listed, in a process apart."""
+"""Documents as companies have them, converted by markitdown.
+
+They are converted once, failures are listed, and a conversion runs in its own process.
+"""
 
 import json
 import zipfile
@@ -20,11 +23,17 @@ needs = pytest.mark.skipif(
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 
-HTML = "<html><head><title>Leave</title></head><body><h1>Days</h1><p>25 days a year</p></body></html>"
+HTML = (
+    "<html><head><title>Leave</title></head>"
+    "<body><h1>Days</h1><p>25 days a year</p></body></html>"
+)
 
 
 def pdf(text: str) -> bytes:
-    """A PDF of one page, by hand (PDF 32000-1:2008, 7.5), without its table of places, which readers make anew."""
+    """Return a PDF of one page (PDF 32000-1:2008, 7.5) without its table of offsets.
+
+    Readers rebuild that table.
+    """
     stream = f"BT /F1 24 Tf 72 720 Td ({text}) Tj ET"
     parts = [
         "<< /Type /Catalog /Pages 2 0 R >>",
@@ -45,7 +54,10 @@ def docx(path: Path, text: str) -> None:
     word = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
     package = "http://schemas.openxmlformats.org/package/2006"
     office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument"
-    kind = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
+    kind = (
+        "application/vnd.openxmlformats-officedocument"
+        ".wordprocessingml.document.main+xml"
+    )
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(
             "[Content_Types].xml",

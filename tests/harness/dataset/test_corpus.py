@@ -1,4 +1,7 @@
-"""Data sets as they are read: documents with front matter, labels as they were given, what is counted."""
+"""Data sets as they are read.
+
+Documents with front matter, labels as they were given, and the counts of data quality.
+"""
 
 import json
 from pathlib import Path
@@ -178,17 +181,18 @@ TEMPLATES = {
     "en": ("d9ace5384bb9e382", "5e85689ba02fa590", "b75708568daef746"),
     "ja": ("69e779f698a6a517", "c08ca2edaaf7296f", "115a211edcd1bd63"),
 }
-"""Of documents and queries, and of either labeller. Of these very bytes a program that is in the history of this file
-checked what the READMEs say: the form of all templates, that the languages are translations of each other, that no
-template and no query repeats another, and every figure. Whoever changes them checks that anew."""
+"""Digests of documents and queries, and of the lists of both labellers.
+
+For these bytes, a program in the history of this file checked the READMEs: the form of
+all templates, that the languages are translations of each other, that no template and
+no query repeats another, and every figure. After a change, check that again.
+"""
 
 
 @pytest.mark.parametrize(("language", "other"), [["en", "ja"], ["ja", "en"]])
 def test_the_survey_templates_are_those_of_their_readme(project, language, other):
-    files, folder = (
-        ("queries.json", "queries-extended.json", "labels-a.json", "labels-b.json"),
-        project / "datasets",
-    )
+    files = ("queries.json", "queries-extended.json", "labels-a.json", "labels-b.json")
+    folder = project / "datasets"
     language_folder = folder / f"survey-templates-{language}"
     query_files = (files[:2], files[2:3], files[3:])
     assert (

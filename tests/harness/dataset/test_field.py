@@ -1,4 +1,7 @@
-"""What people bring (ids and labels), by kind and on every road: the same ids everywhere, labels never overlooked."""
+"""Ids and labels as people have them, by kind and on every route.
+
+The ids are the same everywhere, and no labels are overlooked.
+"""
 
 import json
 import unicodedata
@@ -140,7 +143,8 @@ def test_labels_and_hits_are_matched_by_the_same_rules(names, tmp_path):
     assert grades_of(tmp_path) == {
         f"q{number}": [id_] for number, id_ in enumerate(IDS)
     }
-    known_documents, meter = KnownDocuments(), Meter()
+    known_documents = KnownDocuments()
+    meter = Meter()
     for id_ in IDS:
         known_documents.add(id_, f"Title of {id_}")
     (ranking,) = match_hit_ids([ranked(names, [3, 2, 1])], known_documents, meter)

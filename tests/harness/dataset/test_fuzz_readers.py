@@ -1,7 +1,8 @@
-"""Each reader of data sets, judgments, answers and vectors fed with damaged files: an InputError, or an answer.
+"""Each reader of files is fed with damaged ones: an InputError, or a result.
 
-Each file of a layout is damaged in turn, at places that hypothesis draws, the same in every run. What is read from
-a hub or by ir_datasets is not here: its files are those of another library.
+Each file of a layout is damaged in turn, at places that hypothesis draws, the same in
+every run. Data of a hub or of ir_datasets are not here: their files are those of another
+library.
 """
 
 from collections.abc import Callable
@@ -172,10 +173,8 @@ OTHERS: dict[
 
 @pytest.fixture(scope="module", params=OTHERS)
 def other(request, tmp_path_factory):
-    folder, (contents, read_files) = (
-        tmp_path_factory.mktemp("others"),
-        OTHERS[request.param],
-    )
+    folder = tmp_path_factory.mktemp("others")
+    contents, read_files = OTHERS[request.param]
     contents(folder) if callable(contents) else shapes.lay(folder, contents)
     read_files(folder)
     return folder, read_files

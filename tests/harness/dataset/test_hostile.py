@@ -1,4 +1,7 @@
-"""Files and archives that somebody hostile or careless wrote: one message each, nothing hangs, nothing is half read."""
+"""Files and archives that a hostile or careless person wrote.
+
+Each gets one message, nothing hangs, and nothing is half read.
+"""
 
 import ast
 import gzip
@@ -115,7 +118,7 @@ def test_two_files_of_one_name_are_refused_where_they_are_read(tmp_path):
 )
 @pytest.mark.parametrize("form", [None, "beir", "markdown"])
 def test_archives_of_other_kinds_are_refused_with_what_to_do(tmp_path, suffix, form):
-    """A tar archive is not read: it has no list of its members, and each pass would unpack all of it."""
+    """A tar has no list of its members, and each pass would unpack all of it."""
     path = tmp_path / f"scifact{suffix}"
     path.write_bytes(b"x")
     with pytest.raises(
@@ -155,7 +158,8 @@ def test_grades_that_only_a_programming_language_reads_are_refused(tmp_path, gra
 
 
 def test_links_that_lead_out_of_the_data_set_or_to_themselves_are_refused(tmp_path):
-    folder, outside = markdown(tmp_path / "set"), markdown(tmp_path / "outside")
+    folder = markdown(tmp_path / "set")
+    outside = markdown(tmp_path / "outside")
     for name, target, message in (
         ("b.txt", outside / "a.md", "is a link that leads out of the data set"),
         ("inner", outside, "is a link that leads out of the data set"),
@@ -199,14 +203,12 @@ UNPICKLING = {
     "marshal",
     "jsonpickle",
 }
-BUILT_IN, METHODS = (
-    {"eval", "exec", "compile", "__import__"},
-    {"read_pickle", "unsafe_load", "full_load"},
-)
+BUILT_IN = {"eval", "exec", "compile", "__import__"}
+METHODS = {"read_pickle", "unsafe_load", "full_load"}
 
 
 def called(node: ast.Call) -> str:
-    """What a call may do that data must never lead to; "" for any other."""
+    """Return the name of a call that evaluates or unpickles; empty for any other."""
     if isinstance(node.func, ast.Name) and node.func.id in BUILT_IN:
         return node.func.id
     if isinstance(node.func, ast.Attribute) and node.func.attr in METHODS:
@@ -220,7 +222,7 @@ def called(node: ast.Call) -> str:
 
 
 def test_nothing_is_unpickled_and_no_text_is_run_as_code(project):
-    """The syntax trees say so: no module that unpickles is imported, and nothing that evaluates is called."""
+    """By syntax trees: nothing that unpickles is imported, and no evaluation called."""
     wrong = []
     for path in (
         *(project / "harness").rglob("*.py"),
@@ -238,7 +240,8 @@ def test_nothing_is_unpickled_and_no_text_is_run_as_code(project):
                 for name in names
                 if name.partition(".")[0] in UNPICKLING
             ]
-            if isinstance(node, ast.Call) and (name := called(node)):
+            name = called(node) if isinstance(node, ast.Call) else ""
+            if name:
                 wrong.append(f"{path}:{node.lineno}: {name}")
     assert wrong == []
     assert (
@@ -291,8 +294,10 @@ COLUMNS = [
 def test_a_table_with_columns_of_one_name_or_values_that_python_has_not_is_one_message(
     tmp_path, names, values, message
 ):
-    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    path, problems = tmp_path / "corpus.parquet", ReadProblems()
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "corpus.parquet"
+    problems = ReadProblems()
     parquet.write_table(
         pa.table(
             [pa.array(["1", "2"]), pa.array(["a", "b"]), values(pa)], ["_id", *names]

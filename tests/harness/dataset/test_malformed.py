@@ -1,7 +1,8 @@
-"""Files that are wrong: one message with the file, the line or row, what it looks like and the remedy that helps.
+"""Files that are wrong.
 
-What may be wrong with a kind of file (an encoding, a line that is cut) and with a row (an id that is missing) stands
-once; each reader has what only its files may have.
+Each gets one message with the file, the line or row, what it looks like and the remedy.
+Faults of a kind of file (an encoding, a line that is cut) and of a row (a missing id)
+are listed once; each reader adds the faults that only its files may have.
 """
 
 import json
@@ -75,7 +76,9 @@ def squad(context: object = "a car", **fields: object) -> bytes:
 
 
 def quoted(**row: object) -> bytes:
-    return f'{{"question": "wheels", "context": "a car"}}\n{json.dumps({"question": "x", **row})}'.encode()
+    first_line = '{"question": "wheels", "context": "a car"}'
+    second_line = json.dumps({"question": "x", **row})
+    return f"{first_line}\n{second_line}".encode()
 
 
 def sample(**changes: object) -> bytes:
@@ -327,7 +330,7 @@ MSMARCO = {
 
 
 def laid_out(form: str, folder: Path, file: str) -> DatasetReference:
-    """A whole data set of a form, or all of it but the one file that is written then."""
+    """Write a data set of a form; in some forms all of it but one file."""
     if form in ("irds", "hub"):
         return parse_reference(
             {"irds": layouts.catalogue, "hub": layouts.named_hub}[form](folder)
@@ -358,7 +361,8 @@ def laid_out(form: str, folder: Path, file: str) -> DatasetReference:
 def test_a_malformed_file(tmp_path, monkeypatch, form, file, change, expected):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", str(tmp_path / "cache"))
-    reference, path = laid_out(form, tmp_path / "data", file), tmp_path / "data" / file
+    reference = laid_out(form, tmp_path / "data", file)
+    path = tmp_path / "data" / file
     if isinstance(change, list):
         layouts.parquet(path, change)
     else:
@@ -375,9 +379,15 @@ def test_a_malformed_file(tmp_path, monkeypatch, form, file, change, expected):
 def test_every_fault_is_told_in_one_pass(tmp_path: Path) -> None:
     folder = layouts.beir(tmp_path / "d")
     files = {
-        "corpus.jsonl": '{"_id": "d1", "text": "x"}\n{"_id": "d1", "text": "y"}\nno\n[]\n{"text": "z"}\n{"_id": "d3"}',
+        "corpus.jsonl": (
+            '{"_id": "d1", "text": "x"}\n{"_id": "d1", "text": "y"}\n'
+            'no\n[]\n{"text": "z"}\n{"_id": "d3"}'
+        ),
         "queries.jsonl": '{"_id": "1", "text": "  "}\n{"_id": "1", "text": "again"}\n',
-        "qrels/test.tsv": "query-id\tcorpus-id\tscore\n1\td1\n1\td1\thigh\n1\td1\t1\n1\td1\t1\n1\tno\t1\n9\td1\t1\n",
+        "qrels/test.tsv": (
+            "query-id\tcorpus-id\tscore\n1\td1\n1\td1\thigh\n"
+            "1\td1\t1\n1\td1\t1\n1\tno\t1\n9\td1\t1\n"
+        ),
     }
     for name, text in files.items():
         (folder / name).write_text(text)
@@ -548,7 +558,8 @@ def test_the_worst_of_files_get_one_sentence(
 ):
     monkeypatch.chdir(tmp_path)
     for name, content in {"d/a.md": "# Leave\n\n25 days", **files}.items():
-        path, raw = Path(name), content() if callable(content) else content
+        path = Path(name)
+        raw = content() if callable(content) else content
         path.parent.mkdir(exist_ok=True, parents=True)
         path.write_bytes(raw if isinstance(raw, bytes) else raw.encode())
     output = ends(capsys, 2, "init", *words.split()).err
@@ -578,7 +589,9 @@ def test_folders_that_are_no_data_set(tmp_path, monkeypatch):
 
 
 CONTENTS = {
-    'name = "e"\ndataset = "d"\n\n[[retrievers]]\nkind = "bm25"\n': "an experiment file (TOML)",
+    (
+        'name = "e"\ndataset = "d"\n\n[[retrievers]]\nkind = "bm25"\n'
+    ): "an experiment file (TOML)",
     "# what\n[dataset]\n": "an experiment file (TOML)",
     "when,query\n" + "2026,a question of words\n" * 30: "a table (CSV)",
     "<!doctype html>\n<p>text</p>\n": "a web page, or XML",

@@ -1,4 +1,7 @@
-"""The same collection through every reader: the same digest, rankings and scores; what is written is read back."""
+"""The same collection through every reader.
+
+It has the same digest, rankings and scores, and a written collection is read back.
+"""
 
 import tempfile
 from dataclasses import replace
@@ -123,7 +126,8 @@ def test_a_name_that_cannot_be_had(
         loaded(name)
 
 
-# Exports of evaluation tools: reference contexts find documents by id or by text; what does not is counted
+# Exports of evaluation tools: reference contexts find documents by id or by text;
+# those that find none are counted
 
 
 def test_ragas_by_text_by_id_and_without_a_match(tmp_path):

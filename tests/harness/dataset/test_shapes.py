@@ -1,4 +1,7 @@
-"""Shapes of data that teams have: one command each, with as many labels of each grade as the files have."""
+"""Shapes of data that teams have.
+
+One command reads each, with as many labels of each grade as the files have.
+"""
 
 import json
 from collections import Counter
@@ -35,14 +38,15 @@ PAIRS = [
     for doc, grade in judged.items()
 ]
 GRADES = Counter(grade for _, _, grade in PAIRS)
-ONES, FOUR_ONES = Counter({1: 40}), Counter({1: 4})
-"""What lists of relevant documents come to."""
-RELEVANT = {
-    query: [doc for doc, grade in judged.items() if grade]
-    for query, judged in FIFTY.grades.items()
-}
+ONES = Counter({1: 40})
+FOUR_ONES = Counter({1: 4})
+"""The grades of lists of relevant documents."""
+RELEVANT: dict[str, list[str]] = {}
+for query_id, judged_documents in FIFTY.grades.items():
+    RELEVANT[query_id] = [doc for doc, grade in judged_documents.items() if grade]
 TEXTS = {f"{id_}.md": text for id_, text in FIFTY.documents.items()}
-CORPUS, QUERIES = layouts.corpus("id", FIFTY), layouts.queries("id", FIFTY)
+CORPUS = layouts.corpus("id", FIFTY)
+QUERIES = layouts.queries("id", FIFTY)
 QRELS = layouts.qrels("query_id", "doc", "grade", FIFTY)
 Files = Mapping[str, object]
 """Name -> text, or what is written as its suffix says; a folder holds files."""
@@ -82,12 +86,11 @@ def asked(query: str = "query", doc: str = "doc", suffix: str = "") -> Rows:
     ]
 
 
-CLICKS = [
-    {"query": FIFTY.queries[q], "clicked_doc_id": d}
-    for q, d, grade in PAIRS
-    if grade
-    for _ in range(3)
-]
+CLICKS: list[dict[str, str]] = []
+for query_id, doc_id, pair_grade in PAIRS:
+    if pair_grade:
+        click = {"query": FIFTY.queries[query_id], "clicked_doc_id": doc_id}
+        CLICKS += [click, click, click]
 CONTEXTS = [
     {"question": FIFTY.queries[q], "answer": "so", "context": FIFTY.documents[d]}
     for q, d, g in PAIRS
@@ -196,10 +199,8 @@ def hotpot(of_hub: bool = False) -> Rows:
     rows = []
     for q, docs in RELEVANT.items():
         document_ids = FIFTY.documents if q == "q00" else FIFTY.grades[q]
-        context, facts = (
-            {f"T {d}": [FIFTY.documents[d], " More."] for d in document_ids},
-            {f"T {d}": 0 for d in docs},
-        )
+        context = {f"T {d}": [FIFTY.documents[d], " More."] for d in document_ids}
+        facts = {f"T {d}": 0 for d in docs}
         row = {
             "context": [*map(list, context.items())],
             "supporting_facts": [*map(list, facts.items())],
@@ -226,7 +227,8 @@ def of(write: Callable[..., Path]) -> Callable[[Path], object]:
 
 
 LLAMA = {"source_files": {f"{id_}.txt": text for id_, text in layouts.FOUR.items()}}
-"""Files, or what writes them into the folder d; the words of the command; how many labels there are of each grade."""
+"""Files, or a function that writes them into the folder d; the words of the command;
+how many labels there are of each grade."""
 SHAPES: dict[str, tuple[Files | Callable[[Path], object], str, Counter[int]]] = {
     "Markdown folder": (
         {"d": {**TEXTS, "questions.csv": asked("question", "document")}},
@@ -352,7 +354,7 @@ SHAPES: dict[str, tuple[Files | Callable[[Path], object], str, Counter[int]]] = 
 
 
 def laid(here: Path, shape: str) -> list[str]:
-    """Write a shape into a folder, and return the words of the command that takes it."""
+    """Write a shape into a folder, and return the words of the command."""
     files, words, _ = SHAPES[shape]
     files(here / "d") if callable(files) else lay(here, files)
     return words.split()
@@ -479,8 +481,8 @@ def test_a_table_that_may_hold_the_labels_under_a_name_of_its_own_is_named(
     lay(here, {"documents.jsonl": CORPUS, "queries.jsonl": QUERIES, "gold.csv": QRELS})
     output = told(capsys, "check", here)
     assert (
-        "tables that are not read, although no query has labels: name one with --labels (1): gold"
-        in output
+        "tables that are not read, although no query has labels: "
+        "name one with --labels (1): gold" in output
     )
     labelled = load_dataset(DatasetReference(here, labels="gold.csv"))
     assert len(labelled.labels) == 20 and "unread-table" not in labelled.data_quality

@@ -1,4 +1,4 @@
-"""An experiment file: what is filled in, refused and retired, the schema that editors read, options without effect."""
+"""An experiment file: defaults, refused and retired keys, the schema for editors."""
 
 import json
 import runpy

@@ -1,4 +1,7 @@
-"""A folder of documents and labels becomes an experiment that runs; what is missing is told with what it looks like."""
+"""A folder of documents and labels becomes an experiment that runs.
+
+A missing part is reported with an example.
+"""
 
 import importlib.util
 import json
@@ -129,7 +132,7 @@ def test_labels_that_are_missing_are_shown(folder: Path) -> None:
 
 
 def test_a_folder_in_another_layout_is_told(tmp_path: Path) -> None:
-    """README.md says what the folder holds; it is not a document, and the example of a label must not name it."""
+    """README.md describes the folder: it is no document, and no example names it."""
     (tmp_path / "README.md").write_text("# Our help pages", encoding="utf-8")
     (tmp_path / "pages.xml").write_text("<pages/>", encoding="utf-8")
     message = str(refusal(write_experiment, tmp_path))
@@ -216,7 +219,7 @@ def test_labels_that_name_documents_by_fields_are_declared_by_options(
     assert load_data(load("d.toml").dataset).labels["q"].relevant == ("n2",)
 
 
-# Retrieval spans, as six programs write them, become queries, documents, a run and labels
+# Retrieval spans of six programs become queries, documents, a run and labels
 
 TEXTS = {
     "hr/leave": "25 days of paid leave a year.",
@@ -338,7 +341,7 @@ def rows(file: str) -> Rows:
 
 @pytest.mark.parametrize("spans", [openinference, otlp, langsmith, langfuse, mlflow])
 def test_spans_become_queries_documents_and_the_run_that_served_them(tmp_path, spans):
-    """Asked twice, the second time with the other document first: the last answer is the run."""
+    """The query is asked twice, with other ranks: the last answer is the run."""
     documents = [
         {"id": id_, "content": text, "score": 0.9 - n / 2}
         for n, (id_, text) in enumerate(TEXTS.items())

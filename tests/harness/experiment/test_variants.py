@@ -1,9 +1,13 @@
-"""Variants of one encoder, and grids of settings: written out as retrievers, run, embedded once, and chosen from."""
+"""Variants of one encoder, and grids of settings.
+
+They are written out as retrievers, run, embedded once, and chosen from.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,13 +52,19 @@ def bare(own_cache: None, monkeypatch: pytest.MonkeyPatch) -> None:
 def experiment(
     folder: Path, encoder: str, variants: str = "", name: str = "small"
 ) -> Path:
-    block = f'[[retrievers]]\nname = "m"\nencoder = {{ {encoder} }}\nvariants = {{ {variants} }}\n'
+    block = (
+        '[[retrievers]]\nname = "m"\n'
+        f"encoder = {{ {encoder} }}\nvariants = {{ {variants} }}\n"
+    )
     return small.experiment(folder, retrievers=block, name=name)
 
 
 def test_a_variant_is_the_encoder_with_its_options(tmp_path: Path, model: str) -> None:
     encoder = f'kind = "sentence-transformers", model = "{model}", device = "cpu"'
-    variants = 'plain = { query_prompt = "", document_prompt = "" }, fast = { query_prompt_name = "fast" }'
+    variants = (
+        'plain = { query_prompt = "", document_prompt = "" }, '
+        'fast = { query_prompt_name = "fast" }'
+    )
     path = experiment(tmp_path, encoder, variants)
     encoders = {
         (row.retriever, row.stage): row.texts
@@ -206,6 +216,16 @@ def variant(variants: Any, encoder: Any = None) -> dict[str, Any]:
 
 
 LOCAL = {"kind": "sentence-transformers", "model": "a/b"}
+
+
+def refused_sweeps(
+    sweeps: Iterable[tuple[dict[str, Any], str]],
+) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield the tables of sweeps with the messages that refuse them."""
+    for sweep, message in sweeps:
+        yield {"sweep": sweep}, message
+
+
 REFUSED: list[tuple[dict[str, Any], str]] = [
     (variant({"v": {"kind": "openai"}}), "has another kind"),
     (
@@ -219,9 +239,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         {"baseline": "dense", "sweep": {"default": "words", "of": "words", "k1": [1]}},
         "baseline 'dense' is not sweep.default",
     ),
-    *(
-        ({"sweep": sweep}, message)
-        for sweep, message in [
+    *refused_sweeps(
+        [
             ({"of": "words", "k1": [1]}, "sweep.default: is missing"),
             (
                 {"default": "word", "of": "words", "k1": [1]},
@@ -341,10 +360,9 @@ def test_a_sweep_runs_resumes_and_comes_out_again(
     )
     assert reproduce(results.folder).differing == ()
     path = small.experiment(tmp_path, retrievers=small.RETRIEVERS + SWEEP)
-    sentence = json.loads(
-        call("run", path, "--results", tmp_path / "out", "--json", code=0).out
-    )["sweep"]
-    assert (sentence["chosen"], sentence["configurations"]) == (choice.chosen, 12)
+    output = call("run", path, "--results", tmp_path / "out", "--json", code=0).out
+    printed = json.loads(output)["sweep"]
+    assert (printed["chosen"], printed["configurations"]) == (choice.chosen, 12)
     assert (results.folder / "scores.csv").read_bytes() == (
         tmp_path / "out" / "small" / "scores.csv"
     ).read_bytes()

@@ -1,4 +1,7 @@
-"""Judgments of people and models: files, how they become labels, and the commands from a pool to labels."""
+"""Judgments of people and models.
+
+Their files, how they become labels, and the commands from a pool to labels.
+"""
 
 from __future__ import annotations
 
@@ -202,7 +205,7 @@ def test_the_order_of_lines_and_files_changes_no_grade(judgments, random):
 
 @pytest.mark.parametrize("language", ["en", "ja"])
 def test_the_shipped_lists_are_merged_as_their_readme_says(project, language):
-    """queries-extended.json was merged by another program, by the rule in the README of the data set."""
+    """queries-extended.json was merged by another program, by the data set's README."""
     folder = project / "datasets" / f"survey-templates-{language}"
     merged = load_dataset(
         DatasetReference(folder, queries=("labels-a.json", "labels-b.json"))
@@ -219,7 +222,7 @@ def test_the_shipped_lists_are_merged_as_their_readme_says(project, language):
 
 @pytest.fixture
 def mixed(tmp_path, monkeypatch):
-    """A person judged one question, a person began another, and a model judged three."""
+    """A person judged one query and began another, and a model judged three."""
     monkeypatch.chdir(tmp_path)
     data = small.dataset(tmp_path / "data", labelled=False)
     write(
@@ -274,7 +277,7 @@ def test_people_alone_are_exported_unless_a_model_is_asked_for_and_it_stays_a_mo
     assert set(deciding_labels(labels)) == {"q-fruit"}
 
 
-def test_lists_of_labellers_are_merged_but_not_a_model_with_a_person_and_nobody_with_himself(
+def test_lists_of_labellers_are_merged_but_not_those_of_a_model_or_one_person(
     mixed,
 ):
     (mixed / JUDGMENTS_FILE).unlink()
@@ -465,7 +468,7 @@ def test_judges_are_compared_and_what_they_dispute_is_settled(begun, people, cap
 
 
 def test_the_shipped_labellers_agree_as_published(project):
-    """Known answer, computed by a separate program: 50 queries x 182 documents, 160 and 195 relevant."""
+    """Computed by another program: 50 queries x 182 documents, 160 and 195 relevant."""
     (pair,) = measure_agreement([project / "datasets" / "survey-templates-en"]).pairs
     assert (pair.queries, pair.units) == (50, 50 * 182)
     assert pair.table == ((8900, 40), (5, 155))
@@ -493,8 +496,8 @@ def test_nobody_corrects_another_by_bearing_his_name(begun, people, capsys):
     for _ in range(2):  # the same again adds nothing
         output = merged(capsys, [people[0], forged])
         assert (
-            "later grades by ann do not replace the first ones; if they should: --corrects ann"
-            in output
+            "later grades by ann do not replace the first ones; "
+            "if they should: --corrects ann" in output
         )
         assert f"{len(people) + 1} labels" in output and grade() == people[0].grade
     lines = map(json.loads, (begun / "judgments.jsonl").read_text().splitlines())

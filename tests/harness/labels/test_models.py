@@ -1,4 +1,7 @@
-"""What a model is asked for labels: grades of a pool, null where they cannot be read, and questions, marked as such."""
+"""Labels and queries by a model.
+
+Grades of a pool are null if they cannot be read, and queries are marked as the model's.
+"""
 
 from __future__ import annotations
 
@@ -225,11 +228,9 @@ def drafted(folder, *script, reply=writes):
 
 def test_each_style_is_asked_and_a_person_keeps_some(folder):
     drafted_queries, systems = drafted(folder)
-    assert {
-        style
-        for style, words in QUERY_STYLES.items()
-        if any(words in system for system in systems)
-    } == set(QUERY_STYLES)
+    all_systems = "\n".join(systems)
+    styles = {style for style, words in QUERY_STYLES.items() if words in all_systems}
+    assert styles == set(QUERY_STYLES)
     assert all(
         "<EXAMPLES>\n- where is my parcel\n</EXAMPLES>" in system for system in systems
     )
@@ -265,17 +266,8 @@ def test_what_cannot_be_read_is_counted(folder):
 def test_the_commands(folder, capsys):
     (folder / "queries.json").unlink()
     with serving(ChatProvider(reply=writes)) as provider:
-        asks = (
-            "queries",
-            "draft",
-            "data",
-            "--llm",
-            "m",
-            "--base-url",
-            provider.url,
-            "--count",
-            "4",
-        )
+        model = ("--llm", "m", "--base-url", provider.url)
+        asks = ("queries", "draft", "data", *model, "--count", "4")
         assert "4 calls" in small.told(capsys, *asks, "--plan")
         with exclusive_lock(Path("drafts.jsonl"), "", ""):
             assert (
@@ -284,26 +276,15 @@ def test_the_commands(folder, capsys):
             )
         assert "drafts; answers that could not be read: 0" in small.told(capsys, *asks)
     assert Path("drafts.html").is_file()
-    rows = [
-        json.loads(line)
-        for line in Path("drafts.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = Path("drafts.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    prompt = digest_texts(KEEP_POLICY)
+    judgments = [
+        judgment(row["id"], row["document_id"], 1, prompt=prompt) for row in rows
     ]
-    write(
-        Path("j.jsonl"),
-        [
-            judgment(row["id"], row["document_id"], 1, prompt=digest_texts(KEEP_POLICY))
-            for row in rows
-        ],
-    )
-    small.told(
-        capsys,
-        "queries",
-        "keep",
-        "drafts.jsonl",
-        "j.jsonl",
-        "--output",
-        "data/queries.jsonl",
-    )
+    write(Path("j.jsonl"), judgments)
+    keep = ("queries", "keep", "drafts.jsonl", "j.jsonl")
+    small.told(capsys, *keep, "--output", "data/queries.jsonl")
     merged = small.told(capsys, "labels", "merge", "j.jsonl", "--into", "data", code=2)
     assert "keeps or drops a draft" in merged  # they were grades, all of 1
     queries = load_dataset(parse_reference(folder)).queries

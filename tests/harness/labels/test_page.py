@@ -19,7 +19,10 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture
 def driver(tmp_path):
-    """A browser for each test: where one test cleared the store, pages of the next were shown an empty one at times."""
+    """Return a browser for each test.
+
+    If a test cleared the store, pages of the next test sometimes had an empty one.
+    """
     folder = tmp_path / "browser"
     (folder / "downloads").mkdir(parents=True)
     with chromium(folder / "profile", downloads=folder / "downloads") as browser:
@@ -37,7 +40,7 @@ def shown(driver, tmp_path, judged_pool):
 
 @pytest.fixture
 def opened(driver, tmp_path):
-    """A page for a pool of 4 questions with 3 documents: 12 pairs, two of them asked twice."""
+    """Open a page for 4 queries with 3 documents: 12 pairs, two of them twice."""
     return shown(driver, tmp_path, pool())
 
 
@@ -50,7 +53,7 @@ def text(driver, selector):
 
 
 def judged(driver, keys, count):
-    """Press keys, and wait until the page shows how many pairs are judged: as long as the browser needs."""
+    """Press keys, and wait until the page shows how many pairs are judged."""
     press(driver, keys)
     WebDriverWait(driver, 60).until(
         lambda _: text(driver, "#count").startswith(f"{count} of "), f"not {count}"
@@ -58,10 +61,11 @@ def judged(driver, keys, count):
 
 
 def reopened(driver, count):
-    """Open the page anew, each time in a process of its own, until it shows how many are judged.
+    """Open the page again, each time in a new process, until it shows the count.
 
-    A busy Chromium shows a page an empty store now and then, and to every page of that process after it: reloading for
-    a minute did not bring it back. The browser's own pages never share a process with a file.
+    A busy Chromium sometimes shows a page an empty store, and then every page of that
+    process: reloading for a minute did not bring it back. The browser's own pages never
+    share a process with a file.
     """
     page = driver.current_url
 
@@ -74,7 +78,7 @@ def reopened(driver, count):
 
 
 def begin(driver, name="ann"):
-    """Give the judge's name; once more where a busy browser lost the keys of the first try."""
+    """Enter the judge's name; again if a busy browser lost the keys."""
 
     def begun(_):
         field = driver.find_element("css selector", "#judge")
@@ -87,7 +91,7 @@ def begin(driver, name="ann"):
 
 
 def exported(driver):
-    """What the page exports, under a name of its own: the browser writes over a file of the same name."""
+    """Return the exported file under a new name: the browser overwrites equal names."""
     driver.find_element("css selector", "#export").click()
     file = driver.downloads / "judgments.jsonl"
     WebDriverWait(driver, 60, 0.05).until(
@@ -108,7 +112,8 @@ def bring(driver, path):
 
 def test_a_pool_is_judged_by_keyboard_alone(opened):
     begin(opened, "Ann Ö.")
-    order, judged_pool = judging_order(opened.made), opened.made
+    judged_pool = opened.made
+    order = judging_order(judged_pool)
     for number, pair in enumerate(order):
         query, document = pair.pair_texts(judged_pool)
         assert (text(opened, "#query"), text(opened, "#text")) == (
@@ -173,10 +178,10 @@ def test_undo_notes_and_keys_that_count_by_their_place_where_they_write_no_latin
     assert grades(opened) == [1, None, 2]
 
 
-def test_nothing_is_lost_by_closing_the_window_and_a_page_that_was_shown_an_empty_store_writes_over_nothing(
+def test_closing_the_window_or_an_empty_store_loses_no_judgments(
     opened,
 ):
-    """As a busy Chromium does, once in fifty: the page forgot all that was judged as soon as the judge went on."""
+    """A busy Chromium does so once in fifty; the page then forgot all judgments."""
     begin(opened)
     judged(opened, "123", 3)
     reopened(opened, 3)
@@ -203,7 +208,7 @@ def test_nothing_is_lost_by_closing_the_window_and_a_page_that_was_shown_an_empt
 
 
 def test_two_tabs_lose_nothing_of_each_other(opened):
-    """Undoing wrote what one tab knew over what the other had judged since; so did opening a page."""
+    """Undoing in one tab, or opening a page, overwrote judgments of another tab."""
     first, page = opened.current_window_handle, opened.current_url
     begin(opened)
     judged(opened, "1", 1)
@@ -262,10 +267,12 @@ def test_hostile_texts_in_every_script_are_shown_as_they_are(driver, tmp_path):
     for pair in judging_order(judged_pool):
         query, document = pair.pair_texts(judged_pool)
         page_texts = driver.execute_script("""
-            const [query, text] = ["query", "text"].map((id) => document.getElementById(id));
-            return [query.textContent, text.textContent, getComputedStyle(query).direction];
+            const query = document.getElementById("query");
+            const text = document.getElementById("text");
+            const direction = getComputedStyle(query).direction;
+            return [query.textContent, text.textContent, direction];
         """)
-        # Markdown reads as it is meant: the marks of headings, lists and code go, and nothing else.
+        # Of Markdown, only the marks of headings, lists and code are removed.
         rendered = re.sub(r"^#{1,6}\s+|`", "", document.text, flags=re.MULTILINE)
         assert page_texts[:2] == [
             query.query,

@@ -1,4 +1,7 @@
-"""The tutorial docs/labels.md: every command is run, and the pool is judged by who knows the data set's own labels."""
+"""The tutorial docs/labels.md.
+
+Every command is run, and the pool is judged by the labels of the data set itself.
+"""
 
 import json
 import shutil
@@ -23,12 +26,13 @@ def judge(pool) -> None:
         )
     )
     relevant = {row["id"]: row["relevant_documents"] for row in rows}
-    by, judgments = JudgeSignature("ann", "human", digest_texts(pool.policy)), []
+    signature = JudgeSignature("ann", "human", digest_texts(pool.policy))
+    judgments = []
     for pair in judging_order(pool):
         query, document = pair.pair_texts(pool)
         listed = relevant[query.query_id]
         grade = max(3 - listed.index(document.id), 1) if document.id in listed else 0
-        judgments.append(build_judgment(pool, pair, grade, by))
+        judgments.append(build_judgment(pool, pair, grade, signature))
     write(Path("judgments.jsonl"), judgments)
 
 
