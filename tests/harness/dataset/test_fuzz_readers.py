@@ -1,8 +1,8 @@
 """Each reader of files is fed with damaged ones: an InputError, or a result.
 
 Each file of a layout is damaged in turn, at places that hypothesis draws, the same in
-every run. Data of a hub or of ir_datasets are not here: their files are those of another
-library.
+every run. Data of a hub or of ir_datasets are not here: their files are those of
+another library.
 """
 
 from collections.abc import Callable

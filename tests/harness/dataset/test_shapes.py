@@ -52,6 +52,14 @@ Files = Mapping[str, object]
 """Name -> text, or what is written as its suffix says; a folder holds files."""
 
 
+def write_book(path: Path, sheets: Mapping[str, list[dict[str, object]]]) -> None:
+    """Write a workbook, with the keys of the first row as the header of a sheet."""
+    cells = {}
+    for name, rows in sheets.items():
+        cells[name] = [list(rows[0]), *(list(row.values()) for row in rows)]
+    path.write_bytes(layouts.book(**cells))
+
+
 def lay(here: Path, files: Files) -> None:
     """Write files, each as its suffix says."""
     for name, content in files.items():
@@ -64,14 +72,7 @@ def lay(here: Path, files: Files) -> None:
             ".ndjson": jsonl,
             ".parquet": layouts.parquet,
             ".json": lambda path, json_value: path.write_text(json.dumps(json_value)),
-            ".xlsx": lambda path, sheets: path.write_bytes(
-                layouts.book(
-                    **{
-                        name: [[*rows[0]], *([*row.values()] for row in rows)]
-                        for name, rows in sheets.items()
-                    }
-                )
-            ),
+            ".xlsx": write_book,
         }
         Path.write_text(path, content) if isinstance(content, str) else write[
             path.suffix
@@ -174,16 +175,25 @@ HITS = [
     {"_index": "help", "_id": id_, "_source": {"text": text}}
     for id_, text in FIFTY.documents.items()
 ]
-GROUPS = [
-    {
-        "name": q,
+
+
+def rating_group(query_id: str) -> dict[str, object]:
+    """Return a query by two templates, with the gains of its documents."""
+    placeholders = {"$query": FIFTY.queries[query_id]}
+    return {
+        "name": query_id,
         "queries": [
-            {"template": t, "placeholders": {"$query": FIFTY.queries[q]}} for t in "ab"
+            {"template": "a", "placeholders": placeholders},
+            {"template": "b", "placeholders": placeholders},
         ],
-        "relevant_documents": {d: {"gain": grade} for d, grade in judged.items()},
+        "relevant_documents": {
+            document: {"gain": grade}
+            for document, grade in FIFTY.grades[query_id].items()
+        },
     }
-    for q, judged in FIFTY.grades.items()
-]
+
+
+GROUPS = [rating_group(query_id) for query_id in FIFTY.grades]
 MS_MARCO = {
     "collection.tsv": "".join(
         f"{id_}\t{text}\n" for id_, text in FIFTY.documents.items()
