@@ -175,7 +175,7 @@ def _find_documents(
     if not texts or documents.by_field:
         return matches
     corpus = (document for _, document in source.documents(ReadProblems()))
-    id_by_text = documents_with_text(texts, corpus, whole=texts - quotes)
+    id_by_text = documents_with_text(texts, corpus, full_texts=texts - quotes)
     for label, text in text_by_label.items():
         if text in id_by_text:
             matches[label] = IdMatch(id_by_text[text], "text")
