@@ -333,20 +333,40 @@ def test_comparing_claims_nothing_once_the_planned_looks_have_spent_alpha(
     assert set(verdicts) == {"undecided: alpha is spent"}
 
 
-def test_a_folder_is_reproduced_from_wherever_one_stands(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    here, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
-    small.dataset(here / "data")
-    elsewhere.mkdir()
-    monkeypatch.chdir(here)
-    path = small.experiment(here)
-    path.write_text(path.read_text().replace((here / "data").as_posix(), "data"))
-    results = harness.run(
-        "small.toml", harness.RunOptions(Path("results"))
-    ).folder.resolve()
+@pytest.fixture
+def relative_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Results of an experiment whose paths are relative; another folder is current."""
+    project = tmp_path / "project"
+    small.dataset(project / "data")
+    monkeypatch.chdir(project)
+    experiment_file = small.experiment(project)
+    text = experiment_file.read_text(encoding="utf-8")
+    relative_text = text.replace((project / "data").as_posix(), "data")
+    experiment_file.write_text(relative_text, encoding="utf-8")
+    results = harness.run("small.toml", harness.RunOptions(Path("results")))
+    elsewhere = tmp_path / "elsewhere" / "deeper"
+    elsewhere.mkdir(parents=True)
     monkeypatch.chdir(elsewhere)
-    assert reproduce(results).versions == {}
-    assert records.current_dataset(records.read_results(results)).document_count == len(
-        small.TEXTS
-    )
+    return project / results.folder
+
+
+def test_a_folder_is_reproduced_from_any_working_directory(
+    relative_results: Path,
+) -> None:
+    assert reproduce(relative_results).versions == {}
+    results = records.read_results(relative_results)
+    assert records.current_dataset(results).document_count == len(small.TEXTS)
+
+
+@pytest.mark.parametrize("content", ["other documents", "no data set"])
+def test_the_data_with_the_digest_of_the_run_are_found_not_others_of_that_name(
+    relative_results: Path, tmp_path: Path, content: str
+) -> None:
+    other = tmp_path / "elsewhere" / "data"
+    if content == "other documents":
+        (small.dataset(other) / "bird.md").write_text("# bird\n\nbirds fly\n")
+    else:
+        other.mkdir()
+    results = records.read_results(relative_results)
+    assert records.find_dataset(results).folder.resolve() != other
+    assert reproduce(relative_results).versions == {}
