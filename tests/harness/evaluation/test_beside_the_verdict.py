@@ -80,8 +80,8 @@ def test_the_cross_fitted_mean_is_chosen_on_four_parts_and_measured_on_the_fifth
         others = [j for j in range(40) if parts[j] != parts[i]]
         winner = max(scores, key=lambda name: scores[name][others].mean())
         values.append(scores[winner][i])
-    found = cross_fitted_mean(scores, ids, single_units(40), seed=7)
-    assert found == pytest.approx(np.mean(values), rel=1e-12)
+    diagnostics = cross_fitted_mean(scores, ids, single_units(40), seed=7)
+    assert diagnostics == pytest.approx(np.mean(values), rel=1e-12)
     clear = cross_fitted_mean(
         {"one": scores["r0"], "far": scores["r0"] - 0.9}, ids, single_units(40)
     )
@@ -111,15 +111,15 @@ def by_hand(positives, negatives):
 def test_the_area_is_the_share_of_pairs_in_order_with_delongs_interval(
     positives, negatives
 ):
-    found = roc_area(positives, negatives)
+    area = roc_area(positives, negatives)
     value, variance = by_hand(positives, negatives)
-    assert found.value == pytest.approx(value)
+    assert area.value == pytest.approx(value)
     half = stats.norm.ppf(0.975) * variance**0.5
-    assert (found.low, found.high) == pytest.approx(
+    assert (area.low, area.high) == pytest.approx(
         (max(0, value - half), min(1, value + half))
     )
     u = stats.mannwhitneyu(positives, negatives).statistic
-    assert found.value == pytest.approx(u / (len(positives) * len(negatives)))
+    assert area.value == pytest.approx(u / (len(positives) * len(negatives)))
 
 
 @given(st.data())
@@ -128,25 +128,25 @@ def test_two_areas_over_the_same_queries_are_compared_by_their_covariance(data):
     draw = st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=m + n, max_size=m + n)
     first, second = (np.array(data.draw(draw)) for _ in range(2))
     tables = [
-        np.array([[wins(p, q) for q in one[m:]] for p in one[:m]])
-        for one in (first, second)
+        np.array([[wins(p, q) for q in scores[m:]] for p in scores[:m]])
+        for scores in (first, second)
     ]
     gap = tables[0] - tables[1]
     variance = (
         np.var(gap.mean(1), ddof=1) / m + np.var(gap.mean(0), ddof=1) / n
     )  # that of the difference itself
-    found = compare_roc_areas(
+    test = compare_roc_areas(
         RocScores(first[:m], first[m:]), RocScores(second[:m], second[m:])
     )
-    assert found.difference == pytest.approx(gap.mean(), abs=1e-12)
+    assert test.difference == pytest.approx(gap.mean(), abs=1e-12)
     if variance > 1e-12:
-        assert found.p_value == pytest.approx(
+        assert test.p_value == pytest.approx(
             2 * stats.norm.sf(abs(gap.mean()) / variance**0.5)
         )
     back = compare_roc_areas(
         RocScores(second[:m], second[m:]), RocScores(first[:m], first[m:])
     )
-    assert back.p_value == pytest.approx(found.p_value)
+    assert back.p_value == pytest.approx(test.p_value)
 
 
 ANSWERED = [f"a{n}" for n in range(10)]
@@ -206,8 +206,8 @@ def test_scores_tell_what_nothing_answers(tmp_path):
             "path": str(tmp_path / "worse.trec"),
         }
     )
-    found = run(table, RunOptions(tmp_path / "out"))
-    evaluation = read_or_evaluate(found)
+    results = run(table, RunOptions(tmp_path / "out"))
+    evaluation = read_or_evaluate(results)
     floor, other = evaluation.abstention.floors
     (pair,) = evaluation.abstention.pairs
     assert (pair.a, pair.b, pair.difference) == (
@@ -230,17 +230,17 @@ def test_scores_tell_what_nothing_answers(tmp_path):
         5,
     )
     assert (
-        read_evaluation(found.folder, found.manifest).abstention
+        read_evaluation(results.folder, results.manifest).abstention
         == evaluation.abstention
     )
     answers = {
         "a": ranked(["x", "y"], [0.9, 0.5]),
         "u": ranked(["x"], [0.2]),
     }  # what is judged 0 is no success
-    asked = {"a": Query("a", "a"), "u": Query("u", "u", {"answerable": "false"})}
+    queries = {"a": Query("a", "a"), "u": Query("u", "u", {"answerable": "false"})}
     assert (
         evaluate_abstention(
-            asked, {"a": {"x": 0, "y": 1}}, {"r": answers}, cutoff=10, level=0.95
+            queries, {"a": {"x": 0, "y": 1}}, {"r": answers}, cutoff=10, level=0.95
         )
         .floors[0]
         .floor
@@ -255,8 +255,8 @@ def test_scores_tell_what_nothing_answers(tmp_path):
 def test_a_floor_drops_hits_and_success_and_abstain_follow(
     tmp_path, floor, success, abstained
 ):
-    found = run(experiment(tmp_path, floor=floor), RunOptions(tmp_path / "out"))
-    summary = found.summary[found.summary["retriever"] == "served"].set_index("measure")
+    results = run(experiment(tmp_path, floor=floor), RunOptions(tmp_path / "out"))
+    summary = results.summary[results.summary["retriever"] == "served"].set_index("measure")
     assert (summary.loc["Success@5", "mean"], summary.loc["Success@5", "count"]) == (
         success,
         10,
@@ -268,8 +268,8 @@ def test_a_floor_drops_hits_and_success_and_abstain_follow(
 
 
 def test_a_router_and_a_union_are_ceilings(tmp_path):
-    found = run(experiment(tmp_path, measures=("RR@5",)), RunOptions(tmp_path / "out"))
-    ceilings, scores = read_or_evaluate(found).ceilings, found.scores
+    results = run(experiment(tmp_path, measures=("RR@5",)), RunOptions(tmp_path / "out"))
+    ceilings, scores = read_or_evaluate(results).ceilings, results.scores
     table = scores[scores["measure"] == "RR@5"].pivot(
         index="query_id", columns="retriever", values="value"
     )
@@ -339,17 +339,17 @@ def test_each_retriever_is_compared_with_itself_on_the_queries_that_kept_their_d
     runs,
 ):
     old, new = runs
-    found = compare_corpus_states(old, new)
-    assert found.documents == (
+    change = compare_corpus_states(old, new)
+    assert change.documents == (
         ("n20", "n21", "n30", "n31"),
         ("d0",),
         ("d1",),
     )
-    assert found.left_out == ("q0",) and len(found.queries) == 11
-    (words,) = found.retrievers
+    assert change.left_out == ("q0",) and len(change.queries) == 11
+    (words,) = change.retrievers
     values = [
-        one.scores.set_index("query_id")["value"].loc[list(found.queries)].to_numpy()
-        for one in runs
+        results.scores.set_index("query_id")["value"].loc[list(change.queries)].to_numpy()
+        for results in runs
     ]
     assert (words.before, words.after) == pytest.approx(
         (values[0].mean(), values[1].mean())
@@ -359,14 +359,14 @@ def test_each_retriever_is_compared_with_itself_on_the_queries_that_kept_their_d
         np.mean(values[1] - values[0])
     )
     assert words.displaced == 3  # those of q2 and q3, and the rewritten one of q1
-    told = "3 of 11 queries lost a relevant document from the top 2 to documents that are new"
-    assert told in "\n".join(found.lines())
+    message = "3 of 11 queries lost a relevant document from the top 2 to documents that are new"
+    assert message in "\n".join(change.lines())
 
 
 def test_compare_and_gate_take_a_changed_corpus(runs, call):
     old, new = runs
-    told = call("compare", old.folder, new.folder, "--corpus-changed", code=0)
-    assert told.out.splitlines()[0] == "documents: 4 added, 1 removed, 1 changed"
+    message = call("compare", old.folder, new.folder, "--corpus-changed", code=0)
+    assert message.out.splitlines()[0] == "documents: 4 added, 1 removed, 1 changed"
     options = (
         "--challenger",
         "words",

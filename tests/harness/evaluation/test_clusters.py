@@ -28,12 +28,12 @@ from tests.support import small
 from tests.support.scored import cell, compare, concluded, scored
 
 
-def sample(seed, needs=30, each=5, correlation=0.5):
+def sample(seed, needs=30, query_scores=5, correlation=0.5):
     """Differences whose members of one need are correlated, and their needs."""
     rng = np.random.default_rng(seed)
-    shared = np.repeat(rng.normal(0, math.sqrt(correlation), needs), each)
-    values = (shared + rng.normal(0, math.sqrt(1 - correlation), needs * each)) / 10
-    return values, [f"need {j}" for j in range(needs) for _ in range(each)]
+    shared = np.repeat(rng.normal(0, math.sqrt(correlation), needs), query_scores)
+    values = (shared + rng.normal(0, math.sqrt(1 - correlation), needs * query_scores)) / 10
+    return values, [f"need {j}" for j in range(needs) for _ in range(query_scores)]
 
 
 @settings(max_examples=25, deadline=None)
@@ -77,18 +77,18 @@ def test_the_robust_error_is_that_of_the_jackknife_over_clusters():
     labels = np.append(rng.integers(0, 12, 60), [3] * 40)
     values = rng.normal(0.1, 0.2, 100) + labels / 60
     count = len(set(labels))
-    changes = [values[labels != one].mean() - values.mean() for one in set(labels)]
+    changes = [values[labels != single].mean() - values.mean() for single in set(labels)]
     units = cluster_units([str(x) for x in labels])
-    found = standard_error(values, units)
-    assert found.error == pytest.approx(
+    result = standard_error(values, units)
+    assert result.error == pytest.approx(
         math.sqrt((count - 1) / count * sum(x * x for x in changes)), rel=1e-12
     )
-    assert found.degrees_of_freedom == pytest.approx(
-        100**2 / sum(np.sum(labels == one) ** 2 for one in set(labels)) - 1
+    assert result.degrees_of_freedom == pytest.approx(
+        100**2 / sum(np.sum(labels == single) ** 2 for single in set(labels)) - 1
     )
     assert paired_t_test(
         paired_differences(values, np.zeros(100)), units
-    ).statistic == pytest.approx(values.mean() / found.error)
+    ).statistic == pytest.approx(values.mean() / result.error)
     alone = standard_error(values)
     assert alone.error == pytest.approx(values.std(ddof=1) / 10, rel=1e-12)
     assert alone.degrees_of_freedom == 99
@@ -113,7 +113,7 @@ def test_one_dominant_cluster_and_weights_like_traffic_leave_intervals_their_cov
         weighted = student_interval(
             rng.normal(size=60), units=single_units(60, rng.lognormal(0, 1, 60))
         )
-        covered += [one.low <= 0 <= one.high for one in (dominant, weighted)]
+        covered += [interval.low <= 0 <= interval.high for interval in (dominant, weighted)]
     assert covered[0] / n >= 0.95 - error
     assert 0.94 - error <= covered[1] / n <= 0.96 + error
 
@@ -156,11 +156,11 @@ def test_signs_are_flipped_by_cluster_and_those_of_weighted_differences():
         np.array([0.2, 0.1, -0.1, 0.3, 0.2, 0.05]),
         cluster_units(["x", "x", "y", "y", "z", "z"]),
     )
-    found = sign_flip(
+    result = sign_flip(
         units.sums(np.column_stack([values, np.zeros(6)])), [Contrast(0, 1)]
     )[0]
     assert (
-        found.greater
+        result.greater
         == np.mean(flipped(np.array([0.3, 0.2, 0.25])) >= 0.75 - 1e-9)
         == 1 / 8
     )
@@ -181,9 +181,9 @@ def test_every_number_is_by_cluster_and_that_is_told():
     }
     units, clusters = cluster_units(needs), tuple(needs)
     compared = compare(scores, clusters=clusters)
-    found = concluded(scores, compared, clusters=clusters)
-    assert "150 queries (30 clusters)" in " ".join(look_sentences(found))
-    assert compared[0].clusters == found.clusters == 30
+    evaluation = concluded(scores, compared, clusters=clusters)
+    assert "150 queries (30 clusters)" in " ".join(look_sentences(evaluation))
+    assert compared[0].clusters == evaluation.clusters == 30
     wide, narrow = (
         summarize_scores(scores["a"], units=units),
         summarize_scores(scores["a"]),
@@ -196,8 +196,8 @@ def test_every_number_is_by_cluster_and_that_is_told():
         scores, ids, single_units(150)
     )
     queries = [
-        Query(one, "same", {"half": "x" if place < 75 else "y"})
-        for place, one in enumerate(ids)
+        Query(need, "same", {"half": "x" if index < 75 else "y"})
+        for index, need in enumerate(ids)
     ]
     rows = list(
         slice_families(
@@ -230,12 +230,12 @@ def test_a_weighted_experiment_is_decided_by_sign_flips_of_the_weighted_mean():
     assert row.mean_difference < 0 < (a - b).mean()
     assert row.method in ("draws", "enumerated")
     assert row.p_value == row.p_randomization
-    found = concluded({"a": a, "b": b}, [row], settings=chosen, weights=weights)
-    assert found.leader == "b"
-    assert found.effective == pytest.approx(439**2 / (400**2 + 39))
+    result = concluded({"a": a, "b": b}, [row], settings=chosen, weights=weights)
+    assert result.leader == "b"
+    assert result.effective == pytest.approx(439**2 / (400**2 + 39))
     assert (
         "Means are weighted by traffic, which leaves about 1 query of equal weight."
-        in conclusion_sentences(found)
+        in conclusion_sentences(result)
     )
 
 

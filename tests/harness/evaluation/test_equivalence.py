@@ -22,7 +22,7 @@ MARGIN, EXPERIMENTS = 0.02, 300
 def p_values(table):
     """The p of each row of differences."""
     scores = dict(enumerate([*table, np.zeros(table.shape[1])]))
-    pairs = [(place, len(table)) for place in range(len(table))]
+    pairs = [(column, len(table)) for column in range(len(table))]
     within = EquivalenceMargin(MARGIN, 1.0, single_units(table.shape[1]))
     return np.array(
         [test.greater for test in non_inferiority_tests(scores, pairs, within)]
@@ -99,7 +99,7 @@ HIGH, LOWER = np.full(200, 3.0), np.full(200, 2.95)
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "known", "passed", "said"),
+    ("a", "b", "reason", "passed", "sentence"),
     [
         (CLOSE, B, {}, True, "not worse by 0.02: shown on 200 queries ("),
         (
@@ -148,14 +148,14 @@ HIGH, LOWER = np.full(200, 3.0), np.full(200, 2.95)
         ),
     ],
 )
-def test_the_gate_says_in_one_line_why_it_passes_or_not(a, b, known, passed, said):
-    found = gate(a, b, **{"margin": 0.02, **known})
+def test_the_gate_says_in_one_line_why_it_passes_or_not(a, b, reason, passed, sentence):
+    found = gate(a, b, **{"margin": 0.02, **reason})
     assert found.passed == passed
-    assert gate_sentence(found).startswith(said) and "\n" not in gate_sentence(found)
+    assert gate_sentence(found).startswith(sentence) and "\n" not in gate_sentence(found)
 
 
 @pytest.mark.parametrize(
-    ("value", "n", "passed", "said"),
+    ("value", "n", "passed", "sentence"),
     [
         (
             0.5,
@@ -172,14 +172,14 @@ def test_the_gate_says_in_one_line_why_it_passes_or_not(a, b, known, passed, sai
         (0.0, 50, False, "every score is 0 on 50 queries (difference +0.0000)"),
     ],
 )
-def test_identical_rankings_are_called_so_and_prove_little(value, n, passed, said):
+def test_identical_rankings_are_called_so_and_prove_little(value, n, passed, sentence):
     both, same = (
         np.full(n, value),
         frozenset([frozenset((CHALLENGER_ARM, BASELINE_ARM))]),
     )
     table = scored({CHALLENGER_ARM: both, BASELINE_ARM: both}, identical=same)
-    found = gate_scores(table, margin=0.02, settings=Settings())
-    assert (found.passed, gate_sentence(found).endswith(said)) == (passed, True)
+    gate = gate_scores(table, margin=0.02, settings=Settings())
+    assert (gate.passed, gate_sentence(gate).endswith(sentence)) == (passed, True)
 
 
 @pytest.mark.parametrize("margin", [-0.1, 0.0, float("nan"), float("inf")])
@@ -193,12 +193,12 @@ def test_a_margin_is_a_finite_number_above_0(margin):
 
 def test_the_range_of_the_measure_is_the_worst_loss():
     scores = {"a": HIGH, "b": LOWER - 0.05 * np.arange(200) / 200}
-    unknown, known = (
+    unknown, expected = (
         compare(scores, settings=Settings(margin=0.2), ranges={"m": reach})[0]
         for reach in (None, ValueRange(0.0, 4.0))
     )
     assert not unknown.finding.negligible
-    assert cell(known) == "better but negligible"
+    assert cell(expected) == "better but negligible"
     with pytest.raises(
         InputError, match=r"scores reach from 2.90025 to 3, outside 0 to 1"
     ):

@@ -21,12 +21,12 @@ ALL = [id_ for id_, _, _ in small.QUERIES]
 def ran(tmp_path_factory):
     """Run the small experiment with judgments beside its queries; the report is written only where it is asked for."""
 
-    def run(said, questions=small.QUERIES, *, report=False):
+    def run(output, questions=small.QUERIES, *, report=False):
         place = tmp_path_factory.mktemp("judged")
         folder = small.dataset(place / "data")
         rows = [{"id": id_, "query": text} for id_, text, _ in questions]
         (folder / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
-        write(folder / "judgments.jsonl", said(folder))
+        write(folder / "judgments.jsonl", output(folder))
         return harness.run(
             small.experiment(place, report=report),
             harness.RunOptions(results=place / "results"),
@@ -90,11 +90,11 @@ def test_a_labeller_of_lists_keeps_his_order_under_every_rule(project):
     labels = load_dataset(
         DatasetReference(folder, queries=("labels-a.json", "labels-b.json"))
     ).labels
-    own = {
+    grades = {
         query: given.ranked for query, given in labels_by_person(labels)["a"].items()
     }
     alone = load_dataset(DatasetReference(folder, queries=("labels-a.json",))).labels
-    assert own == {query: given.ranked for query, given in alone.items()}
+    assert grades == {query: given.ranked for query, given in alone.items()}
     readings = other_grades(labels, RelevanceConfig())
     assert {"linear", "by b"} <= set(readings) and readings["by a"] == other_grades(
         alone, RelevanceConfig()

@@ -203,7 +203,7 @@ def test_reciprocal_never_falls_below_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "largest", "gain", "said"),
+    ("rule", "largest", "gain", "expected"),
     [
         ("linear", 5, "exponential", ""),
         ("reciprocal", 2520, "linear", ""),
@@ -224,13 +224,13 @@ def test_reciprocal_never_falls_below_one() -> None:
     ],
 )
 def test_steep_grades_are_told_or_refused(
-    rule: str, largest: int, gain: Gain, said: str
+    rule: str, largest: int, gain: Gain, expected: str
 ) -> None:
     try:
-        told = gain_warning(rule, largest, gain)
+        warning = gain_warning(rule, largest, gain)
     except InputError as error:
-        told = f"error: {error}"
-    assert told.startswith(said) and bool(told) == bool(said)
+        warning = f"error: {error}"
+    assert warning.startswith(expected) and bool(warning) == bool(expected)
 
 
 GRADES = [3, 2, 3, 0, 1]
@@ -290,11 +290,11 @@ def test_autorags_ndcg_wants_every_alternative() -> None:
 
 def test_ideakitts_example_of_an_ideal_order() -> None:
     """[2, 0, 1, 3, 0], exponential gain, against [3, 2, 1, 0, 0]: the article prints no value; it is 0.6936."""
-    found = listed("nDCG(dcg='exp-log2', ideal='retrieved')@5", [2, 0, 1, 3, 0])
-    assert found == pytest.approx(
+    score = listed("nDCG(dcg='exp-log2', ideal='retrieved')@5", [2, 0, 1, 3, 0])
+    assert score == pytest.approx(
         (3 + 1 / 2 + 7 / log2(5)) / (7 + 3 / log2(3) + 1 / 2), abs=1e-15
     )
-    assert f"{found:.4f}" == "0.6936"
+    assert f"{score:.4f}" == "0.6936"
 
 
 def test_ideakitts_ideal_is_not_what_can_be_attained_and_its_ten_grades_hang_on_one_document() -> (
@@ -316,10 +316,10 @@ def test_ideakitts_ideal_is_not_what_can_be_attained_and_its_ten_grades_hang_on_
         ("nDCG(dcg='exp-log2')@10", True, 0.4986),
         ("nDCG@10", True, 0.8484),
     ):
-        found = measure_ranking(
+        score = measure_ranking(
             name, judged, [f"r{i}" for i in range(1, 10)] if others else ranking
         )
-        assert found == pytest.approx(expected, abs=5e-5)
+        assert score == pytest.approx(expected, abs=5e-5)
 
 
 # The Japanese basics: "RAG評価指標基礎" (rag-metrics-basics.ja)
@@ -356,11 +356,11 @@ def test_the_worked_list(k: int, dcg: str, linear: str, exponential: str) -> Non
 
 def test_the_basics_mrr_and_hit_rate() -> None:
     """First hits at ranks 1, 3 and 2: MRR 0.611. Seven of ten queries with a hit: 0.7."""
-    found = [
+    reciprocal_ranks = [
         measure_ranking("RR", {"r": 1}, [f"x{i}" for i in range(rank - 1)] + ["r"])
         for rank in (1, 3, 2)
     ]
-    assert f"{sum(found) / 3:.3f}" == "0.611"
+    assert f"{sum(reciprocal_ranks) / 3:.3f}" == "0.611"
     assert (
         sum(
             measure_ranking("Success@1", {"r": 1}, ["r" if i < 7 else "x"])

@@ -170,12 +170,12 @@ def test_an_experiment_fills_in_only_what_the_name_leaves_open(
 
 
 def test_several_names_once_each_with_all_their_problems() -> None:
-    found = (
+    expected = (
         parse_measure("AP"),
         parse_measure("RBP(p=0.9)@5"),
         parse_measure("RBP(p=0.9, residual=True)@5"),
     )
-    assert parse_measure_list(["AP", "rbp(p=0.9)@5", "MAP"]) == found
+    assert parse_measure_list(["AP", "rbp(p=0.9)@5", "MAP"]) == expected
     error = refusal(parse_measure_list, ["APP", "nDCG@10", "P@0"])
     assert [problem.where for problem in error.problems] == [
         "measure 'APP'",
@@ -205,13 +205,13 @@ def test_every_value_is_within_its_range(
     judged: dict[str, int], ranking: list[str]
 ) -> None:
     nothing_relevant = not any(grade > 0 for grade in judged.values())
-    for name, found in values(NAMES, judged, ranking).items():
-        assert found >= 0, name
-        assert found <= 1 + 1e-12 or not MEASURES[parse_measure(name).name].bounded, (
+    for name, score in values(NAMES, judged, ranking).items():
+        assert score >= 0, name
+        assert score <= 1 + 1e-12 or not MEASURES[parse_measure(name).name].bounded, (
             name
         )
         if nothing_relevant and not name.startswith(("Judged", "RBP(p=0.8, residual")):
-            assert found == 0, name
+            assert score == 0, name
 
 
 @pytest.mark.parametrize("name", LABELLED)
@@ -255,8 +255,8 @@ def test_the_span_of_a_measure_is_what_separates_its_ends() -> None:
 @given(judged.filter(lambda j: any(grade > 0 for grade in j.values())))
 def test_the_ideal_ranking_scores_one(judged: dict[str, int]) -> None:
     best_first = sorted(judged, key=lambda d: -judged[d])
-    for name, found in values(IDEAL_IS_ONE, judged, best_first).items():
-        assert found == pytest.approx(1, abs=1e-12), name
+    for name, score in values(IDEAL_IS_ONE, judged, best_first).items():
+        assert score == pytest.approx(1, abs=1e-12), name
 
 
 @settings(max_examples=20, deadline=None)
@@ -287,9 +287,9 @@ def test_portions_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
         for q in range(25)
     }
     measures = [parse_measure(name) for name in NAMES]
-    whole = measure_run(measures, judgments, run)
+    expected = measure_run(measures, judgments, run)
     monkeypatch.setattr("harness.measures.score.MAX_BATCH_CELLS", 50)
-    assert np.array_equal(measure_run(measures, judgments, run).values, whole.values)
+    assert np.array_equal(measure_run(measures, judgments, run).values, expected.values)
 
 
 def test_missing_and_empty_rankings_score_as_empty_lists_and_count() -> None:
@@ -316,7 +316,7 @@ def test_missing_and_empty_rankings_score_as_empty_lists_and_count() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "grade", "run", "told"),
+    ("name", "grade", "run", "message"),
     [
         ("AP", 1, ["a", "b", "a"], "query 'q': document 'a' is ranked twice"),
         ("nDCG(dcg='exp-log2')", 31, [], "exponential gain of grade 31"),
@@ -325,9 +325,9 @@ def test_missing_and_empty_rankings_score_as_empty_lists_and_count() -> None:
     ],
 )
 def test_what_cannot_be_scored_is_refused(
-    name: str, grade: int, run: Any, told: str
+    name: str, grade: int, run: Any, message: str
 ) -> None:
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         measure_rankings(
             [parse_measure(name)], {"q": {"a": grade}}, {"q": run}
         ) if isinstance(run, list) else measure_run(
@@ -359,12 +359,12 @@ def test_the_winner_that_a_gain_makes() -> None:
     # Rankings of a large result do not all fit into memory: each retriever's are asked for once.
     rows = winners_by_rule(parse_measure("nDCG@2"), rules, iter(answers.items()))
     for row in rows:
-        each = {
+        scores_by_retriever = {
             name: measure_rankings([row.measure], rules[row.rule], of)
             for name, of in answers.items()
         }
         assert row.means == {
-            name: scores.means()[row.measure] for name, scores in each.items()
+            name: scores.means()[row.measure] for name, scores in scores_by_retriever.items()
         }
     assert [(row.rule, str(row.measure), row.winners, row.changed) for row in rows] == [
         ("linear", "nDCG@2", ("both",), False),
@@ -399,11 +399,11 @@ def test_a_measure_looks_no_deeper_than_its_cutoff(
 ) -> None:
     """The report rescoring with other grades keeps no more than these hits."""
     measure = parse_measure(name)
-    whole, head = (
+    full, head = (
         measure_rankings([measure], {"q": judged}, {"q": hits})
         for hits in (ranking, ranking[: measure.cutoff])
     )
-    assert head.values.tolist() == whole.values.tolist()
+    assert head.values.tolist() == full.values.tolist()
 
 
 def test_the_documentation_names_every_measure() -> None:

@@ -54,7 +54,7 @@ EMPTY = "judged queries without a relevant document: 1 "
 
 
 @pytest.mark.parametrize(
-    ("conventions", "queries", "told"),
+    ("conventions", "queries", "expected_notes"),
     [
         (
             {},
@@ -76,18 +76,18 @@ EMPTY = "judged queries without a relevant document: 1 "
     ],
 )
 def test_which_queries_count_and_what_a_reader_must_know_is_said(
-    conventions, queries, told
+    conventions, queries, expected_notes
 ):
     result = scored(**conventions)
     assert [(row.query_id, row.value) for row in result.rows()] == [
         (q, 1.0 if q == "q1" else 0.0) for q in queries
     ]
     assert [
-        one.mean
+        summary.mean
         for of in summarize_retrievers(result, 0.95).values()
-        for one in of.values()
+        for summary in of.values()
     ] == [1 / len(queries)]
-    assert set(told) <= set(notes(result))
+    assert set(expected_notes) <= set(notes(result))
 
 
 @pytest.mark.parametrize("way", ["mixed", "packed.gz", "pipe", "packed pipe"])
@@ -98,15 +98,15 @@ def test_a_run_scores_the_same_however_it_comes(way: str) -> None:
         if "packed" in way
         else (MIXED if way == "mixed" else LINES).encode()
     )
-    given = piped(content) if "pipe" in way else Path(way)
+    path = piped(content) if "pipe" in way else Path(way)
     if "pipe" not in way:
-        given.write_bytes(content)
-    result, plain = scored(given), scored()
+        path.write_bytes(content)
+    result, plain = scored(path), scored()
     assert ([row.value for row in result.rows()], notes(result)) == (
         [row.value for row in plain.rows()],
         notes(plain),
     )
-    assert result.retrievers == (given.name.removesuffix(".gz"),)
+    assert result.retrievers == (path.name.removesuffix(".gz"),)
 
 
 def test_a_relevance_level_changes_hits_and_not_which_queries_count_nor_the_g_of_err() -> (
@@ -174,14 +174,14 @@ def test_problems_of_all_files_come_together(
 
 
 def test_queries_that_cannot_be_scored_are_refused() -> None:
-    for given, told in (
+    for conventions, message in (
         (
             {"queries": ["q1", "q5"]},
             "query 'q5': is not judged (the qrels judge 4 queries, such as 'q1')",
         ),
         ({"queries": ["q2"], "skip_no_relevant": True}, "no query is left to score"),
     ):
-        assert told in str(refusal(scored, **given))
+        assert message in str(refusal(scored, **conventions))
 
 
 def piped(content: bytes) -> Path:

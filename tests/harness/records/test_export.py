@@ -44,18 +44,18 @@ def test_each_form_is_what_the_results_say(results, tmp_path):
     rows = results.summary[results.summary["measure"] == "nDCG@3"]
     means = dict(zip(rows["retriever"], rows["mean"], strict=True))
     for name, mean in means.items():
-        found = ir_measures.read_trec_run(
+        files = ir_measures.read_trec_run(
             str(tmp_path / "trec" / "runs" / f"{name}.trec")
         )
-        assert ir_measures.calc_aggregate([measure], qrels, found)[
+        assert ir_measures.calc_aggregate([measure], qrels, files)[
             measure
         ] == pytest.approx(mean)
-    said = json.loads((tmp_path / "mteb" / "bm25.json").read_text())
-    assert said["scores"]["test"][0]["main_score"] == pytest.approx(means["bm25"])
+    output = json.loads((tmp_path / "mteb" / "bm25.json").read_text())
+    assert output["scores"]["test"][0]["main_score"] == pytest.approx(means["bm25"])
     for name in ("scores", "summary", "comparisons", "tests", "costs"):
-        found = pd.read_parquet(tmp_path / "parquet" / f"{name}.parquet")
+        files = pd.read_parquet(tmp_path / "parquet" / f"{name}.parquet")
         table = getattr(results, name)
-        assert (found.columns.tolist(), len(found)) == (
+        assert (files.columns.tolist(), len(files)) == (
             table.columns.tolist(),
             len(table),
         )
@@ -68,12 +68,12 @@ def test_the_command(results, tmp_path, capsys):
     assert "qrels.trec" in small.told(
         capsys, "export", results.folder, "--as", "trec", "--output", tmp_path / "out"
     )
-    for form, told in (
+    for form, message in (
         ("trex", "did you mean 'trec'"),
         ("foo", "known: mlflow, mteb, parquet"),
         ("wandb", "--output: cannot go with --as wandb, which writes no file"),
     ):
-        assert told in small.told(
+        assert message in small.told(
             capsys,
             "export",
             results.folder,

@@ -21,16 +21,16 @@ OTHER = (
 HASHING = '\n[[retrievers]]\nname = "hashing"\nencoder = { kind = "hashing", dimensions = 64 }\n'
 
 
-def made(place: Path, name: str, **given: str) -> Path:
+def made(folder: Path, name: str, **options: str) -> Path:
     """A results folder; its data set is made anew where there is none."""
     return harness.run(
-        small.experiment(place, name=name, **given), harness.RunOptions(place / "out")
+        small.experiment(folder, name=name, **options), harness.RunOptions(folder / "out")
     ).folder
 
 
-def asked_otherwise(place: Path) -> None:
+def asked_otherwise(folder: Path) -> None:
     """The same documents; of six queries one is gone, one is new, one is worded and one labelled otherwise."""
-    small.dataset(place / "data")
+    small.dataset(folder / "data")
     rows = [
         {"id": id_, "query": text, "relevant_documents": docs}
         for id_, text, docs in small.QUERIES
@@ -41,7 +41,7 @@ def asked_otherwise(place: Path) -> None:
     rows.append(
         {"id": "q-new", "query": "what has fins", "relevant_documents": ["fish"]}
     )
-    (place / "data" / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+    (folder / "data" / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -54,23 +54,23 @@ def test_folders_are_compared_on_the_queries_that_both_have(
     call: Call, tmp_path: Path, first: Path
 ) -> None:
     asked_otherwise(tmp_path / "y")
-    two = made(tmp_path / "y", "second", retrievers=OTHER)
+    second = made(tmp_path / "y", "second", retrievers=OTHER)
     shared = find_shared_queries(
-        [records.read_results(first), records.read_results(two)]
+        [records.read_results(first), records.read_results(second)]
     )
     assert shared == (("q-swim", "q-green", "q-drive"), 2, 1, 1, ())
-    said = call("compare", first, two, "-m", "nDCG@3", "--json")
-    told = json.loads(said.out)
-    assert told["notes"][0] == (
+    output = call("compare", first, second, "-m", "nDCG@3", "--json")
+    printed = json.loads(output.out)
+    assert printed["notes"][0] == (
         "Compared on the 3 queries that all folders share. "
         "Left out: 2 that not every folder has, 1 with another text, 1 graded otherwise."
     )
-    assert said.err.startswith(told["notes"][0])
+    assert output.err.startswith(printed["notes"][0])
     # The same by TREC files alone, with the queries named by hand.
     (tmp_path / "ids").write_text("q-swim\nq-green\nq-drive\n", encoding="utf-8")
     runs = {
         "first/bm25": first / "runs/bm25.trec",
-        "second/bm25": two / "runs/bm25.trec",
+        "second/bm25": second / "runs/bm25.trec",
         "hybrid": first / "runs/hybrid.trec",
         "hashing": first / "runs/hashing.trec",
     }
@@ -90,27 +90,27 @@ def test_folders_are_compared_on_the_queries_that_both_have(
     )
     rows = json.loads(plain.out)
     means = {row["retriever"].replace("~", "/"): row["mean"] for row in rows["summary"]}
-    assert {row["retriever"]: row["mean"] for row in told["summary"]} == pytest.approx(
+    assert {row["retriever"]: row["mean"] for row in printed["summary"]} == pytest.approx(
         means
     )
 
-    def pairs(found: list[dict[str, object]]) -> dict[frozenset[str], object]:
+    def pairs(rows_by_pair: list[dict[str, object]]) -> dict[frozenset[str], object]:
         return {
             frozenset(str(row[side]).replace("~", "/") for side in "ab"): row[
                 "p_adjusted"
             ]
-            for row in found
+            for row in rows_by_pair
         }
 
-    assert pairs(told["comparisons"]) == pairs(rows["comparisons"])
+    assert pairs(printed["comparisons"]) == pairs(rows["comparisons"])
 
 
 def test_a_retriever_that_found_the_same_twice_stands_once(
     call: Call, tmp_path: Path
 ) -> None:
-    one = made(tmp_path, "first")
-    two = made(tmp_path, "second", retrievers=OTHER + HASHING)
-    joined = score_folders([one, two], ["DCG@3", "AP"])
+    third = made(tmp_path, "first")
+    fourth = made(tmp_path, "second", retrievers=OTHER + HASHING)
+    joined = score_folders([third, fourth], ["DCG@3", "AP"])
     assert list(joined.retrievers) == ["first/bm25", "hashing", "hybrid", "second/bm25"]
     assert list(joined.notes) == [
         "Compared on all 6 queries, the same in every folder.",
@@ -124,7 +124,7 @@ def test_a_retriever_that_found_the_same_twice_stands_once(
         "elsewhere/alone/bm25",
         "out/alone/bm25",
     ]
-    assert "is named twice" in call("compare", one, one).err
+    assert "is named twice" in call("compare", third, third).err
 
 
 def test_a_renamed_retriever_makes_no_pair_with_itself(
@@ -133,8 +133,8 @@ def test_a_renamed_retriever_makes_no_pair_with_itself(
     renamed = small.RETRIEVERS.replace('"bm25"', '"words"').replace(
         'kind = "words"', 'kind = "bm25"'
     )
-    two = made(tmp_path, "second", retrievers=renamed.replace('"hybrid"', '"both"'))
-    joined = score_folders([first, two], [])
+    second = made(tmp_path, "second", retrievers=renamed.replace('"hybrid"', '"both"'))
+    joined = score_folders([first, second], [])
     assert list(joined.retrievers) == ["bm25", "hashing", "hybrid"]
     assert joined.notes[1] == (
         "Found the same in more than one folder, and compared once: bm25 (called words in second), hashing and hybrid "
@@ -172,11 +172,11 @@ def test_what_differs_beside_the_retrievers_is_said(
         ),
         encoding="utf-8",
     )
-    two = harness.run(path, harness.RunOptions(tmp_path / "y")).folder
-    notes = list(score_folders([first, two], []).notes)
+    second = harness.run(path, harness.RunOptions(tmp_path / "y")).folder
+    notes = list(score_folders([first, second], []).notes)
     assert notes[-2:] == [
-        f"The experiments decide by different measures ({first} by nDCG@3 and {two} by AP): nDCG@3 decides here.",
-        f"The documents are not the same (6 in {first} and 7 in {two}): a difference may come from them.",
+        f"The experiments decide by different measures ({first} by nDCG@3 and {second} by AP): nDCG@3 decides here.",
+        f"The documents are not the same (6 in {first} and 7 in {second}): a difference may come from them.",
     ]
 
 
@@ -187,19 +187,19 @@ def test_folders_without_a_common_query_are_no_comparison(
     (small.dataset(tmp_path / "y" / "data") / "queries.json").write_text(
         json.dumps(rows), encoding="utf-8"
     )
-    two, same = made(tmp_path / "y", "second"), made(tmp_path, "same")
+    second, same = made(tmp_path / "y", "second"), made(tmp_path, "same")
     small.dataset(tmp_path / "z" / "data", labelled=False)
     (tmp_path / "ids").write_text("q-rails\nq-unknown\n", encoding="utf-8")
-    for words, told in (
-        ((two,), "share no query with the same text and the same grades"),
-        ((two, "--skip-no-relevant"), "--skip-no-relevant: is for TREC runs"),
+    for words, message in (
+        ((second,), "share no query with the same text and the same grades"),
+        ((second, "--skip-no-relevant"), "--skip-no-relevant: is for TREC runs"),
         ((first.parent / "none",), "does not exist"),
         ((tmp_path,), "is not a results folder"),
         ((made(tmp_path / "z", "bare"),), "no query has labels"),
         ((same, "--queries", tmp_path / "ids"), "query 'q-unknown': is not a query"),
     ):
-        said = call("compare", first, *words, code=2)
-        assert said.out == "" and told in said.err
+        output = call("compare", first, *words, code=2)
+        assert output.out == "" and message in output.err
 
 
 @pytest.fixture(scope="module")
@@ -220,17 +220,17 @@ GATE = ("--baseline", "bm25", "--challenger", "bm25", "--margin", "0.9")
 def test_a_gate_takes_its_baseline_from_an_earlier_folder(
     call: Call, new: Path, release: Path
 ) -> None:
-    said = call("gate", new, "--from", release, *GATE, code=0)
-    assert said.out.startswith("gate passed: not worse by 0.9: ")
-    assert said.err == "Compared on all 6 queries, the same in every folder.\n"
-    told = json.loads(call("gate", new, "--from", release, *GATE, "--json").out)
+    output = call("gate", new, "--from", release, *GATE, code=0)
+    assert output.out.startswith("gate passed: not worse by 0.9: ")
+    assert output.err == "Compared on all 6 queries, the same in every folder.\n"
+    printed = json.loads(call("gate", new, "--from", release, *GATE, "--json").out)
     means = [
         records.read_results(folder).summary.set_index(["retriever", "measure"])[
             "mean"
         ]["bm25", "nDCG@3"]
         for folder in (new, release)
     ]
-    assert (told["mean_difference"], told["n"]) == (
+    assert (printed["mean_difference"], printed["n"]) == (
         pytest.approx(means[0] - means[1]),
         6,
     )
@@ -241,7 +241,7 @@ def test_a_gate_takes_its_baseline_from_an_earlier_folder(
     )
     inside = made(release.parents[1], "both", retrievers=both)
     words = ("--baseline", "old", "--challenger", "new", "--margin", "0.9", "--json")
-    assert json.loads(call("gate", inside, *words).out)["p_value"] == told["p_value"]
+    assert json.loads(call("gate", inside, *words).out)["p_value"] == printed["p_value"]
 
 
 def test_a_gate_says_what_its_folders_share_and_refuses_a_baseline_on_other_ground(
@@ -251,9 +251,9 @@ def test_a_gate_says_what_its_folders_share_and_refuses_a_baseline_on_other_grou
     path.write_text(
         json.dumps(json.loads(path.read_text(encoding="utf-8"))[:4]), encoding="utf-8"
     )
-    said = call("gate", made(tmp_path / "fewer", "new"), "--from", release, *GATE)
+    output = call("gate", made(tmp_path / "fewer", "new"), "--from", release, *GATE)
     note = "Compared on the 4 queries that all folders share. Left out: 2 that not every folder has.\n"
-    assert said.err.startswith(note)
+    assert output.err.startswith(note)
     asked_otherwise(tmp_path / "labels")
     (small.dataset(tmp_path / "documents" / "data") / "bird.md").write_text(
         "# bird\n\nbirds fly\n", encoding="utf-8"
@@ -266,7 +266,7 @@ def test_a_gate_says_what_its_folders_share_and_refuses_a_baseline_on_other_grou
         encoding="utf-8",
     )
     new = harness.run(path, harness.RunOptions(tmp_path / "out")).folder
-    for folder, baseline, start, told in (
+    for folder, baseline, start, message in (
         (
             made(tmp_path / "labels", "new"),
             "bm25",
@@ -283,18 +283,18 @@ def test_a_gate_says_what_its_folders_share_and_refuses_a_baseline_on_other_grou
         (new, "hash", release, "did you mean 'hashing'?"),
         (release, "bm25", release.parent, "is not a results folder"),
     ):
-        said = call(
+        output = call(
             "gate", folder, "--from", start, "--baseline", baseline, *GATE[2:], code=2
         )
-        assert said.out == "" and told in said.err
+        assert output.out == "" and message in output.err
 
 
 def test_folders_are_compared_by_the_statistics_that_they_declare(
     call: Call, tmp_path: Path, release: Path
 ) -> None:
     declares = '[statistics]\nmargin = 0.03\nalpha = 0.2\ncorrection = "bonferroni"\nlooks = { queries = [2, 6] }\n'
-    one, two = (made(tmp_path / place, place, more=declares) for place in ("x", "y"))
-    declared, note = read_declared_settings([one, two])
+    first_declaring, second_declaring = (made(tmp_path / place, place, more=declares) for place in ("x", "y"))
+    declared, note = read_declared_settings([first_declaring, second_declaring])
     assert (declared.margin, declared.alpha, declared.correction, note) == (
         0.03,
         0.2,
@@ -302,21 +302,21 @@ def test_folders_are_compared_by_the_statistics_that_they_declare(
         "",
     )
     apart = "declare different statistics (alpha, correction, looks and margin): the defaults count here."
-    assert read_declared_settings([one, release]) == (
+    assert read_declared_settings([first_declaring, release]) == (
         Settings(),
         f"The experiments {apart}",
     )
-    assert read_declared_settings([one, one / "qrels.trec"]) == (Settings(), "")
-    assert "0.03" in call("compare", one, two, "--explain").out
-    assert apart in call("compare", one, release).err
-    alone = json.loads(call("compare", one, "--json").out)["comparisons"]
-    as_run = records.read_results(one).comparisons.to_dict("records")
+    assert read_declared_settings([first_declaring, first_declaring / "qrels.trec"]) == (Settings(), "")
+    assert "0.03" in call("compare", first_declaring, second_declaring, "--explain").out
+    assert apart in call("compare", first_declaring, release).err
+    alone = json.loads(call("compare", first_declaring, "--json").out)["comparisons"]
+    as_run = records.read_results(first_declaring).comparisons.to_dict("records")
     names = ("measure", "a", "b", "ci_low", "ci_high", "p_adjusted", "verdict")
-    these, those = (
+    compared, stored = (
         [[row[name] for name in names] for row in rows[:3]] for rows in (alone, as_run)
     )
-    assert these == those and {row[0] for row in these} == {"nDCG@3"}
-    other = call("compare", one, "--json", "--correction", "holm", "--test", "t").out
+    assert compared == stored and {row[0] for row in compared} == {"nDCG@3"}
+    other = call("compare", first_declaring, "--json", "--correction", "holm", "--test", "t").out
     assert json.loads(other)["comparisons"] != alone
 
 

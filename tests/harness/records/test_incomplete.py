@@ -15,8 +15,8 @@ from tests.support.small import call, ends
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    place = tmp_path_factory.mktemp("incomplete")
-    return small.ran(place, more="[statistics]\nmargin = 0.9", report=True).folder
+    folder = tmp_path_factory.mktemp("incomplete")
+    return small.ran(folder, more="[statistics]\nmargin = 0.9", report=True).folder
 
 
 @pytest.fixture(scope="module")
@@ -45,14 +45,14 @@ def test_the_report_the_terminal_and_json_say_first_that_it_is_incomplete(
     streams = ends(capsys, 0, "report", incomplete)
     assert streams.out.splitlines()[1].startswith(HEAD)
     assert "gone failed: gone: 401" in streams.err
-    for shown in (page.split("<script")[0], text, streams.out):
-        assert shown == streams.out or "Nothing is recommended" in shown
-        assert not [words for words in RECOMMENDS if words in shown]
-    found = json.loads(call(capsys, "report", incomplete, "--json").out)
-    assert found["incomplete"].startswith(HEAD)
-    assert [row["retriever"] for row in found["failed"]] == ["gone", "lost"]
-    whole = json.loads(call(capsys, "report", folder, "--json").out)
-    assert (whole["failed"], whole["incomplete"]) == ([], "")
+    for output in (page.split("<script")[0], text, streams.out):
+        assert output == streams.out or "Nothing is recommended" in output
+        assert not [words for words in RECOMMENDS if words in output]
+    results = json.loads(call(capsys, "report", incomplete, "--json").out)
+    assert results["incomplete"].startswith(HEAD)
+    assert [row["retriever"] for row in results["failed"]] == ["gone", "lost"]
+    complete = json.loads(call(capsys, "report", folder, "--json").out)
+    assert (complete["failed"], complete["incomplete"]) == ([], "")
     streams = call(capsys, "report", incomplete.parent)
     head, _, *rows = (line.split() for line in streams.out.splitlines() if line)
     assert head[-1] == "failed" and any(row[-1] == "2" for row in rows)
@@ -66,8 +66,8 @@ def test_what_is_made_of_others_inherits_their_ledgers(folder):
     ledger = records.DataQuality(
         retrievers={**manifest.ledger.retrievers, "hashing": lost, "bm25": lost}
     )
-    found = quality_with_parts(replace(manifest, ledger=ledger), "hybrid")
-    assert (found.notes, found.counts) == (
+    results = quality_with_parts(replace(manifest, ledger=ledger), "hybrid")
+    assert (results.notes, results.counts) == (
         lost.notes,
         {"embed-queries": {"lost_tokens": 6}},
     )

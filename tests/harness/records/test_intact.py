@@ -80,7 +80,7 @@ CHANGED, MANIFEST = "cannot be read whole", "manifest.json"
 
 
 @pytest.mark.parametrize(
-    ("command", "name", "change", "told"),
+    ("command", "name", "change", "message"),
     [
         ("gate", "scores.csv", cut, f"scores.csv: {CHANGED}: it was changed or cut"),
         ("gate", "summary.csv", last_cell(""), f"summary.csv: {CHANGED}"),
@@ -146,11 +146,11 @@ CHANGED, MANIFEST = "cannot be read whole", "manifest.json"
     ],
 )
 def test_a_folder_that_is_not_whole_is_one_message(
-    folder, capsys, command, name, change, told
+    folder, capsys, command, name, change, message
 ):
     change(folder / name)
-    said = ends(capsys, 2, command, folder, *(GATE if command == "gate" else ()))
-    assert said.out == "" and told in said.err
+    output = ends(capsys, 2, command, folder, *(GATE if command == "gate" else ()))
+    assert output.out == "" and message in output.err
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_a_link_in_the_folder_is_refused_and_never_written_through(
 
 def test_what_does_not_follow_from_the_manifest_is_refused(folder, tmp_path):
     results = records.read_results(folder)
-    for table, told in (
+    for table, message in (
         ({}, "resolved.dataset.path: is missing"),
         ({"path": None}, "resolved.dataset.path: "),
         ({"path": "data", "columns": None}, "resolved.dataset.columns: "),
@@ -188,7 +188,7 @@ def test_what_does_not_follow_from_the_manifest_is_refused(folder, tmp_path):
         resolved = replace(results.manifest.resolved, dataset=table)
         other = replace(results, manifest=replace(results.manifest, resolved=resolved))
         error = str(refusal(records.find_dataset, other))
-        assert told in error and str(folder / "manifest.json") in error
+        assert message in error and str(folder / "manifest.json") in error
     resolved = replace(results.manifest.resolved, primary="RR@7")
     error = refusal(
         stored_scores,
@@ -203,13 +203,13 @@ def test_what_does_not_follow_from_the_manifest_is_refused(folder, tmp_path):
 def test_what_is_written_is_read_back_equal_with_the_whole_experiment_and_the_digest_of_every_table(
     folder, tmp_path
 ):
-    found = records.read_manifest(folder)
-    records.write_manifest(tmp_path, found)
-    assert records.read_manifest(tmp_path) == found
+    manifest = records.read_manifest(folder)
+    records.write_manifest(tmp_path, manifest)
+    assert records.read_manifest(tmp_path) == manifest
     assert (tmp_path / "manifest.json").read_bytes() == (
         folder / "manifest.json"
     ).read_bytes()
-    assert found.file_digests == records.file_digests(folder)
+    assert manifest.file_digests == records.file_digests(folder)
     assert {field.name for field in fields(records.ResolvedExperiment)} == {
         name for name, field in Experiment.model_fields.items() if not field.exclude
     }
@@ -232,7 +232,7 @@ def without_report(content):
     return {
         **content,
         "resolved": {
-            key: one for key, one in content["resolved"].items() if key != "report"
+            key: row for key, row in content["resolved"].items() if key != "report"
         },
     }
 
@@ -246,7 +246,7 @@ TIES = {"bm25": {"queries": [], "worst": 0.1, "expected": 0.2, "best": 0.3}}
         saying(ties=TIES, noise={}, waiting=[]),
         resolved(cache={"probe": 3}),
         manifest(without_report),
-        *(resolved(statistics={"zeros": one}) for one in ("wilcox", "pratt")),
+        *(resolved(statistics={"zeros": row}) for row in ("wilcox", "pratt")),
         resolved(statistics={"interval": "bca"}),
     ],
 )
@@ -265,25 +265,25 @@ def test_a_retriever_is_followed_to_all_its_parts_and_known_again_where_its_tabl
         {"name": "b", "kind": "rerank", "of": "a"},
         {"name": "q", "kind": "qdrant-fusion", "of": ["a", "b"]},
     )
-    whole = records.read_manifest(folder)
-    found = replace(whole.resolved, retrievers=tables)
-    assert (found.retriever_with_parts("h"), found.retriever_with_parts("q")) == (
+    complete = records.read_manifest(folder)
+    results = replace(complete.resolved, retrievers=tables)
+    assert (results.retriever_with_parts("h"), results.retriever_with_parts("q")) == (
         ("h", "a", "b"),
         ("q",),
     )
     more = [
         {**block, "filter": {}, "proof": True, "color": "#0b6e4f"}
-        for block in whole.resolved.retrievers
+        for block in complete.resolved.retrievers
     ]
     for tables in (
         more,
         [{key: block[key] for key in block if key != "chunk"} for block in more],
     ):
         newer = replace(
-            whole, resolved=replace(whole.resolved, retrievers=tuple(tables))
+            complete, resolved=replace(complete.resolved, retrievers=tuple(tables))
         )
         assert [newer.retriever_identity(name) for name in newer.finished] == [
-            whole.retriever_identity(name) for name in whole.finished
+            complete.retriever_identity(name) for name in complete.finished
         ]
 
 
@@ -319,7 +319,7 @@ def test_an_evaluation_is_read_back_equal_and_is_what_follows_from_the_scores(to
 
 
 @pytest.mark.parametrize(
-    ("content", "known"),
+    ("content", "results"),
     [
         (None, True),
         ("", True),
@@ -331,22 +331,22 @@ def test_an_evaluation_is_read_back_equal_and_is_what_follows_from_the_scores(to
     ],
 )
 def test_one_that_is_missing_damaged_or_changed_is_computed_again_and_that_is_said(
-    today, content, known, capsys
+    today, content, results, capsys
 ):
     before, path = (
         read_or_evaluate(records.read_results(today)),
         today / EVALUATION_FILE,
     )
     path.unlink() if content is None else path.write_text(content, encoding="utf-8")
-    if known:
+    if results:
         small.signed_anew(today)
     again = read_or_evaluate(records.read_results(today))
     assert again.recomputed and again.comparisons == before.comparisons
     assert len({entry.verdict for entry in list_results(today.parent).entries}) == 1
-    said = (
+    output = (
         ends(capsys, 0, "report", today).out,
         (today / "report.html").read_text(encoding="utf-8"),
     )
     assert all(
-        "its comparisons are computed again" in " ".join(one.split()) for one in said
+        "its comparisons are computed again" in " ".join(one.split()) for one in output
     )

@@ -50,13 +50,13 @@ COLUMNS = {
 
 def test_a_changed_number_is_found(results: Path) -> None:
     for table, columns in COLUMNS.items():
-        whole = pd.read_csv(results / f"{table}.csv", dtype={"query_id": str})
+        complete = pd.read_csv(results / f"{table}.csv", dtype={"query_id": str})
         for column in columns:
-            rows = whole.copy()
+            rows = complete.copy()
             rows.loc[0, column] += 1 if column in ("wins", "ties") else 1e-6
             write_table(results, table, rows)
             assert any(
                 column in fault or table == "scores"
                 for fault in recompute.differences(results)
             ), column
-        write_table(results, table, whole)
+        write_table(results, table, complete)

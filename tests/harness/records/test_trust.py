@@ -66,17 +66,17 @@ def test_check_imports_no_code_of_an_experiment(tmp_path, capsys, monkeypatch, b
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory):
     """Results over a query and fields that are formulas in a spreadsheet, or rows of their own."""
-    place = tmp_path_factory.mktemp("hostile")
-    data = small.dataset(place / "data")
-    said = json.loads((data / "queries.json").read_text())
-    said[0] |= {
+    key = tmp_path_factory.mktemp("hostile")
+    data = small.dataset(key / "data")
+    output = json.loads((data / "queries.json").read_text())
+    output[0] |= {
         "id": FORMULA,
         "query": f"trees;{FORMULA}\n{FORMULA}",
         "fields": {"kind": f"a\rb;{FORMULA}"},
     }
-    (data / "queries.json").write_text(json.dumps(said))
+    (data / "queries.json").write_text(json.dumps(output))
     return harness.run(
-        small.experiment(place, report=True), harness.RunOptions(results=place / "out")
+        small.experiment(key, report=True), harness.RunOptions(results=key / "out")
     ).folder
 
 
@@ -100,14 +100,14 @@ def test_ids_come_back_as_they_were_in_other_programs_as_the_documentation_says(
     )
     (documented,) = re.findall(r"^re\.sub\(.*\)$", page, re.MULTILINE)
     with (hostile / "scores.csv").open(encoding="utf-8", newline="") as file:
-        written = [row["query_id"] for row in csv.DictReader(file)]
-    undone = {eval(documented, {"re": re, "cell": cell}) for cell in written}
-    asked = [
+        content = [row["query_id"] for row in csv.DictReader(file)]
+    undone = {eval(documented, {"re": re, "cell": cell}) for cell in content}
+    prompts = [
         json.loads(line)["query_id"]
         for line in (hostile / "labels.jsonl").read_text("utf-8").splitlines()
     ]
-    assert undone == set(asked)
-    assert set(written) - undone == {escape_cell(FORMULA)}
+    assert undone == set(prompts)
+    assert set(content) - undone == {escape_cell(FORMULA)}
 
 
 EVIL = {
@@ -127,7 +127,7 @@ def _reading_experiments(group, name=""):
         if hasattr(command, "commands"):
             yield from _reading_experiments(command, f"{name}{part} ")
         elif (
-            any(one.name in ("experiment", "target") for one in command.params)
+            any(row.name in ("experiment", "target") for row in command.params)
             or part == "reproduce"
         ):
             yield f"{name}{part}", command
@@ -147,8 +147,8 @@ def test_every_command_that_reads_an_experiment_can_refuse_code():
     }
     assert not [
         name
-        for name, one in COMMANDS.items()
-        if "--no-code" not in {o for p in one.params for o in p.opts}
+        for name, line in COMMANDS.items()
+        if "--no-code" not in {o for p in line.params for o in p.opts}
     ]
 
 
@@ -174,11 +174,11 @@ def test_no_code_refuses_with_one_message_and_imports_nothing(
     more = {"embed": ["--to", answers]}.get(
         name, [answers] if name.startswith("answers") else []
     )
-    named = any(
+    objects = any(
         one.name == "experiment" and "--experiment" in one.opts
         for one in COMMANDS[name].params
     )
-    words = [*more, "--experiment", path] if named else [path, *more]
+    words = [*more, "--experiment", path] if objects else [path, *more]
     code, _, message = call(capsys, *name.split(), *words, "--no-code")
     assert code == 2
     assert evil in message and "--no-code refuses it" in message

@@ -89,12 +89,12 @@ def test_the_interval_of_a_difference_stays_within_its_bounds_and_turns_with_its
         / 2
         / (share * (1 - share))
     )
-    wanted = [
+    expected = [
         2 / (1 + math.exp(-(math.log(share / (1 - share)) + side * reach))) - 1
         for side in (-1, 1)
     ]
     assert (ours.low, ours.high) == pytest.approx(
-        wanted, rel=1e-12
+        expected, rel=1e-12
     ) and ours.method == "logit"
     assert (turned.low, turned.high) == pytest.approx(
         (-ours.high, -ours.low), rel=1e-12
@@ -125,14 +125,14 @@ def test_wilson_is_statsmodels(successes, n):
     ],
 )
 def test_0_1_measures_get_wilson_and_equal_scores_no_interval(values, binary, method):
-    found = summarize_scores(np.array(values), binary=binary)
-    assert (found.ci_method, found.ci_low is None) == (
+    summary = summarize_scores(np.array(values), binary=binary)
+    assert (summary.ci_method, summary.ci_low is None) == (
         method,
         method == "not estimable",
     )
     assert (
         method != "wilson"
-        or (found.ci_low, found.ci_high)
+        or (summary.ci_low, summary.ci_high)
         == wilson_interval(int(sum(values)), len(values))[:2]
     )
 
@@ -140,8 +140,8 @@ def test_0_1_measures_get_wilson_and_equal_scores_no_interval(values, binary, me
 @settings(deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=40))
 def test_summaries_are_pandas_describe(values):
-    one = summarize_scores(np.array(values[:1]))
-    assert (one.std, one.ci_low, one.ci_high, one.ci_method) == (
+    single = summarize_scores(np.array(values[:1]))
+    assert (single.std, single.ci_low, single.ci_high, single.ci_method) == (
         None,
         None,
         None,
@@ -310,21 +310,21 @@ def test_the_lower_bound_is_the_quantile_of_the_largest_centred_column_each_flip
     )
 
     def error(
-        one,
+        flipped_rows,
     ):  # DEFINITIONS: e_g = h (d - mean) / (1 - h_g); a factor of all of them changes no bound
-        return np.sqrt((((one - h @ one) * (h / (1 - h))[:, None]) ** 2).sum(axis=0))
+        return np.sqrt((((flipped_rows - h @ flipped_rows) * (h / (1 - h))[:, None]) ** 2).sum(axis=0))
 
     flipped = [
         np.array(signs)[:, None] * (ROWS - h @ ROWS)
         for signs in itertools.product((1, -1), repeat=n)
     ]
-    largest = sorted(max(h @ one / error(one)) for one in flipped)
+    largest = sorted(max(h @ rows / error(rows)) for rows in flipped)
     c = largest[int(np.ceil(0.975 * 2**n)) - 1]
-    found = max_t_test(
+    result = max_t_test(
         ROWS, single_units(n, weights and np.array(weights, dtype=float))
     )
     best = int(np.argmax(h @ ROWS))
-    assert (found.best, found.low) == (
+    assert (result.best, result.low) == (
         best,
         pytest.approx((h @ ROWS - c * error(ROWS))[best], rel=1e-12),
     )
@@ -354,8 +354,8 @@ def test_clusters_of_one_query_are_queries_and_flips_that_are_drawn_agree_with_a
 
 
 def test_a_default_in_the_grid_and_a_constant_gain_are_no_trouble() -> None:
-    found = max_t_test(np.column_stack([np.zeros(8), np.full(8, 0.1)]), single_units(8))
-    assert (found.best, found.p_value, found.low) == (1, 1 / 256, None)
+    result = max_t_test(np.column_stack([np.zeros(8), np.full(8, 0.1)]), single_units(8))
+    assert (result.best, result.p_value, result.low) == (1, 1 / 256, None)
     assert max_t_test(np.zeros((8, 2)), single_units(8)).p_value == 1.0
     assert (
         str(max_t_test(np.array([[0.3, -0.1, -0.2]] * 2).T, single_units(3)).gain)
@@ -388,13 +388,13 @@ def test_pairs_of_the_chosen_are_corrected_over_all_pairs() -> None:
         for signs in itertools.product((1, -1), repeat=7)
     ]
     p = [
-        np.mean([one >= abs(gap) - 1e-9 for one in largest])
+        np.mean([statistic >= abs(gap) - 1e-9 for statistic in largest])
         for gap in (gaps.sum(axis=0) / sizes)[:2]
     ]
     for alpha in (0.01, 0.04, 0.2, 0.9):
         assert max_t_pairs(values, single_units(7), 0, alpha=alpha) == [
             False,
-            *(one <= alpha for one in p),
+            *(statistic <= alpha for statistic in p),
         ]
 
 

@@ -69,16 +69,16 @@ def test_it_equals_an_exact_count(n, steps, shift):
     for _ in range(
         300 if steps is None else 1
     ):  # with ties and zeros: multiples of 1/K as precision has them, or any
-        some, unit = (
+        size, unit = (
             (n, steps)
             if steps
             else (int(rng.integers(1, 17)), int(rng.choice([2, 3, 5, 10, 10**6])))
         )
-        a = np.round(np.clip(rng.random(some) + shift, 0, 1) * unit) / unit
-        b = np.round(rng.random(some) * unit) / unit
-        found, expected = signed_rank(a, b), exact(a, b, unit)
-        assert abs(Fraction(found.p_value) - expected) <= Fraction(1, 10**12) * expected
-        assert found.method == "exact"
+        a = np.round(np.clip(rng.random(size) + shift, 0, 1) * unit) / unit
+        b = np.round(rng.random(size) * unit) / unit
+        result, expected = signed_rank(a, b), exact(a, b, unit)
+        assert abs(Fraction(result.p_value) - expected) <= Fraction(1, 10**12) * expected
+        assert result.method == "exact"
 
 
 RATED = [
@@ -125,29 +125,29 @@ MAIZE = [6, 8, 14, 16, 23, 24, 28, 29, 41, -48, 49, 56, 60, -67, 75]
     ],
 )
 def test_published_examples_and_ends(a, b, w_plus, p):
-    found = signed_rank(np.array(a, dtype=float), np.array(b, dtype=float))
-    assert w_plus is None or found.w_plus == w_plus
-    assert p is None or found.p_value == pytest.approx(
+    result = signed_rank(np.array(a, dtype=float), np.array(b, dtype=float))
+    assert w_plus is None or result.w_plus == w_plus
+    assert p is None or result.p_value == pytest.approx(
         p, abs=5e-5 if p in (0.0020, 0.4316) else 0.0, rel=1e-12
     )
     n = sum(x != y for x, y in zip(a, b, strict=True))
-    assert (found.zeros, found.p_minimum) == (
+    assert (result.zeros, result.p_minimum) == (
         len(a) - n,
         max(min(1.0, 2.0 ** (1 - n)), SMALLEST),
     )
-    assert (found.effect_size is None) == (n == 0)
+    assert (result.effect_size is None) == (n == 0)
 
 
 def test_the_article_s_case():
     # 7 non-zero differences with one tied pair give 40/128 or 42/128, by where the tie stands.
     for tie, p in {(1, 2): 40, (2, 3): 42, (4, 5): 42, (5, 6): 40, (6, 7): 40}.items():
         sizes = np.array([sum(tie) / 2 if r in tie else r for r in range(1, 8)])
-        found = {
+        p_values = {
             signed_rank(np.where(signs, sizes, -sizes), np.zeros(7)).p_value
             for signs in (((np.arange(128)[:, None] >> np.arange(7)) & 1) == 1)
             if sizes[~signs].sum() == 7.5
         }
-        assert found == {p / 128}
+        assert p_values == {p / 128}
 
 
 def test_the_article_s_worked_instance_is_no_tie_at_rank_six():
