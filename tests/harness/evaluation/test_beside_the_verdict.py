@@ -256,7 +256,9 @@ def test_a_floor_drops_hits_and_success_and_abstain_follow(
     tmp_path, floor, success, abstained
 ):
     results = run(experiment(tmp_path, floor=floor), RunOptions(tmp_path / "out"))
-    summary = results.summary[results.summary["retriever"] == "served"].set_index("measure")
+    summary = results.summary[results.summary["retriever"] == "served"].set_index(
+        "measure"
+    )
     assert (summary.loc["Success@5", "mean"], summary.loc["Success@5", "count"]) == (
         success,
         10,
@@ -268,7 +270,9 @@ def test_a_floor_drops_hits_and_success_and_abstain_follow(
 
 
 def test_a_router_and_a_union_are_ceilings(tmp_path):
-    results = run(experiment(tmp_path, measures=("RR@5",)), RunOptions(tmp_path / "out"))
+    results = run(
+        experiment(tmp_path, measures=("RR@5",)), RunOptions(tmp_path / "out")
+    )
     ceilings, scores = read_or_evaluate(results).ceilings, results.scores
     table = scores[scores["measure"] == "RR@5"].pivot(
         index="query_id", columns="retriever", values="value"
@@ -348,7 +352,9 @@ def test_each_retriever_is_compared_with_itself_on_the_queries_that_kept_their_d
     assert change.left_out == ("q0",) and len(change.queries) == 11
     (words,) = change.retrievers
     values = [
-        results.scores.set_index("query_id")["value"].loc[list(change.queries)].to_numpy()
+        results.scores.set_index("query_id")["value"]
+        .loc[list(change.queries)]
+        .to_numpy()
         for results in runs
     ]
     assert (words.before, words.after) == pytest.approx(

@@ -32,14 +32,17 @@ def sample(seed, needs=30, query_scores=5, correlation=0.5):
     """Differences whose members of one need are correlated, and their needs."""
     rng = np.random.default_rng(seed)
     shared = np.repeat(rng.normal(0, math.sqrt(correlation), needs), query_scores)
-    values = (shared + rng.normal(0, math.sqrt(1 - correlation), needs * query_scores)) / 10
+    values = (
+        shared + rng.normal(0, math.sqrt(1 - correlation), needs * query_scores)
+    ) / 10
     return values, [f"need {j}" for j in range(needs) for _ in range(query_scores)]
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(0, 10), min_size=4, max_size=12), st.integers(1, 3))
 def test_copies_of_every_query_in_one_cluster_change_no_test(values, copies):
-    a, b = np.array(values) / 10, np.full(len(values), 0.45)
+    a = np.array(values) / 10
+    b = np.full(len(values), 0.45)
     once = compare({"a": a, "b": b}, measure="m")[0]
     labels = [str(j) for j in range(len(values)) for _ in range(copies)]
     copied = {"a": np.repeat(a, copies), "b": np.repeat(b, copies)}
@@ -77,7 +80,9 @@ def test_the_robust_error_is_that_of_the_jackknife_over_clusters():
     labels = np.append(rng.integers(0, 12, 60), [3] * 40)
     values = rng.normal(0.1, 0.2, 100) + labels / 60
     count = len(set(labels))
-    changes = [values[labels != single].mean() - values.mean() for single in set(labels)]
+    changes = [
+        values[labels != single].mean() - values.mean() for single in set(labels)
+    ]
     units = cluster_units([str(x) for x in labels])
     result = standard_error(values, units)
     assert result.error == pytest.approx(
@@ -97,7 +102,8 @@ def test_the_robust_error_is_that_of_the_jackknife_over_clusters():
 @pytest.mark.slow
 def test_one_dominant_cluster_and_weights_like_traffic_leave_intervals_their_coverage():
     """DEFINITIONS: 94 to 96 %. One need with half of the queries, 30 with one each: 72 to 85 % without leverage."""
-    rng, n = np.random.default_rng(5), 1_000
+    rng = np.random.default_rng(5)
+    n = 1_000
     error = 3 * math.sqrt(0.05 * 0.95 / n)
     units, covered = (
         cluster_units(["all"] * 30 + [f"need {j}" for j in range(30)]),
@@ -113,18 +119,20 @@ def test_one_dominant_cluster_and_weights_like_traffic_leave_intervals_their_cov
         weighted = student_interval(
             rng.normal(size=60), units=single_units(60, rng.lognormal(0, 1, 60))
         )
-        covered += [interval.low <= 0 <= interval.high for interval in (dominant, weighted)]
+        covered += [
+            interval.low <= 0 <= interval.high for interval in (dominant, weighted)
+        ]
     assert covered[0] / n >= 0.95 - error
     assert 0.94 - error <= covered[1] / n <= 0.96 + error
 
 
 def test_queries_of_equal_text_are_one_question_and_join_declared_clusters():
     """Three questions under ten ids each: p was 2 x 10^-9 from three facts; DEFINITIONS has 0.25 by cluster."""
-    asked = ["How do I reset it?", "Who pays?", "Where is the VPN?"]
-    queries = [
-        Query(f"q{i:02}", f"{asked[i % 3]} ".upper() if i % 2 else asked[i % 3])
-        for i in range(30)
-    ]
+    texts = ["How do I reset it?", "Who pays?", "Where is the VPN?"]
+    queries = []
+    for i in range(30):
+        text = texts[i % 3]
+        queries.append(Query(f"q{i:02}", f"{text} ".upper() if i % 2 else text))
     values = {"a": 0.5 + np.tile([0.3, 0.2, 0.1], 10), "b": np.full(30, 0.5)}
     row, alone = (
         compare(values, clusters=query_clusters(queries, None))[0],
@@ -165,7 +173,8 @@ def test_signs_are_flipped_by_cluster_and_those_of_weighted_differences():
         == 1 / 8
     )
     rng = np.random.default_rng(1)
-    d, w = rng.normal(0.05, 0.2, 12), rng.integers(1, 50, 12).astype(float)
+    d = rng.normal(0.05, 0.2, 12)
+    w = rng.integers(1, 50, 12).astype(float)
     table = single_units(12, w).sums(np.column_stack([d, np.zeros(12)]))
     assert sign_flip(table, [Contrast(0, 1)])[0].two_sided == np.mean(
         np.abs(flipped(w * d)) >= abs(w @ d) - 1e-9
@@ -179,7 +188,8 @@ def test_every_number_is_by_cluster_and_that_is_told():
         "b": np.full(150, 0.5),
         "c": np.clip(0.5 - values, 0, 1),
     }
-    units, clusters = cluster_units(needs), tuple(needs)
+    units = cluster_units(needs)
+    clusters = tuple(needs)
     compared = compare(scores, clusters=clusters)
     evaluation = concluded(scores, compared, clusters=clusters)
     assert "150 queries (30 clusters)" in " ".join(look_sentences(evaluation))
@@ -215,13 +225,15 @@ def test_every_number_is_by_cluster_and_that_is_told():
     assert cell(few) == "undecided: too few queries"
 
 
-WEIGHTS, VALUES = np.array([4.0, 2.0, 1.0, 1.0]), np.array([0.1, 0.2, -0.1, 0.3])
+WEIGHTS = np.array([4.0, 2.0, 1.0, 1.0])
+VALUES = np.array([0.1, 0.2, -0.1, 0.3])
 
 
 def test_a_weighted_experiment_is_decided_by_sign_flips_of_the_weighted_mean():
     """One query with most of the traffic loses; nine of ten gain: the weighted mean goes the other way."""
     rng = np.random.default_rng(3)
-    a, b = 0.5 + rng.normal(0.1, 0.02, 40), np.full(40, 0.5)
+    a = 0.5 + rng.normal(0.1, 0.02, 40)
+    b = np.full(40, 0.5)
     a[0] = 0.1
     weights = (400.0, *[1.0] * 39)
     chosen = Settings(weight="traffic")

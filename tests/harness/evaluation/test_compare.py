@@ -34,7 +34,9 @@ CORRECTED = {
     "p_randomization": "p_randomization_adjusted",
     "p_wilcoxon": "p_wilcoxon_adjusted",
 }
-RANKS, MARGIN, T = Settings(test="wilcoxon"), Settings(margin=0.02), Settings(test="t")
+RANKS = Settings(test="wilcoxon")
+MARGIN = Settings(margin=0.02)
+T = Settings(test="t")
 
 
 def noisy(seed, n=40, **shifts):
@@ -76,8 +78,12 @@ def test_an_independent_program_finds_the_same_digits_and_columns():
 
 
 def test_families_are_corrected_by_themselves_and_only_the_primary_is_confirmatory():
-    first, second = noisy(3, x=0.0, y=0.05, z=0.1), noisy(4, x=0.0, y=0.0, z=0.0)
-    assert [(r.a, r.b) for r in compare(first, baseline="y")] == [("x", "y"), ("z", "y")]
+    first = noisy(3, x=0.0, y=0.05, z=0.1)
+    second = noisy(4, x=0.0, y=0.0, z=0.0)
+    assert [(r.a, r.b) for r in compare(first, baseline="y")] == [
+        ("x", "y"),
+        ("z", "y"),
+    ]
     assert compare({"x": first["x"]}) == []
     both = Scores(
         ids=scored(first).ids,
@@ -120,11 +126,10 @@ def test_every_p_is_corrected_alike_and_the_floor_is_in_the_place_of_its_own_p(
     rows = compare(
         noisy(3, 12, x=0.0, y=0.05, z=0.1), settings=Settings(correction=correction)
     )
-    for name, of in CORRECTED.items():
-        found = [getattr(row, of) for row in rows]
-        assert found == list(
-            adjust_p_values([getattr(row, name) for row in rows], correction)
-        )
+    for name, corrected_name in CORRECTED.items():
+        p_values = [getattr(row, name) for row in rows]
+        corrected = [getattr(row, corrected_name) for row in rows]
+        assert corrected == list(adjust_p_values(p_values, correction))
     observed = [r.p_value for r in rows]
     for i, row in enumerate(rows):
         alone = adjust_p_values(
@@ -173,7 +178,8 @@ def test_the_smallest_p_of_the_exact_test_is_shown_where_it_is_above_the_level()
 RNG = np.random.default_rng(8)
 BASE = 0.3 + RNG.random(200) / 2
 CLOSE, TINY = BASE + RNG.normal(0, 0.01, 200), BASE + 0.004 + RNG.normal(0, 0.01, 200)
-HALF, SAME = 0.5, {"identical": frozenset([frozenset("ab")])}
+HALF = 0.5
+SAME = {"identical": frozenset([frozenset("ab")])}
 DISASTERS = HALF + np.array([0.02] * 40 + [-0.5] * 8)
 RARE = HALF + np.array([0.05] * 80 + [-0.35] * 10 + [0.0] * 10)
 NINETY = np.array([0.5] * 90 + [0.0] * 10)
@@ -294,10 +300,9 @@ def test_saved_runs_that_rank_the_same_down_to_the_cutoff_are_recognised(
 
 def test_trap_forty_small_gains_and_eight_large_losses_point_opposite_ways():
     """One test decides, and the exact Wilcoxon p is beside it; RARE: the ranks are sure, the mean is not."""
-    (row,), (ranks,) = (
-        compare({"a": RARE, "b": np.full(100, HALF)}, settings=one)
-        for one in (None, RANKS)
-    )
+    scores = {"a": RARE, "b": np.full(100, HALF)}
+    (row,) = compare(scores, settings=None)
+    (ranks,) = compare(scores, settings=RANKS)
     assert row.p_adjusted == row.p_randomization_adjusted > 0.5
     assert row.p_wilcoxon_adjusted == ranks.p_adjusted < 1e-6
     assert f"exact Wilcoxon p = {row.p_wilcoxon_adjusted:#.3g}" in pair_sentence(
@@ -402,7 +407,11 @@ def test_the_three_sets_and_their_words():
     _, evaluation = judged(
         {"bad": base - 0.3, "best": base, "twin": twin, "maybe": maybe}, MARGIN
     )
-    assert (evaluation.leader, evaluation.shown_worse, evaluation.as_good_as_leader) == (
+    assert (
+        evaluation.leader,
+        evaluation.shown_worse,
+        evaluation.as_good_as_leader,
+    ) == (
         "best",
         ("bad",),
         ("best", "twin"),
@@ -430,7 +439,11 @@ def test_a_baseline_that_does_not_lead_leaves_the_leader_s_other_pairs_to_all_pa
     scores = noisy(15, a=0.0, base=0.1, c=0.4)
     rows = compare(scores, baseline="base")
     evaluation = concluded(scores, rows)
-    assert (evaluation.leader, set(evaluation.shown_worse), evaluation.leader_comparisons["base"]) == (
+    assert (
+        evaluation.leader,
+        set(evaluation.shown_worse),
+        evaluation.leader_comparisons["base"],
+    ) == (
         "c",
         {"a", "base"},
         rows[1],
@@ -563,7 +576,8 @@ def test_a_conclusion_says_who_leads_and_never_more_than_was_shown(
     }
     rows = compare(scores, settings=settings)
     result = concluded(scores, rows, settings=settings)
-    words, line = " ".join(conclusion_sentences(result)), conclusion_headline(result)
+    words = " ".join(conclusion_sentences(result))
+    line = conclusion_headline(result)
     assert result.leader in words
     assert result.leader in line or "no difference is shown" in line
     if not by_people:

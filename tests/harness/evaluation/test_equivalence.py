@@ -95,11 +95,12 @@ B = RNG.random(200)
 CLOSE = np.clip(B + RNG.normal(0, 0.01, 200), 0, 1)
 AHEAD = np.full(15, 0.7) + np.tile([0.01, -0.01, 0.0], 5)
 """By 0.2: a fault that costs 0.02 on average hits 0.22 / 1.2 of the queries, and 15 miss it once in twenty."""
-HIGH, LOWER = np.full(200, 3.0), np.full(200, 2.95)
+HIGH = np.full(200, 3.0)
+LOWER = np.full(200, 2.95)
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "reason", "passed", "sentence"),
+    ("a", "b", "options", "passed", "sentence"),
     [
         (CLOSE, B, {}, True, "not worse by 0.02: shown on 200 queries ("),
         (
@@ -148,10 +149,13 @@ HIGH, LOWER = np.full(200, 3.0), np.full(200, 2.95)
         ),
     ],
 )
-def test_the_gate_says_in_one_line_why_it_passes_or_not(a, b, reason, passed, sentence):
-    found = gate(a, b, **{"margin": 0.02, **reason})
-    assert found.passed == passed
-    assert gate_sentence(found).startswith(sentence) and "\n" not in gate_sentence(found)
+def test_the_gate_says_in_one_line_why_it_passes_or_not(
+    a, b, options, passed, sentence
+):
+    outcome = gate(a, b, **{"margin": 0.02, **options})
+    assert outcome.passed == passed
+    assert gate_sentence(outcome).startswith(sentence)
+    assert "\n" not in gate_sentence(outcome)
 
 
 @pytest.mark.parametrize(
@@ -173,10 +177,8 @@ def test_the_gate_says_in_one_line_why_it_passes_or_not(a, b, reason, passed, se
     ],
 )
 def test_identical_rankings_are_called_so_and_prove_little(value, n, passed, sentence):
-    both, same = (
-        np.full(n, value),
-        frozenset([frozenset((CHALLENGER_ARM, BASELINE_ARM))]),
-    )
+    both = np.full(n, value)
+    same = frozenset([frozenset((CHALLENGER_ARM, BASELINE_ARM))])
     table = scored({CHALLENGER_ARM: both, BASELINE_ARM: both}, identical=same)
     gate = gate_scores(table, margin=0.02, settings=Settings())
     assert (gate.passed, gate_sentence(gate).endswith(sentence)) == (passed, True)

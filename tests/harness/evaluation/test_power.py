@@ -80,9 +80,13 @@ def test_a_plan_depends_on_the_scatter_and_never_on_the_observed_mean_and_counts
     rng = np.random.default_rng(2)
     scores = {"a": 0.4 + rng.random(60) / 2, "b": 0.4 + rng.random(60) / 2}
     clusters = tuple(str(i // 3) for i in range(60))
-    evaluation = concluded(scores, compare(scores, clusters=clusters), clusters=clusters)
+    evaluation = concluded(
+        scores, compare(scores, clusters=clusters), clusters=clusters
+    )
     by_hand = apart((scores["a"] - scores["b"]).reshape(20, 3).mean(axis=1))
-    assert [*evaluation.queries_needed.values()] == [queries_needed(by_hand, 0.05, 0.05)]
+    assert [*evaluation.queries_needed.values()] == [
+        queries_needed(by_hand, 0.05, 0.05)
+    ]
 
 
 def test_alpha_is_spent_as_o_brien_and_fleming_by_lan_and_demets_exactly():
@@ -171,7 +175,9 @@ def ask(folder, queries, *, name="small", more="", retext="", report=False):
         {"id": id_, "query": text + retext, "relevant_documents": docs}
         for id_, text, docs in small.QUERIES[:queries]
     ]
-    (folder / "data" / "queries.json").write_text(json.dumps(sentence), encoding="utf-8")
+    (folder / "data" / "queries.json").write_text(
+        json.dumps(sentence), encoding="utf-8"
+    )
     return run(path, RunOptions(folder / "out")).manifest.earlier_looks
 
 

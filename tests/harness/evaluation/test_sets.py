@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import harness
-from harness import pipeline
+from harness import several_sets
 from harness.evaluation.compare_sets import _strictest, compare_sets_of_folder
 from harness.evaluation.sets import compare_over_sets
 from harness.evaluation.verdict import Verdict
@@ -50,7 +50,8 @@ def several(
     lines = path.read_text(encoding="utf-8").splitlines()
     path.write_text(
         "\n".join(
-            f"dataset = {listed}" if line.startswith("dataset") else line for line in lines
+            f"dataset = {listed}" if line.startswith("dataset") else line
+            for line in lines
         ),
         "utf-8",
     )
@@ -94,7 +95,8 @@ def test_what_six_sets_say_is_the_known_answer() -> None:
     third = {"RR": {**scores_of(0.1, 11).values["RR"], "c": np.full(11, 0.4)}}
     three = {name: replace(scores_of(0.1, 11), values=third) for name in "st"}
     assert [
-        (pair_on_sets.a, pair_on_sets.b) for pair_on_sets in compare_over_sets(three, "b", Settings()).pairs
+        (pair_on_sets.a, pair_on_sets.b)
+        for pair_on_sets in compare_over_sets(three, "b", Settings()).pairs
     ] == [
         ("a", "b"),
         ("c", "b"),
@@ -106,7 +108,9 @@ def test_what_six_sets_say_is_the_known_answer() -> None:
         Settings(judged_by_people=False),
     ]
     for turn in (1, -1):  # sets of different sizes are at different looks, in any order
-        assert [_strictest(by_strictness[:count][::turn]) for count in range(1, 5)] == by_strictness
+        assert [
+            _strictest(by_strictness[:count][::turn]) for count in range(1, 5)
+        ] == by_strictness
 
 
 def test_each_set_counts_alike_whatever_its_queries_and_three_say_nothing_of_others() -> (
@@ -134,11 +138,9 @@ def test_each_set_counts_alike_whatever_its_queries_and_three_say_nothing_of_oth
         "a": np.where(np.arange(100_000) < 10, 0.6, 0.5),
         "b": np.full(100_000, 0.5),
     }
-    one = Scores(ids=tuple(map(str, range(100_000))), values={"RR": many})
-    assert (
-        compare_over_sets({"s": one, "t": one}, None, Settings()).pairs[0].p_value
-        == 2 / 2**20
-    )  # few are not float noise
+    scores = Scores(ids=tuple(map(str, range(100_000))), values={"RR": many})
+    comparison = compare_over_sets({"s": scores, "t": scores}, None, Settings())
+    assert comparison.pairs[0].p_value == 2 / 2**20  # few are not float noise
 
 
 def test_every_set_has_a_folder_of_its_own_and_they_share_a_page(
@@ -154,7 +156,9 @@ def test_every_set_has_a_folder_of_its_own_and_they_share_a_page(
         (),
     )
     sets = read_sets(folder)
-    assert [(results.manifest.name, results.manifest.dataset.scored) for results in sets] == [
+    assert [
+        (results.manifest.name, results.manifest.dataset.scored) for results in sets
+    ] == [
         ("hr", 6),
         ("law", 6),
         ("it", 5),
@@ -168,7 +172,9 @@ def test_every_set_has_a_folder_of_its_own_and_they_share_a_page(
     assert all(row["t"] == "" for row in rows)
     assert reproduce(folder / "law").differing == ()
     before = (folder / "hr" / "scores.csv").read_bytes()
-    assert len(json.loads(call("report", folder, "--json", code=0).out)["together"]) == 3
+    assert (
+        len(json.loads(call("report", folder, "--json", code=0).out)["together"]) == 3
+    )
     assert (folder / "report.html").exists()
     assert call("run", path, "--quiet") == (
         0,
@@ -235,7 +241,8 @@ def test_the_sets_are_gated_compared_and_exported_together(
     call("run", fewer, "--quiet", code=0)
     for words, code, *fragments in SAID:
         output = call(*words.split(), code=code)
-        assert [one for one in fragments if one not in output.out + output.err] == [], output
+        printed = output.out + output.err
+        assert [text for text in fragments if text not in printed] == [], output
     table = (
         (tmp_path / SETS / "export" / "mteb" / "table.csv")
         .read_text(encoding="utf-8")
@@ -250,30 +257,31 @@ def test_the_sets_are_gated_compared_and_exported_together(
     )
     fewer.write_text(text, encoding="utf-8")
     call("run", fewer, "--quiet", code=0)
-    results = json.loads(call("compare", SETS, TWO, "--json", code=0).out)["together"]
+    rows = json.loads(call("compare", SETS, TWO, "--json", code=0).out)["together"]
     # The same in both folders, and two that have one name.
     assert {("bm25", "sets/hashing"), ("sets/hashing", "two/hashing")} <= {
-        (row["a"], row["b"]) for row in results
+        (row["a"], row["b"]) for row in rows
     }
 
 
 def test_check_takes_several_data_sets(tmp_path: Path, call: Call) -> None:
     path = several(tmp_path)
-    results = json.loads(call("check", path, "--json", code=0).out)["data_sets"]
-    assert [folder["queries"] for folder in results] == [6, 6, 5]
-    assert sum(folder["total"]["texts"] for folder in results) == 3 * 6 + 6 + 6 + 5
+    sets = json.loads(call("check", path, "--json", code=0).out)["data_sets"]
+    assert [data_set["queries"] for data_set in sets] == [6, 6, 5]
+    assert sum(data_set["total"]["texts"] for data_set in sets) == 3 * 6 + 6 + 6 + 5
     harness.run(
         small.experiment(tmp_path, name="hr")
     )  # the same data in another experiment
     call("run", path, "--quiet", code=0)
-    assert [folder.manifest.name for folder in read_earlier_runs(Path("results"))] == [
+    earlier_runs = read_earlier_runs(Path("results"))
+    assert [results.manifest.name for results in earlier_runs] == [
         "hr",
         "hr",
         "it",
         "law",
     ]
-    results = json.loads(call("check", path, "--json").out)["data_sets"]
-    assert [folder["total"]["calls"] for folder in results] == [0, 0, 0]
+    sets = json.loads(call("check", path, "--json").out)["data_sets"]
+    assert [data_set["total"]["calls"] for data_set in sets] == [0, 0, 0]
     assert "names 3 data sets, and this takes one" in str(small.refusal(load, path))
     shutil.rmtree(tmp_path / "it")
     assert "'it' does not exist" in call("check", path).err
@@ -282,22 +290,26 @@ def test_check_takes_several_data_sets(tmp_path: Path, call: Call) -> None:
 def test_a_set_that_is_stopped_or_fails_leaves_the_others_whole(
     tmp_path, call, monkeypatch
 ):
-    path, run_one_set = several(tmp_path), pipeline.run
+    path = several(tmp_path)
+    run_one_set = several_sets.run
     ends: dict[str, BaseException] = {"law": KeyboardInterrupt()}
 
     def run(loaded: LoadedExperiment, options: RunOptions) -> Results:
-        if error := ends.pop(loaded.experiment.name, None):
+        error = ends.pop(loaded.experiment.name, None)
+        if error is not None:
             raise error
         return run_one_set(loaded, options)
 
-    monkeypatch.setattr(pipeline, "run", run)
+    monkeypatch.setattr(several_sets, "run", run)
     assert "the same command continues" in call("run", path, code=130).err
     assert (tmp_path / "results" / "sets" / "hr" / "manifest.json").exists()
     ends["law"] = BackendError("nobody answered")
     assert (
         call("run", path, code=3).err.splitlines()[-1] == "error: law: nobody answered"
     )
-    assert [results.manifest.name for results in read_sets(tmp_path / "results" / "sets")] == [
+    assert [
+        results.manifest.name for results in read_sets(tmp_path / "results" / "sets")
+    ] == [
         "hr",
         "it",
     ]

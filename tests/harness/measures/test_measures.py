@@ -1,4 +1,4 @@
-"""Names of measures, and what must hold for every measure."""
+"""Names of measures, and the properties of every measure."""
 
 from __future__ import annotations
 
@@ -91,7 +91,9 @@ SPELT = {
     "nDCG@00010": "nDCG@10",
     "nDCG(dcg='log2', ideal='judged')@10": "nDCG@10",
     "ndcg(IDEAL='Retrieved-All')": "nDCG(ideal='retrieved-all')",
-    "nDCG(ideal='retrieved',dcg='exp-log2')@10": "nDCG(dcg='exp-log2', ideal='retrieved')@10",
+    "nDCG(ideal='retrieved',dcg='exp-log2')@10": (
+        "nDCG(dcg='exp-log2', ideal='retrieved')@10"
+    ),
     "map": "AP",
     "MRR@5": "RR@5",
     "recall@10": "R@10",
@@ -115,10 +117,13 @@ SPELT = {
 }
 
 
-def test_any_case_is_read_and_one_name_is_written() -> None:
-    for text, canonical in SPELT.items():
-        measure, again = parse_measure(text), parse_measure(canonical)
-        assert (str(measure), again, hash(again)) == (canonical, measure, hash(measure))
+@pytest.mark.parametrize(("text", "canonical"), SPELT.items())
+def test_any_case_is_read_and_one_name_is_written(text: str, canonical: str) -> None:
+    measure = parse_measure(text)
+    again = parse_measure(canonical)
+    assert str(measure) == canonical
+    assert measure == again
+    assert hash(measure) == hash(again)
 
 
 @pytest.mark.parametrize(
@@ -214,40 +219,41 @@ def test_every_value_is_within_its_range(
             assert score == 0, name
 
 
+@pytest.mark.parametrize("cutoff", [1, 3])
 @pytest.mark.parametrize("name", LABELLED)
-def test_a_measure_is_0_or_1_exactly_where_its_row_says_so(name: str) -> None:
+def test_a_measure_is_0_or_1_exactly_if_its_row_says_so(name: str, cutoff: int) -> None:
     random = np.random.default_rng(5)
-    judgments = {
-        str(q): {
-            d: int(random.integers(0, 4)) for d in random.permutation(DOCUMENTS)[:6]
-        }
-        for q in range(50)
-    }
+    judgments: dict[str, dict[str, int]] = {}
+    for query in range(50):
+        documents = random.permutation(DOCUMENTS)[:6]
+        judgments[str(query)] = {d: int(random.integers(0, 4)) for d in documents}
     rankings = {str(q): random.permutation(DOCUMENTS)[:5].tolist() for q in range(50)}
-    for cutoff in (1, 3):
-        measure = parse_measure(f"{name}@{cutoff}")
-        values = measure_rankings([measure], judgments, rankings).values
-        assert is_binary(measure) == set(values.ravel().tolist()).issubset(
-            {0.0, 1.0}
-        ), measure
+    measure = parse_measure(f"{name}@{cutoff}")
+    scores = measure_rankings([measure], judgments, rankings).values
+    has_only_0_and_1 = set(scores.ravel().tolist()) <= {0.0, 1.0}
+    assert is_binary(measure) == has_only_0_and_1
 
 
-def test_the_span_of_a_measure_is_what_separates_its_ends() -> None:
+@pytest.mark.parametrize(
+    ("name", "span"),
+    [
+        ("P@5", 1),
+        ("nDCG", 1),
+        ("ERR", 1),
+        ("RBP", 1),
+        ("CG@5", 4),
+        ("DCG(dcg='exp-log2')@1", 7),
+        ("DCG", pytest.approx(3 + 1 / math.log2(3))),
+    ],
+)
+def test_the_span_of_a_measure_is_from_its_least_to_its_largest_value(
+    name: str, span: float
+) -> None:
     judgments = {"q1": {"a": 3, "b": 1, "c": -1}, "q2": {"a": 1}}
-    assert [
-        value_span(parse_measure(name), judgments)
-        for name in ("P@5", "nDCG", "ERR", "RBP")
-    ] == [
-        1,
-        1,
-        1,
-        1,
-    ]
-    assert value_span(parse_measure("CG@5"), judgments) == 4
-    assert value_span(parse_measure("DCG(dcg='exp-log2')@1"), judgments) == 7
-    assert value_span(parse_measure("DCG"), judgments) == pytest.approx(
-        3 + 1 / math.log2(3)
-    )
+    assert value_span(parse_measure(name), judgments) == span
+
+
+def test_the_span_of_a_sum_is_0_without_labels() -> None:
     assert value_span(parse_measure("DCG"), {"q": {}}) == 0
 
 
@@ -264,7 +270,7 @@ def test_the_ideal_ranking_scores_one(judged: dict[str, int]) -> None:
 def test_a_query_scores_the_same_alone_and_among_others(
     pairs: list[tuple[dict[str, int], list[str]]],
 ) -> None:
-    """Padding, portions and neighbours leave no trace, but for the G of ERR, which all queries share."""
+    """Padding, batches and neighbours change nothing but the G of ERR."""
     measures = [parse_measure(name) for name in NAMES if not name.startswith("ERR")]
     judgments = {str(i): judged for i, (judged, _) in enumerate(pairs)}
     rankings = {str(i): ranking for i, (_, ranking) in enumerate(pairs)}
@@ -278,14 +284,14 @@ def test_a_query_scores_the_same_alone_and_among_others(
 
 def test_portions_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(3)
-    judgments = {
-        str(q): {f"d{d}": int(d) % 4 for d in random.permutation(40)[:q]}
-        for q in range(30)
-    }
-    run = {
-        str(q): {f"d{d}": float(d % 7) for d in random.permutation(60)[: 2 * q]}
-        for q in range(25)
-    }
+    judgments: dict[str, dict[str, int]] = {}
+    for query in range(30):
+        documents = random.permutation(40)[:query]
+        judgments[str(query)] = {f"d{d}": int(d) % 4 for d in documents}
+    run: dict[str, dict[str, float]] = {}
+    for query in range(25):
+        documents = random.permutation(60)[: 2 * query]
+        run[str(query)] = {f"d{d}": float(d % 7) for d in documents}
     measures = [parse_measure(name) for name in NAMES]
     expected = measure_run(measures, judgments, run)
     monkeypatch.setattr("harness.measures.score.MAX_BATCH_CELLS", 50)
@@ -328,11 +334,8 @@ def test_what_cannot_be_scored_is_refused(
     name: str, grade: int, run: Any, message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
-        measure_rankings(
-            [parse_measure(name)], {"q": {"a": grade}}, {"q": run}
-        ) if isinstance(run, list) else measure_run(
-            [parse_measure(name)], {"q": {"a": grade}}, {"q": run}
-        )
+        score = measure_rankings if isinstance(run, list) else measure_run
+        score([parse_measure(name)], {"q": {"a": grade}}, {"q": run})
 
 
 @pytest.mark.parametrize(
@@ -353,10 +356,10 @@ def test_values_by_hand(
 
 
 def test_the_winner_that_a_gain_makes() -> None:
-    """Two good documents against the best one alone: linear gain prefers the two, exponential gain the one."""
+    """Two good documents win by linear gain, the best alone by exponential gain."""
     rules = grades_by_rule({"q": ["a", "b", "c", "d"]})
     answers = {"alone": {"q": ["a", "z"]}, "both": {"q": ["b", "c"]}}
-    # Rankings of a large result do not all fit into memory: each retriever's are asked for once.
+    # Rankings of a large result do not all fit into memory: each is read once.
     rows = winners_by_rule(parse_measure("nDCG@2"), rules, iter(answers.items()))
     for row in rows:
         scores_by_retriever = {
@@ -364,7 +367,8 @@ def test_the_winner_that_a_gain_makes() -> None:
             for name, of in answers.items()
         }
         assert row.means == {
-            name: scores.means()[row.measure] for name, scores in scores_by_retriever.items()
+            name: scores.means()[row.measure]
+            for name, scores in scores_by_retriever.items()
         }
     assert [(row.rule, str(row.measure), row.winners, row.changed) for row in rows] == [
         ("linear", "nDCG@2", ("both",), False),
@@ -399,10 +403,9 @@ def test_a_measure_looks_no_deeper_than_its_cutoff(
 ) -> None:
     """The report rescoring with other grades keeps no more than these hits."""
     measure = parse_measure(name)
-    full, head = (
-        measure_rankings([measure], {"q": judged}, {"q": hits})
-        for hits in (ranking, ranking[: measure.cutoff])
-    )
+    full = measure_rankings([measure], {"q": judged}, {"q": ranking})
+    top = ranking[: measure.cutoff]
+    head = measure_rankings([measure], {"q": judged}, {"q": top})
     assert head.values.tolist() == full.values.tolist()
 
 

@@ -62,8 +62,12 @@ def ours(name: str, rel: int = 1) -> Measure | None:
 def expected(path: Path, rel: int = 1) -> dict[tuple[str, Measure], str]:
     """What a file of trec_eval says: (query or "all", measure) -> the value as it was printed."""
     lines = (line.split("\t") for line in path.read_text().splitlines() if line)
-    measured_lines = ((query, ours(name.strip(), rel), value) for name, query, value in lines)
-    return {(query, measure): value for query, measure, value in measured_lines if measure}
+    measured_lines = (
+        (query, ours(name.strip(), rel), value) for name, query, value in lines
+    )
+    return {
+        (query, measure): value for query, measure, value in measured_lines if measure
+    }
 
 
 def printed(result: Scores | MeasureValues) -> dict[tuple[str, Measure], str]:
@@ -202,9 +206,9 @@ def test_pytrec_eval(
         f"{family}.{','.join(sorted(cuts))}" if cuts else family
         for family, cuts in families.items()
     }
-    theirs = pytrec_eval.RelevanceEvaluator(qrels, requested, relevance_level=rel).evaluate(
-        run
-    )
+    theirs = pytrec_eval.RelevanceEvaluator(
+        qrels, requested, relevance_level=rel
+    ).evaluate(run)
     scores = measure_run([at_level(name, rel) for name in TREC_EVAL], qrels, run)
     for row, name in zip(scores.values, TREC_EVAL.values(), strict=True):
         want = [theirs[q][name] if q in theirs else 0.0 for q in scores.query_ids]

@@ -24,7 +24,8 @@ HASHING = '\n[[retrievers]]\nname = "hashing"\nencoder = { kind = "hashing", dim
 def made(folder: Path, name: str, **options: str) -> Path:
     """A results folder; its data set is made anew where there is none."""
     return harness.run(
-        small.experiment(folder, name=name, **options), harness.RunOptions(folder / "out")
+        small.experiment(folder, name=name, **options),
+        harness.RunOptions(folder / "out"),
     ).folder
 
 
@@ -90,9 +91,9 @@ def test_folders_are_compared_on_the_queries_that_both_have(
     )
     rows = json.loads(plain.out)
     means = {row["retriever"].replace("~", "/"): row["mean"] for row in rows["summary"]}
-    assert {row["retriever"]: row["mean"] for row in printed["summary"]} == pytest.approx(
-        means
-    )
+    assert {
+        row["retriever"]: row["mean"] for row in printed["summary"]
+    } == pytest.approx(means)
 
     def pairs(rows_by_pair: list[dict[str, object]]) -> dict[frozenset[str], object]:
         return {
@@ -187,7 +188,8 @@ def test_folders_without_a_common_query_are_no_comparison(
     (small.dataset(tmp_path / "y" / "data") / "queries.json").write_text(
         json.dumps(rows), encoding="utf-8"
     )
-    second, same = made(tmp_path / "y", "second"), made(tmp_path, "same")
+    second = made(tmp_path / "y", "second")
+    same = made(tmp_path, "same")
     small.dataset(tmp_path / "z" / "data", labelled=False)
     (tmp_path / "ids").write_text("q-rails\nq-unknown\n", encoding="utf-8")
     for words, message in (
@@ -292,8 +294,15 @@ def test_a_gate_says_what_its_folders_share_and_refuses_a_baseline_on_other_grou
 def test_folders_are_compared_by_the_statistics_that_they_declare(
     call: Call, tmp_path: Path, release: Path
 ) -> None:
-    declares = '[statistics]\nmargin = 0.03\nalpha = 0.2\ncorrection = "bonferroni"\nlooks = { queries = [2, 6] }\n'
-    first_declaring, second_declaring = (made(tmp_path / place, place, more=declares) for place in ("x", "y"))
+    declares = """
+[statistics]
+margin = 0.03
+alpha = 0.2
+correction = "bonferroni"
+looks = { queries = [2, 6] }
+"""
+    first_declaring = made(tmp_path / "x", "x", more=declares)
+    second_declaring = made(tmp_path / "y", "y", more=declares)
     declared, note = read_declared_settings([first_declaring, second_declaring])
     assert (declared.margin, declared.alpha, declared.correction, note) == (
         0.03,
@@ -306,7 +315,9 @@ def test_folders_are_compared_by_the_statistics_that_they_declare(
         Settings(),
         f"The experiments {apart}",
     )
-    assert read_declared_settings([first_declaring, first_declaring / "qrels.trec"]) == (Settings(), "")
+    assert read_declared_settings(
+        [first_declaring, first_declaring / "qrels.trec"]
+    ) == (Settings(), "")
     assert "0.03" in call("compare", first_declaring, second_declaring, "--explain").out
     assert apart in call("compare", first_declaring, release).err
     alone = json.loads(call("compare", first_declaring, "--json").out)["comparisons"]
@@ -316,7 +327,9 @@ def test_folders_are_compared_by_the_statistics_that_they_declare(
         [[row[name] for name in names] for row in rows[:3]] for rows in (alone, as_run)
     )
     assert compared == stored and {row[0] for row in compared} == {"nDCG@3"}
-    other = call("compare", first_declaring, "--json", "--correction", "holm", "--test", "t").out
+    other = call(
+        "compare", first_declaring, "--json", "--correction", "holm", "--test", "t"
+    ).out
     assert json.loads(other)["comparisons"] != alone
 
 

@@ -265,26 +265,26 @@ def test_a_retriever_is_followed_to_all_its_parts_and_known_again_where_its_tabl
         {"name": "b", "kind": "rerank", "of": "a"},
         {"name": "q", "kind": "qdrant-fusion", "of": ["a", "b"]},
     )
-    complete = records.read_manifest(folder)
-    results = replace(complete.resolved, retrievers=tables)
-    assert (results.retriever_with_parts("h"), results.retriever_with_parts("q")) == (
-        ("h", "a", "b"),
-        ("q",),
-    )
-    more = [
-        {**block, "filter": {}, "proof": True, "color": "#0b6e4f"}
-        for block in complete.resolved.retrievers
+    manifest = records.read_manifest(folder)
+    resolved = replace(manifest.resolved, retrievers=tables)
+    assert resolved.retriever_with_parts("h") == ("h", "a", "b")
+    assert resolved.retriever_with_parts("q") == ("q",)
+
+
+@pytest.mark.parametrize("has_chunk", [True, False])
+def test_keys_with_defaults_change_no_identity_of_a_retriever(folder, has_chunk):
+    manifest = records.read_manifest(folder)
+    tables = []
+    for table in manifest.resolved.retrievers:
+        newer_table = {**table, "filter": {}, "proof": True, "color": "#0b6e4f"}
+        if not has_chunk:
+            newer_table.pop("chunk", None)
+        tables.append(newer_table)
+    resolved = replace(manifest.resolved, retrievers=tuple(tables))
+    newer = replace(manifest, resolved=resolved)
+    assert [newer.retriever_identity(name) for name in newer.finished] == [
+        manifest.retriever_identity(name) for name in manifest.finished
     ]
-    for tables in (
-        more,
-        [{key: block[key] for key in block if key != "chunk"} for block in more],
-    ):
-        newer = replace(
-            complete, resolved=replace(complete.resolved, retrievers=tuple(tables))
-        )
-        assert [newer.retriever_identity(name) for name in newer.finished] == [
-            complete.retriever_identity(name) for name in complete.finished
-        ]
 
 
 @pytest.fixture
@@ -297,29 +297,22 @@ def today(tmp_path: Path) -> Path:
 
 def test_an_evaluation_is_read_back_equal_and_is_what_follows_from_the_scores(today):
     results = records.read_results(today)
-    written = read_evaluation(today, results.manifest)
-    assert written == read_or_evaluate(results)
-    without = {
-        name: digest
-        for name, digest in results.manifest.file_digests.items()
-        if name != EVALUATION_FILE
-    }
-    again = read_or_evaluate(
-        replace(results, manifest=replace(results.manifest, file_digests=without))
-    )
-    assert (
-        again.recomputed and again.model_copy(update={"recomputed": False}) == written
-    )
+    stored = read_evaluation(today, results.manifest)
+    assert stored == read_or_evaluate(results)
+    digests = dict(results.manifest.file_digests)
+    del digests[EVALUATION_FILE]
+    manifest = replace(results.manifest, file_digests=digests)
+    again = read_or_evaluate(replace(results, manifest=manifest))
+    assert again.recomputed
+    assert again.model_copy(update={"recomputed": False}) == stored
     content = json.loads((today / EVALUATION_FILE).read_text(encoding="utf-8"))
-    assert [row["retriever"] for row in content["board"]["rows"]] == list(written.means)
-    assert (
-        content["comparisons"]["nDCG@3"][0]["finding"]["verdict"]
-        == written.comparisons["nDCG@3"][0].verdict.value
-    )
+    assert [row["retriever"] for row in content["board"]["rows"]] == list(stored.means)
+    finding = content["comparisons"]["nDCG@3"][0]["finding"]
+    assert finding["verdict"] == stored.comparisons["nDCG@3"][0].verdict.value
 
 
 @pytest.mark.parametrize(
-    ("content", "results"),
+    ("content", "is_signed_again"),
     [
         (None, True),
         ("", True),
@@ -331,22 +324,20 @@ def test_an_evaluation_is_read_back_equal_and_is_what_follows_from_the_scores(to
     ],
 )
 def test_one_that_is_missing_damaged_or_changed_is_computed_again_and_that_is_said(
-    today, content, results, capsys
+    today, content, is_signed_again, capsys
 ):
-    before, path = (
-        read_or_evaluate(records.read_results(today)),
-        today / EVALUATION_FILE,
-    )
-    path.unlink() if content is None else path.write_text(content, encoding="utf-8")
-    if results:
+    before = read_or_evaluate(records.read_results(today))
+    path = today / EVALUATION_FILE
+    if content is None:
+        path.unlink()
+    else:
+        path.write_text(content, encoding="utf-8")
+    if is_signed_again:
         small.signed_anew(today)
     again = read_or_evaluate(records.read_results(today))
     assert again.recomputed and again.comparisons == before.comparisons
     assert len({entry.verdict for entry in list_results(today.parent).entries}) == 1
-    output = (
-        ends(capsys, 0, "report", today).out,
-        (today / "report.html").read_text(encoding="utf-8"),
-    )
-    assert all(
-        "its comparisons are computed again" in " ".join(one.split()) for one in output
-    )
+    printed = " ".join(ends(capsys, 0, "report", today).out.split())
+    page = " ".join((today / "report.html").read_text(encoding="utf-8").split())
+    assert "its comparisons are computed again" in printed
+    assert "its comparisons are computed again" in page

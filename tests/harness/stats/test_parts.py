@@ -312,7 +312,11 @@ def test_the_lower_bound_is_the_quantile_of_the_largest_centred_column_each_flip
     def error(
         flipped_rows,
     ):  # DEFINITIONS: e_g = h (d - mean) / (1 - h_g); a factor of all of them changes no bound
-        return np.sqrt((((flipped_rows - h @ flipped_rows) * (h / (1 - h))[:, None]) ** 2).sum(axis=0))
+        return np.sqrt(
+            (((flipped_rows - h @ flipped_rows) * (h / (1 - h))[:, None]) ** 2).sum(
+                axis=0
+            )
+        )
 
     flipped = [
         np.array(signs)[:, None] * (ROWS - h @ ROWS)
@@ -354,7 +358,9 @@ def test_clusters_of_one_query_are_queries_and_flips_that_are_drawn_agree_with_a
 
 
 def test_a_default_in_the_grid_and_a_constant_gain_are_no_trouble() -> None:
-    result = max_t_test(np.column_stack([np.zeros(8), np.full(8, 0.1)]), single_units(8))
+    result = max_t_test(
+        np.column_stack([np.zeros(8), np.full(8, 0.1)]), single_units(8)
+    )
     assert (result.best, result.p_value, result.low) == (1, 1 / 256, None)
     assert max_t_test(np.zeros((8, 2)), single_units(8)).p_value == 1.0
     assert (

@@ -77,7 +77,9 @@ def test_it_equals_an_exact_count(n, steps, shift):
         a = np.round(np.clip(rng.random(size) + shift, 0, 1) * unit) / unit
         b = np.round(rng.random(size) * unit) / unit
         result, expected = signed_rank(a, b), exact(a, b, unit)
-        assert abs(Fraction(result.p_value) - expected) <= Fraction(1, 10**12) * expected
+        assert (
+            abs(Fraction(result.p_value) - expected) <= Fraction(1, 10**12) * expected
+        )
         assert result.method == "exact"
 
 
