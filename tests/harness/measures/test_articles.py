@@ -364,7 +364,7 @@ def test_the_worked_list(k: int, dcg: str, linear: str, exponential: str) -> Non
 
 
 def test_the_basics_mrr_and_hit_rate() -> None:
-    """First hits at ranks 1, 3 and 2: MRR 0.611. Seven of ten queries with a hit: .7."""
+    """First hits at ranks 1, 3 and 2: MRR 0.611. Seven of ten with a hit: 0.7."""
     rankings = (["r"], ["x0", "x1", "r"], ["x0", "r"])
     total = sum(measure_ranking("RR", {"r": 1}, ranking) for ranking in rankings)
     assert f"{total / 3:.3f}" == "0.611"
