@@ -1,4 +1,7 @@
-"""What stands beside a verdict: overlap, worth of a choice; queries that nothing answers; a corpus that changed."""
+"""Figures that accompany a verdict.
+
+Overlap, the gain of a choice, queries without an answer, a corpus that changed.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,8 @@ def test_the_published_example_and_the_ends():
     )
     assert rank_overlap("abcde", "abcde").extrapolated == pytest.approx(1.0)
     assert rank_overlap("abc", "xyz").extrapolated == 0.0
-    # By hand with p = 0.5, "a" in "ab": (1 x 0.5 + 1/2 x 0.25) + 1/2 x 0.25 = 0.75, and beyond the end 1 x 0.25.
+    # By hand with p = 0.5, "a" in "ab": (1 x 0.5 + 1/2 x 0.25) + 1/2 x 0.25 = 0.75, and
+    # beyond the end 1 x 0.25.
     assert rank_overlap("a", "ab", p=0.5).extrapolated == pytest.approx(1.0)
     assert (
         rank_overlap("ab", "a", p=0.5).extrapolated
@@ -65,12 +69,10 @@ def test_the_published_example_and_the_ends():
 
 
 def test_the_cross_fitted_mean_is_chosen_on_four_parts_and_measured_on_the_fifth():
-    """By hand: parts by SHA-256 of (seed, id), the winner of the others, its scores here."""
+    """By hand: parts by SHA-256 of (seed, id), scores of the winner of the others."""
     rng = np.random.default_rng(18)
-    ids, scores = (
-        [f"q{i}" for i in range(40)],
-        {f"r{j}": rng.random(40) for j in range(8)},
-    )
+    ids = [f"q{i}" for i in range(40)]
+    scores = {f"r{j}": rng.random(40) for j in range(8)}
     parts = [
         int(hashlib.sha256(f"7/parts/{query}".encode()).hexdigest(), 16) % 5
         for query in ids
@@ -80,8 +82,8 @@ def test_the_cross_fitted_mean_is_chosen_on_four_parts_and_measured_on_the_fifth
         others = [j for j in range(40) if parts[j] != parts[i]]
         winner = max(scores, key=lambda name: scores[name][others].mean())
         values.append(scores[winner][i])
-    diagnostics = cross_fitted_mean(scores, ids, single_units(40), seed=7)
-    assert diagnostics == pytest.approx(np.mean(values), rel=1e-12)
+    estimate = cross_fitted_mean(scores, ids, single_units(40), seed=7)
+    assert estimate == pytest.approx(np.mean(values), rel=1e-12)
     clear = cross_fitted_mean(
         {"one": scores["r0"], "far": scores["r0"] - 0.9}, ids, single_units(40)
     )
@@ -98,9 +100,18 @@ def wins(positive, negative):
     return float(positive > negative) + float(positive == negative) / 2
 
 
+def wins_table(positives, negatives):
+    """Return the wins of each positive (row) against each negative (column)."""
+    table = np.zeros((len(positives), len(negatives)))
+    for row, positive in enumerate(positives):
+        for column, negative in enumerate(negatives):
+            table[row, column] = wins(positive, negative)
+    return table
+
+
 def by_hand(positives, negatives):
-    """The area and DeLong's variance, pair by pair."""
-    table = np.array([[wins(p, n) for n in negatives] for p in positives])
+    """Return the area and DeLong's variance, pair by pair."""
+    table = wins_table(positives, negatives)
     variance = np.var(table.mean(1), ddof=1) / len(positives) + np.var(
         table.mean(0), ddof=1
     ) / len(negatives)
@@ -124,13 +135,11 @@ def test_the_area_is_the_share_of_pairs_in_order_with_delongs_interval(
 
 @given(st.data())
 def test_two_areas_over_the_same_queries_are_compared_by_their_covariance(data):
-    m, n = data.draw(st.integers(2, 7)), data.draw(st.integers(2, 7))
+    m = data.draw(st.integers(2, 7))
+    n = data.draw(st.integers(2, 7))
     draw = st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=m + n, max_size=m + n)
     first, second = (np.array(data.draw(draw)) for _ in range(2))
-    tables = [
-        np.array([[wins(p, q) for q in scores[m:]] for p in scores[:m]])
-        for scores in (first, second)
-    ]
+    tables = [wins_table(scores[:m], scores[m:]) for scores in (first, second)]
     gap = tables[0] - tables[1]
     variance = (
         np.var(gap.mean(1), ddof=1) / m + np.var(gap.mean(0), ddof=1) / n
@@ -154,7 +163,10 @@ LOST = [f"u{n}" for n in range(5)]
 
 
 def experiment(folder, *, floor=None, measures=("Success@5", "Abstain")):
-    """A run whose first hit of query a<n> is right with score 0.5 + n/20, of u<n> wrong with score 0.4 + n/20."""
+    """A run whose first hit of a<n> is right with score 0.5 + n/20.
+
+    That of u<n> is wrong with score 0.4 + n/20.
+    """
     data = folder / "data"
     layouts.jsonl(
         data / "documents.jsonl", [{"id": f"d{n}", "text": f"d{n}"} for n in range(10)]
@@ -229,23 +241,18 @@ def test_scores_tell_what_nothing_answers(tmp_path):
         10,
         5,
     )
-    assert (
-        read_evaluation(results.folder, results.manifest).abstention
-        == evaluation.abstention
-    )
-    answers = {
-        "a": ranked(["x", "y"], [0.9, 0.5]),
-        "u": ranked(["x"], [0.2]),
-    }  # what is judged 0 is no success
+    stored = read_evaluation(results.folder, results.manifest)
+    assert stored.abstention == evaluation.abstention
+
+
+def test_a_hit_that_is_judged_0_is_no_success():
+    rankings = {"a": ranked(["x", "y"], [0.9, 0.5]), "u": ranked(["x"], [0.2])}
     queries = {"a": Query("a", "a"), "u": Query("u", "u", {"answerable": "false"})}
-    assert (
-        evaluate_abstention(
-            queries, {"a": {"x": 0, "y": 1}}, {"r": answers}, cutoff=10, level=0.95
-        )
-        .floors[0]
-        .floor
-        == 0.5
+    grades = {"a": {"x": 0, "y": 1}}
+    abstention = evaluate_abstention(
+        queries, grades, {"r": rankings}, cutoff=10, level=0.95
     )
+    assert abstention.floors[0].floor == 0.5
 
 
 @pytest.mark.parametrize(
@@ -327,7 +334,7 @@ def ran(folder: Path, name: str, texts: dict[str, str]):
 
 @pytest.fixture
 def runs(tmp_path):
-    """d0 goes; d1 is rewritten; two new documents push d2 and d3 below the cutoff of their queries."""
+    """d0 goes; d1 is rewritten; new documents push d2 and d3 below the cutoff."""
     after = {id_: text for id_, text in TEXTS.items() if id_ != "d0"} | {
         "d1": "something else entirely"
     }
@@ -339,7 +346,7 @@ def runs(tmp_path):
     return ran(tmp_path, "old", TEXTS), ran(tmp_path, "new", after)
 
 
-def test_each_retriever_is_compared_with_itself_on_the_queries_that_kept_their_documents(
+def test_each_retriever_is_compared_with_itself_on_unchanged_queries(
     runs,
 ):
     old, new = runs
@@ -365,7 +372,10 @@ def test_each_retriever_is_compared_with_itself_on_the_queries_that_kept_their_d
         np.mean(values[1] - values[0])
     )
     assert words.displaced == 3  # those of q2 and q3, and the rewritten one of q1
-    message = "3 of 11 queries lost a relevant document from the top 2 to documents that are new"
+    message = (
+        "3 of 11 queries lost a relevant document from the top 2 "
+        "to documents that are new"
+    )
     assert message in "\n".join(change.lines())
 
 

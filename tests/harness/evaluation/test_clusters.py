@@ -68,14 +68,15 @@ def test_copies_of_every_query_in_one_cluster_change_no_test(values, copies):
     ):
         assert getattr(row, name) == getattr(once, name)
     for name in ("p_randomization", "ci_low", "ci_high", "mean_difference"):
-        before, after = getattr(once, name), getattr(row, name)
+        before = getattr(once, name)
+        after = getattr(row, name)
         assert before is after is None or after == pytest.approx(
             before, rel=1e-9, abs=1e-12
         )
 
 
 def test_the_robust_error_is_that_of_the_jackknife_over_clusters():
-    """Leaving each cluster out in turn: SE^2 = (G - 1) / G x the sum of the squared changes of the mean."""
+    """Without each cluster in turn: SE^2 = (G - 1) / G x the sum of squared changes."""
     rng = np.random.default_rng(0)
     labels = np.append(rng.integers(0, 12, 60), [3] * 40)
     values = rng.normal(0.1, 0.2, 100) + labels / 60
@@ -101,7 +102,10 @@ def test_the_robust_error_is_that_of_the_jackknife_over_clusters():
 
 @pytest.mark.slow
 def test_one_dominant_cluster_and_weights_like_traffic_leave_intervals_their_coverage():
-    """DEFINITIONS: 94 to 96 %. One need with half of the queries, 30 with one each: 72 to 85 % without leverage."""
+    """DEFINITIONS: 94 to 96 %; without leverage 72 to 85 %.
+
+    One need has half of the queries, 30 have one each.
+    """
     rng = np.random.default_rng(5)
     n = 1_000
     error = 3 * math.sqrt(0.05 * 0.95 / n)
@@ -127,7 +131,7 @@ def test_one_dominant_cluster_and_weights_like_traffic_leave_intervals_their_cov
 
 
 def test_queries_of_equal_text_are_one_question_and_join_declared_clusters():
-    """Three questions under ten ids each: p was 2 x 10^-9 from three facts; DEFINITIONS has 0.25 by cluster."""
+    """Three questions under ten ids each: by query p is 2 x 10^-9, by cluster 0.25."""
     texts = ["How do I reset it?", "Who pays?", "Where is the VPN?"]
     queries = []
     for i in range(30):
@@ -230,7 +234,7 @@ VALUES = np.array([0.1, 0.2, -0.1, 0.3])
 
 
 def test_a_weighted_experiment_is_decided_by_sign_flips_of_the_weighted_mean():
-    """One query with most of the traffic loses; nine of ten gain: the weighted mean goes the other way."""
+    """Nine of ten queries gain; one with most of the traffic loses, and decides."""
     rng = np.random.default_rng(3)
     a = 0.5 + rng.normal(0.1, 0.02, 40)
     b = np.full(40, 0.5)

@@ -1,4 +1,4 @@
-"""From scores to rows, verdicts and words: the traps, the symmetries and the undefined."""
+"""From scores to rows, verdicts and words: traps, symmetries, undefined values."""
 
 from dataclasses import fields, replace
 
@@ -40,7 +40,7 @@ T = Settings(test="t")
 
 
 def noisy(seed, n=40, **shifts):
-    """Scores of several retrievers around the same queries, each shifted by its name's number."""
+    """Return scores of several retrievers, each shifted by its number."""
     rng = np.random.default_rng(seed)
     base = rng.random(n) * 0.5
     return {
@@ -151,7 +151,7 @@ def test_the_rows_of_a_family_that_ever_could_be_significant(retrievers, needed)
         assert (floor <= 0.05) == (n == needed)
 
 
-def test_above_a_thousand_pairs_only_the_primary_measure_is_compared_and_far_ahead_is_shown():
+def test_above_a_thousand_pairs_only_the_primary_measure_is_compared():
     rng = np.random.default_rng(0)
     group = {
         f"r{j}": 0.1 + rng.random(60) / 50 + 0.8 * (j == 7) for j in range(102)
@@ -271,7 +271,7 @@ ALIKE, UNLIKE = "undecided: identical on these queries", "undecided: no query di
         (SAVED, {"b": 3.0, "good": 2.0}, None, UNLIKE),
         # trec_eval 9.0.8 reads both scores of 32 bits as 1, and "good" comes after "b".
         ({"good": 2.0, "b": 1.0}, {"good": 1.0, "b": 1.0 + 1e-12}, None, ALIKE),
-        # Twelve queries exclude a loss of 0.3 (0.7^12 = 0.014), and none of 0.01: 299 are needed for that.
+        # Twelve queries exclude a loss of 0.3 (0.7^12 = 0.014); one of 0.01 needs 299.
         (SAVED, SAVED, 0.3, "equivalent: identical on these queries"),
         (SAVED, SAVED, 0.01, ALIKE),
     ],
@@ -299,7 +299,10 @@ def test_saved_runs_that_rank_the_same_down_to_the_cutoff_are_recognised(
 
 
 def test_trap_forty_small_gains_and_eight_large_losses_point_opposite_ways():
-    """One test decides, and the exact Wilcoxon p is beside it; RARE: the ranks are sure, the mean is not."""
+    """One test decides, and the exact Wilcoxon p is shown, too.
+
+    RARE: the ranks are significant, the mean is not.
+    """
     scores = {"a": RARE, "b": np.full(100, HALF)}
     (row,) = compare(scores, settings=None)
     (ranks,) = compare(scores, settings=RANKS)
@@ -496,7 +499,7 @@ NOISE = np.random.default_rng(0).normal(0, 0.2, 100)
             "undefined, all differences are equal",
             "reliably detect",
         ),
-        # Beside a pair that more queries may well tell apart, a plan is made for that pair alone.
+        # The plan is for the pair that more queries may decide.
         (
             {
                 "a": np.full(100, 0.8),

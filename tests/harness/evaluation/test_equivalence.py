@@ -1,4 +1,7 @@
-"""Within the margin, and the gate: what may pass, and what must not. benchmarks/stats.py repeats it 20,000 times."""
+"""Within the margin, and the gate: what may pass, and what must not.
+
+benchmarks/stats.py repeats it 20,000 times.
+"""
 
 import math
 from importlib import import_module
@@ -31,7 +34,7 @@ def p_values(table):
 
 @pytest.mark.slow
 def test_the_power_at_true_equality(monkeypatch):
-    """Normal differences with a standard deviation of 0.05, as in DEFINITIONS: 0, 0.60 and 0.94."""
+    """Normal differences with standard deviation 0.05 (DEFINITIONS): 0, 0.60, 0.94."""
     monkeypatch.setattr(import_module("harness.stats.sign_flip"), "DRAWS", 1_000)
     rng = np.random.default_rng(0)
     for n, power in ((50, 0.0), (150, 0.60), (200, 0.94)):
@@ -42,7 +45,7 @@ def test_the_power_at_true_equality(monkeypatch):
 
 
 def test_one_query_with_the_worst_loss_is_always_added():
-    """Against the enumeration of all signs of d + margin with the added query, few losses or many."""
+    """Against the enumeration of all signs of d + margin with the added query."""
     few = np.array(
         [
             0.3,
@@ -73,7 +76,7 @@ def test_one_query_with_the_worst_loss_is_always_added():
 
 @pytest.mark.parametrize(("margin", "fewest"), [(0.02, 149), (0.05, 59), (0.1, 29)])
 def test_nothing_passes_below_the_limit_of_information(margin, fewest):
-    """The numbers of DEFINITIONS: ceil(ln 0.05 / ln(1 - margin)) equal queries, identical rankings or not."""
+    """The numbers of DEFINITIONS: ceil(ln 0.05 / ln(1 - margin)) equal queries."""
     same = frozenset([frozenset((CHALLENGER_ARM, BASELINE_ARM))])
     for n in (fewest - 1, fewest):
         half = np.full(n, 0.5)
@@ -165,7 +168,8 @@ def test_the_gate_says_in_one_line_why_it_passes_or_not(
             0.5,
             3,
             False,
-            "no change was seen; a defect that affects fewer than 100 % of the queries would be missed",
+            "no change was seen; a defect that affects fewer than 100 % "
+            "of the queries would be missed",
         ),
         (
             0.5,

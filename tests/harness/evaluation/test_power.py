@@ -1,4 +1,4 @@
-"""What so many queries can find, how many a difference needs, and alpha spent over planned looks."""
+"""Power, queries that a difference needs, and alpha spent over planned looks."""
 
 import json
 import math
@@ -66,7 +66,7 @@ def test_queries_needed_are_the_known_answers_and_those_of_statsmodels():
         queries_for_effect(0.0)
 
 
-def test_a_plan_depends_on_the_scatter_and_never_on_the_observed_mean_and_counts_clusters():
+def test_a_plan_depends_on_the_scatter_and_never_on_the_observed_mean():
     for few_or_equal in ([0.1, -0.2] * 4 + [0.0] * 90, [0.3] * 40):
         assert queries_needed(apart(few_or_equal), 0.02, 0.05) is None
     values = np.random.default_rng(1).normal(0, 0.2, 60)
@@ -90,7 +90,8 @@ def test_a_plan_depends_on_the_scatter_and_never_on_the_observed_mean_and_counts
 
 
 def test_alpha_is_spent_as_o_brien_and_fleming_by_lan_and_demets_exactly():
-    # At half of the queries 0.003051 of 0.05 is spent (0.025 in each tail), at the end all of it.
+    # At half of the queries 0.003051 of 0.05 is spent (0.025 in each tail), at the end
+    # all of it.
     assert spent_alpha(0.05, 0.5) == pytest.approx(0.003051, abs=5e-7)
     assert spent_alpha(0.05, 1.0) == pytest.approx(0.05)
     z = scipy_stats.norm.ppf(1 - 0.05 / 4)
@@ -122,7 +123,8 @@ def test_alpha_is_spent_at_the_numbers_that_were_reached():
     assert settings_at_look(chosen, 60).level == pytest.approx(
         1 - look_levels(0.05, (60, 150))[0]
     )
-    # Nobody planned 75 of 150: it spends what half of the way grants, less what the look at 60 has spent.
+    # 75 of 150 was not planned: it spends the alpha of half of the queries, less that of
+    # the look at 60.
     assert settings_at_look(chosen, 75).alpha == pytest.approx(0.003051, abs=5e-7)
     after = replace(chosen, earlier=(60,))
     assert current_look(after, 75).number == 2
@@ -181,7 +183,7 @@ def ask(folder, queries, *, name="small", more="", retext="", report=False):
     return run(path, RunOptions(folder / "out")).manifest.earlier_looks
 
 
-def test_a_run_with_more_queries_is_a_further_look_whatever_its_name_and_damaged_folders_are_passed_over(
+def test_a_run_with_more_queries_is_a_further_look_and_damaged_folders_are_ignored(
     tmp_path,
 ):
     report = tmp_path / "out" / "small" / "report.md"

@@ -1,4 +1,4 @@
-"""One experiment on several data sets, and several experiments in one command: folders, tests, page, gate, export."""
+"""One experiment on several data sets, and several experiments in one command."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ KNOWN = (0.02, 0.05, -0.01, 0.04, 0.03, 0.06)
 def several(
     folder: Path, *, name: str = "sets", entries: str = "", report: bool = False
 ) -> Path:
-    """An experiment on three data sets: one as it is, one under another name, one without a query."""
+    """An experiment on three data sets, one with another name, one without a query."""
     for name_of_set in ("hr", "legal", "it"):
         if not (folder / name_of_set).exists():
             small.dataset(folder / name_of_set)
@@ -79,8 +79,8 @@ def test_what_six_sets_say_is_the_known_answer() -> None:
     )
     sentence = sets_sentence(pair)
     assert (
-        "a is ahead of b on 5 of 6 sets, mean +0.032 (0.006 to 0.058); on a new set −0.037 to +0.101"
-        in sentence
+        "a is ahead of b on 5 of 6 sets, mean +0.032 (0.006 to 0.058); "
+        "on a new set −0.037 to +0.101" in sentence
     )
     sets = {f"s{i}": scores_of(d, 11 + i) for i, d in enumerate(KNOWN)}
     assert pair.verdict is Verdict.BETTER
@@ -113,9 +113,7 @@ def test_what_six_sets_say_is_the_known_answer() -> None:
         ] == by_strictness
 
 
-def test_each_set_counts_alike_whatever_its_queries_and_three_say_nothing_of_others() -> (
-    None
-):
+def test_each_set_counts_alike_and_three_say_nothing_about_others() -> None:
     comparison = compare_over_sets(
         {
             "large": scores_of(0.2, 400),

@@ -1,7 +1,8 @@
-"""Several results folders in one comparison, and a gate whose baseline lies in another folder."""
+"""Several results folders in one comparison, and a gate across two folders."""
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,11 @@ from tests.support.small import Call
 OTHER = (
     '[[retrievers]]\nname = "bm25"\nencoder = { kind = "hashing", dimensions = 3 }\n'
 )
-HASHING = '\n[[retrievers]]\nname = "hashing"\nencoder = { kind = "hashing", dimensions = 64 }\n'
+HASHING = """
+[[retrievers]]
+name = "hashing"
+encoder = { kind = "hashing", dimensions = 64 }
+"""
 
 
 def made(folder: Path, name: str, **options: str) -> Path:
@@ -30,7 +35,10 @@ def made(folder: Path, name: str, **options: str) -> Path:
 
 
 def asked_otherwise(folder: Path) -> None:
-    """The same documents; of six queries one is gone, one is new, one is worded and one labelled otherwise."""
+    """Write the same documents with other queries.
+
+    Of six queries one is gone, one is new, one has another text, one other labels.
+    """
     small.dataset(folder / "data")
     rows = [
         {"id": id_, "query": text, "relevant_documents": docs}
@@ -63,11 +71,18 @@ def test_folders_are_compared_on_the_queries_that_both_have(
     output = call("compare", first, second, "-m", "nDCG@3", "--json")
     printed = json.loads(output.out)
     assert printed["notes"][0] == (
-        "Compared on the 3 queries that all folders share. "
-        "Left out: 2 that not every folder has, 1 with another text, 1 graded otherwise."
+        "Compared on the 3 queries that all folders share. Left out: "
+        "2 that not every folder has, 1 with another text, 1 graded otherwise."
     )
     assert output.err.startswith(printed["notes"][0])
-    # The same by TREC files alone, with the queries named by hand.
+
+
+def test_trec_files_alone_give_the_same_comparison(
+    call: Call, tmp_path: Path, first: Path
+) -> None:
+    asked_otherwise(tmp_path / "y")
+    second = made(tmp_path / "y", "second", retrievers=OTHER)
+    printed = json.loads(call("compare", first, second, "-m", "nDCG@3", "--json").out)
     (tmp_path / "ids").write_text("q-swim\nq-green\nq-drive\n", encoding="utf-8")
     runs = {
         "first/bm25": first / "runs/bm25.trec",
@@ -91,22 +106,21 @@ def test_folders_are_compared_on_the_queries_that_both_have(
     )
     rows = json.loads(plain.out)
     means = {row["retriever"].replace("~", "/"): row["mean"] for row in rows["summary"]}
-    assert {
-        row["retriever"]: row["mean"] for row in printed["summary"]
-    } == pytest.approx(means)
-
-    def pairs(rows_by_pair: list[dict[str, object]]) -> dict[frozenset[str], object]:
-        return {
-            frozenset(str(row[side]).replace("~", "/") for side in "ab"): row[
-                "p_adjusted"
-            ]
-            for row in rows_by_pair
-        }
-
-    assert pairs(printed["comparisons"]) == pairs(rows["comparisons"])
+    folder_means = {row["retriever"]: row["mean"] for row in printed["summary"]}
+    assert folder_means == pytest.approx(means)
+    assert p_by_pair(printed["comparisons"]) == p_by_pair(rows["comparisons"])
 
 
-def test_a_retriever_that_found_the_same_twice_stands_once(
+def p_by_pair(rows: list[dict[str, Any]]) -> dict[frozenset[str], float]:
+    """Return the adjusted p of each pair; the names of files have ~ for /."""
+    p_values: dict[frozenset[str], float] = {}
+    for row in rows:
+        pair = frozenset([row["a"].replace("~", "/"), row["b"].replace("~", "/")])
+        p_values[pair] = row["p_adjusted"]
+    return p_values
+
+
+def test_a_retriever_with_the_same_results_in_two_folders_occurs_once(
     call: Call, tmp_path: Path
 ) -> None:
     third = made(tmp_path, "first")
@@ -176,8 +190,10 @@ def test_what_differs_beside_the_retrievers_is_said(
     second = harness.run(path, harness.RunOptions(tmp_path / "y")).folder
     notes = list(score_folders([first, second], []).notes)
     assert notes[-2:] == [
-        f"The experiments decide by different measures ({first} by nDCG@3 and {second} by AP): nDCG@3 decides here.",
-        f"The documents are not the same (6 in {first} and 7 in {second}): a difference may come from them.",
+        f"The experiments decide by different measures ({first} by nDCG@3 and "
+        f"{second} by AP): nDCG@3 decides here.",
+        f"The documents are not the same (6 in {first} and 7 in {second}): "
+        "a difference may come from them.",
     ]
 
 
@@ -254,7 +270,10 @@ def test_a_gate_says_what_its_folders_share_and_refuses_a_baseline_on_other_grou
         json.dumps(json.loads(path.read_text(encoding="utf-8"))[:4]), encoding="utf-8"
     )
     output = call("gate", made(tmp_path / "fewer", "new"), "--from", release, *GATE)
-    note = "Compared on the 4 queries that all folders share. Left out: 2 that not every folder has.\n"
+    note = (
+        "Compared on the 4 queries that all folders share. "
+        "Left out: 2 that not every folder has.\n"
+    )
     assert output.err.startswith(note)
     asked_otherwise(tmp_path / "labels")
     (small.dataset(tmp_path / "documents" / "data") / "bird.md").write_text(
@@ -310,7 +329,10 @@ looks = { queries = [2, 6] }
         "bonferroni",
         "",
     )
-    apart = "declare different statistics (alpha, correction, looks and margin): the defaults count here."
+    apart = (
+        "declare different statistics (alpha, correction, looks and margin): "
+        "the defaults count here."
+    )
     assert read_declared_settings([first_declaring, release]) == (
         Settings(),
         f"The experiments {apart}",
@@ -323,9 +345,8 @@ looks = { queries = [2, 6] }
     alone = json.loads(call("compare", first_declaring, "--json").out)["comparisons"]
     as_run = records.read_results(first_declaring).comparisons.to_dict("records")
     names = ("measure", "a", "b", "ci_low", "ci_high", "p_adjusted", "verdict")
-    compared, stored = (
-        [[row[name] for name in names] for row in rows[:3]] for rows in (alone, as_run)
-    )
+    compared = [[row[name] for name in names] for row in alone[:3]]
+    stored = [[row[name] for name in names] for row in as_run[:3]]
     assert compared == stored and {row[0] for row in compared} == {"nDCG@3"}
     other = call(
         "compare", first_declaring, "--json", "--correction", "holm", "--test", "t"

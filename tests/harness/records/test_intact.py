@@ -1,4 +1,7 @@
-"""Results folders that are damaged, cut, hostile or of before: one message and exit code 2, or read as today."""
+"""Results folders that are damaged, cut, hostile or old.
+
+One message and exit code 2, or read as today.
+"""
 
 import json
 import shutil
@@ -200,9 +203,7 @@ def test_what_does_not_follow_from_the_manifest_is_refused(folder, tmp_path):
 # The manifest and the evaluation, as they are and as they were
 
 
-def test_what_is_written_is_read_back_equal_with_the_whole_experiment_and_the_digest_of_every_table(
-    folder, tmp_path
-):
+def test_a_manifest_is_read_back_equal(folder, tmp_path):
     manifest = records.read_manifest(folder)
     records.write_manifest(tmp_path, manifest)
     assert records.read_manifest(tmp_path) == manifest
@@ -216,7 +217,7 @@ def test_what_is_written_is_read_back_equal_with_the_whole_experiment_and_the_di
 
 
 def resolved(**more):
-    """The manifest's resolved experiment has more, or other, keys: statistics among its statistics."""
+    """The manifest's resolved experiment has other keys, also in its statistics."""
 
     def change(content):
         statistics = {**content["resolved"]["statistics"], **more.get("statistics", {})}
@@ -256,9 +257,7 @@ def test_a_folder_of_before_is_read_as_one_of_today(folder, change):
     assert records.read_manifest(folder) == before
 
 
-def test_a_retriever_is_followed_to_all_its_parts_and_known_again_where_its_table_has_more_keys(
-    folder,
-):
+def test_a_retriever_is_followed_to_all_its_parts(folder):
     tables = (
         {"name": "h", "kind": "rrf", "of": ["a", "b"]},
         {"name": "a", "kind": "bm25"},
