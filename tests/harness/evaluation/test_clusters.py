@@ -109,10 +109,8 @@ def test_one_dominant_cluster_and_weights_like_traffic_leave_intervals_their_cov
     rng = np.random.default_rng(5)
     n = 1_000
     error = 3 * math.sqrt(0.05 * 0.95 / n)
-    units, covered = (
-        cluster_units(["all"] * 30 + [f"need {j}" for j in range(30)]),
-        np.zeros(2),
-    )
+    units = cluster_units(["all"] * 30 + [f"need {j}" for j in range(30)])
+    covered = np.zeros(2)
     for _ in range(n):
         shared = np.append(
             np.repeat(rng.normal(), 30), rng.normal(size=30)
@@ -130,7 +128,7 @@ def test_one_dominant_cluster_and_weights_like_traffic_leave_intervals_their_cov
     assert 0.94 - error <= covered[1] / n <= 0.96 + error
 
 
-def test_queries_of_equal_text_are_one_question_and_join_declared_clusters():
+def test_queries_of_equal_text_are_one_question():
     """Three questions under ten ids each: by query p is 2 x 10^-9, by cluster 0.25."""
     texts = ["How do I reset it?", "Who pays?", "Where is the VPN?"]
     queries = []
@@ -138,51 +136,55 @@ def test_queries_of_equal_text_are_one_question_and_join_declared_clusters():
         text = texts[i % 3]
         queries.append(Query(f"q{i:02}", f"{text} ".upper() if i % 2 else text))
     values = {"a": 0.5 + np.tile([0.3, 0.2, 0.1], 10), "b": np.full(30, 0.5)}
-    row, alone = (
-        compare(values, clusters=query_clusters(queries, None))[0],
-        compare(values)[0],
-    )
+    (row,) = compare(values, clusters=query_clusters(queries, None))
+    (by_query,) = compare(values)
     assert (row.n, row.clusters, row.p_value) == (30, 3, 0.25)
-    assert alone.p_value == pytest.approx(2e-9, rel=0.1)
+    assert by_query.p_value == pytest.approx(2e-9, rel=0.1)
+
+
+def test_different_texts_have_no_clusters():
     assert query_clusters([Query("1", "x"), Query("2", "y")], None) is None
-    fields, texts = (
-        [{"need": "n"}, {}, {"need": "m"}, {"need": "m"}, {}],
-        ["same", "Same", "same ", "other", "alone"],
-    )
-    declared = [
-        Query(str(i), text, of)
-        for i, (text, of) in enumerate(zip(texts, fields, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("field", "clusters"),
+    [("need", ("0", "0", "0", "0", "")), (None, ("0", "0", "0", "", ""))],
+)
+def test_queries_of_equal_text_join_declared_clusters(field, clusters):
+    queries = [
+        Query("0", "same", {"need": "n"}),
+        Query("1", "Same", {}),
+        Query("2", "same ", {"need": "m"}),
+        Query("3", "other", {"need": "m"}),
+        Query("4", "alone", {}),
     ]
-    assert query_clusters(declared, "need") == ("0", "0", "0", "0", "")
-    assert query_clusters(declared, None) == ("0", "0", "0", "", "")
+    assert query_clusters(queries, field) == clusters
 
 
 def flipped(sums):
-    """The sums under every pattern of signs."""
-    signs = 1 - 2 * ((np.arange(2 ** len(sums))[:, None] >> np.arange(len(sums))) & 1)
+    """Return the sums under every pattern of signs."""
+    patterns = np.arange(2 ** len(sums))[:, None]
+    signs = 1 - 2 * ((patterns >> np.arange(len(sums))) & 1)
     return signs @ sums
 
 
-def test_signs_are_flipped_by_cluster_and_those_of_weighted_differences():
-    values, units = (
-        np.array([0.2, 0.1, -0.1, 0.3, 0.2, 0.05]),
-        cluster_units(["x", "x", "y", "y", "z", "z"]),
-    )
-    result = sign_flip(
-        units.sums(np.column_stack([values, np.zeros(6)])), [Contrast(0, 1)]
-    )[0]
-    assert (
-        result.greater
-        == np.mean(flipped(np.array([0.3, 0.2, 0.25])) >= 0.75 - 1e-9)
-        == 1 / 8
-    )
+def test_signs_are_flipped_by_cluster():
+    values = np.array([0.2, 0.1, -0.1, 0.3, 0.2, 0.05])
+    units = cluster_units(["x", "x", "y", "y", "z", "z"])
+    table = units.sums(np.column_stack([values, np.zeros(6)]))
+    (result,) = sign_flip(table, [Contrast(0, 1)])
+    exact = np.mean(flipped(np.array([0.3, 0.2, 0.25])) >= 0.75 - 1e-9)
+    assert result.greater == exact == 1 / 8
+
+
+def test_the_signs_of_weighted_differences_are_flipped():
     rng = np.random.default_rng(1)
     d = rng.normal(0.05, 0.2, 12)
     w = rng.integers(1, 50, 12).astype(float)
     table = single_units(12, w).sums(np.column_stack([d, np.zeros(12)]))
-    assert sign_flip(table, [Contrast(0, 1)])[0].two_sided == np.mean(
-        np.abs(flipped(w * d)) >= abs(w @ d) - 1e-9
-    )
+    (result,) = sign_flip(table, [Contrast(0, 1)])
+    exact = np.mean(np.abs(flipped(w * d)) >= abs(w @ d) - 1e-9)
+    assert result.two_sided == exact
 
 
 def test_every_number_is_by_cluster_and_that_is_told():
@@ -198,13 +200,11 @@ def test_every_number_is_by_cluster_and_that_is_told():
     evaluation = concluded(scores, compared, clusters=clusters)
     assert "150 queries (30 clusters)" in " ".join(look_sentences(evaluation))
     assert compared[0].clusters == evaluation.clusters == 30
-    wide, narrow = (
-        summarize_scores(scores["a"], units=units),
-        summarize_scores(scores["a"]),
-    )
-    assert wide.count == 150 and wide.ci_high - wide.ci_low > 1.3 * (
-        narrow.ci_high - narrow.ci_low
-    )
+    wide = summarize_scores(scores["a"], units=units)
+    narrow = summarize_scores(scores["a"])
+    assert wide.count == 150
+    width_by_query = narrow.ci_high - narrow.ci_low
+    assert wide.ci_high - wide.ci_low > 1.3 * width_by_query
     ids = [f"q{i:03}" for i in range(150)]
     assert cross_fitted_mean(scores, ids, units) != cross_fitted_mean(
         scores, ids, single_units(150)
@@ -257,13 +257,10 @@ def test_a_weighted_experiment_is_decided_by_sign_flips_of_the_weighted_mean():
 
 def test_weights_and_clusters_together_sum_within_the_cluster():
     values = np.random.default_rng(2).normal(size=50)
-    plain, weighted = (
-        standard_error(values),
-        standard_error(values, single_units(50, np.full(50, 3.0))),
-    )
-    assert weighted.error == pytest.approx(
-        plain.error * math.sqrt(50 / 49), rel=1e-12
-    )  # equal weights are none
+    plain = standard_error(values)
+    weighted = standard_error(values, single_units(50, np.full(50, 3.0)))
+    # Equal weights are like none.
+    assert weighted.error == pytest.approx(plain.error * math.sqrt(50 / 49), rel=1e-12)
     assert weighted.degrees_of_freedom == pytest.approx(49)
     units = cluster_units(["x", "x", "", ""], WEIGHTS)
     assert units.totals.tolist() == [6.0, 1.0, 1.0]
@@ -305,7 +302,10 @@ def test_a_weight_is_a_number_above_0():
 
 
 def test_a_weighted_run_weighs_its_summary_and_says_so(tmp_path):
-    """A query with most of the traffic has most of the mean, in summary.csv, and the page says what the weights are."""
+    """A query with most of the traffic has most of the mean in summary.csv.
+
+    The page says what the weights are.
+    """
     data = small.dataset(tmp_path / "data")
     rows = [
         {

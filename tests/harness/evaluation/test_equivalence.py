@@ -97,7 +97,10 @@ RNG = np.random.default_rng(9)
 B = RNG.random(200)
 CLOSE = np.clip(B + RNG.normal(0, 0.01, 200), 0, 1)
 AHEAD = np.full(15, 0.7) + np.tile([0.01, -0.01, 0.0], 5)
-"""By 0.2: a fault that costs 0.02 on average hits 0.22 / 1.2 of the queries, and 15 miss it once in twenty."""
+"""Ahead by 0.2, a fault that costs 0.02 on average hits 0.22 / 1.2 of the queries.
+
+15 queries miss it once in twenty.
+"""
 HIGH = np.full(200, 3.0)
 LOWER = np.full(200, 2.95)
 

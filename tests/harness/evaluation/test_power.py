@@ -123,8 +123,8 @@ def test_alpha_is_spent_at_the_numbers_that_were_reached():
     assert settings_at_look(chosen, 60).level == pytest.approx(
         1 - look_levels(0.05, (60, 150))[0]
     )
-    # 75 of 150 was not planned: it spends the alpha of half of the queries, less that of
-    # the look at 60.
+    # 75 of 150 was not planned: it spends the alpha of half of the queries, less that
+    # of the look at 60.
     assert settings_at_look(chosen, 75).alpha == pytest.approx(0.003051, abs=5e-7)
     after = replace(chosen, earlier=(60,))
     assert current_look(after, 75).number == 2
@@ -147,10 +147,8 @@ def test_alpha_is_spent_at_the_numbers_that_were_reached():
 def test_beyond_the_last_look_nothing_is_claimed():
     rng = np.random.default_rng(1)
     b = rng.random(160) / 2
-    scores, chosen = (
-        {"a": b + 0.3, "b": b},
-        Settings(looks=Looks((60, 150)), margin=0.02),
-    )
+    scores = {"a": b + 0.3, "b": b}
+    chosen = Settings(looks=Looks((60, 150)), margin=0.02)
     assert not settings_at_look(chosen, 150).alpha_spent
     late = settings_at_look(chosen, 160)
     assert late.alpha_spent

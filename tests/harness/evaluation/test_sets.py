@@ -182,11 +182,9 @@ def test_every_set_has_a_folder_of_its_own_and_they_share_a_page(
     assert (folder / "hr" / "scores.csv").read_bytes() == before
 
 
-SETS, TWO, GATE = (
-    "results/sets",
-    "results/two",
-    "--baseline bm25 --challenger hybrid --margin",
-)
+SETS = "results/sets"
+TWO = "results/two"
+GATE = "--baseline bm25 --challenger hybrid --margin"
 SAID = [
     (
         f"gate {SETS} {GATE} 0.02 --margin law=0.9",
@@ -198,7 +196,8 @@ SAID = [
     (
         f"compare {SETS} {TWO}",
         0,
-        f"Shared data sets: hr; law only in {SETS}; it only in {SETS}; other only in {TWO}.",
+        f"Shared data sets: hr; law only in {SETS}; it only in {SETS}; "
+        f"other only in {TWO}.",
     ),
     (
         f"compare {SETS} {TWO} --baseline bm52",

@@ -26,15 +26,15 @@ encoder = { kind = "hashing", dimensions = 64 }
 """
 
 
-def made(folder: Path, name: str, **options: str) -> Path:
-    """A results folder; its data set is made anew where there is none."""
+def run_small(folder: Path, name: str, **options: str) -> Path:
+    """Return a results folder; its data set is created if there is none."""
     return harness.run(
         small.experiment(folder, name=name, **options),
         harness.RunOptions(folder / "out"),
     ).folder
 
 
-def asked_otherwise(folder: Path) -> None:
+def write_changed_queries(folder: Path) -> None:
     """Write the same documents with other queries.
 
     Of six queries one is gone, one is new, one has another text, one other labels.
@@ -56,14 +56,14 @@ def asked_otherwise(folder: Path) -> None:
 @pytest.fixture(scope="module")
 def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The results of a first experiment."""
-    return made(tmp_path_factory.mktemp("first"), "first")
+    return run_small(tmp_path_factory.mktemp("first"), "first")
 
 
 def test_folders_are_compared_on_the_queries_that_both_have(
     call: Call, tmp_path: Path, first: Path
 ) -> None:
-    asked_otherwise(tmp_path / "y")
-    second = made(tmp_path / "y", "second", retrievers=OTHER)
+    write_changed_queries(tmp_path / "y")
+    second = run_small(tmp_path / "y", "second", retrievers=OTHER)
     shared = find_shared_queries(
         [records.read_results(first), records.read_results(second)]
     )
@@ -80,8 +80,8 @@ def test_folders_are_compared_on_the_queries_that_both_have(
 def test_trec_files_alone_give_the_same_comparison(
     call: Call, tmp_path: Path, first: Path
 ) -> None:
-    asked_otherwise(tmp_path / "y")
-    second = made(tmp_path / "y", "second", retrievers=OTHER)
+    write_changed_queries(tmp_path / "y")
+    second = run_small(tmp_path / "y", "second", retrievers=OTHER)
     printed = json.loads(call("compare", first, second, "-m", "nDCG@3", "--json").out)
     (tmp_path / "ids").write_text("q-swim\nq-green\nq-drive\n", encoding="utf-8")
     runs = {
@@ -123,18 +123,18 @@ def p_by_pair(rows: list[dict[str, Any]]) -> dict[frozenset[str], float]:
 def test_a_retriever_with_the_same_results_in_two_folders_occurs_once(
     call: Call, tmp_path: Path
 ) -> None:
-    third = made(tmp_path, "first")
-    fourth = made(tmp_path, "second", retrievers=OTHER + HASHING)
+    third = run_small(tmp_path, "first")
+    fourth = run_small(tmp_path, "second", retrievers=OTHER + HASHING)
     joined = score_folders([third, fourth], ["DCG@3", "AP"])
     assert list(joined.retrievers) == ["first/bm25", "hashing", "hybrid", "second/bm25"]
     assert list(joined.notes) == [
         "Compared on all 6 queries, the same in every folder.",
         "Found the same in more than one folder, and compared once: hashing.",
     ]
-    alone = made(tmp_path, "alone", retrievers=OTHER)
+    alone = run_small(tmp_path, "alone", retrievers=OTHER)
     (tmp_path / "elsewhere").mkdir()
     twin = alone.rename(tmp_path / "elsewhere" / "alone")
-    again = made(tmp_path, "alone", retrievers=OTHER)
+    again = run_small(tmp_path, "alone", retrievers=OTHER)
     assert list(score_folders([twin, again], []).retrievers) == [
         "elsewhere/alone/bm25",
         "out/alone/bm25",
@@ -148,12 +148,14 @@ def test_a_renamed_retriever_makes_no_pair_with_itself(
     renamed = small.RETRIEVERS.replace('"bm25"', '"words"').replace(
         'kind = "words"', 'kind = "bm25"'
     )
-    second = made(tmp_path, "second", retrievers=renamed.replace('"hybrid"', '"both"'))
+    second = run_small(
+        tmp_path, "second", retrievers=renamed.replace('"hybrid"', '"both"')
+    )
     joined = score_folders([first, second], [])
     assert list(joined.retrievers) == ["bm25", "hashing", "hybrid"]
     assert joined.notes[1] == (
-        "Found the same in more than one folder, and compared once: bm25 (called words in second), hashing and hybrid "
-        "(called both in second)."
+        "Found the same in more than one folder, and compared once: "
+        "bm25 (called words in second), hashing and hybrid (called both in second)."
     )
 
 
@@ -163,7 +165,7 @@ def test_one_name_with_other_options_is_another_retriever_though_it_finds_the_sa
     other = small.RETRIEVERS.replace(
         'kind = "fusion"', 'kind = "fusion"\nconstant = 61'
     )
-    joined = score_folders([first, made(tmp_path, "second", retrievers=other)], [])
+    joined = score_folders([first, run_small(tmp_path, "second", retrievers=other)], [])
     assert list(joined.retrievers) == [
         "bm25",
         "hashing",
@@ -204,8 +206,8 @@ def test_folders_without_a_common_query_are_no_comparison(
     (small.dataset(tmp_path / "y" / "data") / "queries.json").write_text(
         json.dumps(rows), encoding="utf-8"
     )
-    second = made(tmp_path / "y", "second")
-    same = made(tmp_path, "same")
+    second = run_small(tmp_path / "y", "second")
+    same = run_small(tmp_path, "same")
     small.dataset(tmp_path / "z" / "data", labelled=False)
     (tmp_path / "ids").write_text("q-rails\nq-unknown\n", encoding="utf-8")
     for words, message in (
@@ -213,7 +215,7 @@ def test_folders_without_a_common_query_are_no_comparison(
         ((second, "--skip-no-relevant"), "--skip-no-relevant: is for TREC runs"),
         ((first.parent / "none",), "does not exist"),
         ((tmp_path,), "is not a results folder"),
-        ((made(tmp_path / "z", "bare"),), "no query has labels"),
+        ((run_small(tmp_path / "z", "bare"),), "no query has labels"),
         ((same, "--queries", tmp_path / "ids"), "query 'q-unknown': is not a query"),
     ):
         output = call("compare", first, *words, code=2)
@@ -223,13 +225,13 @@ def test_folders_without_a_common_query_are_no_comparison(
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The results of the release in use."""
-    return made(tmp_path_factory.mktemp("release"), "release")
+    return run_small(tmp_path_factory.mktemp("release"), "release")
 
 
 @pytest.fixture(scope="module")
 def new(release: Path) -> Path:
     """The results of the next one, on the same data."""
-    return made(release.parents[1], "new", retrievers=OTHER)
+    return run_small(release.parents[1], "new", retrievers=OTHER)
 
 
 GATE = ("--baseline", "bm25", "--challenger", "bm25", "--margin", "0.9")
@@ -257,7 +259,7 @@ def test_a_gate_takes_its_baseline_from_an_earlier_folder(
         OTHER.replace('"bm25"', '"new"', 1)
         + '\n[[retrievers]]\nname = "old"\nkind = "bm25"\n'
     )
-    inside = made(release.parents[1], "both", retrievers=both)
+    inside = run_small(release.parents[1], "both", retrievers=both)
     words = ("--baseline", "old", "--challenger", "new", "--margin", "0.9", "--json")
     assert json.loads(call("gate", inside, *words).out)["p_value"] == printed["p_value"]
 
@@ -269,13 +271,15 @@ def test_a_gate_says_what_its_folders_share_and_refuses_a_baseline_on_other_grou
     path.write_text(
         json.dumps(json.loads(path.read_text(encoding="utf-8"))[:4]), encoding="utf-8"
     )
-    output = call("gate", made(tmp_path / "fewer", "new"), "--from", release, *GATE)
+    output = call(
+        "gate", run_small(tmp_path / "fewer", "new"), "--from", release, *GATE
+    )
     note = (
         "Compared on the 4 queries that all folders share. "
         "Left out: 2 that not every folder has.\n"
     )
     assert output.err.startswith(note)
-    asked_otherwise(tmp_path / "labels")
+    write_changed_queries(tmp_path / "labels")
     (small.dataset(tmp_path / "documents" / "data") / "bird.md").write_text(
         "# bird\n\nbirds fly\n", encoding="utf-8"
     )
@@ -289,13 +293,13 @@ def test_a_gate_says_what_its_folders_share_and_refuses_a_baseline_on_other_grou
     new = harness.run(path, harness.RunOptions(tmp_path / "out")).folder
     for folder, baseline, start, message in (
         (
-            made(tmp_path / "labels", "new"),
+            run_small(tmp_path / "labels", "new"),
             "bm25",
             release,
             "has 2 of the same queries with another text or other",
         ),
         (
-            made(tmp_path / "documents", "new"),
+            run_small(tmp_path / "documents", "new"),
             "bm25",
             release,
             "holds results on other documents than",
@@ -320,8 +324,8 @@ alpha = 0.2
 correction = "bonferroni"
 looks = { queries = [2, 6] }
 """
-    first_declaring = made(tmp_path / "x", "x", more=declares)
-    second_declaring = made(tmp_path / "y", "y", more=declares)
+    first_declaring = run_small(tmp_path / "x", "x", more=declares)
+    second_declaring = run_small(tmp_path / "y", "y", more=declares)
     declared, note = read_declared_settings([first_declaring, second_declaring])
     assert (declared.margin, declared.alpha, declared.correction, note) == (
         0.03,
@@ -358,7 +362,9 @@ def test_comparing_claims_nothing_once_the_planned_looks_have_spent_alpha(
     tmp_path: Path,
 ) -> None:
     over, again = (
-        made(tmp_path / name, name, more="[statistics]\nlooks = { queries = [3] }\n")
+        run_small(
+            tmp_path / name, name, more="[statistics]\nlooks = { queries = [3] }\n"
+        )
         for name in "ab"
     )
     verdicts = (

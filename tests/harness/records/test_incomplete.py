@@ -1,4 +1,4 @@
-"""A run with failed retrievers has no winner; no ledger or option is dropped silently."""
+"""A run with failed retrievers has no winner; no ledger is dropped silently."""
 
 import json
 import shutil
