@@ -35,7 +35,8 @@ def p_values(table):
 @pytest.mark.slow
 def test_the_power_at_true_equality(monkeypatch):
     """Normal differences with standard deviation 0.05 (DEFINITIONS): 0, 0.60, 0.94."""
-    monkeypatch.setattr(import_module("harness.stats.sign_flip"), "DRAWS", 1_000)
+    for module in ("harness.stats.draws", "harness.stats.sign_flip"):
+        monkeypatch.setattr(import_module(module), "SIGN_DRAWS", 1_000)
     rng = np.random.default_rng(0)
     for n, power in ((50, 0.0), (150, 0.60), (200, 0.94)):
         passed = np.mean(p_values(rng.normal(0, 0.05, (EXPERIMENTS, n))) <= 0.05)
