@@ -127,13 +127,17 @@ def test_the_quickstart_is_whole_on_paper(driver, quickstart, tmp_path, size):
         text=True,
     ).stdout
     (size_in_points,) = re.findall(r"Page size: +([\d.]+) x ([\d.]+) pts", info)
-    assert [round(float(points)) for points in size_in_points] == pytest.approx([width, height], abs=1)
+    assert [round(float(points)) for points in size_in_points] == pytest.approx(
+        [width, height], abs=1
+    )
 
 
 @pytest.fixture(scope="module")
 def sweep(tmp_path_factory, project):
     """The sweep of the examples, twelve configurations in the place of its nine."""
-    experiment = (project / "experiments" / "bm25-grid.toml").read_text(encoding="utf-8")
+    experiment = (project / "experiments" / "bm25-grid.toml").read_text(
+        encoding="utf-8"
+    )
     tables = tomllib.loads(
         experiment.replace("datasets/", f"{project.as_posix()}/datasets/")
     )
