@@ -42,7 +42,8 @@ FEE = QueryClaims(
         ("ClaimPrecision@3", "", math.nan),
         ("ContextPrecision(by='claims')@3", "bac", (1 / 2 + 2 / 3) / 2),
         ("ContextPrecision(by='claims')@1", "b", 0),
-        # A missing verdict is not a no: of d, "in advance" has none, and x was never judged.
+        # A missing verdict is not a no: of d, "in advance" has none, and x was never
+        # judged.
         ("ClaimRecall@1", "d", math.nan),
         ("ClaimRecall@2", "dc", 2 / 3),
         ("ClaimRecall@2", "ax", math.nan),
@@ -130,7 +131,8 @@ def test_verdicts_are_kept_by_judge_read_back_and_mended(tmp_path) -> None:
         and readings.opinion("helps", "t", "c") is None
     )
     assert (
-        judge_files.read_readings(tmp_path, other).verdict_word(*entailed) == "contradicted"
+        judge_files.read_readings(tmp_path, other).verdict_word(*entailed)
+        == "contradicted"
     )
     assert judge_files.read_readings(tmp_path / "absent", judge) == JudgeReadings()
     file = tmp_path / judge_files.VERDICTS_FILE
@@ -184,7 +186,8 @@ def test_a_reading_that_is_none_is_named_with_its_line(
     }[name]
     good_line = json.dumps(good).encode()
     (tmp_path / name).write_bytes(
-        b"%s\n%s\n" % (good_line, line.replace(b'{"round', good_line[:-1] + b', "round'))
+        b"%s\n%s\n"
+        % (good_line, line.replace(b'{"round', good_line[:-1] + b', "round'))
     )
     error = refusal(judge_files.read_readings, tmp_path, JudgeIdentity("j", ""))
     assert message in str(error) and f"{name}:2: " in str(error)

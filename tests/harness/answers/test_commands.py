@@ -163,7 +163,9 @@ def test_verdicts_are_taken_over_and_without_a_judge_they_are_undefined(
     monkeypatch.setattr(LexicalJudge, "verdicts", fail)
     for parent in ("results", "failed"):
         assert (
-            small.ended("run", club / "club.toml", "--results", club / parent, "--quiet")
+            small.ended(
+                "run", club / "club.toml", "--results", club / parent, "--quiet"
+            )
             == 0
         )
     assert (
@@ -331,7 +333,10 @@ def test_answers_are_checked_judged_and_scored(club, answers, capsys) -> None:
         "ROUGE-L"
     } and by_letters["comparisons"][0]["n"] == 2
     weighted = club / "weighted.toml"
-    declared = '\n[statistics]\nweight = "traffic"\ncluster = "traffic"\nlooks = { queries = [2, 50] }\n'
+    declared = (
+        '\n[statistics]\nweight = "traffic"\ncluster = "traffic"\nlooks = { '
+        "queries = [2, 50] }\n"
+    )
     weighted.write_text(
         experiment.read_text(encoding="utf-8") + declared, encoding="utf-8"
     )

@@ -37,7 +37,8 @@ ELEVEN = (
     "faithfulness",
 )
 N4, FIRST, SECOND, LAST, ENDS = "NNNN", "ENNN", "NENN", "NNNE", "ENNE"
-# The verdicts (E entailment, N neutral, C contradiction) and the eleven figures of amazon-science/RAGChecker,
+# The verdicts (E entailment, N neutral, C contradiction) and the eleven figures of
+# amazon-science/RAGChecker,
 # examples/checking_outputs.json at 0faca92: rows are claims, columns passages.
 EXAMPLES = [
     (
@@ -122,14 +123,19 @@ def test_ragcheckers_shares_add_up(entailments: Entailments) -> None:
     assert shares["faithfulness"] + shares["hallucination"] + shares[
         "self_knowledge"
     ] == pytest.approx(1)
-    noise = shares["noise_sensitivity_in_relevant"] + shares["noise_sensitivity_in_irrelevant"]
+    noise = (
+        shares["noise_sensitivity_in_relevant"]
+        + shares["noise_sensitivity_in_irrelevant"]
+    )
     assert noise + shares["hallucination"] == pytest.approx(1 - shares["precision"])
 
 
 @given(verdicts(st.sampled_from([True, False, None])))
 def test_an_unknown_verdict_never_counts_as_a_value(entailments: Entailments) -> None:
     """Where a measure is given despite unknown verdicts, every way of filling them in gives that same value."""
-    defined = {name: value for name, value in values(entailments).items() if value is not None}
+    defined = {
+        name: value for name, value in values(entailments).items() if value is not None
+    }
     for filler in (True, False):
 
         def fill(row, filler=filler):
@@ -140,7 +146,10 @@ def test_an_unknown_verdict_never_counts_as_a_value(entailments: Entailments) ->
             for rows in (entailments.response_in, entailments.reference_in)
         )
         filled = Entailments(
-            fill(entailments.right), fill(entailments.covered), *tables, entailments.passages
+            fill(entailments.right),
+            fill(entailments.covered),
+            *tables,
+            entailments.passages,
         )
         assert values(filled, defined) == pytest.approx(defined)
 
@@ -148,7 +157,8 @@ def test_an_unknown_verdict_never_counts_as_a_value(entailments: Entailments) ->
 @given(st.lists(st.sampled_from([True, False, None]), max_size=5))
 def test_kleenes_or_is_what_every_filling_agrees_on(row: list[bool | None]) -> None:
     filled = {
-        any(filler if truth is None else truth for truth in row) for filler in (True, False)
+        any(filler if truth is None else truth for truth in row)
+        for filler in (True, False)
     }
     assert any_true(row) == (filled.pop() if len(filled) == 1 else None)
 
@@ -206,11 +216,15 @@ def test_bleu_of_the_article_and_of_the_whole_reference() -> None:
     assert cat == pytest.approx(
         math.exp(1 - 7 / 6) * math.sqrt(5 / 6 * 2 / 5), abs=1e-9
     )
-    # RAGAS 0.4.3 passes sentences as streams: a right first sentence and two wrong ones score 100 there.
+    # RAGAS 0.4.3 passes sentences as streams: a right first sentence and two wrong ones
+    # score 100 there.
     reference = (
         "The fee is 300 yen a month. It is paid in advance. Students pay half of it."
     )
-    answer = "The fee is 300 yen a month. Nobody knows about rain. Blue whales sing at night."
+    answer = (
+        "The fee is 300 yen a month. Nobody knows about rain. Blue whales sing "
+        "at night."
+    )
     assert bleu(answer, [reference], "13a") < 0.5
 
 
@@ -250,7 +264,8 @@ def test_identical_texts_score_one_in_every_language(text: str) -> None:
     assert token_f1(text, [text], tokenizer) == exact_match(text, [text]) == 1
     assert bleu(text, [text], tokenizer) == pytest.approx(1)
     assert chrf(text, [text]) == pytest.approx(1)
-    # Words have no spaces: 13a sees one token each. (Of texts of the notes sacrebleu 2.6.0 gives 0.0, and 52.8.)
+    # Words have no spaces: 13a sees one token each. (Of texts of the notes sacrebleu
+    # 2.6.0 gives 0.0, and 52.8.)
     reference, answer = (
         "会員料金は月額三百円で、前払いです。",
         "会員料金は月額三百円で、先に払います。",
@@ -276,7 +291,10 @@ def test_rouge_agrees_with_rouge_score_on_ascii(
 ) -> None:
     from rouge_score.rouge_scorer import RougeScorer
 
-    answer, reference = f"{' '.join(answer_words)}.", f"{' '.join(reference_words).capitalize()}!"
+    answer, reference = (
+        f"{' '.join(answer_words)}.",
+        f"{' '.join(reference_words).capitalize()}!",
+    )
     oracle = RougeScorer(["rouge1", "rouge2", "rougeL"]).score(reference, answer)
     overlaps = {f"rouge{n}": rouge_n(answer, reference, n, "13a") for n in (1, 2)}
     overlaps["rougeL"] = rouge_l(answer, reference, "13a")
@@ -336,6 +354,6 @@ def test_ragas_keeps_its_epsilon_and_is_undefined_without_anything_to_divide_by(
     )
     assert measures.answer_relevancy(question, regenerated[:0], []) is None
     assert measures.answer_relevancy(question, regenerated, [True, True]) == 0
-    assert measures.answer_relevancy(question, regenerated, [False, True]) == pytest.approx(
-        (1 + math.sqrt(0.5)) / 2
-    )
+    assert measures.answer_relevancy(
+        question, regenerated, [False, True]
+    ) == pytest.approx((1 + math.sqrt(0.5)) / 2)

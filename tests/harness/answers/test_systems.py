@@ -37,7 +37,9 @@ CONTEXTS = [
 ]
 GOOD = {
     "query_id": "q1",
-    "response": "The fee is monthly [1]. The pool opens at nine [2]. It costs a fortune.",
+    "response": (
+        "The fee is monthly [1]. The pool opens at nine [2]. It costs a fortune."
+    ),
     "contexts": CONTEXTS,
 }
 """Three claims: one right and retrieved, one wrong from an irrelevant context, one from nowhere. Of the reference's
@@ -120,7 +122,9 @@ def test_every_measure_of_an_answer_by_hand_and_of_none(tmp_path) -> None:
         {},
     )
     assert scores.ids == ("q1", "q2")
-    first_values = {name: by_system["a"].tolist() for name, by_system in scores.values.items()}
+    first_values = {
+        name: by_system["a"].tolist() for name, by_system in scores.values.items()
+    }
     ragchecker = {
         "precision": 1 / 3,
         "recall": 1 / 3,
@@ -140,13 +144,18 @@ def test_every_measure_of_an_answer_by_hand_and_of_none(tmp_path) -> None:
         "context_precision": 1 / (1 + 1e-10),
         "context_utilization": 2 / (2 + 1e-10),
     }
-    expected_values = {f"ragchecker.{name}": value for name, value in ragchecker.items()}
+    expected_values = {
+        f"ragchecker.{name}": value for name, value in ragchecker.items()
+    }
     expected_values |= {f"ragas.{name}": value for name, value in ragas.items()} | {
         "ExactMatch": 0
     }
-    assert {name: first_values[name][0] for name in expected_values} == pytest.approx(expected_values)
+    assert {name: first_values[name][0] for name in expected_values} == pytest.approx(
+        expected_values
+    )
     assert (
-        "ragas.answer_relevancy" not in first_values and "ragas.context_relevance" not in first_values
+        "ragas.answer_relevancy" not in first_values
+        and "ragas.context_relevance" not in first_values
     )  # words give no ratings
     for name in (
         "BLEU",
@@ -224,7 +233,10 @@ def test_retriever_or_generator(tmp_path) -> None:
     )
     readings = ask_judge(tmp_path, LexicalJudge(), [FEE, BARE], systems)
     traced = {
-        system.name: [trace_claims(Case(query, system.answer(query.id), readings)) for query in (FEE, BARE)]
+        system.name: [
+            trace_claims(Case(query, system.answer(query.id), readings))
+            for query in (FEE, BARE)
+        ]
         for system in systems
     }
     (first, _), (nothing, unanswered) = traced["a"], traced["b"]

@@ -128,7 +128,9 @@ def test_where_low_is_good_the_verdict_is_turned_round_and_the_numbers_stay() ->
     turned = evaluate_scores(
         scores, baseline=None, settings=Settings(), low_is_good={"hallucination"}
     )
-    (before,), (after,) = (evaluation.comparisons["hallucination"] for evaluation in (plain, turned))
+    (before,), (after,) = (
+        evaluation.comparisons["hallucination"] for evaluation in (plain, turned)
+    )
     assert (before.verdict, after.verdict) == (Verdict.WORSE, Verdict.BETTER)
     assert before.mean_difference == after.mean_difference < 0
     assert (plain.leader, plain.shown_worse, turned.leader, turned.shown_worse) == (

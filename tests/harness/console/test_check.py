@@ -26,8 +26,10 @@ def test_everything_that_is_wrong_at_once(tmp_path):
     (folder / "corpus.jsonl").write_text("not json\n")
     path = tmp_path / "e.toml"
     path.write_text(
-        f'name = "e"\ndataset = "{folder.as_posix()}"\nprimary = "nDGC@10"\nmeasure = ["P@5"]\n'
-        f'measures = ["nDGC@10", "Precission@5", "R@10", "Suces@1"]\n[[retrievers]]\nname = "a"\nkind = "bm52"\n'
+        f'name = "e"\ndataset = "{folder.as_posix()}"\nprimary = "nDGC@10"\nmeasure '
+        '= ["P@5"]\n'
+        'measures = ["nDGC@10", "Precission@5", "R@10", '
+        '"Suces@1"]\n[[retrievers]]\nname = "a"\nkind = "bm52"\n'
         f'[[retrievers]]\nname = "b"\nkind = "bm25"\nk2 = 1\n'
     )
     message = str(refusal(check_target, path))
@@ -116,7 +118,9 @@ def test_the_page(tmp_path):
 def test_what_so_many_queries_detect_before_a_run():
     """Against statsmodels' power of the paired t-test."""
     for comparisons, alpha in ((1, 0.05), (3, 0.01)):
-        detectable = DetectableDifference(60, comparisons=comparisons, alpha=alpha, range_of=2.0)
+        detectable = DetectableDifference(
+            60, comparisons=comparisons, alpha=alpha, range_of=2.0
+        )
         effect = TTestPower().solve_power(nobs=60, alpha=alpha / comparisons, power=0.8)
         assert detectable.difference() == pytest.approx(0.2 * 2.0 * effect, rel=1e-4)
     assert (
@@ -161,7 +165,10 @@ def test_repeated_questions_are_counted_once_by_check_run_gate_and_report(
     (small.dataset(tmp_path / "data") / "queries.json").write_text(
         json.dumps(rows), encoding="utf-8"
     )
-    blocks = '[[retrievers]]\nname = "hash"\nencoder = { kind = "hashing", dimensions = 64 }\n'
+    blocks = (
+        '[[retrievers]]\nname = "hash"\nencoder = { kind = "hashing", '
+        "dimensions = 64 }\n"
+    )
     path = small.experiment(
         tmp_path,
         retrievers=small.BM25 + blocks,
@@ -189,8 +196,13 @@ def test_what_is_told_before_is_what_the_run_counts(tmp_path: Path) -> None:
     model = tiny.bi_encoder(
         tmp_path / "tiny", prompts={"document": "passage: "}
     ).as_posix()
-    encoder = f'encoder = {{ kind = "sentence-transformers", model = "{model}", device = "cpu" }}'
-    retriever = f'[[retrievers]]\nname = "m"\n{encoder}\nderive = {{ dimensions = [8] }}\n'
+    encoder = (
+        f'encoder = {{ kind = "sentence-transformers", model = "{model}", '
+        f'device = "cpu" }}'
+    )
+    retriever = (
+        f'[[retrievers]]\nname = "m"\n{encoder}\nderive = {{ dimensions = [8] }}\n'
+    )
     others = (
         small.BM25 + FUSION.format("hybrid", "m") + FUSION.format("again", "hybrid")
     )
@@ -211,12 +223,19 @@ def test_what_is_told_before_is_what_the_run_counts(tmp_path: Path) -> None:
     assert len(ledger["m"].notes["truncated"]) == truncation.beyond >= 2
     assert ledger["m"].counts["embed-documents"]["lost_tokens"] == truncation.lost > 0
     assert ledger["m-8"].notes["truncated"] == ledger["m"].notes["truncated"]
-    expected_start = f"m reads only the start of {truncation.beyond} of 8 documents (12 tokens); {truncation.lost} of "
-    (warning,) = [sentence for sentence in check_target(path).warnings if "start" in sentence]
+    expected_start = (
+        f"m reads only the start of {truncation.beyond} of 8 documents "
+        f"(12 tokens); {truncation.lost} of "
+    )
+    (warning,) = [
+        sentence for sentence in check_target(path).warnings if "start" in sentence
+    ]
     assert warning.startswith(expected_start)
     assert warning.endswith("use a model that reads more; m-8, hybrid and again use it")
     (alert,) = [
-        sentence for sentence in decision_alerts(build_view(results)) if "truncated" in sentence
+        sentence
+        for sentence in decision_alerts(build_view(results))
+        if "truncated" in sentence
     ]
     assert alert == "m and 3 others: 100 % of documents truncated; add chunk."
 

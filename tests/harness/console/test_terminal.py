@@ -152,7 +152,10 @@ def test_the_leaderboard_and_the_comparisons_fit(names: list[str], width: int) -
 def test_the_narrowest_terminal_still_has_name_mean_and_verdict_and_what_has_no_room_is_named(
     width: int,
 ) -> None:
-    lines, comparison_lines = board(NAMES, width), pairs([comparison(NAMES[0], NAMES[1])], width)
+    lines, comparison_lines = (
+        board(NAMES, width),
+        pairs([comparison(NAMES[0], NAMES[1])], width),
+    )
     assert max(map(cell_len, lines)) <= width
     assert sum("0.9000" in line for line in lines) == 1 and any(
         "undecided" in line for line in comparison_lines
@@ -182,7 +185,8 @@ def test_of_many_pairs_those_of_the_leader_stand_first_then_the_closest() -> Non
     assert all(means[b] - means[a] == pytest.approx(0.05) for a, b in rows[11:])
     text = " ".join(" ".join(lines).split())
     assert text.endswith(
-        "Here are 20 of 66 comparisons: those of r11, then the closest. --json shows them all."
+        "Here are 20 of 66 comparisons: those of r11, then the closest. --json "
+        "shows them all."
     )
     assert max(map(cell_len, lines)) <= 80
 
@@ -350,7 +354,9 @@ def test_a_log_has_one_line_for_each_stage_of_each_retriever() -> None:
     ]
     assert [line.rpartition(": ")[0] for line in log_lines] == stages
     assert log_lines[0].startswith("minilm: embed-documents: 30 texts in 0.0 s, ")
-    assert log_lines[0].endswith("/s, 50 % cached") and log_lines[2].endswith("all cached")
+    assert log_lines[0].endswith("/s, 50 % cached") and log_lines[2].endswith(
+        "all cached"
+    )
     assert log_lines[4] == "hybrid: fuse: 0.0 s"
 
 
@@ -367,7 +373,10 @@ def test_a_log_hears_now_and_then_how_far_a_long_stage_is(
                 stage_meter.count(texts=110, cached=40)
     assert lines(console)[:2] == [
         "openai: embed-documents: 550 of 10,000, 10/s, 15:45 left, 36 % cached, $0.0050",
-        "openai: embed-documents: 1,100 of 10,000, 10/s, 14:50 left, 36 % cached, $0.0100",
+        (
+            "openai: embed-documents: 1,100 of 10,000, 10/s, 14:50 left, 36 % cached, "
+            "$0.0100"
+        ),
     ]
 
 

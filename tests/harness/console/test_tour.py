@@ -21,7 +21,9 @@ def notebook() -> str:
     for number, part in enumerate(FENCE.split(PAGE.read_text(encoding="utf-8"))):
         examples = doctest.DocTestParser().get_examples(part) if number % 2 else []
         source = (
-            "".join(example.source for example in examples if example.exc_msg is None).strip("\n")
+            "".join(
+                example.source for example in examples if example.exc_msg is None
+            ).strip("\n")
             if number % 2
             else part.strip()
         )
@@ -98,7 +100,9 @@ def test_a_kernel_runs_the_notebook(reader, monkeypatch):
         kernel_name="python3",
         resources={"metadata": {"path": str(reader)}},
     ).execute()
-    outputs = [output for cell in notebook_document.cells for output in cell.get("outputs", ())]
+    outputs = [
+        output for cell in notebook_document.cells for output in cell.get("outputs", ())
+    ]
     html_outputs = [
         output["data"]["text/html"]
         for output in outputs

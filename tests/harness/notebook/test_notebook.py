@@ -193,10 +193,15 @@ def test_an_experiment_file_or_one_built_in_code_comes_to_the_same_figures(tmp_p
     sources = (loaded.experiment, dict(loaded.tables))
     for results in (
         evaluation,
-        *(run(source, RunOptions(tmp_path / str(index))) for index, source in enumerate(sources)),
+        *(
+            run(source, RunOptions(tmp_path / str(index)))
+            for index, source in enumerate(sources)
+        ),
     ):
         for name in ("scores", "summary", "comparisons"):
-            pd.testing.assert_frame_equal(getattr(results, name), getattr(file_results, name))
+            pd.testing.assert_frame_equal(
+                getattr(results, name), getattr(file_results, name)
+            )
 
 
 @pytest.mark.parametrize(
@@ -204,7 +209,8 @@ def test_an_experiment_file_or_one_built_in_code_comes_to_the_same_figures(tmp_p
     [
         (
             {"qrels": {**QRELS, "q-rails": ["trane"], "q-swim": ["fish", "whale"]}},
-            "qrels: query 'q-rails' names document 'trane', which does not exist (did you mean 'train'? correct the id, or "
+            "qrels: query 'q-rails' names document 'trane', which does not exist "
+            "(did you mean 'train'? correct the id, or "
             'set relevance={"dangling": "drop"})',
         ),
         (
@@ -213,7 +219,10 @@ def test_an_experiment_file_or_one_built_in_code_comes_to_the_same_figures(tmp_p
         ),
         (
             {"qrels": {"q-rails": 3}},
-            "qrels['q-rails']: is neither a dict nor a list ({document: grade}, or the relevant",
+            (
+                "qrels['q-rails']: is neither a dict nor a list ({document: grade}, or "
+                "the relevant"
+            ),
         ),
         (
             {"documents": {"a": 3}},
@@ -236,7 +245,10 @@ def test_an_experiment_file_or_one_built_in_code_comes_to_the_same_figures(tmp_p
         ({"retrievers": ["bm25"]}, "retrievers: is of type list (give each a name: {"),
         (
             {"retrievers": {"a": 3}},
-            "retrievers['a']: an object of type int is not a retriever (a name, an object",
+            (
+                "retrievers['a']: an object of type int is not a retriever (a name, an "
+                "object"
+            ),
         ),
         (
             {"retrievers": {"a": {"kind": "bm52"}}},
@@ -278,7 +290,9 @@ def test_lists_are_named_by_their_places_and_judgments_of_absent_documents_may_b
         str(number) for number in range(len(QUERIES))
     ]
     qrels = {**QRELS, "q-rails": ["train", "trane"]}
-    evaluation = evaluated({"bm25": "bm25"}, qrels=qrels, relevance={"dangling": "drop"})
+    evaluation = evaluated(
+        {"bm25": "bm25"}, qrels=qrels, relevance={"dangling": "drop"}
+    )
     assert evaluation.manifest.ledger.dataset["dangling-document"] == ("q-rails trane",)
 
 
@@ -399,7 +413,8 @@ def test_objects_are_asked_in_their_own_way(results):
     assert evaluation.rankings("mteb") == evaluation.rankings("two") == worst
     assert evaluation.rankings("table") == results.rankings("letters") != worst
     assert (
-        "usd_per_million_tokens" not in evaluation.manifest.retrievers["table"].provenance
+        "usd_per_million_tokens"
+        not in evaluation.manifest.retrievers["table"].provenance
     )  # nobody knows
 
 
@@ -421,9 +436,9 @@ def test_a_model_is_as_good_as_its_name(tmp_path):
     provenance = evaluation.manifest.retrievers["object"].provenance
     assert provenance["source"] == "object"
     assert provenance["query_prompt"] == "query : "
-    embedded = evaluation.costs[evaluation.costs["stage"] == "embed-documents"].set_index(
-        "retriever"
-    )
+    embedded = evaluation.costs[
+        evaluation.costs["stage"] == "embed-documents"
+    ].set_index("retriever")
     assert embedded.loc["again", "cached"] == len(
         DOCUMENTS
     )  # the same weights, in another object
@@ -446,10 +461,16 @@ def test_a_model_is_as_good_as_its_name(tmp_path):
     evaluation = evaluated(
         {
             "bm25": "bm25",
-            **{name: Reranked(BM25(), model, depth=3) for name, model in models.items()},
+            **{
+                name: Reranked(BM25(), model, depth=3) for name, model in models.items()
+            },
         }
     )
-    assert evaluation.rankings("object") == evaluation.rankings("name") != evaluation.rankings("bm25")
+    assert (
+        evaluation.rankings("object")
+        == evaluation.rankings("name")
+        != evaluation.rankings("bm25")
+    )
     with pytest.raises(
         harness.InputError, match="reranker: a function is not a CrossEncoder"
     ):
@@ -465,7 +486,10 @@ def test_a_measure_of_ones_own_is_tested_as_any_other(results, capsys, tmp_path)
         harness.measure("first", first),
         harness.measure("wide", lambda grades, ranking: -2.0, range=(-4, 2)),
     )
-    evaluation = evaluated({"bm25": "bm25", "letters": letters}, measures=["P@1", first_measure, wide_measure])
+    evaluation = evaluated(
+        {"bm25": "bm25", "letters": letters},
+        measures=["P@1", first_measure, wide_measure],
+    )
     values = evaluation.scores.pivot_table(
         index=["retriever", "query_id"], columns="measure", values="value"
     )
@@ -558,7 +582,9 @@ def test_results_are_looked_into(results):
         ((None, "bm25"), "lost_by: there is no retriever None"),
         (("bm25", "bm25"), "are the same retriever"),
     ):
-        assert message in str(small.refusal(results.queries, lost_by=pair[0], to=pair[1]))
+        assert message in str(
+            small.refusal(results.queries, lost_by=pair[0], to=pair[1])
+        )
     unlabelled = evaluated({"bm25": "bm25", "letters": letters}, qrels=None)
     assert (unlabelled.scored, unlabelled.sentences) == (False, ())
     assert "No query has labels" in unlabelled._repr_html_()
@@ -589,9 +615,9 @@ def test_results_are_saved_for_every_command_drawn_and_handed_on(
     assert "folder 'my results': is not a name" in str(
         small.refusal(results.save, tmp_path / "my results")
     )
-    assert [path.name for path in tmp_path.iterdir() if not path.name.startswith(".")] == [
-        "weekly"
-    ]
+    assert [
+        path.name for path in tmp_path.iterdir() if not path.name.startswith(".")
+    ] == ["weekly"]
     others = evaluated({"bm25": "bm25", "letters": lambda texts: letters(texts)[:, :9]})
     compared = others.compare(folder)
     assert {"evaluation/letters", "weekly/letters", "bm25", "both"} == set(
@@ -599,9 +625,9 @@ def test_results_are_saved_for_every_command_drawn_and_handed_on(
     )
     output = small.told(capsys, "reproduce", folder, "--trust", code=2)
     assert (
-        "used objects that only that process had: documents and queries in memory and letters (letters)"
-        in output
-    )
+        "used objects that only that process had: documents and queries in memory "
+        "and letters (letters)"
+    ) in output
 
 
 def test_results_are_logged_to_mlflow(results, tmp_path, monkeypatch):
@@ -636,7 +662,11 @@ def test_results_are_logged_to_wandb_where_it_is(results, monkeypatch):
     for tracker, module, message in (
         ("mlfow", None, "did you mean 'mlflow'"),
         ("wandb", None, "needs the package wandb"),
-        ("wandb", incomplete_wandb, "wandb needs the package alembic (pip install wandb"),
+        (
+            "wandb",
+            incomplete_wandb,
+            "wandb needs the package alembic (pip install wandb",
+        ),
     ):
         monkeypatch.setitem(sys.modules, "wandb", module)
         assert message in str(small.refusal(results.log_to, tracker))
@@ -654,7 +684,10 @@ def test_a_function_is_named_in_a_file(tmp_path, monkeypatch, capsys):
     (tmp_path / "mymodel.py").write_text(
         "def embed(texts):\n    return [[len(text), 1.0] for text in texts]\n"
     )
-    blocks = '[[retrievers]]\nname = "mine"\nencoder = { kind = "python", call = "mymodel:embed" }\n'
+    blocks = (
+        '[[retrievers]]\nname = "mine"\nencoder = { kind = "python", call = '
+        '"mymodel:embed" }\n'
+    )
     path = small.experiment(tmp_path, retrievers=blocks)
     assert run(path, RunOptions("out")).retrievers == ("mine",)
     assert "runs code: encoder.call = mymodel:embed" in small.told(
@@ -691,10 +724,15 @@ def test_retrievers_compose_and_equal_parts_are_asked_once():
     }
     evaluation = evaluated(retrievers)
     parts = {
-        block["name"]: block.get("of") for block in evaluation.manifest.resolved.retrievers
+        block["name"]: block.get("of")
+        for block in evaluation.manifest.resolved.retrievers
     }
     assert list(parts["hybrid"]) == ["words", "meaning"]
-    assert (parts["inner"][0], parts["inner"][1]["kind"], parts["inner"][1]["of"][0]) == (
+    assert (
+        parts["inner"][0],
+        parts["inner"][1]["kind"],
+        parts["inner"][1]["of"][0],
+    ) == (
         "words",
         "fusion",
         "meaning",
@@ -707,7 +745,8 @@ def test_retrievers_compose_and_equal_parts_are_asked_once():
     for query in QUERIES:
         runs = [evaluation.rankings(name)[query] for name in ("words", "meaning")]
         assert (
-            evaluation.rankings("hybrid")[query].doc_ids == Fused(()).fuse(runs, 100).doc_ids
+            evaluation.rankings("hybrid")[query].doc_ids
+            == Fused(()).fuse(runs, 100).doc_ids
         )
 
 

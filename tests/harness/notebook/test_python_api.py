@@ -155,7 +155,10 @@ def test_what_is_none_of_these_is_told(runs, qrels, message):
 
 
 def test_words_that_are_none_are_told():
-    for arguments, message in (({"measures": ["nDGC@10"]}, "nDCG"), ({"alfa": 0.1}, "alfa")):
+    for arguments, message in (
+        ({"measures": ["nDGC@10"]}, "nDCG"),
+        ({"alfa": 0.1}, "alfa"),
+    ):
         with pytest.raises(InputError, match=message):
             harness.compare({"a": A, "b": B}, QRELS, **arguments)
 
