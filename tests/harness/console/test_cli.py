@@ -76,7 +76,10 @@ def csv_cell(value: Any) -> str:
 
 def as_csv_rows(rows: list[dict[str, Any]]) -> list[dict[str, str]]:
     """Rows of JSON as a CSV file has them."""
-    return [{key: csv_cell(value) for key, value in row.items()} for row in rows]
+    csv_rows = []
+    for row in rows:
+        csv_rows.append({key: csv_cell(value) for key, value in row.items()})
+    return csv_rows
 
 
 # Words that are wrong
@@ -467,8 +470,10 @@ def test_compare_of_trec_files_prints_a_row_per_measure(
 
 
 def score_keys(rows: list[dict[str, str]]) -> list[tuple[str, ...]]:
-    keys = ("retriever", "query_id", "measure", "value")
-    return sorted(tuple(row[key] for key in keys) for row in rows)
+    return sorted(
+        (row["retriever"], row["query_id"], row["measure"], row["value"])
+        for row in rows
+    )
 
 
 def test_score_of_a_results_folder_gives_the_scores_of_the_run(call, results):

@@ -555,10 +555,10 @@ def first(grades, ranking):
 
 
 def test_an_own_measure_is_tested_like_any_other():
-    own = harness.measure("first", first)
+    first_measure = harness.measure("first", first)
     wide = harness.measure("wide", lambda grades, ranking: -2.0, range=(-4, 2))
     retrievers = {"bm25": "bm25", "letters": letters}
-    evaluation = evaluated(retrievers, measures=["P@1", own, wide])
+    evaluation = evaluated(retrievers, measures=["P@1", first_measure, wide])
     scores = evaluation.scores.pivot_table(
         index=["retriever", "query_id"], columns="measure", values="value"
     )
@@ -592,8 +592,8 @@ def test_results_by_an_own_measure_are_scored_and_gated(own_primary, capsys):
 
 def test_runs_are_compared_by_an_own_measure():
     runs = {"a": {"q": ["x"]}, "b": {"q": ["y"]}}
-    own = harness.measure("first", first)
-    compared = harness.compare(runs, {"q": {"x": 1, "y": 0}}, own)
+    first_measure = harness.measure("first", first)
+    compared = harness.compare(runs, {"q": {"x": 1, "y": 0}}, first_measure)
     assert compared.summary["mean"].tolist() == [1, 0]
 
 
