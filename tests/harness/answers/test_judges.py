@@ -290,7 +290,7 @@ def reply(user: str) -> str:
 
 @pytest.fixture
 def paid(tmp_path, monkeypatch):
-    """The experiment paid.toml, whose primary a chat model judges; and a system's answers."""
+    """The experiment paid.toml, judged by a chat model; and a system's answers."""
     data = small.markdown(tmp_path / "data", DOCUMENTS, QUERIES)
     small.by_claims(
         tmp_path / "paid.toml", data, ["ClaimRecall@3"], judge=JUDGE + PRICES

@@ -1,4 +1,4 @@
-"""The report in a real browser: nothing runs that should not, everything works, everyone can read it."""
+"""The report in a real browser: safety, controls, accessibility."""
 
 from __future__ import annotations
 

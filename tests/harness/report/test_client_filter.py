@@ -108,7 +108,8 @@ def test_names_in_a_link_that_the_page_lacks_are_ignored(driver, results):
     look(
         driver,
         results,
-        "#a=nobody&b=<script>&slice=__proto__&measure=X&q=<img src=x>&group=constructor",
+        "#a=nobody&b=<script>&slice=__proto__&measure=X&q=<img src=x>"
+        "&group=constructor",
     )
     assert "all 48 queries" in text_of(driver, "#client-filter-reading")
     assert driver.execute_script("return document.querySelectorAll('img').length") == 0
