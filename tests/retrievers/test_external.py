@@ -259,7 +259,9 @@ def test_the_blocks_of_the_documentation(tmp_path, monkeypatch, stack):
         len(queries)
     }  # answers are kept
     run(path, RunOptions(tmp_path / "out", fresh=True))
-    assert {len(handler.asked) for _, handler in running.values()} == {2 * len(queries)}
+    assert {len(handler.requests) for _, handler in running.values()} == {
+        2 * len(queries)
+    }
     assert KEY not in "".join(
         file.read_text() for file in (tmp_path / "out").rglob("*.json")
     )
