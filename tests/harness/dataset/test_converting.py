@@ -62,8 +62,8 @@ def docx(path: Path, text: str) -> None:
         archive.writestr(
             "[Content_Types].xml",
             f'<Types xmlns="{package}/content-types"><Default Extension="rels" '
-            f'ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Override '
-            f'PartName="/word/document.xml" ContentType="{kind}"/></Types>',
+            'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+            f'<Override PartName="/word/document.xml" ContentType="{kind}"/></Types>',
         )
         archive.writestr(
             "_rels/.rels",

@@ -272,10 +272,9 @@ def test_what_fails_ends_its_retriever_alone(
 def test_what_it_raises_where_it_is_built_or_checked_is_one_problem(
     tmp_path: Path,
 ) -> None:
-    with pytest.raises(
-        InputError,
-        match="retriever 'a': kind: its options are refused: Overlap: ValueError: size is",
-    ):
+    reason = "Overlap: ValueError: size is"
+    message = f"retriever 'a': kind: its options are refused: {reason}"
+    with pytest.raises(InputError, match=message):
         ran(tmp_path, block("a", "size = 0"))
     keyless = block("b", 'encoder = { kind = "vowels", key = "lost" }', kind="")
     path = small.experiment(tmp_path, retrievers=keyless, name="keyless")

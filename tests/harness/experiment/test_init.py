@@ -94,7 +94,8 @@ def test_what_is_written_is_what_the_editor_expects(folder: Path) -> None:
     ("text", "english"),
     [
         (
-            "The lease is not valid, and the notice of a month is over. Ask for a copy.",
+            "The lease is not valid, and the notice of a month is over. "
+            "Ask for a copy.",
             True,
         ),
         (

@@ -146,7 +146,8 @@ def test_a_prompt_that_the_model_has_not_is_told_with_those_that_it_has(
 ) -> None:
     with pytest.raises(
         InputError,
-        match=r"query_prompt_name.*no prompt 'slow'.*it has 'document', 'fast', 'query'",
+        match=r"query_prompt_name.*no prompt 'slow'"
+        r".*it has 'document', 'fast', 'query'",
     ):
         SentenceTransformerEncoder(model, query_prompt_name="slow")
     with pytest.raises(InputError, match="is given twice"):
