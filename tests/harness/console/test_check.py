@@ -14,7 +14,7 @@ from harness.preflight.dataset_summary import summarise_dataset
 from harness.preflight.detectable import DetectableDifference
 from harness.report.sections.decision import decision_alerts
 from harness.report.view import build_view
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from tests.support import layouts, small, tiny
 from tests.support.small import ended, ends, refusal
 

@@ -20,7 +20,7 @@ import typer
 from harness.cli import app
 from harness.pipeline import run
 from harness.records import Results
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from harness.wording.reading import QUALITY_PHRASES
 from retrievers.cache import Cache
 from retrievers.types import Embedded

@@ -13,7 +13,7 @@ from harness.evaluation.evaluation_file import read_or_evaluate
 from harness.experiment import load
 from harness.measures import measure_rankings, parse_measure
 from harness.pipeline import run
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from retrievers.bm25 import BM25
 from retrievers.conditions import Condition
 from retrievers.dense import Dense
