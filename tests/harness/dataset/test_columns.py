@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.console.check_text import check_lines
 from harness.console.dataset_arguments import parse_column_names
 from harness.dataset import DatasetReference, load_dataset, parse_reference
 from harness.experiment import load as load_experiment
@@ -390,7 +391,7 @@ def test_repeated_and_blank_rows_are_counted(tmp_path):
 def test_check_reports_repeated_and_blank_rows(tmp_path):
     path = write_log(tmp_path / "d", REPEATED_LOG)
 
-    lines = list(check_target(path).lines())
+    lines = check_lines(check_target(path))
 
     assert "rows that repeat an earlier query: searched once (2): q0, q0" in lines
     blank = "queries without text: not searched (3): q1, "

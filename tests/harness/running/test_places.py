@@ -95,7 +95,8 @@ def test_a_kill_between_the_renames_loses_nothing(
     run(tmp_path, report=report)
     if expected_names:
         monkeypatch.setattr(
-            "harness.records.staging._lost", lambda earlier, newer: "other scores"
+            "harness.records.staging._what_would_be_lost",
+            lambda earlier, newer: "other scores",
         )
     rename = Path.rename
     left = [renames]
