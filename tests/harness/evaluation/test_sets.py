@@ -17,7 +17,7 @@ from harness.build.build import BuiltExperiment
 from harness.evaluation.compare_sets import _strictest, compare_sets_of_folder
 from harness.evaluation.sets import compare_over_sets
 from harness.evaluation.verdict import Verdict
-from harness.experiment import load, load_sets
+from harness.experiment import LoadedExperiment, load, load_sets
 from harness.preflight.throughput import read_earlier_runs
 from harness.records import Results
 from harness.records.data_sets_csv import read_sets
