@@ -28,7 +28,8 @@ def run_identity(tables: Mapping[str, Any], digest: str) -> tuple[dict[str, Any]
 
     Whether and how a page is drawn makes no difference.
 
-    >>> run_identity({"name": "x", "report": False}, "d") == run_identity({"name": "x"}, "d")
+    >>> with_default = run_identity({"name": "x", "report": False}, "d")
+    >>> with_default == run_identity({"name": "x"}, "d")
     True
     """
     experiment = {key: value for key, value in tables.items() if key != "report"}

@@ -58,9 +58,9 @@ def reproduce(
 ) -> Reproduction:
     """Repeat the run of a results folder, in a temporary folder, and compare.
 
-    A retriever that searches an approximate index, and those that use it, may have other
-    means, since no two builds of such an index are equal: the share of their hits that
-    recur is returned.
+    A retriever that searches an approximate index, and those that use it, may have
+    other means, since no two builds of such an index are equal: the share of their hits
+    that recur is returned.
 
     Args:
         folder: a results folder.
@@ -198,7 +198,7 @@ def _version_changes(earlier: Results, again: Results) -> tuple[VersionChange, .
 
 
 def approximate_retrievers(results: Results) -> tuple[str, ...]:
-    """Return the retrievers that search an approximate index, and those that use them."""
+    """Return the retrievers that search an approximate index, or use one that does."""
     manifest = results.manifest
     approximate = {
         name

@@ -1,4 +1,6 @@
-"""Where results come to lie: never among the documents, never over others, and back after a kill."""
+"""Where results come to lie: never among the documents, never over others, and back
+after a kill.
+"""
 
 import shutil
 from pathlib import Path
