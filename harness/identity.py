@@ -85,20 +85,6 @@ def _changed_keys(table: Mapping[str, Any]) -> dict[str, Any]:
     return changed
 
 
-def question_identity(
-    primary: str, baseline: str | None, retrievers: Mapping[str, str]
-) -> tuple[str, str | None, list[str]]:
-    """Return what makes two comparisons the same, whatever retrievers are called.
-
-    Args:
-        primary: the measure that decides.
-        baseline: the name of the retriever with which the others are compared.
-        retrievers: name -> identity.
-    """
-    baseline_identity = None if baseline is None else retrievers.get(baseline)
-    return primary, baseline_identity, sorted(retrievers.values())
-
-
 def query_identity(query: Query) -> tuple[str, ...]:
     """Return what makes a query the same in two runs."""
     return (query.id, query.text, *query.history)

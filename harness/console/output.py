@@ -84,7 +84,7 @@ def print_to_fit(
     """Print the parts that `build` makes for the width of the terminal."""
     console = open_console()
     for part in build(*args, width=console.width, **options):
-        console.print(part)
+        console.print(part, crop=False)
 
 
 def open_console(*, stderr: bool = False) -> Console:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from harness.experiment import NAME_PATTERN, SWEPT_NAME
-from harness.identity import question_identity, retriever_identity
+from harness.identity import retriever_identity
 from harness.records.data_quality import DataQuality
 
 ExperimentName = Annotated[str, Field(pattern=NAME_PATTERN)]
@@ -184,11 +184,3 @@ class Manifest:
         if not isinstance(uses, str):
             parts += [str(part) for part in uses if isinstance(part, Mapping)]
         return retriever_identity(table, self.retrievers[retriever].provenance, parts)
-
-    @property
-    def question_identity(self) -> object:
-        """What the run compares, and by which measure."""
-        retrievers = {name: self.retriever_identity(name) for name in self.retrievers}
-        return question_identity(
-            self.resolved.primary, self.resolved.baseline, retrievers
-        )
