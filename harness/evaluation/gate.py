@@ -96,7 +96,7 @@ def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
     d = paired_differences(group[CHALLENGER_ARM], group[BASELINE_ARM])
     within = EquivalenceMargin(margin, span, units, settings.alpha)
     (test,) = non_inferiority_tests(
-        group, [(CHALLENGER_ARM, BASELINE_ARM)], within, settings.seed
+        group, [(CHALLENGER_ARM, BASELINE_ARM)], within
     )
     measured = any(np.any(values) for values in group.values())
     return Gate(

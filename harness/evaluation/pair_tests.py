@@ -106,7 +106,7 @@ def run_pair_tests(
             key, scores, observed, decide_pair(observed, settings.test), difference
         )
 
-    flips = sign_flip(table, contrasts, settings.seed)
+    flips = sign_flip(table, contrasts)
     return {key: ranked(key, flipped) for key, flipped in zip(keys, flips, strict=True)}
 
 
@@ -126,7 +126,7 @@ def run_equivalence_tests(
         settings.margin, scores.span_of(scores.primary), scores.units, settings.alpha
     )
     tests = equivalence_tests(
-        scores.values[scores.primary], pairs, within, settings.seed
+        scores.values[scores.primary], pairs, within
     )
     adjusted = adjust_p_values([test.greater for test in tests], "holm")
     return dict(zip(pairs, zip(tests, adjusted, strict=True), strict=True))

@@ -185,7 +185,7 @@ def compare_over_sets(
         for s, table in zip(kept.values(), tables, strict=True)
     ]
     contrasts = [Contrast(common.index(a), common.index(b)) for a, b in pairs]
-    tests = set_mean_tests(parts, contrasts, settings.seed) if pairs else []
+    tests = set_mean_tests(parts, contrasts) if pairs else []
     rows = []
     p_values = adjust_p_values([one.two_sided for one in tests], settings.correction)
     for (a, b), test, p in zip(pairs, tests, p_values, strict=True):
