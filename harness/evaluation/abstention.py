@@ -1,9 +1,9 @@
-"""Queries that nothing answers."""
+"""Queries that no document answers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,15 +15,18 @@ from retrievers.types import Query, Ranking
 
 @dataclass(frozen=True, slots=True)
 class ScoreThreshold:
-    """How well a retriever's best score tells answerable queries from those that nothing answers."""
+    """How well a retriever's best score separates answerable from other queries."""
 
     retriever: str
     area: float
-    """Under the ROC curve: the chance that an answerable query has the higher best score."""
+    """Under the ROC curve: the chance that an answerable query has the higher score."""
     low: float
     high: float
     floor: float | None
-    """At which 95 % of the answerable queries that succeed still do; None where none succeeds."""
+    """The score that 95 % of the successful answerable queries reach.
+
+    None if none is successful.
+    """
     kept: float | None
     """Share of successes above the floor, cross-fitted."""
     above: float | None
@@ -42,7 +45,10 @@ class AbstentionPair:
 
 @dataclass(frozen=True, slots=True)
 class Abstention:
-    """What scores say of queries that nothing answers; of retrievers whose scores can be compared between queries."""
+    """What scores say about queries that no document answers.
+
+    Of retrievers whose scores can be compared between queries.
+    """
 
     answerable: int
     unanswerable: int
@@ -51,113 +57,150 @@ class Abstention:
 
 
 KEPT_SUCCESS_SHARE = 0.95
-"""Share of the answerable queries that succeed which a floor keeps."""
+"""Share of the successful answerable queries that are above a floor."""
 THRESHOLD_FOLDS = 5
 
 
 def comparable_retrievers(tables: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """The retrievers whose scores mean the same for every query: cosines, cross-encoders, declared ones."""
-    return tuple(
-        table["name"]
-        for table in tables
-        if table.get("comparable_scores")
-        or (table.get("rerank") or table).get("kind") in ("cross-encoder", "dense")
-    )
+    """Return the retrievers whose scores can be compared between queries.
+
+    These are cosines, cross-encoders, and those that are declared so.
+    """
+    names: list[str] = []
+    for table in tables:
+        kind = (table.get("rerank") or table).get("kind")
+        if table.get("comparable_scores") or kind in ("cross-encoder", "dense"):
+            names.append(table["name"])
+    return tuple(names)
 
 
 def evaluate_abstention(
     queries: Mapping[str, Query],
     grades: Grades,
     rankings: Mapping[str, Mapping[str, Ranking]],
+    *,
     cutoff: int,
     level: float,
 ) -> Abstention | None:
-    """Return what the best score of each ranking says; None without queries of both sorts, or without rankings.
+    """Return what the best score of each ranking says.
+
+    None without queries of both kinds, or without rankings.
 
     Args:
-        queries: those that were asked and are answerable, with a relevant document, or said not to be.
+        queries: those that were searched and are answerable, with a relevant document,
+            or declared not to be.
         grades: query id -> document id -> grade.
-        rankings: retriever -> query id -> its answer, of retrievers whose scores can be compared between queries.
+        rankings: retriever -> query id -> its ranking, of retrievers whose scores can
+            be compared between queries.
         cutoff: hits among which a relevant one is a success.
         level: confidence of the intervals.
     """
-    asked = [queries[query] for query in sorted(queries)]
-    positives = [
-        query.id for query in asked if not query.unanswerable and grades.get(query.id)
-    ]
-    negatives = [query.id for query in asked if query.unanswerable]
-    if not positives or not negatives or not rankings:
+    answerable: list[str] = []
+    unanswerable: list[str] = []
+    for query_id in sorted(queries):
+        query = queries[query_id]
+        if query.unanswerable:
+            unanswerable.append(query.id)
+        elif grades.get(query.id):
+            answerable.append(query.id)
+    if not answerable or not unanswerable or not rankings:
         return None
-    best = {
-        name: RocScores(_best(of, positives), _best(of, negatives))
-        for name, of in rankings.items()
-    }
-    floors = []
-    for name, of in rankings.items():
-        hits = np.array(
+    scores: dict[str, RocScores] = {}
+    thresholds: list[ScoreThreshold] = []
+    for retriever, by_query in rankings.items():
+        scores[retriever] = RocScores(
+            positives=_best_scores(by_query, answerable),
+            negatives=_best_scores(by_query, unanswerable),
+        )
+        successes = np.array(
             [
-                _best_relevant(of.get(query), grades[query], cutoff)
-                for query in positives
+                _best_relevant_score(by_query.get(query_id), grades[query_id], cutoff)
+                for query_id in answerable
             ]
         )
-        floors.append(
-            ScoreThreshold(
-                name,
-                *roc_area(*best[name], level),
-                _floor(hits),
-                *_crossed(hits, best[name][1]),
-            )
-        )
-    pairs = tuple(
-        AbstentionPair(a, b, *compare_roc_areas(best[a], best[b]))
-        for a, b in combinations(best, 2)
-    )
-    return Abstention(len(positives), len(negatives), tuple(floors), pairs)
-
-
-def _best(of: Mapping[str, Ranking], queries: Sequence[str]) -> Floats:
-    """The best score of each query; -inf where nothing was returned."""
-    found = (of.get(query) for query in queries)
-    return np.array(
-        [
-            -np.inf if one is None or not len(one.scores) else one.scores[0]
-            for one in found
-        ]
+        thresholds.append(_threshold(retriever, scores[retriever], successes, level))
+    pairs: list[AbstentionPair] = []
+    for a, b in combinations(scores, 2):
+        test = compare_roc_areas(scores[a], scores[b])
+        pairs.append(AbstentionPair(a, b, test.difference, test.p_value))
+    return Abstention(
+        len(answerable), len(unanswerable), tuple(thresholds), tuple(pairs)
     )
 
 
-def _best_relevant(
+def _threshold(
+    retriever: str, scores: RocScores, successes: Floats, level: float
+) -> ScoreThreshold:
+    """Return how well one retriever's best score separates the queries."""
+    area = roc_area(scores.positives, scores.negatives, level)
+    shares = _cross_fitted_shares(successes, scores.negatives)
+    return ScoreThreshold(
+        retriever=retriever,
+        area=area.value,
+        low=area.low,
+        high=area.high,
+        floor=_success_floor(successes),
+        kept=shares.successes,
+        above=shares.unanswerable,
+    )
+
+
+def _best_scores(rankings: Mapping[str, Ranking], queries: Sequence[str]) -> Floats:
+    """Return the best score of each query; -inf where nothing was returned."""
+    scores: list[float] = []
+    for query_id in queries:
+        ranking = rankings.get(query_id)
+        has_hits = ranking is not None and len(ranking.scores) > 0
+        scores.append(ranking.scores[0] if ranking and has_hits else -np.inf)
+    return np.array(scores)
+
+
+def _best_relevant_score(
     ranking: Ranking | None, judged: Mapping[str, int], cutoff: int
 ) -> float:
-    """The score of the first relevant hit within the cutoff; -inf where there is none."""
-    hits = () if ranking is None else list(ranking)[:cutoff]
-    return next((hit.score for hit in hits if judged.get(hit.doc_id, 0) > 0), -np.inf)
+    """Return the score of the first relevant hit within the cutoff; -inf for none."""
+    if ranking is None:
+        return -np.inf
+    for hit in list(ranking)[:cutoff]:
+        if judged.get(hit.doc_id, 0) > 0:
+            return hit.score
+    return -np.inf
 
 
-def _floor(hits: Floats) -> float | None:
-    """The highest floor at which 95 % of the queries that succeed still do; None where none does."""
-    success = np.sort(hits[np.isfinite(hits)])
-    return (
-        float(success[int((1 - KEPT_SUCCESS_SHARE) * len(success) + 1e-9)])
-        if len(success)
-        else None
-    )
+def _success_floor(successes: Floats) -> float | None:
+    """Return the highest floor that 95 % of the successes reach; None without any.
+
+    Args:
+        successes: (n,) the score of each query's relevant hit, -inf for a failure.
+    """
+    rising = np.sort(successes[np.isfinite(successes)])
+    if not len(rising):
+        return None
+    return float(rising[int((1 - KEPT_SUCCESS_SHARE) * len(rising) + 1e-9)])
 
 
-def _crossed(hits: Floats, negatives: Floats) -> tuple[float | None, float | None]:
-    """The shares of successes kept and of unanswerable queries above the floor, each by a floor of the other folds.
+class CrossFittedShares(NamedTuple):
+    """The shares of queries above a floor that other queries chose; None if unknown."""
+
+    successes: float | None
+    unanswerable: float | None
+
+
+def _cross_fitted_shares(successes: Floats, unanswerable: Floats) -> CrossFittedShares:
+    """Return the shares of queries above the floor of the other folds.
 
     Queries are dealt to the folds in the order of their ids.
     """
-    kept, above = [], []
+    successes_above: list[bool] = []
+    unanswerable_above: list[bool] = []
     for fold in range(THRESHOLD_FOLDS):
-        ours, theirs = (
-            np.arange(len(hits)) % THRESHOLD_FOLDS == fold,
-            np.arange(len(negatives)) % THRESHOLD_FOLDS == fold,
-        )
-        floor = _floor(hits[~ours])
+        in_fold = np.arange(len(successes)) % THRESHOLD_FOLDS == fold
+        floor = _success_floor(successes[~in_fold])
         if floor is None:
-            return None, None
-        kept += (hits[ours & np.isfinite(hits)] >= floor).tolist()
-        above += (negatives[theirs] >= floor).tolist()
-    return float(np.mean(kept)) if kept else None, float(np.mean(above))
+            return CrossFittedShares(None, None)
+        fold_successes = successes[in_fold & np.isfinite(successes)]
+        successes_above += (fold_successes >= floor).tolist()
+        fold_unanswerable = unanswerable[fold::THRESHOLD_FOLDS]
+        unanswerable_above += (fold_unanswerable >= floor).tolist()
+    share = float(np.mean(successes_above)) if successes_above else None
+    return CrossFittedShares(share, float(np.mean(unanswerable_above)))

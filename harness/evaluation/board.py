@@ -15,17 +15,17 @@ Standing = Literal[
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """One retriever; what was not compared is None."""
+    """One retriever; None for values without a comparison."""
 
     retriever: str
     standing: Standing
-    """Of the leader's board its set; against a baseline what was shown."""
+    """On the leader's board its set; against a baseline what was shown."""
     mean: float | None
-    """None where it failed."""
+    """None if it failed."""
     difference: float | None = None
     """Behind the leader, or ahead of the baseline, in points of the measure."""
     low: float | None = None
-    """The difference's interval; None where none can be estimated."""
+    """The difference's interval; None if none can be estimated."""
     high: float | None = None
     wins: int | None = None
     """Queries where this one is better than the reference."""
@@ -34,9 +34,12 @@ class BoardRow:
     p: float | None = None
     """Adjusted, of the deciding test."""
     p_wilcoxon: float | None = None
-    """Adjusted, of the exact signed-rank test; None where it has none, or decides and is `p`."""
+    """Adjusted, of the exact signed-rank test.
+
+    None if it has none, or if it decides and is `p`.
+    """
     floor: float | None = None
-    """The smallest adjusted p that the exact test could have given, where that is above the level."""
+    """The smallest possible adjusted p of the exact test, if above the level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +49,12 @@ class Board:
     measure: str
     n: int
     reference: str
-    """With whom every row is compared."""
+    """The retriever that every row is compared with."""
     against_baseline: bool
-    """Whether the reference is the declared baseline: rows are ahead of it, else behind the leader."""
+    """Whether the reference is the declared baseline.
+
+    Rows are ahead of it, else behind the leader.
+    """
     level: float
     margin: float | None
     rows: tuple[BoardRow, ...]
@@ -56,49 +62,48 @@ class Board:
 
     @property
     def has_pairs(self) -> bool:
-        """Whether two retrievers or more have a mean: else there is no difference to draw."""
+        """Whether two retrievers or more have a mean, so that there are differences."""
         return sum(row.mean is not None for row in self.rows) > 1
 
     @property
     def shows_exact_p(self) -> bool:
-        """Whether an exact Wilcoxon p is shown beside the deciding one."""
+        """Whether an exact Wilcoxon p is shown in addition to the deciding one."""
         return any(row.p_wilcoxon is not None for row in self.rows)
 
     @property
     def axis_range(self) -> tuple[float, float]:
-        """The ends of what the rows and the margin reach, 0 among them."""
-        held = [
-            end
-            for row in self.rows
-            for end in (row.difference, row.low, row.high)
-            if end is not None
-        ]
-        edges = (
-            0.0,
-            self.margin or 0.0,
-            -(self.margin or 0.0) if self.against_baseline else 0.0,
-        )
-        return min(*edges, *held), max(*edges, *held)
+        """The ends of the rows' differences and the margin, with 0 among them."""
+        margin = self.margin or 0.0
+        ends = [0.0, margin]
+        if self.against_baseline:
+            ends.append(-margin)
+        for row in self.rows:
+            for end in (row.difference, row.low, row.high):
+                if end is not None:
+                    ends.append(end)
+        return min(ends), max(ends)
 
 
 def smallest_wilcoxon_p(
     rows: Sequence[Comparison], settings: Settings
 ) -> dict[tuple[str, str], float]:
-    """Return (a, b), in either order -> the smallest adjusted p of the exact test, where that is above the level.
+    """Return the smallest possible adjusted p of the exact test, if above the level.
+
+    By (a, b), in either order.
 
     Args:
         rows: comparisons that are corrected together.
         settings: the correction and the level.
     """
-    exact = [row for row in rows if row.p_wilcoxon is not None]
+    exact_rows = [row for row in rows if row.p_wilcoxon is not None]
     floors = adjust_floors(
-        [row.p_wilcoxon or 1.0 for row in exact],
-        [row.wilcoxon_floor for row in exact],
+        [row.p_wilcoxon or 1.0 for row in exact_rows],
+        [row.wilcoxon_floor for row in exact_rows],
         settings.correction,
     )
-    return {
-        pair: floor
-        for row, floor in zip(exact, floors, strict=True)
-        if floor is not None and floor > settings.alpha and row.differing_queries
-        for pair in ((row.a, row.b), (row.b, row.a))
-    }
+    floor_by_pair: dict[tuple[str, str], float] = {}
+    for row, floor in zip(exact_rows, floors, strict=True):
+        if floor is not None and floor > settings.alpha and row.differing_queries:
+            floor_by_pair[row.a, row.b] = floor
+            floor_by_pair[row.b, row.a] = floor
+    return floor_by_pair

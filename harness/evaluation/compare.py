@@ -6,6 +6,7 @@ from itertools import combinations
 import numpy as np
 
 from harness.evaluation.pair_tests import (
+    AdjustedPair,
     EquivalenceTests,
     MeasurePair,
     TestedPair,
@@ -14,15 +15,22 @@ from harness.evaluation.pair_tests import (
     run_pair_tests,
 )
 from harness.evaluation.verdict import Comparison, Reason
-from harness.scoring.scores import Scores
+from harness.scoring.scores import QueryMask, Scores
 from harness.stats.intervals import student_interval
 from harness.stats.settings import Settings
+
+MAX_FAMILY_PAIRS = 1_000
+"""Pairs of one family beyond which neither other measures nor slices are compared."""
+RESIDUAL_PARAMETER = "residual=True"
+"""In the name of a measure: how much the unjudged documents could add."""
 
 
 def family_pairs(
     names: Sequence[str], baseline: str | None = None
 ) -> list[tuple[str, str]]:
-    """Return the pairs (a, b) of one family: each other against the baseline, else all pairs in the given order.
+    """Return the pairs (a, b) of one family, in the given order.
+
+    Each other retriever with the baseline, or all pairs without one.
 
     >>> family_pairs(["x", "y", "z"])
     [('x', 'y'), ('x', 'z'), ('y', 'z')]
@@ -34,35 +42,6 @@ def family_pairs(
     return [(name, baseline) for name in names if name != baseline]
 
 
-def _keys_of(scores: Scores, baseline: str | None) -> dict[str, list[MeasurePair]]:
-    """Return the pairs of each measure's family; all pairs where the baseline has no scores.
-
-    Above 1,000 pairs only the primary measure has a family; a residual, which is no quality, never has one.
-    """
-    families = {
-        measure: [
-            MeasurePair(measure, a, b)
-            for a, b in family_pairs(
-                list(group), baseline if baseline in group else None
-            )
-        ]
-        for measure, group in scores.values.items()
-        if RESIDUAL_PARAMETER not in measure
-    }
-    many = len(families.get(scores.primary, ())) > MAX_FAMILY_PAIRS
-    return {
-        measure: keys
-        for measure, keys in families.items()
-        if not many or measure == scores.primary
-    }
-
-
-MAX_FAMILY_PAIRS = 1_000
-"""Of one family, beyond which neither other measures nor slices are compared."""
-RESIDUAL_PARAMETER = "residual=True"
-"""In the name of a measure: how much the unjudged documents could add."""
-
-
 def compare_retrievers(
     scores: Scores,
     *,
@@ -70,131 +49,203 @@ def compare_retrievers(
     settings: Settings,
     equivalence: EquivalenceTests | None = None,
 ) -> list[Comparison]:
-    """Compare retrievers on every measure, each one family; the primary measure's rows are confirmatory.
+    """Compare retrievers on every measure, each of which is one family.
 
-    A pair is compared over the queries for which both have a value; column `n` counts them. A pair without such a
-    query has no row, and counts in the correction with p = 1. Where the pairs of the primary measure have different
-    queries, nothing is called equivalent.
+    The primary measure's rows are confirmatory. A pair is compared over the queries for
+    which both have a value; column `n` counts them. A pair without such a query has no
+    row, and counts in the correction with p = 1. If the pairs of the primary measure
+    have different queries, nothing is called equivalent.
 
     Args:
-        scores: of any measures; the draws are shared by all measures and pairs of the same queries.
-        baseline: each other retriever is compared with it; None, or one without scores, compares all pairs.
+        scores: of any measures; the draws are shared by all measures and pairs of the
+            same queries.
+        baseline: each other retriever is compared with it; all pairs are compared if it
+            is None, or has no scores.
         settings: the tests and their levels.
-        equivalence: `equivalence_of` the primary measure's family, where that is known.
+        equivalence: `run_equivalence_tests` of the primary measure's family, if it was
+            called before.
 
     Returns:
         The rows of each measure in turn; none for fewer than two retrievers.
     """
-    families = _keys_of(scores, baseline)
-    kept = {key: scores.defined(*key) for keys in families.values() for key in keys}
-    pairs: dict[MeasurePair, TestedPair] = {}
-    for mask in {one.tobytes(): one for one in kept.values() if one.any()}.values():
-        keys = [key for key, one in kept.items() if np.array_equal(one, mask)]
-        pairs |= run_pair_tests(scores.select_queries(mask), keys, settings)
+    families = _measure_families(scores, baseline)
+    pairs = _test_families(scores, families, settings)
     rows: list[Comparison] = []
     for measure, keys in families.items():
         tested = [pairs[key] for key in keys if key in pairs]
-        rows += _family(
+        rows += _compare_family(
             scores.select_measures(measure),
             tested,
             settings,
-            absent=len(keys) - len(tested),
+            absent_pairs=len(keys) - len(tested),
             confirmatory=measure == scores.primary,
             equivalence=equivalence,
         )
     return rows
 
 
+def _measure_families(
+    scores: Scores, baseline: str | None
+) -> dict[str, list[MeasurePair]]:
+    """Return the pairs of each measure's family.
+
+    All pairs if the baseline has no scores. Above 1,000 pairs only the primary measure
+    has a family; a residual, which is no quality, never has one.
+    """
+    families: dict[str, list[MeasurePair]] = {}
+    for measure, scores_by_retriever in scores.values.items():
+        if RESIDUAL_PARAMETER in measure:
+            continue
+        measure_baseline = baseline if baseline in scores_by_retriever else None
+        families[measure] = [
+            MeasurePair(measure, a, b)
+            for a, b in family_pairs(list(scores_by_retriever), measure_baseline)
+        ]
+    primary_pairs = families.get(scores.primary, [])
+    if len(primary_pairs) > MAX_FAMILY_PAIRS:
+        return {scores.primary: primary_pairs}
+    return families
+
+
+def _test_families(
+    scores: Scores, families: dict[str, list[MeasurePair]], settings: Settings
+) -> dict[MeasurePair, TestedPair]:
+    """Test all pairs that have queries; those over the same queries share the draws."""
+    masks: dict[bytes, QueryMask] = {}
+    keys_by_mask: dict[bytes, list[MeasurePair]] = {}
+    for keys in families.values():
+        for key in keys:
+            mask = scores.defined(*key)
+            if mask.any():
+                masks[mask.tobytes()] = mask
+                keys_by_mask.setdefault(mask.tobytes(), []).append(key)
+    pairs: dict[MeasurePair, TestedPair] = {}
+    for mask_bytes, mask in masks.items():
+        selected = scores.select_queries(mask)
+        pairs |= run_pair_tests(selected, keys_by_mask[mask_bytes], settings)
+    return pairs
+
+
 def compare_pairs(
     scores: Scores, pairs: Sequence[tuple[str, str]], settings: Settings
 ) -> list[Comparison]:
-    """Compare some pairs on the primary measure, one family, over the queries for which everyone has a value."""
-    kept = scores.select_measures(scores.primary).select_queries(
-        scores.defined(scores.primary)
-    )
-    observed = run_pair_tests(
-        kept, [MeasurePair(scores.primary, *pair) for pair in pairs], settings
-    )
-    return list(_family(kept, list(observed.values()), settings))
+    """Compare some pairs on the primary measure, as one family.
+
+    Over the queries for which every retriever has a value.
+    """
+    primary = scores.primary
+    primary_scores = scores.select_measures(primary)
+    complete = primary_scores.select_queries(scores.defined(primary))
+    keys = [MeasurePair(primary, *pair) for pair in pairs]
+    tested = run_pair_tests(complete, keys, settings)
+    return list(_compare_family(complete, list(tested.values()), settings))
 
 
-def _family(
+def _compare_family(
     scores: Scores,
     pairs: Sequence[TestedPair],
     settings: Settings,
     *,
-    absent: int = 0,
+    absent_pairs: int = 0,
     confirmatory: bool = True,
     equivalence: EquivalenceTests | None = None,
 ) -> Iterator[Comparison]:
-    """Correct and judge one family; each absent pair counts with p = 1."""
-    known: dict[MeasurePair, Reason] = {}
-    within: set[tuple[str, str]] = set()
+    """Yield the row of each pair of one family; each absent pair counts with p = 1."""
+    reasons: dict[MeasurePair, Reason] = {}
+    equivalent_pairs: set[tuple[str, str]] = set()
     if confirmatory:
-        known = {
-            pair.key: Reason.IDENTICAL
-            for pair in pairs
-            if frozenset(pair.key[1:]) in scores.identical
-        }
-        if (
-            pairs
-            and not absent
-            and not settings.alpha_spent
-            and all(pair.scores is pairs[0].scores for pair in pairs)
-        ):
-            if equivalence is None:
-                together = pairs[0].scores.select_measures(scores.primary)
-                equivalence = run_equivalence_tests(
-                    together, [pair.key[1:] for pair in pairs], settings
-                )
-            within = {
-                names for names, (_, p) in equivalence.items() if p <= settings.alpha
-            }
-    if not any(
-        np.nan_to_num(values).any() for values in scores.values[scores.primary].values()
-    ):
-        known = {pair.key: Reason.NOTHING_MEASURED for pair in pairs}
-    for pair, shown in zip(
-        pairs, family_verdicts(pairs, settings, known, within, absent), strict=True
-    ):
-        d, flips, ranks, units = (
-            pair.observations.differences,
-            pair.observations.flip_test,
-            pair.observations.signed_rank,
-            pair.observations.units,
+        for pair in pairs:
+            if frozenset(pair.key.retrievers) in scores.identical:
+                reasons[pair.key] = Reason.IDENTICAL
+        if not absent_pairs:
+            equivalent_pairs = _find_equivalent_pairs(pairs, settings, equivalence)
+    if not _is_measured(scores):
+        reasons = {pair.key: Reason.NOTHING_MEASURED for pair in pairs}
+    adjusted_pairs = family_verdicts(
+        pairs,
+        settings,
+        reasons=reasons,
+        equivalent_pairs=equivalent_pairs,
+        absent_pairs=absent_pairs,
+    )
+    for pair, adjusted in zip(pairs, adjusted_pairs, strict=True):
+        yield _comparison(scores, pair, adjusted, settings, confirmatory=confirmatory)
+
+
+def _find_equivalent_pairs(
+    pairs: Sequence[TestedPair],
+    settings: Settings,
+    equivalence: EquivalenceTests | None,
+) -> set[tuple[str, str]]:
+    """Return the pairs that are shown to be equivalent; none with different queries."""
+    if not pairs or settings.alpha_spent:
+        return set()
+    shared_scores = pairs[0].scores
+    if any(pair.scores is not shared_scores for pair in pairs):
+        return set()
+    if equivalence is None:
+        equivalence = run_equivalence_tests(
+            shared_scores.select_measures(pairs[0].key.measure),
+            [pair.key.retrievers for pair in pairs],
+            settings,
         )
-        interval = student_interval(
-            d.values, settings.level, bounds=scores.gap_range, units=units
-        )
-        signed = {
-            name: getattr(ranks, name)
-            for name in ("zeros", "w_plus", "w_minus", "statistic", "effect_size")
-        }
-        tested = {
-            name: getattr(pair.outcome, name)
-            for name in ("p_value", "p_minimum", "method")
-        }
-        yield Comparison(
-            **pair.key._asdict(),
-            n=len(d.values),
-            wins=d.wins,
-            ties=len(d.values) - d.wins - d.losses,
-            losses=d.losses,
-            mean_difference=pair.difference,
-            ci_low=interval.low,
-            ci_high=interval.high,
-            **signed,
-            **tested,
-            p_adjusted=shown.p_adjusted,
-            finding=shown.finding.swapped
-            if scores.primary in scores.low_is_good
-            else shown.finding,
-            role="confirmatory" if confirmatory else "exploratory",
-            p_minimum_adjusted=shown.p_floor,
-            p_randomization=flips.two_sided,
-            ci_method=interval.method,
-            p_randomization_adjusted=shown.p_mean,
-            clusters=len(units) if units.clustered else None,
-            p_wilcoxon=None if shown.p_ranks is None else ranks.p_value,
-            p_wilcoxon_adjusted=shown.p_ranks,
-        )
+    return {
+        retrievers
+        for retrievers, result in equivalence.items()
+        if result.p_adjusted <= settings.alpha
+    }
+
+
+def _is_measured(scores: Scores) -> bool:
+    """Whether any score of the primary measure is neither 0 nor undefined."""
+    columns = scores.values[scores.primary].values()
+    return any(np.nan_to_num(column).any() for column in columns)
+
+
+def _comparison(
+    scores: Scores,
+    pair: TestedPair,
+    adjusted: AdjustedPair,
+    settings: Settings,
+    *,
+    confirmatory: bool,
+) -> Comparison:
+    """Return the row of one pair."""
+    differences, units, flip_test, ranks = pair.observations
+    n = len(differences.values)
+    interval = student_interval(
+        differences.values, settings.level, bounds=scores.gap_range, units=units
+    )
+    finding = adjusted.finding
+    if scores.primary in scores.low_is_good:
+        finding = finding.swapped
+    return Comparison(
+        measure=pair.key.measure,
+        a=pair.key.a,
+        b=pair.key.b,
+        n=n,
+        zeros=ranks.zeros,
+        wins=differences.wins,
+        ties=n - differences.wins - differences.losses,
+        losses=differences.losses,
+        mean_difference=pair.difference,
+        ci_low=interval.low,
+        ci_high=interval.high,
+        w_plus=ranks.w_plus,
+        w_minus=ranks.w_minus,
+        statistic=ranks.statistic,
+        p_value=pair.outcome.p_value,
+        p_adjusted=adjusted.p_adjusted,
+        p_minimum=pair.outcome.p_minimum,
+        method=pair.outcome.method,
+        effect_size=ranks.effect_size,
+        finding=finding,
+        role="confirmatory" if confirmatory else "exploratory",
+        p_minimum_adjusted=adjusted.p_floor,
+        p_randomization=flip_test.two_sided,
+        ci_method=interval.method,
+        p_randomization_adjusted=adjusted.p_mean,
+        clusters=len(units) if units.clustered else None,
+        p_wilcoxon=None if adjusted.p_ranks is None else ranks.p_value,
+        p_wilcoxon_adjusted=adjusted.p_ranks,
+    )

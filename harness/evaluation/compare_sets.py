@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from harness.evaluation.evaluation_file import read_or_evaluate
-from harness.evaluation.join_folders import score_folders
+from harness.evaluation.join_folders import refuse_unscored, score_folders
 from harness.evaluation.sets import SetsComparison, compare_over_sets
-from harness.records import NO_SCORES, Results
+from harness.records import Results
 from harness.records.data_sets_csv import read_sets
 from harness.scoring.run_names import unique_labels
+from harness.scoring.scores import Scores
 from harness.scoring.stored_scores import stored_scores
 from harness.stats.differences import ScoreTable
 from harness.stats.looks import settings_at_look
@@ -20,19 +22,32 @@ from retrievers.errors import InputError, Problem, did_you_mean
 
 
 def compare_sets_of_folder(sets: Sequence[Results]) -> SetsComparison:
-    """Put the results of several data sets together; where a model alone judged one, nothing is claimed."""
-    if unscored := [one for one in sets if not one.scored]:
-        raise InputError([Problem(str(one.folder), *NO_SCORES) for one in unscored])
-    settings = _strictest(read_or_evaluate(one).settings for one in sets)
-    scores = {one.manifest.name: stored_scores(one) for one in sets}
+    """Compare retrievers over several data sets.
+
+    If only a model judged one of them, nothing is claimed.
+    """
+    refuse_unscored(sets)
+    settings = _strictest(read_or_evaluate(results).settings for results in sets)
+    scores = {results.manifest.name: stored_scores(results) for results in sets}
     return compare_over_sets(scores, sets[0].manifest.resolved.baseline, settings)
 
 
 def _strictest(settings: Iterable[Settings]) -> Settings:
-    """Those that claim least: sets of different sizes are at different planned looks."""
-    return min(
-        settings, key=lambda one: (one.judged_by_people, not one.alpha_spent, one.alpha)
-    )
+    """Return those that claim least: sets of different sizes are at different looks."""
+
+    def strictness(set_settings: Settings) -> tuple[bool, bool, float]:
+        has_alpha = not set_settings.alpha_spent
+        return set_settings.judged_by_people, has_alpha, set_settings.alpha
+
+    return min(settings, key=strictness)
+
+
+class SharedSetsComparison(NamedTuple):
+    """A comparison over the data sets that several folders share."""
+
+    comparison: SetsComparison
+    notes: list[str]
+    """Which sets are shared and which are not."""
 
 
 def compare_set_folders(
@@ -40,75 +55,113 @@ def compare_set_folders(
     measures: Sequence[str],
     baseline: str | None,
     settings: Settings,
-) -> tuple[SetsComparison, list[str]]:
-    """Compare the retrievers of several such folders on the data sets that all of them share.
+) -> SharedSetsComparison:
+    """Compare the retrievers of several such folders on the data sets that they share.
 
-    Returns:
-        What the shared sets say together; and which sets are shared and which are not.
+    Raises:
+        InputError: no data set is in all folders, or no retriever has the baseline's
+            name.
     """
-    every = [{one.manifest.name: one for one in read_sets(place)} for place in folders]
-    shared = [name for name in every[0] if all(name in sets for sets in every)]
-    alone = [
-        f"{name} only in {place}"
-        for place, sets in zip(folders, every, strict=True)
-        for name in sets
-        if name not in shared
+    sets_by_folder = [_sets_by_name(folder) for folder in folders]
+    shared = _shared_sets(folders, sets_by_folder)
+    notes = [_shared_note(folders, sets_by_folder, shared)]
+    labels = unique_labels(folders)
+    scores: dict[str, Scores] = {}
+    for name in shared:
+        set_folders = [sets[name].folder for sets in sets_by_folder]
+        scores[name] = score_folders(set_folders, measures, folder_labels=labels)
+        notes += [f"{name}: {note}" for note in scores[name].notes]
+    scores = _with_labelled_names(scores, labels)
+    retrievers: set[str] = set()
+    for set_scores in scores.values():
+        retrievers.update(set_scores.retrievers)
+    if baseline is not None and baseline not in retrievers:
+        problem = f"no retriever is called {baseline!r}"
+        remedy = did_you_mean(baseline, retrievers)
+        raise InputError(Problem("--baseline", problem, remedy))
+    strictest = _strictest(
+        settings_at_look(settings, set_scores.n) for set_scores in scores.values()
+    )
+    return SharedSetsComparison(compare_over_sets(scores, baseline, strictest), notes)
+
+
+def _sets_by_name(folder: Path) -> dict[str, Results]:
+    return {results.manifest.name: results for results in read_sets(folder)}
+
+
+def _shared_sets(
+    folders: Sequence[Path], sets_by_folder: Sequence[Mapping[str, Results]]
+) -> list[str]:
+    """Return the names of the data sets that all folders have.
+
+    Raises:
+        InputError: there are none.
+    """
+    shared = [
+        name
+        for name in sets_by_folder[0]
+        if all(name in sets for sets in sets_by_folder)
     ]
     if not shared:
-        raise InputError(
-            Problem(
-                ", ".join(map(str, folders)),
-                "share no data set of one name",
-                "; ".join(alone),
-            )
-        )
-    notes = [
-        f"Shared data sets: {', '.join(shared)}{''.join(f'; {one}' for one in alone)}."
-    ]
-    called, scores = unique_labels(folders), {}
-    for name in shared:
-        scores[name] = score_folders(
-            [sets[name].folder for sets in every], measures, folder_labels=called
-        )
-        notes += [f"{name}: {note}" for note in scores[name].notes]
+        where = ", ".join(map(str, folders))
+        problem = "share no data set of one name"
+        remedy = "; ".join(_sets_elsewhere(folders, sets_by_folder, shared))
+        raise InputError(Problem(where, problem, remedy))
+    return shared
+
+
+def _sets_elsewhere(
+    folders: Sequence[Path],
+    sets_by_folder: Sequence[Mapping[str, Results]],
+    shared: Sequence[str],
+) -> list[str]:
+    """Return the data sets that are only in some folders, in words."""
+    others: list[str] = []
+    for folder, sets in zip(folders, sets_by_folder, strict=True):
+        others += [f"{name} only in {folder}" for name in sets if name not in shared]
+    return others
+
+
+def _shared_note(
+    folders: Sequence[Path],
+    sets_by_folder: Sequence[Mapping[str, Results]],
+    shared: Sequence[str],
+) -> str:
+    others = _sets_elsewhere(folders, sets_by_folder, shared)
+    return "; ".join([f"Shared data sets: {', '.join(shared)}", *others]) + "."
+
+
+def _with_labelled_names(
+    scores: Mapping[str, Scores], labels: Sequence[str]
+) -> dict[str, Scores]:
+    """Return the scores with one name for each retriever on all data sets.
+
+    A retriever that is the same in all folders has one name on a data set; if it
+    differs on another set, it has the names with the folders' labels on all of them.
+    """
+    labelled_names: set[str] = set()
+    for set_scores in scores.values():
+        for retriever in set_scores.retrievers:
+            if retriever.rpartition("/")[0] in labels:
+                labelled_names.add(retriever)
+    renamed: dict[str, Scores] = {}
+    for name, set_scores in scores.items():
+        values = {
+            measure: _split_names(table, labelled_names)
+            for measure, table in set_scores.values.items()
+        }
+        renamed[name] = replace(set_scores, values=values)
+    return renamed
+
+
+def _split_names(scores: ScoreTable, labelled_names: set[str]) -> ScoreTable:
+    """Return one set's scores under the names with labels, for those that have them."""
+    unlabelled_names = {name.rpartition("/")[2] for name in labelled_names}
     split = {
-        full
-        for one in scores.values()
-        for full in one.retrievers
-        if full.rpartition("/")[0] in called
+        name: column for name, column in scores.items() if name not in unlabelled_names
     }
-    scores = {
-        name: replace(
-            one, values={m: _split(of, split) for m, of in one.values.items()}
-        )
-        for name, one in scores.items()
-    }
-    known = {name for one in scores.values() for name in one.retrievers}
-    if baseline is not None and baseline not in known:
-        raise InputError(
-            Problem(
-                "--baseline",
-                f"no retriever is called {baseline!r}",
-                did_you_mean(baseline, known),
-            )
-        )
-    return compare_over_sets(
-        scores,
-        baseline,
-        _strictest(settings_at_look(settings, one.n) for one in scores.values()),
-    ), notes
-
-
-def _split(scores: ScoreTable, names: set[str]) -> ScoreTable:
-    """One set's scores. What is the same in both folders has both names if another set shows a difference."""
-    again = {
-        full: scores[full.rpartition("/")[2]]
-        for full in sorted(names)
-        if full.rpartition("/")[2] in scores
-    }
-    kept = {
-        name: values
-        for name, values in scores.items()
-        if all(name != full.rpartition("/")[2] for full in names)
-    }
-    return {**kept, **again}
+    for labelled_name in sorted(labelled_names):
+        name = labelled_name.rpartition("/")[2]
+        if name in scores:
+            split[labelled_name] = scores[name]
+    return split

@@ -1,6 +1,6 @@
-"""What a retriever costs.
+"""What each retriever costs in money, time, memory.
 
-And what the retrievers cost: money, time and memory, each with all that it uses.
+A retriever's cost includes that of all that it uses.
 """
 
 import math
@@ -14,12 +14,15 @@ from harness.records import Manifest, Results
 from retrievers.types import Floats
 
 QUERY_STAGES = ("embed-queries", "search", "fuse", "rerank")
-"""The stages that every query passes; the others are passed once by the corpus."""
+"""The stages of every query; the other stages are of the corpus, and run once."""
 TOKEN_PRICE_KEY = "usd_per_million_tokens"  # noqa: S105
+"""The key of a model's price in the provenance.
+
+A reranker's has "reranker " before it.
+"""
 SEARCH_PRICE_KEY = "reranker usd_per_thousand_searches"
-"""The key of a model's provenance that says what it costs; a reranker's has "reranker " before it."""
 FREE_SEARCH_KINDS = ("dense", "sparse", "multivector", "qdrant-fusion", "bm25")
-"""Kinds that search here, for nothing; what any other retriever's search costs, only its price can tell."""
+"""Kinds that search here, for nothing; any other search may have a price."""
 
 
 class StagePercentiles(NamedTuple):
@@ -32,17 +35,17 @@ class StagePercentiles(NamedTuple):
 
 
 class RetrieverCost(NamedTuple):
-    """What one retriever costs, with all that it uses; None where it was not measured."""
+    """The cost of one retriever, with all that it uses; None if not measured."""
 
     usd: float
     """Dollars that this run spent."""
     usd_per_million: float | None
     """Dollars for a million queries."""
     stages: tuple[StagePercentiles, ...]
-    """Stages of a query, where latency was measured."""
+    """Stages of a query, if latency was measured."""
     measured_at: str
     seconds: float
-    """Wall time of indexing and answering in this run, without the measuring of latency."""
+    """Wall time of indexing and searching in this run, without measuring latency."""
     vector_bytes: float | None
 
     @property
@@ -52,46 +55,52 @@ class RetrieverCost(NamedTuple):
 
     @property
     def p95(self) -> float | None:
-        """Sum of the stages' 95th percentiles: at most this, were the stages never slow together."""
+        """Sum of the stages' 95th percentiles, an upper bound.
+
+        It assumes that all stages are slow for the same queries.
+        """
         return math.fsum(stage.p95 for stage in self.stages) if self.stages else None
 
 
 def retriever_costs(results: Results) -> dict[str, RetrieverCost]:
     """Return the cost of each retriever that finished."""
-    return _costs(results.manifest, results.cost_rows)
+    return _finished_costs(results.manifest, results.cost_rows)
 
 
-def _costs(
+def _finished_costs(
     manifest: Manifest, costs: Iterable[Mapping[str, Any]]
 ) -> dict[str, RetrieverCost]:
     rows = defaultdict[str, list[Mapping[str, Any]]](list)
     for row in costs:
         rows[row["retriever"]].append(row)
-    return {name: _cost(name, rows, manifest) for name in manifest.finished}
+    return {name: _retriever_cost(name, rows, manifest) for name in manifest.finished}
 
 
 RetrieverPrices = Mapping[str, tuple[float, ...]]
-"""Retriever -> what a query costs, in dollars and time, and what it keeps at hand: the cheapest comes first."""
+"""Retriever -> dollars, time of a query, and bytes in memory: the cheapest is first."""
 
 
 def price_points(
     manifest: Manifest, costs: Iterable[Mapping[str, Any]]
 ) -> dict[str, tuple[float, ...]]:
-    """Return what orders retrievers by what a query costs: dollars, median latency, bytes of vectors; unknown last.
+    """Return the numbers that order retrievers by their price.
+
+    These are the dollars and the median latency of a query, and the bytes of vectors;
+    unknown ones are infinite.
 
     Args:
         manifest: of the run.
         costs: the rows of costs.csv.
     """
-    every = _costs(manifest, costs).items()
-    known = {
-        name: (cost.usd_per_million, cost.p50, cost.vector_bytes)
-        for name, cost in every
-    }
-    return {
-        name: tuple(math.inf if value is None else value for value in of)
-        for name, of in known.items()
-    }
+    points: dict[str, tuple[float, ...]] = {}
+    for retriever, cost in _finished_costs(manifest, costs).items():
+        prices = (cost.usd_per_million, cost.p50, cost.vector_bytes)
+        points[retriever] = tuple(map(_or_infinite, prices))
+    return points
+
+
+def _or_infinite(price: float | None) -> float:
+    return math.inf if price is None else price
 
 
 def pareto_frontier(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -100,108 +109,137 @@ def pareto_frontier(points: Iterable[tuple[float, float]]) -> list[tuple[float, 
     >>> pareto_frontier([(1, 0.5), (2, 0.4), (3, 0.6), (4, 0.6)])
     [(1, 0.5), (3, 0.6)]
     """
-    kept: list[tuple[float, float]] = []
+    frontier: list[tuple[float, float]] = []
     for price, quality in sorted(points, key=lambda point: (point[0], -point[1])):
-        if not kept or quality > kept[-1][1]:
-            kept.append((price, quality))
-    return kept
+        if not frontier or quality > frontier[-1][1]:
+            frontier.append((price, quality))
+    return frontier
 
 
-def _cost(
+def _retriever_cost(
     name: str, rows: Mapping[str, Sequence[Mapping[str, Any]]], manifest: Manifest
 ) -> RetrieverCost:
+    """Return one retriever's cost.
+
+    Args:
+        name: the retriever.
+        rows: retriever -> its rows of costs.csv.
+        manifest: of the run.
+    """
     parts = manifest.resolved.retriever_with_parts(name)
-    made_of = [row for part in parts for row in rows.get(part, ())]
-    timed = [row for row in made_of if not math.isnan(row["p50_ms"])]
-    whole = timed if {row["retriever"] for row in timed} == {*parts} else []
-    per_million = [
-        _per_million(row, manifest) for row in made_of if row["stage"] in QUERY_STAGES
-    ]
-    known = [usd for usd in per_million if usd is not None]
+    part_rows: list[Mapping[str, Any]] = []
+    for part in parts:
+        part_rows += rows.get(part, ())
+    timed_rows = [row for row in part_rows if not math.isnan(row["p50_ms"])]
+    if {row["retriever"] for row in timed_rows} != {*parts}:
+        timed_rows = []  # latency is known only if that of every part is
+    seconds = [row["seconds"] for row in part_rows if row["stage"] != "latency"]
     return RetrieverCost(
-        usd=math.fsum(row["usd"] for row in made_of),
-        usd_per_million=math.fsum(known) if len(known) == len(per_million) else None,
-        stages=_stages(whole),
-        measured_at=max((str(row["measured_at"]) for row in whole), default=""),
-        seconds=math.fsum(
-            row["seconds"] for row in made_of if row["stage"] != "latency"
-        ),
+        usd=math.fsum(row["usd"] for row in part_rows),
+        usd_per_million=_usd_per_million(part_rows, manifest),
+        stages=_stage_percentiles(timed_rows),
+        measured_at=max((str(row["measured_at"]) for row in timed_rows), default=""),
+        seconds=math.fsum(seconds),
         vector_bytes=_vector_bytes(parts, manifest),
     )
 
 
-def _stages(rows: Sequence[Mapping[str, Any]]) -> tuple[StagePercentiles, ...]:
-    """The stages of one query in the order that it passes them; two searches of a fusion are one stage."""
-    stages: dict[str, Floats] = {}
-    for row in sorted(
-        rows,
-        key=lambda row: (
-            QUERY_STAGES.index(row["stage"]) if row["stage"] in QUERY_STAGES else 0
-        ),
-    ):
-        own = np.array(
-            [row[name] for name in ("p50_ms", "p95_ms", "p99_ms")], dtype=np.float64
-        )
-        stages[row["stage"]] = own + stages.get(row["stage"], 0.0)
+def _usd_per_million(
+    rows: Sequence[Mapping[str, Any]], manifest: Manifest
+) -> float | None:
+    """Return the dollars for a million queries; None if a stage's are unknown."""
+    prices: list[float] = []
+    for row in rows:
+        if row["stage"] in QUERY_STAGES:
+            usd = _stage_usd_per_million(row, manifest)
+            if usd is None:
+                return None
+            prices.append(usd)
+    return math.fsum(prices)
+
+
+def _stage_percentiles(
+    rows: Sequence[Mapping[str, Any]],
+) -> tuple[StagePercentiles, ...]:
+    """Return the stages of one query in their order.
+
+    The times of two searches of a fusion are added.
+    """
+    times: dict[str, Floats] = {}
+    for row in sorted(rows, key=_stage_order):
+        stage = row["stage"]
+        percentiles = [row["p50_ms"], row["p95_ms"], row["p99_ms"]]
+        row_times = np.array(percentiles, dtype=np.float64)
+        times[stage] = row_times + times.get(stage, 0.0)
     return tuple(
-        StagePercentiles(name, *times.tolist()) for name, times in stages.items()
+        StagePercentiles(stage, *stage_times.tolist())
+        for stage, stage_times in times.items()
     )
 
 
-def _per_million(row: Mapping[str, Any], manifest: Manifest) -> float | None:
-    """Dollars that one stage takes for a million queries; None where that is not known.
+def _stage_order(row: Mapping[str, Any]) -> int:
+    return QUERY_STAGES.index(row["stage"]) if row["stage"] in QUERY_STAGES else 0
 
-    What was billed is shared out over the texts that it was billed for. Where the cache or parts answered all of them,
-    the tokens that they remember are multiplied by the price.
+
+def _stage_usd_per_million(row: Mapping[str, Any], manifest: Manifest) -> float | None:
+    """Return the dollars of one stage for a million queries; None if unknown.
+
+    The bill is divided by the texts that it is for. If all texts were cached, or in
+    parts of the index, their number of tokens is multiplied by the price.
     """
-    stage, name, queries = row["stage"], row["retriever"], manifest.dataset.queries
-    if stage == "fuse" or (
-        stage == "search"
-        and manifest.resolved.retriever_tables[name]["kind"] in FREE_SEARCH_KINDS
-    ):
-        return 0.0  # what its encoder costs is of another stage
-    counts = manifest.ledger.retrievers[name].counts.get(stage, {})
-    texts = row["texts"] or (
-        queries if stage == "search" else 0
-    )  # another system need not count what it is asked
-    billed = texts - row["cached"]
+    stage = row["stage"]
+    retriever = row["retriever"]
+    if _is_free(stage, retriever, manifest):
+        return 0.0
+    queries = manifest.dataset.queries
+    texts = row["texts"]
+    if not texts and stage == "search":
+        texts = queries  # other retrievers need not count their queries
+    billed_texts = texts - row["cached"]
     # The texts of a reranker are pairs, of which a query has many.
-    of_a_query = texts / queries if stage == "rerank" and queries else 1
-    if row["usd"] > 0 and billed > 0:
-        return float(row["usd"] / billed * of_a_query * 1e6)
+    texts_per_query = texts / queries if stage == "rerank" and queries else 1
+    if row["usd"] > 0 and billed_texts > 0:
+        return float(row["usd"] / billed_texts * texts_per_query * 1e6)
     if not texts:
         return 0.0
-    search = manifest.retrievers[name].provenance.get(SEARCH_PRICE_KEY)
-    if stage == "rerank" and search is not None:
-        return float(search) / 1e3 * 1e6
-    price = _price(name, stage, manifest)
+    search_price = manifest.retrievers[retriever].provenance.get(SEARCH_PRICE_KEY)
+    if stage == "rerank" and search_price is not None:
+        return float(search_price) / 1e3 * 1e6
+    price = _token_price(retriever, stage, manifest)
     if not price:
         return price
+    counts = manifest.ledger.retrievers[retriever].counts.get(stage, {})
     tokens = row["tokens"] + counts.get("cached_tokens", 0)
-    return float(tokens / texts * of_a_query * price) if tokens else None
+    return float(tokens / texts * texts_per_query * price) if tokens else None
 
 
-def _price(retriever: str, stage: str, manifest: Manifest) -> float | None:
-    """Dollars for a million tokens that a stage of a retriever takes; None where it is not known."""
-    stated = manifest.retrievers[retriever].provenance.get(
-        f"reranker {TOKEN_PRICE_KEY}" if stage == "rerank" else TOKEN_PRICE_KEY
-    )
+def _is_free(stage: str, retriever: str, manifest: Manifest) -> bool:
+    """Whether a stage costs nothing; the cost of its encoder is of another stage."""
+    if stage != "search":
+        return stage == "fuse"
+    return manifest.resolved.retriever_tables[retriever]["kind"] in FREE_SEARCH_KINDS
+
+
+def _token_price(retriever: str, stage: str, manifest: Manifest) -> float | None:
+    """Return the dollars for a million tokens of a stage; None if unknown."""
+    key = f"reranker {TOKEN_PRICE_KEY}" if stage == "rerank" else TOKEN_PRICE_KEY
+    price = manifest.retrievers[retriever].provenance.get(key)
+    if price is None:
+        return None
     try:
-        return None if stated is None else float(stated)
+        return float(price)
     except ValueError:
         return None
 
 
 def _vector_bytes(parts: Sequence[str], manifest: Manifest) -> float | None:
+    """Return the bytes of all vectors; None if those of a part are unknown."""
     total = 0.0
     for part in parts:
-        facts = manifest.retrievers[part].provenance
-        if "vector_bytes" in facts:
-            total += float(facts["vector_bytes"])
+        provenance = manifest.retrievers[part].provenance
+        if "vector_bytes" in provenance:
+            total += float(provenance["vector_bytes"])
         elif manifest.resolved.retriever_tables[part]["kind"] == "dense":
-            total += (
-                4.0
-                * float(facts.get("dimensions", math.nan))
-                * manifest.dataset.documents
-            )
+            dimensions = float(provenance.get("dimensions", math.nan))
+            total += 4.0 * dimensions * manifest.dataset.documents
     return None if math.isnan(total) else total

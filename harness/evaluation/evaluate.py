@@ -1,7 +1,7 @@
 """Any scores to an evaluation."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
@@ -36,18 +36,16 @@ def evaluate_scores(
         low_is_good: measures for which less is better.
 
     Raises:
-        InputError: the baseline has no score; the margin is not below the primary measure's range; no query has a value
-            of that measure from everyone.
+        InputError: the baseline has no score; the margin is not below the primary
+            measure's range; no query has a value of that measure from every retriever.
     """
     if baseline is not None and baseline not in scores.retrievers:
+        problem = f"no retriever is called {baseline!r}"
         remedy = did_you_mean(baseline, scores.retrievers)
-        raise InputError(
-            Problem("--baseline", f"no retriever is called {baseline!r}", remedy)
-        )
+        raise InputError(Problem("--baseline", problem, remedy))
     check_margin("--margin", settings.margin, scores.span_of(scores.primary) or None)
-    settings = replace(
-        settings, judged_by_people=settings.judged_by_people and scores.judged_by_people
-    )
+    judged_by_people = settings.judged_by_people and scores.judged_by_people
+    settings = replace(settings, judged_by_people=judged_by_people)
     scores = replace(scores, low_is_good=frozenset(low_is_good))
     rows = compare_retrievers(scores, baseline=baseline, settings=settings)
     return conclude_scores(scores, rows, settings, baseline=baseline)
@@ -56,19 +54,23 @@ def evaluate_scores(
 def summarize_retrievers(
     scores: Scores, level: float
 ) -> dict[str, dict[str, ScoreSummary]]:
-    """Describe every retriever on every measure: measure -> retriever -> statistics, none where nothing is defined."""
-    found: dict[str, dict[str, ScoreSummary]] = {}
-    for measure, group in scores.values.items():
-        for name, values in group.items():
-            if (kept := scores.defined(measure, name)).any():
-                found.setdefault(measure, {})[name] = summarize_scores(
-                    values[kept],
+    """Describe every retriever on every measure on which it has a value.
+
+    Measure -> retriever -> statistics.
+    """
+    summaries: dict[str, dict[str, ScoreSummary]] = {}
+    for measure, scores_by_retriever in scores.values.items():
+        for retriever, column in scores_by_retriever.items():
+            is_defined = scores.defined(measure, retriever)
+            if is_defined.any():
+                summaries.setdefault(measure, {})[retriever] = summarize_scores(
+                    column[is_defined],
                     level,
                     binary=measure in scores.binary,
                     bounds=scores.range_of(measure),
-                    units=scores.select_queries(kept).units,
+                    units=scores.select_queries(is_defined).units,
                 )
-    return found
+    return summaries
 
 
 def conclude_scores(
@@ -81,45 +83,43 @@ def conclude_scores(
 ) -> Evaluation:
     """Compare all retrievers with the one of the best mean on the primary measure.
 
-    A pair of the declared family keeps its verdict. The leader is chosen by the data, so its pairs outside the
-    family (where a baseline does not lead) are corrected over all pairs; of a sweep by max-T over all pairs.
+    A pair of the declared family keeps its verdict. The data choose the leader, so its
+    pairs outside the family (if a baseline does not lead) are corrected over all pairs;
+    those of a sweep by max-T over all pairs.
 
     Args:
-        scores: only the queries for which everyone has a value of the primary measure count; there must be one.
-        rows: those of `compare`.
-        settings: those of `compare`; without a margin nothing but the leader is within it.
-        baseline: with which the declared family compares each other retriever, if any.
+        scores: only the queries for which every retriever has a value of the primary
+            measure count; there must be one.
+        rows: those of `compare_retrievers`.
+        settings: those of `compare_retrievers`; without a margin only the leader is
+            within it.
+        baseline: the one that the declared family compares each other retriever with,
+            if any.
         sweep: the choice among many configurations, if the experiment has a sweep.
 
     Raises:
-        InputError: no retriever, or no query with a value from everyone.
+        InputError: no retriever, or no query with a value from every retriever.
     """
     measure = scores.primary
-    kept = scores.defined(measure)
-    if not kept.any():
-        what = "has no query with a value from everyone"
-        raise InputError(Problem(f"measure {measure!r}", what, "name another first"))
-    decided = scores.select_measures(measure).select_queries(kept)
-    group = decided.values[measure]
+    is_complete = scores.defined(measure)
+    if not is_complete.any():
+        problem = "has no query with a value from everyone"
+        raise InputError(Problem(f"measure {measure!r}", problem, "name another first"))
+    decided = scores.select_measures(measure).select_queries(is_complete)
+    columns = decided.values[measure]
     means = order_by_mean(
-        {name: decided.mean(measure, name) for name in group},
+        {retriever: decided.mean(measure, retriever) for retriever in columns},
         low_is_good=measure in scores.low_is_good,
     )
     leader, *others = means
-    declared = [row for row in rows if row.measure == measure]
-    against = _of_leader(leader, declared)
-    every = len(means) * (len(means) - 1) // 2
-    tests = dict.fromkeys(others, every) | dict.fromkeys(against, max(1, len(declared)))
-    if len(against) < len(others) and sweep is not None:
-        against = _leading_a_sweep(decided, leader, settings) | against
-    elif len(against) < len(others):
-        against = (
-            _of_leader(leader, compare_retrievers(decided, settings=settings)) | against
-        )
-    wanted = settings.margin or DEFAULT_DIFFERENCE_SHARE * (
-        decided.span_of(measure) or 1.0
-    )
-    found = Evaluation(
+    rows_by_measure = _group_by_measure(rows, scores.values)
+    declared_rows = _rows_of_leader(leader, rows_by_measure[measure])
+    leader_rows = declared_rows
+    if len(declared_rows) < len(others):
+        further = _undeclared_rows(decided, leader, settings, has_sweep=bool(sweep))
+        leader_rows = further | declared_rows
+    span = decided.span_of(measure) or 1.0
+    evaluation = Evaluation(
         measure=measure,
         settings=settings,
         n=decided.n,
@@ -127,83 +127,136 @@ def conclude_scores(
         effective=decided.units.effective if decided.weights is not None else None,
         low_is_good=scores.low_is_good,
         summary=summarize_retrievers(scores, settings.level),
-        comparisons={
-            one: tuple(row for row in rows if row.measure == one)
-            for one in scores.values
-        },
+        comparisons=rows_by_measure,
         means=means,
-        leader_comparisons={other: against[other] for other in others},
+        leader_comparisons={other: leader_rows[other] for other in others},
         queries_needed={},
-        measured=any(np.any(values) for values in group.values()),
-        difference=wanted,
+        measured=any(np.any(column) for column in columns.values()),
+        difference=settings.margin or DEFAULT_DIFFERENCE_SHARE * span,
         baseline=baseline if baseline in means else "",
         sweep=sweep,
     )
-    done = {*found.as_good_as_leader, *found.shown_worse}
-    alphas = {
-        other: settings.alpha / tests[other] for other in others if other not in done
-    }
-    plans = {
-        other: _needed(decided, (leader, other), alpha, wanted)
-        for other, alpha in alphas.items()
-    }
-    return found.model_copy(
-        update={
-            "queries_needed": plans,
-            "warnings": tuple(fragile_warnings(decided, found)),
-        }
+    family_size = len(rows_by_measure[measure])
+    tests = _tests_in_family(others, declared_rows, family_size)
+    return _with_plans(evaluation, decided, tests)
+
+
+def _group_by_measure(
+    rows: Sequence[Comparison], measures: Iterable[str]
+) -> dict[str, tuple[Comparison, ...]]:
+    """Return the rows of each measure."""
+    by_measure: dict[str, list[Comparison]] = {measure: [] for measure in measures}
+    for row in rows:
+        if row.measure in by_measure:
+            by_measure[row.measure].append(row)
+    return {measure: tuple(by_measure[measure]) for measure in by_measure}
+
+
+def _tests_in_family(
+    others: Sequence[str], declared_rows: dict[str, Comparison], family_size: int
+) -> dict[str, int]:
+    """Return how many tests each pair of the leader is corrected over.
+
+    Args:
+        others: all retrievers but the leader.
+        declared_rows: the leader's pairs in the declared family.
+        family_size: how many pairs that family has.
+    """
+    retrievers = len(others) + 1
+    all_pairs = retrievers * (retrievers - 1) // 2
+    tests: dict[str, int] = {}
+    for other in others:
+        is_declared = other in declared_rows
+        tests[other] = max(1, family_size) if is_declared else all_pairs
+    return tests
+
+
+def _undeclared_rows(
+    scores: Scores, leader: str, settings: Settings, *, has_sweep: bool
+) -> dict[str, Comparison]:
+    """Return the leader's pairs, corrected over all pairs."""
+    if has_sweep:
+        return _rows_of_leading_configuration(scores, leader, settings)
+    return _rows_of_leader(leader, compare_retrievers(scores, settings=settings))
+
+
+def _with_plans(
+    evaluation: Evaluation, scores: Scores, tests: dict[str, int]
+) -> Evaluation:
+    """Add the queries that undecided pairs need, and the warnings.
+
+    Args:
+        evaluation: without them.
+        scores: of the queries that count.
+        tests: retriever -> how many tests its pair with the leader is corrected over.
+    """
+    decided = {*evaluation.as_good_as_leader, *evaluation.shown_worse}
+    needed: dict[str, int | None] = {}
+    for other in evaluation.others:
+        if other in decided:
+            continue
+        needed[other] = queries_needed(
+            planning_differences(scores, (evaluation.leader, other)),
+            evaluation.difference,
+            evaluation.settings.alpha / tests[other],
+        )
+    warnings = tuple(fragile_warnings(scores, evaluation))
+    return evaluation.model_copy(
+        update={"queries_needed": needed, "warnings": warnings}
     )
 
 
-def _leading_a_sweep(
+def _rows_of_leading_configuration(
     scores: Scores, leader: str, settings: Settings
 ) -> dict[str, Comparison]:
-    """The leader's pairs, judged by max-T over all pairs: each by every other test would take minutes."""
-    pairs = _of_leader(
-        leader, compare_retrievers(scores, baseline=leader, settings=settings)
-    )
+    """Return the leader's pairs in a sweep, decided by max-T over all pairs.
+
+    Every other test of all pairs would take minutes.
+    """
+    leader_rows = compare_retrievers(scores, baseline=leader, settings=settings)
+    by_other = _rows_of_leader(leader, leader_rows)
     if not settings.judged_by_people or settings.alpha_spent:
-        return pairs
-    names, table = (
-        list(scores.values[scores.primary]),
-        np.column_stack([*scores.values[scores.primary].values()]),
-    )
-    apart = max_t_pairs(
-        table,
+        return by_other
+    columns = scores.values[scores.primary]
+    names = list(columns)
+    differs = max_t_pairs(
+        np.column_stack([*columns.values()]),
         scores.units,
         names.index(leader),
         alpha=settings.alpha,
         seed=settings.seed,
     )
-    for other, row in pairs.items():
+    for other, row in by_other.items():
+        if row.verdict is Verdict.EQUIVALENT:
+            continue
         finding = Finding(Verdict.UNDECIDED, row.reason or Reason.NOT_SHOWN)
-        if row.verdict is not Verdict.EQUIVALENT:
-            finding = Finding(Verdict.BETTER) if apart[names.index(other)] else finding
-            pairs[other] = replace(row, finding=finding)
-    return pairs
-
-
-def _needed(
-    scores: Scores, pair: tuple[str, str], alpha: float, difference: float
-) -> int | None:
-    """How many queries, or clusters, find a true difference between two retrievers on the primary measure."""
-    return queries_needed(planning_differences(scores, pair), difference, alpha)
+        if differs[names.index(other)]:
+            finding = Finding(Verdict.BETTER)
+        by_other[other] = replace(row, finding=finding)
+    return by_other
 
 
 def planning_differences(scores: Scores, pair: tuple[str, str]) -> PairedDifferences:
-    """The differences of two retrievers on the primary measure, as plans take them."""
-    group, units = scores.values[scores.primary], scores.units
-    # Unequal weights tell as much as fewer queries of equal weight: as if the differences scattered more.
-    more = math.sqrt(len(units) / units.effective)
+    """Return the differences of two retrievers on the primary measure, for plans.
+
+    With unequal weights there is less information, as if there were fewer queries of
+    equal weight: the differences scatter more.
+    """
+    columns = scores.values[scores.primary]
+    units = scores.units
+    scale = math.sqrt(len(units) / units.effective)
+    a, b = pair
     return paired_differences(
-        more * units.means(group[pair[0]]), more * units.means(group[pair[1]])
+        scale * units.means(columns[a]), scale * units.means(columns[b])
     )
 
 
-def _of_leader(leader: str, rows: Sequence[Comparison]) -> dict[str, Comparison]:
-    turned = (
-        row if row.a == leader else row.swapped
-        for row in rows
-        if leader in (row.a, row.b)
-    )
-    return {row.b: row for row in turned}
+def _rows_of_leader(leader: str, rows: Sequence[Comparison]) -> dict[str, Comparison]:
+    """Return the rows of the leader (a), by the other retriever (b)."""
+    by_other: dict[str, Comparison] = {}
+    for row in rows:
+        if row.a == leader:
+            by_other[row.b] = row
+        elif row.b == leader:
+            by_other[row.a] = row.swapped
+    return by_other

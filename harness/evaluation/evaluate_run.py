@@ -18,20 +18,25 @@ from harness.evaluation.compare import (
 )
 from harness.evaluation.costs import RetrieverPrices
 from harness.evaluation.evaluate import conclude_scores, planning_differences
-from harness.evaluation.evaluation import Ceilings, Evaluation, PlannedLook
+from harness.evaluation.evaluation import (
+    Ceilings,
+    Evaluation,
+    PlannedLook,
+    SweepChoice,
+)
 from harness.evaluation.families import (
     equivalence_family,
     slice_families,
     uplift_family,
 )
 from harness.evaluation.pair_diagnostics import DEFAULT_CUTOFF
-from harness.evaluation.pair_tests import run_equivalence_tests
+from harness.evaluation.pair_tests import EquivalenceTests, run_equivalence_tests
 from harness.evaluation.run_warnings import run_warnings
 from harness.evaluation.verdict import TestRow
 from harness.measures import measure_rankings, parse_measure
 from harness.records import Manifest
 from harness.scoring.declared_settings import settings_of_run
-from harness.scoring.grades import GradedLabels
+from harness.scoring.grades import GradedLabels, Grades
 from harness.scoring.scores import RankedIds, Scores
 from harness.stats.intervals import mean, standard_deviation
 from harness.stats.looks import current_look, settings_at_look
@@ -43,7 +48,7 @@ UNION_RECALL = parse_measure("SetR")
 
 
 class EvaluationInput(NamedTuple):
-    """What a run is evaluated from."""
+    """The input of a run's evaluation."""
 
     manifest: Manifest
     scores: Scores
@@ -53,156 +58,190 @@ class EvaluationInput(NamedTuple):
     """Every scored query, by id; their texts and fields make the slices."""
     prices: RetrieverPrices
     answers: Mapping[str, Callable[[], Iterable[tuple[str, Ranking]]]] = {}
-    """Retriever -> what reads its rankings, of those that finished."""
+    """Retriever -> a function that reads its rankings, of those that finished."""
 
 
 def evaluate_run(run: EvaluationInput) -> Evaluation:
-    """Evaluate a run: what `evaluate` does, with every other family, its sweep, looks and warnings.
-
-    Args:
-        run: its scores, and what is known beside them.
+    """Evaluate a run: its comparisons, all other families, sweep, looks and warnings.
 
     Raises:
-        InputError: no query has a value of the primary measure from everyone.
+        InputError: no query has a value of the primary measure from every retriever.
     """
-    manifest, scores, resolved = run.manifest, run.scores, run.manifest.resolved
+    manifest = run.manifest
+    scores = run.scores
     declared = replace(
         settings_of_run(manifest), judged_by_people=run.graded.judged_by_people
     )
     settings = settings_at_look(declared, scores.n)
     # A declared baseline that failed has no rankings: then all pairs are compared.
-    baseline = resolved.baseline if resolved.baseline in scores.retrievers else None
+    baseline = manifest.resolved.baseline
+    if baseline not in scores.retrievers:
+        baseline = None
     pairs = family_pairs(list(scores.retrievers), baseline)
-    decided = scores.select_measures(scores.primary).select_queries(
-        scores.defined(scores.primary)
-    )
-    equivalence = run_equivalence_tests(decided, pairs, settings) if decided.n else {}
+    complete = _complete_queries(scores)
+    equivalence: EquivalenceTests = {}
+    if complete.n:
+        equivalence = run_equivalence_tests(complete, pairs, settings)
     rows = compare_retrievers(
         scores, baseline=baseline, settings=settings, equivalence=equivalence
     )
-    choice = None
-    if resolved.sweep is not None:
-        from harness.evaluation.sweep import (
-            choose_configuration,
-            resolved_sweep,
-        )  # a wing: what has no sweep needs none of it
-
-        choice = choose_configuration(
-            scores, resolved_sweep(resolved.sweep), settings, run.prices
-        )
-    found = conclude_scores(scores, rows, settings, baseline=baseline, sweep=choice)
-    return found.model_copy(
+    evaluation = conclude_scores(
+        scores,
+        rows,
+        settings,
+        baseline=baseline,
+        sweep=_sweep_choice(run, settings),
+    )
+    tests = (
+        *equivalence_family(complete, equivalence),
+        *_other_families(run, complete, pairs, evaluation),
+    )
+    warnings = (*evaluation.warnings, *run_warnings(manifest, evaluation, scores))
+    return evaluation.model_copy(
         update={
             "look": current_look(declared, scores.n),
-            "next_look": _next_look(declared, scores, found),
+            "next_look": _next_look(declared, scores, evaluation),
             "judgments": sum(map(len, run.graded.grades.values())),
-            "tests": (
-                *equivalence_family(decided, equivalence),
-                *_tests(run, decided, pairs, found),
-            ),
+            "tests": tests,
             "judged_shares": scores.judged_shares,
             "abstention": _abstention(run, settings.level),
-            "ceilings": _ceilings(run, found),
-            "warnings": (*found.warnings, *run_warnings(manifest, found, scores)),
+            "ceilings": _ceilings(run, evaluation),
+            "warnings": warnings,
             "failed": manifest.failed,
         }
     )
 
 
-def _next_look(
-    declared: Settings, scores: Scores, found: Evaluation
-) -> PlannedLook | None:
-    planned = declared.looks.queries if declared.looks is not None else ()
-    queries = next((number for number in planned if number > found.n), None)
-    if queries is None or not found.queries_needed or not found.measured:
+def _complete_queries(scores: Scores) -> Scores:
+    """Return the primary scores of the queries with a value from every retriever."""
+    primary_scores = scores.select_measures(scores.primary)
+    return primary_scores.select_queries(scores.defined(scores.primary))
+
+
+def _sweep_choice(run: EvaluationInput, settings: Settings) -> SweepChoice | None:
+    """Return the choice among many configurations; None without a sweep."""
+    table = run.manifest.resolved.sweep
+    if table is None:
         return None
-    if None in found.queries_needed.values():
+    # Imported here: experiments without a sweep need none of it.
+    from harness.evaluation.sweep import choose_configuration, resolved_sweep
+
+    return choose_configuration(run.scores, resolved_sweep(table), settings, run.prices)
+
+
+def _next_look(
+    declared: Settings, scores: Scores, evaluation: Evaluation
+) -> PlannedLook | None:
+    """Return the planned look that comes next; None if nothing is undecided."""
+    if declared.looks is None or not evaluation.measured:
+        return None
+    later_looks = [size for size in declared.looks.queries if size > evaluation.n]
+    if not later_looks or not evaluation.queries_needed:
+        return None
+    queries = later_looks[0]
+    if None in evaluation.queries_needed.values():
         return PlannedLook(queries, None)
-    kept = scores.select_measures(scores.primary).select_queries(
-        scores.defined(scores.primary)
-    )
-    scatter = max(
-        standard_deviation(planning_differences(kept, (found.leader, other)).values)
-        for other in found.queries_needed
-    )
-    level = settings_at_look(declared, queries).alpha / max(
-        1, len(found.comparisons[found.measure])
-    )
-    return PlannedLook(queries, t_power(found.difference / scatter, queries, level))
+    complete = _complete_queries(scores)
+    deviations: list[float] = []
+    for other in evaluation.queries_needed:
+        differences = planning_differences(complete, (evaluation.leader, other))
+        deviations.append(standard_deviation(differences.values))
+    family_size = max(1, len(evaluation.comparisons[evaluation.measure]))
+    level = settings_at_look(declared, queries).alpha / family_size
+    effect = evaluation.difference / max(deviations)
+    return PlannedLook(queries, t_power(effect, queries, level))
 
 
 def _abstention(run: EvaluationInput, level: float) -> Abstention | None:
     if not any(query.unanswerable for query in run.queries.values()):
         return None
-    names = [
-        name
-        for name in comparable_retrievers(run.manifest.resolved.retrievers)
-        if name in run.answers
-    ]
-    rankings = {name: dict(run.answers[name]()) for name in names}
+    rankings: dict[str, dict[str, Ranking]] = {}
+    for name in comparable_retrievers(run.manifest.resolved.retrievers):
+        if name in run.answers:
+            rankings[name] = dict(run.answers[name]())
     return evaluate_abstention(
         run.queries,
         run.graded.grades,
         rankings,
-        parse_measure(run.scores.primary).cutoff or DEFAULT_CUTOFF,
-        level,
+        cutoff=_primary_cutoff(run.scores),
+        level=level,
     )
 
 
-def _ceilings(run: EvaluationInput, found: Evaluation) -> Ceilings | None:
-    """The ceilings of a router and of a union, over the queries with a relevant document."""
-    relevant = {query: of for query, of in run.graded.grades.items() if of}
-    if len(run.answers) < 2 or not relevant or not found.measured or found.low_is_good:
-        return None
-    scores, cutoff = (
-        run.scores.select_measures(run.scores.primary),
-        parse_measure(run.scores.primary).cutoff or DEFAULT_CUTOFF,
-    )
-    kept = scores.select_queries(scores.defined(scores.primary))
-    router = mean(
-        np.max([*kept.values[scores.primary].values()], axis=0), kept.units.weights
-    )
-    tops: list[RankedIds] = [
-        {query: ranking.doc_ids[:cutoff] for query, ranking in read()}
-        for read in run.answers.values()
-    ]
-    together: RankedIds = {
-        query: list({doc for top in tops for doc in top.get(query, ())})
-        for query in relevant
+def _primary_cutoff(scores: Scores) -> int:
+    return parse_measure(scores.primary).cutoff or DEFAULT_CUTOFF
+
+
+def _ceilings(run: EvaluationInput, evaluation: Evaluation) -> Ceilings | None:
+    """Return the ceilings of a router and of a union.
+
+    Over the queries with a relevant document.
+    """
+    relevant = {
+        query_id: judged for query_id, judged in run.graded.grades.items() if judged
     }
-    union, *alone = (
-        float(measure_rankings([UNION_RECALL], relevant, one).values.mean())
-        for one in (together, *tops)
+    if len(run.answers) < 2 or not relevant:
+        return None
+    if not evaluation.measured or evaluation.low_is_good:
+        return None
+    complete = _complete_queries(run.scores)
+    columns = [*complete.values[complete.primary].values()]
+    best_per_query = mean(np.max(columns, axis=0), complete.units.weights)
+    cutoff = _primary_cutoff(run.scores)
+    union: dict[str, dict[str, None]] = {query_id: {} for query_id in relevant}
+    recalls: list[float] = []
+    for read_rankings in run.answers.values():
+        top: dict[str, Sequence[str]] = {}
+        for query_id, ranking in read_rankings():
+            top[query_id] = ranking.doc_ids[:cutoff]
+            if query_id in union:
+                union[query_id].update(dict.fromkeys(top[query_id]))
+        recalls.append(_mean_recall(relevant, top))
+    union_rankings = {
+        query_id: list(documents) for query_id, documents in union.items()
+    }
+    return Ceilings(
+        best_per_query=best_per_query,
+        cutoff=cutoff,
+        union_recall=_mean_recall(relevant, union_rankings),
+        best_recall=max(recalls),
     )
-    return Ceilings(router, cutoff, union, max(alone))
 
 
-def _tests(
+def _mean_recall(grades: Grades, rankings: RankedIds) -> float:
+    return float(measure_rankings([UNION_RECALL], grades, rankings).values.mean())
+
+
+def _other_families(
     run: EvaluationInput,
-    decided: Scores,
+    complete: Scores,
     pairs: Sequence[tuple[str, str]],
-    found: Evaluation,
+    evaluation: Evaluation,
 ) -> Iterator[TestRow]:
-    """The other families, on the queries for which everyone has a value."""
-    if 0 < len(pairs) <= MAX_FAMILY_PAIRS:  # one slice is as much work as the whole
-        yield from slice_families(
-            decided,
-            pairs,
-            [run.queries[query] for query in decided.ids],
-            found.settings,
-        )
-    yield from uplift_family(decided, run.manifest, run.graded, found.settings)
-    if (choice := found.sweep) is not None:
+    """Yield the rows of slices, rerankers and the sweep.
+
+    Args:
+        run: the run.
+        complete: the queries with a value from every retriever.
+        pairs: the declared family.
+        evaluation: what is concluded from them.
+    """
+    if 0 < len(pairs) <= MAX_FAMILY_PAIRS:  # one slice is as much work as all queries
+        queries = [run.queries[query_id] for query_id in complete.ids]
+        yield from slice_families(complete, pairs, queries, evaluation.settings)
+    yield from uplift_family(complete, run.manifest, run.graded, evaluation.settings)
+    choice = evaluation.sweep
+    if choice is not None:
         yield TestRow(
-            "sweep",
-            decided.primary,
-            choice.chosen,
-            choice.default,
-            decided.n,
-            None,
-            choice.p_value,
-            choice.p_value,
-            choice.method,
-            f"best of {choice.configurations}",
-            choice.gain,
+            family="sweep",
+            measure=complete.primary,
+            a=choice.chosen,
+            b=choice.default,
+            n=complete.n,
+            statistic=None,
+            p_value=choice.p_value,
+            p_adjusted=choice.p_value,
+            method=choice.method,
+            note=f"best of {choice.configurations}",
+            mean_difference=choice.gain,
         )

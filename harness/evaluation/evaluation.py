@@ -1,6 +1,6 @@
 """The record of a conclusion.
 
-No text is in it, and no score of a single query: `wording` says it, scores.csv holds them.
+It has no text and no scores of single queries: see `wording`, and scores.csv.
 """
 
 from collections.abc import Mapping
@@ -25,57 +25,74 @@ STANDING_BY_VERDICT: Mapping[Verdict, Standing] = {
 
 
 MIN_SWEEP_QUERIES = 50
-"""Queries (clusters, where declared) below which a sweep claims nothing: skewed differences make false claims."""
+"""Queries (or declared clusters) below which a sweep claims nothing.
+
+Skewed differences of fewer make false claims.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class AxisEffect:
-    """What one value of one axis does, over all values of the others."""
+    """The effect of one value of one axis, over all values of the others."""
 
     axis: str
     value: str
     mean: float
     """Of all configurations with this value."""
     effect: float
-    """The same less the mean of all configurations that have the axis."""
+    """That mean less the mean of all configurations that have the axis."""
     low: float | None
-    """Of the effect, by Student's t over the queries; None where no interval can be estimated."""
+    """Of the effect, by Student's t over the queries.
+
+    None if no interval can be estimated.
+    """
     high: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class SweepChoice:
-    """The configuration of the highest mean, and what it is worth (DEFINITIONS, Sweeps)."""
+    """The configuration with the highest mean, and its gain (DEFINITIONS, Sweeps)."""
 
     default: str
     chosen: str
     configurations: int
-    """How many were tried, without the default."""
+    """How many were tried, except the default."""
     gain: float
     """Its mean less the default's, on the queries that chose it."""
     expected: float | None
-    """The gain to expect on new queries of choosing so: cross-fitted; None where all queries fall into one part."""
+    """The gain to expect on new queries from such a choice, cross-fitted.
+
+    None if all queries are in one part.
+    """
     low: float | None
-    """Lower bound of its true gain, simultaneous for all configurations; None where it cannot be estimated."""
+    """Lower bound of its true gain, simultaneous for all configurations.
+
+    None if it cannot be estimated.
+    """
     p_value: float
     """One-sided, by max-T over all configurations."""
     method: str
     beats: bool
-    """Whether it is shown to beat the default: p at most alpha/2, on enough queries."""
+    """Whether it is shown to be better than the default, on enough queries.
+
+    p at most alpha/2.
+    """
     too_few: bool
     """Whether the queries are too few to claim anything."""
     alike: tuple[str, ...]
-    """The configurations that may be as good as the chosen one (it is one of them); cheapest and fastest first.
-    The default may be one of them."""
+    """The configurations that may be as good as the chosen one, itself included.
+
+    The default may be one of them. The cheapest and fastest are first.
+    """
     effects: tuple[AxisEffect, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Ceilings:
-    """What nothing reaches: the best choice among the retrievers made for each query, chance included."""
+    """What no choice among the retrievers can exceed, chance included."""
 
     best_per_query: float
-    """Mean of the primary measure if each query went to the retriever that answers it best."""
+    """Mean of the primary measure if each query used its best retriever."""
     cutoff: int
     union_recall: float
     """Recall of all retrievers' first `cutoff` hits together."""
@@ -85,36 +102,42 @@ class Ceilings:
 
 @dataclass(frozen=True, slots=True)
 class PlannedLook:
-    """The planned look that comes next, where something is undecided."""
+    """The planned look that comes next, if something is undecided."""
 
     queries: int
     power: float | None
-    """With which it finds `Evaluation.difference` of the hardest undecided pair, if differences scatter as they do.
+    """Its power to find `Evaluation.difference` in the hardest undecided pair.
 
-    None where too few queries differ to say how far they scatter.
+    If differences scatter as they do now; None if too few queries differ to know.
     """
 
 
 class Evaluation(BaseModel):
-    """All retrievers compared on every measure, and on the primary one with the one of the best mean."""
+    """All retrievers compared on every measure, and on the primary one with the leader.
+
+    The leader is the one with the best mean.
+    """
 
     model_config = ConfigDict(frozen=True)
 
     measure: str
     """The primary one."""
     settings: Settings
-    """With the level of this look, where looks are planned."""
+    """With the level of this look, if looks are planned."""
     look: InterimAnalysis | None = None
-    """Which of the planned looks this is; None where none are planned."""
+    """Which of the planned looks this is; None if none are planned."""
     next_look: PlannedLook | None = None
     judgments: int = 0
-    """Labels of the scored queries: what the verdict cost."""
+    """Labels of the scored queries: the cost of the verdict."""
     n: int
-    """Queries for which everyone has a value of the primary measure."""
+    """Queries for which every retriever has a value of the primary measure."""
     clusters: int | None
-    """Clusters of queries; None where none are declared."""
+    """Clusters of queries; None if none are declared."""
     effective: float | None
-    """How many queries (clusters) of equal weight tell as much; None without weights."""
+    """How many queries (or clusters) of equal weight have as much information.
+
+    None without weights.
+    """
     low_is_good: frozenset[str] = frozenset()
     """Measures whose lowest mean leads."""
     summary: Mapping[str, Mapping[str, ScoreSummary]]
@@ -124,37 +147,38 @@ class Evaluation(BaseModel):
     tests: tuple[TestRow, ...] = ()
     """Every other family."""
     means: Mapping[str, float]
-    """On the primary measure, best first; weighted where weights are declared."""
+    """On the primary measure, best first; weighted if weights are declared."""
     leader_comparisons: Mapping[str, Comparison]
     """Of the leader (a) with each other (b)."""
     queries_needed: Mapping[str, int | None]
-    """Undecided against the leader -> the queries (clusters, where declared) that the declared difference takes; None
-    where too few differ to say."""
+    """Retriever that is undecided -> the queries that the declared difference needs.
+
+    Clusters, if declared. None if too few differ to know.
+    """
     measured: bool
-    """False where every score is 0: then there is no verdict."""
+    """False if every score is 0: then there is no verdict."""
     difference: float
     """The true difference that the plans are for."""
     baseline: str = ""
-    """The declared one; "" where all pairs were compared."""
+    """The declared one; "" if all pairs were compared."""
     sweep: SweepChoice | None = None
-    """The choice among many configurations, where the experiment has a sweep."""
+    """The choice among many configurations, if the experiment has a sweep."""
     judged_shares: Mapping[str, float] = {}
-    """Retriever -> share of its hits within the primary measure's cutoff that have a label, a mean over the queries
-    that have a hit; empty where claims decide, or scores are all there is."""
+    """As in `Scores`: retriever -> share of its first hits with a label."""
     abstention: Abstention | None = None
-    """Where queries say that nothing answers them."""
+    """If some queries are declared to have no answer."""
     ceilings: Ceilings | None = None
     """Of two retrievers or more with labels."""
     warnings: tuple[RunWarning, ...] = ()
-    """The gravest first."""
+    """The most serious first."""
     failed: Mapping[str, str] = {}
     """Retriever -> why it failed."""
     recomputed: bool = False
-    """Whether a folder had no evaluation that could be read, so that this one is computed again from its scores."""
+    """Whether it was computed again, since a folder's evaluation could not be read."""
 
     @property
     def leader(self) -> str:
-        """The retriever with the best mean; among equals the first in the experiment's order."""
+        """The retriever with the best mean; of equals, the first in the experiment."""
         return next(iter(self.means))
 
     @property
@@ -164,25 +188,27 @@ class Evaluation(BaseModel):
 
     @property
     def as_good_as_leader(self) -> tuple[str, ...]:
-        """The leader, and all that are shown within the margin of it: only these are as good as the best."""
-        return (
-            self.leader,
-            *(name for name in self.others if _close(self.leader_comparisons[name])),
-        )
+        """The leader, and all that are shown to be within the margin of it."""
+        rows = self.leader_comparisons
+        close = [name for name in self.others if _is_within_margin(rows[name])]
+        return self.leader, *close
 
     @property
     def shown_worse(self) -> tuple[str, ...]:
         """Those that the leader is shown to be better than."""
-        rows = self.leader_comparisons
-        return tuple(
-            o
-            for o in self.others
-            if rows[o].verdict is Verdict.BETTER and not _close(rows[o])
-        )
+        names: list[str] = []
+        for name in self.others:
+            row = self.leader_comparisons[name]
+            if row.verdict is Verdict.BETTER and not _is_within_margin(row):
+                names.append(name)
+        return tuple(names)
 
     @property
     def better_on_typical_query(self) -> tuple[str, ...]:
-        """Those that signed ranks, where they decide, show to be better than the leader on the typical query."""
+        """Those that signed ranks, if they decide, show to be better than the leader.
+
+        On the typical query.
+        """
         return tuple(
             name
             for name in self.queries_needed
@@ -192,78 +218,97 @@ class Evaluation(BaseModel):
     @property
     def baseline_comparisons(self) -> tuple[Comparison, ...]:
         """Of each other (a) with the baseline (b), best mean first."""
+        if not self.baseline:
+            return ()
         rows = {
             row.a: row
             for row in self.comparisons[self.measure]
-            if self.baseline and row.b == self.baseline
+            if row.b == self.baseline
         }
         return tuple(rows[name] for name in self.means if name in rows)
 
     @property
     def reference(self) -> str:
-        """With whom every row of the board is compared: the declared baseline, else the leader."""
+        """The retriever that every row of the board is compared with.
+
+        The declared baseline, else the leader.
+        """
         return self.baseline or self.leader
 
-    @computed_field  # type: ignore[prop-decorator]  # mypy knows no property that is decorated
+    @computed_field  # type: ignore[prop-decorator]  # mypy knows no such property
     @property
     def board(self) -> Board:
-        """The leaderboard, for anyone who reads the file: it follows from the rest."""
-        settings, based = self.settings, bool(self.baseline)
-        pairs = (
-            {row.a: row for row in self.baseline_comparisons}
-            if based
-            else self.leader_comparisons
-        )
-        floors = smallest_wilcoxon_p([*pairs.values()], settings)
-        rows = [_board_row(self, name, pairs.get(name), floors) for name in self.means]
+        """The leaderboard, for readers of the file; it follows from other fields."""
+        comparisons = self.leader_comparisons
+        if self.baseline:
+            comparisons = {row.a: row for row in self.baseline_comparisons}
+        floors = smallest_wilcoxon_p([*comparisons.values()], self.settings)
+        rows: list[BoardRow] = []
+        for name in self.means:
+            comparison = comparisons.get(name)
+            if comparison is None:
+                standing: Standing = "baseline" if self.baseline else "leader"
+                rows.append(BoardRow(name, standing, self.means[name]))
+            else:
+                rows.append(_board_row(self, name, comparison, floors))
         rows += [BoardRow(name, "failed", None) for name in self.failed]
         return Board(
-            self.measure,
-            self.n,
-            self.reference,
-            based,
-            settings.level,
-            settings.margin,
-            tuple(rows),
+            measure=self.measure,
+            n=self.n,
+            reference=self.reference,
+            against_baseline=bool(self.baseline),
+            level=self.settings.level,
+            margin=self.settings.margin,
+            rows=tuple(rows),
         )
 
 
-def _close(row: Comparison) -> bool:
+def _is_within_margin(row: Comparison) -> bool:
     return row.verdict is Verdict.EQUIVALENT or row.finding.negligible
 
 
 def _board_row(
     evaluation: Evaluation,
     name: str,
-    row: Comparison | None,
+    comparison: Comparison,
     floors: Mapping[tuple[str, str], float],
 ) -> BoardRow:
-    based, mean = bool(evaluation.baseline), evaluation.means[name]
-    if row is None:
-        return BoardRow(name, "baseline" if based else "leader", mean)
-    shown: Standing = (
-        "worse"
-        if name in evaluation.shown_worse
-        else "open"
-        if name in evaluation.queries_needed
-        else "good"
-    )
-    standing = STANDING_BY_VERDICT[row.verdict] if based else shown
-    if standing == "open" and row.reason in (Reason.IDENTICAL, Reason.NO_QUERY_DIFFERS):
-        standing = "same"
-    row = row.swapped if evaluation.measure in evaluation.low_is_good else row
-    ends = (row.mean_difference, row.ci_low, row.ci_high)
-    record = (
-        (row.wins, row.ties, row.losses) if based else (row.losses, row.ties, row.wins)
-    )
-    beside = None if evaluation.settings.test == "wilcoxon" else row.p_wilcoxon_adjusted
+    """Return the row of a retriever that is compared with the reference."""
+    standing = _standing(evaluation, name, comparison)
+    if evaluation.measure in evaluation.low_is_good:
+        comparison = comparison.swapped
+    wins = comparison.losses
+    losses = comparison.wins
+    if evaluation.baseline:
+        wins = comparison.wins
+        losses = comparison.losses
+    p_wilcoxon = comparison.p_wilcoxon_adjusted
+    if evaluation.settings.test == "wilcoxon":
+        p_wilcoxon = None
     return BoardRow(
-        name,
-        standing,
-        mean,
-        *ends,
-        *record,
-        row.p_adjusted,
-        beside,
-        floors.get((row.a, row.b)),
+        retriever=name,
+        standing=standing,
+        mean=evaluation.means[name],
+        difference=comparison.mean_difference,
+        low=comparison.ci_low,
+        high=comparison.ci_high,
+        wins=wins,
+        ties=comparison.ties,
+        losses=losses,
+        p=comparison.p_adjusted,
+        p_wilcoxon=p_wilcoxon,
+        floor=floors.get((comparison.a, comparison.b)),
     )
+
+
+def _standing(evaluation: Evaluation, name: str, comparison: Comparison) -> Standing:
+    """Return the standing of a retriever that is compared with the reference."""
+    standing: Standing = "good"
+    if evaluation.baseline:
+        standing = STANDING_BY_VERDICT[comparison.verdict]
+    elif name in evaluation.shown_worse:
+        standing = "worse"
+    elif name in evaluation.queries_needed:
+        standing = "open"
+    has_no_difference = comparison.reason in (Reason.IDENTICAL, Reason.NO_QUERY_DIFFERS)
+    return "same" if standing == "open" and has_no_difference else standing

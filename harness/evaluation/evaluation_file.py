@@ -21,27 +21,32 @@ EVALUATION_FILE = "evaluation.json"
 
 @lru_cache(maxsize=1)
 def read_or_evaluate(results: Results) -> Evaluation:
-    """Return the evaluation of a results folder; what was read last is kept.
+    """Return the evaluation of a results folder; the last one is cached.
 
-    It is computed again from the scores where none of this version is there as it was written.
+    It is computed again from the scores if the file is missing, changed, or of another
+    version.
     """
-    if (written := read_evaluation(results.folder, results.manifest)) is not None:
-        return written
-    labels = {query: labelled.labels for query, labelled in results.queries.items()}
-    queries = {query: labelled.query for query, labelled in results.queries.items()}
+    stored = read_evaluation(results.folder, results.manifest)
+    if stored is not None:
+        return stored
     scores = stored_scores(results)
-    scores = replace(
-        scores, judged_shares=stored_judged_shares(results, scores.primary)
+    judged_shares = stored_judged_shares(results, scores.primary)
+    labels = {query_id: judged.labels for query_id, judged in results.queries.items()}
+    queries = {query_id: judged.query for query_id, judged in results.queries.items()}
+    evaluation = evaluate_run(
+        EvaluationInput(
+            manifest=results.manifest,
+            scores=replace(scores, judged_shares=judged_shares),
+            graded=grade_labels(labels, relevance_by_rule(results)),
+            queries=queries,
+            prices=price_points(results.manifest, results.cost_rows),
+            answers={
+                retriever: partial(results.iter_rankings, retriever)
+                for retriever in results.retrievers
+            },
+        )
     )
-    graded = grade_labels(labels, relevance_by_rule(results))
-    prices = price_points(results.manifest, results.cost_rows)
-    answers = {
-        name: partial(results.iter_rankings, name) for name in results.retrievers
-    }
-    found = evaluate_run(
-        EvaluationInput(results.manifest, scores, graded, queries, prices, answers)
-    )
-    return found.model_copy(update={"recomputed": True})
+    return evaluation.model_copy(update={"recomputed": True})
 
 
 def write_evaluation(folder: Path, evaluation: Evaluation) -> None:
@@ -51,15 +56,12 @@ def write_evaluation(folder: Path, evaluation: Evaluation) -> None:
 
 
 def read_evaluation(folder: Path, manifest: Manifest) -> Evaluation | None:
-    """Read evaluation.json; None where it is missing, damaged, or of another version."""
+    """Read evaluation.json; None if it is missing, damaged, or of another version."""
+    path = folder / EVALUATION_FILE
     try:
-        if manifest.file_digests.get(EVALUATION_FILE) != file_digest(
-            folder / EVALUATION_FILE
-        ):
+        if manifest.file_digests.get(EVALUATION_FILE) != file_digest(path):
             return None
-        written = Evaluation.model_validate_json(
-            (folder / EVALUATION_FILE).read_bytes()
-        )
+        evaluation = Evaluation.model_validate_json(path.read_bytes())
     except (OSError, ValidationError, HarnessError):
         return None
-    return written.model_copy(update={"failed": manifest.failed})
+    return evaluation.model_copy(update={"failed": manifest.failed})

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from harness.evaluation.pair_tests import (
     EquivalenceTests,
     MeasurePair,
+    TestedPair,
     family_verdicts,
     run_pair_tests,
 )
@@ -22,147 +24,171 @@ from harness.stats.settings import Settings
 from retrievers.types import Query
 
 RetrieverPairs = Sequence[tuple[str, str]]
+RERANKER_DEPTH_KEY = "reranker depth"
+"""Key in the provenance of a reranked retriever: how many candidates are reranked."""
+
+
+class QueryPart(NamedTuple):
+    """The scores of some of the queries, with a note that says which."""
+
+    note: str
+    scores: Scores
 
 
 def equivalence_family(
     scores: Scores, equivalence: EquivalenceTests
 ) -> Iterator[TestRow]:
-    """Yield the tests of equivalence of the declared pairs on the primary measure, `compare.equivalence_of` them."""
-    for (a, b), (test, p) in equivalence.items():
-        gap = scores.mean(scores.primary, a) - scores.mean(scores.primary, b)
+    """Yield the tests of equivalence of the declared pairs on the primary measure.
+
+    Args:
+        scores: of the queries for which every retriever has a value.
+        equivalence: from `run_equivalence_tests`.
+    """
+    primary = scores.primary
+    for (a, b), result in equivalence.items():
         yield TestRow(
-            "equivalence",
-            scores.primary,
-            a,
-            b,
-            scores.n,
-            None,
-            test.greater,
-            p,
-            test.method,
-            "",
-            gap,
+            family="equivalence",
+            measure=primary,
+            a=a,
+            b=b,
+            n=scores.n,
+            statistic=None,
+            p_value=result.test.greater,
+            p_adjusted=result.p_adjusted,
+            method=result.test.method,
+            note="",
+            mean_difference=scores.mean(primary, a) - scores.mean(primary, b),
         )
 
 
 def slice_families(
     scores: Scores, pairs: RetrieverPairs, queries: Sequence[Query], settings: Settings
 ) -> Iterator[TestRow]:
-    """Yield, for each way to divide the queries, the deciding tests within each slice: one family, always exploratory.
+    """Yield the deciding tests within each slice, for each way to divide the queries.
 
-    Corrected over all slices and pairs together. Slices of fewer than 10 queries are left out (`small_slices`).
+    Each way is one family, corrected over all slices and pairs together, and always
+    exploratory. Slices of fewer than 10 queries are left out (`small_slices`).
 
     Args:
-        scores: of the queries for which everyone has a value.
-        pairs: whom to compare on the primary measure.
+        scores: of the queries for which every retriever has a value.
+        pairs: the retrievers to compare on the primary measure.
         queries: (n,) those that were scored.
         settings: the test, its correction, the declared cluster.
     """
-    for name, labels in slice_labels(queries, settings.cluster).items():
-        if len(set(labels)) > 1:
-            slices = large_slices(labels)
-            parts = [
-                (kind, scores.select_queries(np.isin(np.arange(scores.n), places)))
-                for kind, places in slices.items()
-            ]
-            yield from _deciding_rows(parts, pairs, name, settings)
+    for family, labels in slice_labels(queries, settings.cluster).items():
+        if len(set(labels)) < 2:
+            continue
+        parts: list[QueryPart] = []
+        for label, indices in large_slices(labels).items():
+            mask = np.isin(np.arange(scores.n), indices)
+            parts.append(QueryPart(label, scores.select_queries(mask)))
+        yield from _decide_parts(parts, pairs, family, settings)
 
 
 def uplift_family(
     scores: Scores, manifest: Manifest, graded: GradedLabels, settings: Settings
 ) -> Iterator[TestRow]:
-    """Yield each reranked retriever against its own first stage, with the ceiling that the candidates allow.
+    """Yield each reranked retriever against its own first stage.
+
+    With the ceiling that the candidates allow.
 
     Args:
-        scores: of the queries for which everyone has a value.
+        scores: of the queries for which every retriever has a value.
         manifest: which retrievers rerank which.
         graded: the labels after the grade rule.
         settings: the test and its correction.
     """
-    blocks = {
-        (name, str(block["of"])): reranker_depth(manifest.retrievers[name].provenance)
-        for name, block in manifest.resolved.retriever_tables.items()
-        if block["kind"] == "rerank"
-        and isinstance(block.get("of"), str)
-        and {name, block["of"]} <= set(scores.retrievers)
-    }
-    for row in (
-        _deciding_rows([("", scores)], list(blocks), "rerank uplift", settings)
-        if blocks
-        else ()
-    ):
-        # Claims were not judged against candidates below the cutoff: what these could add is unknown.
+    pairs = _reranked_pairs(scores, manifest)
+    if not pairs:
+        return
+    uses_claims = parse_measure(scores.primary).uses_claims
+    parts = [QueryPart("", scores)]
+    for row in _decide_parts(parts, pairs, "rerank uplift", settings):
+        # Claims were not judged against candidates below the cutoff: how much these
+        # could add is unknown.
         note = "no ceiling: the candidates below the cutoff have no verdicts"
-        if not parse_measure(scores.primary).uses_claims:
-            note = (
-                f"ceiling {_ceiling(graded, scores, row.b, blocks[row.a, row.b]):.4f}"
-            )
+        if not uses_claims:
+            depth = reranker_depth(manifest.retrievers[row.a].provenance)
+            note = f"ceiling {_reranking_ceiling(graded, scores, row.b, depth):.4f}"
         yield replace(row, note=note)
 
 
-def _ceiling(
-    graded: GradedLabels, scores: Scores, name: str, depth: int | None
+def _reranked_pairs(scores: Scores, manifest: Manifest) -> list[tuple[str, str]]:
+    """Return each reranked retriever with its first stage, if both have scores."""
+    pairs: list[tuple[str, str]] = []
+    for name, table in manifest.resolved.retriever_tables.items():
+        first_stage = table.get("of")
+        if table["kind"] != "rerank" or not isinstance(first_stage, str):
+            continue
+        if {name, first_stage} <= set(scores.retrievers):
+            pairs.append((name, first_stage))
+    return pairs
+
+
+def _reranking_ceiling(
+    graded: GradedLabels, scores: Scores, retriever: str, depth: int | None
 ) -> float:
-    """The mean that a perfect reranker would reach from the first `depth` candidates of a retriever."""
-    measure, answers = parse_measure(scores.primary), scores.rankings[name]()
-    best = {
-        query: ideal_reranking(answers[query], graded.grades[query], depth)
-        for query in graded.grades
-        if query in answers
+    """Return the mean that a perfect reranker would reach.
+
+    From the first `depth` candidates of a retriever.
+    """
+    measure = parse_measure(scores.primary)
+    rankings = scores.rankings[retriever]()
+    ideal = {
+        query_id: ideal_reranking(rankings[query_id], judged, depth)
+        for query_id, judged in graded.grades.items()
+        if query_id in rankings
     }
-    return score_by_labels([measure], graded, best).means(scores.weight_of)[measure]
-
-
-RERANKER_DEPTH_KEY = "reranker depth"
-"""Where the provenance of a reranked retriever says how many candidates are read."""
+    values = score_by_labels([measure], graded, ideal)
+    return values.means(scores.weight_of)[measure]
 
 
 def reranker_depth(provenance: Mapping[str, str]) -> int | None:
-    """Return how many candidates a reranker reads, as it says; None where it does not."""
-    stated = provenance.get(RERANKER_DEPTH_KEY, "")
-    return int(stated) if stated.isascii() and stated.isdigit() else None
+    """Return how many candidates a reranker reranks; None if it is unknown."""
+    depth = provenance.get(RERANKER_DEPTH_KEY, "")
+    return int(depth) if depth.isascii() and depth.isdigit() else None
 
 
 def ideal_reranking(
     doc_ids: Sequence[str], grades: Mapping[str, int], depth: int | None
 ) -> list[str]:
-    """Return the first `depth` candidates in the order of their grades, the others beneath as they were.
+    """Return the first `depth` candidates by their grades, then the others.
 
     >>> ideal_reranking(["a", "b", "c", "d"], {"b": 1, "c": 2, "d": 3}, 3)
     ['c', 'b', 'a', 'd']
     """
-    head = sorted(doc_ids[:depth], key=lambda doc: -grades.get(doc, 0))
+    head = sorted(doc_ids[:depth], key=lambda document: -grades.get(document, 0))
     return [*head, *doc_ids[len(head) :]]
 
 
-def _deciding_rows(
-    parts: Sequence[tuple[str, Scores]],
+def _decide_parts(
+    parts: Sequence[QueryPart],
     pairs: RetrieverPairs,
-    name: str,
+    family: str,
     settings: Settings,
 ) -> Iterator[TestRow]:
-    """One row for each part of the queries (its note, its scores) and pair, corrected and judged together."""
-    noted = [
-        (note, pair)
-        for note, part in parts
-        for pair in run_pair_tests(
-            part, [MeasurePair(part.primary, *names) for names in pairs], settings
-        ).values()
-    ]
-    for (note, pair), shown in zip(
-        noted, family_verdicts([pair for _, pair in noted], settings), strict=True
-    ):
-        test = pair.outcome
+    """Test every pair within every part of the queries; all of them are one family."""
+    notes: list[str] = []
+    tested: list[TestedPair] = []
+    for note, scores in parts:
+        keys = [MeasurePair(scores.primary, a, b) for a, b in pairs]
+        for pair in run_pair_tests(scores, keys, settings).values():
+            notes.append(note)
+            tested.append(pair)
+    verdicts = family_verdicts(tested, settings)
+    for note, pair, adjusted in zip(notes, tested, verdicts, strict=True):
         yield TestRow(
-            name,
-            *pair.key,
-            pair.scores.n,
-            test.statistic,
-            test.p_value,
-            shown.p_adjusted,
-            test.method,
-            note,
-            pair.difference,
-            shown.p_ranks,
-            shown.finding,
+            family=family,
+            measure=pair.key.measure,
+            a=pair.key.a,
+            b=pair.key.b,
+            n=pair.scores.n,
+            statistic=pair.outcome.statistic,
+            p_value=pair.outcome.p_value,
+            p_adjusted=adjusted.p_adjusted,
+            method=pair.outcome.method,
+            note=note,
+            mean_difference=pair.difference,
+            p_wilcoxon_adjusted=adjusted.p_ranks,
+            finding=adjusted.finding,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -28,90 +29,90 @@ from harness.stats.paired_tests import (
 from harness.stats.settings import Settings, check_margin
 from retrievers.errors import InputError, Problem, did_you_mean
 
+CHALLENGER_ARM = "challenger"
+BASELINE_ARM = "baseline"
+
 
 def gate_sets(
-    place: Path, challenger: str, baseline: str, margins: dict[str, float]
+    folder: Path, challenger: str, baseline: str, margins: Mapping[str, float]
 ) -> dict[str, Gate]:
-    """Gate each data set by its margin: the whole passes where every one does, which needs no correction.
+    """Gate each data set by its margin.
+
+    All together pass if every one does, which needs no correction.
 
     Args:
-        place: the folder of several data sets' results.
-        challenger: the retriever that would take the other's place.
+        folder: the folder of several data sets' results.
+        challenger: the retriever that would replace the other.
         baseline: the retriever in use.
         margins: data set -> margin; "" is for those that are not named.
 
     Raises:
-        InputError: a set that is named is not there, or one has no margin; else as `gate_retrievers`.
+        InputError: there is no such set, or one has no margin; else as
+            `gate_retrievers`.
     """
-    sets = {one.manifest.name: one for one in read_sets(place)}
-    problems = [
-        Problem(
-            "--margin", f"{place} has no data set {name!r}", did_you_mean(name, sets)
-        )
-        for name in margins
-        if name and name not in sets
-    ]
-    problems += [
-        Problem("--margin", f"names none for {name}", f"--margin {name}=0.02")
-        for name in sets
-        if name not in margins and "" not in margins
-    ]
+    sets = {results.manifest.name: results for results in read_sets(folder)}
+    problems: list[Problem] = []
+    for name in margins:
+        if name and name not in sets:
+            problem = f"{folder} has no data set {name!r}"
+            problems.append(Problem("--margin", problem, did_you_mean(name, sets)))
+    for name in sets:
+        if name not in margins and "" not in margins:
+            remedy = f"--margin {name}=0.02"
+            problems.append(Problem("--margin", f"names none for {name}", remedy))
     if problems:
         raise InputError(problems)
-    return {
-        name: gate_retrievers(
-            GateArm(one, challenger),
-            GateArm(one, baseline),
+    gates: dict[str, Gate] = {}
+    for name, results in sets.items():
+        gates[name] = gate_retrievers(
+            GateArm(results, challenger),
+            GateArm(results, baseline),
             margin=margins.get(name, margins.get("", 0)),
         )
-        for name, one in sets.items()
-    }
-
-
-CHALLENGER_ARM, BASELINE_ARM = "challenger", "baseline"
+    return gates
 
 
 def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
-    """Test non-inferiority of the mean: passes where "challenger - baseline <= -margin" is rejected (`not_worse`).
+    """Test non-inferiority of the mean.
+
+    It passes if "challenger - baseline <= -margin" is rejected
+    (`non_inferiority_tests`).
 
     Args:
         scores: of "challenger" and "baseline" on the primary measure, defined for both.
         margin: loss of the mean that is still acceptable, in points of the measure.
-        settings: level and seed; its margin is not read.
+        settings: the level; its margin is not used.
 
     Raises:
         InputError: a margin that is not a finite number above 0.
     """
     if not 0 < margin < math.inf:
-        raise InputError(
-            Problem(
-                "margin", f"{margin} is not a finite number above 0", "such as 0.02"
-            )
-        )
-    group, units, span = (
-        scores.values[scores.primary],
-        scores.units,
-        scores.span_of(scores.primary),
-    )
-    d = paired_differences(group[CHALLENGER_ARM], group[BASELINE_ARM])
-    within = EquivalenceMargin(margin, span, units, settings.alpha)
+        problem = f"{margin} is not a finite number above 0"
+        raise InputError(Problem("margin", problem, "such as 0.02"))
+    primary = scores.primary
+    columns = scores.values[primary]
+    units = scores.units
+    span = scores.span_of(primary)
     (test,) = non_inferiority_tests(
-        group, [(CHALLENGER_ARM, BASELINE_ARM)], within
+        columns,
+        [(CHALLENGER_ARM, BASELINE_ARM)],
+        EquivalenceMargin(margin, span, units, settings.alpha),
     )
-    measured = any(np.any(values) for values in group.values())
+    needed = None
+    if span is not None:
+        pairs = paired_differences(columns[CHALLENGER_ARM], columns[BASELINE_ARM])
+        ahead = mean(pairs.values, units.weights)
+        needed = min_units_for_margin(margin, span, settings.alpha, ahead)
+    challenger_mean = scores.mean(primary, CHALLENGER_ARM)
+    measured = any(np.any(column) for column in columns.values())
     return Gate(
         passed=measured and not settings.alpha_spent and test.greater <= settings.alpha,
         n=scores.n,
         clusters=len(units) if units.clustered else None,
-        mean_difference=scores.mean(scores.primary, CHALLENGER_ARM)
-        - scores.mean(scores.primary, BASELINE_ARM),
+        mean_difference=challenger_mean - scores.mean(primary, BASELINE_ARM),
         margin=margin,
         p_value=test.greater,
-        needed=None
-        if span is None
-        else min_units_for_margin(
-            margin, span, settings.alpha, mean(d.values, units.weights)
-        ),
+        needed=needed,
         measured=measured,
         identical=bool(scores.identical),
         alpha_spent=settings.alpha_spent,
@@ -119,7 +120,7 @@ def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
 
 
 class GateArm(NamedTuple):
-    """One of the two retrievers, and the folder that holds its scores."""
+    """One of the two retrievers, and the folder with its scores."""
 
     results: Results
     retriever: str
@@ -132,73 +133,82 @@ def gate_retrievers(
     margin: float,
     corpus_changed: bool = False,
 ) -> Gate:
-    """Ask whether one retriever is not worse than another by the margin, on the primary measure.
+    """Test whether one retriever is not worse than another by the margin.
 
-    Of two folders, the queries that both have are compared.
+    On the primary measure. Of two folders, the queries that both have are compared.
 
     Args:
-        challenger: the retriever that would take the other's place; its experiment declares measure and tests.
+        challenger: the retriever that would replace the other; its experiment declares
+            the measure and the tests.
         baseline: the retriever in use.
         margin: the loss of the mean that is still acceptable.
-        corpus_changed: whether the folders may be over two states of a corpus: queries whose relevant document is
-            gone are left out.
+        corpus_changed: whether the folders may be over two states of a corpus: queries
+            whose relevant document is gone are left out.
 
     Raises:
-        InputError: one did not run, or failed; or it is named twice; the margin is not above 0; or two folders cannot
-            be compared: other documents, another primary measure, other texts or grades of a query, no query in both.
+        InputError: one did not run, or failed; or it is named twice; the margin is not
+            above 0; or two folders cannot be compared: other documents, another primary
+            measure, other texts or grades of a query, no query in both.
     """
-    sides = (challenger, baseline)
-    _check(sides)
+    _refuse_impossible(challenger, baseline)
     shared = None
     if challenger.results is not baseline.results:
         shared = shared_gate_queries(
             challenger.results, baseline.results, corpus_changed=corpus_changed
         )
     primary = primary_measure(challenger.results.manifest.resolved)
-    tables = [stored_scores(side.results) for side in sides]
-    known = [
-        table.select_queries(table.defined(primary, one.retriever))
-        for table, one in zip(tables, sides, strict=True)
-    ]
-    asked = (
-        set(known[0].ids)
-        & set(known[1].ids)
-        & set(known[0].ids if shared is None else shared.ids)
-    )
-    tables = [
-        table.select_queries(
-            np.array([query in asked for query in table.ids], dtype=np.bool_)
-        )
-        for table in known
-    ]
-    own, both = (
-        tables[0],
-        list(zip(tables, (one.retriever for one in sides), strict=True)),
-    )
-    pair = {
-        name: table.values[primary][one]
-        for name, (table, one) in zip((CHALLENGER_ARM, BASELINE_ARM), both, strict=True)
-    }
-    digests = {
-        rankings_digest(table.rankings[one](), own.ids, parse_measure(primary).cutoff)
-        for table, one in both
-    }
-    same = (
-        np.array_equal(pair[CHALLENGER_ARM], pair[BASELINE_ARM]) and len(digests) == 1
-    )
-    scores = replace(
-        own,
-        values={primary: pair},
-        identical=frozenset({frozenset(pair)} if same else ()),
-    )
+    scores = _arm_scores(challenger, baseline, primary, shared)
     check_margin("--margin", margin, scores.span_of(primary))
+    declared = settings_of_run(challenger.results.manifest)
     return gate_scores(
-        scores,
-        margin=margin,
-        settings=settings_at_look(
-            settings_of_run(challenger.results.manifest), scores.n
-        ),
+        scores, margin=margin, settings=settings_at_look(declared, scores.n)
     )
+
+
+def _arm_scores(
+    challenger: GateArm, baseline: GateArm, primary: str, shared: SharedQueries | None
+) -> Scores:
+    """Return the scores of both arms on the queries for which both have a value.
+
+    Args:
+        challenger: one retriever.
+        baseline: the other.
+        primary: the measure.
+        shared: the queries that both folders share; None for one folder.
+    """
+    arms = {CHALLENGER_ARM: challenger, BASELINE_ARM: baseline}
+    defined: dict[str, Scores] = {}
+    for arm_name, arm in arms.items():
+        stored = stored_scores(arm.results)
+        mask = stored.defined(primary, arm.retriever)
+        defined[arm_name] = stored.select_queries(mask)
+    queries = set(defined[CHALLENGER_ARM].ids) & set(defined[BASELINE_ARM].ids)
+    if shared is not None:
+        queries &= set(shared.ids)
+    selected = {
+        arm_name: _select_ids(scores, queries) for arm_name, scores in defined.items()
+    }
+    challenger_scores = selected[CHALLENGER_ARM]
+    cutoff = parse_measure(primary).cutoff
+    columns = {}
+    digests: set[str] = set()
+    for arm_name, arm in arms.items():
+        scores = selected[arm_name]
+        columns[arm_name] = scores.values[primary][arm.retriever]
+        rankings = scores.rankings[arm.retriever]()
+        digests.add(rankings_digest(rankings, challenger_scores.ids, cutoff))
+    has_same_scores = np.array_equal(columns[CHALLENGER_ARM], columns[BASELINE_ARM])
+    is_identical = has_same_scores and len(digests) == 1
+    return replace(
+        challenger_scores,
+        values={primary: columns},
+        identical=frozenset({frozenset(columns)} if is_identical else ()),
+    )
+
+
+def _select_ids(scores: Scores, queries: set[str]) -> Scores:
+    is_selected = [query_id in queries for query_id in scores.ids]
+    return scores.select_queries(np.array(is_selected, dtype=np.bool_))
 
 
 def shared_gate_queries(
@@ -207,91 +217,99 @@ def shared_gate_queries(
     """Return the queries on which retrievers of two folders can be gated.
 
     Raises:
-        InputError: the documents, the primary measure, or the text or the grades of a query in both are not the same.
+        InputError: the documents, the primary measure, or the text or the grades of a
+            query in both are not the same.
     """
-    where, remedy = (
-        str(baseline.folder),
-        f"run its experiment again on the data of {challenger.folder}",
-    )
-    problems = []
-    measures = [
-        primary_measure(one.manifest.resolved) for one in (challenger, baseline)
-    ]
-    if measures[0] != measures[1]:
-        what = f"was decided by {measures[1]}, and {challenger.folder} by {measures[0]}"
-        problems.append(Problem(where, what, "use one primary measure for both"))
+    where = str(baseline.folder)
+    remedy = f"run its experiment again on the data of {challenger.folder}"
+    problems = _primary_problems(challenger, baseline)
     if corpus_changed and not problems:
-        removed = (
-            read_corpus_digests(baseline.folder).keys()
-            - read_corpus_digests(challenger.folder).keys()
-        )
+        before = read_corpus_digests(baseline.folder)
+        after = read_corpus_digests(challenger.folder)
+        removed = before.keys() - after.keys()
         return find_shared_queries([challenger, baseline], removed=removed)
-    if (
-        challenger.manifest.dataset.corpus_digest
-        != baseline.manifest.dataset.corpus_digest
-    ):
-        problems.append(
-            Problem(
-                where,
-                f"holds results on other documents than {challenger.folder}",
-                remedy,
-            )
-        )
+    challenger_corpus = challenger.manifest.dataset.corpus_digest
+    if challenger_corpus != baseline.manifest.dataset.corpus_digest:
+        problem = f"holds results on other documents than {challenger.folder}"
+        problems.append(Problem(where, problem, remedy))
     shared = find_shared_queries([challenger, baseline])
-    if changed := shared.reworded + shared.relabelled:
-        what = f"has {changed:,} of the same queries with another text or other grades than {challenger.folder}"
-        problems.append(Problem(where, what, remedy))
+    changed = shared.reworded + shared.relabelled
+    if changed:
+        difference = f"another text or other grades than {challenger.folder}"
+        problem = f"has {changed:,} of the same queries with {difference}"
+        problems.append(Problem(where, problem, remedy))
     elif not shared.ids:
-        problems.append(
-            Problem(where, f"has no query in common with {challenger.folder}", remedy)
-        )
+        problem = f"has no query in common with {challenger.folder}"
+        problems.append(Problem(where, problem, remedy))
     if problems:
         raise InputError(problems)
     return shared
 
 
-def _check(sides: tuple[GateArm, GateArm]) -> None:
-    """Refuse a folder without scores, a retriever without results, and a comparison with itself."""
-    for results, _ in sides:
-        if not results.scored:
-            raise InputError(Problem(str(results.folder), *NO_SCORES))
-    (first, challenger), (second, baseline) = sides
-    if first is second and challenger == baseline:
-        raise InputError(
-            Problem(
-                challenger,
-                "would be compared with itself",
-                "name two different retrievers",
-            )
-        )
-    if missing := [
-        Problem(
-            str(results.folder),
-            f"holds no retriever {name!r}",
-            did_you_mean(name, results.retrievers),
-        )
-        for results, name in sides
-        if name not in results.retrievers
-    ]:
+def _primary_problems(challenger: Results, baseline: Results) -> list[Problem]:
+    """Return the problem that the primary measures differ, if they do."""
+    measure = primary_measure(challenger.manifest.resolved)
+    baseline_measure = primary_measure(baseline.manifest.resolved)
+    if measure == baseline_measure:
+        return []
+    problem = f"was decided by {baseline_measure}, and {challenger.folder} by {measure}"
+    remedy = "use one primary measure for both"
+    return [Problem(str(baseline.folder), problem, remedy)]
+
+
+def _refuse_impossible(challenger: GateArm, baseline: GateArm) -> None:
+    """Refuse folders without scores, retrievers without results, and equal arms.
+
+    Raises:
+        InputError: there is one of these.
+    """
+    arms = (challenger, baseline)
+    for arm in arms:
+        if not arm.results.scored:
+            raise InputError(Problem(str(arm.results.folder), *NO_SCORES))
+    is_same_folder = challenger.results is baseline.results
+    if is_same_folder and challenger.retriever == baseline.retriever:
+        problem = "would be compared with itself"
+        remedy = "name two different retrievers"
+        raise InputError(Problem(challenger.retriever, problem, remedy))
+    missing = _missing_arms(arms)
+    if missing:
         raise InputError(missing)
+
+
+def _missing_arms(arms: Sequence[GateArm]) -> list[Problem]:
+    """Return the problems of retrievers that are not in their folders."""
+    problems: list[Problem] = []
+    for results, retriever in arms:
+        if retriever not in results.retrievers:
+            problem = f"holds no retriever {retriever!r}"
+            remedy = did_you_mean(retriever, results.retrievers)
+            problems.append(Problem(str(results.folder), problem, remedy))
+    return problems
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Whether a challenger was shown not to be worse than the baseline by the margin; `wording` says why."""
+    """Whether a challenger was shown not to be worse than the baseline by the margin.
+
+    `wording` says why.
+    """
 
     passed: bool
     n: int
     clusters: int | None
-    """Clusters of queries; None where none are declared."""
+    """Clusters of queries; None if none are declared."""
     mean_difference: float
     """mean(challenger) - mean(baseline)."""
     margin: float
     p_value: float
     needed: int | None
-    """Queries (clusters, where declared) below which it cannot be shown; None: never, since the range is unknown."""
+    """Queries (or declared clusters) below which it cannot be shown.
+
+    None: never, since the range is unknown.
+    """
     measured: bool
-    """False where every score is 0."""
+    """False if every score is 0."""
     identical: bool
     """Whether the rankings are the same on every query."""
     alpha_spent: bool = False

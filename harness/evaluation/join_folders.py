@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,8 +20,24 @@ from harness.scoring.score_table import identical_ranking_pairs, rankings_digest
 from harness.scoring.scores import Scores, order_by_mean
 from harness.scoring.shared_queries import find_shared_queries
 from harness.scoring.stored_scores import primary_measure
-from harness.stats.differences import ValueRange
+from harness.stats.differences import ScoreTable, ValueRange
 from retrievers.errors import InputError, Problem
+
+
+class LabelledScores(NamedTuple):
+    """The scores of one folder, with its label."""
+
+    label: str
+    scores: Scores
+    identities: Mapping[str, str]
+    """Retriever -> its identity, whatever its name; empty: names identify."""
+
+
+class FolderRetriever(NamedTuple):
+    """One retriever in one of several folders."""
+
+    folder: LabelledScores
+    name: str
 
 
 def score_folders(
@@ -35,145 +52,208 @@ def score_folders(
 
     Args:
         folders: two or more.
-        measure_names: measures; none means those of the first folder's experiment that all experiments name, its primary
-            measure first.
+        measure_names: measures; none: those of the first folder's experiment that all
+            experiments have, its primary measure first.
         grade_rule: another grade rule, for all of them.
         queries: only these.
-        folder_labels: what the folders are called; left out, the end of their paths.
+        folder_labels: labels of the folders; None: the end of their paths.
 
     Raises:
-        InputError: a folder cannot be read or has no scores, the folders share no query, or a measure cannot be
-            computed.
+        InputError: a folder cannot be read or has no scores, the folders share no
+            query, or a measure cannot be computed.
     """
     results = [records.read_results(folder) for folder in folders]
-    if unscored := [one for one in results if not one.scored]:
-        raise InputError([Problem(str(one.folder), *NO_SCORES) for one in unscored])
+    refuse_unscored(results)
     shared = find_shared_queries(results, grade_rule)
-    ids = shared.ids
-    if queries is not None:
-        if strangers := [query for query in queries if query not in ids]:
-            raise InputError(
-                [
-                    Problem(f"query {one!r}", "is not a query that all folders share")
-                    for one in strangers
-                ]
-            )
-        ids = tuple(query for query in ids if query in queries)
+    ids = _select_shared(shared.ids, queries)
     if not ids:
-        raise InputError(
-            Problem(
-                ", ".join(map(str, folders)),
-                "share no query with the same text and the same grades",
-            )
-        )
-    measures = (
-        parse_measure_list(measure_names) if measure_names else _measures(results)
-    )
-    scored = [
+        where = ", ".join(map(str, folders))
+        problem = "share no query with the same text and the same grades"
+        raise InputError(Problem(where, problem))
+    measures = parse_measure_list(measure_names) or _common_measures(results)
+    rescored = [
         rescore(
-            one, measures, relevance=relevance_by_rule(one, grade_rule), queries=ids
+            folder,
+            measures,
+            relevance=relevance_by_rule(folder, grade_rule),
+            queries=ids,
         )
-        for one in results
+        for folder in results
     ]
-    apart = folder_labels or unique_labels([one.folder for one in results])
-    # Sets of one folder each keep their names: what is one retriever on this set may be two on the next.
-    known = [
-        {}
-        if folder_labels
-        else {name: one.manifest.retriever_identity(name) for name in scores.retrievers}
-        for one, scores in zip(results, scored, strict=True)
-    ]
-    joined = join_scores(scored, apart, measures[0].cutoff, known)
+    labels = folder_labels or unique_labels([folder.folder for folder in results])
+    labelled: list[LabelledScores] = []
+    for label, folder, scores in zip(labels, results, rescored, strict=True):
+        # Sets of one folder each keep their names: what is one retriever on this set
+        # may be two on the next.
+        identities = {} if folder_labels else _identities(folder, scores)
+        labelled.append(LabelledScores(label, scores, identities))
+    joined = join_scores(labelled, measures[0].cutoff)
     notes = (
         shared.sentence(),
         *joined.notes,
         *judged_notes(joined, results),
-        *_notes(results, measures[0], measure_names),
+        *_difference_notes(results, measures[0], measure_names),
     )
     return replace(joined, notes=notes)
 
 
-def join_scores(
-    folders: Sequence[Scores],
-    folder_labels: Sequence[str],
-    cutoff: int | None,
-    identities: Sequence[Mapping[str, str]],
-) -> Scores:
-    """Put the retrievers of several folders into one table, each under a name of its own.
+def refuse_unscored(results: Sequence[Results]) -> None:
+    """Refuse folders without scores.
 
-    Where two have the same name, the folder's comes before it. Retrievers of one name, or of one configuration, with
-    the same first hits and the same scores are one retriever, queried twice: it occurs once, by its first name, since
-    every further pair makes all tests weaker. (Unless nothing would be left to compare.)
+    Raises:
+        InputError: there are any.
+    """
+    problems = [
+        Problem(str(folder.folder), *NO_SCORES)
+        for folder in results
+        if not folder.scored
+    ]
+    if problems:
+        raise InputError(problems)
+
+
+def _select_shared(
+    shared_ids: tuple[str, ...], queries: Sequence[str] | None
+) -> tuple[str, ...]:
+    """Return the queries that all folders share, only those named if any are.
+
+    Raises:
+        InputError: a query that is named is not shared.
+    """
+    if queries is None:
+        return shared_ids
+    problem = "is not a query that all folders share"
+    problems = [
+        Problem(f"query {query_id!r}", problem)
+        for query_id in queries
+        if query_id not in shared_ids
+    ]
+    if problems:
+        raise InputError(problems)
+    return tuple(query_id for query_id in shared_ids if query_id in queries)
+
+
+def _identities(results: Results, scores: Scores) -> dict[str, str]:
+    return {
+        retriever: results.manifest.retriever_identity(retriever)
+        for retriever in scores.retrievers
+    }
+
+
+def join_scores(folders: Sequence[LabelledScores], cutoff: int | None) -> Scores:
+    """Join the retrievers of several folders into one table, each with its own name.
+
+    If two have the same name, the folder's label comes before it. Retrievers of one
+    name, or of one configuration, with the same first hits and the same scores are one
+    retriever, queried twice: it occurs once, by its first name, since every further
+    pair makes all tests weaker. (Unless nothing would be left to compare.)
 
     Args:
         folders: the scores of each, on the same queries and measures.
-        folder_labels: the folders' names.
         cutoff: of the primary measure.
-        identities: of each folder, retriever -> what it is, whatever it is called.
     """
-    kept: list[tuple[int, str]] = []
+    retrievers: list[FolderRetriever] = []
     repeated: dict[str, list[str]] = {}
-    for i, scores in enumerate(folders):
-        earlier = [one for one in kept if one[0] < i]
-        for name in scores.retrievers:
-            what = identities[i].get(name)
-            twins = (
-                other
-                for j, other in earlier
-                if (name == other if what is None else identities[j].get(other) == what)
-                and _same(folders[j], other, scores, name, cutoff)
-            )
-            if (twin := next(twins, None)) is None:
-                kept.append((i, name))
-            else:
-                repeated.setdefault(twin, []).extend(
-                    [f"{name} in {folder_labels[i]}"] if name != twin else []
-                )
-    if len(kept) < 2:
-        repeated, kept = (
-            {},
-            [
-                (i, name)
-                for i, scores in enumerate(folders)
-                for name in scores.retrievers
-            ],
-        )
-    number = Counter(name for _, name in kept)
-    names = {
-        one: f"{folder_labels[one[0]]}/{one[1]}" if number[one[1]] > 1 else one[1]
-        for one in kept
-    }
-    first = folders[0]
-    once = [
-        f"{name} (called {join_names(others)})" if others else name
-        for name, others in repeated.items()
-    ]
-    lists = {names[i, name]: folders[i].rankings[name] for i, name in kept}
-    values = {
-        m: {names[i, name]: folders[i].values[m][name] for i, name in kept}
-        for m in first.values
-    }
+    for folder in folders:
+        earlier = list(retrievers)
+        for name in folder.scores.retrievers:
+            retriever = FolderRetriever(folder, name)
+            twin = _find_twin(retriever, earlier, cutoff)
+            if twin is None:
+                retrievers.append(retriever)
+                continue
+            other_names = repeated.setdefault(twin, [])
+            if name != twin:
+                other_names.append(f"{name} in {folder.label}")
+    if len(retrievers) < 2:
+        repeated = {}
+        retrievers = []
+        for folder in folders:
+            for name in folder.scores.retrievers:
+                retrievers.append(FolderRetriever(folder, name))
+    joined = _join_columns(folders, _unique_names(retrievers), cutoff)
+    return replace(joined, notes=_repeated_notes(repeated))
+
+
+def _find_twin(
+    retriever: FolderRetriever, earlier: Sequence[FolderRetriever], cutoff: int | None
+) -> str | None:
+    """Return the name of the same retriever in an earlier folder; None if it is new."""
+    identity = retriever.folder.identities.get(retriever.name)
+    for other in earlier:
+        may_be_same = other.folder.identities.get(other.name) == identity
+        if identity is None:
+            may_be_same = retriever.name == other.name
+        if may_be_same and _has_same_results(other, retriever, cutoff):
+            return other.name
+    return None
+
+
+def _has_same_results(
+    first: FolderRetriever, second: FolderRetriever, cutoff: int | None
+) -> bool:
+    """Whether two retrievers have the same scores and the same first hits."""
+    first_scores = first.folder.scores
+    second_scores = second.folder.scores
+    for measure in first_scores.values:
+        first_column = first_scores.values[measure][first.name]
+        second_column = second_scores.values[measure][second.name]
+        if not np.array_equal(first_column, second_column, equal_nan=True):
+            return False
+    return _top_digest(first, cutoff) == _top_digest(second, cutoff)
+
+
+def _top_digest(retriever: FolderRetriever, cutoff: int | None) -> str:
+    scores = retriever.folder.scores
+    return rankings_digest(scores.rankings[retriever.name](), scores.ids, cutoff)
+
+
+def _unique_names(retrievers: Sequence[FolderRetriever]) -> dict[str, FolderRetriever]:
+    """Return the retrievers by their names, with the folder's label if needed."""
+    counts = Counter(retriever.name for retriever in retrievers)
+    by_name: dict[str, FolderRetriever] = {}
+    for retriever in retrievers:
+        name = retriever.name
+        if counts[name] > 1:
+            name = f"{retriever.folder.label}/{name}"
+        by_name[name] = retriever
+    return by_name
+
+
+def _join_columns(
+    folders: Sequence[LabelledScores],
+    retrievers: Mapping[str, FolderRetriever],
+    cutoff: int | None,
+) -> Scores:
+    """Return the table of these retrievers, by their new names."""
+    first = folders[0].scores
+    values: dict[str, ScoreTable] = {}
+    for measure in first.values:
+        values[measure] = {
+            name: retriever.folder.scores.values[measure][retriever.name]
+            for name, retriever in retrievers.items()
+        }
+    ranges: dict[str, ValueRange | None] = {}
+    for measure in first.ranges:
+        folder_ranges = [folder.scores.ranges[measure] for folder in folders]
+        ranges[measure] = max(folder_ranges, key=_span)
+    rankings = {}
+    judged_shares: dict[str, float] = {}
+    for name, retriever in retrievers.items():
+        scores = retriever.folder.scores
+        rankings[name] = scores.rankings[retriever.name]
+        if retriever.name in scores.judged_shares:
+            judged_shares[name] = scores.judged_shares[retriever.name]
     return replace(
         first,
         values=values,
-        ranges={
-            m: max((one.ranges[m] for one in folders), key=_span) for m in first.ranges
-        },
+        ranges=ranges,
         identical=identical_ranking_pairs(
-            values[first.primary], lists, queries=first.ids, cutoff=cutoff
+            values[first.primary], rankings, queries=first.ids, cutoff=cutoff
         ),
-        judged_by_people=all(scores.judged_by_people for scores in folders),
-        notes=(
-            f"Found the same in more than one folder, and compared once: {join_names(once)}.",
-        )
-        if once
-        else (),
-        rankings=lists,
-        judged_shares={
-            names[i, name]: folders[i].judged_shares[name]
-            for i, name in kept
-            if name in folders[i].judged_shares
-        },
+        judged_by_people=all(folder.scores.judged_by_people for folder in folders),
+        rankings=rankings,
+        judged_shares=judged_shares,
     )
 
 
@@ -181,74 +261,74 @@ def _span(bounds: ValueRange | None) -> float:
     return 0.0 if bounds is None else bounds.span
 
 
-def _same(a: Scores, first: str, b: Scores, second: str, cutoff: int | None) -> bool:
-    """Whether two retrievers have the same scores and the same first hits."""
-    same = all(
-        np.array_equal(a.values[m][first], b.values[m][second], equal_nan=True)
-        for m in a.values
-    )
-    sides = ((a, first), (b, second))
-    return (
-        same
-        and len(
-            {
-                rankings_digest(one.rankings[name](), one.ids, cutoff)
-                for one, name in sides
-            }
-        )
-        == 1
-    )
+def _repeated_notes(repeated: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Return the note on retrievers that several folders have.
+
+    Args:
+        repeated: retriever -> its other names.
+    """
+    if not repeated:
+        return ()
+    retrievers: list[str] = []
+    for name, other_names in repeated.items():
+        called = f" (called {join_names(other_names)})" if other_names else ""
+        retrievers.append(name + called)
+    reason = "Found the same in more than one folder, and compared once"
+    return (f"{reason}: {join_names(retrievers)}.",)
 
 
-def _measures(results: Sequence[Results]) -> tuple[Measure, ...]:
-    """The first experiment's measures that every experiment has, its primary one first."""
+def _common_measures(results: Sequence[Results]) -> tuple[Measure, ...]:
+    """Return the first experiment's measures that all have, its primary one first."""
     primary = primary_measure(results[0].manifest.resolved)
-    scored = [set(one.score_columns["measure"]) for one in results]
-    named = [
+    stored = [set(folder.score_columns["measure"]) for folder in results]
+    common = [
         name
         for name in results[0].manifest.resolved.measures
-        if all(name in names for names in scored)
+        if all(name in measures for measures in stored)
     ]
-    return parse_measure_list(
-        list(dict.fromkeys([primary, *recomputable_measures(named)]))
-    )
+    names = dict.fromkeys([primary, *recomputable_measures(common)])
+    return parse_measure_list(list(names))
 
 
-def _notes(
-    results: Sequence[Results], primary: Measure, named: Sequence[str]
+def _difference_notes(
+    results: Sequence[Results], primary: Measure, measure_names: Sequence[str]
 ) -> list[str]:
-    notes = []
-    declared = {primary_measure(one.manifest.resolved): one.folder for one in results}
-    if len(declared) > 1 and not named:
-        which = join_names([f"{folder} by {name}" for name, folder in declared.items()])
-        notes.append(
-            f"The experiments decide by different measures ({which}): {primary} decides here."
+    """Return the notes on experiments with other measures or documents."""
+    notes: list[str] = []
+    folder_by_primary = {
+        primary_measure(folder.manifest.resolved): folder.folder for folder in results
+    }
+    if len(folder_by_primary) > 1 and not measure_names:
+        differences = join_names(
+            [f"{path} by {name}" for name, path in folder_by_primary.items()]
         )
-    if len({one.manifest.dataset.corpus_digest for one in results}) > 1:
+        problem = f"The experiments decide by different measures ({differences})"
+        notes.append(f"{problem}: {primary} decides here.")
+    if len({folder.manifest.dataset.corpus_digest for folder in results}) > 1:
         sizes = join_names(
-            [f"{one.manifest.dataset.documents:,} in {one.folder}" for one in results]
+            [
+                f"{folder.manifest.dataset.documents:,} in {folder.folder}"
+                for folder in results
+            ]
         )
-        notes.append(
-            f"The documents are not the same ({sizes}): a difference may come from them."
-        )
+        problem = f"The documents are not the same ({sizes})"
+        notes.append(f"{problem}: a difference may come from them.")
     return notes
 
 
 def judged_notes(scores: Scores, results: Sequence[Results]) -> tuple[str, ...]:
-    """What is to be known of the judged shares of the first hits; nothing where labels name relevant documents only."""
+    """Return the notes on the judged shares of the first hits.
+
+    None if labels name relevant documents only.
+    """
     if not scores.retrievers or not scores.has_irrelevant_labels:
         return ()
-    depth = min(one.manifest.resolved.depth for one in results)
+    depth = min(folder.manifest.resolved.depth for folder in results)
     cutoff = min(parse_measure(scores.primary).cutoff or depth, depth)
-    means = order_by_mean(
-        {name: scores.mean(scores.primary, name) for name in scores.retrievers}
-    )
-    found = judged_warnings(
-        {
-            name: scores.judged_shares[name]
-            for name in means
-            if name in scores.judged_shares
-        },
-        cutoff,
-    )
-    return tuple(warning_sentences(list(found)))
+    means = {name: scores.mean(scores.primary, name) for name in scores.retrievers}
+    shares = {
+        name: scores.judged_shares[name]
+        for name in order_by_mean(means)
+        if name in scores.judged_shares
+    }
+    return tuple(warning_sentences(list(judged_warnings(shares, cutoff))))

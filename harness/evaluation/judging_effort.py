@@ -1,4 +1,4 @@
-"""What labelling the rankings would take."""
+"""The time to label the rankings."""
 
 from shlex import quote
 from typing import NamedTuple
@@ -9,45 +9,53 @@ from harness.records import Results
 from harness.scoring.stored_scores import rankings_by_retriever
 
 SECONDS_PER_JUDGMENT = 20
-"""What a person takes for a judgment."""
+"""How long a person needs for a judgment."""
+MAX_LISTED_QUERIES = 10
+MAX_SAMPLED_QUERIES = 60
+"""Queries beyond which a sample is proposed."""
+
+
+class PooledQuery(NamedTuple):
+    """A query, and how many documents people would judge."""
+
+    query_id: str
+    documents: int
 
 
 class JudgingEffort(NamedTuple):
-    """What judging these rankings takes, and where it tells most."""
+    """The effort to judge these rankings, and where it is most useful."""
 
     pairs: int
     """Different documents among the first ten of any retriever, over all queries."""
-    queries: tuple[tuple[str, int], ...]
-    """Those whose rankings have least in common, each with its number of documents: at most ten."""
+    queries: tuple[PooledQuery, ...]
+    """At most ten, those whose rankings have the fewest documents in common first."""
 
     @property
     def time(self) -> str:
         """At twenty seconds a judgment: minutes below an hour."""
         minutes = self.pairs * SECONDS_PER_JUDGMENT / 60
-        return (
-            f"{minutes / 60:.1f} hours"
-            if minutes >= 60
-            else count_of(max(1, round(minutes)), "minute")
-        )
+        if minutes >= 60:
+            return f"{minutes / 60:.1f} hours"
+        return count_of(max(1, round(minutes)), "minute")
 
 
 def judging_effort(results: Results) -> JudgingEffort:
-    """Count what people would judge, and name the queries on which the retrievers differ most."""
-    pools: dict[str, set[str]] = {query: set() for query in results.queries}
-    for read in rankings_by_retriever(results).values():
-        for query, documents in read().items():
-            pools[query].update(documents[:DEFAULT_CUTOFF])
-    sizes = sorted(
-        ((query, len(pool)) for query, pool in pools.items()),
-        key=lambda one: (-one[1], one[0]),
-    )
-    return JudgingEffort(sum(size for _, size in sizes), tuple(sizes[:10]))
+    """Count the documents to judge, and list the queries whose rankings differ most."""
+    pools: dict[str, set[str]] = {query_id: set() for query_id in results.queries}
+    for read_rankings in rankings_by_retriever(results).values():
+        for query_id, documents in read_rankings().items():
+            pools[query_id].update(documents[:DEFAULT_CUTOFF])
+    pooled = [PooledQuery(query_id, len(pool)) for query_id, pool in pools.items()]
+    pooled.sort(key=lambda query: (-query.documents, query.query_id))
+    pairs = sum(query.documents for query in pooled)
+    return JudgingEffort(pairs, tuple(pooled[:MAX_LISTED_QUERIES]))
 
 
 def pool_command(results: Results) -> str:
-    """What to do with rankings that have no labels."""
-    n = len(results.queries)
-    sample = f" --sample {min(n, 60)}" if n > 60 else ""
-    # A run writes its page before its folder is put in place.
+    """Return the command that draws documents to label from these rankings."""
+    sample = ""
+    if len(results.queries) > MAX_SAMPLED_QUERIES:
+        sample = f" --sample {MAX_SAMPLED_QUERIES}"
+    # A run writes its page before its folder gets its final name.
     folder = results.folder.with_name(results.folder.name.removesuffix(".unfinished"))
     return f"harness pool {quote(folder.as_posix())} --depth 10{sample} --seed 1"

@@ -35,9 +35,14 @@ class MeasurePair(NamedTuple):
     a: str
     b: str
 
+    @property
+    def retrievers(self) -> tuple[str, str]:
+        """The two retrievers."""
+        return self.a, self.b
+
 
 class TestedPair(NamedTuple):
-    """One pair of a family as every test wants to see it, before anything is corrected."""
+    """One pair of a family with the input of every test, before any correction."""
 
     key: MeasurePair
     scores: Scores
@@ -48,13 +53,20 @@ class TestedPair(NamedTuple):
     """mean(a) - mean(b)."""
 
 
-EquivalenceTests = Mapping[tuple[str, str], tuple[FlipTest, float]]
-"""Pair -> its test of equivalence, and the corrected p."""
+class EquivalenceTest(NamedTuple):
+    """The test of a pair's equivalence, with the corrected p."""
+
+    test: FlipTest
+    p_adjusted: float
+
+
+EquivalenceTests = Mapping[tuple[str, str], EquivalenceTest]
+"""Pair -> its test of equivalence."""
 NO_REASONS: Mapping[MeasurePair, Reason] = {}
 
 
 class AdjustedPair(NamedTuple):
-    """What is shown of one pair by its family's correction."""
+    """The p-values and the verdict of one pair after its family's correction."""
 
     p_adjusted: float
     """Of the deciding test."""
@@ -65,126 +77,167 @@ class AdjustedPair(NamedTuple):
     finding: Finding
 
 
+class ScoreKey(NamedTuple):
+    """One retriever on one measure."""
+
+    measure: str
+    retriever: str
+
+
 def run_pair_tests(
     scores: Scores, keys: Sequence[MeasurePair], settings: Settings
 ) -> dict[MeasurePair, TestedPair]:
-    """Return pairs over the same queries, defined for both, as every test wants to see them.
+    """Return pairs over the same queries, defined for both, with every test.
 
     Args:
         scores: of the queries that count.
-        keys: which pairs, of which measures; their sign flips share the draws.
-        settings: the test that decides, and the seed of the draws.
+        keys: the pairs, with their measures.
+        settings: the test that decides.
     """
     if not keys:
         return {}
+    column_keys: dict[ScoreKey, None] = {}
+    for measure, a, b in keys:
+        column_keys[ScoreKey(measure, a)] = None
+        column_keys[ScoreKey(measure, b)] = None
+    column_of = {key: column for column, key in enumerate(column_keys)}
+    columns = [scores.values[measure][retriever] for measure, retriever in column_keys]
+    table = scores.units.sums(np.column_stack(columns))
+    contrasts: list[Contrast] = []
+    for measure, a, b in keys:
+        column_a = column_of[ScoreKey(measure, a)]
+        contrasts.append(Contrast(column_a, column_of[ScoreKey(measure, b)]))
+    flip_tests = sign_flip(table, contrasts)
+    means = {key: scores.mean(key.measure, key.retriever) for key in column_keys}
+    tested: dict[MeasurePair, TestedPair] = {}
+    for key, flip_test in zip(keys, flip_tests, strict=True):
+        observations = _observe_pair(scores, key, flip_test)
+        mean_a = means[ScoreKey(key.measure, key.a)]
+        tested[key] = TestedPair(
+            key=key,
+            scores=scores,
+            observations=observations,
+            outcome=decide_pair(observations, settings.test),
+            difference=mean_a - means[ScoreKey(key.measure, key.b)],
+        )
+    return tested
+
+
+def _observe_pair(
+    scores: Scores, key: MeasurePair, flip_test: FlipTest
+) -> PairObservations:
+    a = scores.values[key.measure][key.a]
+    b = scores.values[key.measure][key.b]
     units = scores.units
-    columns = {
-        one: i
-        for i, one in enumerate(
-            dict.fromkeys((k.measure, name) for k in keys for name in k[1:])
-        )
-    }
-    table = units.sums(
-        np.column_stack([scores.values[measure][name] for measure, name in columns])
-    )
-    means = {column: scores.mean(*column) for column in columns}
-    contrasts = [
-        Contrast(columns[k.measure, k.a], columns[k.measure, k.b]) for k in keys
-    ]
-
-    def ranked(key: MeasurePair, flips: FlipTest) -> TestedPair:
-        a, b = scores.values[key.measure][key.a], scores.values[key.measure][key.b]
-        by_query = paired_differences(a, b)
-        by_unit = (
-            paired_differences(units.means(a), units.means(b))
-            if units.clustered
-            else by_query
-        )
-        observed = PairObservations(by_query, units, flips, signed_rank(by_unit))
-        difference = means[key.measure, key.a] - means[key.measure, key.b]
-        return TestedPair(
-            key, scores, observed, decide_pair(observed, settings.test), difference
-        )
-
-    flips = sign_flip(table, contrasts)
-    return {key: ranked(key, flipped) for key, flipped in zip(keys, flips, strict=True)}
+    by_query = paired_differences(a, b)
+    by_unit = by_query
+    if units.clustered:
+        by_unit = paired_differences(units.means(a), units.means(b))
+    return PairObservations(by_query, units, flip_test, signed_rank(by_unit))
 
 
 def run_equivalence_tests(
     scores: Scores, pairs: Sequence[tuple[str, str]], settings: Settings
-) -> dict[tuple[str, str], tuple[FlipTest, float]]:
-    """Return each pair's test of equivalence on the primary measure, and its Holm-corrected p; none without a margin.
+) -> dict[tuple[str, str], EquivalenceTest]:
+    """Return each pair's test of equivalence on the primary measure, Holm-corrected.
+
+    None without a margin.
 
     Args:
-        scores: of the queries for which everyone has a value.
+        scores: of the queries for which every retriever has a value.
         pairs: a family, corrected together.
-        settings: margin, level and seed.
+        settings: margin and level.
     """
     if settings.margin is None:
         return {}
     within = EquivalenceMargin(
         settings.margin, scores.span_of(scores.primary), scores.units, settings.alpha
     )
-    tests = equivalence_tests(
-        scores.values[scores.primary], pairs, within
-    )
+    tests = equivalence_tests(scores.values[scores.primary], pairs, within)
     adjusted = adjust_p_values([test.greater for test in tests], "holm")
-    return dict(zip(pairs, zip(tests, adjusted, strict=True), strict=True))
+    by_pair: dict[tuple[str, str], EquivalenceTest] = {}
+    for pair, test, p_adjusted in zip(pairs, tests, adjusted, strict=True):
+        by_pair[pair] = EquivalenceTest(test, p_adjusted)
+    return by_pair
 
 
 def family_verdicts(
     pairs: Sequence[TestedPair],
     settings: Settings,
+    *,
     reasons: Mapping[MeasurePair, Reason] = NO_REASONS,
     equivalent_pairs: AbstractSet[tuple[str, str]] = frozenset(),
     absent_pairs: int = 0,
 ) -> list[AdjustedPair]:
-    """Correct one family, and return the verdict on each pair; none where a model alone judged, or alpha is spent.
+    """Correct one family, and return the verdict on each pair.
+
+    None is decided if only a model judged, or alpha is spent.
 
     Args:
         pairs: the family.
         settings: the correction and the level.
-        reasons: what there is to say of a pair before any test.
+        reasons: the reasons that are known before any test.
         equivalent_pairs: the pairs that are shown to be equivalent.
         absent_pairs: pairs without a query, each of which counts with p = 1.
     """
-    p_values = [pair.outcome.p_value for pair in pairs] + [1.0] * absent_pairs
-    floors = adjust_floors(
-        p_values, [pair.outcome.p_minimum for pair in pairs], settings.correction
-    )
-    means = adjust_p_values(
-        [pair.observations.flip_test.two_sided for pair in pairs]
-        + [1.0] * absent_pairs,
-        settings.correction,
-    )
-    ranks = adjust_p_values(
-        [pair.observations.signed_rank.p_value for pair in pairs]
-        + [1.0] * absent_pairs,
-        settings.correction,
-    )
-    rows = []
-    columns = (adjust_p_values(p_values, settings.correction), floors, means, ranks)
-    for pair, p, floor, mean, rank in zip(pairs, *columns, strict=False):
-        d, state = pair.observations.differences, reasons.get(pair.key)
-        if state is None and not d.wins + d.losses:
-            state = Reason.NO_QUERY_DIFFERS
-        elif state is None and pair.outcome.method == "undefined":
-            state = Reason.UNDEFINED
-        by_ranks = int(
-            np.sign(
-                pair.observations.signed_rank.w_plus
-                - pair.observations.signed_rank.w_minus
+    absent_p = [1.0] * absent_pairs
+    p_values: list[float] = []
+    p_mean: list[float] = []
+    p_ranks: list[float] = []
+    p_minima: list[float | None] = []
+    for pair in pairs:
+        p_values.append(pair.outcome.p_value)
+        p_minima.append(pair.outcome.p_minimum)
+        p_mean.append(pair.observations.flip_test.two_sided)
+        p_ranks.append(pair.observations.signed_rank.p_value)
+    correction = settings.correction
+    p_adjusted = adjust_p_values(p_values + absent_p, correction)
+    p_floors = adjust_floors(p_values + absent_p, p_minima, correction)
+    p_mean_adjusted = adjust_p_values(p_mean + absent_p, correction)
+    p_ranks_adjusted = adjust_p_values(p_ranks + absent_p, correction)
+    adjusted: list[AdjustedPair] = []
+    for i, pair in enumerate(pairs):
+        verdict_input = VerdictInput(
+            p_adjusted=p_adjusted[i],
+            p_minimum_adjusted=p_floors[i],
+            sign=_tested_sign(pair, settings),
+            reason=reasons.get(pair.key) or _reason_without_test(pair),
+            within_margin=pair.key.retrievers in equivalent_pairs,
+        )
+        has_weights = pair.observations.units.weights is not None
+        adjusted.append(
+            AdjustedPair(
+                p_adjusted=p_adjusted[i],
+                p_floor=p_floors[i],
+                p_mean=p_mean_adjusted[i],
+                p_ranks=None if has_weights else p_ranks_adjusted[i],
+                finding=_finding(verdict_input, settings),
             )
         )
-        sign = by_ranks if settings.test == "wilcoxon" else d.sign(pair.difference)
-        finding = decide_verdict(
-            VerdictInput(p, floor, sign, state, pair.key[1:] in equivalent_pairs),
-            settings.alpha,
-        )
-        if not settings.judged_by_people:
-            finding = Finding(Verdict.UNDECIDED, Reason.MODEL_ALONE)
-        elif settings.alpha_spent:
-            finding = Finding(Verdict.UNDECIDED, Reason.ALPHA_SPENT)
-        weighted = pair.observations.units.weights is not None
-        rows.append(AdjustedPair(p, floor, mean, None if weighted else rank, finding))
-    return rows
+    return adjusted
+
+
+def _finding(verdict_input: VerdictInput, settings: Settings) -> Finding:
+    if not settings.judged_by_people:
+        return Finding(Verdict.UNDECIDED, Reason.MODEL_ALONE)
+    if settings.alpha_spent:
+        return Finding(Verdict.UNDECIDED, Reason.ALPHA_SPENT)
+    return decide_verdict(verdict_input, settings.alpha)
+
+
+def _reason_without_test(pair: TestedPair) -> Reason | None:
+    """Return why the test of a pair can show nothing; None if it can."""
+    differences = pair.observations.differences
+    if not differences.wins + differences.losses:
+        return Reason.NO_QUERY_DIFFERS
+    if pair.outcome.method == "undefined":
+        return Reason.UNDEFINED
+    return None
+
+
+def _tested_sign(pair: TestedPair, settings: Settings) -> int:
+    """Return the sign of the difference that the deciding test is about."""
+    if settings.test != "wilcoxon":
+        return pair.observations.differences.sign(pair.difference)
+    ranks = pair.observations.signed_rank
+    return int(np.sign(ranks.w_plus - ranks.w_minus))

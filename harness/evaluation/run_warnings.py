@@ -1,7 +1,7 @@
-"""What of a run deserves a warning."""
+"""Warnings about a run."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.warnings import RunWarning, WarningKind
@@ -11,134 +11,150 @@ from harness.scoring.scores import Scores
 from harness.stats.differences import is_fragile
 
 MIN_TRUNCATED_SHARE = 0.05
-"""The first screen warns from this share of truncated documents on."""
+"""Share of truncated documents from which on the first screen has a warning."""
 MIN_UNKNOWN_SHARE = 0.05
-"""Share of a retriever's hits that are not documents of the data set, from which on the first screen says so."""
+"""Share of a retriever's hits with unknown ids from which on there is a warning."""
 MIN_UNJUDGED_SHARE = 0.1
-"""The first screen warns from this share of first hits without a label on."""
+"""Share of first hits without a label from which on there is a warning."""
 MAX_JUDGED_GAP = 0.1
-"""Difference of mean Judged@k above which the judgments may favour the better judged of two retrievers."""
+"""Difference of mean Judged@k above which labels may favour the better judged."""
+SHARE_TOLERANCE = 1e-10
 
 
 def run_warnings(
-    manifest: Manifest, found: Evaluation, scores: Scores
+    manifest: Manifest, evaluation: Evaluation, scores: Scores
 ) -> Iterator[RunWarning]:
-    """Yield the warnings of a run, the gravest first.
+    """Yield the warnings of a run, the most serious first.
 
     Args:
-        manifest: what was counted.
-        found: whose means lead.
+        manifest: with the counts of the run.
+        evaluation: whose means lead.
         scores: with the shares of judged hits.
     """
-    yield from _half_read(manifest)
-    yield from _foreign_hits(manifest)
-    cutoff = parse_measure(found.measure).cutoff or manifest.resolved.depth
+    yield from _truncation_warnings(manifest)
+    yield from _hit_id_warnings(manifest)
     if scores.has_irrelevant_labels:
-        yield from judged_warnings(
-            {
-                name: scores.judged_shares[name]
-                for name in found.means
-                if name in scores.judged_shares
-            },
-            cutoff,
-        )
-    if number := len(manifest.ledger.dataset.get("clicked-label", ())):
-        yield RunWarning(WarningKind.CLICKS, (), (number,))
+        shares = {
+            name: scores.judged_shares[name]
+            for name in evaluation.means
+            if name in scores.judged_shares
+        }
+        cutoff = parse_measure(evaluation.measure).cutoff or manifest.resolved.depth
+        yield from judged_warnings(shares, cutoff)
+    clicks = len(manifest.ledger.dataset.get("clicked-label", ()))
+    if clicks:
+        yield RunWarning(WarningKind.CLICKS, (), (clicks,))
 
 
-def judged_warnings(shares: dict[str, float], cutoff: int) -> Iterator[RunWarning]:
-    """Yield whose hits were judged otherwise than the leader's, where that is much; and whose hits have no labels.
+def judged_warnings(shares: Mapping[str, float], cutoff: int) -> Iterator[RunWarning]:
+    """Yield warnings about hits without labels.
+
+    And about retrievers whose hits were judged much more, or less, than the leader's.
 
     Args:
-        shares: retriever -> share of its first hits that are judged, that of the best mean first.
-        cutoff: hits of a query that were looked at.
+        shares: retriever -> share of its first hits that are judged, that of the best
+            mean first.
+        cutoff: how many hits of a query are first.
     """
     if not shares:
         return
-    leader, first = next(iter(shares.items()))
+    leader = next(iter(shares))
+    leader_share = shares[leader]
     for name, share in shares.items():
-        if abs(share - first) > MAX_JUDGED_GAP + 1e-10:
-            pair = (leader, name) if first > share else (name, leader)
-            yield RunWarning(
-                WarningKind.JUDGED_GAP, pair, (max(first, share), min(first, share))
-            )
-    worst = min(shares, key=lambda name: shares[name])
-    if 1 - shares[worst] >= MIN_UNJUDGED_SHARE:
-        yield RunWarning(
-            WarningKind.UNJUDGED,
-            (worst, leader),
-            (1 - shares[worst], 1 - first, cutoff),
-        )
+        if abs(share - leader_share) > MAX_JUDGED_GAP + SHARE_TOLERANCE:
+            pair = (leader, name) if leader_share > share else (name, leader)
+            high = max(leader_share, share)
+            low = min(leader_share, share)
+            yield RunWarning(WarningKind.JUDGED_GAP, pair, (high, low))
+    worst = min(shares, key=shares.__getitem__)
+    unjudged = 1 - shares[worst]
+    if unjudged >= MIN_UNJUDGED_SHARE:
+        numbers = (unjudged, 1 - leader_share, cutoff)
+        yield RunWarning(WarningKind.UNJUDGED, (worst, leader), numbers)
 
 
-def fragile_warnings(scores: Scores, found: Evaluation) -> Iterator[RunWarning]:
-    """Yield the pairs of the first screen whose verdict a few queries with a large loss would undo."""
-    group, units, span = (
-        scores.values[scores.primary],
-        scores.units,
-        scores.span_of(scores.primary),
-    )
-    pairs = (
-        found.baseline_comparisons
-        if found.baseline
-        else found.leader_comparisons.values()
-    )
-    shown = [(row.a, row.b) for row in pairs if row.verdict.shows_difference]
-    if found.sweep is not None:
-        shown = [(found.sweep.chosen, found.sweep.default)] if found.sweep.beats else []
-    for a, b in shown:
-        if is_fragile(units.means(group[a] - group[b]), span):
+def fragile_warnings(scores: Scores, evaluation: Evaluation) -> Iterator[RunWarning]:
+    """Yield the pairs whose verdict few queries with a large loss would reverse."""
+    columns = scores.values[scores.primary]
+    units = scores.units
+    span = scores.span_of(scores.primary)
+    for a, b in _shown_pairs(evaluation):
+        if is_fragile(units.means(columns[a] - columns[b]), span):
             yield RunWarning(WarningKind.FRAGILE, (a, b))
 
 
-def _half_read(manifest: Manifest) -> Iterator[RunWarning]:
-    """Models that read only the beginning of many documents, with the retrievers that use them."""
-    documents, resolved = manifest.dataset.documents, manifest.resolved
-    cut = {
-        name: number / documents
-        for name in manifest.finished
-        if resolved.retriever_tables[name].get("derived_from")
-        not in manifest.finished  # else the other is told
-        and (number := len(manifest.ledger.retrievers[name].notes.get("truncated", ())))
-        and number >= MIN_TRUNCATED_SHARE * documents
-    }
-    if cut:
-        parts = {
-            name: resolved.retriever_with_parts(name) for name in manifest.finished
-        }
-        models = {
-            name: {
-                *of,
-                *(resolved.retriever_tables[part].get("derived_from") for part in of),
-            }
-            for name, of in parts.items()
-        }
-        names = tuple(
-            dict.fromkeys(
-                (*cut, *(name for name, of in models.items() if of & cut.keys()))
-            )
-        )
-        yield RunWarning(
-            WarningKind.HALF_READ, names, (min(cut.values()), max(cut.values()))
-        )
+def _shown_pairs(evaluation: Evaluation) -> list[tuple[str, str]]:
+    """Return the pairs of the first screen that are shown to differ."""
+    sweep = evaluation.sweep
+    if sweep is not None:
+        return [(sweep.chosen, sweep.default)] if sweep.beats else []
+    rows = evaluation.baseline_comparisons
+    if not evaluation.baseline:
+        rows = tuple(evaluation.leader_comparisons.values())
+    return [(row.a, row.b) for row in rows if row.verdict.shows_difference]
 
 
-def _foreign_hits(manifest: Manifest) -> Iterator[RunWarning]:
-    """Retrievers with an index of their own whose ids were matched, or many of whose hits are unknown."""
+def _truncation_warnings(manifest: Manifest) -> Iterator[RunWarning]:
+    """Yield the models that read only the start of many documents.
+
+    With the retrievers that use them.
+    """
+    shares = _truncated_shares(manifest)
+    if not shares:
+        return
+    names = dict.fromkeys(shares)
     for name in manifest.finished:
-        own = manifest.ledger.retrievers[name]
-        counts = own.counts.get("search", {})
-        foreign, hits = counts.get("foreign_hits", 0), counts.get("hits_given", 0)
-        if foreign and foreign >= MIN_UNKNOWN_SHARE * hits:
-            example = next(iter(own.notes.get("not-in-corpus", ())), "")
-            yield RunWarning(
-                WarningKind.UNKNOWN_HITS, (name,), (foreign, hits), (example,)
-            )
-        if matched := own.notes.get("matched-hit", ()):
-            ways = Counter(one.rpartition("(by ")[2].rstrip(")") for one in matched)
-            yield RunWarning(
-                WarningKind.MATCHED_IDS,
-                (name,),
-                tuple(ways.values()),
-                (*ways, matched[0]),
-            )
+        if _used_retrievers(name, manifest) & shares.keys():
+            names[name] = None
+    lowest = min(shares.values())
+    highest = max(shares.values())
+    yield RunWarning(WarningKind.HALF_READ, tuple(names), (lowest, highest))
+
+
+def _truncated_shares(manifest: Manifest) -> dict[str, float]:
+    """Return the share of truncated documents of each retriever with many of them."""
+    documents = manifest.dataset.documents
+    shares: dict[str, float] = {}
+    for name in manifest.finished:
+        table = manifest.resolved.retriever_tables[name]
+        if table.get("derived_from") in manifest.finished:
+            continue  # the retriever that it is derived from has the warning
+        notes = manifest.ledger.retrievers[name].notes
+        truncated = len(notes.get("truncated", ()))
+        if truncated and truncated >= MIN_TRUNCATED_SHARE * documents:
+            shares[name] = truncated / documents
+    return shares
+
+
+def _used_retrievers(name: str, manifest: Manifest) -> set[object]:
+    """Return a retriever's parts, and those that its parts are derived from."""
+    tables = manifest.resolved.retriever_tables
+    used: set[object] = set()
+    for part in manifest.resolved.retriever_with_parts(name):
+        used.add(part)
+        used.add(tables[part].get("derived_from"))
+    return used
+
+
+def _hit_id_warnings(manifest: Manifest) -> Iterator[RunWarning]:
+    """Yield the retrievers with many unknown ids, or ids that had to be matched."""
+    for name in manifest.finished:
+        quality = manifest.ledger.retrievers[name]
+        counts = quality.counts.get("search", {})
+        unknown = counts.get("foreign_hits", 0)
+        hits = counts.get("hits_given", 0)
+        if unknown and unknown >= MIN_UNKNOWN_SHARE * hits:
+            example = next(iter(quality.notes.get("not-in-corpus", ())), "")
+            numbers = (unknown, hits)
+            yield RunWarning(WarningKind.UNKNOWN_HITS, (name,), numbers, (example,))
+        matched = quality.notes.get("matched-hit", ())
+        if matched:
+            ways = Counter(map(_matched_by, matched))
+            words = (*ways, matched[0])
+            counts_by_way = tuple(ways.values())
+            yield RunWarning(WarningKind.MATCHED_IDS, (name,), counts_by_way, words)
+
+
+def _matched_by(note: str) -> str:
+    """Return how an id was matched, from a note that ends in "(by …)"."""
+    return note.rpartition("(by ")[2].rstrip(")")

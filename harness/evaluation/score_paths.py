@@ -16,26 +16,28 @@ from harness.scoring.trec_runs import score_trec_runs
 from retrievers.errors import InputError, Problem
 
 DEFAULT_TREC_MEASURES = ("nDCG@10", "AP", "RR", "P@10", "R@100")
-"""What is measured on TREC files where no measure is named."""
+"""The measures on TREC files if none is named."""
 
 
 def missing_retriever_notes(paths: Iterable[Path]) -> list[str]:
-    """Say which retrievers of results folders failed, or had not answered: the best may be among them.
+    """Return which retrievers of results folders failed, or have no rankings yet.
+
+    The best may be among them.
 
     Args:
-        paths: results folders; anything else is passed over.
+        paths: results folders; other paths are ignored.
     """
-    failed = {
-        path: [*records.read_manifest(path).failed]
-        for path in paths
-        if is_results_folder(path)
-    }
-    others = "who leads here leads among those that ran."
-    return [
-        f"{path}: Incomplete: without {join_names(missing)}; {others}"
-        for path, missing in failed.items()
-        if missing
-    ]
+    notes: list[str] = []
+    for path in paths:
+        if not is_results_folder(path):
+            continue
+        missing = [*records.read_manifest(path).failed]
+        if missing:
+            warning = "who leads here leads among those that ran."
+            notes.append(
+                f"{path}: Incomplete: without {join_names(missing)}; {warning}"
+            )
+    return notes
 
 
 def score_paths(
@@ -45,60 +47,30 @@ def score_paths(
     grade_rule: str | None = None,
     conventions: RunConventions,
 ) -> Scores:
-    """Score TREC runs by qrels, or the rankings of results folders by their own labels.
+    """Score TREC runs by qrels, or the rankings of results folders by their labels.
 
     Args:
         paths: qrels and TREC runs, one results folder, or several.
-        measure_names: measures; none means those of the experiments, or the usual ones.
+        measure_names: measures; none: those of the experiments, or the usual ones.
         grade_rule: another grade rule for results folders.
-        conventions: which queries count; of results folders only `queries`, the others are refused.
+        conventions: which queries count; of results folders only `queries`, the others
+            are refused.
 
     Raises:
-        InputError: with every problem that was found.
+        InputError: with every problem.
     """
-    first, *runs = paths
+    first, *others = paths
     if not first.is_dir():
-        if not runs:
-            what = "no run was named" if first.exists() else "does not exist"
-            raise InputError(
-                Problem(str(first), what, "give a results folder, or qrels and runs")
-            )
-        if grade_rule is not None:
-            raise InputError(
-                Problem(
-                    "--grades",
-                    "qrels have their grades already",
-                    "it is for results folders",
-                )
-            )
-        return score_trec_runs(
-            first,
-            runs,
-            parse_measure_list(measure_names or DEFAULT_TREC_MEASURES),
-            conventions=conventions,
-        )
+        _refuse_options_of_folders(first, others, grade_rule)
+        measures = parse_measure_list(measure_names or DEFAULT_TREC_MEASURES)
+        return score_trec_runs(first, others, measures, conventions=conventions)
     _refuse_conventions(conventions)
     queries = None if conventions.queries is None else list(conventions.queries)
-    if runs and all(path.is_dir() for path in runs):
+    if others and all(path.is_dir() for path in others):
         return score_folders(
             paths, measure_names, grade_rule=grade_rule, queries=queries
         )
-    if absent := [path for path in runs if not path.exists()]:
-        raise InputError(
-            Problem(
-                str(absent[0]),
-                "does not exist",
-                "give results folders, or qrels and runs",
-            )
-        )
-    if runs:
-        raise InputError(
-            Problem(
-                str(first),
-                "is a results folder, which has its own runs",
-                "give its qrels.trec",
-            )
-        )
+    _refuse_files_with_folder(first, others)
     results = records.read_results(first)
     measures = parse_measure_list(
         measure_names or recomputable_measures(results.manifest.resolved.measures)
@@ -112,18 +84,56 @@ def score_paths(
     return replace(scores, notes=(*scores.notes, *judged_notes(scores, [results])))
 
 
+def _refuse_options_of_folders(
+    qrels: Path, runs: Sequence[Path], grade_rule: str | None
+) -> None:
+    """Refuse qrels without runs, or with a grade rule.
+
+    Raises:
+        InputError: there is one of these.
+    """
+    if not runs:
+        problem = "no run was named" if qrels.exists() else "does not exist"
+        remedy = "give a results folder, or qrels and runs"
+        raise InputError(Problem(str(qrels), problem, remedy))
+    if grade_rule is not None:
+        problem = "qrels have their grades already"
+        raise InputError(Problem("--grades", problem, "it is for results folders"))
+
+
+def _refuse_files_with_folder(folder: Path, others: Sequence[Path]) -> None:
+    """Refuse other paths than folders after a results folder.
+
+    Raises:
+        InputError: there are any.
+    """
+    for path in others:
+        if not path.exists():
+            remedy = "give results folders, or qrels and runs"
+            raise InputError(Problem(str(path), "does not exist", remedy))
+    if others:
+        problem = "is a results folder, which has its own runs"
+        raise InputError(Problem(str(folder), problem, "give its qrels.trec"))
+
+
 def _refuse_conventions(conventions: RunConventions) -> None:
-    """Refuse what only TREC runs can be scored with, rather than ignore it.
+    """Refuse options that only apply to TREC runs, rather than ignore them.
 
     Raises:
         InputError: naming every option.
     """
-    options = {
+    is_used = {
         "--skip-no-relevant": conventions.skip_no_relevant,
         "--intersection": conventions.intersection,
         "--double": conventions.precision == "double",
     }
-    if given := [option for option, used in options.items() if used]:
-        what = "is for TREC runs: a results folder leaves out queries without a relevant document, and has every answer"
-        remedy = "leave it out, or give qrels.trec and runs/*.trec of the folder"
-        raise InputError([Problem(option, what, remedy) for option in given])
+    problem = (
+        "is for TREC runs: a results folder leaves out queries "
+        "without a relevant document, and has every answer"
+    )
+    remedy = "leave it out, or give qrels.trec and runs/*.trec of the folder"
+    problems = [
+        Problem(option, problem, remedy) for option in is_used if is_used[option]
+    ]
+    if problems:
+        raise InputError(problems)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from harness.evaluation.verdict import Verdict
 from harness.records.data_sets_csv import SET_COLUMN_PREFIX, SETS_COLUMNS
 from harness.scoring.scores import Scores, order_by_mean
 from harness.stats.corrections import adjust_p_values
-from harness.stats.differences import SCORE_TOLERANCE
+from harness.stats.differences import SCORE_TOLERANCE, Floats
 from harness.stats.intervals import mean
 from harness.stats.over_sets import (
     NewSetsDifference,
@@ -21,7 +21,7 @@ from harness.stats.over_sets import (
     set_mean_tests,
 )
 from harness.stats.settings import Settings
-from harness.stats.sign_flip import Contrast
+from harness.stats.sign_flip import Contrast, FlipTest
 from retrievers.errors import InputError, Problem
 
 
@@ -42,70 +42,69 @@ class PairOnSets:
     verdict: Verdict
     """Of a against b, on these sets alone."""
     new_sets: NewSetsDifference | None
-    """On sets like these; None below five sets."""
+    """On other sets like these; None below five sets."""
 
     @property
     def sets_ahead(self) -> int:
         """Sets on which a has the higher mean."""
-        return sum(value > SCORE_TOLERANCE for value in self.differences)
+        return sum(difference > SCORE_TOLERANCE for difference in self.differences)
 
     @property
     def leader_first(self) -> PairOnSets:
-        """The same with the one of the higher mean as `a`."""
+        """The same with the retriever of the higher mean as `a`."""
         return self if self.mean_difference >= 0 else self.swapped
 
     @property
     def swapped(self) -> PairOnSets:
-        """The same with `a` and `b` in each other's place."""
-        turned = tuple(-value for value in self.differences)
-        like = None if self.new_sets is None else self.new_sets.negated
+        """The same with `a` and `b` swapped."""
         return replace(
             self,
             a=self.b,
             b=self.a,
-            differences=turned,
+            differences=tuple(-difference for difference in self.differences),
             mean_difference=-self.mean_difference,
             verdict=self.verdict.swapped,
-            new_sets=like,
+            new_sets=None if self.new_sets is None else self.new_sets.negated,
         )
 
     def as_row(self, sets: Iterable[str]) -> dict[str, Any]:
         """The pair as a row of data_sets.csv; None where five sets would be needed."""
-        like = self.new_sets
-        beyond = (
-            (None,) * 6
-            if like is None
-            else (like.t, like.p_value, *like.interval[:2], *like.new_set_interval[:2])
-        )
-        own = (
+        new_sets_cells: tuple[float | None, ...] = (None,) * 6
+        if self.new_sets is not None:
+            new_sets_cells = (
+                self.new_sets.t,
+                self.new_sets.p_value,
+                *self.new_sets.interval[:2],
+                *self.new_sets.new_set_interval[:2],
+            )
+        cells = (
             self.a,
             self.b,
             len(self.differences),
             self.sets_ahead,
             self.mean_difference,
-        )
-        known = (
-            *own,
             self.p_value,
             self.p_adjusted,
             self.method,
             self.verdict.value,
-            *beyond,
+            *new_sets_cells,
         )
-        on_each = {
-            f"{SET_COLUMN_PREFIX}{name}": value
-            for name, value in zip(sets, self.differences, strict=True)
-        }
-        return {**dict(zip(SETS_COLUMNS, known, strict=True)), **on_each}
+        row = dict(zip(SETS_COLUMNS, cells, strict=True))
+        for name, difference in zip(sets, self.differences, strict=True):
+            row[f"{SET_COLUMN_PREFIX}{name}"] = difference
+        return row
 
 
 @dataclass(frozen=True, slots=True)
 class SetsComparison:
-    """What several data sets say together, on their one primary measure."""
+    """The comparison over several data sets, on their one primary measure."""
 
     measure: str
     sets: Mapping[str, Scores]
-    """Data set -> its scores on the primary measure, of the queries for which everyone has a value."""
+    """Data set -> its scores on the primary measure.
+
+    Of the queries for which every retriever has a value.
+    """
     retrievers: tuple[str, ...]
     """Those that have scores on every set."""
     pairs: tuple[PairOnSets, ...]
@@ -122,14 +121,11 @@ class SetsComparison:
     @property
     def ranked_retrievers(self) -> tuple[str, ...]:
         """The retrievers by the mean of their means over the sets, highest first."""
-        return tuple(
-            order_by_mean(
-                {
-                    o: mean(np.array([self.mean(name, o) for name in self.sets]))
-                    for o in self.retrievers
-                }
-            )
-        )
+        overall_means: dict[str, float] = {}
+        for retriever in self.retrievers:
+            set_means = [self.mean(name, retriever) for name in self.sets]
+            overall_means[retriever] = mean(np.array(set_means))
+        return tuple(order_by_mean(overall_means))
 
 
 def compare_over_sets(
@@ -139,72 +135,101 @@ def compare_over_sets(
 
     Args:
         sets: data set -> scores, whose primary measure is the same.
-        baseline: each other retriever is compared with it; all pairs where it is None, or lacks scores on a set.
-        settings: level, correction and seed.
+        baseline: each other retriever is compared with it; all pairs if it is None, or
+            lacks scores on a set.
+        settings: level and correction.
 
     Raises:
-        InputError: the sets are decided by different measures, or have no retriever in common.
+        InputError: the sets are decided by different measures, or have no retriever in
+            common.
     """
-    measures = {scores.primary: name for name, scores in sets.items()}
-    if len(measures) > 1:
-        told = ", ".join(f"{name} by {measure}" for measure, name in measures.items())
-        raise InputError(
-            Problem(
-                "data sets",
-                f"are decided by different measures: {told}",
-                "run them with one",
+    measure = _common_measure(sets)
+    complete = {
+        name: scores.select_measures(measure).select_queries(scores.defined(measure))
+        for name, scores in sets.items()
+    }
+    by_people = all(scores.judged_by_people for scores in complete.values())
+    settings = replace(
+        settings, judged_by_people=settings.judged_by_people and by_people
+    )
+    retrievers = _common_retrievers(list(complete.values()))
+    pairs = family_pairs(retrievers, baseline if baseline in retrievers else None)
+    contrasts = [Contrast(retrievers.index(a), retrievers.index(b)) for a, b in pairs]
+    tests: list[FlipTest] = []
+    if pairs:
+        shares = [_shares_of_means(scores, retrievers) for scores in complete.values()]
+        tests = set_mean_tests(shares, contrasts)
+    p_values = adjust_p_values([test.two_sided for test in tests], settings.correction)
+    pairs_on_sets: list[PairOnSets] = []
+    for (a, b), test, p_adjusted in zip(pairs, tests, p_values, strict=True):
+        differences = tuple(
+            scores.mean(measure, a) - scores.mean(measure, b)
+            for scores in complete.values()
+        )
+        mean_difference = mean(np.array(differences))
+        pairs_on_sets.append(
+            PairOnSets(
+                a=a,
+                b=b,
+                differences=differences,
+                mean_difference=mean_difference,
+                p_value=test.two_sided,
+                p_adjusted=p_adjusted,
+                method=test.method,
+                verdict=_verdict(mean_difference, p_adjusted, settings),
+                new_sets=new_sets_difference(differences, settings.level),
             )
         )
-    measure = next(iter(measures))
-    kept = {
-        name: one.select_measures(measure).select_queries(one.defined(measure))
-        for name, one in sets.items()
-    }
-    settings = replace(
-        settings,
-        judged_by_people=settings.judged_by_people
-        and all(scores.judged_by_people for scores in kept.values()),
+    return SetsComparison(
+        measure, complete, tuple(retrievers), tuple(pairs_on_sets), settings
     )
-    common = [
-        one
-        for one in next(iter(kept.values())).retrievers
-        if all(one in s.retrievers for s in kept.values())
+
+
+def _common_measure(sets: Mapping[str, Scores]) -> str:
+    """Return the one primary measure.
+
+    Raises:
+        InputError: the sets have different ones.
+    """
+    set_by_measure = {scores.primary: name for name, scores in sets.items()}
+    if len(set_by_measure) > 1:
+        differences = [
+            f"{name} by {measure}" for measure, name in set_by_measure.items()
+        ]
+        problem = f"are decided by different measures: {', '.join(differences)}"
+        raise InputError(Problem("data sets", problem, "run them with one"))
+    return next(iter(set_by_measure))
+
+
+def _common_retrievers(sets: Sequence[Scores]) -> list[str]:
+    """Return the retrievers that have scores on every set.
+
+    Raises:
+        InputError: there are none, or a set has no query.
+    """
+    retrievers = [
+        name
+        for name in sets[0].retrievers
+        if all(name in scores.retrievers for scores in sets)
     ]
-    if not common or not all(scores.n for scores in kept.values()):
+    if not retrievers or not all(scores.n for scores in sets):
+        problem = "have no retriever with scores in common"
         remedy = "run the same retrievers on all of them"
-        raise InputError(
-            Problem("data sets", "have no retriever with scores in common", remedy)
-        )
-    pairs = family_pairs(common, baseline if baseline in common else None)
-    tables = [
-        np.column_stack([s.values[measure][one] for one in common])
-        for s in kept.values()
-    ]
-    parts = [
-        s.units.sums(table) / s.units.totals.sum()
-        for s, table in zip(kept.values(), tables, strict=True)
-    ]
-    contrasts = [Contrast(common.index(a), common.index(b)) for a, b in pairs]
-    tests = set_mean_tests(parts, contrasts) if pairs else []
-    rows = []
-    p_values = adjust_p_values([one.two_sided for one in tests], settings.correction)
-    for (a, b), test, p in zip(pairs, tests, p_values, strict=True):
-        gaps = tuple(s.mean(measure, a) - s.mean(measure, b) for s in kept.values())
-        gap = mean(np.array(gaps))
-        shown = (
-            p <= settings.alpha
-            and settings.judged_by_people
-            and not settings.alpha_spent
-        )
-        verdict = (
-            Verdict.UNDECIDED
-            if not shown
-            else Verdict.BETTER
-            if gap > 0
-            else Verdict.WORSE
-        )
-        like = new_sets_difference(gaps, settings.level)
-        rows.append(
-            PairOnSets(a, b, gaps, gap, test.two_sided, p, test.method, verdict, like)
-        )
-    return SetsComparison(measure, kept, tuple(common), tuple(rows), settings)
+        raise InputError(Problem("data sets", problem, remedy))
+    return retrievers
+
+
+def _shares_of_means(scores: Scores, retrievers: Sequence[str]) -> Floats:
+    """Return how much each unit adds to the mean of each retriever: (units, k)."""
+    columns = scores.values[scores.primary]
+    table = np.column_stack([columns[name] for name in retrievers])
+    shares: Floats = scores.units.sums(table) / scores.units.totals.sum()
+    return shares
+
+
+def _verdict(difference: float, p_adjusted: float, settings: Settings) -> Verdict:
+    if not settings.judged_by_people or settings.alpha_spent:
+        return Verdict.UNDECIDED
+    if p_adjusted > settings.alpha:
+        return Verdict.UNDECIDED
+    return Verdict.BETTER if difference > 0 else Verdict.WORSE

@@ -1,6 +1,6 @@
 """The choice of a sweep."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,14 +10,18 @@ from harness.evaluation.evaluation import MIN_SWEEP_QUERIES, AxisEffect, SweepCh
 from harness.experiment import Sweep
 from harness.experiment.value_labels import value_labels
 from harness.scoring.scores import Scores, order_by_mean
+from harness.stats.differences import ValueRange
 from harness.stats.intervals import mean, student_interval
-from harness.stats.max_t import cross_fitted_mean, max_t_pairs, max_t_test
+from harness.stats.max_t import MaxTResult, cross_fitted_mean, max_t_pairs, max_t_test
 from harness.stats.settings import Settings
 from retrievers.options.tables import validated
 
+UNKNOWN_PRICE = (0.0,)
+"""The price of a configuration that has none."""
+
 
 def resolved_sweep(table: Mapping[str, Any]) -> Sweep:
-    """The sweep of a resolved experiment."""
+    """Return the sweep of a resolved experiment."""
     return validated(Sweep, table, "resolved.sweep")
 
 
@@ -26,80 +30,133 @@ def choose_configuration(
 ) -> SweepChoice | None:
     """Choose the configuration of the highest mean on the primary measure, and test it.
 
-    None where the default, or every configuration, failed.
+    None if the default, or every configuration, failed.
 
     Args:
-        scores: only the queries for which everyone has a value of the primary measure count.
+        scores: only the queries for which every retriever has a value of the primary
+            measure count.
         sweep: the grid.
         settings: level, seed, and whether people judged.
         prices: they order the configurations that may be as good.
     """
-    scores = scores.select_measures(scores.primary).select_queries(
-        scores.defined(scores.primary)
-    )
-    group, units = scores.values[scores.primary], scores.units
+    primary_scores = scores.select_measures(scores.primary)
+    complete = primary_scores.select_queries(scores.defined(scores.primary))
+    columns = complete.values[complete.primary]
+    units = complete.units
     tried = [
-        name for name in sweep.configurations if name in group and name != sweep.default
+        name
+        for name in sweep.configurations
+        if name in columns and name != sweep.default
     ]
-    if sweep.default not in group or not tried or not scores.n:
+    if sweep.default not in columns or not tried or not complete.n:
         return None
-    default = group[sweep.default]
-    gaps = np.column_stack([group[name] - default for name in tried])
-    found = max_t_test(gaps, units, alpha=settings.alpha, seed=settings.seed)
-    chosen = tried[found.best]
+    default_column = columns[sweep.default]
+    test = max_t_test(
+        np.column_stack([columns[name] - default_column for name in tried]),
+        units,
+        alpha=settings.alpha,
+        seed=settings.seed,
+    )
     expected = cross_fitted_mean(
-        {name: group[name] for name in tried}, scores.ids, units, seed=settings.seed
+        {name: columns[name] for name in tried}, complete.ids, units, seed=settings.seed
     )
-    every = [*tried, sweep.default]
-    table = np.column_stack([group[name] for name in every])
-    apart = max_t_pairs(
-        table, units, found.best, alpha=settings.alpha, seed=settings.seed
-    )
-    alike = [name for name, told in zip(every, apart, strict=True) if not told]
-    ranked = list(
-        order_by_mean({name: mean(group[name], units.weights) for name in every})
-    )
-    free, bounds, too_few = (0.0,), scores.gap_range, len(units) < MIN_SWEEP_QUERIES
-    allowed = settings.judged_by_people and not settings.alpha_spent and not too_few
+    if expected is not None:
+        expected -= mean(default_column, units.weights)
+    too_few = len(units) < MIN_SWEEP_QUERIES
     return SweepChoice(
         default=sweep.default,
-        chosen=chosen,
+        chosen=tried[test.best],
         configurations=len(tried),
-        gain=found.gain,
-        expected=None if expected is None else expected - mean(default, units.weights),
-        low=found.low
-        if found.low is None or bounds is None
-        else max(found.low, bounds.low),
-        p_value=found.p_value,
-        method=found.method,
-        beats=allowed and found.gain > 0 and found.p_value <= settings.alpha / 2,
+        gain=test.gain,
+        expected=expected,
+        low=_bounded_low(test, complete.gap_range),
+        p_value=test.p_value,
+        method=test.method,
+        beats=not too_few and _is_shown(test, settings),
         too_few=too_few,
-        alike=tuple(
-            sorted(alike, key=lambda name: (prices.get(name, free), ranked.index(name)))
-        ),
-        effects=tuple(_effects(scores, sweep, settings.level)),
+        alike=_alike(complete, [*tried, sweep.default], test.best, settings, prices),
+        effects=tuple(_axis_effects(complete, sweep, settings.level)),
     )
 
 
-def _effects(scores: Scores, sweep: Sweep, level: float) -> list[AxisEffect]:
-    group, units, effects = scores.values[scores.primary], scores.units, []
-    for axis, words in value_labels(sweep).items():
-        cells = {
+def _bounded_low(test: MaxTResult, bounds: ValueRange | None) -> float | None:
+    """Return the lower bound of the gain, within the range of differences."""
+    if test.low is None or bounds is None:
+        return test.low
+    return max(test.low, bounds.low)
+
+
+def _is_shown(test: MaxTResult, settings: Settings) -> bool:
+    """Whether the chosen configuration is shown to be better than the default."""
+    if not settings.judged_by_people or settings.alpha_spent:
+        return False
+    return test.gain > 0 and test.p_value <= settings.alpha / 2
+
+
+def _alike(
+    scores: Scores,
+    names: Sequence[str],
+    best: int,
+    settings: Settings,
+    prices: RetrieverPrices,
+) -> tuple[str, ...]:
+    """Return the configurations that may be as good as the chosen one, cheapest first.
+
+    Args:
+        scores: of the queries for which every retriever has a value.
+        names: all configurations.
+        best: the index of the chosen one.
+        settings: level and seed.
+        prices: retriever -> its price.
+    """
+    columns = scores.values[scores.primary]
+    differs = max_t_pairs(
+        np.column_stack([columns[name] for name in names]),
+        scores.units,
+        best,
+        alpha=settings.alpha,
+        seed=settings.seed,
+    )
+    means = {name: mean(columns[name], scores.units.weights) for name in names}
+    by_mean = list(order_by_mean(means))
+    alike = [
+        name
+        for name, is_different in zip(names, differs, strict=True)
+        if not is_different
+    ]
+    alike.sort(key=lambda name: (prices.get(name, UNKNOWN_PRICE), by_mean.index(name)))
+    return tuple(alike)
+
+
+def _axis_effects(scores: Scores, sweep: Sweep, level: float) -> Iterator[AxisEffect]:
+    """Yield the effect of each value of each axis that has several values."""
+    columns = scores.values[scores.primary]
+    units = scores.units
+    for axis, labels in value_labels(sweep).items():
+        if len(labels) < 2:
+            continue
+        value_index = {
             name: chosen[axis]
             for name, chosen in sweep.configurations.items()
-            if axis in chosen and name in group
+            if axis in chosen and name in columns
         }
-        for place, word in enumerate(words):
-            own = [group[name] for name, value in cells.items() if value == place]
-            if not own or len(words) < 2:
+        for index, label in enumerate(labels):
+            with_value = [
+                columns[name] for name in value_index if value_index[name] == index
+            ]
+            if not with_value:
                 continue
-            values = np.mean(own, axis=0)
-            rest = values - np.mean([group[name] for name in cells], axis=0)
-            ends = student_interval(rest, level, bounds=scores.gap_range, units=units)
-            centre = mean(rest, units.weights)
-            effects.append(
-                AxisEffect(
-                    axis, word, mean(values, units.weights), centre, ends.low, ends.high
-                )
+            value_scores = np.mean(with_value, axis=0)
+            axis_scores = np.mean([columns[name] for name in value_index], axis=0)
+            effects = value_scores - axis_scores
+            interval = student_interval(
+                effects, level, bounds=scores.gap_range, units=units
             )
-    return effects
+            yield AxisEffect(
+                axis=axis,
+                value=label,
+                mean=mean(value_scores, units.weights),
+                effect=mean(effects, units.weights),
+                low=interval.low,
+                high=interval.high,
+            )

@@ -1,4 +1,4 @@
-"""What the comparison of two retrievers shows."""
+"""The verdict on two retrievers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TestRole = Literal["confirmatory", "exploratory"]
 
 
 class Verdict(Enum):
-    """What was shown of a against b."""
+    """The verdict on a against b."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -24,14 +24,19 @@ class Verdict(Enum):
 
     @property
     def swapped(self) -> Verdict:
-        """The same seen from the other side."""
-        return {Verdict.BETTER: Verdict.WORSE, Verdict.WORSE: Verdict.BETTER}.get(
-            self, self
-        )
+        """The verdict on b against a."""
+        if self is Verdict.BETTER:
+            return Verdict.WORSE
+        if self is Verdict.WORSE:
+            return Verdict.BETTER
+        return self
 
 
 class Reason(Enum):
-    """Why nothing was decided, or why two retrievers are equivalent; its numbers are in the comparison."""
+    """Why nothing was decided, or why two retrievers are equivalent.
+
+    Its numbers are in the comparison.
+    """
 
     NOTHING_MEASURED = "nothing measured"
     """Every score of the measure is 0."""
@@ -48,7 +53,7 @@ class Reason(Enum):
     MODEL_ALONE = "model alone"
     """No person judged these queries."""
     ALPHA_SPENT = "alpha spent"
-    """More queries were asked than the last planned look had: its level is spent."""
+    """There are more queries than the last planned look had: its level is spent."""
 
     @property
     def helped_by_queries(self) -> bool:
@@ -67,33 +72,38 @@ class Finding:
 
     verdict: Verdict
     reason: Reason | None = None
-    """Of "undecided", and of "equivalent" where the rankings are identical."""
+    """Of "undecided", and of "equivalent" if the rankings are identical."""
     negligible: bool = False
-    """Whether a difference that was shown is also shown to be smaller than the margin."""
+    """Whether the difference is also shown to be smaller than the margin."""
 
     @property
     def swapped(self) -> Finding:
-        """The same seen from the other side."""
+        """The finding on b against a."""
         return replace(self, verdict=self.verdict.swapped)
 
 
 class VerdictInput(NamedTuple):
-    """What a verdict rests on."""
+    """The numbers that a verdict depends on."""
 
     p_adjusted: float
     """Of the deciding test."""
     p_minimum_adjusted: float | None
-    """What it could have given at best; None where it has no such bound."""
+    """The smallest possible one; None if there is no such bound."""
     sign: int
-    """-1, 0, 1: of what it tests, a - b."""
+    """-1, 0, 1: of the tested difference, a - b."""
     reason: Reason | None
-    """NOTHING_MEASURED, IDENTICAL, NO_QUERY_DIFFERS or UNDEFINED where that is known before any test."""
+    """The reason that is known before any test.
+
+    NOTHING_MEASURED, IDENTICAL, NO_QUERY_DIFFERS or UNDEFINED.
+    """
     within_margin: bool = False
     """Whether equivalence was shown, by its own corrected tests."""
 
 
 def decide_verdict(evidence: VerdictInput, alpha: float) -> Finding:
-    """Return the verdict on a against b. Swapping a and b swaps better and worse, no more.
+    """Return the verdict on a against b.
+
+    Swapping a and b swaps better and worse, and nothing else.
 
     >>> decide_verdict(VerdictInput(0.05, 0.001, 1, None), 0.05).verdict.name
     'BETTER'
@@ -103,36 +113,25 @@ def decide_verdict(evidence: VerdictInput, alpha: float) -> Finding:
     if evidence.reason is Reason.NOTHING_MEASURED:
         return Finding(Verdict.UNDECIDED, Reason.NOTHING_MEASURED)
     if evidence.p_adjusted <= alpha and evidence.sign:
-        return Finding(
-            Verdict.BETTER if evidence.sign > 0 else Verdict.WORSE,
-            negligible=evidence.within_margin,
-        )
+        verdict = Verdict.BETTER if evidence.sign > 0 else Verdict.WORSE
+        return Finding(verdict, negligible=evidence.within_margin)
     if evidence.within_margin:
-        return Finding(
-            Verdict.EQUIVALENT,
-            Reason.IDENTICAL if evidence.reason is Reason.IDENTICAL else None,
-        )
-    too_few = (
-        evidence.p_minimum_adjusted is not None and evidence.p_minimum_adjusted > alpha
-    )
-    return Finding(
-        Verdict.UNDECIDED,
-        evidence.reason or (Reason.TOO_FEW if too_few else Reason.NOT_SHOWN),
-    )
-
-
-SIGNED_COLUMNS = {
-    "mean_difference": "mean_difference",
-    "ci_low": "ci_high",
-    "ci_high": "ci_low",
-    "effect_size": "effect_size",
-}
-"""Column -> the one whose value, with the other sign, it has from the other side."""
+        is_identical = evidence.reason is Reason.IDENTICAL
+        return Finding(Verdict.EQUIVALENT, Reason.IDENTICAL if is_identical else None)
+    if evidence.reason is not None:
+        return Finding(Verdict.UNDECIDED, evidence.reason)
+    smallest_p = evidence.p_minimum_adjusted
+    if smallest_p is not None and smallest_p > alpha:
+        return Finding(Verdict.UNDECIDED, Reason.TOO_FEW)
+    return Finding(Verdict.UNDECIDED, Reason.NOT_SHOWN)
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One row of comparisons.csv, whose column `verdict` holds the finding in words; None is an empty cell."""
+    """One row of comparisons.csv; None is an empty cell.
+
+    Its column `verdict` is the finding in words.
+    """
 
     measure: str
     a: str
@@ -140,7 +139,7 @@ class Comparison:
     n: int
     """Queries."""
     zeros: int
-    """Differences that the signed-rank test dropped: of queries, or of clusters where these are declared."""
+    """Equal scores, which the signed-rank test drops: of queries, or of clusters."""
     wins: int
     """Queries where a scores higher."""
     ties: int
@@ -148,7 +147,7 @@ class Comparison:
     mean_difference: float
     """mean(a) - mean(b)."""
     ci_low: float | None
-    """Both ends None where no interval can be estimated."""
+    """Both ends are None if no interval can be estimated."""
     ci_high: float | None
     w_plus: float
     w_minus: float
@@ -158,23 +157,30 @@ class Comparison:
     p_adjusted: float
     """Corrected within the measure."""
     p_minimum: float | None
-    """The smallest p that the deciding test could have given; None for the t-test, which has no such bound."""
+    """The smallest possible p of the deciding test.
+
+    None for the t-test, which has no such bound.
+    """
     method: str
-    """"exact" or "saddlepoint" (signed-rank); "enumerated", "convolved", "draws" or "saddlepoint" (randomization); "t",
-    or "undefined" (p = 1) for a t-test of equal differences."""
+    """How the deciding test was computed.
+
+    "exact" or "saddlepoint" (signed-rank); "enumerated", "convolved", "draws" or
+    "saddlepoint" (randomization); "t", or "undefined" (p = 1) for a t-test of equal
+    differences.
+    """
     effect_size: float | None
-    """Matched-pairs rank-biserial correlation; None where no query differs."""
+    """Matched-pairs rank-biserial correlation; None if no query differs."""
     finding: Finding
     role: TestRole
     p_minimum_adjusted: float | None
-    """The family's correction with this pair's p replaced by its floor, the others as observed."""
+    """The smallest possible adjusted p, the others as observed."""
     p_randomization: float
     """Of the two-sided sign-flip test of the mean."""
     ci_method: str
     p_randomization_adjusted: float
     """Corrected as the deciding test's p."""
     clusters: int | None
-    """Clusters of queries, the units of all tests; None where none were declared."""
+    """Clusters of queries, the units of all tests; None if none were declared."""
     p_wilcoxon: float | None
     """Of the exact signed-rank test, two-sided; None with weights."""
     p_wilcoxon_adjusted: float | None
@@ -182,7 +188,7 @@ class Comparison:
 
     @property
     def verdict(self) -> Verdict:
-        """What was shown of a against b."""
+        """The verdict on a against b."""
         return self.finding.verdict
 
     @property
@@ -192,8 +198,9 @@ class Comparison:
 
     @property
     def wilcoxon_floor(self) -> float:
-        """The smallest p that the signed-rank test could have given."""
-        return min(1.0, 2.0 ** (1 - ((self.clusters or self.n) - self.zeros)))
+        """The smallest possible p of the signed-rank test."""
+        nonzero = (self.clusters or self.n) - self.zeros
+        return min(1.0, 2.0 ** (1 - nonzero))
 
     @property
     def differing_queries(self) -> int:
@@ -202,25 +209,34 @@ class Comparison:
 
     @property
     def swapped(self) -> Comparison:
-        """The same comparison seen from the other side."""
-        opposite = {
-            "a": "b",
-            "b": "a",
-            "wins": "losses",
-            "losses": "wins",
-            "w_plus": "w_minus",
-            "w_minus": "w_plus",
-        }
-        changed = {name: getattr(self, other) for name, other in opposite.items()}
-        for name, other in SIGNED_COLUMNS.items():
-            value = getattr(self, other)
-            changed[name] = None if value is None else 0.0 - value
-        return replace(self, **changed, finding=self.finding.swapped)
+        """The comparison of b with a."""
+        return replace(
+            self,
+            a=self.b,
+            b=self.a,
+            wins=self.losses,
+            losses=self.wins,
+            mean_difference=0.0 - self.mean_difference,
+            ci_low=_negated(self.ci_high),
+            ci_high=_negated(self.ci_low),
+            w_plus=self.w_minus,
+            w_minus=self.w_plus,
+            effect_size=_negated(self.effect_size),
+            finding=self.finding.swapped,
+        )
+
+
+def _negated(number: float | None) -> float | None:
+    """Return the opposite number, never -0.0."""
+    return None if number is None else 0.0 - number
 
 
 @dataclass(frozen=True, slots=True)
 class TestRow:
-    """One row of tests.csv: its fields are the columns, in their order; None is an empty cell."""
+    """One row of tests.csv; None is an empty cell.
+
+    Its fields are the columns, in their order.
+    """
 
     __test__ = False  # pytest: a row, no test class
 
@@ -236,10 +252,13 @@ class TestRow:
     """Within the family, and within one measure."""
     method: str
     note: str
-    """Which queries, where not all of them; what else there is to know of a row; empty otherwise."""
+    """The slice of the queries, or another note; empty otherwise."""
     mean_difference: float | None
     """mean(a) - mean(b)."""
     p_wilcoxon_adjusted: float | None = None
-    """Of the exact signed-rank test, corrected as p; empty with weights, and where no verdict is given."""
+    """Of the exact signed-rank test, corrected as p.
+
+    Empty with weights, and for rows without a verdict.
+    """
     finding: Finding | None = None
     """Of slices and rerankers, by the rule of every verdict; `wording` writes it."""

@@ -13,24 +13,39 @@ class WarningKind(Enum):
     """What a reader of the verdict must know."""
 
     FRAGILE = "fragile"
-    """Few queries with a large loss would undo what is shown of two retrievers."""
+    """Few queries with a large loss would reverse the result of two retrievers."""
     HALF_READ = "half read"
-    """Models read only the start of many documents: numbers are the least and the largest share of these."""
+    """Models read only the start of many documents.
+
+    Numbers: the smallest and the largest share of these documents.
+    """
     UNKNOWN_HITS = "unknown hits"
-    """Hits of a retriever are not documents of the data set: how many, of how many; words are an example."""
+    """Hits of a retriever have unknown ids.
+
+    Numbers: how many, of how many. Words: an example.
+    """
     MATCHED_IDS = "matched ids"
-    """A retriever's ids are written otherwise: how many were matched each way; words are the ways, then an example."""
+    """A retriever writes ids differently.
+
+    Numbers: how many were matched each way. Words: the ways, then an example.
+    """
     UNJUDGED = "unjudged"
-    """The share of a retriever's first hits without a label, that of the leader's, and how many hits are first."""
+    """First hits of a retriever have no label.
+
+    Numbers: their share, that of the leader's, and how many hits are first.
+    """
     JUDGED_GAP = "judged gap"
-    """What the first retriever returned was judged much more than what the second did: both shares."""
+    """Many more hits of the first retriever have a label than of the second.
+
+    Numbers: both shares.
+    """
     CLICKS = "clicks"
-    """The labels of so many queries are clicks."""
+    """The labels are clicks. Numbers: of how many queries."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunWarning:
-    """One thing to know, with its numbers as its kind has them."""
+    """One warning; the meaning of its numbers and words depends on its kind."""
 
     kind: WarningKind
     retrievers: tuple[str, ...] = ()
@@ -39,19 +54,26 @@ class RunWarning:
 
 
 def warning_sentences(warnings: Sequence[RunWarning]) -> list[str]:
-    """Return the warnings of a list; of the unevenly labelled retrievers only the one farthest from the leader."""
-    gaps = [one for one in warnings if one.kind is WarningKind.JUDGED_GAP]
-    farthest = max(gaps, key=lambda one: one.numbers[0] - one.numbers[1], default=None)
-    left_out = (
-        WarningKind.FRAGILE,
-        WarningKind.JUDGED_GAP,
-        *([WarningKind.UNJUDGED] if gaps else []),
-    )
+    """Return the sentences of warnings.
+
+    Of the unevenly labelled retrievers only the one farthest from the leader.
+    """
+    gaps = [warning for warning in warnings if warning.kind is WarningKind.JUDGED_GAP]
+    farthest = max(gaps, key=_judged_gap, default=None)
+    left_out = {WarningKind.FRAGILE, WarningKind.JUDGED_GAP}
+    if gaps:
+        left_out.add(WarningKind.UNJUDGED)
     return [
-        warning_sentence(one)
-        for one in warnings
-        if one is farthest or one.kind not in left_out
+        warning_sentence(warning)
+        for warning in warnings
+        if warning is farthest or warning.kind not in left_out
     ]
+
+
+def _judged_gap(warning: RunWarning) -> float:
+    """Return the difference of both shares."""
+    high, low = warning.numbers
+    return high - low
 
 
 UNLABELLED_NOTE = "documents without a label count as irrelevant"
@@ -60,37 +82,80 @@ UNLABELLED_NOTE = "documents without a label count as irrelevant"
 def warning_sentence(warning: RunWarning) -> str:
     """Return one warning of a run in words.
 
-    >>> warning_sentence(RunWarning(WarningKind.UNJUDGED, ("b", "a"), (0.25, 0.04, 10)))
-    "25 % of b's first 10 hits have no label (4 % of a's): documents without a label count as irrelevant."
+    >>> kind = WarningKind.UNJUDGED
+    >>> print(warning_sentence(RunWarning(kind, ("b", "a"), (0.25, 0.04, 10))))
+    25 % of b's first 10 hits have no label (4 % of a's): documents without a label \
+count as irrelevant.
     """
-    names, numbers, words = warning.retrievers, warning.numbers, warning.words
     match warning.kind:
         case WarningKind.HALF_READ:
-            up_to = "up to " if numbers[0] < numbers[1] else ""
-            return f"{names_or_count(names, 2)}: {up_to}{100 * numbers[1]:.0f} % of documents truncated; add chunk."
+            return _half_read_sentence(warning)
         case WarningKind.UNKNOWN_HITS:
-            hits = f"{numbers[0]:,.0f} of {count_of(round(numbers[1]), 'hit')} with unknown ids (e.g. {words[0]!r})"
-            return f"{names[0]} returned {hits}: they count as irrelevant. Check that both sides use the same ids."
+            return _unknown_hits_sentence(warning)
         case WarningKind.MATCHED_IDS:
-            told = ", ".join(
-                f"{number:,.0f} by {way}"
-                for number, way in zip(numbers, words, strict=False)
-            )
-            return f"Ids of {names[0]} differ from those of the documents, and were matched: {told} (e.g. {words[-1]})."
+            return _matched_ids_sentence(warning)
         case WarningKind.UNJUDGED:
-            beside = (
-                f" ({100 * numbers[1]:.0f} % of {names[1]}'s)"
-                if names[0] != names[1]
-                else ""
-            )
-            hits = f"{100 * numbers[0]:.0f} % of {names[0]}'s first {numbers[2]:.0f} hits have no label{beside}"
-            return f"{hits}: {UNLABELLED_NOTE}."
+            return _unjudged_sentence(warning)
         case WarningKind.JUDGED_GAP:
-            high, low = (f"{100 * number:.0f} %" for number in numbers[:2])
-            shares = f"{high} of {names[0]}'s hits have a label, {low} of {names[1]}'s"
-            return f"{shares}: {UNLABELLED_NOTE}, which favours {names[0]}."
+            return _judged_gap_sentence(warning)
         case WarningKind.CLICKS:
-            whose = f"The labels of {count_of(round(numbers[0]), 'query')} are clicks"
-            return f"{whose}: they favour the search that showed the documents, and retrievers like it."
+            queries = count_of(round(warning.numbers[0]), "query")
+            return (
+                f"The labels of {queries} are clicks: they favour the search that "
+                "showed the documents, and retrievers like it."
+            )
         case WarningKind.FRAGILE:
-            return f"Few queries with a large loss would reverse the result of {join_names(names)}: label more queries."
+            return (
+                "Few queries with a large loss would reverse the result of "
+                f"{join_names(warning.retrievers)}: label more queries."
+            )
+
+
+def _half_read_sentence(warning: RunWarning) -> str:
+    lowest, highest = warning.numbers
+    up_to = "up to " if lowest < highest else ""
+    share = f"{up_to}{_percent(highest)} of documents truncated"
+    return f"{names_or_count(warning.retrievers, 2)}: {share}; add chunk."
+
+
+def _unknown_hits_sentence(warning: RunWarning) -> str:
+    unknown, hits = warning.numbers
+    (example,) = warning.words
+    counts = f"{unknown:,.0f} of {count_of(round(hits), 'hit')}"
+    return (
+        f"{warning.retrievers[0]} returned {counts} with unknown ids "
+        f"(e.g. {example!r}): they count as irrelevant. "
+        "Check that both sides use the same ids."
+    )
+
+
+def _matched_ids_sentence(warning: RunWarning) -> str:
+    *ways, example = warning.words
+    counts = [
+        f"{count:,.0f} by {way}"
+        for count, way in zip(warning.numbers, ways, strict=True)
+    ]
+    return (
+        f"Ids of {warning.retrievers[0]} differ from those of the documents, "
+        f"and were matched: {', '.join(counts)} (e.g. {example})."
+    )
+
+
+def _unjudged_sentence(warning: RunWarning) -> str:
+    worst, leader = warning.retrievers
+    unjudged, leader_unjudged, cutoff = warning.numbers
+    hits = f"{_percent(unjudged)} of {worst}'s first {cutoff:.0f} hits have no label"
+    if worst != leader:
+        hits += f" ({_percent(leader_unjudged)} of {leader}'s)"
+    return f"{hits}: {UNLABELLED_NOTE}."
+
+
+def _judged_gap_sentence(warning: RunWarning) -> str:
+    first, second = warning.retrievers
+    high, low = warning.numbers
+    shares = f"{_percent(high)} of {first}'s hits have a label, {_percent(low)}"
+    return f"{shares} of {second}'s: {UNLABELLED_NOTE}, which favours {first}."
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"

@@ -239,7 +239,9 @@ def test_scores_tell_what_nothing_answers(tmp_path):
     }  # what is judged 0 is no success
     asked = {"a": Query("a", "a"), "u": Query("u", "u", {"answerable": "false"})}
     assert (
-        evaluate_abstention(asked, {"a": {"x": 0, "y": 1}}, {"r": answers}, 10, 0.95)
+        evaluate_abstention(
+            asked, {"a": {"x": 0, "y": 1}}, {"r": answers}, cutoff=10, level=0.95
+        )
         .floors[0]
         .floor
         == 0.5
@@ -338,7 +340,7 @@ def test_each_retriever_is_compared_with_itself_on_the_queries_that_kept_their_d
 ):
     old, new = runs
     found = compare_corpus_states(old, new)
-    assert (found.added, found.removed, found.changed) == (
+    assert found.documents == (
         ("n20", "n21", "n30", "n31"),
         ("d0",),
         ("d1",),

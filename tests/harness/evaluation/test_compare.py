@@ -532,14 +532,21 @@ def test_a_cell_says_the_whole_finding(verdict, reason, negligible):
     assert finding(verdict_cell(found)) == found
 
 
-def test_every_warning_has_words():
-    known = {
-        kind: warning_sentence(
-            RunWarning(kind, ("x", "y"), (1.0, 2.0, 3.0), ("suffix", "a", "b"))
-        )
-        for kind in WarningKind
-    }
-    assert len(set(known.values())) == len(WarningKind)
+WARNINGS = [
+    RunWarning(WarningKind.FRAGILE, ("x", "y")),
+    RunWarning(WarningKind.HALF_READ, ("x", "y"), (0.1, 0.2)),
+    RunWarning(WarningKind.UNKNOWN_HITS, ("x",), (1, 2), ("d1",)),
+    RunWarning(WarningKind.MATCHED_IDS, ("x",), (1,), ("suffix", "d1")),
+    RunWarning(WarningKind.UNJUDGED, ("x", "y"), (0.1, 0.2, 10)),
+    RunWarning(WarningKind.JUDGED_GAP, ("x", "y"), (0.2, 0.1)),
+    RunWarning(WarningKind.CLICKS, (), (2,)),
+]
+
+
+def test_every_kind_of_warning_has_its_own_sentence():
+    sentences = {warning.kind: warning_sentence(warning) for warning in WARNINGS}
+    assert sentences.keys() == set(WarningKind)
+    assert len(set(sentences.values())) == len(WarningKind)
 
 
 @pytest.mark.parametrize("by_people", [True, False])

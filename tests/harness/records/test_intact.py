@@ -142,7 +142,7 @@ CHANGED, MANIFEST = "cannot be read whole", "manifest.json"
             saying(retrievers={"bm25": {"error": ""}}),
             "retrievers.bm25.provenance: Field required",
         ),
-        ("report", MANIFEST, saying(tables={}), f"labels.jsonl: {CHANGED}"),
+        ("report", MANIFEST, saying(file_digests={}), f"labels.jsonl: {CHANGED}"),
     ],
 )
 def test_a_folder_that_is_not_whole_is_one_message(
