@@ -211,7 +211,9 @@ def abstention_sentence(found: Abstention, best: int = 2) -> str:
     first = sorted(found.floors, key=lambda one: -one.area)[:best]
     areas = join_names(
         [
-            f"{one.retriever} {one.area:.3f} ({one.low:.3f}, {one.high:.3f})"
+            f"{one.retriever} {one.area:.3f}"
+            if one.low is None
+            else f"{one.retriever} {one.area:.3f} ({one.low:.3f}, {one.high:.3f})"
             for one in first
         ]
     )
