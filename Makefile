@@ -7,7 +7,12 @@ UV := $(if $(PIP_FIND_LINKS),UV_FIND_LINKS="$(PIP_FIND_LINKS)") $(if $(PIP_INDEX
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # What is imported is compiled once, not again by every process that a test starts.
 export PYTHONDONTWRITEBYTECODE :=
+# The public index has torch with CUDA, 4.5 GB: without a GPU uv takes the CPU build of PyTorch's own index.
+TORCH := UV_HTTP_RETRIES=1 UV_TORCH_BACKEND=$${UV_TORCH_BACKEND:-auto}
+NO_TORCH_INDEX := PyTorch's own index cannot be reached: torch comes from the package index, with CUDA on Linux
 install = if $(BIN)/uv --version >/dev/null 2>&1; then $(UV) $(1); else $(PIP) $(1); fi
+install_torch = if $(BIN)/uv --version >/dev/null 2>&1; then \
+	$(TORCH) $(UV) $(1) 2>/dev/null || { echo "$(NO_TORCH_INDEX)" >&2; $(UV) $(1); }; else $(PIP) $(1); fi
 
 .PHONY: help setup demo test slow fuzz site lock
 help:  ## Say what there is.
@@ -42,10 +47,10 @@ lock: .venv/.test  ## Pin the newest versions of all packages.
 	touch $@
 
 .venv/.demo: .venv/.made requirements.lock pyproject.toml setup.py
-	$(call install,-r requirements.lock)
+	$(call install_torch,-r requirements.lock)
 	$(call install,--no-deps --no-build-isolation --editable .)
 	touch $@
 
 .venv/.test: .venv/.demo requirements-dev.lock
-	$(call install,-r requirements-dev.lock)
+	$(call install_torch,-r requirements-dev.lock)
 	touch $@

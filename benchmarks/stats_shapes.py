@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from harness import pipeline
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from harness.stats.differences import Floats
 
 MARGIN = 0.02

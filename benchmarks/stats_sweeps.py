@@ -47,7 +47,7 @@ b = {b}
 def compute(data: Path) -> None:
     """Run the two grids and keep the differences from the default, query by query."""
     from harness.pipeline import run
-    from harness.running.context import RunOptions
+    from harness.running.options import RunOptions
 
     KEPT.mkdir(parents=True, exist_ok=True)
     for name in ("cranfield", "scifact"):

@@ -18,7 +18,7 @@ if _typing.TYPE_CHECKING:
     from harness.notebook.evaluate import evaluate
     from harness.notebook.results import NotebookResults as Results
     from harness.notebook.run import open_results, run, run_sets
-    from harness.running.context import RunOptions
+    from harness.running.options import RunOptions
     from retrievers.errors import BackendError, InputError
 
 __all__ = ["BackendError", "Experiment", "InputError", "Results", "RunOptions"]
@@ -37,7 +37,7 @@ _HOMES = {
     "Experiment": "harness.experiment:Experiment",
     "InputError": "retrievers.errors:InputError",
     "Results": "harness.notebook.results:NotebookResults",
-    "RunOptions": "harness.running.context:RunOptions",
+    "RunOptions": "harness.running.options:RunOptions",
     "compare": "harness.notebook.compare:compare",
     "evaluate": "harness.notebook.evaluate:evaluate",
     "load_dataset": "harness.dataset:load_dataset",

@@ -36,20 +36,20 @@ log = logging.getLogger(__name__)
 
 app = typer.Typer(
     cls=shared.HelpGroup,
-    help="Which retriever should I use on my own documents, and is the difference real?",
+    help=(
+        "Which retriever should I use on my own documents, and is the difference real?"
+    ),
     epilog="Start with: harness demo, or harness init FOLDER",
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-
-
 CACHING_COMMANDS = frozenset({"answers", "embed", "judge", "queries", "reproduce"})
 """Commands that query models through the cache; `run` has a message of its own."""
 
 
-def _version(wanted: bool) -> None:
-    """Print which release this is, and stop."""
-    if wanted:
+def _version(requested: bool) -> None:
+    """Print the version, and stop."""
+    if requested:
         from importlib.metadata import version
 
         print_lines(f"harness {version('retriever-harness')}")
@@ -71,7 +71,9 @@ def _main(
     """Options of `harness` itself."""
 
 
-COMPARE_HEADING, LABEL_HEADING, MAINTAIN_HEADING = "Compare", "Label", "Maintain"
+COMPARE_HEADING = "Compare"
+LABEL_HEADING = "Label"
+MAINTAIN_HEADING = "Maintain"
 """Headings of `harness --help`."""
 
 for heading, commands in {
@@ -97,44 +99,65 @@ app.add_typer(answers_app, name="answers", rich_help_panel=MAINTAIN_HEADING)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; a user's mistake ends in one message and an exit code, never in a traceback."""
+    """Run the command line.
+
+    A user's mistake ends in one message and an exit code, never in a traceback.
+    """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     words = sys.argv[1:] if arguments is None else list(arguments)
+    code = _exit_code(words)
+    hide_tracebacks()
+    sys.exit(code or 0)
+
+
+def _exit_code(words: list[str]) -> int | str | None:
+    """Run a command line, print its errors, and return the exit code."""
     try:
-        if gone := list(retired_arguments(words)):
-            raise InputError(gone)
-        # Typer reports an interrupt only by its exit code.
-        code = app(words or ["--help"], prog_name="harness", standalone_mode=False)
-        sys.stdout.flush()
-        if code == 130:
-            raise KeyboardInterrupt
+        return _run(words)
     except HarnessError as error:
         log.debug("stopped", exc_info=error)
         print_warnings(error_message(error))
-        code = error.exit_code
+        return error.exit_code
     except TyperException as error:
         print_warnings(usage_message(error))
-        code = InputError.exit_code
-    except SystemExit as gone:
+        return InputError.exit_code
+    except SystemExit as stop:
         # Typer and rich exit with 1 if a pipe was closed: that is no failed gate.
-        code = 0 if gone.code == 1 else gone.code
-    except OSError as error:  # of a closed pipe nothing is said
+        return 0 if stop.code == 1 else stop.code
+    except OSError as error:
         log.debug("stopped", exc_info=error)
-        code = 0 if error.errno == errno.EPIPE else InputError.exit_code
-        if code:
-            print_warnings(f"error: {error}")
-        if error.filename is None:
-            with suppress(OSError):
-                sys.stdout.close()  # else Python tries again to write the rest, and complains
+        return _os_error_code(error)
     except (Interrupted, KeyboardInterrupt) as stop:
-        kept = (
-            ": what was paid for is kept; the same command continues"
-            if CACHING_COMMANDS & {*words[:1]}
-            else ""
-        )
-        print_warnings(str(stop) or f"stopped{kept}")
-        code = 130
-    hide_tracebacks()
-    sys.exit(code or 0)
+        message = "stopped"
+        if CACHING_COMMANDS & {*words[:1]}:
+            message += ": what was paid for is kept; the same command continues"
+        print_warnings(str(stop) or message)
+        return 130
+
+
+def _run(words: list[str]) -> int | None:
+    retired = list(retired_arguments(words))
+    if retired:
+        raise InputError(retired)
+    # Typer reports an interrupt only by its exit code.
+    code: int | None = app(
+        words or ["--help"], prog_name="harness", standalone_mode=False
+    )
+    sys.stdout.flush()
+    if code == 130:
+        raise KeyboardInterrupt
+    return code
+
+
+def _os_error_code(error: OSError) -> int:
+    """Return the exit code; a closed pipe is no error, and has no message."""
+    code = 0 if error.errno == errno.EPIPE else InputError.exit_code
+    if code:
+        print_warnings(f"error: {error}")
+    if error.filename is None:
+        with suppress(OSError):
+            # Else Python tries again to write the remaining text, and complains.
+            sys.stdout.close()
+    return code

@@ -1,9 +1,14 @@
 """English for numbers."""
 
+import os
 from collections.abc import Sequence
 
 MIN_LONG_NAME = 16
-"""Letters from which on what names have in common is worth setting once."""
+"""Characters above which the common prefix of names is worth setting once."""
+MIN_PREFIX = 5
+"""Characters above which a common prefix is worth setting once."""
+WORD_MARKS = "-_/.: "
+"""Characters between the words of a name."""
 MINUS_SIGN = "\N{MINUS SIGN}"
 
 
@@ -66,15 +71,6 @@ def count_units(queries: int, clusters: int | None) -> str:
     return f"{count_queries(queries)} ({count_of(clusters, 'cluster')})"
 
 
-def these(queries: int, clusters: int | None) -> str:
-    """Return the same within a sentence.
-
-    >>> these(150, None), these(1, None)
-    ('these 150 queries', 'this query')
-    """
-    return "this query" if queries == 1 else f"these {count_units(queries, clusters)}"
-
-
 def join_names(names: Sequence[str]) -> str:
     """Return names as a list in a sentence.
 
@@ -85,48 +81,48 @@ def join_names(names: Sequence[str]) -> str:
     return f"{', '.join(head)} and {last}" if head else last
 
 
-def names_or_count(names: Sequence[str], most: int = 4) -> str:
-    """Return up to so many names, or one less and how many more.
+def names_or_count(names: Sequence[str], limit: int = 4) -> str:
+    """Return up to so many names; of more, one less and how many are left.
 
-    >>> names_or_count(["a", "b"]), names_or_count(list("abcde")), names_or_count(list("abc"), 2)
-    ('a and b', 'a, b, c and 2 others', 'a and 2 others')
+    >>> names_or_count(["a", "b"]), names_or_count(list("abcde"))
+    ('a and b', 'a, b, c and 2 others')
+    >>> names_or_count(list("abc"), 2)
+    'a and 2 others'
     """
-    if len(names) <= most:
+    if len(names) <= limit:
         return join_names(names)
-    return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} others"
+    listed = names[: limit - 1]
+    return f"{', '.join(listed)} and {len(names) - len(listed)} others"
 
 
-def first_names(names: Sequence[str], most: int = 5) -> str:
-    """Return up to so many names of a list, and a mark where there are more.
+def first_names(names: Sequence[str], limit: int = 5) -> str:
+    """Return up to so many names of a list, and a mark if there are more.
 
     >>> first_names(["a", "b"]), first_names(list("abcdef"))
     ('a, b', 'a, b, c, d, e, …')
     """
-    return ", ".join([*names[:most], *(["…"] if len(names) > most else [])])
+    listed = list(names[:limit])
+    if len(names) > limit:
+        listed.append("…")
+    return ", ".join(listed)
 
 
 def common_prefix(names: Sequence[str]) -> str:
-    """Return what three or more long names begin with, up to a mark between words; "" where that saves little.
+    """Return what three or more long names begin with, up to a mark between words.
 
-    >>> common_prefix(["bge-m3-dense-of-all", "bge-m3-sparse", "bge-m3-colbert"]), common_prefix(["ab", "ac"])
-    ('bge-m3-', '')
+    "" where that saves little.
+
+    >>> common_prefix(["bge-m3-dense-of-all", "bge-m3-sparse", "bge-m3-colbert"])
+    'bge-m3-'
+    >>> common_prefix(["ab", "ac"])
+    ''
     """
-    first, last = (
-        min(names),
-        max(names),
-    )  # whatever these two begin with, all between them do
-    common = first[
-        : next(
-            (i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b),
-            len(first),
-        )
-    ]
-    end = max((common.rfind(mark) for mark in "-_/.: "), default=-1) + 1
-    return (
-        common[:end]
-        if len(names) > 2 and end > 5 and max(map(len, names)) > MIN_LONG_NAME
-        else ""
-    )
+    if len(names) <= 2 or max(len(name) for name in names) <= MIN_LONG_NAME:
+        return ""
+    # Character by character is what is meant.
+    common = os.path.commonprefix(list(names))  # noqa: RUF071
+    end = max(common.rfind(mark) for mark in WORD_MARKS) + 1
+    return common[:end] if end > MIN_PREFIX else ""
 
 
 def short_p_text(p: float | None) -> str:

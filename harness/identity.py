@@ -16,78 +16,88 @@ KEYS_WITHOUT_IDENTITY = (
     "derive",
     "derived_from",
 )
-"""Keys of a retriever's table that do not change what it answers, or that name others."""
+"""Keys of a retriever's table that change no answer, or that name other retrievers."""
 DRAWING_KEY = "color"
 """The key of a retriever's table that says only how it is drawn."""
+MODEL_KEYS = ("fingerprint", "revision", "sha256")
+"""Keys of the provenance that identify a model."""
 
 
-def run_identity(written: Mapping[str, Any], digest: str) -> tuple[dict[str, Any], str]:
-    """What a run answers: the experiment as it is written, but for whether and how a page is drawn; and its data.
+def run_identity(tables: Mapping[str, Any], digest: str) -> tuple[dict[str, Any], str]:
+    """Return what makes two runs the same: the experiment as written, and its data.
+
+    Whether and how a page is drawn makes no difference.
 
     >>> run_identity({"name": "x", "report": False}, "d") == run_identity({"name": "x"}, "d")
     True
     """
-    asked = {key: value for key, value in written.items() if key != "report"}
-    if isinstance(blocks := asked.get("retrievers"), Sequence):
-        asked["retrievers"] = [
-            {key: value for key, value in block.items() if key != DRAWING_KEY}
-            if isinstance(block, Mapping)
-            else block
-            for block in blocks
-        ]
-    return asked, digest
+    experiment = {key: value for key, value in tables.items() if key != "report"}
+    retrievers = experiment.get("retrievers")
+    if isinstance(retrievers, Sequence):
+        experiment["retrievers"] = [_without_drawing(table) for table in retrievers]
+    return experiment, digest
+
+
+def _without_drawing(table: Any) -> Any:
+    if not isinstance(table, Mapping):
+        return table
+    return {key: value for key, value in table.items() if key != DRAWING_KEY}
 
 
 def retriever_identity(
-    table: Mapping[str, Any], facts: Mapping[str, str], parts: Sequence[str]
+    table: Mapping[str, Any], provenance: Mapping[str, str], parts: Sequence[str]
 ) -> str:
-    """What a retriever is, whatever it is called: its table, its model as it answered, and what it uses.
+    """Return what makes two retrievers the same, whatever they are called.
 
-    Keys that have their default say nothing: a later version, which has more of them, knows the retriever again.
+    Keys with their default value are left out, so that a later version with more keys
+    recognises the retriever.
 
     Args:
-        table: with every default filled in.
-        facts: what the manifest keeps of its models.
-        parts: what the retrievers are that it uses.
+        table: of the retriever, with every default filled in.
+        provenance: what the manifest has of its models.
+        parts: the identities of the retrievers that it uses.
     """
+    if "fingerprint" in provenance and "encoder" not in table:
+        # The fingerprint covers the table, and stays the same with more options.
+        own_table: dict[str, Any] = {}
+    else:
+        own_table = _changed_keys(table)
+    model = {key: provenance[key] for key in MODEL_KEYS if key in provenance}
+    return json.dumps([own_table, model, sorted(parts)], sort_keys=True, default=str)
+
+
+def _changed_keys(table: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of a table that identify it, without those that have their default."""
     defaults = {
         name: field.get_default(call_default_factory=True)
         for name, field in DenseConfig.model_fields.items()
     }
-    own = {
-        key: value
-        for key, value in table.items()
-        if key not in KEYS_WITHOUT_IDENTITY and value != defaults.get(key)
-    }
-    if isinstance(encoder := own.get("encoder"), Mapping):
-        own["encoder"] = {
+    changed: dict[str, Any] = {}
+    for key, value in table.items():
+        if key not in KEYS_WITHOUT_IDENTITY and value != defaults.get(key):
+            changed[key] = value
+    encoder = changed.get("encoder")
+    if isinstance(encoder, Mapping):
+        changed["encoder"] = {
             key: value for key, value in encoder.items() if value not in (None, "")
         }
-    if "fingerprint" in facts and "encoder" not in table:
-        own = {}  # It says all that its table says, and stays the same where later versions have more options.
-    model = {
-        key: facts[key] for key in ("fingerprint", "revision", "sha256") if key in facts
-    }
-    return json.dumps([own, model, sorted(parts)], sort_keys=True, default=str)
+    return changed
 
 
 def question_identity(
     primary: str, baseline: str | None, retrievers: Mapping[str, str]
 ) -> tuple[str, str | None, list[str]]:
-    """What a run asks, whatever its retrievers are called.
+    """Return what makes two comparisons the same, whatever retrievers are called.
 
     Args:
         primary: the measure that decides.
-        baseline: the name of the retriever that the others are compared with.
-        retrievers: name -> what it is.
+        baseline: the name of the retriever with which the others are compared.
+        retrievers: name -> identity.
     """
-    return (
-        primary,
-        None if baseline is None else retrievers.get(baseline),
-        sorted(retrievers.values()),
-    )
+    baseline_identity = None if baseline is None else retrievers.get(baseline)
+    return primary, baseline_identity, sorted(retrievers.values())
 
 
 def query_identity(query: Query) -> tuple[str, ...]:
-    """What makes a query the same in two runs."""
+    """Return what makes a query the same in two runs."""
     return (query.id, query.text, *query.history)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import tomli_w
 
@@ -14,173 +14,212 @@ from harness import records
 from harness.build.build import build
 from harness.english import join_names
 from harness.experiment import load, walk_texts, with_run_paths
-from harness.pipeline import run
+from harness.pipeline import run_built
 from harness.records import Results
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from retrievers.errors import InputError, NotConfirmed, Problem
 from retrievers.options.user_code import OBJECT_PREFIX
 
 COMPARED_HITS = 10
+"""First hits of a ranking that are compared where an index is approximate."""
+MEAN_TOLERANCE = 1e-4
+"""Largest difference of means that are the same: other machines round otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class VersionChange:
+    """A package whose version differs between two runs."""
+
+    package: str
+    before: str
+    """"absent" if it was not installed."""
+    now: str
+
+    def __str__(self) -> str:
+        return f"{self.package} {self.before}, now {self.now}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduction:
+    """How a repeated run differs from the first one."""
+
+    differing: tuple[str, ...]
+    """Files of rankings, scores and comparisons that are not equal byte by byte."""
+    largest: float
+    """Largest difference of a mean, of the retrievers that search exactly."""
+    versions: tuple[VersionChange, ...]
+    approximate: Mapping[str, float] = field(default_factory=dict)
+    """Retriever with an approximate index -> share of its first hits that recur."""
+
+
+def reproduce(
+    folder: str | Path,
+    options: RunOptions = RunOptions(),  # noqa: B008
+) -> Reproduction:
+    """Repeat the run of a results folder, in a temporary folder, and compare.
+
+    A retriever that searches an approximate index, and those that use it, may have other
+    means, since no two builds of such an index are equal: the share of their hits that
+    recur is returned.
+
+    Args:
+        folder: a results folder.
+        options: as for a run, without the place of its results.
+
+    Raises:
+        NotConfirmed: a retriever failed now, or a mean differs by more than 1e-4.
+        InputError: a problem of the folder, the data set as it is now, or the
+            environment.
+    """
+    _refuse_objects(Path(folder))
+    earlier = records.read_results(folder)
+    with tempfile.TemporaryDirectory(prefix="reproduce-") as temporary:
+        path = Path(temporary) / "experiment.toml"
+        path.write_text(_experiment_text(earlier), encoding="utf-8")
+        loaded = load(path, allow_code=options.allow_code)
+        built = build(loaded)
+        _refuse_changed_data(earlier, built.dataset.digest)
+        run_options = options._replace(results=Path(temporary), only=())
+        again = run_built(loaded, built, run_options)
+        return _compare(earlier, again)
+
+
+def _refuse_objects(folder: Path) -> None:
+    """Refuse an experiment with objects that existed only in its process."""
+    experiment = records.read_manifest(folder).experiment
+    objects = [
+        text.removeprefix(OBJECT_PREFIX)
+        for _, text in walk_texts(experiment)
+        if text.startswith(OBJECT_PREFIX)
+    ]
+    if objects:
+        message = f"used objects that only that process had: {join_names(objects)}"
+        remedy = "run its notebook again, and compare: harness compare OLD NEW"
+        raise InputError(Problem(str(folder), message, remedy))
+
+
+def _experiment_text(earlier: Results) -> str:
+    """The experiment of a manifest as TOML, with the data set where it is now."""
+    manifest = earlier.manifest
+    experiment = with_run_paths(manifest.experiment, Path(manifest.experiment_file))
+    dataset = experiment["dataset"]
+    table = {"path": dataset} if isinstance(dataset, str) else dict(dataset)
+    reference = records.find_dataset(earlier)
+    if reference.scheme:
+        table["path"] = reference.name
+    else:
+        table["path"] = reference.folder.resolve().as_posix()
+    return tomli_w.dumps({**experiment, "dataset": table})
+
+
+def _refuse_changed_data(earlier: Results, digest: str) -> None:
+    dataset = earlier.manifest.dataset
+    if digest != dataset.digest:
+        message = (
+            "is not the data of these results: a document, query or label has changed"
+        )
+        remedy = "restore it, or run the experiment anew"
+        raise InputError(Problem(dataset.path, message, remedy))
+
+
+def _compare(earlier: Results, again: Results) -> Reproduction:
+    _require_retrievers(earlier, again)
+    approximate = approximate_retrievers(earlier)
+    return Reproduction(
+        _differing_files(earlier, again),
+        _largest_difference(earlier, again, approximate),
+        _version_changes(earlier, again),
+        {name: _share_of_recurring_hits(earlier, again, name) for name in approximate},
+    )
+
+
+def _require_retrievers(earlier: Results, again: Results) -> None:
+    failed = sorted(set(earlier.retrievers) - set(again.retrievers))
+    if failed:
+        errors = [f"{name}: {again.manifest.failed.get(name)}" for name in failed]
+        raise NotConfirmed(f"not reproduced: {'; '.join(errors)}")
+
+
+def _differing_files(earlier: Results, again: Results) -> tuple[str, ...]:
+    files = [f"rankings/{name}.jsonl" for name in earlier.retrievers]
+    files += ["scores.csv", "comparisons.csv"]
+    return tuple(
+        file
+        for file in files
+        if (earlier.folder / file).read_bytes() != (again.folder / file).read_bytes()
+    )
+
+
+def _largest_difference(
+    earlier: Results, again: Results, approximate: tuple[str, ...]
+) -> float:
+    """The largest difference of a mean, of the retrievers that search exactly.
+
+    Raises:
+        NotConfirmed: it is above the tolerance.
+    """
+    keys = ["retriever", "measure"]
+    means_before = earlier.summary.set_index(keys)["mean"]
+    means_now = again.summary.set_index(keys)["mean"].reindex(means_before.index)
+    differences = (means_before - means_now).abs().fillna(float("inf"))
+    is_exact = ~differences.index.isin(approximate, level="retriever")
+    differences = differences[is_exact]
+    if not len(differences):
+        return 0.0
+    largest = float(differences.max())
+    if largest > MEAN_TOLERANCE:
+        key: Any = differences.idxmax()
+        retriever, measure = key
+        changes = version_changes_text(_version_changes(earlier, again))
+        raise NotConfirmed(
+            f"not reproduced: {measure} of {retriever} was {means_before[key]:.6f} "
+            f"and is now {means_now[key]:.6f}{changes}"
+        )
+    return largest
+
+
+def version_changes_text(changes: tuple[VersionChange, ...]) -> str:
+    """Return the packages that changed, as the end of a sentence; "" if none did."""
+    if not changes:
+        return ""
+    return f"; since then: {'; '.join(str(change) for change in changes)}"
+
+
+def _version_changes(earlier: Results, again: Results) -> tuple[VersionChange, ...]:
+    before = earlier.manifest.versions
+    now = again.manifest.versions
+    changes: list[VersionChange] = []
+    for package in {**before, **now}:
+        if before.get(package) != now.get(package):
+            old_version = before.get(package, "absent")
+            new_version = now.get(package, "absent")
+            changes.append(VersionChange(package, old_version, new_version))
+    return tuple(changes)
 
 
 def approximate_retrievers(results: Results) -> tuple[str, ...]:
     """Return the retrievers that search an approximate index, and those that use them."""
-    facts = results.manifest.retrievers
-    guessing = {
+    manifest = results.manifest
+    approximate = {
         name
-        for name, one in facts.items()
-        if one.provenance.get("search") == "approximate"
+        for name, outcome in manifest.retrievers.items()
+        if outcome.provenance.get("search") == "approximate"
     }
     return tuple(
         name
         for name in results.retrievers
-        if guessing & {*results.manifest.resolved.retriever_with_parts(name)}
+        if approximate.intersection(manifest.resolved.retriever_with_parts(name))
     )
 
 
-def _found_again(earlier: Results, again: Results, name: str) -> float:
-    """The share of a retriever's first ten hits that are there again."""
-    before, now = earlier.rankings(name), again.rankings(name)
-    total = sum(len(ranking.doc_ids[:COMPARED_HITS]) for ranking in before.values())
-    common = sum(
-        len({*hits.doc_ids[:COMPARED_HITS]} & {*now[query].doc_ids[:COMPARED_HITS]})
-        for query, hits in before.items()
-    )
-    return common / total if total else 1.0
-
-
-MEAN_TOLERANCE = 1e-4
-"""Largest difference of a mean that still counts as the same: other machines and library versions round otherwise."""
-
-
-class Reproduction(NamedTuple):
-    """How an experiment came out again."""
-
-    differing: tuple[str, ...]
-    """Files of rankings, scores and comparisons that are not the same to the byte."""
-    largest: float
-    """Largest difference of a mean, of the retrievers that search exactly."""
-    versions: Mapping[str, str]
-    """Package -> "old, now new", for those that have changed since."""
-    approximate: Mapping[str, float] = MappingProxyType({})
-    """Retriever that searches an approximate index -> share of its first ten hits that are there again."""
-
-    def sentence(self) -> str:
-        """What was found, in words."""
-        if not self.differing:
-            return (
-                "reproduced: rankings, scores and comparisons are the same to the byte"
-            )
-        means = f"reproduced: means within {MEAN_TOLERANCE:g} (largest difference {self.largest:.2g}); "
-        other = "".join(
-            f"; {name} searches an approximate index, which no two builds make alike: "
-            f"{100 * share:.1f} % of its first {COMPARED_HITS} hits are there again"
-            for name, share in self.approximate.items()
-        )
-        return f"{means}not the same to the byte: {', '.join(self.differing)}{other}{version_changes(self.versions)}"
-
-
-def version_changes(versions: Mapping[str, str]) -> str:
-    """Return what has changed since, as the end of a sentence; "" where nothing has."""
-    return f"; since then: {'; '.join(versions.values())}" if versions else ""
-
-
-def reproduce(folder: str | Path, options: RunOptions = RunOptions()) -> Reproduction:  # noqa: B008 - immutable
-    """Run the experiment of a results folder again, into a temporary folder, and compare.
-
-    A retriever that searches an approximate index, and what uses it, may have other means, since no two builds of one
-    are alike: of these the share of hits that are there again is told.
-
-    Args:
-        folder: a results folder.
-        options: as for a run; where results go is decided here.
-
-    Raises:
-        NotShown: a retriever is missing now, or a mean differs by more than 1e-4.
-        InputError: the folder, the data set as it is now, or the environment is at fault.
-    """
-    written = records.read_manifest(Path(folder)).experiment
-    if objects := [
-        text.removeprefix(OBJECT_PREFIX)
-        for _, text in walk_texts(written)
-        if text.startswith(OBJECT_PREFIX)
-    ]:
-        what = f"used objects that only that process had: {join_names(objects)}"
-        raise InputError(
-            Problem(
-                str(folder),
-                what,
-                "run its notebook again, and compare: harness compare OLD NEW",
-            )
-        )
-    earlier = records.read_results(folder)
-    with tempfile.TemporaryDirectory(prefix="reproduce-") as place:
-        path = Path(place) / "experiment.toml"
-        path.write_text(_written(earlier), encoding="utf-8")
-        digest = build(load(path, allow_code=options.allow_code)).dataset.digest
-        if digest != earlier.manifest.dataset.digest:
-            what = "is not the data of these results: a document, query or label has changed"
-            raise InputError(
-                Problem(
-                    earlier.manifest.dataset.path,
-                    what,
-                    "restore it, or run the experiment anew",
-                )
-            )
-        again = run(path, options._replace(results=Path(place), only=()))
-        return _compared(earlier, again)
-
-
-def _compared(earlier: Results, again: Results) -> Reproduction:
-    if lost := set(earlier.retrievers) - set(again.retrievers):
-        reasons = "; ".join(
-            f"{name}: {again.manifest.failed.get(name)}" for name in sorted(lost)
-        )
-        raise NotConfirmed(f"not reproduced: {reasons}")
-    files = [f"rankings/{name}.jsonl" for name in earlier.retrievers] + [
-        "scores.csv",
-        "comparisons.csv",
-    ]
-    differing = tuple(
-        f
-        for f in files
-        if (earlier.folder / f).read_bytes() != (again.folder / f).read_bytes()
-    )
-    before, now = (
-        one.summary.set_index(["retriever", "measure"])["mean"]
-        for one in (earlier, again)
-    )
-    apart = (before - now.reindex(before.index)).abs().fillna(float("inf"))
-    loose = approximate_retrievers(earlier)
-    exact = apart[~apart.index.isin(loose, level="retriever")]
-    largest = float(exact.max()) if len(exact) else 0.0
-    if largest > MEAN_TOLERANCE:
-        row: Any = exact.idxmax()
-        raise NotConfirmed(
-            f"not reproduced: {row[1]} of {row[0]} was {before[row]:.6f} and is now {now.get(row, float('nan')):.6f}"
-            f"{version_changes(_changed(earlier, again))}"
-        )
-    common = {name: _found_again(earlier, again, name) for name in loose}
-    return Reproduction(differing, largest, _changed(earlier, again), common)
-
-
-def _changed(earlier: Results, again: Results) -> dict[str, str]:
-    before, now = earlier.manifest.versions, again.manifest.versions
-    names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
-    return {
-        name: f"{name} {before.get(name, 'absent')}, now {now.get(name, 'absent')}"
-        for name in names
-    }
-
-
-def _written(earlier: Results) -> str:
-    """The experiment of a manifest as TOML, the data set found from where it was found then."""
-    experiment = with_run_paths(
-        earlier.manifest.experiment, Path(earlier.manifest.experiment_file)
-    )
-    dataset = experiment["dataset"]
-    table = {"path": dataset} if isinstance(dataset, str) else dict(dataset)
-    reference = records.find_dataset(earlier)
-    path = reference.name if reference.scheme else reference.folder.resolve().as_posix()
-    experiment["dataset"] = {**table, "path": path}
-    return tomli_w.dumps(experiment)
+def _share_of_recurring_hits(earlier: Results, again: Results, retriever: str) -> float:
+    """The share of a retriever's first hits that it returned again."""
+    rankings_now = again.rankings(retriever)
+    total = 0
+    recurring = 0
+    for query_id, ranking in earlier.rankings(retriever).items():
+        hits = set(ranking.doc_ids[:COMPARED_HITS])
+        hits_now = set(rankings_now[query_id].doc_ids[:COMPARED_HITS])
+        total += len(hits)
+        recurring += len(hits & hits_now)
+    return recurring / total if total else 1.0

@@ -4,12 +4,12 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.build.build import build
+from harness.build.build import BuiltExperiment, build
 from harness.experiment import LoadedExperiment
-from harness.pipeline import run
+from harness.pipeline import run_built
 from harness.records import Results
 from harness.report.sets_page import write_sets_page
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from retrievers.errors import BackendError, InputError, Problem
 
 
@@ -17,67 +17,65 @@ def run_sets(
     sets: Sequence[LoadedExperiment],
     options: RunOptions = RunOptions(),  # noqa: B008
 ) -> list[Results]:
-    """Run an experiment on each of its data sets, and write what they say together.
+    """Run an experiment on each of its data sets, and write their common page.
 
-    Every set is checked before anything is embedded; `max_cost` holds for all of them together.
+    Every set is checked before anything is embedded; `max_cost` is the limit of all
+    sets together.
 
     Args:
-        sets: what `load_sets` gave.
+        sets: what `load_sets` returned.
         options: as for `run`.
 
     Returns:
-        The results of each data set; their folders are together in one, which also holds their common page.
+        The results of each data set; their folders are in one folder, with the page.
 
     Raises:
-        As `run`; what finished before is kept. A set on which every retriever failed is reported at the end.
+        InputError, BackendError, OverBudget: as `run`; sets that finished before are kept.
+            A set on which every retriever failed is reported at the end.
     """
-    if len(sets) > 1 and (
-        problems := [problem for one in sets for problem in _problems_of(one)]
-    ):
-        raise InputError(problems)
     finished: list[Results] = []
-    failed: list[str] = []
-    for one in sets:
+    failures: list[str] = []
+    for loaded, built in zip(sets, _build_all(sets), strict=True):
+        name = loaded.experiment.name
+        set_options = with_remaining_budget(options, finished)
+        if loaded.set_of:
+            set_options = set_options.with_progress_prefix(name)
         try:
-            told = (
-                options.with_progress_prefix(one.experiment.name)
-                if one.set_of
-                else options
-            )
-            finished.append(run(one, with_remaining_budget(told, finished)))
+            finished.append(run_built(loaded, built, set_options))
         except BackendError as error:
-            failed.append(
-                f"{one.experiment.name}: {error}" if one.set_of else str(error)
-            )
-    if sets[0].set_of and finished and all(one.scored for one in finished):
-        write_sets_page(
-            Path(options.results) / sets[0].set_of,
-            finished,
-            report=sets[0].experiment.report,
-        )
-    if failed:
-        raise BackendError("\n".join(failed))
+            failures.append(f"{name}: {error}" if loaded.set_of else str(error))
+    set_of = sets[0].set_of
+    if set_of and finished and all(results.scored for results in finished):
+        folder = Path(options.results) / set_of
+        write_sets_page(folder, finished, report=sets[0].experiment.report)
+    if failures:
+        raise BackendError("\n".join(failures))
     return finished
+
+
+def _build_all(sets: Sequence[LoadedExperiment]) -> list[BuiltExperiment]:
+    """Build every set; the problems of all are one error."""
+    if len(sets) == 1:
+        return [build(sets[0])]
+    built: list[BuiltExperiment] = []
+    problems: list[Problem] = []
+    for loaded in sets:
+        try:
+            built.append(build(loaded))
+        except InputError as error:
+            for problem in error.problems:
+                where = f"{loaded.experiment.name}: {problem.where}"
+                problems.append(problem._replace(where=where))
+    if problems:
+        raise InputError(problems)
+    return built
 
 
 def with_remaining_budget(
     options: RunOptions, finished: Sequence[Results]
 ) -> RunOptions:
-    """The options with what is left of `max_cost` after some runs."""
+    """Return the options with what is left of `max_cost` after some runs."""
+    if options.max_cost is None:
+        return options
     spent = math.fsum(row["usd"] for results in finished for row in results.cost_rows)
-    return options._replace(
-        max_cost=None
-        if options.max_cost is None
-        else max(0.0, options.max_cost - spent)
-    )
-
-
-def _problems_of(loaded: LoadedExperiment) -> tuple[Problem, ...]:
-    try:
-        build(loaded)
-    except InputError as error:
-        return tuple(
-            problem._replace(where=f"{loaded.experiment.name}: {problem.where}")
-            for problem in error.problems
-        )
-    return ()
+    return options._replace(max_cost=max(0.0, options.max_cost - spent))

@@ -13,14 +13,18 @@ ENCODERS = {
     "cohere": "retrievers.encoders.cohere:CohereEncoder",
     "gemini": "retrievers.encoders.gemini:GeminiEncoder",
     "hashing": "retrievers.encoders.hashing:HashingEncoder",
-    "multivector-encoder": "retrievers.encoders.sentence_transformers:LateInteractionEncoder",
+    "multivector-encoder": (
+        "retrievers.encoders.sentence_transformers:LateInteractionEncoder"
+    ),
     "openai": "retrievers.encoders.openai:OpenAIEncoder",
     "python": "retrievers.encoders.python_encoder:PythonEncoder",
-    "sentence-transformers": "retrievers.encoders.sentence_transformers:SentenceTransformerEncoder",
+    "sentence-transformers": (
+        "retrievers.encoders.sentence_transformers:SentenceTransformerEncoder"
+    ),
     "sparse-encoder": "retrievers.encoders.sentence_transformers:LearnedSparseEncoder",
     "voyage-context": "retrievers.encoders.voyage_context:VoyageContextEncoder",
 }
-"""kind -> class. The keyword arguments of a class are the options of its kind."""
+"""Kind -> class. The keyword arguments of a class are the options of its kind."""
 RERANKERS = {
     "cross-encoder": "retrievers.rerankers.local_rerankers:CrossEncoderReranker",
     "http": "retrievers.rerankers.http_reranker:HttpReranker",
@@ -32,50 +36,55 @@ RETRIEVERS = {
     "python": "retrievers.function:Function",
     "run": "retrievers.saved_run:SavedRun",
 }
-"""Whole retrievers: what indexes and searches by itself. Dense retrieval and fusion are made by the harness."""
+"""Retrievers that index and search by themselves, without parts."""
 STORES = {
     "csr": "retrievers.stores.csr:CsrStore",
     "edge": "retrievers.stores.edge:EdgeStore",
     "qdrant": "retrievers.stores.qdrant:QdrantStore",
 }
-"""Kind of store -> class, which takes an `Opening`. The location names it: `edge`, or `edge://…`; "qdrant" is meant by
-":memory:", a folder and a server's URL."""
-
-
+"""Kind of store -> class, which receives an `Opening`. The location names the kind:
+`edge`, or `edge://…`; ":memory:", a folder and a server's URL mean "qdrant"."""
 COMPOSED_RETRIEVERS = {
     "Dense": "retrievers.dense:Dense",
     "Filtered": "retrievers.filtered:Filtered",
     "Fused": "retrievers.fused:Fused",
     "Reranked": "retrievers.reranked:Reranked",
 }
-"""Retrievers that hold parts: models, stores, other retrievers."""
-
+"""Retrievers with parts: models, stores, other retrievers."""
 KIND_TABLES = {
     "encoder": ENCODERS,
     "reranker": RERANKERS,
     "retriever": RETRIEVERS,
     "store": STORES,
 }
-_PARTS = {
-    path.partition(":")[2]: path.partition(":")[0]
-    for table in (*KIND_TABLES.values(), COMPOSED_RETRIEVERS)
-    for path in table.values()
+_CLASS_PATHS = [
+    *ENCODERS.values(),
+    *RERANKERS.values(),
+    *RETRIEVERS.values(),
+    *STORES.values(),
+    *COMPOSED_RETRIEVERS.values(),
+]
+_MODULE_BY_CLASS = {
+    path.partition(":")[2]: path.partition(":")[0] for path in _CLASS_PATHS
 }
 
 
 def __getattr__(name: str) -> type:
-    """Import a part on first use: `from retrievers import BM25`."""
-    if name not in _PARTS:
+    """Import a class on first use: `from retrievers import BM25`."""
+    if name not in _MODULE_BY_CLASS:
         raise AttributeError(f"module 'retrievers' has no attribute {name!r}")
-    part: type = getattr(importlib.import_module(_PARTS[name]), name)
-    return part
+    module = importlib.import_module(_MODULE_BY_CLASS[name])
+    cls: type = getattr(module, name)
+    return cls
 
 
-def _kinds(what: str) -> dict[str, str]:
-    """Every kind with its class; third parties add kinds by `retriever_harness.encoders` and the like."""
-    return {
-        point.name: point.value for point in _installed(what, tuple(sys.path))
-    } | KIND_TABLES[what]
+def _kinds(part: str) -> dict[str, str]:
+    """Return all kinds of a part with their classes.
+
+    Other packages add kinds with entry points, such as `retriever_harness.encoders`.
+    """
+    installed = _installed_kinds(part, tuple(sys.path))
+    return {point.name: point.value for point in installed} | KIND_TABLES[part]
 
 
 encoder_kinds = partial(_kinds, "encoder")
@@ -85,65 +94,60 @@ store_kinds = partial(_kinds, "store")
 
 
 def is_built_in(cls: type) -> bool:
-    """Return whether a class of encoders, rerankers, whole retrievers or stores is ours, and not of another package."""
+    """Return whether a class is part of this package, and not of another one."""
     return cls.__module__.partition(".")[0] == "retrievers"
 
 
 def kind_of(cls: type) -> str:
-    """Return what an encoder, a reranker or a whole retriever is called in an experiment file.
+    """Return the kind of a class of models or retrievers in an experiment file.
 
     Raises:
-        InputError: it has no name there.
+        InputError: it has none.
 
     >>> from retrievers.bm25 import BM25
     >>> kind_of(BM25)
     'bm25'
     """
     path = f"{cls.__module__}:{cls.__qualname__}"
-    kinds = (
-        kind for what in KIND_TABLES for kind, of in _kinds(what).items() if of == path
-    )
-    if (kind := next(kinds, "")) == "":
-        raise InputError(
-            Problem(
-                cls.__qualname__,
-                "has no kind in an experiment file",
-                "give a table, with a kind",
-            )
-        )
-    return kind
+    for part in KIND_TABLES:
+        for kind, class_path in _kinds(part).items():
+            if class_path == path:
+                return kind
+    problem = "has no kind in an experiment file"
+    raise InputError(Problem(cls.__qualname__, problem, "give a table, with a kind"))
 
 
 @lru_cache(maxsize=4)
-def _installed(what: str, folders: tuple[str, ...]) -> EntryPoints:
-    """The entry points of other packages, read once: it takes 15 ms, and every block of an experiment asks."""
-    return entry_points(group=f"retriever_harness.{what}s")
+def _installed_kinds(part: str, folders: tuple[str, ...]) -> EntryPoints:
+    """Return the entry points of other packages, for the folders of `sys.path`.
+
+    They are read once: it takes 15 ms, and every table of an experiment needs them.
+    """
+    return entry_points(group=f"retriever_harness.{part}s")
 
 
-def _class(what: str, kind: str) -> type:
-    """Import the class of a kind; the heavy library behind it is loaded at its first use, not here.
+def _class_of_kind(part: str, kind: str) -> type:
+    """Import the class of a kind, without the large library that it may use.
 
     Raises:
         InputError: no package has this kind, or it cannot be loaded.
     """
-    table = _kinds(what)
-    if kind not in table:
-        raise InputError(
-            Problem("kind", f"unknown {what} {kind!r}", did_you_mean(kind, table))
-        )
-    module, _, name = table[kind].partition(":")
+    kinds = _kinds(part)
+    if kind not in kinds:
+        problem = f"unknown {part} {kind!r}"
+        raise InputError(Problem("kind", problem, did_you_mean(kind, kinds)))
+    module, _, name = kinds[kind].partition(":")
     try:
         with wrap_user_errors((module,)):
             cls: type = getattr(importlib.import_module(module), name)
     except BackendError as failure:
+        problem = f"{part} {kind!r} cannot be loaded: {failure}"
         remedy = "install its package again"
-        raise InputError(
-            Problem("kind", f"{what} {kind!r} cannot be loaded: {failure}", remedy)
-        ) from failure
+        raise InputError(Problem("kind", problem, remedy)) from failure
     return cls
 
 
-encoder_class = partial(_class, "encoder")
-reranker_class = partial(_class, "reranker")
-retriever_class = partial(_class, "retriever")
-store_class = partial(_class, "store")
+encoder_class = partial(_class_of_kind, "encoder")
+reranker_class = partial(_class_of_kind, "reranker")
+retriever_class = partial(_class_of_kind, "retriever")
+store_class = partial(_class_of_kind, "store")

@@ -1,7 +1,8 @@
 """BM25 over the words of any language."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
@@ -12,7 +13,7 @@ from retrievers.errors import BackendError, InputError, Problem, did_you_mean
 from retrievers.meter import Meter
 from retrievers.options.tables import Configured
 from retrievers.query import Query
-from retrievers.ranking import Ranking, ranked, round_scores, top_k_candidates
+from retrievers.ranking import Mask, Ranking, ranked, round_scores, top_k_candidates
 from retrievers.resources import Corpus
 from retrievers.retriever import Retriever
 from retrievers.texts.chunking import Chunk, cut_document
@@ -24,29 +25,29 @@ from retrievers.texts.languages import (
 from retrievers.texts.word_tokens import TOKENIZATION_RULE, tokenize
 
 LANGUAGE_SAMPLE_SIZE = 200
-"""Documents by which the language is told."""
+"""Documents from which the corpus's language is detected."""
 MAX_SHARED_TERMS = 20_000_000
 """Terms of a corpus that are kept for other retrievers of the run, at most: 160 MB."""
-
-
-class _Words(NamedTuple):
-    """What BM25 counts, whatever its k1 and b."""
-
-    corpus: list[list[int]]
-    """The terms of each document, or passage, as numbers of the vocabulary."""
-    empty: list[str]
-    """Documents without a term."""
-    ids: list[str]
-    """The other documents."""
-    values: FieldValues
-    starts: list[int]
-    """Where the passages of each document begin."""
-    vocabulary: dict[str, int]
-    stemming: str = ""
-
-
 MAX_K1 = 1_000_000
-"""Terms do not saturate long before; scores of far larger ones overflow, and nothing would be found."""
+"""Terms saturate long before; far larger values overflow, and nothing is found."""
+
+
+@dataclass(slots=True)
+class _WordIndex:
+    """The words of a corpus; they do not depend on k1 and b."""
+
+    field_values: FieldValues
+    """Fields of the documents that conditions use."""
+    terms: list[list[int]] = field(default_factory=list)
+    """The terms of each document, or passage, as numbers of the vocabulary."""
+    vocabulary: dict[str, int] = field(default_factory=dict)
+    doc_ids: list[str] = field(default_factory=list)
+    """Documents with a term."""
+    empty_doc_ids: list[str] = field(default_factory=list)
+    """Documents without a term."""
+    passage_starts: list[int] = field(default_factory=list)
+    """Where the passages of each document begin."""
+    stemming: str = ""
 
 
 class BM25(Configured, Retriever):
@@ -57,17 +58,19 @@ class BM25(Configured, Retriever):
     b: Annotated[float, Field(ge=0, le=1)] = 0.4
     """How much long documents are discounted, 0 to 1; 0.4 is Anserini's default."""
     stemming: str | None = None
-    """A Snowball language ("english", "russian", …), or "" for none; left out, the language in which nine in ten
-    documents of a sample are, where Snowball has it, else none."""
+    """A Snowball language ("english", "russian", …), or "" for none; left out, the
+    language in which nine in ten documents of a sample are, where Snowball has it, else
+    none."""
     chunk: Chunk | None = None
-    """Cut long documents into passages, `{ size = 800, overlap = 100 }` in characters, with `by` and `call` as an
-    encoder's; a document is worth its best one, and words are as rare as they are among passages."""
+    """Cut long documents into passages, `{ size = 800, overlap = 100 }` in characters,
+    with `by` and `call` as an encoder's; a document is worth its best one, and words
+    are as rare as they are among passages."""
     _language: str | None = None
-    """None until the documents have told it."""
+    """The language of stemming; None until it is detected."""
     _stem: Callable[[str], str]
     _conditions: tuple[Condition, ...] = ()
-    _words: _Words
-    """Without the corpus, which the engine has."""
+    _index: _WordIndex
+    """Without the terms, which the engine has."""
     _engine: Any
 
     def model_post_init(self, _: object) -> None:
@@ -77,174 +80,176 @@ class BM25(Configured, Retriever):
             load_language_model()  # on another core, while the documents are read
         self._stem = _stemmer(self.stemming or "")
         if self.chunk is not None and self.chunk.unit == "tokens":
-            raise InputError(
-                Problem(
-                    "chunk.unit", "BM25 has no tokens of an encoder", "leave it out"
-                )
-            )
+            problem = "BM25 has no tokens of an encoder"
+            raise InputError(Problem("chunk.unit", problem, "leave it out"))
 
     @property
     def fingerprint(self) -> str:
-        """All that changes a ranking, but for the documents."""
-        stemming = "by language" if self._language is None else self._language or "none"
-        cut = "" if self.chunk is None else f" passages={self.chunk.name}"
-        return f"bm25 k1={self.k1:g} b={self.b:g} words={TOKENIZATION_RULE} stemming={stemming}{cut}"
+        """All that changes a ranking, except the documents."""
+        stemming = "by language"
+        if self._language is not None:
+            stemming = self._language or "none"
+        fingerprint = (
+            f"bm25 k1={self.k1:g} b={self.b:g} words={TOKENIZATION_RULE} "
+            f"stemming={stemming}"
+        )
+        if self.chunk is not None:
+            fingerprint += f" passages={self.chunk.name}"
+        return fingerprint
 
     @property
     def provenance(self) -> Mapping[str, str]:
-        """What the manifest keeps: all that changes a ranking, and that nothing is paid."""
-        words = (
-            f"stemmed as {self._language.capitalize()}"
-            if self._language
-            else "not stemmed"
-        )
-        facts = {
+        """What the manifest records: all that changes a ranking, and the price, 0."""
+        words = "not stemmed"
+        if self._language:
+            words = f"stemmed as {self._language.capitalize()}"
+        return {
             "fingerprint": self.fingerprint,
             "words": words,
             "usd_per_million_tokens": "0",
+            **filter_facts(self._conditions),
         }
-        return {**facts, **filter_facts(self._conditions)}
 
     def check(self) -> None:
-        """Raise InputError where what cuts documents is not installed."""
+        """Raise InputError if a function or package that cuts documents is missing."""
         if self.chunk is not None:
             self.chunk.check()
 
     def set_filter(self, conditions: Sequence[Condition]) -> None:
-        """Search among the documents that match; words stay as rare as they are among all."""
+        """Search among the documents that match.
+
+        Words stay as rare as they are among all documents.
+        """
         self._conditions = tuple(conditions)
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
-        """Count the terms of every document; those with no term are noted and never retrieved."""
+        """Count the terms of every document.
+
+        Documents without a term are noted and never retrieved.
+        """
         import bm25s
 
         with meter.stage("index"):
-            words = self._counted(documents)
-            for id_ in words.empty:
-                meter.note("empty", id_)
-            meter.count(texts=len(words.corpus))
-            if not words.corpus:
+            index = self._count_words(documents)
+            for doc_id in index.empty_doc_ids:
+                meter.note("empty", doc_id)
+            meter.count(texts=len(index.terms))
+            if not index.terms:
                 raise BackendError("bm25: no document has a word to index")
             self._engine = bm25s.BM25(
                 k1=self.k1, b=self.b, method="lucene", dtype="float32"
             )
             self._engine.index(
-                (words.corpus, words.vocabulary),
+                (index.terms, index.vocabulary),
                 create_empty_token=False,
                 show_progress=False,
             )
-            self._words, self._language = words._replace(corpus=[]), words.stemming
-            self._stem = _stemmer(words.stemming)
+            self._index = replace(index, terms=[])
+            self._language = index.stemming
+            self._stem = _stemmer(index.stemming)
 
     def search(
         self, queries: Sequence[Query], depth: int, meter: Meter
     ) -> list[Ranking]:
-        """Rank the documents that share a term with the query; the others are no answer."""
+        """Rank the documents that share a term with the query."""
+        rankings = []
         with meter.stage("search", total=len(queries)):
-            return list(self._search(queries, depth, meter))
+            for query in queries:
+                if self._conditions and not self._matching(query).any():
+                    meter.note("nothing-matches-query", query.id)
+                rankings.append(self.answer(query, depth, meter))
+                meter.count(texts=1)
+        return rankings
 
     def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
-        """Rank the documents for one query, counting nothing, as latency is measured."""
+        """Rank the documents for one query without counts, as latency is measured."""
+        vocabulary = self._index.vocabulary
         stems = map(self._stem, tokenize(query.text))
-        terms = [
-            number
-            for stem in stems
-            if (number := self._words.vocabulary.get(stem)) is not None
-        ]
+        terms = [vocabulary[stem] for stem in stems if stem in vocabulary]
         if not terms:
             return ranked((), ())
         scores = self._engine.get_scores_from_ids(terms)
         if self.chunk is not None:
-            scores = np.maximum.reduceat(scores, self._words.starts)
+            scores = np.maximum.reduceat(scores, self._index.passage_starts)
         if self._conditions:
-            scores = np.where(
-                self._words.values.matching(filter_values(query, self._conditions)),
-                scores,
-                0,
-            )
-        some = top_k_candidates(scores, depth, scores > 0)
-        return ranked(
-            [self._words.ids[i] for i in some.tolist()],
-            round_scores(scores[some]),
-            depth,
-        )
+            scores = np.where(self._matching(query), scores, 0)
+        candidates = top_k_candidates(scores, depth, scores > 0)
+        doc_ids = [self._index.doc_ids[i] for i in candidates.tolist()]
+        return ranked(doc_ids, round_scores(scores[candidates]), depth)
 
-    def _search(
-        self, queries: Sequence[Query], depth: int, meter: Meter
-    ) -> Iterator[Ranking]:
-        for query in queries:
-            if (
-                self._conditions
-                and not self._words.values.matching(
-                    filter_values(query, self._conditions)
-                ).any()
-            ):
-                meter.note("nothing-matches-query", query.id)
-            yield self.answer(query, depth, meter)
-            meter.count(texts=1)
+    def _matching(self, query: Query) -> Mask:
+        """Return whether each document matches the query's filter."""
+        return self._index.field_values.matching(filter_values(query, self._conditions))
 
-    def _counted(self, documents: Iterable[Document]) -> _Words:
-        """The words of every document, or passage; what another of the run has counted is taken over."""
-        fields = sorted(one.field for one in self._conditions)
-        made = documents.shared_indexes if isinstance(documents, Corpus) else {}
+    def _count_words(self, documents: Iterable[Document]) -> _WordIndex:
+        """Return the words of all documents; another retriever may have counted them."""
+        fields = sorted(condition.field for condition in self._conditions)
+        shared = documents.shared_indexes if isinstance(documents, Corpus) else {}
         key = f"bm25 {self._language} {self.chunk} {fields}"
-        words: _Words | None = made.get(key)
-        if words is None:
-            words = _Words([], [], [], FieldValues(fields), [], {})
-            seen = sample_documents(
-                _read(documents, self.chunk, words), size=LANGUAGE_SAMPLE_SIZE
-            )
-            language = (
-                _stemming_of(seen)
-                if self._language is None and words.corpus
-                else self._language or ""
-            )
-            words = _stemmed(words, language) if language else words
-            if sum(map(len, words.corpus)) <= MAX_SHARED_TERMS:
-                made[key] = words
-        return words
+        index: _WordIndex | None = shared.get(key)
+        if index is not None:
+            return index
+        index = _WordIndex(FieldValues(fields))
+        sample = sample_documents(
+            _read_words(documents, self.chunk, index), size=LANGUAGE_SAMPLE_SIZE
+        )
+        language = self._language or ""
+        if self._language is None and index.terms:
+            language = _detect_stemming(sample)
+        if language:
+            index = _stem_words(index, language)
+        if sum(map(len, index.terms)) <= MAX_SHARED_TERMS:
+            shared[key] = index
+        return index
 
 
-def _read(
-    documents: Iterable[Document], chunks: Chunk | None, words: _Words
+def _read_words(
+    documents: Iterable[Document], chunks: Chunk | None, index: _WordIndex
 ) -> Iterator[Document]:
-    """Add the words of each document, or of its passages, to those there are, and yield those that have any."""
-    numbers = words.vocabulary
+    """Add the words of each document to the index; yield documents that have any."""
+    vocabulary = index.vocabulary
     for document in documents:
-        parts = [document] if chunks is None else cut_document(document, chunks)
-        rows = [
-            [numbers.setdefault(word, len(numbers)) for word in tokenize(part.content)]
-            for part in parts
-        ]
-        if any(rows):
-            words.ids.append(document.id)
-            words.values.add(document.fields)
-            words.starts.append(len(words.corpus))
-            words.corpus.extend(filter(None, rows))
+        passages = [document] if chunks is None else cut_document(document, chunks)
+        passage_terms = []
+        for passage in passages:
+            words = tokenize(passage.content)
+            terms = [vocabulary.setdefault(word, len(vocabulary)) for word in words]
+            if terms:
+                passage_terms.append(terms)
+        if passage_terms:
+            index.doc_ids.append(document.id)
+            index.field_values.add(document.fields)
+            index.passage_starts.append(len(index.terms))
+            index.terms.extend(passage_terms)
             yield document
         else:
-            words.empty.append(document.id)
+            index.empty_doc_ids.append(document.id)
 
 
-def _stemmed(words: _Words, language: str) -> _Words:
-    """The same with the stems of the words, which become the vocabulary; each word is stemmed once."""
-    stem, stems = _stemmer(language), dict[str, int]()
-    numbers = [stems.setdefault(stem(word), len(stems)) for word in words.vocabulary]
-    corpus = [[numbers[word] for word in row] for row in words.corpus]
-    return words._replace(corpus=corpus, vocabulary=stems, stemming=language)
+def _stem_words(index: _WordIndex, language: str) -> _WordIndex:
+    """Return the index with stems as vocabulary; each word is stemmed once."""
+    stem = _stemmer(language)
+    stems: dict[str, int] = {}
+    stem_of_word = [
+        stems.setdefault(stem(word), len(stems)) for word in index.vocabulary
+    ]
+    stemmed_terms = []
+    for terms in index.terms:
+        stemmed_terms.append([stem_of_word[word] for word in terms])
+    return replace(index, terms=stemmed_terms, vocabulary=stems, stemming=language)
 
 
-def _stemming_of(documents: Iterable[Document]) -> str:
-    """The language of nine in ten documents, where Snowball has it, else ""."""
+def _detect_stemming(documents: Iterable[Document]) -> str:
+    """Return the language of nine in ten documents if Snowball has it, else ""."""
     import Stemmer
 
-    language = LANGUAGE_NAMES.get(
-        detect_shared_language(document.content for document in documents), ""
-    )
+    code = detect_shared_language(document.content for document in documents)
+    language = LANGUAGE_NAMES.get(code, "")
     return language if language in Stemmer.algorithms() else ""
 
 
 def _stemmer(language: str) -> Callable[[str], str]:
+    """Return the function that stems a word; it changes nothing without a language."""
     if not language:
         return str
     import Stemmer

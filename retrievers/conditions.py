@@ -1,7 +1,7 @@
 """What a filter requires of documents.
 
-One index holds all documents, whatever is wanted of them: words are as rare as they are among all documents, as in a
-search engine that filters.
+One index has all documents, whatever a filter requires: a word is as rare as it is
+among all documents, as in a search engine that filters.
 """
 
 from __future__ import annotations
@@ -18,93 +18,117 @@ from retrievers.ranking import Mask
 
 
 class Condition(NamedTuple):
-    """What one field of a document must hold."""
+    """The values that one field of a document may have."""
 
     field: str
     values: tuple[str, ...] = ()
-    """One of these; or, where there are none, what the query's own field holds."""
+    """Fixed values; empty if the value is in a field of the query."""
     query_field: str = ""
 
 
-def parse_conditions(table: Mapping[str, Any]) -> list[Condition]:
-    """Return what a table of fields asks of documents.
+class FieldFilter(NamedTuple):
+    """The values of one field that a query accepts."""
 
-    >>> [one.values or one.query_field for one in parse_conditions({"tongue": ["ja", "de"], "owner": {"query": "user"}})]
-    [('de', 'ja'), 'user']
+    field: str
+    values: tuple[str, ...]
+
+
+FilterValues = tuple[FieldFilter, ...]
+"""What a query requires of documents: one of the values in each of these fields."""
+QueryFilters = Sequence[FilterValues]
+"""One for each query; empty if all documents may be found."""
+
+
+def parse_conditions(table: Mapping[str, Any]) -> list[Condition]:
+    """Return the conditions in a table of fields.
+
+    >>> table = {"tongue": ["ja", "de"], "owner": {"query": "user"}}
+    >>> tongue, owner = parse_conditions(table)
+    >>> tongue.values, owner.query_field
+    (('de', 'ja'), 'user')
     """
     conditions = []
-    for name, value in table.items():
-        own = value["query"] if isinstance(value, Mapping) else ""
-        held = (
-            () if own else (value,) if isinstance(value, str) else tuple(sorted(value))
-        )
-        conditions.append(Condition(name, held, own))
+    for field, value in table.items():
+        if isinstance(value, Mapping):
+            condition = Condition(field, query_field=value["query"])
+        elif isinstance(value, str):
+            condition = Condition(field, (value,))
+        else:
+            condition = Condition(field, tuple(sorted(value)))
+        conditions.append(condition)
     return conditions
 
 
 class FieldValues:
-    """Which documents hold what in some fields, or, where none are named, in all that they are given with."""
+    """The documents that have each value of a field.
 
-    def __init__(self, names: Iterable[str] | None = None) -> None:
-        self._names = None if names is None else set(names)
+    Args:
+        fields: the fields to keep; None for all.
+    """
+
+    def __init__(self, fields: Iterable[str] | None = None) -> None:
+        self._fields = None if fields is None else set(fields)
         self._rows: dict[tuple[str, str], array[int]] = {}
         self._count = 0
 
     def add(self, fields: Mapping[str, str]) -> None:
-        """Take in the fields of the next document."""
-        for name in (
-            fields.keys() if self._names is None else self._names & fields.keys()
-        ):
-            self._rows.setdefault((name, fields[name]), array("q")).append(self._count)
+        """Add the fields of the next document."""
+        names = fields.keys() if self._fields is None else self._fields & fields.keys()
+        for name in names:
+            rows = self._rows.setdefault((name, fields[name]), array("q"))
+            rows.append(self._count)
         self._count += 1
 
-    def matching(self, wanted: FilterValues) -> Mask:
-        """Return for each document, in the order in which they were taken in, whether it holds what is wanted."""
-        met = np.zeros(self._count, dtype=np.int64)
-        for name, values in wanted:
+    def matching(self, filter_values: FilterValues) -> Mask:
+        """Return for each document, in the order of `add`, whether it matches."""
+        matched_fields = np.zeros(self._count, dtype=np.int64)
+        for field, values in filter_values:
             for value in set(values):
-                met[np.asarray(self._rows.get((name, value), ()), dtype=np.int64)] += 1
-        return np.asarray(met == len(wanted))
+                rows = np.asarray(self._rows.get((field, value), ()), dtype=np.int64)
+                matched_fields[rows] += 1
+        return np.asarray(matched_fields == len(filter_values))
 
-    def masks(self, wanted: Iterable[FilterValues]) -> list[Mask]:
-        """Return which documents each query may find; nothing where that is every one."""
-        wanted = list(wanted)
-        masks = {one: self.matching(one) for one in set(wanted)}
-        return [masks[one] for one in wanted]
+    def masks(self, query_filters: Iterable[FilterValues]) -> list[Mask]:
+        """Return the documents that each query may find; empty without filters."""
+        query_filters = list(query_filters)
+        masks = {values: self.matching(values) for values in set(query_filters)}
+        return [masks[values] for values in query_filters]
 
 
 def filter_values(query: Query, conditions: Iterable[Condition]) -> FilterValues:
-    """Return what a query wants of documents; a field that the query lacks can be held by no document.
+    """Return what a query requires of documents.
 
-    >>> filter_values(Query("q", "text", {"lang": "ja"}), [Condition("language", query_field="lang")])
-    (('language', ('ja',)),)
+    If the query lacks a field that a condition names, no document matches.
+
+    >>> query = Query("q", "text", {"lang": "ja"})
+    >>> filter_values(query, [Condition("language", query_field="lang")])
+    (FieldFilter(field='language', values=('ja',)),)
     """
-    own = ((one, query.fields.get(one.query_field, "")) for one in conditions)
-    return tuple(
-        sorted(
-            (one.field, one.values or ((value,) if value else ())) for one, value in own
-        )
-    )
+    return tuple(sorted(_field_filter(query, condition) for condition in conditions))
+
+
+def _field_filter(query: Query, condition: Condition) -> FieldFilter:
+    if condition.values:
+        return FieldFilter(condition.field, condition.values)
+    query_value = query.fields.get(condition.query_field, "")
+    return FieldFilter(condition.field, (query_value,) if query_value else ())
 
 
 def filter_facts(conditions: Iterable[Condition]) -> dict[str, str]:
-    """Return what the manifest keeps of a filter; nothing where there is none.
+    """Return what the manifest records of a filter; empty without conditions.
 
     >>> filter_facts([Condition("language", ("de", "ja"))])
     {'filter': '{"language": ["de", "ja"]}'}
     """
     table = conditions_table(conditions)
-    return {"filter": json.dumps(table, ensure_ascii=False)} if table else {}
+    if not table:
+        return {}
+    return {"filter": json.dumps(table, ensure_ascii=False)}
 
 
 def conditions_table(conditions: Iterable[Condition]) -> dict[str, Any]:
-    """Return the table of fields that asks for this."""
+    """Return the table of fields with these conditions."""
     return {
-        one.field: list(one.values) or {"query": one.query_field} for one in conditions
+        condition.field: list(condition.values) or {"query": condition.query_field}
+        for condition in conditions
     }
-
-
-FilterValues = tuple[tuple[str, tuple[str, ...]], ...]
-"""What a query wants of documents: fields, and for each the values of which a document must have one."""
-QueryFilters = Sequence[FilterValues]
-"""Of each query; nothing where all documents are wanted."""

@@ -6,20 +6,21 @@ import hashlib
 import heapq
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from operator import itemgetter
 from types import MappingProxyType
+from typing import NamedTuple
 
 CORPUS_SAMPLE_SIZE = 10_000
-"""Documents that stand for a corpus where looking at each would take long."""
+"""Documents that represent a corpus if looking at all would take long."""
 
 
-def no_fields() -> Mapping[str, str]:  # noqa: D103
+def no_fields() -> Mapping[str, str]:
+    """Return the fields of a document or query that has none."""
     return MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One thing that can be retrieved."""
+    """One document that can be retrieved."""
 
     id: str
     title: str
@@ -28,24 +29,35 @@ class Document:
 
     @property
     def content(self) -> str:
-        """What encoders and BM25 read: title + " " + text, or the text alone without a title."""
-        return f"{self.title} {self.text}".strip() if self.title else self.text
+        """The text for encoders and BM25: title + " " + text; without a title, text."""
+        if not self.title:
+            return self.text
+        return f"{self.title} {self.text}".strip()
+
+
+class _SampledDocument(NamedTuple):
+    """A document with its rank in the sample and its position in the corpus."""
+
+    id_hash: bytes
+    position: int
+    document: Document
 
 
 def sample_documents(
     documents: Iterable[Document], *, seed: int = 0, size: int = CORPUS_SAMPLE_SIZE
 ) -> list[Document]:
-    """Return the documents whose hashed ids are the smallest, in the order of the corpus: any order gives the same."""
-    start = hashlib.blake2b(f"{seed}\0".encode(), digest_size=8)
+    """Return the documents with the smallest hashed ids, in the corpus's order.
 
-    def hashed(item: tuple[int, Document]) -> bytes:
-        digest = start.copy()
-        digest.update(item[1].id.encode("utf-8", "surrogatepass"))
-        return digest.digest()
+    The same documents in another order give the same sample.
+    """
+    seed_hash = hashlib.blake2b(f"{seed}\0".encode(), digest_size=8)
 
-    return [
-        document
-        for _, document in sorted(
-            heapq.nsmallest(size, enumerate(documents), key=hashed), key=itemgetter(0)
-        )
-    ]
+    def with_hash(position: int, document: Document) -> _SampledDocument:
+        id_hash = seed_hash.copy()
+        id_hash.update(document.id.encode("utf-8", "surrogatepass"))
+        return _SampledDocument(id_hash.digest(), position, document)
+
+    hashed = (with_hash(i, document) for i, document in enumerate(documents))
+    sample = heapq.nsmallest(size, hashed, key=lambda sampled: sampled.id_hash)
+    sample.sort(key=lambda sampled: sampled.position)
+    return [sampled.document for sampled in sample]

@@ -14,34 +14,32 @@ from retrievers.texts.token_estimate import Counts
 
 Role = Literal["document", "query"]
 DenseVectors = npt.NDArray[np.float32]
-
-
 MAX_DIMENSIONS = 65_536
-"""Numbers of a vector, at most: what Qdrant takes."""
+"""Numbers of a vector, at most: Qdrant's limit."""
 
 
 class Embedded(NamedTuple):
     """Vectors of some texts, in the order of the texts."""
 
     vectors: AnyVectors
-    """float32, (n, dimensions); sparse ones, and those of tokens, as `retrievers.ragged` has them."""
+    """float32, (n, dimensions); other forms as in `retrievers.ragged`."""
     tokens: Counts
-    """(n,): tokens that the model read, special tokens included where the model counts them."""
+    """(n,): tokens that the model read, with special ones if the model counts them."""
     truncated_tokens: Counts
     """(n,): tokens beyond the model's limit, cut off unread."""
 
     @classmethod
     def concatenate(cls, parts: Iterable[Embedded]) -> Embedded:
-        """Put some texts and others together, at least one part."""
+        """Join the texts of one or more parts."""
         vectors, tokens, truncated = zip(*parts, strict=True)
         return cls(
-            concatenate_vectors(vectors),
-            np.concatenate(tokens),
-            np.concatenate(truncated),
+            vectors=concatenate_vectors(vectors),
+            tokens=np.concatenate(tokens),
+            truncated_tokens=np.concatenate(truncated),
         )
 
     def take(self, rows: Sequence[int] | npt.NDArray[np.intp]) -> Embedded:
-        """Return some of the texts, in the order of their positions."""
+        """Return the texts at some positions, in the order of the positions."""
         return Embedded(
             self.vectors[rows], self.tokens[rows], self.truncated_tokens[rows]
         )

@@ -17,18 +17,18 @@ from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.model import Encoder
 from retrievers.ragged import VectorForm, all_finite, as_dense, unit_rows, vector_form
 from retrievers.services.concurrency import completed_batches
+from retrievers.vector_reduction import (
+    cut_vectors,
+    verification_texts,
+    verify_cut_vectors,
+)
 
-MAX_VERIFICATION_TEXTS = 20
-"""Texts that are asked for at the smaller size."""
-MIN_VERIFIED_COSINE = 0.9999
-"""Between a vector that was cut and one that was asked for, from which on they are the same."""
-
-
-ItemType = TypeVar("ItemType")
+TextType = TypeVar("TextType")
 EMBEDDING_WINDOW = 16_384
-"""Texts embedded together: requests are planned within a window, so that they do not depend on the cache."""
+"""Texts embedded together. Requests are planned within a window, so that they do not
+depend on the cache."""
 MULTIVECTOR_WINDOW = 1_024
-"""The same where each token has a vector."""
+"""The same for vectors of tokens."""
 
 
 class EmbeddingForecast(NamedTuple):
@@ -41,17 +41,43 @@ class EmbeddingForecast(NamedTuple):
     tokens: int
     """Tokens of the texts that are not cached."""
     exact: bool
-    """Whether the tokens are counted; else they are an estimate."""
+    """Whether the tokens are counted; otherwise they are an estimate."""
+
+
+class _DistinctTexts(NamedTuple):
+    """Distinct texts in the order in which requests are planned."""
+
+    passages: Sequence[PassageInDocument]
+    role: Role
+    fingerprint: str
+    keys: Sequence[bytes]
+    """Their keys in the cache."""
+
+
+class _EmbeddedTexts(NamedTuple):
+    """The vectors of some distinct texts."""
+
+    positions: list[int]
+    """Their positions among the distinct texts."""
+    embedded: Embedded
+
+
+_NO_VECTORS = Embedded(
+    vectors=np.empty((0, 0), np.float32),
+    tokens=np.empty(0, np.int64),
+    truncated_tokens=np.empty(0, np.int64),
+)
 
 
 class Embedder:
-    """An encoder with the cache in front of it, and what cuts its vectors.
+    """An encoder behind the cache, which may cut its vectors.
 
     Args:
-        encoder: what embeds.
-        cache: keeps every answer of what is lasting; None where there is none, as on the nodes of a cluster.
-        size: how many leading numbers of each vector are kept; None for all.
-        proof: the same model at this size; what it gives must be what cutting gives, before anything is believed.
+        encoder: embeds the texts that are not cached.
+        cache: stores the vectors of a cacheable encoder; None for no cache, as on the
+            nodes of a cluster.
+        dimensions: how many leading numbers of each vector are kept; None for all.
+        native_encoder: the same model at this size; cutting must give the same vectors.
     """
 
     def __init__(
@@ -63,22 +89,24 @@ class Embedder:
     ) -> None:
         self.encoder = encoder
         self._cache = cache if encoder.is_cacheable else None
-        self._proof = (
-            None if native_encoder is None else Embedder(native_encoder, cache)
-        )
-        self._size, self._dimensions, self._least = dimensions, 0, math.nan
+        self._native_embedder: Embedder | None = None
+        if native_encoder is not None:
+            self._native_embedder = Embedder(native_encoder, cache)
+        self._cut_dimensions = dimensions
+        self._dimensions = 0
+        """Of the encoder's own vectors; 0 until the first is known."""
+        self._lowest_cosine = math.nan
+        """Between cut and native vectors; NaN until they are compared."""
 
     @property
     def provenance(self) -> Mapping[str, str]:
-        """How vectors were cut, if they were, and how near they are to those that were asked for."""
-        proof = (
-            {}
-            if math.isnan(self._least)
-            else {"least_cosine_with_asked": f"{self._least:.6f}"}
-        )
-        return (
-            {} if self._size is None else {"cut_from": str(self._dimensions), **proof}
-        )
+        """Whether vectors were cut, and how near they are to native ones."""
+        if self._cut_dimensions is None:
+            return {}
+        facts = {"cut_from": str(self._dimensions)}
+        if not math.isnan(self._lowest_cosine):
+            facts["least_cosine_with_asked"] = f"{self._lowest_cosine:.6f}"
+        return facts
 
     def embed(
         self,
@@ -89,244 +117,237 @@ class Embedder:
     ) -> Embedded:
         """Return the vectors of texts, in their order; none of them may be blank.
 
-        Requests are planned from the distinct texts, sorted by length, then text, as if nothing were cached, so
-        that an interrupted run sends the same requests as an undisturbed one; each answer is cached at once. The meter
-        counts `texts` (distinct) and `cached`; the encoder itself counts calls, tokens and dollars in it.
+        Requests are planned from the distinct texts, sorted by length, then text, as if
+        nothing were cached, so that an interrupted run sends the same requests as an
+        undisturbed one; each answer is cached at once. The meter counts `texts`
+        (distinct) and `cached`; the encoder counts calls, tokens and dollars in it.
 
         Args:
-            texts: what is embedded.
-            role: of the texts.
-            meter: see above.
-            documents: of passages, the document that each was cut from: passages are kept and sent by document.
+            texts: the texts.
+            role: their role.
+            meter: receives the counts.
+            documents: for passages, the document of each: passages are cached and sent
+                by document.
 
         Raises:
-            BackendError: a request failed for good (what the others brought is stored), or its vectors are too few or
-                too many, of another dimension, or not finite; or the model gives others when it is asked for few.
+            BackendError: a request failed for good (the other answers are stored), or
+                its vectors are too few or too many, of another dimension, or not
+                finite; or the model's native vectors differ from cut ones.
         """
-        items = list(zip(texts, documents or [""] * len(texts), strict=True))
-        distinct = sort_distinct_passages(items)
-        if not distinct:
-            return _NOTHING[1]
-        fingerprint = self.encoder.fingerprint_for(role)
-        names = passage_keys(fingerprint, role, distinct)
-        held, embedded = (
-            _NOTHING
-            if self._cache is None
-            else self._cache.get(names, self.encoder.form)
-        )
-        meter.count(texts=len(held), cached=len(held))
-        if len(held):
-            self._expect(embedded.vectors.shape[1])
-            if role == "query":
-                meter.count(
-                    cached_tokens=int(embedded.tokens.sum())
-                )  # what queries cost is computed from them
-        places, parts = [*held.tolist()], [embedded] if len(held) else []
-        missing = set(range(len(distinct))).difference(places)
-        wanted = [
-            some
-            for request in self._plan(distinct, role)
-            if (some := [i for i in request if i in missing])
-        ]
-
-        def ask(some: list[int], stopped: Stop) -> Embedded:
-            return self._ask([distinct[i] for i in some], role, Call(meter, stopped))
-
-        for lot in (
-            completed_batches(ask, wanted, width=self.encoder.concurrency)
-            if wanted
-            else ()
-        ):
-            answered = [i for some, _ in lot for i in some]
-            found = Embedded.concatenate(part for _, part in lot)
-            if self._cache is not None:  # a transaction costs as much as many rows
-                self._cache.put(fingerprint, [names[i] for i in answered], found)
-            meter.count(texts=len(answered))
-            places += answered
-            parts.append(found)
-        at = dict(zip(distinct, np.argsort(places).tolist(), strict=True))
-        whole = self._cut(
-            Embedded.concatenate(parts).take([at[item] for item in items])
-        )
-        if (
-            self._proof is not None
-            and not documents
-            and math.isnan(self._least)
-            and role == "document"
-        ):
-            self._least = self._compared(self._proof, texts, whole, meter)
-        return whole
+        passages = list(zip(texts, documents or [""] * len(texts), strict=True))
+        distinct = self._distinct_texts(passages, role)
+        if not distinct.passages:
+            return _NO_VECTORS
+        cached = self._read_cache(distinct, meter)
+        parts = [cached] if cached.positions else []
+        parts += self._embed_missing(distinct, set(cached.positions), meter)
+        positions = [position for part in parts for position in part.positions]
+        rows = np.argsort(positions).tolist()
+        row_by_passage = dict(zip(distinct.passages, rows, strict=True))
+        embedded = Embedded.concatenate(part.embedded for part in parts)
+        embedded = embedded.take([row_by_passage[passage] for passage in passages])
+        embedded = self._cut(embedded)
+        if role == "document" and not documents:
+            self._verify_once(texts, embedded, meter)
+        return embedded
 
     def embed_uncached(self, text: str, role: Role, meter: Meter) -> Embedded:
-        """Embed one text with the cache bypassed, as latency is measured."""
-        return self._cut(self._ask([(text, "")], role, single_call(meter)))
+        """Embed one text without the cache, as latency is measured."""
+        return self._cut(self._request([(text, "")], role, single_call(meter)))
 
     def forecast(self, texts: Iterable[str], role: Role) -> EmbeddingForecast:
-        """Count what `embed` would do, with no network and no model; blank texts are left out.
+        """Return what `embed` would do, without network or model; skip blank texts.
 
-        A model that is not on this machine yet has nothing in the cache.
+        Nothing counts as cached if the model is not on this machine yet.
         """
-        return self.forecast_passages(
-            sort_distinct_passages((text, "") for text in texts if text.strip()), role
-        )
+        passages = ((text, "") for text in texts if text.strip())
+        return self.forecast_passages(sort_distinct_passages(passages), role)
 
     def forecast_passages(
         self, distinct: Sequence[PassageInDocument], role: Role
     ) -> EmbeddingForecast:
-        """The same of distinct passages, each with its document."""
+        """Return the forecast for distinct passages, each with its document."""
         missing = dict.fromkeys(distinct)
         if self._cache is not None and self.encoder.at_hand:
-            names = passage_keys(self.encoder.fingerprint_for(role), role, distinct)
-            held = self._cache.cached_keys(names)
-            missing = {
-                text: None
-                for text, name in zip(distinct, names, strict=True)
-                if name not in held
-            }
-        read = list(
-            dict.fromkeys(document or text for text, document in missing)
-        )  # a document is read once
-        tokens = self.encoder.count(read, role)
-        calls = sum(
-            any(distinct[i] in missing for i in request)
-            for request in self._plan(distinct, role)
-        )
+            keys = passage_keys(self.encoder.fingerprint_for(role), role, distinct)
+            cached_keys = self._cache.cached_keys(keys)
+            for passage, key in zip(distinct, keys, strict=True):
+                if key in cached_keys:
+                    del missing[passage]
+        # A document is read once for all of its passages.
+        read_texts = dict.fromkeys(document or text for text, document in missing)
+        tokens = self.encoder.count(list(read_texts), role)
+        calls = 0
+        for request in self._plan(distinct, role):
+            calls += any(distinct[i] in missing for i in request)
         return EmbeddingForecast(
-            len(distinct),
-            len(distinct) - len(missing),
-            calls,
-            int(tokens.counts.sum()),
-            tokens.exact,
+            texts=len(distinct),
+            cached=len(distinct) - len(missing),
+            calls=calls,
+            tokens=int(tokens.counts.sum()),
+            exact=tokens.exact,
         )
+
+    def _distinct_texts(
+        self, passages: Sequence[PassageInDocument], role: Role
+    ) -> _DistinctTexts:
+        """Return each passage once, with its key."""
+        distinct = sort_distinct_passages(passages)
+        if not distinct:
+            return _DistinctTexts((), role, fingerprint="", keys=())
+        fingerprint = self.encoder.fingerprint_for(role)
+        keys = passage_keys(fingerprint, role, distinct)
+        return _DistinctTexts(distinct, role, fingerprint, keys)
+
+    def _read_cache(self, distinct: _DistinctTexts, meter: Meter) -> _EmbeddedTexts:
+        """Return the vectors of the texts that are cached."""
+        positions: list[int] = []
+        embedded = _NO_VECTORS
+        if self._cache is not None:
+            rows, embedded = self._cache.get(distinct.keys, self.encoder.form)
+            positions = rows.tolist()
+        meter.count(texts=len(positions), cached=len(positions))
+        if positions:
+            self._check_dimensions(embedded.vectors.shape[1])
+            if distinct.role == "query":
+                # The costs of queries are computed from them.
+                meter.count(cached_tokens=int(embedded.tokens.sum()))
+        return _EmbeddedTexts(positions, embedded)
+
+    def _embed_missing(
+        self, distinct: _DistinctTexts, cached: set[int], meter: Meter
+    ) -> Iterator[_EmbeddedTexts]:
+        """Yield the vectors of the texts that are not cached, and store them."""
+        requests = []
+        for planned_request in self._plan(distinct.passages, distinct.role):
+            missing = [i for i in planned_request if i not in cached]
+            if missing:
+                requests.append(missing)
+        if not requests:
+            return
+
+        def send(positions: list[int], stopped: Stop) -> Embedded:
+            passages = [distinct.passages[i] for i in positions]
+            return self._request(passages, distinct.role, Call(meter, stopped))
+
+        # Answers that arrive together are stored together: a transaction costs as much
+        # as many rows.
+        for batch in completed_batches(send, requests, width=self.encoder.concurrency):
+            positions = [i for request, _ in batch for i in request]
+            embedded = Embedded.concatenate(answer for _, answer in batch)
+            if self._cache is not None:
+                keys = [distinct.keys[i] for i in positions]
+                self._cache.put(distinct.fingerprint, keys, embedded)
+            meter.count(texts=len(positions))
+            yield _EmbeddedTexts(positions, embedded)
 
     def _plan(
-        self, texts: Sequence[PassageInDocument], role: Role
+        self, passages: Sequence[PassageInDocument], role: Role
     ) -> Iterable[Sequence[int]]:
-        """Split distinct texts into requests, as positions; the passages of a document are never apart."""
-        if not texts or not texts[0][1]:
-            return self.encoder.batches([text for text, _ in texts], role)
+        """Return the positions of the passages of each request.
+
+        All passages of a document are in one request.
+        """
+        has_documents = bool(passages) and bool(passages[0][1])
+        if not has_documents:
+            return self.encoder.batches([text for text, _ in passages], role)
         requests: list[list[int]] = [[]]
-        for _, group in groupby(range(len(texts)), key=lambda place: texts[place][1]):
-            places = list(group)
-            if (
-                requests[-1]
-                and len(requests[-1]) + len(places) > self.encoder.request_size
-            ):
+        for _, group in groupby(range(len(passages)), key=lambda i: passages[i][1]):
+            positions = list(group)
+            size = len(requests[-1]) + len(positions)
+            if requests[-1] and size > self.encoder.request_size:
                 requests.append([])
-            requests[-1] += places
+            requests[-1] += positions
         return requests
 
-    def _ask(
-        self, texts: Sequence[PassageInDocument], role: Role, call: Call
+    def _request(
+        self, passages: Sequence[PassageInDocument], role: Role, call: Call
     ) -> Embedded:
         """Send one request and check the answer."""
-        alone, documents = (
-            [text for text, _ in texts],
-            [document for _, document in texts],
+        texts = [text for text, _ in passages]
+        documents = [document for _, document in passages]
+        answer = (
+            self.encoder.embed_passages(texts, documents, call)
+            if any(documents)
+            else self.encoder.embed(texts, role, call)
         )
-        together = any(documents)
-        ask = (
-            self.encoder.embed_passages(alone, documents, call)
-            if together
-            else self.encoder.embed(alone, role, call)
-        )
-        vectors, tokens, truncated = ask
-        if len(vectors.shape) != 2 or not len(vectors) == len(tokens) == len(
-            truncated
-        ) == len(texts):
+        vectors, tokens, truncated = answer
+        lengths = {len(vectors), len(tokens), len(truncated)}
+        if len(vectors.shape) != 2 or lengths != {len(texts)}:
             raise BackendError(
                 f"{len(vectors)} vectors came back for {len(texts)} texts"
             )
-        self._expect(vectors.shape[1])
+        self._check_dimensions(vectors.shape[1])
         if not all_finite(vectors):
             raise BackendError("a vector that is not finite came back")
         if vector_form(vectors) != self.encoder.form:
             raise BackendError(
-                f"{vector_form(vectors)} vectors came back from an encoder of {self.encoder.form} ones"
+                f"{vector_form(vectors)} vectors came back from an encoder of "
+                f"{self.encoder.form} ones"
             )
         if self.encoder.form == "dense":
             vectors = np.asarray(vectors, dtype=np.float32)
         return Embedded(vectors, tokens, truncated)
 
-    def _expect(self, dimensions: int) -> None:
+    def _check_dimensions(self, dimensions: int) -> None:
+        """Raise BackendError if vectors have other dimensions than earlier ones."""
         self._dimensions = self._dimensions or dimensions
         if dimensions != self._dimensions:
             raise BackendError(
-                f"a vector has {dimensions} dimensions where others have {self._dimensions}"
+                f"a vector has {dimensions} dimensions where others have "
+                f"{self._dimensions}"
             )
 
     def _cut(self, embedded: Embedded) -> Embedded:
-        if self._size is None:
+        """Return vectors with as many dimensions as are kept."""
+        if self._cut_dimensions is None:
             return embedded
-        if self._size > self._dimensions:
+        if self._cut_dimensions > self._dimensions:
             raise BackendError(
-                f"the model's vectors have {self._dimensions} dimensions: {self._size} cannot be kept"
+                f"the model's vectors have {self._dimensions} dimensions: "
+                f"{self._cut_dimensions} cannot be kept"
             )
-        return embedded._replace(
-            vectors=unit_rows(as_dense(embedded.vectors)[:, : self._size])
-        )
+        return cut_vectors(embedded, self._cut_dimensions)
 
-    def _compared(
-        self, proof: Embedder, texts: Sequence[str], embedded: Embedded, meter: Meter
-    ) -> float:
-        """Return the least cosine between vectors that were cut and those that were asked for."""
-        some = verification_texts(texts)
-        own = as_dense(embedded.vectors)[[texts.index(text) for text in some]]
-        other = as_dense(unit_rows(proof.embed(some, "document", meter).vectors))
-        gave = f"vectors of {other.shape[1]}"
-        if other.shape == own.shape:
-            least = min(
-                float(np.einsum("ij,ij->i", own.astype(np.float64), other).min()), 1.0
-            )
-            if least > MIN_VERIFIED_COSINE:
-                return least
-            gave = f"others (the least cosine is {least:.4f})"
-        what = f"cutting to {self._size} dimensions differs from the service's own vectors of that size"
-        raise BackendError(f"{what}: it gave {gave} for {len(some)} texts {_REMEDY}")
+    def _verify_once(
+        self, texts: Sequence[str], embedded: Embedded, meter: Meter
+    ) -> None:
+        """Compare cut vectors with native ones, the first time.
 
-
-_NOTHING = (
-    np.empty(0, np.intp),
-    Embedded(np.empty((0, 0), np.float32), *np.empty((2, 0), np.int64)),
-)
+        Raises:
+            BackendError: they differ.
+        """
+        if self._native_embedder is None or not math.isnan(self._lowest_cosine):
+            return
+        sample = verification_texts(texts)
+        cut = as_dense(embedded.vectors)[[texts.index(text) for text in sample]]
+        native = self._native_embedder.embed(sample, "document", meter).vectors
+        self._lowest_cosine = verify_cut_vectors(cut, as_dense(unit_rows(native)))
 
 
 def sort_distinct_passages(
-    items: Iterable[PassageInDocument],
+    passages: Iterable[PassageInDocument],
 ) -> list[PassageInDocument]:
-    """Return each once, as requests are planned: by length, then text; those of documents in their order."""
-    once = list(dict.fromkeys(items))
-    return (
-        once
-        if once and once[0][1]
-        else sorted(once, key=lambda item: (len(item[0]), item[0]))
-    )
+    """Return each passage once, in the order in which requests are planned.
+
+    Passages with documents stay in the documents' order, others are sorted by length,
+    then text.
+    """
+    distinct = list(dict.fromkeys(passages))
+    has_documents = bool(distinct) and bool(distinct[0][1])
+    if has_documents:
+        return distinct
+    return sorted(distinct, key=lambda passage: (len(passage[0]), passage[0]))
 
 
 def split_windows(
-    items: Iterable[ItemType], form: VectorForm
-) -> Iterator[list[ItemType]]:
-    """Yield documents, or texts, as they are embedded together: fewer where each of their tokens has a vector."""
-    stream, size = (
-        iter(items),
-        MULTIVECTOR_WINDOW if form == "multivector" else EMBEDDING_WINDOW,
-    )
+    texts: Iterable[TextType], form: VectorForm
+) -> Iterator[list[TextType]]:
+    """Yield the texts, or passages, that are embedded together.
+
+    They are fewer for vectors of tokens, which are larger.
+    """
+    size = MULTIVECTOR_WINDOW if form == "multivector" else EMBEDDING_WINDOW
+    stream = iter(texts)
     while window := list(islice(stream, size)):
         yield window
-
-
-_REMEDY = "(proof = false takes the cut vectors as they are; or write a retriever with these encoder.dimensions)"
-
-
-def verification_texts(texts: Iterable[str]) -> list[str]:
-    """Return the texts that are asked for at the smaller size: the first 20 that differ.
-
-    >>> verification_texts(["a", "b", "a"])
-    ['a', 'b']
-    """
-    seen: dict[str, None] = {}
-    for text in texts:
-        seen[text] = None
-        if len(seen) == MAX_VERIFICATION_TEXTS:
-            break
-    return list(seen)

@@ -1,12 +1,15 @@
 """Everything that can go wrong, as one family.
 
 HarnessError                 one message for people: what is wrong, where, what to do
-├── InputError               the user's input or environment (exit code 2); carries every problem found
-│   └── DataChanged          the data set is no longer what was checked when the run began: nothing of it is kept
+├── InputError               the user's input or environment (exit code 2); has every
+│   │                        problem
+│   └── DataChanged          the data set is not the one that was checked when the run
+│                            began: no result is kept
 ├── BackendError             a model, API or store failed for good (exit code 3)
-│   ├── OverBudget           the next request would spend more than --max-cost allows
-│   └── Unreadable           no reply of a model could be read, so that asking on would pay for nothing
-└── NotShown                 a gate or a reproduction did not hold (exit code 1)
+│   ├── OverBudget           the next request would cost more than --max-cost allows
+│   └── UnreadableReplies    no reply of a model could be read: more requests would be
+│                            paid for nothing
+└── NotConfirmed             a gate or a reproduction did not hold (exit code 1)
 
 Any other exception is a defect of this program and keeps its traceback.
 """
@@ -21,18 +24,20 @@ from typing import Any, NamedTuple
 class Problem(NamedTuple):
     """One thing wrong with the input.
 
-    `where` is a file with its line, or a key; `remedy` says what to do, and may be empty.
+    `where` is a file with its line, or a key; `remedy` says what to do, and may be
+    empty.
     """
 
     where: str
     what: str
     remedy: str = ""
     occurrences: int = 1
-    """How many problems this stands for: more than one where the others of its kind are not listed."""
+    """More than 1 if this represents further problems, which are not listed."""
 
     def __str__(self) -> str:
-        where = f"{self.where}: " if self.where else ""
-        return where + self.what + (f" ({self.remedy})" if self.remedy else "")
+        location = f"{self.where}: " if self.where else ""
+        remedy = f" ({self.remedy})" if self.remedy else ""
+        return location + self.what + remedy
 
 
 class HarnessError(Exception):
@@ -42,7 +47,7 @@ class HarnessError(Exception):
 
 
 class InputError(HarnessError):
-    """The user's input or environment is at fault: every problem that was found, in order.
+    """The user's input or environment is at fault: has every problem, in order.
 
     >>> print(InputError(Problem("depth", "is 0", "give 1 or more")))
     depth: is 0 (give 1 or more)
@@ -53,18 +58,18 @@ class InputError(HarnessError):
     def __init__(self, problems: str | Problem | Sequence[Problem]) -> None:
         if isinstance(problems, str):
             problems = Problem("", problems)
-        self.problems = (
-            (problems,) if isinstance(problems, Problem) else tuple(problems)
-        )
+        if isinstance(problems, Problem):
+            problems = (problems,)
+        self.problems: tuple[Problem, ...] = tuple(problems)
         super().__init__("\n".join(map(str, self.problems)))
 
 
 class DataChanged(InputError):
-    """The data set changed while it was used: its results have no digest, so the whole run stops."""
+    """The data set changed during the run, which stops: it would have no digest."""
 
 
 class BackendError(HarnessError):
-    """A model, an API or a store failed and trying again would not help.
+    """A model, an API or a store failed, and another try would not help.
 
     >>> str(BackendError("text-embedding-3-small: no answer")), BackendError.exit_code
     ('text-embedding-3-small: no answer', 3)
@@ -72,11 +77,11 @@ class BackendError(HarnessError):
 
 
 class OverBudget(BackendError):
-    """The next request would spend more than the run may."""
+    """The next request would cost more than the run may spend."""
 
 
 class UnreadableReplies(BackendError):
-    """So many replies of a model could not be read, and none could, that no more are asked for."""
+    """Many replies of a model could not be read, and none could: no more requests."""
 
 
 class NotConfirmed(HarnessError):
@@ -85,45 +90,55 @@ class NotConfirmed(HarnessError):
     exit_code = 1
 
 
-class collect_errors(AbstractContextManager[None, bool]):  # noqa: N801  (reads as `contextlib.suppress`)
-    """Adds the problems of an InputError that is raised inside to a list, as `told` gives them, and goes on."""
+# Its name is in lower case because it is used as `contextlib.suppress` is.
+class collect_errors(AbstractContextManager[None, bool]):  # noqa: N801
+    """Adds the problems of an InputError that is raised inside to a list, and goes on.
+
+    Args:
+        problems: the list, or anything else with `extend`.
+        convert: returns the problems to add for an error.
+    """
 
     def __init__(
         self,
         problems: Any,
         convert: Callable[[InputError], Iterable[Problem]] = attrgetter("problems"),
     ) -> None:
-        self._problems, self._told = problems, convert
+        self._problems = problems
+        self._convert = convert
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
-        """Swallow InputError alone."""
-        if isinstance(error, InputError):
-            self._problems.extend(self._told(error))
-        return isinstance(error, InputError)
+        """Suppress InputError, and no other exception."""
+        if not isinstance(error, InputError):
+            return False
+        self._problems.extend(self._convert(error))
+        return True
 
 
 @contextmanager
 def require_package(where: str, package: str, extra: str = "") -> Iterator[None]:
-    """Import an optional package inside; raises InputError that says how to install it where it is not there.
+    """Import an optional package inside.
 
     Args:
-        where: what needs it.
+        where: what needs the package.
         package: its name in an index.
-        extra: of this package, which brings it; "" for none.
+        extra: the extra of this project that installs it; empty if there is none.
+
+    Raises:
+        InputError: the package is not installed; the message says how to install it.
     """
     try:
         yield
     except ImportError:
-        remedy = f"pip install {package}" + (
-            f', or the extra "{extra}"' if extra else ""
-        )
-        raise InputError(
-            Problem(where, f"needs the package {package}", remedy)
-        ) from None
+        problem = f"needs the package {package}"
+        remedy = f"pip install {package}"
+        if extra:
+            remedy += f', or the extra "{extra}"'
+        raise InputError(Problem(where, problem, remedy)) from None
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return a remedy for an unknown word: the nearest known one, else all of them.
+def did_you_mean(word: str, choices: Iterable[str]) -> str:
+    """Return a remedy for an unknown word: the nearest choice, else all of them.
 
     >>> did_you_mean("ndgc", ["nDCG", "AP"])
     "did you mean 'nDCG'?"
@@ -132,16 +147,19 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     >>> did_you_mean("zebra", [])
     'known: none'
     """
-    names = sorted(known)
-    return nearest_word(word, names) or f"known: {', '.join(names) or 'none'}"
+    sorted_choices = sorted(choices)
+    suggestion = nearest_word(word, sorted_choices)
+    return suggestion or f"known: {', '.join(sorted_choices) or 'none'}"
 
 
-def nearest_word(word: str, known: Iterable[str]) -> str:
-    """Ask after the known word that is nearest to an unknown one; "" where none is near.
+def nearest_word(word: str, choices: Iterable[str]) -> str:
+    """Return a question that suggests the nearest choice; empty if none is near.
 
     >>> nearest_word("ndgc", ["nDCG", "AP"]), nearest_word("zebra", ["nDCG", "AP"])
     ("did you mean 'nDCG'?", '')
     """
-    folded = {name.lower(): name for name in sorted(known)}
-    near = difflib.get_close_matches(word.lower(), folded, n=1)
-    return f"did you mean {folded[near[0]]!r}?" if near else ""
+    choice_by_lower = {choice.lower(): choice for choice in sorted(choices)}
+    matches = difflib.get_close_matches(word.lower(), choice_by_lower, n=1)
+    if not matches:
+        return ""
+    return f"did you mean {choice_by_lower[matches[0]]!r}?"

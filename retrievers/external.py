@@ -17,13 +17,16 @@ from retrievers.retriever import Retriever
 
 UnknownHitsPolicy = Literal["", "irrelevant"]
 MAX_UNKNOWN_SHARE = 0.2
-"""Share of the hits that may be no document of the data set."""
+"""Share of the hits that may have unknown ids."""
 MIN_RISES = 10
-"""Of scores that are given best first, from which on they are not chance."""
+"""Rises in scores that should fall, from which on they are not chance."""
 
 
 class ExternalRetriever(Configured, Retriever):
-    """A retriever with an index of its own: its hits are only ids, matched with the documents by `KnownDocuments`."""
+    """A retriever with an index of its own.
+
+    Its hits are only ids, matched with the documents by `KnownDocuments`.
+    """
 
     own_index: ClassVar[bool] = True
     unknown_hits: UnknownHitsPolicy = ""
@@ -31,11 +34,11 @@ class ExternalRetriever(Configured, Retriever):
     _known: KnownDocuments | None = None
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
-        """Keep only ids and titles, to recognise the documents among the hits."""
+        """Store only ids and titles, to match the hits with."""
         self._known = known_documents(documents)
 
     def _recognised(self, rankings: list[Ranking], meter: Meter) -> list[Ranking]:
-        """The rankings under the ids of the documents, if these are known."""
+        """Return the rankings with the ids of the documents, if these are known."""
         if self._known is None:
             return rankings
         return match_hit_ids(
@@ -44,108 +47,134 @@ class ExternalRetriever(Configured, Retriever):
 
 
 def known_documents(documents: Iterable[Document]) -> KnownDocuments:
-    """The ids and titles of a corpus, made once for all retrievers of a run."""
-    made = documents.shared_indexes if isinstance(documents, Corpus) else {}
-    if "known" not in made:
-        made["known"] = KnownDocuments()
+    """Return the ids and titles of a corpus, read once for all retrievers of a run."""
+    shared = documents.shared_indexes if isinstance(documents, Corpus) else {}
+    if "known" not in shared:
+        shared["known"] = KnownDocuments()
         for document in documents:
-            made["known"].add(document.id, document.title)
-    found: KnownDocuments = made["known"]
-    return found
+            shared["known"].add(document.id, document.title)
+    known: KnownDocuments = shared["known"]
+    return known
 
 
 def match_hit_ids(
     rankings: Sequence[Ranking],
-    known: KnownDocuments,
+    documents: KnownDocuments,
     meter: Meter,
     *,
     irrelevant: bool = False,
 ) -> list[Ranking]:
-    """Return rankings with the ids of the documents, matched where they are written otherwise; the rest is counted.
+    """Return rankings with the ids of the documents; other spellings are matched.
+
+    Hits with unknown ids stay in the rankings, and are counted.
 
     Args:
-        rankings: what a retriever answered.
-        known: the documents.
-        meter: takes the notes: hits that were matched, and hits that are unknown. These keep their places.
-        irrelevant: whether any number of them may be unknown.
+        rankings: a retriever's rankings.
+        documents: the documents of the corpus.
+        meter: receives notes of the hits that were matched or are unknown.
+        irrelevant: whether any number of hits may be unknown.
 
     Raises:
-        BackendError: more than one hit in five is unknown; or an id is none that a document can have.
+        BackendError: more than one hit in five is unknown; or a hit's id is one that no
+            document can have.
     """
-    if known.ids.issuperset(set().union(*(ranking.doc_ids for ranking in rankings))):
+    distinct_ids = set().union(*(ranking.doc_ids for ranking in rankings))
+    if documents.ids.issuperset(distinct_ids):
         return list(rankings)
-    hits = Counter(doc for ranking in rankings for doc in ranking.doc_ids)
-    matches = known.match(hits)
-    unknown = {doc: number for doc, number in hits.items() if doc not in matches}
-    for doc_id in sorted(unknown):
-        if not doc_id.strip() or CONTROL_CHARACTERS.search(doc_id):
-            what = "it is blank, or holds a control character"
-            raise BackendError(
-                f"{doc_id[:80]!r} is among the hits, which is not an id: {what}"
-            )
-        meter.note("not-in-corpus", doc_id)
-    lost = sum(unknown.values())
-    if lost > MAX_UNKNOWN_SHARE * hits.total() and not irrelevant:
-        theirs, ours = next(iter(unknown)), min(known.ids, default="nothing")
-        remedy = 'give the same ids on both sides, or, if its index holds more documents, unknown_hits = "irrelevant"'
+    counts = Counter(doc_id for ranking in rankings for doc_id in ranking.doc_ids)
+    matches = documents.match(counts)
+    unknown = {doc_id: n for doc_id, n in counts.items() if doc_id not in matches}
+    _check_unknown_ids(unknown, meter)
+    unknown_count = sum(unknown.values())
+    if unknown_count > MAX_UNKNOWN_SHARE * counts.total() and not irrelevant:
+        unknown_id = next(iter(unknown))
         raise BackendError(
-            f"{lost:,} of {hits.total():,} hits have unknown ids, such as {theirs!r}; "
-            f"ids of documents look like {ours!r}: {remedy}"
+            f"{unknown_count:,} of {counts.total():,} hits have unknown ids, "
+            f"such as {unknown_id!r}; ids of documents look like "
+            f"{min(documents.ids, default='nothing')!r}: "
+            "give the same ids on both sides, or, if its index holds more documents, "
+            'unknown_hits = "irrelevant"'
         )
-    if lost:
-        meter.count(foreign_hits=lost, hits_given=hits.total())
-    renamed = {
-        doc: match.document for doc, match in matches.items() if match.document != doc
-    }
-    if not renamed:
-        return list(rankings)
-    for doc, document in renamed.items():
-        meter.note("matched-hit", f"{doc} -> {document} (by {matches[doc].matched_by})")
+    if unknown_count:
+        meter.count(foreign_hits=unknown_count, hits_given=counts.total())
+    renamed = {}
+    for hit_id, match in matches.items():
+        if match.document != hit_id:
+            renamed[hit_id] = match.document
+            note = f"{hit_id} -> {match.document} (by {match.matched_by})"
+            meter.note("matched-hit", note)
     return [
-        one
-        if renamed.keys().isdisjoint(one.doc_ids)
-        else merge_duplicates(one, renamed)
-        for one in rankings
+        ranking
+        if renamed.keys().isdisjoint(ranking.doc_ids)
+        else merge_duplicates(ranking, renamed)
+        for ranking in rankings
     ]
 
 
-def refuse_distances(answers: Iterable[Sequence[float]]) -> None:
-    """Raise BackendError where scores of hits, best first, rise ten times and never fall: they would be reversed.
+def _check_unknown_ids(unknown_ids: Iterable[str], meter: Meter) -> None:
+    """Note unknown ids; raise BackendError for one that no document can have."""
+    for doc_id in sorted(unknown_ids):
+        if not doc_id.strip() or CONTROL_CHARACTERS.search(doc_id):
+            raise BackendError(
+                f"{doc_id[:80]!r} is among the hits, which is not an id: "
+                "it is blank, or holds a control character"
+            )
+        meter.note("not-in-corpus", doc_id)
+
+
+def refuse_distances(score_lists: Iterable[Sequence[float]]) -> None:
+    """Raise BackendError if scores rise ten times and never fall: they are distances.
 
     >>> refuse_distances([[3.0, 1.0, *range(20)]])  # scores of hits in no order
+
+    Args:
+        score_lists: the scores of each query's hits, best first.
     """
-    steps = [later - first for scores in answers for first, later in pairwise(scores)]
-    if sum(step > 0 for step in steps) >= MIN_RISES and min(steps) >= 0:
-        what = "its scores rise from the first hit to the last, as distances do"
+    steps = [
+        after - before for scores in score_lists for before, after in pairwise(scores)
+    ]
+    rises = sum(step > 0 for step in steps)
+    if rises >= MIN_RISES and min(steps) >= 0:
         raise BackendError(
-            f"{what}: give hits best first, the highest score the best; of distances, none or negated"
+            "its scores rise from the first hit to the last, as distances do: give "
+            "hits best first, the highest score the best; of distances, none or negated"
         )
 
 
 def order_foreign_hits(
-    answers: Mapping[str, Ranking], known: KnownDocuments, depth: int, meter: Meter
+    rankings_by_query: Mapping[str, Ranking],
+    documents: KnownDocuments,
+    depth: int,
+    meter: Meter,
 ) -> dict[str, Ranking]:
-    """Return the rankings of another package's retriever, by query id, in our order and at most `depth` hits long.
+    """Return the rankings of another package's retriever in our order, by query id.
+
+    They have at most `depth` hits.
 
     Raises:
-        BackendError: a query has a document twice, or as `recognised` does.
+        BackendError: a query has a document twice, or as by `match_hit_ids`.
 
-    >>> order_foreign_hits({"q": ranked(["a", "b"], [1, 2])}, KnownDocuments({"a", "b"}), 1, Meter())["q"].doc_ids
+    >>> rankings = {"q": ranked(["a", "b"], [1, 2])}
+    >>> documents = KnownDocuments({"a", "b"})
+    >>> order_foreign_hits(rankings, documents, 1, Meter())["q"].doc_ids
     ('b',)
     """
-    for query_id, ranking in answers.items():
+    for query_id, ranking in rankings_by_query.items():
         if len(set(ranking.doc_ids)) < len(ranking):
             raise BackendError(f"query {query_id!r} has a document twice")
-    kept = [
-        ranked(ranking.doc_ids, ranking.scores, depth) for ranking in answers.values()
+    ordered = [
+        ranked(ranking.doc_ids, ranking.scores, depth)
+        for ranking in rankings_by_query.values()
     ]
-    return dict(zip(answers, match_hit_ids(kept, known, meter), strict=True))
+    matched = match_hit_ids(ordered, documents, meter)
+    return dict(zip(rankings_by_query, matched, strict=True))
 
 
 def is_finite_number(value: object) -> bool:
-    """Whether a value is a finite number; a whole number may be larger than any float."""
-    return (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and abs(value) <= sys.float_info.max
-    )
+    """Return whether a value is a finite number.
+
+    A whole number may be larger than any float, and is then not finite.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) <= sys.float_info.max

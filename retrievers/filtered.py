@@ -24,16 +24,18 @@ class SupportsFilter(Protocol):
     """A retriever that can search among the documents that match."""
 
     def set_filter(self, conditions: Sequence[Condition]) -> None:
-        """Take what queries want of documents; called once, before the corpus is indexed."""
+        """Set the filter; called once, before the corpus is indexed."""
 
 
 class Filtered(Retriever):
-    """Another retriever, searched among the documents whose fields match; asked for more hits until enough do.
+    """Searches another retriever for documents whose fields match.
+
+    It requests more hits until enough of them match.
 
     Args:
         retriever: not indexed yet.
-        conditions: field -> its value, several of them, or `{"query": field}`, the query's own; or a list of
-            conditions.
+        conditions: field -> its value, several of them, or `{"query": field}`, the
+            query's own; or a list of conditions.
 
     >>> from retrievers import BM25
     >>> Filtered(BM25(), {"language": "ja"}).to_config()
@@ -43,37 +45,36 @@ class Filtered(Retriever):
     def __init__(
         self, retriever: Retriever, conditions: Mapping[str, Any] | Sequence[Condition]
     ) -> None:
-        given = (
-            parse_conditions(conditions)
-            if isinstance(conditions, Mapping)
-            else conditions
-        )
-        self.retriever, self._conditions = retriever, tuple(given)
+        if isinstance(conditions, Mapping):
+            conditions = parse_conditions(conditions)
+        self.retriever = retriever
+        self._conditions = tuple(conditions)
         self._rows: dict[str, int] = {}
-        self._values = FieldValues(one.field for one in self._conditions)
+        """Document id -> the document's position in the corpus."""
+        self._values = FieldValues(condition.field for condition in self._conditions)
 
     @property
     def provenance(self) -> Mapping[str, str]:
-        """What the retriever says of itself, and the filter."""
+        """The retriever's provenance, and the filter."""
         return {**self.retriever.provenance, **filter_facts(self._conditions)}
 
     def to_config(self) -> dict[str, Any]:
-        """Its table in an experiment file."""
+        """Return its table in an experiment file."""
         return {
             **self.retriever.to_config(),
             "filter": conditions_table(self._conditions),
         }
 
     def check(self) -> None:
-        """Look for what the retriever needs."""
+        """Check the retriever's requirements."""
         self.retriever.check()
 
     def setup(self, resources: Resources) -> None:
-        """Hand on what the retrievers of a run share."""
+        """Pass the run's resources to the retriever."""
         self.retriever.setup(resources)
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
-        """Index the whole corpus, and keep the fields that are asked for."""
+        """Index the whole corpus, and store the fields that conditions use."""
         for row, document in enumerate(documents):
             self._rows[document.id] = row
             self._values.add(document.fields)
@@ -82,51 +83,60 @@ class Filtered(Retriever):
     def search(
         self, queries: Sequence[Query], depth: int, meter: Meter
     ) -> list[Ranking]:
-        """Return each query's hits among the documents that match; none, with a note, where no document does."""
+        """Return each query's hits among the documents that match.
+
+        A query for which no document matches has none, and is noted.
+        """
         for query in queries:
             if not self._values.matching(filter_values(query, self._conditions)).any():
                 meter.note("nothing-matches-query", query.id)
 
-        return self._enough(
-            queries, depth, lambda some, size: self.retriever.search(some, size, meter)
-        )
+        def search_some(some_queries: list[Query], limit: int) -> list[Ranking]:
+            return self.retriever.search(some_queries, limit, meter)
+
+        return self._search_until_enough(queries, depth, search_some)
 
     def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
-        """Answer one query; it is asked again for more where too few hits match."""
-        return self._enough(
-            [query],
-            depth,
-            lambda some, size: [self.retriever.answer(some[0], size, meter)],
-        )[0]
+        """Rank for one query, with further requests if too few hits match."""
 
-    def _enough(
+        def answer_again(_: list[Query], limit: int) -> list[Ranking]:
+            return [self.retriever.answer(query, limit, meter)]
+
+        [ranking] = self._search_until_enough([query], depth, answer_again)
+        return ranking
+
+    def _search_until_enough(
         self,
         queries: Sequence[Query],
         depth: int,
-        ask: Callable[[list[Query], int], list[Ranking]],
+        search: Callable[[list[Query], int], list[Ranking]],
     ) -> list[Ranking]:
+        """Return matching hits, requesting more until they are enough.
+
+        Args:
+            queries: the queries.
+            depth: matching hits of each query.
+            search: returns the hits of some queries, up to a limit.
+        """
+
+        def search_positions(positions: list[int], limit: int) -> list[Ranking]:
+            return search([queries[position] for position in positions], limit)
+
+        def matching_hits(position: int, hits: Ranking, limit: int) -> Ranking | None:
+            matching = self._matching_hits(queries[position], hits, depth)
+            has_all_hits = len(hits) < limit or limit >= len(self._rows)
+            return matching if has_all_hits or len(matching) == depth else None
+
         return search_until_settled(
-            lambda positions, size: ask(
-                [queries[position] for position in positions], size
-            ),
-            len(queries),
-            depth,
-            lambda at, found, size: self._settled(queries[at], found, size, depth),
+            search_positions, len(queries), depth, matching_hits
         )
 
-    def _settled(
-        self, query: Query, found: Ranking, size: int, depth: int
-    ) -> Ranking | None:
-        """The hits that match; None where there may be more of them."""
-        matching = self._values.matching(filter_values(query, self._conditions))
-        hits = [
-            hit
-            for hit in found
-            if (row := self._rows.get(hit.doc_id)) is not None and matching[row]
-        ]
-        kept = ranked([hit.doc_id for hit in hits], [hit.score for hit in hits], depth)
-        return (
-            kept
-            if len(kept) == depth or len(found) < size or size >= len(self._rows)
-            else None
-        )
+    def _matching_hits(self, query: Query, ranking: Ranking, depth: int) -> Ranking:
+        """Return the first `depth` hits that match a query's filter."""
+        matches = self._values.matching(filter_values(query, self._conditions))
+        hits = []
+        for hit in ranking:
+            row = self._rows.get(hit.doc_id)
+            if row is not None and matches[row]:
+                hits.append(hit)
+        return ranked([hit.doc_id for hit in hits], [hit.score for hit in hits], depth)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from numbers import Real
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
@@ -26,40 +26,50 @@ FUNCTION_RESULT_SHAPE = (
 """What a function returns."""
 
 
-class Function(ExternalRetriever):
-    """Asks a function, which may be async, for the hits of queries.
+class _FunctionHits(NamedTuple):
+    """The hits that a function returned for one query."""
 
-    One that is named is called as `function(queries: list[str], depth: int)` and returns a list for each query; one
-    that is given in Python, `Function(search)`, as `function(query, depth)`. A list holds ids, or pairs of id and
-    score, best first; where the ids are places in a list of texts, numbers, as NumPy's argsort gives them.
+    ids: list[str]
+    scores: list[float]
+
+
+class Function(ExternalRetriever):
+    """Calls a function, which may be async, for the hits of queries.
+
+    A function that is named is called as `function(queries: list[str], depth: int)` and
+    returns a list for each query; one that is given in Python, `Function(search)`, is
+    called as `function(query, depth)`. A list has ids, or pairs of id and score, best
+    first. If ids are positions in a list of texts, they may be numbers, as from NumPy's
+    argsort.
     """
 
     positional_option = "call"
     call: TextOrObject
-    """"package.module:function", found as Python finds modules, the working directory included."""
+    """"package.module:function", found as Python finds modules, the working directory
+    included."""
     batch_size: Annotated[int, Field(ge=0)] = 0
     """Queries a call; 0: all of them at once."""
     _function: Callable[[list[str], int], Any] | None = None
 
-    def __init__(self, *given: Any, **options: Any) -> None:
-        """Take the function, or its name; nothing is imported before it is checked or asked."""
-        if given and callable(given[0]):
-            given, options = (
-                (NamedObject.wrap(_each(given[0])),),
-                {"batch_size": 1, **options},
-            )
-        super().__init__(*given, **options)
+    def __init__(self, *args: Any, **options: Any) -> None:
+        """Set the function, or its name; its module is imported on first use."""
+        if args and callable(args[0]):
+            args = (NamedObject.wrap(_for_many_queries(args[0])),)
+            options = {"batch_size": 1, **options}
+        super().__init__(*args, **options)
 
     @property
     def provenance(self) -> Mapping[str, str]:
-        """What was called, and the version of its package where that has one."""
-        module = sys.modules.get(self.call.partition(":")[0].partition(".")[0])
-        version = getattr(module, "__version__", None)
-        return {"call": self.call, **({"version": str(version)} if version else {})}
+        """The function, and the version of its package if it has one."""
+        package_name = self.call.partition(":")[0].partition(".")[0]
+        version = getattr(sys.modules.get(package_name), "__version__", None)
+        if not version:
+            return {"call": self.call}
+        return {"call": self.call, "version": str(version)}
 
     def check(self) -> None:
         """Import the function: the code of its module runs."""
-        self._imported()
+        self._import_function()
 
     def search(
         self, queries: Sequence[Query], depth: int, meter: Meter
@@ -67,86 +77,112 @@ class Function(ExternalRetriever):
         """Call the function on the texts of the queries.
 
         Raises:
-            BackendError: it raised an exception, or did not return one list of hits per query.
+            BackendError: it raised an exception, or did not return one list of hits per
+                query.
         """
-        size = self.batch_size or max(len(queries), 1)
+        batch_size = self.batch_size or max(len(queries), 1)
         rankings: list[Ranking] = []
         with meter.stage("search", total=len(queries)):
-            for start in range(0, len(queries), size):
-                some = queries[start : start + size]
-                answers = self._called([query.text for query in some], depth)
-                hits = [
-                    self._hits(query, given)
-                    for query, given in zip(some, answers, strict=True)
+            for start in range(0, len(queries), batch_size):
+                batch = queries[start : start + batch_size]
+                returned_lists = self._call([query.text for query in batch], depth)
+                hit_lists = [
+                    self._read_hits(query, returned)
+                    for query, returned in zip(batch, returned_lists, strict=True)
                 ]
-                refuse_distances(scores for _, scores in hits)
-                rankings += [ranked(ids, scores, depth) for ids, scores in hits]
-                meter.count(calls=1, texts=len(some))
+                refuse_distances(hits.scores for hits in hit_lists)
+                for hits in hit_lists:
+                    rankings.append(ranked(hits.ids, hits.scores, depth))
+                meter.count(calls=1, texts=len(batch))
         return self._recognised(rankings, meter)
 
-    def _called(self, texts: list[str], depth: int) -> list[Any]:
+    def _call(self, texts: list[str], depth: int) -> list[Any]:
+        """Return the function's list of hits for each query."""
         with wrap_user_errors((self.call,)):
-            returned = self._imported()(texts, depth)
-            answers = list(
-                asyncio.run(returned) if inspect.iscoroutine(returned) else returned
-            )
-        if len(answers) != len(texts):
+            returned = self._import_function()(texts, depth)
+            if inspect.iscoroutine(returned):
+                returned = asyncio.run(returned)
+            hit_lists = list(returned)
+        if len(hit_lists) != len(texts):
             raise BackendError(
-                f"{self.call} returned {len(answers)} lists for {len(texts)} queries; {FUNCTION_RESULT_SHAPE}"
+                f"{self.call} returned {len(hit_lists)} lists for {len(texts)} "
+                f"queries; {FUNCTION_RESULT_SHAPE}"
             )
-        return answers
+        return hit_lists
 
-    def _hits(self, query: Query, hits: Any) -> tuple[list[str], list[float]]:
+    def _read_hits(self, query: Query, returned: Any) -> _FunctionHits:
+        """Return the ids and scores of one query's hits.
+
+        Raises:
+            BackendError: they cannot be read, or a document occurs twice.
+        """
         try:
-            if isinstance(
-                hits, str | Mapping | AbstractSet
-            ):  # which have no order, or none that was meant
-                raise TypeError
-            pairs = [
-                (hit, None) if isinstance(hit, str | Real) else (hit[0], float(hit[1]))
-                for hit in hits
-            ]
+            pairs = _id_score_pairs(returned)
         except (TypeError, ValueError, IndexError, KeyError, OverflowError):
             raise BackendError(
-                f"{self.call}: the hits of query {query.id!r} cannot be read; {FUNCTION_RESULT_SHAPE}"
+                f"{self.call}: the hits of query {query.id!r} cannot be read; "
+                f"{FUNCTION_RESULT_SHAPE}"
             ) from None
-        named = [hit_id(hit) for hit, _ in pairs]
-        ids = [one for one in named if one is not None]
-        scores = [
-            float(len(pairs) - place) if score is None else score
-            for place, (_, score) in enumerate(pairs)
-        ]
-        if len(ids) < len(pairs) or not all(map(math.isfinite, scores)):
-            places = range(len(pairs))
-            wrong = next(
-                pairs[place]
-                for place in places
-                if named[place] is None or not math.isfinite(scores[place])
-            )
-            shape = "an id is a text or a whole number, a score a finite number"
-            raise BackendError(
-                f"{self.call}: {wrong!r:.60} is among the hits of query {query.id!r}; {shape}"
-            )
-        if len(set(ids)) < len(ids):
+        hits = _FunctionHits([], [])
+        for position, (returned_id, returned_score) in enumerate(pairs):
+            doc_id = hit_id(returned_id)
+            score = returned_score
+            if score is None:
+                score = float(len(pairs) - position)
+            if doc_id is None or not math.isfinite(score):
+                raise BackendError(
+                    f"{self.call}: {pairs[position]!r:.60} is among the hits of query "
+                    f"{query.id!r}; an id is a text or a whole number, "
+                    "a score a finite number"
+                )
+            hits.ids.append(doc_id)
+            hits.scores.append(score)
+        if len(set(hits.ids)) < len(hits.ids):
             raise BackendError(f"{self.call}: query {query.id!r} has a document twice")
-        return ids, scores
+        return hits
 
-    def _imported(self) -> Callable[[list[str], int], Any]:
+    def _import_function(self) -> Callable[[list[str], int], Any]:
+        """Return the function, imported on first use."""
         if self._function is None:
             self._function = resolve_callable(self.call)
         return self._function
 
 
-def _each(function: Callable[[str, int], Any]) -> Callable[[list[str], int], list[Any]]:
-    """Ask a function of one query for each of several."""
+def _id_score_pairs(returned: Any) -> list[tuple[Any, float | None]]:
+    """Return the id and the score of each hit; None for hits without a score.
 
-    def each(queries: list[str], depth: int) -> list[Any]:
-        answers = [function(query, depth) for query in queries]
-        # What has no order, or none that was meant, stays as it is: it is refused.
-        return [
-            hits if isinstance(hits, str | Mapping | AbstractSet) else list(hits)
-            for hits in answers
-        ]
+    Raises:
+        TypeError: hits have no order, or are not ids or pairs.
+    """
+    if _has_no_order(returned):
+        raise TypeError
+    pairs: list[tuple[Any, float | None]] = []
+    for hit in returned:
+        if isinstance(hit, str | Real):
+            pairs.append((hit, None))
+        else:
+            pairs.append((hit[0], float(hit[1])))
+    return pairs
 
-    each.__qualname__ = getattr(function, "__qualname__", type(function).__qualname__)
-    return each
+
+def _has_no_order(returned: Any) -> bool:
+    """Return whether hits have no order, or none that was meant."""
+    return isinstance(returned, str | Mapping | AbstractSet)
+
+
+def _for_many_queries(
+    function: Callable[[str, int], Any],
+) -> Callable[[list[str], int], list[Any]]:
+    """Return a function that calls a function of one query for each of several."""
+
+    def search_many(queries: list[str], depth: int) -> list[Any]:
+        hit_lists = []
+        for query in queries:
+            hits = function(query, depth)
+            # Hits without an order stay as they are, and are refused later.
+            hit_lists.append(hits if _has_no_order(hits) else list(hits))
+        return hit_lists
+
+    qualified_name = getattr(function, "__qualname__", type(function).__qualname__)
+    search_many.__qualname__ = qualified_name
+    return search_many

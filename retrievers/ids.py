@@ -1,70 +1,22 @@
 """What an id is, which document it means.
 
-Text stays as it is written, in NFC (macOS names files in NFD). Numbers are reduced: an integer, and a float that is
-whole, are their digits. Everything else is no id. An id that is none of the documents' is matched by one rule.
+Text stays as it is written, in NFC (macOS names files in NFD). Numbers are reduced: an
+integer, and a float that is whole, become their digits. Nothing else is an id. An id
+that no document has is matched by one rule.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from numbers import Integral, Real
 from typing import Any
 from unicodedata import normalize
-
-
-def document_id(value: object) -> str | None:
-    r"""Return an id as text, None for what is none: a blank text, a bool, a number that is not whole, a list.
-
-    >>> document_id(7), document_id(7.0), document_id("7.0"), document_id("007"), document_id(10**20)
-    ('7', '7', '7.0', '007', '100000000000000000000')
-    >>> document_id(" "), document_id(0.5), document_id(True), document_id(float("nan")), document_id(["a"])
-    (None, None, None, None, None)
-    >>> document_id("e\u0301") == "\u00e9"
-    True
-    """
-    if isinstance(value, str):
-        return to_nfc(value) if value and not value.isspace() else None
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return None
-    if isinstance(value, Integral):
-        return str(int(value))
-    number = float(value)
-    return str(int(number)) if number.is_integer() else None
-
-
-def hit_id(value: object) -> str | None:
-    """An id as an answer gives it: a blank text stays, so that it is refused with the place where it was found."""
-    return to_nfc(value) if isinstance(value, str) else document_id(value)
-
-
-def id_column(values: Iterable[Any]) -> list[str | None]:
-    """The ids of a column; if it holds a number that is not whole, its numbers are measurements and none is an id.
-
-    >>> id_column([1.0, 2.0, "a"]), id_column([1.0, 2.5])
-    (['1', '2', 'a'], [None, None])
-    """
-    values = list(values)
-    ids = [document_id(value) for value in values]
-    if any(
-        id_ is None and isinstance(value, float) and value == value
-        for id_, value in zip(ids, values, strict=True)
-    ):
-        return [
-            id_ if isinstance(value, str) else None
-            for id_, value in zip(ids, values, strict=True)
-        ]
-    return ids
-
-
-def to_nfc(text: str) -> str:
-    """A text in Unicode's composed form, in which ids are compared."""
-    return text if text.isascii() else normalize("NFC", text)
-
 
 DOCUMENT_SUFFIXES = (
     ".md",
@@ -98,30 +50,92 @@ DOCUMENT_SUFFIXES = (
     ".msg",
     ".ipynb",
 )
-"""Suffixes of files that are documents: no other is removed, since `pkg.load` and `pkg.save` are two ids."""
+"""Suffixes of files that are documents: only these are removed from an id, since
+`pkg.load` and `pkg.save` are two ids."""
 WHOLE_FLOAT = re.compile(r"([0-9]+)\.0+")
-"""A whole number as a float is written."""
+"""A whole number written as a float."""
+CONTROL_CHARACTERS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
+"""Characters that no id may have: they would break a table's row, or cannot be
+written."""
+
+
+def document_id(value: object) -> str | None:
+    r"""Return an id as text; None for a value that is not an id.
+
+    Blank texts, booleans, numbers that are not whole and lists are not ids.
+
+    >>> document_id(7), document_id(7.0), document_id("7.0"), document_id("007")
+    ('7', '7', '7.0', '007')
+    >>> document_id(10**20)
+    '100000000000000000000'
+    >>> document_id(" "), document_id(0.5), document_id(True), document_id(["a"])
+    (None, None, None, None)
+    >>> document_id(float("nan")) is None
+    True
+    >>> document_id("e\u0301") == "\u00e9"
+    True
+    """
+    if isinstance(value, str):
+        is_blank = not value or value.isspace()
+        return None if is_blank else to_nfc(value)
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    if isinstance(value, Integral):
+        return str(int(value))
+    number = float(value)
+    return str(int(number)) if number.is_integer() else None
+
+
+def hit_id(value: object) -> str | None:
+    """Return a hit's id; a blank text stays, and is refused later with its location."""
+    return to_nfc(value) if isinstance(value, str) else document_id(value)
+
+
+def id_column(values: Iterable[Any]) -> list[str | None]:
+    """Return the ids in a column.
+
+    If the column has a number that is not whole, its numbers are measurements, and
+    none of them is an id.
+
+    >>> id_column([1.0, 2.0, "a"]), id_column([1.0, 2.5])
+    (['1', '2', 'a'], [None, None])
+    """
+    cells = list(values)
+    if any(map(_is_fraction, cells)):
+        return [document_id(cell) if isinstance(cell, str) else None for cell in cells]
+    return [document_id(cell) for cell in cells]
+
+
+def _is_fraction(cell: Any) -> bool:
+    """Whether a cell is a float that is neither whole nor NaN."""
+    if not isinstance(cell, float) or math.isnan(cell):
+        return False
+    return document_id(cell) is None
+
+
+def to_nfc(text: str) -> str:
+    """Return a text in Unicode's composed form, in which ids are compared."""
+    return text if text.isascii() else normalize("NFC", text)
 
 
 def without_suffix(name: str) -> str:
-    r"""A path without the suffix of a file, its folders parted by slashes.
+    r"""Return a path without the suffix of a file, its folders separated by slashes.
 
-    >>> without_suffix("hr/leave.md"), without_suffix("hr\\leave.final.docx"), without_suffix("7.10"), without_suffix(".env")
-    ('hr/leave', 'hr/leave.final', '7.10', '.env')
+    >>> without_suffix("hr/leave.md"), without_suffix("hr\\leave.final.docx")
+    ('hr/leave', 'hr/leave.final')
+    >>> without_suffix("7.10"), without_suffix(".env")
+    ('7.10', '.env')
     """
     path = name.replace("\\", "/").removeprefix("./")
-    before, dot, suffix = path.rpartition(".")
-    return (
-        before
-        if before
-        and not before.endswith("/")
-        and f"{dot}{suffix.lower()}" in DOCUMENT_SUFFIXES
-        else path
-    )
+    stem, dot, suffix = path.rpartition(".")
+    has_file_name = bool(stem) and not stem.endswith("/")
+    if has_file_name and f"{dot}{suffix.lower()}" in DOCUMENT_SUFFIXES:
+        return stem
+    return path
 
 
 def normalise_text(text: str) -> str:
-    """A text without regard to white space and case."""
+    """Return a text with single spaces and in one case."""
     return " ".join(to_nfc(text).split()).casefold()
 
 
@@ -136,134 +150,165 @@ class IdMatch:
 
 @dataclass(slots=True)
 class KnownDocuments:
-    """The ids of a corpus, with what else may name its documents."""
+    """The ids of a corpus, with everything else that may name its documents."""
 
     ids: set[str] = field(default_factory=set)
-    _titles: dict[bytes, str] = field(default_factory=dict)
-    """Digest of a title -> the document that has it, "" where several have."""
-    _by_path: dict[str, dict[str, str]] = field(default_factory=dict)
-    """Way -> what names a document -> its id, "" where it names several; made when it is first needed."""
+    _title_owners: dict[bytes, str] = field(default_factory=dict)
+    """Digest of a title -> the document that has it; "" if several have it."""
+    _paths: _DocumentPaths | None = None
+    """Computed when it is first needed."""
 
     def add(self, id_: str, title: str = "") -> None:
-        """Take in a document."""
+        """Add a document."""
         self.ids.add(id_)
-        if title and (key := normalise_text(title)):
-            digest = _digest(key)
-            self._titles[digest] = id_ if self._titles.get(digest, id_) == id_ else ""
+        normalised_title = normalise_text(title)
+        if normalised_title:
+            digest = _digest(normalised_title)
+            is_unique = self._title_owners.get(digest, id_) == id_
+            self._title_owners[digest] = id_ if is_unique else ""
 
     def match(self, names: Iterable[str]) -> dict[str, IdMatch]:
-        """Return the documents that some ids mean, those that mean none left out.
+        """Return the documents that some ids mean; ids that mean none are left out.
 
-        The ids are looked at together: a folder that all of them have before them is ignored if nothing else
-        helps, and two folders before the same name mean no document.
+        The ids are matched together: a folder that all of them begin with is ignored
+        if nothing else helps, and two folders before the same name mean no document.
 
         >>> known = KnownDocuments({"hr/leave", "hr/pay", "it/vpn"})
-        >>> {name: match.document for name, match in known.match(["docs/hr/leave.md", "vpn.md", "it/pay"]).items()}
+        >>> matches = known.match(["docs/hr/leave.md", "vpn.md", "it/pay"])
+        >>> {name: match.document for name, match in matches.items()}
         {'docs/hr/leave.md': 'hr/leave', 'vpn.md': 'it/vpn'}
         """
-        names = dict.fromkeys(names)
-        found = {name: IdMatch(name, "id") for name in names if name in self.ids}
-        unknown = [name for name in names if name not in found]
-        if not unknown or not self.ids:
-            return found
-        if not self._by_path:
-            self._by_path = _paths(self.ids)
-        named = {
-            name: match for name in unknown if (match := self._named(name)) is not None
-        }
-        places = Counter(
-            match.document for match in named.values() if match.matched_by == "folder"
-        )
-        found |= {
-            one: match
-            for one, match in named.items()
-            if match.matched_by != "folder" or places[match.document] == 1
-        }
-        left = [name for name in unknown if name not in named]
-        prefix = common_folder(left) if len(left) > 1 else ""
-        if prefix and not any(
-            without_suffix(id_).startswith(prefix) for id_ in self.ids
-        ):
-            inner = {
-                name: self._named(without_suffix(name).removeprefix(prefix))
-                for name in left
-            }
-            found |= {
-                name: IdMatch(match.document, "folder")
-                for name, match in inner.items()
-                if match is not None
-            }
-        return found
+        distinct_names = list(dict.fromkeys(names))
+        matches: dict[str, IdMatch] = {}
+        unknown_names = []
+        for name in distinct_names:
+            if name in self.ids:
+                matches[name] = IdMatch(name, "id")
+            else:
+                unknown_names.append(name)
+        if not unknown_names or not self.ids:
+            return matches
+        if self._paths is None:
+            self._paths = _DocumentPaths.of_ids(self.ids)
+        separate_matches: dict[str, IdMatch] = {}
+        unmatched_names = []
+        for name in unknown_names:
+            match = self._match_separately(name, self._paths)
+            if match is None:
+                unmatched_names.append(name)
+            else:
+                separate_matches[name] = match
+        matches |= _without_ambiguous_folders(separate_matches)
+        matches |= self._match_below_common_folder(unmatched_names, self._paths)
+        return matches
 
     def find(self, name: str) -> str | None:
-        """The document that one id means, looked at by itself."""
+        """Return the document that one id means by itself."""
         match = self.match([name]).get(name)
         return None if match is None else match.document
 
-    def _named(self, name: str) -> IdMatch | None:
+    def _match_separately(self, name: str, paths: _DocumentPaths) -> IdMatch | None:
+        """Return the document that an id means if other ids are not considered."""
         path = without_suffix(name)
-        keys = [
-            ("file name", path),
-            *(("folder", tail) for tail in _tails(path)),
-            ("base name", path),
-        ]
-        if whole := WHOLE_FLOAT.fullmatch(name.strip()):
-            keys.append(("whole number", whole[1]))
-        for way, key in keys:
-            table = self._by_path["base name" if way == "base name" else "file name"]
-            if (document := table.get(key)) is not None:
-                return IdMatch(document, way) if document else None
-        document = self._titles.get(_digest(normalise_text(name)), "")
-        return IdMatch(document, "title") if document else None
+        if path in paths.by_path:
+            return _unique_match(paths.by_path[path], "file name")
+        for tail in _path_tails(path):
+            if tail in paths.by_path:
+                return _unique_match(paths.by_path[tail], "folder")
+        if path in paths.by_tail:
+            return _unique_match(paths.by_tail[path], "base name")
+        whole_float = WHOLE_FLOAT.fullmatch(name.strip())
+        if whole_float and whole_float[1] in paths.by_path:
+            return _unique_match(paths.by_path[whole_float[1]], "whole number")
+        title_owner = self._title_owners.get(_digest(normalise_text(name)), "")
+        return _unique_match(title_owner, "title")
+
+    def _match_below_common_folder(
+        self, names: Sequence[str], paths: _DocumentPaths
+    ) -> dict[str, IdMatch]:
+        """Return matches of several ids without the folder that all begin with."""
+        prefix = common_folder(names) if len(names) > 1 else ""
+        if not prefix:
+            return {}
+        if any(without_suffix(id_).startswith(prefix) for id_ in self.ids):
+            return {}
+        matches = {}
+        for name in names:
+            path_in_folder = without_suffix(name).removeprefix(prefix)
+            match = self._match_separately(path_in_folder, paths)
+            if match is not None:
+                matches[name] = IdMatch(match.document, "folder")
+        return matches
 
 
-def _paths(ids: Collection[str]) -> dict[str, dict[str, str]]:
-    tables: dict[str, dict[str, str]] = {"file name": {}, "base name": {}}
-    for id_ in ids:
-        path = without_suffix(id_)
-        whole = tables["file name"]
-        whole[path] = "" if path in whole else id_
-        for tail in _tails(path):
-            tables["base name"][tail] = "" if tail in tables["base name"] else id_
-    for id_ in ids:  # an id that another's stem equals still means itself
-        tables["file name"].setdefault(id_, id_)
-    return tables
+@dataclass(frozen=True, slots=True)
+class _DocumentPaths:
+    """The documents that paths name; "" if a path names several."""
+
+    by_path: dict[str, str]
+    """By their ids without a suffix, and by their ids."""
+    by_tail: dict[str, str]
+    """By their paths without the first folders."""
+
+    @classmethod
+    def of_ids(cls, ids: Collection[str]) -> _DocumentPaths:
+        by_path: dict[str, str] = {}
+        by_tail: dict[str, str] = {}
+        for id_ in ids:
+            path = without_suffix(id_)
+            by_path[path] = "" if path in by_path else id_
+            for tail in _path_tails(path):
+                by_tail[tail] = "" if tail in by_tail else id_
+        for id_ in ids:  # an id that equals the path of another still means itself
+            by_path.setdefault(id_, id_)
+        return cls(by_path, by_tail)
 
 
-def _tails(path: str) -> list[str]:
-    """A path without its first folder, without its first two, and so on.
+def _unique_match(document: str, matched_by: str) -> IdMatch | None:
+    """Return the match with a document; None if several documents are meant."""
+    return IdMatch(document, matched_by) if document else None
 
-    >>> _tails("a/b/c")
+
+def _without_ambiguous_folders(matches: dict[str, IdMatch]) -> dict[str, IdMatch]:
+    """Return matches without those of two folders before the same name."""
+    folder_counts = Counter(
+        match.document for match in matches.values() if match.matched_by == "folder"
+    )
+    return {
+        name: match
+        for name, match in matches.items()
+        if match.matched_by != "folder" or folder_counts[match.document] == 1
+    }
+
+
+def _path_tails(path: str) -> list[str]:
+    """Return a path without its first folder, without its first two, and so on.
+
+    >>> _path_tails("a/b/c")
     ['b/c', 'c']
     """
-    parts = path.split("/")
-    return [tail for start in range(1, len(parts)) if (tail := "/".join(parts[start:]))]
+    steps = path.split("/")
+    tails = ["/".join(steps[start:]) for start in range(1, len(steps))]
+    return [tail for tail in tails if tail]
 
 
 def common_folder(names: Collection[str]) -> str:
-    """The folders that all paths begin with, with a slash behind them; "" where there are none.
+    """Return the folders that all paths begin with and a slash; empty if none.
 
     >>> common_folder(["docs/hr/a", "docs/b"]), common_folder(["a", "b"])
     ('docs/', '')
     """
-    folders = zip(
-        *(without_suffix(name).split("/")[:-1] for name in names), strict=False
-    )
-    return "".join(
-        f"{one[0]}/" for one in takewhile(lambda one: len(set(one)) == 1, folders)
-    )
+    folders_by_path = [without_suffix(name).split("/")[:-1] for name in names]
+    levels = map(set, zip(*folders_by_path, strict=False))
+    common_levels = takewhile(lambda folders: len(folders) == 1, levels)
+    return "".join(f"{folder}/" for (folder,) in common_levels)
 
 
 def count_matches_by_way(matches: Iterable[IdMatch]) -> Counter[str]:
-    """By what ids name their documents -> how many do."""
+    """Return how many ids were matched in each way."""
     return Counter(match.matched_by for match in matches)
 
 
 def _digest(text: str) -> bytes:
-    return hashlib.blake2b(
-        text.encode("utf-8", "surrogatepass"), digest_size=8
-    ).digest()
-
-
-CONTROL_CHARACTERS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
-"""What no id may hold: it would make a row of its own in a table, or cannot be written."""
+    encoded_text = text.encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(encoded_text, digest_size=8).digest()

@@ -14,52 +14,63 @@ from retrievers.errors import InputError, OverBudget, Problem
 
 
 class Budget:
-    """Dollars that one run may spend, shared by its retrievers; safe for many threads."""
+    """Dollars that one run may spend, shared by its retrievers, for many threads."""
 
     def __init__(self, limit: float | None = None) -> None:
-        """Take the most dollars; None for no limit. Raises InputError where they are no finite number of 0 or more."""
-        if (
-            limit is not None and not 0 <= limit < math.inf
-        ):  # no sum is above NaN, or infinity
-            what = f"{limit} is not a number of dollars"
-            raise InputError(
-                Problem("max_cost", what, "0 or more, or none for no limit")
-            )
+        """Set the most dollars; None for no limit.
+
+        Raises:
+            InputError: the limit is not a finite number of 0 or more.
+        """
+        # A sum is never above NaN or infinity: such a limit would not limit anything.
+        if limit is not None and not 0 <= limit < math.inf:
+            problem = f"{limit} is not a number of dollars"
+            remedy = "0 or more, or none for no limit"
+            raise InputError(Problem("max_cost", problem, remedy))
         self.limit = limit
         self.refused = False
-        """Whether something was not sent, since it would have cost more than there was."""
+        """Whether a request was not sent because it would have exceeded the limit."""
         self.spent = 0.0
-        """Dollars spent or promised so far."""
+        """Dollars spent or reserved so far."""
         self._lock = threading.Lock()
 
     def reserve(self, usd: float) -> None:
-        """Promise `usd` dollars, or raise OverBudget and leave the budget as it was."""
+        """Reserve dollars for a request.
+
+        Raises:
+            OverBudget: it would exceed the limit; nothing is reserved.
+        """
         with self._lock:
             if self.limit is not None and usd > 0 and self.spent + usd > self.limit:
                 self.refused = True
                 raise OverBudget(
-                    f"the next request costs about ${usd:.6f}; ${self.spent:.6f} of ${self.limit:.6f} are spent "
-                    "(--max-cost); what was paid for is kept in the cache: raise the limit and run again"
+                    f"the next request costs about ${usd:.6f}; "
+                    f"${self.spent:.6f} of ${self.limit:.6f} are spent (--max-cost); "
+                    "what was paid for is kept in the cache: "
+                    "raise the limit and run again"
                 )
             self.spent += usd
 
     def check(self, stored_in: str) -> None:
-        """See, when all is done, that no more was billed than there was: a service may bill more than was expected.
+        """Check, at the end, that the bill is within the limit.
+
+        A service may bill more than was expected.
 
         Args:
-            stored_in: where what was paid for is, as messages say it.
+            stored_in: where paid results are stored, in the words of the message.
 
         Raises:
             OverBudget: more was billed.
         """
         if self.limit is not None and self.spent > self.limit:
-            more = f"${self.spent:.6f} is billed, more than the ${self.limit:.6f} of --max-cost"
             raise OverBudget(
-                f"{more}: requests cost more than was expected of them; {stored_in}"
+                f"${self.spent:.6f} is billed, more than the ${self.limit:.6f} of "
+                "--max-cost: requests cost more than was expected of them; "
+                f"{stored_in}"
             )
 
     def release(self, usd: float) -> None:
-        """Return what was promised and not spent (negative: what was spent beyond the promise)."""
+        """Return reserved dollars that were not spent; negative: spend more."""
         with self._lock:
             self.spent -= usd
 
@@ -76,12 +87,13 @@ class StageTotals:
 
 
 class Meter:
-    """The observations of one retriever, passed to every call that does work for it; the runner reads it.
+    """The observations of one retriever, passed to every call that works for it.
 
-    A stage is one of "embed-documents", "index", "embed-queries", "search", "search-exact" (the recall of an
-    approximate search is found with it), "fuse", "rerank", "latency". Counts go to
-    the innermost open stage. The names that reach costs.csv are calls, texts, cached, tokens, usd; any other
-    count (retries, lost_tokens, …) goes to the integrity ledger. Safe for many threads.
+    A stage is one of "embed-documents", "index", "embed-queries", "search",
+    "search-exact" (for the recall of an approximate search), "fuse", "rerank",
+    "latency". Counts belong to the innermost open stage. The names in costs.csv are
+    calls, texts, cached, tokens, usd; any other count (retries, lost_tokens, …) goes to
+    the data quality of the manifest. Safe for many threads.
     """
 
     def __init__(
@@ -90,35 +102,41 @@ class Meter:
         on_change: Callable[[Meter], None] | None = None,
     ) -> None:
         self.budget = budget or Budget()
-        self._watch = on_change
+        self._on_change = on_change
         self._lock = threading.RLock()
-        self._open: list[str] = []
-        self._default = ""
-        self._entered = 0
+        self._open_stages: list[str] = []
+        self._default_stage = ""
+        self._entry_count = 0
         self._stages: dict[str, StageTotals] = {}
         self._notes: dict[str, list[str]] = {}
 
     @contextmanager
     def stage(self, name: str, total: int | None = None) -> Iterator[None]:
-        """Time a block and send its counts to stage `name`; `total` texts or steps are expected, for progress."""
+        """Time the code inside, and add its counts to a stage.
+
+        Args:
+            name: the stage.
+            total: expected texts or steps, for progress.
+        """
         started = time.perf_counter()
         with self._lock:
-            self._open.append(name)
-            self._entered += 1
+            self._open_stages.append(name)
+            self._entry_count += 1
             stage = self._stages.setdefault(name, StageTotals())
-            stage.total = stage.total if total is None else total
+            if total is not None:
+                stage.total = total
         self._notify()
         try:
             yield
         finally:
             with self._lock:
-                self._open.pop()
+                self._open_stages.pop()
                 stage.seconds += time.perf_counter() - started
             self._notify()
 
     @contextmanager
     def stage_by_default(self, name: str) -> Iterator[None]:
-        """Book a block on stage `name` as far as it opens none: counts outside any, and its time where it opened none.
+        """Add counts outside any stage to stage `name`, and the time if none is opened.
 
         >>> meter = Meter()
         >>> with meter.stage_by_default("search"):
@@ -126,92 +144,99 @@ class Meter:
         >>> list(meter.stages())
         ['search']
         """
-        started, entered, self._default = time.perf_counter(), self._entered, name
+        started = time.perf_counter()
+        entries_before = self._entry_count
+        self._default_stage = name
         try:
             yield
         finally:
-            self._default = ""
-            if self._entered == entered:
-                self._stages.setdefault(name, StageTotals()).seconds += (
-                    time.perf_counter() - started
-                )
+            self._default_stage = ""
+            if self._entry_count == entries_before:
+                stage = self._stages.setdefault(name, StageTotals())
+                stage.seconds += time.perf_counter() - started
 
     def count(self, **numbers: float) -> None:
-        """Add numbers to the sums of the stage that is open."""
+        """Add numbers to the sums of the open stage."""
         with self._lock:
-            sums = self._stages.setdefault(self.current, StageTotals()).counts
+            counts = self._stages.setdefault(self.current, StageTotals()).counts
             for name, number in numbers.items():
-                sums[name] = sums.get(name, 0) + number
+                counts[name] = counts.get(name, 0) + number
         self._notify()
 
     def step(self) -> None:
-        """Go one step on in the stage that is open, whose `total` is in steps: seen as progress, summed nowhere."""
+        """Go one step on in the open stage, whose `total` is in steps, for progress."""
         with self._lock:
             self._stages.setdefault(self.current, StageTotals()).steps += 1
         self._notify()
 
     def note(self, kind: str, id: str) -> None:
-        """Keep the id of a document or query in the integrity ledger.
+        """Note the id of a document or query for the data quality of the manifest.
 
-        Of documents: "empty", "truncated", "zero-vector", "not-in-corpus"; of queries: "truncated-query",
-        "zero-vector-query", "truncated-pair", "no-hit-query", "nothing-matches-query", "not-answered-query",
-        "repeated-hit-query". An id of a query is never noted under a kind of documents.
+        Kinds for documents are "empty", "truncated", "zero-vector", "not-in-corpus";
+        for queries "truncated-query", "zero-vector-query", "truncated-pair",
+        "no-hit-query", "nothing-matches-query", "not-answered-query",
+        "repeated-hit-query". A query's id is never noted under a documents' kind.
         """
         with self._lock:
             self._notes.setdefault(kind, []).append(id)
 
     @property
     def current(self) -> str:
-        """The innermost open stage; outside any the one by default, else ""."""
-        return self._open[-1] if self._open else self._default
+        """The innermost open stage; outside any the default one, or ""."""
+        return self._open_stages[-1] if self._open_stages else self._default_stage
 
     def totals(self, stage: str) -> StageTotals:
-        """The sums of one stage so far."""
+        """Return the sums of one stage so far."""
         with self._lock:
-            found = self._stages.get(stage, StageTotals())
-            return replace(found, counts=dict(found.counts))
+            totals = self._stages.get(stage, StageTotals())
+            return replace(totals, counts=dict(totals.counts))
 
     def counts(self, stage: str) -> dict[str, float]:
-        """What was counted in one stage so far."""
+        """Return the counts of one stage so far."""
         return self.totals(stage).counts
 
     def stages(self) -> dict[str, StageTotals]:
-        """The sums by stage, in the order in which they were first entered."""
+        """Return the sums by stage, in the order of first entry."""
         return {name: self.totals(name) for name in list(self._stages)}
 
     def notes(self) -> dict[str, tuple[str, ...]]:
-        """The noted ids by kind."""
+        """Return the noted ids by kind."""
         with self._lock:
             return {kind: tuple(ids) for kind, ids in self._notes.items()}
 
     def _notify(self) -> None:
-        if self._watch is not None:
-            self._watch(self)
+        if self._on_change is not None:
+            self._on_change(self)
 
 
 class Stop(threading.Event):
-    """Set when no further request is sent; `interrupted` when those under way are not waited for either."""
+    """Set when no further request is sent."""
 
     def __init__(self) -> None:
         super().__init__()
         self.interrupted = False
+        """Whether open requests are abandoned as well."""
 
     def interrupt(self) -> None:
-        """Stop, and give up what is under way."""
+        """Stop, and abandon the open requests."""
         self.interrupted = True
         self.set()
 
 
 class Call(NamedTuple):
-    """What one call of an encoder or a reranker reports to, and what may stop it."""
+    """The meter and the stop signal of one call of an encoder or a reranker."""
 
     meter: Meter
-    """Of the retriever for which the call is made."""
+    """The meter of the retriever that makes the call."""
     stopped: Stop
-    """Set by the loop of requests that makes the call (`retrievers.services.caller`), when another request failed for good
-    or the run was interrupted: who waits for another try gives up."""
+    """Set by the loop of requests (`retrievers.services.caller`) when another request
+    failed for good or the run was interrupted: a call that waits for its next try gives
+    up."""
 
 
 def single_call(meter: Meter | None = None) -> Call:
-    """Return the call of a request that no loop makes and nothing stops; without a meter its counts are not read."""
+    """Return a call outside any loop of requests, which nothing stops.
+
+    Without a meter its counts are not read.
+    """
     return Call(meter or Meter(), Stop())

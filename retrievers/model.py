@@ -19,7 +19,7 @@ TextPair = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How fast and how long a provider may be asked."""
+    """The limits of a provider's requests."""
 
     concurrency: int
     """Requests at once, at most."""
@@ -34,120 +34,155 @@ class Limits:
 
 
 class Model(ABC):
-    """What encoders and rerankers have in common. Only `fingerprint` must be given; the rest has defaults.
+    """What encoders and rerankers have in common.
 
-    A model keeps no meter and no cache: it may serve several retrievers at once. Building one loads and sends nothing.
+    Only `fingerprint` is required; all other members have defaults. A model keeps no
+    meter and no cache, because it may serve several retrievers at once. Creating a
+    model loads and sends nothing.
     """
 
     expands: ClassVar[bool] = False
-    """Whether it takes options as they are written, and puts in itself what `${NAME}` stands for."""
+    """Whether it receives options with `${NAME}` and replaces them itself."""
 
     @property
     def request_size(self) -> int:
-        """Texts, or pairs, of one request: the option `batch_size`, where there is one."""
+        """Texts, or pairs, of one request: the option `batch_size`, if there is one."""
         size: int = getattr(self, "batch_size", 32)
         return size
 
     @property
     @abstractmethod
     def fingerprint(self) -> str:
-        """All that changes a vector or a score; for a local folder the weights' digest, never its name."""
+        """All that changes a vector or a score.
+
+        For a local folder it has the weights' digest, never the folder's name.
+        """
 
     @property
     def concurrency(self) -> int:
-        """How many requests may be under way at once: what `limits` say; 1 for what runs on this machine."""
+        """How many requests may be open at once; 1 for a model on this machine."""
         return 1 if self.limits is None else self.limits.concurrency
 
     @property
     def at_hand(self) -> bool:
-        """Whether the fingerprint can be had without the network."""
+        """Whether the fingerprint can be computed without the network."""
         return True
 
     @property
     def provenance(self) -> Mapping[str, str]:
-        """What the manifest keeps beside the price: model, source, revision, options that matter."""
+        """What the manifest records besides the price: model, revision, options."""
         return {}
 
     @property
     def price(self) -> Price | None:
-        """What a million tokens cost; None where that is not known, as of a service that does not say."""
+        """The price of a million tokens; None if it is unknown."""
         return FREE_PRICE if self.limits is None else None
 
     @property
     def limits(self) -> Limits | None:
-        """How a provider behind a network may be asked; None for what runs on this machine."""
+        """The limits of a provider's requests; None for a model on this machine."""
         return None
 
     def check(self) -> None:
-        """Look for what a run needs before it starts, such as a key; raises InputError where it is missing."""
+        """Check the requirements of a run, such as a key, before it starts.
+
+        Raises:
+            InputError: a requirement is missing.
+        """
         return
 
 
 class Encoder(Model):
-    """Turns texts into vectors, one request at a time; `retrievers.embedder` plans the requests."""
+    """Turns texts into vectors, one request at a time.
+
+    `retrievers.embedder` plans the requests.
+    """
 
     form: ClassVar[VectorForm] = "dense"
-    """How a text is represented: it decides which kinds of retriever may use the encoder."""
+    """The form of its vectors, which decides the kinds of retriever that may use it."""
 
     contextual: ClassVar[bool] = False
-    """Whether it reads, with a passage, the document that it was cut from."""
+    """Whether it reads a passage together with the passage's document."""
     supports_late_chunking: ClassVar[bool] = False
-    """Whether it can: `chunk = { late = true }`."""
+    """Whether it can read documents whole for `chunk = { late = true }`."""
 
     def fingerprint_for(self, role: Role) -> str:
-        """All that changes the vector of a text in this role: models that differ in the other role alone share vectors.
+        """Return all that changes the vector of a text in this role.
 
-        Equal to `fingerprint` where the other role is as the model has it by default.
+        Models that differ only in the other role share vectors. It equals `fingerprint`
+        if the other role has the model's defaults.
         """
         return self.fingerprint
 
     def count(self, texts: Sequence[str], role: Role) -> Tokens:
-        """Count the tokens that would be read or billed, with no network: exactly, or estimated."""
+        """Return the tokens that would be read or billed, counted without network."""
         return Tokens(estimate_tokens(texts), exact=False)
 
     @property
     def is_cacheable(self) -> bool:
-        """Whether the fingerprint says all that it should, so that vectors may be kept for other runs."""
+        """Whether the fingerprint is complete, so that other runs may use vectors."""
         return True
 
     @property
     def token_limit(self) -> int | None:
-        """Tokens of one text that the model reads, the rest being cut off; None if it reads all, or that is unknown."""
+        """Tokens of one text that the model reads, before it cuts the text off.
+
+        None if it reads all, or the limit is unknown.
+        """
         return None if self.limits is None else self.limits.tokens
 
     def count_whole(self, texts: Sequence[str], role: Role) -> Tokens:
-        """Count the tokens of whole texts, with no network: exactly, or estimated."""
+        """Return the tokens of whole texts, also of what is cut off."""
         return self.count(texts, role)
 
     def batches(self, texts: Sequence[str], role: Role) -> Iterable[Sequence[int]]:
-        """Split texts (distinct, sorted by length) into requests: positions, each exactly once."""
+        """Split texts (distinct, sorted by length) into requests.
+
+        Returns:
+            The positions of each request; each position occurs exactly once.
+        """
         return index_ranges(len(texts), self.request_size)
 
     @abstractmethod
     def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
-        """Embed the texts of one request; counts `calls` and `tokens`, and `usd` where it costs, in `call.meter`."""
+        """Embed the texts of one request.
+
+        It counts `calls` and `tokens`, and `usd` if it costs money, in `call.meter`.
+        """
 
     def embed_passages(
         self, passages: Sequence[str], documents: Sequence[str], call: Call
     ) -> Embedded:
-        """Embed passages with the document of each, those of one document together and in their order."""
+        """Embed passages with the document of each.
+
+        The passages of one document follow each other, in their order.
+        """
         raise NotImplementedError(f"{type(self).__name__} reads passages alone")
 
 
 class Reranker(Model):
-    """Scores pairs of a query and a document, one request at a time; `retrievers.reranked` plans the requests."""
+    """Scores pairs of a query and a document, one request at a time.
+
+    `retrievers.reranked` plans the requests.
+    """
 
     depth = 10
-    """How many candidates of each query are scored; the others keep their order beneath them."""
+    """How many candidates of each query are scored; the others stay below them."""
     is_listwise: ClassVar[bool] = False
-    """Whether the documents of a query travel together: a score might depend on its companions, and is kept by list."""
+    """Whether all documents of a query are sent together.
+
+    A score might depend on the other documents, so it is cached by list."""
 
     def count(self, texts: Sequence[str]) -> Tokens:
-        """Count the tokens of texts, each as one side of a pair, with no network: exactly, or estimated."""
+        """Return the tokens of texts, each as one side of a pair, without network."""
         return Tokens(estimate_tokens(texts), exact=False)
 
     def batches(self, pairs: Sequence[TextPair]) -> Iterable[Sequence[int]]:
-        """Split pairs (distinct, sorted by length) into requests: positions, each exactly once."""
+        """Split pairs (distinct, sorted by length) into requests.
+
+        Returns:
+            The positions of each request; each position occurs exactly once.
+        """
         return index_ranges(len(pairs), self.request_size)
 
     @abstractmethod
@@ -156,27 +191,30 @@ class Reranker(Model):
 
 
 def is_model(value: object) -> bool:
-    """Return whether something embeds or scores by itself, and is no name or object that stands for a model."""
+    """Return whether an object embeds or scores by itself.
+
+    A name, a table or an object of a library only describes a model.
+    """
     return hasattr(type(value), "fingerprint")
 
 
 def model_facts(model: Model) -> dict[str, str]:
-    """Return what the manifest keeps of an encoder or a reranker, its price included where that is known."""
-    provenance = dict(model.provenance)
-    if model.price is None:
-        return provenance
-    search = model.price.usd_per_thousand_searches
-    price = {"usd_per_million_tokens": f"{model.price.usd_per_million_tokens:g}"}
-    price |= {"usd_per_thousand_searches": f"{search:g}"} if search else {}
-    return {
-        **provenance,
-        **price,
-        **({"price_source": model.price.source} if model.price.usd(1, 1) else {}),
-    }
+    """Return what the manifest records of a model, with its price if it is known."""
+    facts = dict(model.provenance)
+    price = model.price
+    if price is None:
+        return facts
+    facts["usd_per_million_tokens"] = f"{price.usd_per_million_tokens:g}"
+    if price.usd_per_thousand_searches:
+        facts["usd_per_thousand_searches"] = f"{price.usd_per_thousand_searches:g}"
+    is_free = not price.usd(1, 1)
+    if not is_free:
+        facts["price_source"] = price.source
+    return facts
 
 
 def index_ranges(count: int, size: int) -> list[range]:
-    """Split positions into runs of `size`.
+    """Split positions into ranges of `size`.
 
     >>> index_ranges(5, 2)
     [range(0, 2), range(2, 4), range(4, 5)]

@@ -18,7 +18,7 @@ class Claim(NamedTuple):
 
 
 class Reference(NamedTuple):
-    """What a right answer to a query says; no retriever looks at it."""
+    """The right answers to a query; no retriever reads it."""
 
     answers: tuple[str, ...] = ()
     """Each complete by itself."""
@@ -30,14 +30,14 @@ NO_REFERENCE = Reference()
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One question that is asked."""
+    """One query."""
 
     id: str
     text: str
     fields: Mapping[str, str] = field(default_factory=no_fields, hash=False)
     reference: Reference = NO_REFERENCE
     history: tuple[str, ...] = ()
-    """What was said before it in a conversation, oldest first."""
+    """The earlier turns of the conversation, oldest first."""
 
     @property
     def unanswerable(self) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 VectorForm = Literal["dense", "sparse", "multivector"]
-"""What represents a text: a vector, the numbers of a vector that are not 0, or a vector for each token."""
+"""The vectors of a text: one, one without its zeros, or one for each token."""
 _DENSE = npt.NDArray[np.float32]
 
 
@@ -17,9 +17,9 @@ class RaggedVectors:
     """Unequal numbers of vectors per text, in the order of their texts."""
 
     columns: ClassVar[tuple[str, ...]]
-    """The arrays that have a row for each number, or token."""
+    """The arrays that have one row per number, or per token."""
     starts: npt.NDArray[np.int64]
-    """(n + 1,): where the numbers, or tokens, of each text begin, and where the last end."""
+    """(n + 1,): where each text's numbers, or tokens, begin, and where the last end."""
     values: _DENSE
     """Of sparse vectors (numbers,), none of them 0; else (tokens, dimensions)."""
 
@@ -27,20 +27,16 @@ class RaggedVectors:
         return len(self.starts) - 1
 
     def __getitem__(self, rows: slice | Sequence[int] | npt.NDArray[Any]) -> Self:
-        chosen = np.arange(len(self))[rows]
-        sizes = np.diff(self.starts)[chosen]
+        texts = np.arange(len(self))[rows]
+        sizes = np.diff(self.starts)[texts]
         starts = row_starts(sizes)
-        positions = np.repeat(
-            self.starts[:-1][chosen] - starts[:-1], sizes
-        ) + np.arange(starts[-1])
-        return replace(
-            self,
-            starts=starts,
-            **{name: getattr(self, name)[positions] for name in self.columns},
-        )
+        shifts = self.starts[:-1][texts] - starts[:-1]
+        positions = np.repeat(shifts, sizes) + np.arange(starts[-1])
+        columns = {name: getattr(self, name)[positions] for name in self.columns}
+        return replace(self, starts=starts, **columns)
 
     def _rows(self) -> Iterator[slice]:
-        """Where the numbers, or tokens, of each text are."""
+        """Return the positions of each text's numbers, or tokens."""
         return map(slice, self.starts[:-1].tolist(), self.starts[1:].tolist())
 
 
@@ -54,19 +50,18 @@ class SparseVectors(RaggedVectors):
     dimensions: int
 
     @classmethod
-    def from_dense(cls, whole: npt.NDArray[Any]) -> Self:
-        """Keep the numbers of (n, dimensions) that are not 0.
+    def from_dense(cls, vectors: npt.NDArray[Any]) -> Self:
+        """Return the numbers of (n, dimensions) that are not 0.
 
         >>> SparseVectors.from_dense(np.array([[0, 2, 0], [1, 0, 3]])).indices.tolist()
         [1, 0, 2]
         """
-        rows, columns = np.nonzero(whole)
-        values = np.asarray(whole[rows, columns], dtype=np.float32)
+        rows, columns = np.nonzero(vectors)
         return cls(
-            row_starts(np.bincount(rows, minlength=len(whole))),
-            values,
-            columns.astype(np.int32),
-            whole.shape[1],
+            starts=row_starts(np.bincount(rows, minlength=len(vectors))),
+            values=np.asarray(vectors[rows, columns], dtype=np.float32),
+            indices=columns.astype(np.int32),
+            dimensions=vectors.shape[1],
         )
 
     @property
@@ -81,20 +76,21 @@ class SparseVectors(RaggedVectors):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenVectors(RaggedVectors):
-    """A vector for each token of a text that the model scores, in the order of the texts."""
+    """One vector per token that the model scores, in the order of the texts."""
 
     columns = ("values",)
 
     @classmethod
     def from_matrices(cls, texts: Sequence[npt.NDArray[Any]]) -> Self:
-        """Put the (tokens, dimensions) of each text together; there is at least one text.
+        """Join the matrices (tokens, dimensions) of one or more texts.
 
-        >>> TokenVectors.from_matrices([np.ones((2, 3)), np.ones((1, 3))]).starts.tolist()
+        >>> matrices = [np.ones((2, 3)), np.ones((1, 3))]
+        >>> TokenVectors.from_matrices(matrices).starts.tolist()
         [0, 2, 3]
         """
         return cls(
-            row_starts([len(text) for text in texts]),
-            np.concatenate(texts).astype(np.float32, copy=False),
+            starts=row_starts([len(matrix) for matrix in texts]),
+            values=np.concatenate(texts).astype(np.float32, copy=False),
         )
 
     @property
@@ -122,14 +118,14 @@ def vector_form(vectors: AnyVectors) -> VectorForm:
 
 
 def as_dense(vectors: AnyVectors) -> _DENSE:
-    """Return vectors that can only be dense ones here; raises TypeError for others."""
+    """Return vectors that must be dense; raises TypeError for others."""
     if isinstance(vectors, RaggedVectors):
         raise TypeError(f"{vector_form(vectors)} vectors where dense ones are wanted")
     return vectors
 
 
 def concatenate_vectors(parts: Sequence[AnyVectors]) -> AnyVectors:
-    """Put vectors of one form and of equal dimensions together, at least one part."""
+    """Join one or more parts, which have one form and equal dimensions."""
     first = parts[0]
     if not isinstance(first, RaggedVectors):
         return np.concatenate([as_dense(part) for part in parts])
@@ -143,21 +139,24 @@ def concatenate_vectors(parts: Sequence[AnyVectors]) -> AnyVectors:
 
 
 def count_numbers(vectors: AnyVectors) -> int:
-    """Return how many numbers the vectors have, those of sparse vectors that are 0 left out."""
+    """Return how many numbers the vectors have, without the zeros of sparse ones."""
     return int(_values(vectors).size)
 
 
 def all_finite(vectors: AnyVectors) -> bool:
-    """Whether all numbers are."""
+    """Whether all numbers are finite."""
     return bool(np.isfinite(_values(vectors)).all())
 
 
 def unit_rows(vectors: AnyVectors) -> AnyVectors:
-    """Return dense vectors at length 1, zeros as they are; vectors of other forms, whose length counts, stay the same.
+    """Return dense vectors at length 1; zero vectors stay as they are.
 
-    Lengths are computed in 64 bits: in 32 bits those of very large and very small numbers are infinite, or 0.
+    Vectors of other forms stay as they are, because their length counts. Lengths are
+    computed in 64 bits: in 32 bits those of very large and very small numbers are
+    infinite, or 0.
 
-    >>> unit_rows(np.array([[3, 4], [0, 0]], dtype=np.float32) * np.float32(2**100)).tolist()
+    >>> large = np.array([[3, 4], [0, 0]], dtype=np.float32) * np.float32(2**100)
+    >>> unit_rows(large).tolist()
     [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
     """
     if isinstance(vectors, RaggedVectors):
@@ -167,7 +166,7 @@ def unit_rows(vectors: AnyVectors) -> AnyVectors:
 
 
 def nonzero_rows(vectors: AnyVectors) -> npt.NDArray[np.bool_]:
-    """Return (n,): which texts have any number that is not 0."""
+    """Return (n,): whether each text has any number that is not 0."""
     if isinstance(vectors, SparseVectors):
         return np.diff(vectors.starts) > 0
     if isinstance(vectors, TokenVectors):
@@ -182,7 +181,6 @@ def _values(vectors: AnyVectors) -> _DENSE:
 
 
 def row_starts(sizes: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Where texts of some sizes begin, and where the last ends."""
-    return np.cumsum(
-        np.concatenate([[0], np.asarray(sizes, dtype=np.int64)]), dtype=np.int64
-    )
+    """Return where texts of some sizes begin, and where the last ends."""
+    sizes_from_zero = np.concatenate([[0], np.asarray(sizes, dtype=np.int64)])
+    return np.cumsum(sizes_from_zero, dtype=np.int64)

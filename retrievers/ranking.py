@@ -14,17 +14,10 @@ Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 HitsType = TypeVar("HitsType")
 SCORE_RESOLUTION = 1e-6
-"""Scores of ours nearer than this share of a query's largest absolute score are equal (see `rounded`)."""
-
-
-def with_min_score(ranking: Ranking, floor: float) -> Ranking:
-    """Return the hits whose score reaches a floor.
-
-    >>> with_min_score(ranked(["a", "b"], [0.5, 0.2]), 0.3).doc_ids
-    ('a',)
-    """
-    kept = int(np.count_nonzero(ranking.scores >= floor))
-    return Ranking(ranking.doc_ids[:kept], ranking.scores[:kept])
+"""Computed scores nearer than this share of a query's largest absolute score are equal
+(see `round_scores`)."""
+LIMIT_GROWTH = 4
+"""How many times more hits the next search requests for unsettled queries."""
 
 
 class Hit(NamedTuple):
@@ -36,11 +29,12 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranking:
-    """What a retriever answered to one query, best first: made by `ranked`, or read back from what it made."""
+    """A retriever's hits for one query, best first; `ranked` makes it."""
 
     doc_ids: tuple[str, ...]
     scores: Floats
-    """float64, descending, read-only; equal scores are in descending order of document id."""
+    """float64, descending, read-only; equal scores are in descending order of document
+    id."""
 
     def __len__(self) -> int:
         return len(self.doc_ids)
@@ -56,41 +50,54 @@ class Ranking:
         )
 
 
+def with_min_score(ranking: Ranking, min_score: float) -> Ranking:
+    """Return the hits whose score is at least `min_score`.
+
+    >>> with_min_score(ranked(["a", "b"], [0.5, 0.2]), 0.3).doc_ids
+    ('a',)
+    """
+    count = int(np.count_nonzero(ranking.scores >= min_score))
+    return Ranking(ranking.doc_ids[:count], ranking.scores[:count])
+
+
 def without_document(ranking: Ranking, doc_id: str, depth: int) -> Ranking:
     """Return a ranking without one document, at most `depth` of the others.
 
     >>> without_document(ranked(["a", "b"], [2, 1]), "a", 5).doc_ids
     ('b',)
     """
-    kept = [hit for hit in ranking if hit.doc_id != doc_id][:depth]
-    return ranked([hit.doc_id for hit in kept], [hit.score for hit in kept])
+    hits = [hit for hit in ranking if hit.doc_id != doc_id][:depth]
+    return ranked([hit.doc_id for hit in hits], [hit.score for hit in hits])
 
 
 def merge_duplicates(ranking: Ranking, same_as: Mapping[str, str]) -> Ranking:
-    """Return a ranking in which one document stands for all that are the same: at the best place of any.
+    """Return a ranking in which one document represents all that are the same.
 
-    >>> merge_duplicates(ranked(["a2", "b", "a1"], [3, 2, 1]), {"a2": "a1"}).doc_ids
+    It gets the best score of them.
+
+    >>> ranking = ranked(["a2", "b", "a1"], [3, 2, 1])
+    >>> merge_duplicates(ranking, {"a2": "a1"}).doc_ids
     ('a1', 'b')
     """
-    best: dict[str, float] = {}
+    best_scores: dict[str, float] = {}
     for doc_id, score in ranking:
-        best.setdefault(same_as.get(doc_id, doc_id), score)
-    return ranked(list(best), list(best.values()))
+        best_scores.setdefault(same_as.get(doc_id, doc_id), score)
+    return ranked(list(best_scores), list(best_scores.values()))
 
 
 def ranked(
     doc_ids: Sequence[str], scores: npt.ArrayLike, depth: int | None = None
 ) -> Ranking:
-    """Return hits in the one total order: score descending, then document id descending.
+    """Return hits in the one total order: by score, then document id, descending.
 
-    Scores are compared as the doubles that they are: what another system gave says its order to the last digit, and
-    what is computed here is `rounded` first. Descending ids among equals is the order of NIST's trec_eval
-    (`form_res_rels.c`).
+    Scores are compared as doubles, to the last digit: another system's scores define
+    its order, and computed scores are rounded before (`round_scores`). Descending ids
+    among equals is the order of NIST's trec_eval (`form_res_rels.c`).
 
     Args:
         doc_ids: distinct document ids.
         scores: one finite number each.
-        depth: how many hits to keep; all of them if left out.
+        depth: how many hits to keep; None for all.
 
     >>> ranked(["a", "b", "c"], [0.5, 0.9, 0.5]).doc_ids
     ('b', 'c', 'a')
@@ -100,80 +107,95 @@ def ranked(
         raise ValueError(f"{len(doc_ids)} ids for {len(values)} scores")
     if not np.isfinite(values).all():
         raise ValueError("a score is not finite")
-    if (values[1:] < values[:-1]).all():  # they are in their order
-        ids, kept = doc_ids, values[:depth].copy()
+    if (values[1:] < values[:-1]).all():  # already in order
+        sorted_ids = doc_ids
+        sorted_scores = values[:depth].copy()
     else:
         order = np.argsort(-values, kind="stable")
-        kept, ids = values[order], list(map(doc_ids.__getitem__, order.tolist()))
-        edges = [0, *(np.flatnonzero(kept[1:] != kept[:-1]) + 1).tolist(), len(ids)]
-        for start, stop in pairwise(edges):
-            if stop - start > 1:
-                ids[start:stop] = sorted(ids[start:stop], reverse=True)
-        kept = kept[:depth]
-    kept.setflags(write=False)
-    return Ranking(tuple(ids[:depth]), kept)
+        sorted_scores = values[order]
+        sorted_ids = _sort_equal_scores(
+            [doc_ids[i] for i in order.tolist()], sorted_scores
+        )
+        sorted_scores = sorted_scores[:depth]
+    sorted_scores.setflags(write=False)
+    return Ranking(tuple(sorted_ids[:depth]), sorted_scores)
+
+
+def _sort_equal_scores(doc_ids: Sequence[str], scores: Floats) -> list[str]:
+    """Return ids with those of equal scores in descending order."""
+    sorted_ids = list(doc_ids)
+    changes = np.flatnonzero(scores[1:] != scores[:-1]) + 1
+    boundaries = [0, *changes.tolist(), len(sorted_ids)]
+    for start, stop in pairwise(boundaries):
+        if stop - start > 1:
+            sorted_ids[start:stop] = sorted(sorted_ids[start:stop], reverse=True)
+    return sorted_ids
 
 
 def round_scores(scores: npt.ArrayLike) -> Floats:
-    """Round the scores of one query that were computed here to 1e-6 of the largest absolute one.
+    """Round one query's computed scores to 1e-6 of the largest absolute one.
 
-    Sums of 32-bit floats differ by 2e-7 between engines and batch shapes: without it, noise would say which of two
-    equal documents comes first.
+    Sums of 32-bit floats differ by 2e-7 between engines and batch shapes. Without
+    rounding, noise would decide which of two equal documents comes first.
 
     >>> round_scores([0.5, 1.0, 0.50000001]).tolist()
     [0.5, 1.0, 0.5]
     """
     values = np.asarray(scores, dtype=np.float64)
     largest = float(np.abs(values).max(initial=0.0)) or 1.0
-    return np.asarray(
-        np.rint(values / largest / SCORE_RESOLUTION) * SCORE_RESOLUTION * largest
-    )
+    steps = np.rint(values / largest / SCORE_RESOLUTION)
+    return np.asarray(steps * SCORE_RESOLUTION * largest)
 
 
 def search_until_settled(
-    ask: Callable[[list[int], int], Iterable[HitsType]],
-    queries: int,
-    size: int,
-    settled: Callable[[int, HitsType, int], Ranking | None],
+    search: Callable[[list[int], int], Iterable[HitsType]],
+    query_count: int,
+    limit: int,
+    settle: Callable[[int, HitsType, int], Ranking | None],
 ) -> list[Ranking]:
-    """Return one ranking per query; those that are not settled by what came are asked for four times more, and again.
+    """Return one ranking per query; search unsettled queries again, with more hits.
 
     Args:
-        ask: answers the queries at some positions with so many hits each at most.
-        queries: how many there are.
-        size: hits to ask for at first.
-        settled: what answers the query at a position, from what came when so many hits were asked for; None: ask again.
+        search: returns the hits of the queries at some positions, at most `limit` each.
+        query_count: how many queries there are.
+        limit: hits to request at first; each further search requests four times more.
+        settle: returns the ranking of the query at a position, from its hits and their
+            limit; None if more hits are needed.
     """
-    answers: dict[int, Ranking] = {}
-    waiting = list(range(queries))
-    while waiting:
-        for position, found in zip(waiting, ask(waiting, size), strict=True):
-            if (ranking := settled(position, found, size)) is not None:
-                answers[position] = ranking
-        waiting = [position for position in waiting if position not in answers]
-        size *= 4
-    return [answers[position] for position in range(queries)]
+    rankings: dict[int, Ranking] = {}
+    unsettled = list(range(query_count))
+    while unsettled:
+        for position, hits in zip(unsettled, search(unsettled, limit), strict=True):
+            ranking = settle(position, hits, limit)
+            if ranking is not None:
+                rankings[position] = ranking
+        unsettled = [position for position in unsettled if position not in rankings]
+        limit *= LIMIT_GROWTH
+    return [rankings[position] for position in range(query_count)]
 
 
 def top_k_candidates(
-    scores: npt.NDArray[np.floating], depth: int, among: Mask | None = None
+    scores: npt.NDArray[np.floating], depth: int, mask: Mask | None = None
 ) -> npt.NDArray[np.intp]:
-    """Return the positions of scores that could be in the first `depth`, ties at the end included.
+    """Return the positions of scores that could be in the first `depth`.
+
+    They include all ties with the last one.
 
     Args:
-        scores: of one query, not rounded yet.
-        depth: how many are kept in the end.
-        among: which may be kept; left out, all.
+        scores: the scores of one query, not rounded yet.
+        depth: how many are needed in the end.
+        mask: which scores count; None for all.
 
-    >>> top_k_candidates(np.array([0.5, 0.9, 0.0, 0.5, 1.0]), 2, np.array([1, 1, 1, 1, 0], dtype=np.bool_)).tolist()
+    >>> scores = np.array([0.5, 0.9, 0.0, 0.5, 1.0])
+    >>> top_k_candidates(scores, 2, np.array([True, True, True, True, False])).tolist()
     [0, 1, 3]
     """
-    some = np.arange(len(scores)) if among is None else np.flatnonzero(among)
-    if len(some) <= depth:
-        return some
-    values = scores[some]
-    cut = np.partition(values, len(some) - depth)[len(some) - depth]
-    kept: npt.NDArray[np.intp] = some[
-        values >= cut - 2 * SCORE_RESOLUTION * float(np.abs(values).max())
-    ]
-    return kept
+    positions = np.arange(len(scores)) if mask is None else np.flatnonzero(mask)
+    if len(positions) <= depth:
+        return positions
+    values = scores[positions]
+    cut = len(positions) - depth
+    last_score = np.partition(values, cut)[cut]
+    tolerance = 2 * SCORE_RESOLUTION * float(np.abs(values).max())
+    candidates: npt.NDArray[np.intp] = positions[values >= last_score - tolerance]
+    return candidates

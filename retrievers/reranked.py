@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,79 +25,93 @@ from retrievers.services.concurrency import completed
 
 PairPositions = Sequence[Sequence[int]]
 RERANKER_DEPTH_FACT = "reranker depth"
-"""What the manifest keeps of a reranker: how many hits of a query it read."""
+"""The manifest's key for how many hits of a query the reranker read."""
+
+
+class _ScoringPlan(NamedTuple):
+    """The pairs of several queries, and how they are scored."""
+
+    pairs: Sequence[TextPair]
+    keys: Sequence[bytes]
+    """The pairs' keys in the cache."""
+    requests: PairPositions
+    """The positions of the pairs of each request."""
+    query_rows: PairPositions
+    """The positions of the pairs of each query, in the order of its hits."""
 
 
 class Reranked(Retriever):
     """Another retriever, its first hits put into a better order.
 
     Args:
-        retriever: finds them.
-        reranker: scores pairs of a query and a document: a CrossEncoder's name, folder or object, a table, or what
-            scores pairs itself.
-        depth: how many hits of each query are read again; left out, what the reranker says, else 10.
+        retriever: finds the hits.
+        reranker: scores pairs of a query and a document: a CrossEncoder's name, folder
+            or object, a table, or a reranker.
+        depth: how many hits of each query are reranked; None for the reranker's own
+            depth, or 10.
 
     >>> from retrievers import BM25
-    >>> Reranked(BM25(), "cross-encoder/ms-marco-MiniLM-L6-v2", depth=20).to_config()["rerank"]["depth"]
+    >>> reranked = Reranked(BM25(), "cross-encoder/ms-marco-MiniLM-L6-v2", depth=20)
+    >>> reranked.to_config()["rerank"]["depth"]
     20
     """
 
     def __init__(
         self, retriever: Retriever, reranker: Any, *, depth: int | None = None
     ) -> None:
-        self._of = retriever
-        self._given = reranker, depth
-        self._reranker: Reranker | None = (
-            reranker if is_model(reranker) and depth is None else None
-        )
-        if self._reranker is None:
-            reranker_table(reranker, depth)  # refuses what is none
+        self._retriever = retriever
+        self._reranker_source = reranker
+        self._depth = depth
+        self._reranker: Reranker | None = None
+        if is_model(reranker) and depth is None:
+            self._reranker = reranker
+        else:
+            self._reranker_table()  # raises InputError if it is not a reranker
         self._resources: Resources
 
     @property
     def reranker(self) -> Reranker:
-        """What scores pairs; of a name, it is made when it is first asked for."""
+        """The reranker, which is created on first use."""
         if self._reranker is None:
-            options = reranker_table(*self._given)
+            options = self._reranker_table()
             self._reranker = instantiate(reranker_class(options.pop("kind")), options)
         return self._reranker
 
     def to_config(self) -> dict[str, Any]:
-        """Its table in an experiment file."""
+        """Return its table in an experiment file."""
         return {
             "kind": "rerank",
-            "of": self._of.to_config(),
-            "rerank": reranker_table(*self._given),
+            "of": self._retriever.to_config(),
+            "rerank": self._reranker_table(),
         }
+
+    def _reranker_table(self) -> dict[str, Any]:
+        return reranker_table(self._reranker_source, self._depth)
 
     @property
     def parts(self) -> tuple[Retriever, ...]:
-        """What finds the hits."""
-        return (self._of,)
+        """The retriever that finds the hits."""
+        return (self._retriever,)
 
     @property
     def provenance(self) -> Mapping[str, str]:
-        """What the first stage says of itself, and the reranker."""
-        model = {
-            f"reranker {key}": value
-            for key, value in model_facts(self.reranker).items()
-        }
-        return {
-            **self._of.provenance,
-            **model,
-            RERANKER_DEPTH_FACT: str(self.reranker.depth),
-        }
+        """The provenance of the first stage, and of the reranker."""
+        facts = dict(self._retriever.provenance)
+        for key, fact in model_facts(self.reranker).items():
+            facts[f"reranker {key}"] = fact
+        facts[RERANKER_DEPTH_FACT] = str(self.reranker.depth)
+        return facts
 
     def with_parts(self, parts: tuple[Retriever, ...]) -> Reranked:
         """Return the same reranker of another retriever's hits."""
         return Reranked(parts[0], self.reranker)
 
     def check(self) -> None:
-        """Look for what the reranker needs, such as a key."""
+        """Check the reranker's requirements, such as a key."""
         self.reranker.check()
 
     def setup(self, resources: Resources) -> None:
-        """Take the run's cache, and its documents, which the reranker reads."""
+        """Receive the run's cache, and its documents, which the reranker reads."""
         self._resources = resources
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
@@ -105,156 +119,164 @@ class Reranked(Retriever):
         if not hasattr(self, "_resources"):
             self.setup(own_resources(self, documents))
             documents = self._resources.corpus
-        self._of.index(documents, meter)
+        self._retriever.index(documents, meter)
 
     def search(
         self, queries: Sequence[Query], depth: int, meter: Meter
     ) -> list[Ranking]:
-        """Return each query's hits, the first of them in the order of the reranker's scores."""
-        before = self._of.search(queries, depth, meter)
-        with meter.stage(
-            "rerank",
-            total=sum(min(self.reranker.depth, len(ranking)) for ranking in before),
-        ):
-            return self.rerank(queries, before, meter)
+        """Return each query's hits, the first of them ordered by the reranker."""
+        candidates = self._retriever.search(queries, depth, meter)
+        pair_counts = [min(self.reranker.depth, len(ranking)) for ranking in candidates]
+        with meter.stage("rerank", total=sum(pair_counts)):
+            return self.rerank(queries, candidates, meter)
 
     def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
-        """Answer one query, past every cache."""
-        before = self._of.answer(query, depth, meter)
+        """Rank for one query, without any cache."""
+        candidates = self._retriever.answer(query, depth, meter)
         with meter.stage("rerank"):
-            return self.rerank_alone(query, before, meter)
+            return self.rerank_alone(query, candidates, meter)
 
-    def rerank_alone(self, query: Query, before: Ranking, meter: Meter) -> Ranking:
-        """Rerank one query's hits with the cache bypassed, as latency is measured."""
-        [pairs] = self._pairs([query], [before])
+    def rerank_alone(self, query: Query, candidates: Ranking, meter: Meter) -> Ranking:
+        """Rerank one query's hits without the cache, as latency is measured."""
+        [pairs] = self._query_pairs([query], [candidates])
         scores = np.zeros(len(pairs))
         for request in self.reranker.batches(pairs):
-            scores[list(request)] = self._ask(
-                [pairs[i] for i in request], single_call(meter)
-            ).scores
-        return rank_reranked_first(before, scores)
+            request_pairs = [pairs[i] for i in request]
+            scored = self._request(request_pairs, single_call(meter))
+            scores[list(request)] = scored.scores
+        return rank_reranked_first(candidates, scores)
 
     def rerank(
-        self, queries: Sequence[Query], before: Sequence[Ranking], meter: Meter
+        self, queries: Sequence[Query], candidates: Sequence[Ranking], meter: Meter
     ) -> list[Ranking]:
-        """Rerank every query's hits through the cache, pairs of like length of all queries together.
+        """Rerank every query's hits through the cache.
 
-        The first `depth` hits are in the order of their scores, the others keep their order beneath them. The meter
-        counts `texts` (distinct pairs), `cached` and `lost_tokens`, and notes the queries with a pair that was
-        truncated, as "truncated-pair"; the reranker itself counts calls, tokens and dollars in it.
+        Pairs of similar length from all queries share requests. The first `depth` hits
+        are ordered by their scores, the others stay in their order below them. The
+        meter counts `texts` (distinct pairs), `cached` and `lost_tokens`, and notes the
+        queries with a pair that was truncated, as "truncated-pair"; the reranker counts
+        calls, tokens and dollars in it.
 
         Raises:
-            BackendError: a request failed for good (what the others brought is stored), or its scores are too few or
-                too many, or not finite.
+            BackendError: a request failed for good (the other scores are stored), or
+                its scores are too few or too many, or not finite.
         """
-        names, pairs, requests, rows = self._plan(self._pairs(queries, before))
-        scored = self._scores(names, pairs, requests, meter)
+        plan = self._plan(self._query_pairs(queries, candidates))
+        scored = self._score_pairs(plan, meter)
         meter.count(lost_tokens=int(scored.truncated_tokens.sum()))
-        for query, own in zip(queries, rows, strict=True):
-            if scored.truncated_tokens[own].any():
-                meter.note("truncated-pair", query.id)
-        return [
-            rank_reranked_first(one, scored.scores[own])
-            for one, own in zip(before, rows, strict=True)
-        ]
-
-    def _pairs(
-        self, queries: Sequence[Query], before: Sequence[Ranking]
-    ) -> list[list[TextPair]]:
-        """The texts of each query and its first hits."""
-        heads = [ranking.doc_ids[: self.reranker.depth] for ranking in before]
-        documents = self._resources.corpus.contents(
-            {doc_id for head in heads for doc_id in head}
-        )
-        contents = [[documents[doc_id].content for doc_id in head] for head in heads]
-        return [
-            [(query.text, one) for one in own]
-            for query, own in zip(queries, contents, strict=True)
-        ]
-
-    def _plan(
-        self, lists: Sequence[Sequence[TextPair]]
-    ) -> tuple[list[bytes], list[TextPair], PairPositions, PairPositions]:
-        """Return the names of pairs in the cache, the pairs, those of each request, and those of each query.
-
-        Each distinct pair once, pairs of like length of all queries together. Where a score depends on its companions,
-        each distinct list once, whole: the name of a pair then is of its list, too.
-        """
-        model = self.reranker
-        if not model.is_listwise:
-            distinct = sorted(
-                {pair for one in lists for pair in one},
-                key=lambda pair: (sum(map(len, pair)), pair),
-            )
-            place = {pair: i for i, pair in enumerate(distinct)}
-            names = text_keys(model.fingerprint, "pair", map(_text_of, distinct))
-            return (
-                names,
-                distinct,
-                list(model.batches(distinct)),
-                [[place[pair] for pair in one] for one in lists],
-            )
-        starts: dict[tuple[TextPair, ...], int] = {}
-        texts, pairs, requests = list[str](), list[TextPair](), list[list[int]]()
-        for whole in dict.fromkeys(map(tuple, lists)):
-            starts[whole] = len(pairs)
-            requests += [
-                [len(pairs) + i for i in request] for request in model.batches(whole)
-            ]
-            digest = hashlib.blake2b(
-                "".join(map(_text_of, whole)).encode("utf-8", "surrogatepass")
-            ).hexdigest()
-            texts += [f"{digest} {_text_of(pair)}" for pair in whole]
-            pairs += whole
-        rows = [
-            range(starts[tuple(one)], starts[tuple(one)] + len(one)) for one in lists
-        ]
-        return text_keys(model.fingerprint, "list", texts), pairs, requests, rows
-
-    def _scores(
-        self,
-        names: Sequence[bytes],
-        pairs: Sequence[TextPair],
-        requests: PairPositions,
-        meter: Meter,
-    ) -> PairScores:
-        """Score distinct pairs, those in the cache without the model; each finished request is stored at once."""
-        cache = self._resources.cache
-        held, cached = cache.get_scores(names)
-        whole = PairScores(
-            np.zeros(len(pairs)), *np.zeros((2, len(pairs)), dtype=np.int64)
-        )
-
-        def put(rows: Sequence[int], part: PairScores) -> None:
-            for column, values in zip(whole, part, strict=True):
-                column[list(rows)] = values
-
-        def ask(some: list[int], stopped: Stop) -> PairScores:
-            return self._ask([pairs[i] for i in some], Call(meter, stopped))
-
-        put(held.tolist(), cached)
-        missing = set(range(len(pairs))).difference(held.tolist())
-        for request in requests if self.reranker.is_listwise else ():
-            missing.update(
-                request if not missing.isdisjoint(request) else ()
-            )  # of a list, all is asked again
-        wanted = [
-            some
-            for request in requests
-            if (some := [i for i in request if i in missing])
-        ]
-        meter.count(texts=len(pairs) - len(missing), cached=len(pairs) - len(missing))
-        for some, scored in completed(
-            ask, wanted, width=self.reranker.concurrency if wanted else 1
+        reranked = []
+        for query, ranking, rows in zip(
+            queries, candidates, plan.query_rows, strict=True
         ):
-            cache.put_scores(
-                self.reranker.fingerprint, [names[i] for i in some], scored
-            )
-            meter.count(texts=len(some))
-            put(some, scored)
-        return whole
+            if scored.truncated_tokens[rows].any():
+                meter.note("truncated-pair", query.id)
+            reranked.append(rank_reranked_first(ranking, scored.scores[rows]))
+        return reranked
 
-    def _ask(self, pairs: Sequence[TextPair], call: Call) -> PairScores:
+    def _query_pairs(
+        self, queries: Sequence[Query], candidates: Sequence[Ranking]
+    ) -> list[list[TextPair]]:
+        """Return the pairs of each query and its first hits."""
+        first_hits = [ranking.doc_ids[: self.reranker.depth] for ranking in candidates]
+        distinct_ids = set().union(*first_hits)
+        documents = self._resources.corpus.contents(distinct_ids)
+        pairs_by_query = []
+        for query, doc_ids in zip(queries, first_hits, strict=True):
+            pairs = [(query.text, documents[doc_id].content) for doc_id in doc_ids]
+            pairs_by_query.append(pairs)
+        return pairs_by_query
+
+    def _plan(self, pairs_by_query: Sequence[Sequence[TextPair]]) -> _ScoringPlan:
+        """Return the distinct pairs, and how they are scored."""
+        if self.reranker.is_listwise:
+            return self._plan_lists(pairs_by_query)
+        distinct = sorted(set().union(*pairs_by_query), key=_request_order)
+        position_of_pair = {pair: i for i, pair in enumerate(distinct)}
+        pair_texts = map(_pair_text, distinct)
+        query_rows = []
+        for pairs in pairs_by_query:
+            query_rows.append([position_of_pair[pair] for pair in pairs])
+        return _ScoringPlan(
+            pairs=distinct,
+            keys=text_keys(self.reranker.fingerprint, "pair", pair_texts),
+            requests=list(self.reranker.batches(distinct)),
+            query_rows=query_rows,
+        )
+
+    def _plan_lists(self, pairs_by_query: Sequence[Sequence[TextPair]]) -> _ScoringPlan:
+        """Return the plan for a reranker whose scores depend on the whole list.
+
+        Each distinct list occurs once, and a pair's key depends on its list.
+        """
+        start_of_list: dict[tuple[TextPair, ...], int] = {}
+        key_texts: list[str] = []
+        pairs: list[TextPair] = []
+        requests: list[list[int]] = []
+        for distinct_list in dict.fromkeys(map(tuple, pairs_by_query)):
+            start = len(pairs)
+            start_of_list[distinct_list] = start
+            for request in self.reranker.batches(distinct_list):
+                requests.append([start + i for i in request])
+            list_text = "".join(map(_pair_text, distinct_list))
+            encoded_text = list_text.encode("utf-8", "surrogatepass")
+            digest = hashlib.blake2b(encoded_text).hexdigest()
+            key_texts += [f"{digest} {_pair_text(pair)}" for pair in distinct_list]
+            pairs += distinct_list
+        query_rows = []
+        for query_pairs in pairs_by_query:
+            start = start_of_list[tuple(query_pairs)]
+            query_rows.append(range(start, start + len(query_pairs)))
+        keys = text_keys(self.reranker.fingerprint, "list", key_texts)
+        return _ScoringPlan(pairs, keys, requests, query_rows)
+
+    def _score_pairs(self, plan: _ScoringPlan, meter: Meter) -> PairScores:
+        """Return the pairs' scores; each answer is stored at once.
+
+        Pairs in the cache are not sent.
+        """
+        cache = self._resources.cache
+        pair_count = len(plan.pairs)
+        all_scores = PairScores(
+            scores=np.zeros(pair_count),
+            tokens=np.zeros(pair_count, dtype=np.int64),
+            truncated_tokens=np.zeros(pair_count, dtype=np.int64),
+        )
+        cached_positions, cached_scores = cache.get_scores(plan.keys)
+        _set_scores(all_scores, cached_positions.tolist(), cached_scores)
+        missing = set(range(pair_count)).difference(cached_positions.tolist())
+        requests = self._missing_requests(plan, missing)
+        sent_count = sum(map(len, requests))
+        cached_count = pair_count - sent_count
+        meter.count(texts=cached_count, cached=cached_count)
+        if not requests:
+            return all_scores
+
+        def send(positions: list[int], stopped: Stop) -> PairScores:
+            pairs = [plan.pairs[i] for i in positions]
+            return self._request(pairs, Call(meter, stopped))
+
+        answers = completed(send, requests, width=self.reranker.concurrency)
+        for positions, scored in answers:
+            keys = [plan.keys[i] for i in positions]
+            cache.put_scores(self.reranker.fingerprint, keys, scored)
+            meter.count(texts=len(positions))
+            _set_scores(all_scores, positions, scored)
+        return all_scores
+
+    def _missing_requests(
+        self, plan: _ScoringPlan, missing: set[int]
+    ) -> list[list[int]]:
+        """Return the requests without cached pairs; a list is sent whole or not."""
+        requests = []
+        for planned_request in plan.requests:
+            positions = [i for i in planned_request if i in missing]
+            if positions and self.reranker.is_listwise:
+                positions = list(planned_request)
+            if positions:
+                requests.append(positions)
+        return requests
+
+    def _request(self, pairs: Sequence[TextPair], call: Call) -> PairScores:
         """Send one request and check the answer."""
         scores, tokens, truncated = self.reranker.score(pairs, call)
         if not len(scores) == len(tokens) == len(truncated) == len(pairs):
@@ -264,17 +286,35 @@ class Reranked(Retriever):
         return PairScores(np.asarray(scores, dtype=np.float64), tokens, truncated)
 
 
-def _text_of(pair: TextPair) -> str:
+def _set_scores(
+    all_scores: PairScores, positions: Sequence[int], scored: PairScores
+) -> None:
+    """Write the scores of some pairs into the arrays of all pairs."""
+    for all_numbers, numbers in zip(all_scores, scored, strict=True):
+        all_numbers[list(positions)] = numbers
+
+
+def _request_order(pair: TextPair) -> tuple[int, TextPair]:
+    """Return the sorting key by which pairs of similar length share requests."""
+    query, document = pair
+    return len(query) + len(document), pair
+
+
+def _pair_text(pair: TextPair) -> str:
+    """Return one text for a pair, different for every pair."""
     query, document = pair
     return f"{len(query)} {query}{document}"
 
 
 def rank_reranked_first(candidates: Ranking, scores: Floats) -> Ranking:
-    """Rank the first candidates by their scores; the others follow beneath, each a step of rounding lower."""
+    """Rank the first candidates by their scores.
+
+    The others follow below, each a step of rounding lower.
+    """
     if not len(scores):
         return candidates
     step = 4 * SCORE_RESOLUTION * max(float(np.abs(scores).max()), 1.0)
-    beneath = float(scores.min()) - step * np.arange(
-        1, len(candidates) - len(scores) + 1
-    )
-    return ranked(candidates.doc_ids, round_scores(np.concatenate([scores, beneath])))
+    unscored_count = len(candidates) - len(scores)
+    lower_scores = float(scores.min()) - step * np.arange(1, unscored_count + 1)
+    all_scores = np.concatenate([scores, lower_scores])
+    return ranked(candidates.doc_ids, round_scores(all_scores))

@@ -14,12 +14,15 @@ from retrievers.store import Store
 
 
 class Corpus:
-    """The documents of a run, read anew by each retriever; by id, each is looked up once.
+    """The documents of a run.
+
+    Each retriever reads all of them again; a document that is looked up by its id is
+    read once.
 
     Args:
-        documents: begins to read them.
+        documents: starts to read all documents.
         count: how many there are.
-        texts: finds some of them by id; ids that no document has are left out.
+        texts: returns documents by id; unknown ids are left out.
     """
 
     def __init__(
@@ -28,55 +31,75 @@ class Corpus:
         count: int,
         texts: Callable[[Collection[str]], Mapping[str, Document]],
     ) -> None:
-        self._documents, self._count, self._texts = documents, count, texts
-        self._held: dict[str, Document] = {}
+        self._read_all = documents
+        self._count = count
+        self._read_by_id = texts
+        self._documents_by_id: dict[str, Document] = {}
         self.shared_indexes: dict[str, Any] = {}
-        """What a retriever computed from the documents, for others that need the same."""
+        """What one retriever computed from the documents and others can use."""
 
     def __iter__(self) -> Iterator[Document]:
-        return self._documents()
+        return self._read_all()
 
     def __length_hint__(self) -> int:
         return self._count
 
     def contents(self, ids: Collection[str]) -> Mapping[str, Document]:
-        """Return documents by id; raises BackendError where one of them is no document."""
-        missing = {id_ for id_ in ids if id_ not in self._held}
+        """Return documents by id.
+
+        Raises:
+            BackendError: an id is unknown.
+        """
+        missing = {id_ for id_ in ids if id_ not in self._documents_by_id}
         if missing:
-            self._held.update(self._texts(missing))
-            if strangers := sorted(missing - self._held.keys()):
-                what = f"{len(strangers):,} of its hits have unknown ids, such as {strangers[0]!r}"
-                raise BackendError(f"{what}: they cannot be reranked")
-        return {id_: self._held[id_] for id_ in ids}
+            self._documents_by_id.update(self._read_by_id(missing))
+        unknown = sorted(missing - self._documents_by_id.keys())
+        if unknown:
+            raise BackendError(
+                f"{len(unknown):,} of its hits have unknown ids, "
+                f"such as {unknown[0]!r}: they cannot be reranked"
+            )
+        return {id_: self._documents_by_id[id_] for id_ in ids}
+
+
+def _default_collections_folder() -> Path:
+    return Path(tempfile.gettempdir()) / "retriever-harness"
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What a retriever is given before it indexes or searches."""
+    """What a retriever receives before it indexes or searches."""
 
     corpus: Corpus
     cache: Cache
-    """Of vectors, scores and answers."""
+    """Of vectors, scores and replies."""
     corpus_digest: str = ""
-    """Of what is embedded: collections that outlive a run are named by it."""
-    folder: Path = field(
-        default_factory=lambda: Path(tempfile.gettempdir()) / "retriever-harness"
-    )
-    """Where collections of this machine live from run to run."""
+    """Digest of the embedded texts; collections that outlive a run have it in their
+    names."""
+    folder: Path = field(default_factory=_default_collections_folder)
+    """Where this machine keeps collections between runs."""
     fresh: bool = True
-    """Index anew what a store holds."""
+    """Whether to build collections again that a store has."""
     stores: dict[Any, Store] = field(default_factory=dict)
-    """What is open, to be closed at the end, by place and content: one folder cannot be opened twice."""
+    """Open stores by location and content, closed at the end: a folder cannot be opened
+    twice."""
 
 
 def own_resources(owner: object, documents: Iterable[Document]) -> Resources:
-    """What a retriever is given that no run gave anything: the user's cache, and documents in memory."""
-    held = {document.id: document for document in documents}
+    """Return the resources of a retriever outside a run.
+
+    They are the user's cache, which is closed with the owner, and documents in memory.
+    """
+    documents_by_id = {document.id: document for document in documents}
     cache = Cache(default_cache_path())
     weakref.finalize(owner, cache.close)
+
+    def find_documents(ids: Collection[str]) -> dict[str, Document]:
+        return {id_: documents_by_id[id_] for id_ in ids if id_ in documents_by_id}
+
     corpus = Corpus(
-        lambda: iter(held.values()),
-        len(held),
-        lambda ids: {id_: held[id_] for id_ in ids if id_ in held},
+        documents=lambda: iter(documents_by_id.values()),
+        count=len(documents_by_id),
+        texts=find_documents,
     )
     return Resources(corpus, cache)

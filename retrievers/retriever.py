@@ -14,53 +14,68 @@ from retrievers.ranking import Ranking
 
 
 class Retriever(ABC):
-    """Answers queries over an indexed corpus. Building one loads and sends nothing."""
+    """Ranks the documents of a corpus for queries.
+
+    Creating a retriever loads and sends nothing.
+    """
 
     expands: ClassVar[bool] = False
-    """As of a model."""
+    """Whether it replaces `${NAME}` in its options itself, as `Model.expands`."""
     own_index: ClassVar[bool] = False
-    """Whether it searches an index made elsewhere, from which no document can be left out here."""
+    """Whether it searches an index of another program, with documents that cannot be
+    removed here."""
 
     @property
     def parts(self) -> tuple[Retriever, ...]:
-        """What it uses: other retrievers, which index and search by themselves; then it has no index."""
+        """The retrievers that it uses; a retriever with parts has no index."""
         return ()
 
     @property
     def provenance(self) -> Mapping[str, str]:
-        """What the manifest keeps, asked for after the search; `usd_per_million_tokens` where a price is known."""
+        """What the manifest records; it is read after the search.
+
+        `usd_per_million_tokens` if a price is known.
+        """
         return {}
 
     def check(self) -> None:
-        """Look for what a run needs before it starts, such as a key; raises InputError where it is missing."""
+        """Check the requirements of a run, such as a key, before it starts.
+
+        Raises:
+            InputError: a requirement is missing.
+        """
         return
 
     def to_config(self) -> dict[str, Any]:
-        """Its table in an experiment file, the tables of its parts in it."""
-        what = f"a {type(self).__name__} does not say how it is written"
-        raise InputError(Problem("retrievers", what, "give a table, with its kind"))
+        """Return its table in an experiment file, with the tables of its parts."""
+        problem = f"a {type(self).__name__} does not say how it is written"
+        raise InputError(Problem("retrievers", problem, "give a table, with its kind"))
 
     def with_parts(self, parts: tuple[Retriever, ...]) -> Retriever:
-        """Return a retriever like this of other parts; for what has parts."""
+        """Return the same retriever with other parts; itself if it has none."""
         return self
 
     def setup(self, resources: Any) -> None:
-        """Take the `retrievers.resources.Resources` of a run, its cache among them; called before anything else."""
+        """Receive the `retrievers.resources.Resources` of a run, before other calls."""
         return
 
     @abstractmethod
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
-        """Take in the corpus; called once, before any search. Where no stage is opened, the time is that of "index"."""
+        """Read the corpus; called once, before any search.
+
+        If no stage is opened, the time counts as stage "index".
+        """
 
     @abstractmethod
     def search(
         self, queries: Sequence[Query], depth: int, meter: Meter
     ) -> list[Ranking]:
-        """Return one ranking of at most `depth` hits per query, in the order of the queries."""
+        """Return one ranking of at most `depth` hits per query, in their order."""
 
     def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
-        """Answer one query as a user would ask it, past every cache, as latency is measured.
+        """Rank the documents for one query as a user would, without any cache.
 
-        Stages opened in the meter are timed apart; without any, the whole time is that of "search".
+        Latency is measured with it. Stages that are opened in the meter are timed
+        separately; without any, the time counts as stage "search".
         """
         return self.search([query], depth, meter)[0]

@@ -5,9 +5,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from retrievers.errors import BackendError, InputError, Problem, require_package
 from retrievers.external import ExternalRetriever, is_finite_number
@@ -18,7 +19,7 @@ from retrievers.ids import document_id
 from retrievers.meter import Meter
 from retrievers.options.placeholders import expand
 from retrievers.query import Query
-from retrievers.ranking import Floats, Ranking, ranked
+from retrievers.ranking import Ranking, ranked
 
 RUN_QUERY_COLUMNS = ("query_id", "query-id", "qid", "q_id", "query")
 RUN_DOCUMENT_COLUMNS = (
@@ -32,124 +33,168 @@ RUN_DOCUMENT_COLUMNS = (
 )
 RUN_SCORE_COLUMNS = ("score",)
 RUN_ROW_EXAMPLE = '{"query_id": "q1", "doc_id": "d1", "score": 0.5}'
-"""Of a saved run, as rows."""
+"""One row of a saved run."""
+
+
+class SavedHits(NamedTuple):
+    """The hits of one query, in the order of the file."""
+
+    doc_ids: tuple[str, ...]
+    scores: npt.ArrayLike
+
+
+NO_SAVED_HITS = SavedHits((), ())
+
+
+class NumberedRow(NamedTuple):
+    """A row of a file that is not TREC lines."""
+
+    number: int
+    content: Any
+
+
+RowReader = Callable[[Path], Iterator[NumberedRow]]
 
 
 class SavedRun(ExternalRetriever):
-    """Answers with the hits of a file: TREC lines (plain or gzip), or rows of JSON Lines or Parquet."""
+    """Returns the hits in a file: TREC lines, or rows of JSON Lines or Parquet.
+
+    TREC lines may be gzipped.
+    """
 
     expands: ClassVar[bool] = True
     positional_option = "path"
     path: str
-    """A TREC run, or *.jsonl or *.parquet with query_id, doc_id and score; seen from the working directory."""
+    """A TREC run, or *.jsonl or *.parquet with query_id, doc_id and score; seen from
+    the working directory."""
     _path: Path
-    _shown: str
-    _run: dict[str, tuple[tuple[str, ...], Floats]] | None = None
-    """Query id -> documents and their scores, as they are in the file."""
+    _shown_path: str
+    _run: dict[str, SavedHits] | None = None
+    """By query id."""
 
     def model_post_init(self, _: object) -> None:
-        """Name the file; it is read when it is checked or asked."""
-        self._path = Path(expand(self.path)).expanduser()
-        self._shown = self.path if expand(self.path) != self.path else self._path.name
+        """Set the path; the file is read when it is checked or searched."""
+        expanded_path = expand(self.path)
+        self._path = Path(expanded_path).expanduser()
+        has_variables = expanded_path != self.path
+        self._shown_path = self.path if has_variables else self._path.name
 
     @property
     def provenance(self) -> Mapping[str, str]:
         """The file and the digest of its bytes."""
-        return {"run": self._shown, "sha256": file_digest(self._path)}
+        return {"run": self._shown_path, "sha256": file_digest(self._path)}
 
     def check(self) -> None:
-        """Read the file whole; raises InputError where it is none, or a line of it is wrong."""
+        """Read the file; raise InputError if it is missing, or a line is wrong."""
         self._read()
 
     def search(
         self, queries: Sequence[Query], depth: int, meter: Meter
     ) -> list[Ranking]:
-        """Return each query's hits, by score; a query that the file lacks has none, and is noted."""
+        """Return each query's hits, by score.
+
+        A query that the file lacks has none, and is noted.
+        """
         run = self._read()
         with meter.stage("search", total=len(queries)):
-            for query in queries:
-                if query.id not in run:
-                    meter.note("not-answered-query", query.id)
+            missing_queries = [query for query in queries if query.id not in run]
+            for query in missing_queries:
+                meter.note("not-answered-query", query.id)
             meter.count(texts=len(queries))
-            if len(queries) > 1 and not any(
-                query.id in run for query in queries
-            ):  # one alone is timed
-                what = f"{self._shown} answers none of the queries, but such as {next(iter(run))!r}"
-                raise BackendError(f"{what}: its ids have to be those of the data set")
-            hits = [run.get(query.id, ((), ())) for query in queries]
-            rankings = [ranked(documents, scores, depth) for documents, scores in hits]
+            is_timed = len(queries) == 1
+            if queries and not is_timed and len(missing_queries) == len(queries):
+                raise BackendError(
+                    f"{self._shown_path} answers none of the queries, but such as "
+                    f"{next(iter(run))!r}: its ids have to be those of the data set"
+                )
+            hit_lists = [run.get(query.id, NO_SAVED_HITS) for query in queries]
+            rankings = [ranked(hits.doc_ids, hits.scores, depth) for hits in hit_lists]
         return self._recognised(rankings, meter)
 
-    def _read(self) -> dict[str, tuple[tuple[str, ...], Floats]]:
+    def _read(self) -> dict[str, SavedHits]:
+        """Return the hits of all queries; the file is read once.
+
+        They stay in memory until the last query is searched: as arrays with shared ids
+        they take a fraction of the space.
+        """
         if self._run is None:
-            rows = {
-                ".jsonl": _json_rows,
-                ".ndjson": _json_rows,
-                ".parquet": _parquet_rows,
-            }.get(self._path.suffix)
-            lines = None if rows is None else partial(_lines, rows, self._path)
-            # Runs are kept until the last one was asked: as arrays, whose documents they share, they take a fraction.
-            run: dict[str, tuple[tuple[str, ...], Floats]] = {}
-            for query, documents, scores in stream_run(self._path, lines):
-                if query in run:  # its lines are not grouped
-                    whole = read_run(self._path, lines)
-                    run = {
-                        id_: (tuple(map(sys.intern, one)), np.array([*one.values()]))
-                        for id_, one in whole.items()
-                    }
+            line_reader = None
+            row_reader = _row_reader(self._path)
+            if row_reader is not None:
+                line_reader = partial(_read_lines, row_reader, self._path)
+            run: dict[str, SavedHits] = {}
+            for query_id, doc_ids, scores in stream_run(self._path, line_reader):
+                if query_id in run:  # its lines are not grouped
+                    run = _saved_hits(read_run(self._path, line_reader))
                     break
-                run[query] = documents, scores
+                run[query_id] = SavedHits(doc_ids, scores)
             self._run = run
         return self._run
 
 
-def _lines(
-    rows: Callable[[Path], Iterator[tuple[int, Any]]], path: Path, add: AddProblem
+def _saved_hits(run: Mapping[str, Mapping[str, float]]) -> dict[str, SavedHits]:
+    """Return the hits of a run, with one text for each document id."""
+    hits_by_query = {}
+    for query_id, scores in run.items():
+        doc_ids = tuple(map(sys.intern, scores))
+        hits_by_query[query_id] = SavedHits(doc_ids, np.array([*scores.values()]))
+    return hits_by_query
+
+
+def _row_reader(path: Path) -> RowReader | None:
+    """Return what reads the rows of a file; None for TREC lines."""
+    if path.suffix in (".jsonl", ".ndjson"):
+        return _read_json_rows
+    if path.suffix == ".parquet":
+        return _read_parquet_rows
+    return None
+
+
+def _read_lines(
+    read_rows: RowReader, path: Path, add_problem: AddProblem
 ) -> Iterator[TrecLine]:
-    for number, row in rows(path):
-        query, document = (
-            document_id(_value(row, names))
-            for names in (RUN_QUERY_COLUMNS, RUN_DOCUMENT_COLUMNS)
-        )
-        score = _value(row, RUN_SCORE_COLUMNS)
-        if query is None or document is None or score is None:
-            add(number, "has no query, document or score", RUN_ROW_EXAMPLE)
+    """Yield the rows of a file as lines of a run; report rows that are not."""
+    for number, row in read_rows(path):
+        query_id = document_id(_first_cell(row, RUN_QUERY_COLUMNS))
+        doc_id = document_id(_first_cell(row, RUN_DOCUMENT_COLUMNS))
+        score = _first_cell(row, RUN_SCORE_COLUMNS)
+        if query_id is None or doc_id is None or score is None:
+            add_problem(number, "has no query, document or score", RUN_ROW_EXAMPLE)
         elif not is_finite_number(score):
-            add(number, f"{score!r:.60} is not a score", "a score is a finite number")
+            problem = f"{score!r:.60} is not a score"
+            add_problem(number, problem, "a score is a finite number")
         else:
-            yield number, query, document, float(score)
+            yield (number, query_id, doc_id, float(score))
 
 
-def _value(row: Any, names: Iterable[str]) -> Any:
-    return (
-        next((row[name] for name in names if name in row), None)
-        if isinstance(row, Mapping)
-        else None
-    )
+def _first_cell(row: Any, columns: Iterable[str]) -> Any:
+    """Return the cell of the first column that a row has; None if it has none."""
+    if not isinstance(row, Mapping):
+        return None
+    return next((row[column] for column in columns if column in row), None)
 
 
-def _json_rows(path: Path) -> Iterator[tuple[int, Any]]:
-    for first, block in read_blocks(path, RUN_ROW_EXAMPLE):
-        for number, line in enumerate(block.split(b"\n"), first):
+def _read_json_rows(path: Path) -> Iterator[NumberedRow]:
+    for first_number, block in read_blocks(path, RUN_ROW_EXAMPLE):
+        for number, line in enumerate(block.split(b"\n"), first_number):
             try:
                 if line.strip():
-                    yield number, json.loads(line.decode())
-            except (ValueError, RecursionError) as error:  # of UTF-8, too
-                raise InputError(
-                    Problem(
-                        f"{path}:{number}", f"is not JSON: {error}", RUN_ROW_EXAMPLE
-                    )
-                ) from None
+                    yield NumberedRow(number, json.loads(line.decode()))
+            except (ValueError, RecursionError) as error:  # also: not UTF-8
+                location = f"{path}:{number}"
+                problem = f"is not JSON: {error}"
+                raise InputError(Problem(location, problem, RUN_ROW_EXAMPLE)) from None
 
 
-def _parquet_rows(path: Path) -> Iterator[tuple[int, Any]]:
+def _read_parquet_rows(path: Path) -> Iterator[NumberedRow]:
     with require_package(str(path), "pyarrow", "formats"):
         import pyarrow as pa
         import pyarrow.parquet as pq
     try:
         with pq.ParquetFile(path) as file:
             rows = (row for batch in file.iter_batches() for row in batch.to_pylist())
-            yield from enumerate(rows, 1)
+            for number, row in enumerate(rows, 1):
+                yield NumberedRow(number, row)
     except (pa.ArrowException, OSError) as error:
-        what = f"cannot be read as Parquet: {str(error).splitlines()[0]}"
-        raise InputError(Problem(str(path), what, "write it again")) from None
+        problem = f"cannot be read as Parquet: {str(error).splitlines()[0]}"
+        raise InputError(Problem(str(path), problem, "write it again")) from None

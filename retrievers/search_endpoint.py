@@ -5,7 +5,7 @@ import json
 import weakref
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 from urllib.parse import quote
 
 from retrievers.cache import Cache
@@ -21,15 +21,26 @@ from retrievers.query import Query
 from retrievers.ranking import Ranking, ranked
 from retrievers.resources import Resources
 from retrievers.services.addresses import check_address, request_headers
-from retrievers.services.caller import RequestCost, ServiceCaller
+from retrievers.services.caller import NO_COST, PaidAnswer, ServiceCaller
 from retrievers.services.clients import JsonClient
 from retrievers.services.concurrency import close_later, completed, run_request
 
-QUERY_PLACEHOLDER, DEPTH_PLACEHOLDER = "{query}", "{depth}"
+QUERY_PLACEHOLDER = "{query}"
+DEPTH_PLACEHOLDER = "{depth}"
+
+
+class _EndpointHits(NamedTuple):
+    """The hits in one answer."""
+
+    ids: list[str]
+    scores: list[float]
 
 
 class Endpoint(ExternalRetriever):
-    """Sends each query to an endpoint and reads ids, and scores where there are any, out of the JSON of its answer."""
+    """Sends each query to an endpoint, and reads ids out of the JSON of its answer.
+
+    It reads scores if there are any.
+    """
 
     expands: ClassVar[bool] = True
     positional_option = "url"
@@ -44,7 +55,8 @@ class Endpoint(ExternalRetriever):
     headers: dict[str, str] | None = None
     """Sent along; a secret always as ${NAME}."""
     body: dict[str, Any] | None = None
-    """Sent as JSON; {query} and {depth} in its strings are replaced, a string that is {depth} by a number."""
+    """Sent as JSON; {query} and {depth} in its strings are replaced, a string that is
+    {depth} by a number."""
     concurrency: PositiveInt = 4
     """Requests at once."""
     rpm: NonNegativeNumber = 0
@@ -53,61 +65,53 @@ class Endpoint(ExternalRetriever):
     """Seconds for one try, its whole answer read."""
     patience: PositiveNumber = 60
     """Seconds after which a request that keeps failing is given up."""
-    _ids: Any
-    _scores: Any
-    _digest: str
-    """Of the request: a URL may hold a secret, and is never written down."""
+    _ids_path: Any
+    _scores_path: Any
+    _request_digest: str
+    """Identifies the request; a URL may have a secret, and is never stored."""
     _client: JsonClient | None = None
     _caller: ServiceCaller
     _cache: Cache | None = None
-    _oldest: str = ""
+    _oldest_answer: str = ""
 
     def model_post_init(self, _: object) -> None:
         """Check the request; nothing is sent."""
-        url, method, body = self.url, self.method, self.body
-        check_address("url", url)
-        if QUERY_PLACEHOLDER not in f"{url}{json.dumps(body, default=list)}":
-            raise InputError(
-                Problem(
-                    "body",
-                    f"{QUERY_PLACEHOLDER} is missing",
-                    f"write {QUERY_PLACEHOLDER} in the body or the URL",
-                )
-            )
-        self._ids = _path("ids", expand(self.ids))
-        self._scores = _path("scores", expand(self.scores)) if self.scores else None
-        # Keys change from day to day, and answers do not: a header counts as it is written.
-        headers = [self.headers] if self.headers else []
-        shape = json.dumps(
-            [*expand([url, method, body, self.ids, self.scores]), *headers],
-            default=list,
-        )
-        self._digest = hashlib.sha256(shape.encode()).hexdigest()
+        check_address("url", self.url)
+        if QUERY_PLACEHOLDER not in f"{self.url}{json.dumps(self.body, default=list)}":
+            problem = f"{QUERY_PLACEHOLDER} is missing"
+            remedy = f"write {QUERY_PLACEHOLDER} in the body or the URL"
+            raise InputError(Problem("body", problem, remedy))
+        self._ids_path = _compile_path("ids", expand(self.ids))
+        self._scores_path = None
+        if self.scores:
+            self._scores_path = _compile_path("scores", expand(self.scores))
+        self._request_digest = self._digest_request()
         limits = Limits(
             self.concurrency, self.rpm, tpm=0, patience=self.patience, tokens=0
         )
-        self._caller = ServiceCaller(limits, self.timeout, lambda: self._where)
+        self._caller = ServiceCaller(limits, self.timeout, lambda: self._shown_url)
+
+    def _digest_request(self) -> str:
+        """Return the digest of all that changes an answer.
+
+        Keys change from day to day, and answers do not: headers count with `${NAME}`.
+        """
+        parts = expand([self.url, self.method, self.body, self.ids, self.scores])
+        if self.headers:
+            parts.append(self.headers)
+        return hashlib.sha256(json.dumps(parts, default=list).encode()).hexdigest()
 
     @property
     def provenance(self) -> Mapping[str, str]:
-        """The address without its query string, and since when the oldest answer is kept."""
-        return {
-            "url": redact_url(self.url),
-            **({"answered_at": self._oldest} if self._oldest else {}),
-        }
+        """The address without its query string, and the time of the oldest answer."""
+        facts = {"url": self._shown_url}
+        if self._oldest_answer:
+            facts["answered_at"] = self._oldest_answer
+        return facts
 
     def setup(self, resources: Resources) -> None:
-        """Keep answers in the run's cache, and take those that are there: --fresh asks anew."""
+        """Receive the run's cache, which stores answers."""
         self._cache = resources.cache
-
-    def _opened(self) -> JsonClient:
-        if self._client is None:
-            hide_values(self.url, self.body)
-            self._client = JsonClient(
-                self.url, request_headers(self.url, self.headers or {}), self._where
-            )
-            weakref.finalize(self, close_later, self._client.close_async)
-        return self._client
 
     def search(
         self, queries: Sequence[Query], depth: int, meter: Meter
@@ -115,125 +119,152 @@ class Endpoint(ExternalRetriever):
         """Return the endpoint's hits for each query.
 
         Raises:
-            BackendError: it refused a request, kept failing, or its answer is not as described.
+            BackendError: it refused a request, kept failing, or its answer is not as
+                described.
         """
-        name = fingerprint("http", self._where, request=self._digest, depth=depth)
-        digests = text_keys(name, "query", [query.text for query in queries])
-        distinct = dict(zip(digests, queries, strict=True))
-        held = () if self._cache is None else self._cache.get_texts(list(distinct))
-        replies = {list(distinct)[i]: text for i, text, _ in held}
+        name = fingerprint(
+            "http", self._shown_url, request=self._request_digest, depth=depth
+        )
+        keys = text_keys(name, "query", [query.text for query in queries])
+        query_by_key = dict(zip(keys, queries, strict=True))
+        distinct_keys = list(query_by_key)
+        answer_by_key: dict[bytes, str] = {}
+        if self._cache is not None:
+            for i, answer, _ in self._cache.get_texts(distinct_keys):
+                answer_by_key[distinct_keys[i]] = answer
+        missing_keys = [key for key in distinct_keys if key not in answer_by_key]
 
-        def ask(digest: bytes, stopped: Stop) -> str:
-            return self._asked(distinct[digest], depth, Call(meter, stopped))
+        def send(key: bytes, stopped: Stop) -> str:
+            return self._request(query_by_key[key], depth, Call(meter, stopped))
 
         with meter.stage("search", total=len(queries)):
-            meter.count(
-                texts=len(queries), cached=sum(digest in replies for digest in digests)
-            )
-            waiting = [digest for digest in distinct if digest not in replies]
-            if waiting:
-                self._opened()
-            for digest, reply in completed(ask, waiting, width=self.concurrency):
-                replies[digest] = reply
+            cached_count = sum(key in answer_by_key for key in keys)
+            meter.count(texts=len(queries), cached=cached_count)
+            if missing_keys:
+                self._open_client()
+            for key, answer in completed(send, missing_keys, width=self.concurrency):
+                answer_by_key[key] = answer
                 if self._cache is not None:
-                    self._cache.put_text(name, digest, reply)
-        kept = [json.loads(replies[digest]) for digest in digests]
-        self._oldest = min((reply["at"] for reply in kept), default="")
-        refuse_distances(reply["scores"] for reply in kept)
-        rankings = [ranked(reply["ids"], reply["scores"], depth) for reply in kept]
+                    self._cache.put_text(name, key, answer)
+        answers = [json.loads(answer_by_key[key]) for key in keys]
+        self._oldest_answer = min((answer["at"] for answer in answers), default="")
+        refuse_distances(answer["scores"] for answer in answers)
+        rankings = [
+            ranked(answer["ids"], answer["scores"], depth) for answer in answers
+        ]
         return self._recognised(rankings, meter)
 
     def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
-        """Ask the endpoint, past the cache."""
-        reply = json.loads(self._asked(query, depth, single_call(meter)))
-        return ranked(reply["ids"], reply["scores"], depth)
+        """Return the endpoint's hits for one query, without the cache."""
+        answer = json.loads(self._request(query, depth, single_call(meter)))
+        return ranked(answer["ids"], answer["scores"], depth)
 
-    def _asked(self, query: Query, depth: int, call: Call) -> str:
-        client = self._opened()
+    def _open_client(self) -> JsonClient:
+        """Return the client, created on first use."""
+        if self._client is None:
+            hide_values(self.url, self.body)
+            headers = request_headers(self.url, self.headers or {})
+            self._client = JsonClient(self.url, headers, self._shown_url)
+            weakref.finalize(self, close_later, self._client.close_async)
+        return self._client
 
-        async def attempt() -> tuple[object, RequestCost]:
-            url = (
-                expand(self.url)
-                .replace(QUERY_PLACEHOLDER, quote(query.text, safe=""))
-                .replace(DEPTH_PLACEHOLDER, str(depth))
-            )
-            body = (
-                b""
-                if self.body is None
-                else json.dumps(_filled(expand(self.body), query.text, depth)).encode()
-            )
-            return await client.send(self.method, url, body), RequestCost(0, 0.0)
+    def _request(self, query: Query, depth: int, call: Call) -> str:
+        """Return the hits of one query as the JSON text that is cached."""
+        client = self._open_client()
 
-        answer = run_request(
-            self._caller.call(attempt, RequestCost(0, 0.0), call, 0), call.stopped
-        )
-        ids, scores = self._read(answer, query)
-        first = dict(reversed(list(zip(ids, scores, strict=True))))
-        if len(first) < len(ids):
+        async def attempt() -> PaidAnswer[object]:
+            url = expand(self.url)
+            url = url.replace(QUERY_PLACEHOLDER, quote(query.text, safe=""))
+            url = url.replace(DEPTH_PLACEHOLDER, str(depth))
+            body = b""
+            if self.body is not None:
+                filled_body = _fill_template(expand(self.body), query.text, depth)
+                body = json.dumps(filled_body).encode()
+            return PaidAnswer(await client.send(self.method, url, body), NO_COST)
+
+        request = self._caller.call(attempt, NO_COST, call, 0)
+        hits = self._read_hits(run_request(request, call.stopped), query)
+        score_by_id: dict[str, float] = {}
+        for doc_id, score in zip(hits.ids, hits.scores, strict=True):
+            score_by_id.setdefault(doc_id, score)
+        if len(score_by_id) < len(hits.ids):
             call.meter.note("repeated-hit-query", query.id)
-        kept = list(dict.fromkeys(ids))[:depth]
-        at = datetime.now(UTC).isoformat(timespec="seconds")
-        return json.dumps(
-            {"at": at, "ids": kept, "scores": [first[id_] for id_ in kept]},
-            ensure_ascii=False,
-        )
+        first_ids = list(score_by_id)[:depth]
+        stored_answer = {
+            "at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "ids": first_ids,
+            "scores": [score_by_id[doc_id] for doc_id in first_ids],
+        }
+        return json.dumps(stored_answer, ensure_ascii=False)
 
-    def _read(self, answer: object, query: Query) -> tuple[list[str], list[float]]:
-        where = f"{self._where}: query {query.id!r}"
+    def _read_hits(self, answer: object, query: Query) -> _EndpointHits:
+        """Return the ids and scores in an answer.
+
+        Raises:
+            BackendError: the answer is not as described.
+        """
+        location = f"{self._shown_url}: query {query.id!r}"
         try:
-            listed, scores = (
-                self._ids.search(answer),
-                self._scores.search(answer) if self._scores else None,
-            )
+            ids = self._ids_path.search(answer)
+            scores: Any = None
+            if self._scores_path is not None:
+                scores = self._scores_path.search(answer)
         except ValueError as error:  # of JMESPath
             raise BackendError(
-                f"{where}: the answer is not as described: {error_line(str(error))}"
+                f"{location}: the answer is not as described: {error_line(str(error))}"
             ) from None
-        named = [hit_id(one) for one in listed] if isinstance(listed, list) else [None]
-        ids = [one for one in named if one is not None]
-        if len(ids) < len(named):
+        doc_ids = [hit_id(id_) for id_ in ids] if isinstance(ids, list) else [None]
+        valid_ids = [doc_id for doc_id in doc_ids if doc_id is not None]
+        if len(valid_ids) < len(doc_ids):
             raise BackendError(
-                f"{where}: `ids` finds no list of ids in the answer: {error_line(json.dumps(answer))}"
+                f"{location}: `ids` finds no list of ids in the answer: "
+                f"{error_line(json.dumps(answer))}"
             )
-        if self._scores is None:
-            return ids, [float(len(ids) - place) for place in range(len(ids))]
-        if (
-            not isinstance(scores, list)
-            or len(scores) != len(ids)
-            or not all(map(is_finite_number, scores))
-        ):
+        if self._scores_path is None:
+            count = len(valid_ids)
+            return _EndpointHits(valid_ids, [float(count - i) for i in range(count)])
+        has_scores = isinstance(scores, list) and len(scores) == len(valid_ids)
+        if not has_scores or not all(map(is_finite_number, scores)):
             raise BackendError(
-                f"{where}: `scores` does not find one number for each of {len(ids)} ids"
+                f"{location}: `scores` does not find one number for each of "
+                f"{len(valid_ids)} ids"
             )
-        return ids, list(map(float, scores))
+        return _EndpointHits(valid_ids, list(map(float, scores)))
 
     @property
-    def _where(self) -> str:
-        return self.provenance["url"]
+    def _shown_url(self) -> str:
+        """The address in messages, without its query string."""
+        return redact_url(self.url)
 
 
-def _path(key: str, written: str) -> Any:
+def _compile_path(key: str, path: str) -> Any:
+    """Return a compiled JMESPath.
+
+    Raises:
+        InputError: it is not one.
+    """
     import jmespath
 
     try:
-        return jmespath.compile(written)
+        return jmespath.compile(path)
     except jmespath.exceptions.JMESPathError as error:
-        what = f"{written!r} is not JMESPath: {' '.join(str(error).split())[:120]}"
-        raise InputError(Problem(key, what, "such as hits.hits[*]._id")) from None
+        reason = " ".join(str(error).split())[:120]
+        problem = f"{path!r} is not JMESPath: {reason}"
+        raise InputError(Problem(key, problem, "such as hits.hits[*]._id")) from None
 
 
-def _filled(value: Any, text: str, depth: int) -> Any:
-    """A template with the query and the depth in it; texts are put in as data, never as JSON."""
-    if isinstance(value, str):
-        return (
-            depth
-            if value == DEPTH_PLACEHOLDER
-            else value.replace(DEPTH_PLACEHOLDER, str(depth)).replace(
-                QUERY_PLACEHOLDER, text
-            )
-        )
-    if isinstance(value, Mapping):
-        return {key: _filled(inner, text, depth) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_filled(inner, text, depth) for inner in value]
-    return value
+def _fill_template(template: Any, query_text: str, depth: int) -> Any:
+    """Return a template with the query and the depth; texts become data, never JSON."""
+    if template == DEPTH_PLACEHOLDER:
+        return depth
+    if isinstance(template, str):
+        text = template.replace(DEPTH_PLACEHOLDER, str(depth))
+        return text.replace(QUERY_PLACEHOLDER, query_text)
+    if isinstance(template, Mapping):
+        return {
+            key: _fill_template(inner, query_text, depth)
+            for key, inner in template.items()
+        }
+    if isinstance(template, list | tuple):
+        return [_fill_template(inner, query_text, depth) for inner in template]
+    return template

@@ -14,35 +14,43 @@ from retrievers.ranking import Ranking
 class Store(Protocol):
     """Keeps the vectors of one collection and finds the nearest.
 
-    Dense vectors by cosine, sparse ones by their dot product, those of tokens by MaxSim: the sum, over the query's
-    tokens, of the largest dot product with any token of the document.
+    Dense vectors are compared by cosine, sparse ones by their dot product, token
+    vectors by MaxSim: the sum, over the query's tokens, of the largest dot product with
+    any token of the document.
 
-    Either `finished` finds the collection complete, or it is made: `create`, `upsert` as often as needed, `finish`.
+    A collection for which `finished` returns notes is complete. Any other is built:
+    `create`, then `upsert` as often as needed, then `finish`.
     """
 
     forms: ClassVar[tuple[VectorForm, ...]] = ("dense", "sparse", "multivector")
-    """The forms of vectors that it keeps."""
+    """The forms of vectors that it can store."""
 
     @property
     def approximate(self) -> bool:
-        """Whether a search that is not told to be exact may miss some of the nearest."""
+        """Whether a search without `exact` may miss some of the nearest."""
         return False
 
     @property
     def facts(self) -> Mapping[str, str]:
-        """What the engine says of itself and of the collection, which the manifest keeps.
+        """What the manifest records of the engine and the collection.
 
-        Of an approximate collection `points`, and of them `indexed_points`: those in the graph or compressed.
+        For an approximate collection `points`, and `indexed_points`: the points in the
+        graph or compressed.
         """
         return {}
 
     def finished(self) -> Mapping[str, Sequence[str]] | None:
-        """Return the notes kept with the collection if it is there and complete, else None."""
+        """Return the notes stored with a complete collection; None for any other."""
         return None
 
     @abstractmethod
     def create(self, dimensions: int, *, anew: bool = False) -> None:
-        """Make the collection ready for points; a half-built one may be resumed unless it is to be made `anew`."""
+        """Prepare the collection for points.
+
+        Args:
+            dimensions: the numbers of each vector.
+            anew: whether to delete points of an earlier, interrupted build.
+        """
 
     @abstractmethod
     def upsert(
@@ -51,14 +59,21 @@ class Store(Protocol):
         vectors: AnyVectors,
         fields: Sequence[Mapping[str, str]] = (),
     ) -> None:
-        """Add points: each document's once, or `finish` ends in an error.
+        """Add points, each document once; `finish` fails otherwise.
 
-        `fields` are those of each document by which searches may be narrowed: their payload, where there are any.
+        Args:
+            ids: the documents' ids.
+            vectors: one for each document.
+            fields: the fields of each document that filters use; empty without filters.
         """
 
     @abstractmethod
     def finish(self, notes: Mapping[str, Sequence[str]]) -> None:
-        """Make the collection ready for search, mark it complete, and keep the ids noted by kind with it."""
+        """Prepare the collection for search, store the notes, and mark it complete.
+
+        Args:
+            notes: document ids by kind.
+        """
 
     @abstractmethod
     def search(
@@ -69,12 +84,17 @@ class Store(Protocol):
         exact: bool = False,
         query_filters: QueryFilters = (),
     ) -> list[Ranking]:
-        """Return one ranking per query vector: the best `limit` points, ties at the limit resolved.
+        """Return one ranking per query vector: the best `limit` points, ties resolved.
 
-        `exact` compares every vector in full, also where the collection is approximate. `query_filters` says for each vector
-        what the payload of its hits must hold; left out, every point may be a hit.
+        Args:
+            vectors: the queries' vectors.
+            limit: hits of each ranking, at most.
+            exact: whether to compare every vector in full if the collection is
+                approximate.
+            query_filters: the values that the hits of each query must have; empty if
+                every point may be a hit.
         """
 
     def close(self) -> None:
-        """Let go of the collection, so that another process may have it."""
+        """Release the collection, so that another process may open it."""
         return

@@ -62,8 +62,8 @@ def real(request: pytest.FixtureRequest) -> Callable[[str], str]:
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A browser for the tests of one file."""
-    with chromium(tmp_path_factory.mktemp("profile")) as found:
-        yield found
+    with chromium(tmp_path_factory.mktemp("profile")) as driver:
+        yield driver
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
@@ -100,7 +100,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Results:
     The experiment file lies beside the folder `out`, in which the results are.
     """
     from harness.pipeline import run
-    from harness.running.context import RunOptions
+    from harness.running.options import RunOptions
     from tests.support import small
 
     folder = tmp_path_factory.mktemp("finished")
@@ -121,10 +121,10 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("COLUMNS", "80")
 
     def called(*words: object, code: int | None = None) -> Told:
-        told = small.call(capsys, *words)
-        assert "Traceback" not in told.err
-        assert code in (None, told.code), told.err
-        return told
+        output = small.call(capsys, *words)
+        assert "Traceback" not in output.err
+        assert code in (None, output.code), output.err
+        return output
 
     return called
 
@@ -190,9 +190,9 @@ def places(
     """Opens stores; closes all at the end."""
     from tests.support.store_places import Places
 
-    made = Places(server, real, request.config.getoption("--qdrant-key"), tmp_path)
-    yield made
-    made.close()
+    places = Places(server, real, request.config.getoption("--qdrant-key"), tmp_path)
+    yield places
+    places.close()
 
 
 @pytest.fixture(autouse=True)

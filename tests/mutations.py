@@ -179,12 +179,15 @@ def drawn(count: int, seed: int, lines: dict[str, dict[int, list[str]]]) -> list
     sites: dict[str, list[Fault]] = {}
     for path in paths:
         source = path.read_bytes()
-        for one in faults(path):
-            if one.line in lines.get(one.file, {}) and applied(source, one) is not None:
-                sites.setdefault(one.kind, []).append(one)
+        for fault in faults(path):
+            if (
+                fault.line in lines.get(fault.file, {})
+                and applied(source, fault) is not None
+            ):
+                sites.setdefault(fault.kind, []).append(fault)
     draw = random.Random(seed)
-    for found in sites.values():
-        draw.shuffle(found)
+    for line_sites in sites.values():
+        draw.shuffle(line_sites)
     kinds = sorted(sites)
     return [sites[kinds[i % len(kinds)]][i // len(kinds)] for i in range(count)]
 
@@ -230,14 +233,14 @@ def covered(copy: Path) -> dict[str, dict[int, list[str]]]:
         cwd=copy,
         check=True,
     )
-    found = json.loads((copy / "coverage.json").read_text())["files"]
+    covered_files = json.loads((copy / "coverage.json").read_text())["files"]
     return {
         Path(name).as_posix(): {
             int(line): tests
             for line, all_ in file["contexts"].items()
-            if (tests := [one for one in all_ if one])
+            if (tests := [test_path for test_path in all_ if test_path])
         }
-        for name, file in found.items()
+        for name, file in covered_files.items()
     }
 
 
@@ -283,7 +286,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=150)
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy"
         shutil.copytree(
@@ -302,18 +305,18 @@ def main() -> None:
             }
         )
         caught: Counter[tuple[str, bool]] = Counter()
-        for one in drawn(given.count, given.seed, lines):
-            path = copy / one.file
+        for fault in drawn(options.count, options.seed, lines):
+            path = copy / fault.file
             source = path.read_bytes()
-            changed = applied(source, one)
+            changed = applied(source, fault)
             assert changed is not None
             path.write_bytes(changed)
-            seen = catches(copy, one.file, lines[one.file][one.line], sizes)
+            is_caught = catches(copy, fault.file, lines[fault.file][fault.line], sizes)
             path.write_bytes(source)
-            caught[one.kind, seen] += 1
-            if not seen:
+            caught[fault.kind, is_caught] += 1
+            if not is_caught:
                 sys.stdout.write(
-                    f"survives: {one.file}:{one.line}: {one.before!r} -> {one.after!r}\n"
+                    f"survives: {fault.file}:{fault.line}: {fault.before!r} -> {fault.after!r}\n"
                 )
                 sys.stdout.flush()
         for kind in sorted({kind for kind, _ in caught}):
@@ -321,7 +324,7 @@ def main() -> None:
                 f"{kind}: {caught[kind, True]} of {caught[kind, True] + caught[kind, False]} caught\n"
             )
         sys.stdout.write(
-            f"all: {sum(n for (_, seen), n in caught.items() if seen)} of {given.count} caught\n"
+            f"all: {sum(n for (_, is_caught), n in caught.items() if is_caught)} of {options.count} caught\n"
         )
 
 

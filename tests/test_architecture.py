@@ -139,7 +139,7 @@ def modules(project: Path) -> Iterator[tuple[str, ast.Module]]:
             yield name, ast.parse(file.read_text(encoding="utf-8"))
 
 
-def imports(name: str, tree: ast.Module, known: set[str]) -> Iterator[str]:
+def imports(name: str, tree: ast.Module, module_names: set[str]) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -147,7 +147,7 @@ def imports(name: str, tree: ast.Module, known: set[str]) -> Iterator[str]:
             assert node.level == 0, f"{name}: relative import"
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
-                yield inner if inner in known else str(node.module)
+                yield inner if inner in module_names else str(node.module)
 
 
 def room(name: str) -> str:
@@ -213,7 +213,7 @@ def test_retrievers_know_nothing_of_the_harness_and_only_builders_reach_into_the
 ) -> None:
     for name, used in graph.items():
         assert name.startswith("harness") or not [
-            one for one in used if one.split(".")[0] == "harness"
+            imported for imported in used if imported.split(".")[0] == "harness"
         ], name
         if name.startswith("harness.") and room(name) not in BUILDERS | TABLE_USERS:
             assert {
@@ -267,15 +267,15 @@ def test_a_command_loads_only_what_it_uses(project: Path, tmp_path: Path) -> Non
     words = [
         word.replace("HERE", str(tmp_path)) for command in SPARING for word in command
     ]
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", WATCHED, *words],
         capture_output=True,
         text=True,
         cwd=project,
     )
-    assert [line for line in told.stderr.splitlines() if line.endswith("]")] == [
+    assert [line for line in process.stderr.splitlines() if line.endswith("]")] == [
         "0 []"
-    ] * len(SPARING), told.stderr
+    ] * len(SPARING), process.stderr
 
 
 def test_every_exported_name_exists_once(graph: dict[str, set[str]]) -> None:
@@ -286,7 +286,8 @@ def test_every_exported_name_exists_once(graph: dict[str, set[str]]) -> None:
         if exported is not None:
             assert len(set(exported)) == len(exported), name
             assert all(
-                hasattr(importlib.import_module(name), one) for one in exported
+                hasattr(importlib.import_module(name), exported_name)
+                for exported_name in exported
             ), name
 
 

@@ -21,7 +21,7 @@ import harness
 from harness.cli import app, main
 from harness.experiment.retriever_schema import CONFIGS_BY_KIND
 from harness.records.costs_csv import COST_COLUMNS
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from harness.writing.evaluation_tables import EVALUATION_COLUMNS as CSV
 from tests.harness.console.test_cli import commands
 from tests.support import tiny
@@ -58,8 +58,8 @@ class Shown(NamedTuple):
 
 
 def blocks(page: Path) -> Iterator[Block]:
-    for found in FENCE.finditer(page.read_text(encoding="utf-8")):
-        yield Block(found[1] or "", found[2] or "", found[3])
+    for fence in FENCE.finditer(page.read_text(encoding="utf-8")):
+        yield Block(fence[1] or "", fence[2] or "", fence[3])
 
 
 def shown(block: Block) -> Iterator[Shown]:
@@ -87,22 +87,26 @@ def alike(line: str) -> tuple[str, list[str]]:
 def prints(line: str, printed: Sequence[str]) -> bool:
     """Whether a line was printed: whole numbers are the same, others nearly."""
     words, numbers = alike(line)
-    for other, found in map(alike, printed):
+    for other, numbers_printed in map(alike, printed):
         if other == words and all(
-            one == same
-            or ("." in one and "." in same and abs(float(one) - float(same)) <= APART)
-            for one, same in zip(numbers, found, strict=True)
+            number == same
+            or (
+                "." in number
+                and "." in same
+                and abs(float(number) - float(same)) <= APART
+            )
+            for number, same in zip(numbers, numbers_printed, strict=True)
         ):
             return True
     return False
 
 
-def run(one: Shown, capsys: pytest.CaptureFixture[str]) -> None:
-    program, *words = shlex.split(one.command)
+def run(command: Shown, capsys: pytest.CaptureFixture[str]) -> None:
+    program, *words = shlex.split(command.command)
     if program in NOT_OURS:
         return
     assert program in ("harness", "python"), (
-        f"{one.command}: not a command that can be tried"
+        f"{command.command}: not a command that can be tried"
     )
     with pytest.raises(SystemExit) as stopped:
         if program == "python":
@@ -115,12 +119,12 @@ def run(one: Shown, capsys: pytest.CaptureFixture[str]) -> None:
                 for match in (sorted(map(str, Path().glob(word))) or [word])
             ]
         )
-    told = capsys.readouterr()
-    assert stopped.value.code == one.exits, f"{one.command}\n{told.err}"
-    printed = (told.out + told.err).split("\n")
-    for line in one.output:
+    captured = capsys.readouterr()
+    assert stopped.value.code == command.exits, f"{command.command}\n{captured.err}"
+    printed = (captured.out + captured.err).split("\n")
+    for line in command.output:
         assert prints(line, printed) or line == "…", (
-            f"{one.command} does not print {line!r} but\n{told.out}{told.err}"
+            f"{command.command} does not print {line!r} but\n{captured.out}{captured.err}"
         )
 
 
@@ -131,8 +135,8 @@ def follow(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(block.text, encoding="utf-8")
         if block.language == "console":
-            for one in shown(block):
-                run(one, capsys)
+            for command in shown(block):
+                run(command, capsys)
 
 
 @pytest.fixture(scope="module")
@@ -176,14 +180,14 @@ def test_the_tutorial(reader: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("test", "said", "p"),
+    ("test", "documented", "p"),
     [
         ("randomization", "Use minilm", 0.021),
         ("wilcoxon", "minilm leads; undecided against hybrid", 0.216),
     ],
 )
 def test_the_quickstart_is_decided_by_the_test_that_is_declared(
-    test, said, p, reader, tmp_path
+    test, documented, p, reader, tmp_path
 ):
     """The known answers of the two rules: one test decides, whatever the other says."""
     need_the_local_model()
@@ -195,7 +199,7 @@ def test_the_quickstart_is_decided_by_the_test_that_is_declared(
     pair = ran.comparisons.set_index(["measure", "a", "b"]).loc[
         "nDCG@10", "minilm", "hybrid"
     ]
-    assert ran.sentences[0].startswith(said)
+    assert ran.sentences[0].startswith(documented)
     assert (round(pair.p_adjusted, 3), round(pair.p_wilcoxon_adjusted, 3)) == (p, 0.216)
 
 
@@ -241,12 +245,12 @@ def test_every_command_has_help_and_a_place_in_the_reference() -> None:
 def test_every_table_of_the_experiment_file_has_a_place_in_its_page() -> None:
     page = (PROJECT / "docs" / "experiment-file.md").read_text(encoding="utf-8")
     script = runpy.run_path(str(PROJECT / ".ci" / "keys"))
-    named = [
+    file_names = [
         head for head in script["HEADS"].values() if head and not head.startswith("[[")
     ]
     assert [
         name
-        for name in [*named, "encoder = { … }", *CONFIGS_BY_KIND]
+        for name in [*file_names, "encoder = { … }", *CONFIGS_BY_KIND]
         if f"`{name}`" not in page
     ] == []
     current = f"{script['TITLE']}{script['keys']()}\n"
@@ -257,10 +261,10 @@ def test_every_table_of_the_experiment_file_has_a_place_in_its_page() -> None:
 
 @pytest.mark.parametrize("name", ["statistics", "measures"])
 def test_the_examples_of_a_page_run(name: str) -> None:
-    found = doctest.testfile(
+    outcome = doctest.testfile(
         str(PROJECT / "docs" / f"{name}.md"), module_relative=False, encoding="utf-8"
     )
-    assert found.attempted and not found.failed
+    assert outcome.attempted and not outcome.failed
 
 
 @pytest.mark.parametrize(("table", "columns"), [*CSV.items(), ("costs", COST_COLUMNS)])
@@ -281,12 +285,12 @@ def test_the_workflows_are_whole_files_whose_commands_run(
     reader: Path, tmp_path: Path
 ) -> None:
     need_the_local_model()
-    found = {
+    paths = {
         block.title: block.text
         for block in blocks(PROJECT / "docs" / "how-to" / "gate-in-ci.md")
         if block.title
     }
-    workflow = yaml.safe_load(found[".github/workflows/retrieval.yml"])
+    workflow = yaml.safe_load(paths[".github/workflows/retrieval.yml"])
     # YAML 1.1 reads the key `on` as true.
     assert set(workflow[True]) == {"pull_request", "push"}
     steps = workflow["jobs"]["gate"]["steps"]
@@ -344,11 +348,11 @@ def test_the_rates_of_the_verdicts_are_those_that_the_benchmarks_print() -> None
         for cells in zip(*several[i : i + 3], strict=True)
     }
     rates |= {"/".join(half) for row in sweeps for half in (row[:3], row[3:])}
-    told = re.findall(
+    documented_names = re.findall(
         r"\d+\.\d(?:/\d+\.\d){2}",
         (PROJECT / "docs" / "verdicts.md").read_text(encoding="utf-8"),
     )
-    assert len(told) == 57 and set(told) <= rates
+    assert len(documented_names) == 57 and set(documented_names) <= rates
 
 
 def test_links_lead_somewhere_and_files_that_are_named_are_there() -> None:
@@ -382,7 +386,7 @@ def test_links_lead_somewhere_and_files_that_are_named_are_there() -> None:
 
 
 def test_every_page_is_in_the_index_and_in_the_site() -> None:
-    shown = (PROJECT / "mkdocs.yml").read_text(encoding="utf-8")
+    site_config = (PROJECT / "mkdocs.yml").read_text(encoding="utf-8")
     indexed = (PROJECT / "docs" / "README.md").read_text(encoding="utf-8")
     for page in (PROJECT / "docs").rglob("*.md"):
         prose = FENCE.sub("", page.read_text(encoding="utf-8")).split("\n")
@@ -393,4 +397,4 @@ def test_every_page_is_in_the_index_and_in_the_site() -> None:
         ], page
         name = page.relative_to(PROJECT / "docs").as_posix()
         assert name == "README.md" or f"({name})" in indexed, name
-        assert f"docs/{name}\n" in shown, name
+        assert f"docs/{name}\n" in site_config, name

@@ -12,7 +12,7 @@ import pytest
 
 from harness import experiment
 from harness.pipeline import run
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from tests.harness.running.test_run import digests
 from tests.support import small, tiny
 from tests.support.recompute import verified
@@ -66,9 +66,9 @@ def test_the_file_asks_what_the_article_asked() -> None:
     ]
     assert loaded.experiment.relevance.grades == "linear"
     models = {
-        one.name: one.encoder.options["model"]
-        for one in loaded.experiment.retrievers
-        if one.kind == "dense"
+        config.name: config.encoder.options["model"]
+        for config in loaded.experiment.retrievers
+        if config.kind == "dense"
     }
     assert models == {
         "aws": "amazon.titan-embed-text-v1",
@@ -76,9 +76,9 @@ def test_the_file_asks_what_the_article_asked() -> None:
         "sentence-transformer": "intfloat/multilingual-e5-base",
     }
     depths = {
-        one.of: one.rerank.options["depth"]
-        for one in loaded.experiment.retrievers
-        if one.kind == "rerank"
+        config.of: config.rerank.options["depth"]
+        for config in loaded.experiment.retrievers
+        if config.kind == "rerank"
     }
     assert depths == dict.fromkeys(models, 10)
 
@@ -144,14 +144,14 @@ def test_the_articles_experiment(tmp_path: Path, servers: SimpleNamespace) -> No
         f"pipeline.run({str(path)!r}, pipeline.Options(pipeline.Path({str(tmp_path / 'out')!r}))); "
         "print([name for name in ('torch', 'sentence_transformers', 'transformers', 'openai') if name in sys.modules])"
     )
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
         check=False,
         cwd=PROJECT,
     )
-    assert told.stdout.strip() == "[]", told.stderr
+    assert process.stdout.strip() == "[]", process.stderr
     assert len(servers.bedrock.requests) + len(servers.openai.requests) == sent
     assert digests(results.folder) == before
     warm = ledger(results.folder)
@@ -159,10 +159,10 @@ def test_the_articles_experiment(tmp_path: Path, servers: SimpleNamespace) -> No
         assert warm[name]["notes"] == cold[name]["notes"]
         lost = [
             {
-                stage: said.get("lost_tokens")
-                for stage, said in one[name]["counts"].items()
+                stage: counts.get("lost_tokens")
+                for stage, counts in results[name]["counts"].items()
             }
-            for one in (cold, warm)
+            for results in (cold, warm)
         ]
         assert lost[0] == lost[1]
     verified(results.folder)
@@ -179,11 +179,11 @@ def test_the_rehearsal_has_the_same_shape_and_needs_neither_key_nor_network(
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
     path = PROJECT / "experiments" / "ideakitt-offline.toml"
     ours, real = (
-        experiment.load(one).experiment
-        for one in (path, path.with_name("ideakitt.toml"))
+        experiment.load(path_of_experiment).experiment
+        for path_of_experiment in (path, path.with_name("ideakitt.toml"))
     )
-    assert [one.kind for one in ours.retrievers] == [
-        one.kind for one in real.retrievers
+    assert [config.kind for config in ours.retrievers] == [
+        config.kind for config in real.retrievers
     ]
     assert (ours.measures, ours.primary, ours.relevance) == (
         real.measures,

@@ -22,7 +22,7 @@ from statsmodels.stats.power import TTestPower
 from harness.evaluation.evaluation import PlannedLook
 from harness.evaluation.evaluation_file import read_or_evaluate
 from harness.pipeline import run
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from harness.scoring.declared_settings import settings_of_run
 from harness.stats.looks import settings_at_look
 from tests.support import layouts
@@ -48,7 +48,8 @@ Run = dict[str, dict[str, float]]
 
 def collection_of(language: str) -> layouts.Collection:
     """Names and descriptions of the survey templates in one language, with graded labels."""
-    folder, documents = PROJECT / "datasets" / f"survey-templates-{language}", {}
+    folder = PROJECT / "datasets" / f"survey-templates-{language}"
+    documents = {}
     for file in sorted(folder.glob("01*.md")):
         lines = re.findall(
             r"^\* \S.*?: (.+)$", file.read_text(encoding="utf-8"), re.MULTILINE
@@ -80,16 +81,16 @@ def stems(text: str) -> list[str]:
 
 def bigrams(text: str) -> list[str]:
     """Words of Latin letters and digits, and pairs of neighbours in the runs of all other letters."""
-    found = []
+    terms = []
     for latin, other in re.findall(
         r"([a-z0-9]+)|([ぁ-ゟァ-ヺー-ヿ一-龯々]+)", text.lower()
     ):
-        found += (
+        terms += (
             [latin]
             if latin
             else [other[i : i + 2] for i in range(len(other) - 1)] or [other]
         )
-    return found
+    return terms
 
 
 def bm25(
@@ -97,29 +98,36 @@ def bm25(
 ) -> Run:
     """Okapi BM25 with Lucene's idf, as in its formula: the best 100 documents of each query."""
     counts = {id_: Counter(terms(text)) for id_, text in documents.items()}
-    frequency = Counter(term for some in counts.values() for term in some)
-    average = sum(some.total() for some in counts.values()) / len(counts)
-    found = {}
+    frequency = Counter(
+        term for document_terms in counts.values() for term in document_terms
+    )
+    average = sum(document_terms.total() for document_terms in counts.values()) / len(
+        counts
+    )
+    rankings = {}
     for query, text in queries.items():
         scores = Counter()
         for term in terms(text):
             idf = math.log(
                 1 + (len(counts) - frequency[term] + 0.5) / (frequency[term] + 0.5)
             )
-            for id_, some in counts.items():
-                if some[term]:
+            for id_, document_terms in counts.items():
+                if document_terms[term]:
                     scores[id_] += (
                         idf
-                        * some[term]
-                        / (some[term] + k1 * (1 - b + b * some.total() / average))
+                        * document_terms[term]
+                        / (
+                            document_terms[term]
+                            + k1 * (1 - b + b * document_terms.total() / average)
+                        )
                     )
         best = sorted(
             ((round(score, 5), id_) for id_, score in scores.items()), reverse=True
         )[:100]
-        found[query] = {
+        rankings[query] = {
             id_: score for score, id_ in best
         }  # ties by descending id, as trec_eval has them
-    return found
+    return rankings
 
 
 def minilm(documents: Texts, queries: Texts) -> Run:
@@ -170,25 +178,25 @@ def test_a_pair_is_compared_by_slice_and_the_next_look_has_the_power_of_a_t_test
         BM25.replace("bm25", name, 1) + f"k1 = {k1}\n"
         for name, k1 in (("two", 2.0), ("three", 1.4))
     )
-    found = run(
+    results = run(
         experiment(tmp_path / "of-two", collection_of("en"), BM25 + pair),
         RunOptions(tmp_path),
     )
-    assert "query length" in set(found.tests["family"])
+    assert "query length" in set(results.tests["family"])
     looks = "[statistics]\nmargin = 0.005\nlooks = { queries = [138, 300] }\n"
-    found = run(
+    results = run(
         experiment(tmp_path, collection_of("en"), looks + BM25 + pair + third),
         RunOptions(tmp_path / "looks"),
     )
-    scores = found.scores[found.scores["measure"] == "nDCG@10"].pivot(
+    scores = results.scores[results.scores["measure"] == "nDCG@10"].pivot(
         index="query_id", columns="retriever"
     )["value"]
-    evaluation = read_or_evaluate(found)
+    evaluation = read_or_evaluate(results)
     scatter = max(
         (scores[evaluation.leader] - scores[name]).std()
         for name in evaluation.queries_needed
     )
-    level = settings_at_look(settings_of_run(found.manifest), 300).alpha / 3
+    level = settings_at_look(settings_of_run(results.manifest), 300).alpha / 3
     expected = TTestPower().power(0.005 / scatter, 300, level)
     assert (
         evaluation.next_look == PlannedLook(300, pytest.approx(expected, rel=1e-6))
@@ -212,12 +220,12 @@ def test_a_run_is_what_its_formula_or_its_model_gives(
     expected = by_trec_eval(
         collection, search(collection.documents, collection.queries)
     )
-    found = run(
+    results = run(
         experiment(tmp_path, collection, retriever), RunOptions(tmp_path / "out")
     )
-    means = dict(zip(found.summary["measure"], found.summary["mean"], strict=True))
+    means = dict(zip(results.summary["measure"], results.summary["mean"], strict=True))
     assert means == pytest.approx(
         expected, abs=1e-4
     )  # bm25s scores in 32 bits: near ties may change places
     assert means["nDCG@10"] == pytest.approx(figure, abs=1e-4)
-    verified(found.folder)
+    verified(results.folder)

@@ -31,11 +31,9 @@ def outside(part: str) -> Path:
 
 # trec_eval: NIST's own test files (9.0.8), and what the 9.0.8 and 10.0 binaries printed, gcc on x86-64.
 
-MET, ALL, DOUBLE = (
-    RunConventions(intersection=True),
-    RunConventions(),
-    RunConventions(precision="double"),
-)
+MET = RunConventions(intersection=True)
+ALL = RunConventions()
+DOUBLE = RunConventions(precision="double")
 
 
 @pytest.mark.parametrize(

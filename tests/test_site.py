@@ -39,8 +39,8 @@ def test_the_site_has_every_page_and_loads_nothing_from_elsewhere(
     )
     assert len(set(reports)) == len(script["SHOWN_OFF"])
     assert all(
-        "<title>" in (site / "docs" / one).read_text(encoding="utf-8")
-        for one in reports
+        "<title>" in (site / "docs" / report).read_text(encoding="utf-8")
+        for report in reports
     )
     for page in (PROJECT / "docs").rglob("*.md"):
         name = "index" if page.stem == "README" else page.stem

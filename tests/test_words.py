@@ -4,4 +4,7 @@ from tests import words
 
 
 def test_no_struck_word_is_anywhere() -> None:
-    assert [f"{one.file}:{one.line}: {one.word}" for one in words.struck()] == []
+    assert [
+        f"{occurrence.file}:{occurrence.line}: {occurrence.word}"
+        for occurrence in words.struck()
+    ] == []

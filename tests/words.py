@@ -93,15 +93,15 @@ def struck() -> Iterator[Found]:
         else:
             continue
         for line, text in texts:
-            for found in STRUCK.finditer(
+            for match in STRUCK.finditer(
                 " ".join(text.split()) if file.suffix == ".py" else text
             ):
                 at = (
                     line
                     if file.suffix == ".py"
-                    else text.count("\n", 0, found.start()) + 1
+                    else text.count("\n", 0, match.start()) + 1
                 )
-                yield Found(file.relative_to(PROJECT).as_posix(), at, found[0])
+                yield Found(file.relative_to(PROJECT).as_posix(), at, match[0])
 
 
 def terminal(experiment: str, results: str) -> str:
@@ -145,9 +145,15 @@ def main() -> None:
         print(f"{number:7,}  {name}")
     readme = words.pop("README.md")
     print(f"{sum(words.values()):7,}  docs, in {len(words)} pages; README: {readme}")
-    found = list(struck())
-    print(*(f"{one.file}:{one.line}: {one.word}" for one in found), sep="\n")
-    print(f"{len(found):7,}  struck words")
+    occurrences = list(struck())
+    print(
+        *(
+            f"{occurrence.file}:{occurrence.line}: {occurrence.word}"
+            for occurrence in occurrences
+        ),
+        sep="\n",
+    )
+    print(f"{len(occurrences):7,}  struck words")
 
 
 if __name__ == "__main__":

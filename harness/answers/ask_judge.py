@@ -1,6 +1,7 @@
 """Every request to a judge."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,7 +20,6 @@ from harness.answers.text_tokens import split_sentences
 from harness.records import judge_files
 from harness.records.judge_readings import (
     ClaimPassage,
-    EntailmentWord,
     JudgeReadings,
     short_digest,
 )
@@ -32,136 +32,165 @@ RequestTexts = TypeVar("RequestTexts", bound=tuple[str, ...])
 def ask_judge(
     folder: Path, judge: Judge, queries: Sequence[Query], systems: Sequence[System]
 ) -> JudgeReadings:
-    """Ask the judge for everything that is unknown, and store its replies in the folder, task by task.
+    """Request everything that is unknown, and store the replies in the folder.
+
+    The tasks are stored one after the other.
 
     Args:
-        folder: of the answers; claims.jsonl, verdicts.jsonl and opinions.jsonl are written there.
-        judge: to ask.
+        folder: of the answers; claims.jsonl, verdicts.jsonl and opinions.jsonl are
+            written there.
+        judge: gives the verdicts.
         queries: of the data set, with their reference answers.
         systems: with the answers.
 
     Raises:
-        BackendError: the judge failed permanently; earlier tasks are stored, a chat model's replies are cached.
+        BackendError: the judge failed permanently; earlier tasks are stored, a chat
+            model's replies are cached.
     """
-    by = identity_of(judge)
-    known = judge_files.read_readings(folder, by)
+    identity = identity_of(judge)
+    readings = judge_files.read_readings(folder, identity)
     cases = [
-        Case(query, system.answer(query.id), known)
+        Case(query, system.answer(query.id), readings)
         for query in queries
         for system in systems
     ]
     store_authored_claims(folder, queries)
     claims = ask_missing(
         texts_to_split(queries, systems),
-        lambda text: known.claims.get(text) is not None,
+        lambda text: readings.claims.get(text) is not None,
         judge.claims,
     )
-    known.claims.update(claims)
-    judge_files.append_claims(folder, by, claims)
-    pairs = [pair for case in cases for pair in claim_pairs(case)]
-    _ask_verdicts(folder, judge, pairs, known)
-    _ask_opinions(folder, judge, cases, known)
-    return known
+    readings.claims.update(claims)
+    judge_files.append_claims(folder, identity, claims)
+    pairs: list[ClaimPassage] = []
+    for case in cases:
+        pairs.extend(claim_pairs(case))
+    _ask_verdicts(folder, judge, pairs, readings)
+    _ask_opinions(folder, judge, cases, readings)
+    return readings
 
 
 def texts_to_split(queries: Sequence[Query], systems: Sequence[System]) -> list[str]:
-    """The texts to extract claims from, each once: responses, and references without claims."""
+    """The texts to extract claims from, each once.
+
+    They are the responses, and the references without claims.
+    """
     responses = (
         system.answer(query.id).response for query in queries for system in systems
     )
-    bare = (
-        q.reference.answers[0]
-        for q in queries
-        if q.reference.answers and not q.reference.claims
+    references = (
+        query.reference.answers[0]
+        for query in queries
+        if query.reference.answers and not query.reference.claims
     )
-    return list(dict.fromkeys([*(text for text in responses if text.strip()), *bare]))
+    texts = [text for text in responses if text.strip()]
+    texts.extend(references)
+    return list(dict.fromkeys(texts))
 
 
 def claim_pairs(case: Case) -> Iterator[ClaimPassage]:
-    """Every pair of claim and text that the measures need a verdict on, without empty texts."""
+    """Every pair of claim and text that the measures need a verdict on.
+
+    Empty texts are left out.
+    """
     contexts = [context.text for context in case.answer.contexts]
-    made = case.response_claims or ()
-    asked = [
-        *((case.reference_claims, text) for text in contexts),
-        *((made, text) for text in contexts),
-    ]
-    asked += [
-        (case.reference_claims, case.answer.response),
-        (made, reference_text(case.query)),
-    ]
-    for claims, text in asked:
-        yield from (ClaimPassage(claim, text) for claim in claims if text.strip())
+    response_claims = case.response_claims or ()
+    for text in contexts:
+        yield from _pairs_with(case.reference_claims, text)
+    for text in contexts:
+        yield from _pairs_with(response_claims, text)
+    yield from _pairs_with(case.reference_claims, case.answer.response)
+    yield from _pairs_with(response_claims, reference_text(case.query))
+
+
+def _pairs_with(claims: Sequence[str], text: str) -> Iterator[ClaimPassage]:
+    if not text.strip():
+        return
+    for claim in claims:
+        yield ClaimPassage(claim, text)
 
 
 def _ask_verdicts(
-    folder: Path, judge: Judge, pairs: Iterable[ClaimPassage], known: JudgeReadings
+    folder: Path, judge: Judge, pairs: Iterable[ClaimPassage], readings: JudgeReadings
 ) -> None:
-    words: dict[ClaimPassage, EntailmentWord | None] = {}  # the type, for mypy
-    words |= ask_missing(
-        pairs, lambda pair: known.verdict_word(*pair) is not None, judge.verdicts
+    verdicts = ask_missing(
+        pairs, lambda pair: readings.verdict_word(*pair) is not None, judge.verdicts
     )
-    known.verdicts.update(
-        {(claim, short_digest(text)): word for (claim, text), word in words.items()}
-    )
-    judge_files.append_verdicts(folder, identity_of(judge), words)
+    for pair, word in verdicts.items():
+        readings.verdicts[pair.claim, short_digest(pair.text)] = word
+    judge_files.append_verdicts(folder, identity_of(judge), verdicts)
 
 
 def _ask_opinions(
-    folder: Path, judge: Judge, cases: Sequence[Case], known: JudgeReadings
+    folder: Path, judge: Judge, cases: Sequence[Case], readings: JudgeReadings
 ) -> None:
-    """The other tasks; each reply is stored as JSON with its texts."""
-    responses = [
-        (case.answer.response,) for case in cases if case.answer.response.strip()
-    ]
-    passages = [
-        (case, context)
-        for case in cases
-        for context in case.answer.contexts
-        if context.text.strip()
-    ]
-    helps = [
-        Inquiry(case.query.text, one)
-        for case, context in passages
-        for one in split_sentences(context.text)
-    ]
-    relevance = [Inquiry(case.query.text, context.text) for case, context in passages]
+    """Ask for everything but claims and verdicts."""
+    sentences: list[Inquiry] = []
+    passages: list[Inquiry] = []
+    responses: list[tuple[str]] = []
+    for case in cases:
+        question = case.query.text
+        for context in case.answer.contexts:
+            if context.text.strip():
+                passages.append(Inquiry(question, context.text))
+                sentences.extend(
+                    Inquiry(question, sentence)
+                    for sentence in split_sentences(context.text)
+                )
+        if case.answer.response.strip():
+            responses.append((case.answer.response,))
+    task = _OpinionTask(folder, judge, readings)
+    task.ask("helps", sentences, judge.helps)
+    task.ask("relevance", passages, judge.relevance)
+    task.ask(
+        "questions",
+        responses,
+        lambda requests: judge.questions([response for (response,) in requests]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _OpinionTask:
+    """Requests for opinions, each of which is stored as JSON with its texts."""
+
+    folder: Path
+    judge: Judge
+    readings: JudgeReadings
 
     def ask(
+        self,
         task: str,
-        wanted: Iterable[RequestTexts],
-        read: Callable[[Sequence[RequestTexts]], JudgeReplies[Any]],
+        requests: Iterable[RequestTexts],
+        ask: Callable[[Sequence[RequestTexts]], JudgeReplies[Any]],
     ) -> None:
+        """Request the opinions that are unknown, and store them."""
         try:
             replies = ask_missing(
-                wanted, lambda texts: known.opinion(task, *texts) is not None, read
+                requests,
+                lambda texts: self.readings.opinion(task, *texts) is not None,
+                ask,
             )
-        except (
-            UnreadableReplies
-        ):  # if a model fails at one task, only the measures of that task are undefined
+        except UnreadableReplies:
+            # If a model fails at one task, only the measures of that task are
+            # undefined.
             return
-        if not any(answer is not None for answer in replies.values()):
+        if not any(reply is not None for reply in replies.values()):
             return
-        rows: dict[tuple[str, ...], Any] = {
-            tuple(texts): _plain(answer) for texts, answer in replies.items()
-        }
-        known.opinions.update(
-            {
-                (task, tuple(map(short_digest, texts))): answer
-                for texts, answer in rows.items()
-            }
+        opinions: dict[tuple[str, ...], Any] = {}
+        for texts, reply in replies.items():
+            opinion = _as_json(reply)
+            digests = tuple(map(short_digest, texts))
+            self.readings.opinions[task, digests] = opinion
+            opinions[tuple(texts)] = opinion
+        judge_files.append_opinions(
+            self.folder, identity_of(self.judge), task, opinions
         )
-        judge_files.append_opinions(folder, identity_of(judge), task, rows)
-
-    ask("helps", helps, judge.helps)
-    ask("relevance", relevance, judge.relevance)
-    ask("questions", responses, lambda some: judge.questions([t for (t,) in some]))
 
 
-def _plain(answer: Any) -> Any:
-    """A reply as JSON."""
-    if isinstance(answer, GeneratedQuestions):
+def _as_json(reply: Any) -> Any:
+    if isinstance(reply, GeneratedQuestions):
         return {
-            "questions": list(answer.questions),
-            "noncommittal": list(answer.noncommittal),
+            "questions": list(reply.questions),
+            "noncommittal": list(reply.noncommittal),
         }
-    return list(answer) if isinstance(answer, tuple) else answer
+    return list(reply) if isinstance(reply, tuple) else reply

@@ -1,11 +1,14 @@
 """One answer with its verdicts.
 
-For every claim of a reference answer it shows where it was lost: in the retriever or in the generator.
+For every claim of a reference answer it shows where the claim was lost: in the
+retriever or in the generator.
 
 answered         the response states it
 contradicted     the response contradicts it (noise)
-not retrieved    no context supports it, and the response does not state it (the retriever's loss)
-not used         a context supports it, and the response does not state it (the generator's loss)
+not retrieved    no context supports it, and the response does not state it
+                 (the retriever's loss)
+not used         a context supports it, and the response does not state it
+                 (the generator's loss)
 unknown          a verdict is missing
 """
 
@@ -34,27 +37,26 @@ class Case(NamedTuple):
     @property
     def response_claims(self) -> tuple[str, ...] | None:
         """The claims of the response; None if they could not be read."""
-        return (
-            self.readings.claims.get(self.answer.response)
-            if self.answer.response.strip()
-            else ()
-        )
+        if not self.answer.response.strip():
+            return ()
+        return self.readings.claims.get(self.answer.response)
 
     @property
     def useful_to_response(self) -> list[Truth] | None:
         """For each context, whether it entails any claim of the response."""
-        made = self.response_claims
-        return (
-            None
-            if made is None
-            else [self._any(made, context) for context in self.answer.contexts]
-        )
+        response_claims = self.response_claims
+        if response_claims is None:
+            return None
+        return [
+            self._entails_any(context, response_claims)
+            for context in self.answer.contexts
+        ]
 
     @property
     def useful_to_reference(self) -> list[Truth]:
         """For each context, whether it entails any claim of the reference answer."""
         return [
-            self._any(self.reference_claims, context)
+            self._entails_any(context, self.reference_claims)
             for context in self.answer.contexts
         ]
 
@@ -70,25 +72,31 @@ class Case(NamedTuple):
 
     def context_truths(self, claims: Sequence[str]) -> list[tuple[Truth, ...]]:
         """For each claim, whether each context entails it."""
-        return [
-            tuple(self.entails(context.text, claim) for context in self.answer.contexts)
-            for claim in claims
-        ]
+        truths: list[tuple[Truth, ...]] = []
+        for claim in claims:
+            by_context = (
+                self.entails(context.text, claim) for context in self.answer.contexts
+            )
+            truths.append(tuple(by_context))
+        return truths
 
     def entailments(self) -> Entailments | None:
-        """The verdicts for RAGChecker; None if the claims of the response could not be read."""
-        made, wanted = self.response_claims, self.reference_claims
-        if made is None:
+        """The verdicts for RAGChecker; None if the response's claims are unreadable."""
+        response_claims = self.response_claims
+        if response_claims is None:
             return None
+        reference_claims = self.reference_claims
+        reference = reference_text(self.query)
+        response = self.answer.response
         return Entailments(
-            tuple(self.entails(reference_text(self.query), claim) for claim in made),
-            tuple(self.entails(self.answer.response, claim) for claim in wanted),
-            self.context_truths(made),
-            self.context_truths(wanted),
-            len(self.answer.contexts),
+            right=tuple(self.entails(reference, claim) for claim in response_claims),
+            covered=tuple(self.entails(response, claim) for claim in reference_claims),
+            response_in=self.context_truths(response_claims),
+            reference_in=self.context_truths(reference_claims),
+            passages=len(self.answer.contexts),
         )
 
-    def _any(self, claims: Sequence[str], context: Context) -> Truth:
+    def _entails_any(self, context: Context, claims: Sequence[str]) -> Truth:
         return any_true(self.entails(context.text, claim) for claim in claims)
 
 

@@ -24,17 +24,21 @@ ASSUMED_CLAIMS = 5
 
 
 class ForecastChat(Chat):
-    """Replaces a chat model for forecasts: replies from the cache, records other requests, and makes claims up.
+    """Replaces a chat model for forecasts.
 
-    If a text's claims are unknown, it is assumed to make five, each as long as a fifth of the text, so that their
-    verdicts are counted, too.
+    It replies from the cache, records other requests, and makes claims up. If a text's
+    claims are unknown, it is assumed to make five, each as long as a fifth of the text,
+    so that their verdicts are counted, too.
     """
 
     def __init__(self, chat: Chat, *, cached: bool = True) -> None:
-        """Record the requests to a chat model; with `cached=False` as if the cache were empty."""
+        """Record the requests to a chat model.
+
+        With `cached=False` the cache counts as empty.
+        """
         super().__init__(chat.model, chat.cache)
         self._cached = cached
-        self._noted: dict[Prompt, None] = {}
+        self._recorded: dict[Prompt, None] = {}
 
     def replies(
         self,
@@ -43,28 +47,27 @@ class ForecastChat(Chat):
         readable: ReplyCheck = accept_any_reply,
     ) -> Iterator[tuple[int, Reply]]:
         """Yield cached replies, and made-up claims; no other prompt gets a reply."""
-        known = dict(self.cached_replies(prompts, readable)) if self._cached else {}
-        for place, prompt in enumerate(prompts):
-            if place in known:
-                yield place, known[place]
+        cached = dict(self.cached_replies(prompts, readable)) if self._cached else {}
+        for index, prompt in enumerate(prompts):
+            if index in cached:
+                yield index, cached[index]
                 continue
-            self._noted[prompt] = None
+            self._recorded[prompt] = None
             if prompt.system == CLAIMS_PROMPT:
-                yield place, Reply(_made_up(prompt.user))
+                yield index, Reply(_assumed_claims(prompt.user))
 
     def forecast(
         self, prompts: Sequence[Prompt] = (), readable: ReplyCheck = accept_any_reply
     ) -> ChatForecast:
         """The estimated cost of the recorded requests."""
-        return self.model.forecast([*self._noted, *prompts])
+        return self.model.forecast([*self._recorded, *prompts])
 
 
-def _made_up(text: str) -> str:
+def _assumed_claims(text: str) -> str:
     length = -(-len(text) // ASSUMED_CLAIMS)
     parts = [text[i : i + length] for i in range(0, len(text), length)]
-    return json.dumps(
-        {"claims": [f"{number}. {part}" for number, part in enumerate(parts)]}
-    )
+    claims = [f"{number}. {part}" for number, part in enumerate(parts)]
+    return json.dumps({"claims": claims})
 
 
 class ClaimsForecast(NamedTuple):
@@ -84,9 +87,10 @@ def forecast_claims(
     retrievers: int,
     cache: Cache,
 ) -> ClaimsForecast:
-    """Forecast the requests to a chat model if no two retrievers found the same document.
+    """Forecast the requests to a chat model if retrievers share no document.
 
-    The data set's first documents are used as retrieved ones, and the cache is assumed to be empty.
+    The data set's first documents are used as retrieved ones, and the cache is assumed
+    to be empty.
 
     Args:
         table: the judge, of kind "openai".
@@ -96,28 +100,28 @@ def forecast_claims(
         cache: of the chat model.
     """
     depth = claims_depth(measures)
-    width = (
-        dataset.document_count
-        if depth is None
-        else min(depth * retrievers, dataset.document_count)
-    )
-    stand_in = {
-        document.id: document.content for document in islice(dataset.documents(), width)
+    hits = dataset.document_count
+    if depth is not None:
+        hits = min(depth * retrievers, hits)
+    documents = {
+        document.id: document.content for document in islice(dataset.documents(), hits)
     }
-    asked = [
+    queries = [
         query
         for query in dataset.queries
         if query.reference.claims or query.reference.answers
     ]
-    dry_run = ForecastChat(judge_chat(table, cache), cached=False)
-    judge = build_judge(table, cache, Meter(), chat=dry_run)
-    with TemporaryDirectory() as place:
-        claimed = judge_rankings(
-            Path(place),
+    chat = ForecastChat(judge_chat(table, cache), cached=False)
+    judge = build_judge(table, cache, Meter(), chat=chat)
+    with TemporaryDirectory() as folder:
+        claims_by_query = judge_rankings(
+            Path(folder),
             judge,
-            asked,
-            {query.id: stand_in for query in asked},
+            queries,
+            {query.id: documents for query in queries},
             JudgeReadings(),
         )
-    pairs = sum(len(one.claims) * len(stand_in) for one in claimed.values())
-    return ClaimsForecast(judge.name, pairs, dry_run.forecast())
+    claim_count = sum(
+        len(query_claims.claims) for query_claims in claims_by_query.values()
+    )
+    return ClaimsForecast(judge.name, claim_count * len(documents), chat.forecast())

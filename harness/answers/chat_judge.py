@@ -1,12 +1,14 @@
 """A judge by a chat model.
 
-Texts are quoted as data, and counts must match. A passage may contain an instruction, but it cannot end its own
-quotation, and can only cause an allowed verdict. A reply with a wrong number of verdicts, or prose, is unreadable.
+Texts are quoted as data, and counts must match. A passage may contain an instruction,
+but it cannot end its own quotation, and can only cause an allowed verdict. A reply with
+a wrong number of verdicts, or prose, is unreadable.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, Generic
 
 from harness.answers.chat_prompts import (
     CLAIMS_PROMPT,
@@ -16,6 +18,8 @@ from harness.answers.chat_prompts import (
     QUESTIONS_PROMPT,
     RELEVANCE_PROMPTS,
     VERDICTS_PROMPT,
+    MarkedText,
+    MarkedTexts,
     items_prompt,
     texts_prompt,
 )
@@ -26,7 +30,12 @@ from harness.answers.chat_replies import (
     read_truths,
     read_words,
 )
-from harness.answers.judge import GeneratedQuestions, Inquiry, JudgeReplies
+from harness.answers.judge import (
+    GeneratedQuestions,
+    IndexedReply,
+    Inquiry,
+    JudgeReplies,
+)
 from harness.records.judge_readings import ClaimPassage, EntailmentWord
 from retrievers.meter import Meter
 from retrievers.services.chat import Chat, quote_reply
@@ -38,15 +47,33 @@ from retrievers.services.chat_replies import (
     shorten_text,
 )
 
-_Portion = tuple[Sequence[int], ChatRequest]
-"""The indices of some items, and the request about them."""
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """One request about some items."""
+
+    indices: Sequence[int]
+    """The indices of the items."""
+    request: ChatRequest
+
+
+@dataclass(frozen=True, slots=True)
+class _BatchReply(Generic[AnswerType]):
+    """The parsed reply to one request about some items."""
+
+    indices: Sequence[int]
+    answer: AnswerType | None
+    """None if the reply is unreadable."""
 
 
 class ModelJudge:
-    """Asks a chat model. Replies are cached: a stopped run resumes, and no reply is paid for twice.
+    """A chat model gives the verdicts.
 
-    After a declined request or an unreadable reply, the items have no verdict; the next run requests them again. A text
-    beyond `longest` tokens is truncated after a word; the meter counts the items with a truncated text (`truncated`).
+    Replies are cached: a stopped run resumes, and no reply is paid for twice.
+
+    After a declined request or an unreadable reply, the items have no verdict; the next
+    run requests them again. A text beyond `longest` tokens is truncated after a word;
+    the meter counts the items with a truncated text (`truncated`).
     """
 
     prompt = PROMPTS_DIGEST
@@ -54,124 +81,149 @@ class ModelJudge:
     def __init__(
         self, chat: Chat, *, meter: Meter, longest: int = MAX_TEXT_TOKENS
     ) -> None:
-        """Judge by a chat model; the meter counts calls, tokens and dollars, and has the budget."""
-        self._chat, self._meter, self._longest = chat, meter, longest
+        """Judge by a chat model.
+
+        The meter counts calls, tokens and dollars, and has the budget.
+        """
+        self._chat = chat
+        self._meter = meter
+        self._longest = longest
         self.unreadable_example = ""
-        model = chat.model
-        self.name = f"openai {model.model}" + (
-            f" at {model.other_server}" if model.other_server else ""
-        )
+        self.name = f"openai {chat.model.model}"
+        if chat.model.other_server:
+            self.name += f" at {chat.model.other_server}"
         if longest != MAX_TEXT_TOKENS:
             self.name += f", first {longest} tokens"
 
     def verdicts(self, pairs: Sequence[ClaimPassage]) -> JudgeReplies[EntailmentWord]:
-        """The verdict on each pair: claims about one passage together, five per request."""
-        texts, claims = [pair.text for pair in pairs], [pair.claim for pair in pairs]
-        return self._several(
-            self._by_text(VERDICTS_PROMPT, ("PASSAGE", texts), ("CLAIM", claims)),
-            read_words,
-        )
+        """The verdict on each pair; a request has five claims about one passage."""
+        passages = MarkedTexts("PASSAGE", [pair.text for pair in pairs])
+        claims = MarkedTexts("CLAIM", [pair.claim for pair in pairs])
+        batches = self._batches_by_text(VERDICTS_PROMPT, passages, claims)
+        return self._item_replies(batches, read_words)
 
     def claims(self, texts: Sequence[str]) -> JudgeReplies[tuple[str, ...]]:
         """The claims that the model extracts from each text."""
-        return self._single(
-            [
-                self._of_one(CLAIMS_PROMPT, i, "TEXT", text)
-                for i, text in enumerate(texts)
-            ],
-            read_claims,
-        )
+        batches = [
+            self._single_batch(index, CLAIMS_PROMPT, MarkedText("TEXT", text))
+            for index, text in enumerate(texts)
+        ]
+        return self._single_replies(batches, read_claims)
 
-    def helps(self, asked: Sequence[Inquiry]) -> JudgeReplies[bool]:
+    def helps(self, inquiries: Sequence[Inquiry]) -> JudgeReplies[bool]:
         """Whether each sentence helps to answer its query."""
-        questions, parts = [one.question for one in asked], [one.text for one in asked]
-        return self._several(
-            self._by_text(HELPS_PROMPT, ("QUESTION", questions), ("SENTENCE", parts)),
-            read_truths,
+        questions = [inquiry.question for inquiry in inquiries]
+        sentences = [inquiry.text for inquiry in inquiries]
+        batches = self._batches_by_text(
+            HELPS_PROMPT,
+            MarkedTexts("QUESTION", questions),
+            MarkedTexts("SENTENCE", sentences),
         )
+        return self._item_replies(batches, read_truths)
 
     def relevance(
-        self, asked: Sequence[Inquiry]
+        self, inquiries: Sequence[Inquiry]
     ) -> JudgeReplies[tuple[int | None, ...]]:
         """Two ratings of each passage, by two wordings."""
-        ratings: dict[int, dict[int, int | None]] = {}
         wordings = len(RELEVANCE_PROMPTS)
-        portions = [
-            self._of_one(
-                system,
-                place * wordings + number,
-                "PASSAGE",
-                one.text,
-                ("QUESTION", one.question),
+        batches = [
+            self._single_batch(
+                index * wordings + wording,
+                system_prompt,
+                MarkedText("PASSAGE", inquiry.text),
+                context=(MarkedText("QUESTION", inquiry.question),),
             )
-            for place, one in enumerate(asked)
-            for number, system in enumerate(RELEVANCE_PROMPTS)
+            for index, inquiry in enumerate(inquiries)
+            for wording, system_prompt in enumerate(RELEVANCE_PROMPTS)
         ]
-        for number, rating in self._single(portions, read_rating):
-            place, wording = divmod(number, wordings)
-            ratings.setdefault(place, {})[wording] = rating
-            if len(ratings[place]) == wordings:
-                yield place, tuple(ratings[place][i] for i in range(wordings))
+        ratings: dict[int, dict[int, int | None]] = {}
+        for number, rating in self._single_replies(batches, read_rating):
+            index, wording = divmod(number, wordings)
+            by_wording = ratings.setdefault(index, {})
+            by_wording[wording] = rating
+            if len(by_wording) == wordings:
+                in_order = tuple(by_wording[i] for i in range(wordings))
+                yield IndexedReply(index, in_order)
 
     def questions(self, texts: Sequence[str]) -> JudgeReplies[GeneratedQuestions]:
         """Three generated questions that each text answers."""
-        return self._single(
-            [
-                self._of_one(QUESTIONS_PROMPT, i, "ANSWER", text)
-                for i, text in enumerate(texts)
-            ],
-            read_questions,
-        )
+        batches = [
+            self._single_batch(index, QUESTIONS_PROMPT, MarkedText("ANSWER", text))
+            for index, text in enumerate(texts)
+        ]
+        return self._single_replies(batches, read_questions)
 
-    def _several(
-        self, portions: Sequence[_Portion], read: Callable[[str, int], list[Any] | None]
-    ) -> Iterator[Any]:
-        for places, verdicts in self._read(portions, read):
-            yield from zip(places, verdicts or [None] * len(places), strict=True)
-
-    def _single(
-        self, portions: Sequence[_Portion], read: Callable[[str], AnswerType | None]
-    ) -> JudgeReplies[AnswerType]:
-        for places, answer in self._read(portions, lambda text, _: read(text)):
-            yield places[0], answer
-
-    def _read(
+    def _single_batch(
         self,
-        portions: Sequence[_Portion],
-        read: Callable[[str, int], AnswerType | None],
-    ) -> Iterator[tuple[Sequence[int], AnswerType | None]]:
-        """The parsed reply to each portion; None if it is unreadable."""
+        index: int,
+        system_prompt: str,
+        marked: MarkedText,
+        context: Sequence[MarkedText] = (),
+    ) -> _Batch:
+        """Return the request about one item, which is truncated; its context is not."""
+        text, is_truncated = shorten_text(marked.text, self._longest)
+        prompt = texts_prompt(system_prompt, *context, marked._replace(text=text))
+        return _Batch([index], ChatRequest(prompt, is_truncated=is_truncated))
+
+    def _batches_by_text(
+        self, system_prompt: str, shared: MarkedTexts, items: MarkedTexts
+    ) -> list[_Batch]:
+        """Return requests about items with the same shared text, in the texts' order.
+
+        A request has at most MAX_CLAIMS_PER_REQUEST items.
+
+        Args:
+            system_prompt: of every request.
+            shared: for each item the text that it is compared with.
+            items: the items.
+        """
+        order = sorted(range(len(shared.texts)), key=shared.texts.__getitem__)
+        batches: list[_Batch] = []
+        for shared_text, group in groupby(order, key=shared.texts.__getitem__):
+            text, is_truncated = shorten_text(shared_text, self._longest)
+            for indices in _chunks(list(group), MAX_CLAIMS_PER_REQUEST):
+                prompt = items_prompt(
+                    system_prompt,
+                    MarkedText(shared.mark, text),
+                    MarkedTexts(items.mark, [items.texts[i] for i in indices]),
+                )
+                request = ChatRequest(prompt, len(indices), is_truncated)
+                batches.append(_Batch(indices, request))
+        return batches
+
+    def _item_replies(
+        self,
+        batches: Sequence[_Batch],
+        parse: Callable[[str, int], list[Any] | None],
+    ) -> JudgeReplies[Any]:
+        """Yield the verdict on each item of each request."""
+        for batch in self._read_replies(batches, parse):
+            verdicts = batch.answer or [None] * len(batch.indices)
+            for index, verdict in zip(batch.indices, verdicts, strict=True):
+                yield IndexedReply(index, verdict)
+
+    def _single_replies(
+        self, batches: Sequence[_Batch], parse: Callable[[str], AnswerType | None]
+    ) -> JudgeReplies[AnswerType]:
+        """Yield the answer to each request about one item."""
+        for batch in self._read_replies(batches, lambda text, _: parse(text)):
+            yield IndexedReply(batch.indices[0], batch.answer)
+
+    def _read_replies(
+        self,
+        batches: Sequence[_Batch],
+        parse: Callable[[str, int], AnswerType | None],
+    ) -> Iterator[_BatchReply[AnswerType]]:
+        """Yield the parsed reply to each request."""
+        requests = [batch.request for batch in batches]
         for number, reply, answer in ask_requests(
-            self._chat, self._meter, [asked for _, asked in portions], read
+            self._chat, self._meter, requests, parse
         ):
             if answer is None:
                 self.unreadable_example = self.unreadable_example or quote_reply(reply)
-            yield portions[number][0], answer
+            yield _BatchReply(batches[number].indices, answer)
 
-    def _of_one(
-        self, system: str, place: int, mark: str, text: str, *before: tuple[str, str]
-    ) -> _Portion:
-        shown_part, cut = shorten_text(text, self._longest)
-        return [place], ChatRequest(
-            texts_prompt(system, *before, (mark, shown_part)), is_truncated=cut
-        )
 
-    def _by_text(
-        self,
-        system: str,
-        against: tuple[str, Sequence[str]],
-        items: tuple[str, Sequence[str]],
-    ) -> list[_Portion]:
-        """Portions of at most AT_ONCE items with the same text, in the order of the texts."""
-        (mark, texts), (item, words) = against, items
-        order = sorted(range(len(texts)), key=lambda place: texts[place])
-        portions: list[_Portion] = []
-        for text, group in groupby(order, key=lambda place: texts[place]):
-            places, (shown_part, cut) = list(group), shorten_text(text, self._longest)
-            for start in range(0, len(places), MAX_CLAIMS_PER_REQUEST):
-                some = places[start : start + MAX_CLAIMS_PER_REQUEST]
-                prompt = items_prompt(
-                    system, (mark, shown_part), (item, [words[i] for i in some])
-                )
-                portions.append((some, ChatRequest(prompt, len(some), cut)))
-        return portions
+def _chunks(indices: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+    for start in range(0, len(indices), size):
+        yield indices[start : start + size]

@@ -12,65 +12,72 @@ from retrievers.services.chat_replies import parse_single_object
 def read_words(reply: str, count: int) -> list[Any] | None:
     """The verdicts of a reply; None if their number or one of them is wrong.
 
-    >>> read_words('{"verdicts": ["entailed", "neutral"]}', 2), read_words('{"verdicts": ["entailed"]}', 2)
-    (['entailed', 'neutral'], None)
+    >>> read_words('{"verdicts": ["entailed", "neutral"]}', 2)
+    ['entailed', 'neutral']
+    >>> read_words('{"verdicts": ["entailed"]}', 2) is None
+    True
     """
-    return _list(reply, "verdicts", lambda one: one in ENTAILMENT_WORDS, count)
+    return _read_list(reply, "verdicts", _is_entailment_word, count)
 
 
 def read_truths(reply: str, count: int) -> list[Any] | None:
     """The booleans of a reply; None if their number or one of them is wrong."""
-    return _list(reply, "verdicts", lambda one: isinstance(one, bool), count)
+    return _read_list(reply, "verdicts", _is_boolean, count)
 
 
 def read_claims(reply: str) -> tuple[str, ...] | None:
     """The claims of a reply; None if there is no list of texts.
 
-    >>> read_claims('{"claims": ["The fee is 300 yen."]}'), read_claims("The fee is 300 yen.")
-    (('The fee is 300 yen.',), None)
+    >>> read_claims('{"claims": ["The fee is 300 yen."]}')
+    ('The fee is 300 yen.',)
+    >>> read_claims("The fee is 300 yen.") is None
+    True
     """
-    claims = _list(
-        reply, "claims", lambda one: isinstance(one, str) and bool(one.strip())
-    )
-    return None if claims is None else tuple(one.strip() for one in claims)
+    claims = _read_list(reply, "claims", _is_text)
+    if claims is None:
+        return None
+    return tuple(claim.strip() for claim in claims)
 
 
 def read_rating(reply: str) -> int | None:
     """The rating 0, 1 or 2 of a reply."""
     rating = (parse_single_object(reply) or {}).get("rating")
-    return (
-        rating
-        if isinstance(rating, int) and not isinstance(rating, bool) and 0 <= rating <= 2
-        else None
-    )
+    if not isinstance(rating, int) or isinstance(rating, bool):
+        return None
+    return rating if 0 <= rating <= 2 else None
 
 
 def read_questions(reply: str) -> GeneratedQuestions | None:
     """The questions of a reply, each with whether the answer was evasive."""
-    questions = _list(
-        reply,
-        "questions",
-        lambda one: isinstance(one, str) and bool(one.strip()),
-        QUESTIONS_PER_ANSWER,
-    )
-    evasive = _list(
-        reply, "noncommittal", lambda one: isinstance(one, bool), QUESTIONS_PER_ANSWER
-    )
-    return (
-        None
-        if questions is None or evasive is None
-        else GeneratedQuestions(tuple(questions), tuple(evasive))
-    )
-
-
-def _list(
-    reply: str, key: str, fits: Callable[[Any], bool], count: int | None = None
-) -> list[Any] | None:
-    values = (parse_single_object(reply) or {}).get(key)
-    if (
-        not isinstance(values, list)
-        or not all(map(fits, values))
-        or (count is not None and len(values) != count)
-    ):
+    questions = _read_list(reply, "questions", _is_text, QUESTIONS_PER_ANSWER)
+    noncommittal = _read_list(reply, "noncommittal", _is_boolean, QUESTIONS_PER_ANSWER)
+    if questions is None or noncommittal is None:
         return None
-    return values
+    return GeneratedQuestions(tuple(questions), tuple(noncommittal))
+
+
+def _read_list(
+    reply: str,
+    key: str,
+    is_valid: Callable[[Any], bool],
+    count: int | None = None,
+) -> list[Any] | None:
+    """Return the list under a key; None if its length or one of its values is wrong."""
+    replies = (parse_single_object(reply) or {}).get(key)
+    if not isinstance(replies, list) or not all(map(is_valid, replies)):
+        return None
+    if count is not None and len(replies) != count:
+        return None
+    return replies
+
+
+def _is_entailment_word(word: Any) -> bool:
+    return word in ENTAILMENT_WORDS
+
+
+def _is_boolean(truth: Any) -> bool:
+    return isinstance(truth, bool)
+
+
+def _is_text(text: Any) -> bool:
+    return isinstance(text, str) and bool(text.strip())

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from harness.answers.case import Case, reference_text
+from harness.answers.systems import Context
 from harness.scoring.scores import Scores
 from harness.stats.differences import UNIT_RANGE
 from harness.stats.intervals import Interval, mean, student_interval
@@ -14,6 +15,18 @@ from retrievers.types import Query
 
 ClaimFate = Literal["answered", "contradicted", "not retrieved", "not used", "unknown"]
 CLAIM_FATES: tuple[ClaimFate, ...] = get_args(ClaimFate)
+FATE_MEANINGS = {
+    "answered": "the response states it",
+    "contradicted": "the response contradicts it: noise",
+    "not retrieved": "no retrieved text supports it: the retriever lost it",
+    "not used": (
+        "a retrieved text supports it, the response does not state it: "
+        "the generator lost it"
+    ),
+    "unknown": "a verdict is missing",
+}
+MAX_LISTED_ANSWERS = 200
+"""Most queries whose answers are shown in full: those that lost the most claims."""
 
 
 class TracedClaim(NamedTuple):
@@ -25,16 +38,27 @@ class TracedClaim(NamedTuple):
     """The ids of the contexts that entail it."""
 
 
+class ResponseClaim(NamedTuple):
+    """One claim of a response."""
+
+    claim: str
+    support: str
+    """reference, contexts, both, nothing, or unknown."""
+
+
 class TracedAnswer(NamedTuple):
     """One answer, claim by claim."""
 
     query: Query
     response: str
-    contexts: tuple[tuple[str, str], ...]
-    """The id and text of each context."""
+    contexts: tuple[Context, ...]
     claims: tuple[TracedClaim, ...]
-    response_claims: tuple[tuple[str, str], ...]
-    """The claims of the response, each with its support: reference, contexts, both, nothing, or unknown."""
+    response_claims: tuple[ResponseClaim, ...]
+
+    @property
+    def lost_claims(self) -> int:
+        """The number of claims that the response does not state."""
+        return sum(claim.fate != "answered" for claim in self.claims)
 
 
 class FateShare(NamedTuple):
@@ -46,21 +70,61 @@ class FateShare(NamedTuple):
     interval: Interval
 
 
+class QueryAnswers(NamedTuple):
+    """The answers of all systems to one query."""
+
+    query: Query
+    by_system: dict[str, TracedAnswer]
+
+
+TracedSystems = Mapping[str, Sequence[TracedAnswer]]
+"""System -> its answers, claim by claim."""
+
+
 def trace_claims(case: Case) -> TracedAnswer:
     """Trace every claim of one answer's reference."""
     contexts = case.answer.contexts
-    wanted = [
-        TracedClaim(
-            claim,
-            _fate(case, claim),
-            tuple(one.id for one in contexts if case.entails(one.text, claim)),
+    claims: list[TracedClaim] = []
+    for claim in case.reference_claims:
+        supporting = (
+            context.id for context in contexts if case.entails(context.text, claim)
         )
-        for claim in case.reference_claims
+        claims.append(TracedClaim(claim, _fate(case, claim), tuple(supporting)))
+    response_claims = [
+        ResponseClaim(claim, _support(case, claim))
+        for claim in case.response_claims or ()
     ]
-    made = [(claim, _basis(case, claim)) for claim in case.response_claims or ()]
     return TracedAnswer(
-        case.query, case.answer.response, tuple(contexts), tuple(wanted), tuple(made)
+        case.query,
+        case.answer.response,
+        tuple(contexts),
+        tuple(claims),
+        tuple(response_claims),
     )
+
+
+def _fate(case: Case, claim: str) -> ClaimFate:
+    is_stated = case.entails(case.answer.response, claim)
+    is_retrieved = case.context_truth(claim)
+    if is_stated:
+        return "answered"
+    if case.readings.verdict_word(claim, case.answer.response) == "contradicted":
+        return "contradicted"
+    if is_stated is None or is_retrieved is None:
+        return "unknown"
+    return "not used" if is_retrieved else "not retrieved"
+
+
+def _support(case: Case, claim: str) -> str:
+    in_reference = case.entails(reference_text(case.query), claim)
+    in_contexts = case.context_truth(claim)
+    if in_reference is None or in_contexts is None:
+        return "unknown"
+    if in_reference and in_contexts:
+        return "reference and contexts"
+    if in_reference:
+        return "reference"
+    return "contexts" if in_contexts else "nothing"
 
 
 def fate_shares(
@@ -73,102 +137,63 @@ def fate_shares(
         scores: with the weights and clusters of the queries.
         level: confidence.
     """
-    counted = {
-        one.query.id: Counter(claim.fate for claim in one.claims)
-        for one in traced
-        if one.claims
-    }
-    if not counted:
+    fates_by_query: dict[str, Counter[ClaimFate]] = {}
+    for answer in traced:
+        if answer.claims:
+            fates = Counter(claim.fate for claim in answer.claims)
+            fates_by_query[answer.query.id] = fates
+    if not fates_by_query:
         return []
-    units = scores.select_queries(
-        np.array([query in counted for query in scores.ids])
-    ).units
-    shares = []
+    has_claims = np.array([query_id in fates_by_query for query_id in scores.ids])
+    units = scores.select_queries(has_claims).units
+    in_order = [fates_by_query[id_] for id_ in scores.ids if id_ in fates_by_query]
+    shares: list[FateShare] = []
     for fate in CLAIM_FATES:
-        values = np.array(
-            [
-                counted[query][fate] / counted[query].total()
-                for query in scores.ids
-                if query in counted
-            ]
+        query_shares = np.array([fates[fate] / fates.total() for fates in in_order])
+        share = FateShare(
+            fate,
+            claims=sum(fates[fate] for fates in fates_by_query.values()),
+            mean=mean(query_shares, units.weights),
+            interval=student_interval(
+                query_shares, level, bounds=UNIT_RANGE, units=units
+            ),
         )
-        interval = student_interval(values, level, bounds=UNIT_RANGE, units=units)
-        claims = sum(of[fate] for of in counted.values())
-        shares.append(FateShare(fate, claims, mean(values, units.weights), interval))
+        shares.append(share)
     return shares
-
-
-def _fate(case: Case, claim: str) -> ClaimFate:
-    stated, retrieved = (
-        case.entails(case.answer.response, claim),
-        case.context_truth(claim),
-    )
-    if stated:
-        return "answered"
-    if case.readings.verdict_word(claim, case.answer.response) == "contradicted":
-        return "contradicted"
-    if stated is None or retrieved is None:
-        return "unknown"
-    return "not used" if retrieved else "not retrieved"
-
-
-def _basis(case: Case, claim: str) -> str:
-    right, held = (
-        case.entails(reference_text(case.query), claim),
-        case.context_truth(claim),
-    )
-    if right is None or held is None:
-        return "unknown"
-    named = [
-        name for name, known in (("reference", right), ("contexts", held)) if known
-    ]
-    return " and ".join(named) or "nothing"
-
-
-TracedSystems = Mapping[str, Sequence[TracedAnswer]]
-"""System -> its answers, claim by claim."""
-MAX_LISTED_ANSWERS = 200
-"""Most queries whose answers are shown in full, those that lost the most claims."""
-FATE_MEANINGS = {
-    "answered": "the response states it",
-    "contradicted": "the response contradicts it: noise",
-    "not retrieved": "no retrieved text supports it: the retriever lost it",
-    "not used": "a retrieved text supports it, the response does not state it: the generator lost it",
-    "unknown": "a verdict is missing",
-}
 
 
 def claims_section(
     traced: TracedSystems, scores: Scores, level: float
 ) -> dict[str, Any]:
-    """The variables of the template: the share of each fate by system, and the answers that lost the most claims."""
-    beside = answers_by_query(traced)
+    """The variables of the template.
+
+    They are the share of each fate by system, and the answers that lost the most
+    claims.
+    """
+    answers = answers_by_query(traced)
     return {
         "fates": CLAIM_FATES,
         "meanings": FATE_MEANINGS,
         "shares": {
-            name: fate_shares(answers, scores, level)
-            for name, answers in traced.items()
+            system: fate_shares(system_answers, scores, level)
+            for system, system_answers in traced.items()
         },
-        "answers": beside[:MAX_LISTED_ANSWERS],
-        "left": max(0, len(beside) - MAX_LISTED_ANSWERS),
+        "answers": answers[:MAX_LISTED_ANSWERS],
+        "left": max(0, len(answers) - MAX_LISTED_ANSWERS),
     }
 
 
-def answers_by_query(
-    traced: TracedSystems,
-) -> list[tuple[Query, dict[str, TracedAnswer]]]:
-    """Query -> system -> its answer, queries with the most lost claims first."""
-    found: dict[str, tuple[Query, dict[str, TracedAnswer]]] = {}
-    for name, answers in traced.items():
-        for one in answers:
-            found.setdefault(one.query.id, (one.query, {}))[1][name] = one
-    lost = {
-        query: sum(
-            claim.fate != "answered" for one in of.values() for claim in one.claims
-        )
-        for query, (_, of) in found.items()
-    }
-    return [
-        found[query] for query in sorted(found, key=lambda query: (-lost[query], query))
-    ]
+def answers_by_query(traced: TracedSystems) -> list[QueryAnswers]:
+    """The answers to each query; the queries with the most lost claims first."""
+    by_query: dict[str, QueryAnswers] = {}
+    for system, answers in traced.items():
+        for answer in answers:
+            query = answer.query
+            query_answers = by_query.setdefault(query.id, QueryAnswers(query, {}))
+            query_answers.by_system[system] = answer
+    return sorted(by_query.values(), key=_by_lost_claims)
+
+
+def _by_lost_claims(answers: QueryAnswers) -> tuple[int, str]:
+    lost_claims = sum(answer.lost_claims for answer in answers.by_system.values())
+    return -lost_claims, answers.query.id

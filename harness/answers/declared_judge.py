@@ -57,8 +57,9 @@ def build_judge(
         return NliJudge(
             expand(table.model), meter=meter, threshold=table.threshold or NLI_THRESHOLD
         )
-    asked = chat if chat is not None else judge_chat(table, cache)
-    return ModelJudge(asked, meter=meter, longest=table.longest or MAX_TEXT_TOKENS)
+    if chat is None:
+        chat = judge_chat(table, cache)
+    return ModelJudge(chat, meter=meter, longest=table.longest or MAX_TEXT_TOKENS)
 
 
 def check_judge_price(
@@ -69,10 +70,13 @@ def check_judge_price(
     Raises:
         InputError: the prices of the chat model are unknown.
     """
-    asked = table.kind == "openai" and any(measure.uses_claims for measure in measures)
-    if asked and not judge_chat(table, cache).model.has_prices:
-        unknown = (
+    if table.kind != "openai":
+        return
+    if not any(measure.uses_claims for measure in measures):
+        return
+    if not judge_chat(table, cache).model.has_prices:
+        problem = (
             f"the price of {table.model} is unknown, so --max-cost cannot be checked"
         )
         remedy = "write input_price and output_price: dollars per million tokens"
-        raise InputError(Problem("[judge]", unknown, remedy))
+        raise InputError(Problem("[judge]", problem, remedy))

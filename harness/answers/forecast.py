@@ -13,13 +13,16 @@ from harness.answers.inputs import AnswerInputs, read_answer_inputs
 from harness.answers.judge import Judge, identity_of
 from harness.english import count_of
 from harness.records.judge_files import RESERVED_SYSTEM_NAMES, read_readings
-from harness.records.judge_readings import JudgeReadings
+from harness.records.judge_readings import ClaimPassage, JudgeReadings
 from retrievers.cache import Cache, default_cache_path
 from retrievers.meter import Meter
 
 
 class JudgingForecast(NamedTuple):
-    """The forecast of judging: every task, with five claims per text whose claims are unknown."""
+    """The forecast of judging, all tasks together.
+
+    A text whose claims are unknown is assumed to have five.
+    """
 
     judge: str
     verdicts: int
@@ -33,50 +36,74 @@ class JudgingForecast(NamedTuple):
 
     def sentence(self) -> str:
         """The output of `harness answers judge --plan`."""
-        first = f"claims to extract from {count_of(self.texts, 'text')} first"
-        work = f"{self.judge}: {count_of(self.verdicts, 'verdict')} to give; {first}"
+        extraction = f"claims to extract from {count_of(self.texts, 'text')} first"
+        verdicts = count_of(self.verdicts, "verdict")
+        work = f"{self.judge}: {verdicts} to give; {extraction}"
         if self.calls is None:
             return work + "; on this machine"
         cost = "at an unknown price" if self.usd is None else f"about ${self.usd:.4f}"
-        guess = f", assumed to make {ASSUMED_CLAIMS}" if self.texts else ""
+        assumption = f", assumed to make {ASSUMED_CLAIMS}" if self.texts else ""
+        requests = count_of(self.calls, "request")
         tokens = f"about {self.tokens:,} tokens for all tasks, replies at their longest"
-        return f"{work}{guess}; {count_of(self.calls, 'request')} and {tokens}, {cost}"
+        return f"{work}{assumption}; {requests} and {tokens}, {cost}"
 
 
 def forecast_judging(
     experiment: Path, folder: Path, *, code: bool = True
 ) -> JudgingForecast:
-    """Forecast the judging by a dry run; nothing is sent, no model is loaded, the folder is unchanged."""
+    """Forecast the judging by a dry run.
+
+    Nothing is sent, no model is loaded, the folder is unchanged.
+    """
     inputs = read_answer_inputs(experiment, folder, code=code)
-    by_model = inputs.judge.kind == "openai"
+    chat: ForecastChat | None = None
     with Cache(default_cache_path()) as cache:
-        chat = ForecastChat(judge_chat(inputs.judge, cache)) if by_model else None
-        asked = build_judge(inputs.judge, cache, Meter(), chat=chat)
-        known = read_readings(folder, identity_of(asked))
-        found = known if chat is None else _dry_run(folder, asked, inputs)
-        requests = None if chat is None else chat.forecast()
-    pairs = dict.fromkeys(
-        pair
-        for case in build_cases(inputs.queries, inputs.systems, found)
-        for pair in claim_pairs(case)
+        if inputs.judge.kind == "openai":
+            chat = ForecastChat(judge_chat(inputs.judge, cache))
+        judge = build_judge(inputs.judge, cache, Meter(), chat=chat)
+        readings = read_readings(folder, identity_of(judge))
+        if chat is None:
+            return _forecast_work(judge.name, inputs, readings, readings)
+        dry_readings = _dry_run(folder, judge, inputs)
+        requests = chat.forecast()
+    return _forecast_work(judge.name, inputs, readings, dry_readings)._replace(
+        calls=requests.calls, tokens=requests.tokens, usd=requests.usd
     )
-    number = sum(known.verdict_word(*pair) is None for pair in pairs)
-    texts = sum(
-        known.claims.get(text) is None
-        for text in texts_to_split(inputs.queries, inputs.systems)
-    )
-    costs = (
-        (None, None, None)
-        if requests is None
-        else (requests.calls, requests.tokens, requests.usd)
-    )
-    return JudgingForecast(asked.name, number, texts, *costs)
 
 
-def _dry_run(folder: Path, asked: Judge, inputs: AnswerInputs) -> JudgeReadings:
+def _dry_run(folder: Path, judge: Judge, inputs: AnswerInputs) -> JudgeReadings:
     """Judge in a copy of the folder, by a judge that sends nothing."""
     with TemporaryDirectory() as copy:
-        for name in RESERVED_SYSTEM_NAMES:
-            if (file := folder / f"{name}.jsonl").is_file():
+        for system_name in RESERVED_SYSTEM_NAMES:
+            file = folder / f"{system_name}.jsonl"
+            if file.is_file():
                 shutil.copy(file, copy)
-        return ask_judge(Path(copy), asked, inputs.queries, inputs.systems)
+        return ask_judge(Path(copy), judge, inputs.queries, inputs.systems)
+
+
+def _forecast_work(
+    judge_name: str,
+    inputs: AnswerInputs,
+    readings: JudgeReadings,
+    dry_readings: JudgeReadings,
+) -> JudgingForecast:
+    """Return the forecast without requests.
+
+    Args:
+        judge_name: of the judge.
+        inputs: the queries and the systems.
+        readings: what is stored.
+        dry_readings: what is stored after the dry run, with assumed claims.
+    """
+    pairs: dict[ClaimPassage, None] = {}
+    for case in build_cases(inputs.queries, inputs.systems, dry_readings):
+        pairs.update(dict.fromkeys(claim_pairs(case)))
+    texts = texts_to_split(inputs.queries, inputs.systems)
+    return JudgingForecast(
+        judge_name,
+        verdicts=sum(readings.verdict_word(*pair) is None for pair in pairs),
+        texts=sum(readings.claims.get(text) is None for text in texts),
+        calls=None,
+        tokens=None,
+        usd=None,
+    )

@@ -45,7 +45,9 @@ class SystemCounts(NamedTuple):
 def read_answer_inputs(
     experiment: Path, folder: Path, *, code: bool = True
 ) -> AnswerInputs:
-    """Read an experiment's data set and a folder of answers; `code` as for `harness.experiment.load`.
+    """Read an experiment's data set and a folder of answers.
+
+    `code` allows the experiment's code, as for `harness.experiment.load`.
 
     Raises:
         InputError: with every problem; or no query has a reference answer or claims.
@@ -54,48 +56,59 @@ def read_answer_inputs(
     dataset = load_dataset(
         loaded.dataset, drop_dangling=loaded.experiment.relevance.dangling == "drop"
     )
-    known = {query.id: query for query in (*dataset.judged_queries, *dataset.queries)}
-    systems = read_systems(folder, known.keys())
-    measured = tuple(
-        q for q in known.values() if q.reference.answers or q.reference.claims
+    queries = {query.id: query for query in (*dataset.judged_queries, *dataset.queries)}
+    systems = read_systems(folder, queries.keys())
+    measured_queries = tuple(
+        query
+        for query in queries.values()
+        if query.reference.answers or query.reference.claims
     )
-    if not measured:
-        remedy = 'give queries a "reference" (a right answer) or "claims" (its statements) in the file of queries'
-        raise InputError(
-            Problem(dataset.path, "no query has a reference answer or claims", remedy)
+    if not measured_queries:
+        problem = "no query has a reference answer or claims"
+        remedy = (
+            'give queries a "reference" (a right answer) or "claims" '
+            "(its statements) in the file of queries"
         )
-    return AnswerInputs(loaded, measured, tuple(systems), len(known) - len(measured))
-
-
-def count_answers(inputs: AnswerInputs) -> list[SystemCounts]:
-    """Count the contents of each system's file."""
-    asked = [query.id for query in inputs.queries]
-    return [
-        SystemCounts(
-            system.name,
-            len(system.answers),
-            sum(id_ not in system.answers for id_ in asked),
-            sum(not answer.response.strip() for answer in system.answers.values()),
-            sum(not answer.contexts for answer in system.answers.values()),
-        )
-        for system in inputs.systems
-    ]
+        raise InputError(Problem(dataset.path, problem, remedy))
+    return AnswerInputs(
+        loaded,
+        measured_queries,
+        tuple(systems),
+        ignored_queries=len(queries) - len(measured_queries),
+    )
 
 
 def answer_count_lines(inputs: AnswerInputs) -> Iterator[str]:
     """The output of `harness answers check`."""
-    claims = count_of(
-        sum(len(query.reference.claims) for query in inputs.queries), "claim"
+    claim_count = sum(len(query.reference.claims) for query in inputs.queries)
+    claims = count_of(claim_count, "claim")
+    answer_count = sum(bool(query.reference.answers) for query in inputs.queries)
+    answers = count_of(answer_count, "reference answer")
+    yield (
+        f"{inputs.loaded.dataset.path}: {count_queries(len(inputs.queries))} "
+        f"to measure: {answers}, {claims}; with neither, ignored: "
+        f"{inputs.ignored_queries:,}"
     )
-    answers = count_of(
-        sum(bool(query.reference.answers) for query in inputs.queries),
-        "reference answer",
-    )
-    have = f"{count_queries(len(inputs.queries))} to measure: {answers}, {claims}; with neither, ignored: {inputs.ignored_queries:,}"
-    yield f"{inputs.loaded.dataset.path}: {have}"
-    for one in count_answers(inputs):
+    for counts in count_answers(inputs):
         yield (
-            f"{one.system}: {count_of(one.answers, 'answer')}, {one.missing:,} missing "
-            f"(each counts as an empty answer), {one.empty:,} empty, {one.without_contexts:,} without contexts"
+            f"{counts.system}: {count_of(counts.answers, 'answer')}, "
+            f"{counts.missing:,} missing (each counts as an empty answer), "
+            f"{counts.empty:,} empty, {counts.without_contexts:,} without contexts"
         )
     yield "no problem found"
+
+
+def count_answers(inputs: AnswerInputs) -> list[SystemCounts]:
+    """Count the contents of each system's file."""
+    counts: list[SystemCounts] = []
+    for system in inputs.systems:
+        answers = system.answers.values()
+        system_counts = SystemCounts(
+            system.name,
+            answers=len(answers),
+            missing=sum(query.id not in system.answers for query in inputs.queries),
+            empty=sum(not answer.response.strip() for answer in answers),
+            without_contexts=sum(not answer.contexts for answer in answers),
+        )
+        counts.append(system_counts)
+    return counts

@@ -1,15 +1,26 @@
 """The protocol of judges."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from harness.records.judge_readings import ClaimPassage, EntailmentWord, JudgeIdentity
 from retrievers.errors import UnreadableReplies
 
 JudgeReply = TypeVar("JudgeReply")
 JudgeRequest = TypeVar("JudgeRequest")
-JudgeReplies = Iterator[tuple[int, JudgeReply | None]]
-"""Indices of requests with their replies, in any order: None if unreadable; a missing index has no reply."""
+
+
+class IndexedReply(NamedTuple, Generic[JudgeReply]):
+    """The reply to one request."""
+
+    request_index: int
+    """The index of the request."""
+    reply: JudgeReply | None
+    """None if it is unreadable."""
+
+
+JudgeReplies = Iterator[IndexedReply[JudgeReply]]
+"""Replies in any order; a request whose index is missing has no reply."""
 
 
 class Inquiry(NamedTuple):
@@ -32,7 +43,7 @@ class Judge(Protocol):
 
     @property
     def name(self) -> str:
-        """Kind, model and threshold: everything that affects a verdict, except the prompt."""
+        """Kind, model and threshold: all that affects a verdict, except the prompt."""
 
     @property
     def prompt(self) -> str:
@@ -40,7 +51,7 @@ class Judge(Protocol):
 
     @property
     def unreadable_example(self) -> str:
-        """The first unreadable reply, for a message: "such as …"; "" if there was none."""
+        """The first unreadable reply, as "such as …"; "" if there was none."""
 
     def verdicts(self, pairs: Sequence[ClaimPassage]) -> JudgeReplies[EntailmentWord]:
         """Whether each text entails its claim."""
@@ -48,16 +59,22 @@ class Judge(Protocol):
     def claims(self, texts: Sequence[str]) -> JudgeReplies[tuple[str, ...]]:
         """The claims that each text makes."""
 
-    def helps(self, asked: Sequence[Inquiry]) -> JudgeReplies[bool]:
+    def helps(self, inquiries: Sequence[Inquiry]) -> JudgeReplies[bool]:
         """Whether each sentence helps to answer its query."""
 
     def relevance(
-        self, asked: Sequence[Inquiry]
+        self, inquiries: Sequence[Inquiry]
     ) -> JudgeReplies[tuple[int | None, ...]]:
-        """Ratings 0, 1 or 2 of each passage for its query; none from a judge that is not a language model."""
+        """Ratings 0, 1 or 2 of each passage for its query.
+
+        A judge that is not a language model gives none.
+        """
 
     def questions(self, texts: Sequence[str]) -> JudgeReplies[GeneratedQuestions]:
-        """The questions that each text answers; none from a judge that is not a language model."""
+        """The questions that each text answers.
+
+        A judge that is not a language model gives none.
+        """
 
 
 def identity_of(judge: Judge) -> JudgeIdentity:
@@ -78,17 +95,19 @@ def ask_missing(
         The replies in the order of the requests; None if unreadable or missing.
 
     Raises:
-        Unreadable: there are no earlier replies, and every reply is unreadable.
+        UnreadableReplies: there are no earlier replies, and every reply is unreadable.
 
-    >>> ask_missing(["a", "b", "a"], {"b"}.__contains__, lambda missing: iter([(0, len(missing))]))
+    >>> count_requests = lambda missing: iter([IndexedReply(0, len(missing))])
+    >>> ask_missing(["a", "b", "a"], {"b"}.__contains__, count_requests)
     {'a': 1}
     """
     distinct = list(dict.fromkeys(requests))
-    missing = [one for one in distinct if not is_known(one)]
-    answers: dict[int, JudgeReply | None] = {}
+    missing = [request for request in distinct if not is_known(request)]
+    replies: dict[int, JudgeReply | None] = {}
     try:
-        answers.update(ask(missing) if missing else ())
+        if missing:
+            replies.update(ask(missing))
     except UnreadableReplies:
         if len(missing) == len(distinct):
             raise
-    return {one: answers.get(place) for place, one in enumerate(missing)}
+    return {request: replies.get(index) for index, request in enumerate(missing)}

@@ -33,16 +33,28 @@ class VerdictCounts(NamedTuple):
 
     def lines(self) -> Iterator[str]:
         """The output of `harness answers judge`."""
-        yield f"{self.judge}: {count_of(self.verdicts, 'verdict')}, {self.unreadable:,} unreadable (undefined, never 0)"
+        yield (
+            f"{self.judge}: {count_of(self.verdicts, 'verdict')}, "
+            f"{self.unreadable:,} unreadable (undefined, never 0)"
+        )
         if self.claims_missing:
-            yield f"the claims of {count_of(self.claims_missing, 'text')} could not be read"
+            texts = count_of(self.claims_missing, "text")
+            yield f"the claims of {texts} could not be read"
         if self.truncated:
-            longer = "a text longer than [judge] longest"
-            yield f"{self.truncated:,} were judged by the start of {longer}"
+            yield (
+                f"{self.truncated:,} were judged by the start of "
+                "a text longer than [judge] longest"
+            )
         if self.without_schema:
-            yield f"the server supports no schema: {self.without_schema:,} replies came without one"
+            yield (
+                "the server supports no schema: "
+                f"{self.without_schema:,} replies came without one"
+            )
         if self.judge.startswith("lexical"):
-            yield "weak: it compares words only, misses paraphrases and never finds a contradiction"
+            yield (
+                "weak: it compares words only, misses paraphrases "
+                "and never finds a contradiction"
+            )
 
 
 def count_verdicts(
@@ -50,13 +62,17 @@ def count_verdicts(
 ) -> VerdictCounts:
     """Count the verdicts on the pairs that the measures need."""
     cases = build_cases(inputs.queries, inputs.systems, readings)
-    pairs = list(dict.fromkeys(pair for case in cases for pair in claim_pairs(case)))
+    pairs = {pair for case in cases for pair in claim_pairs(case)}
     words = [readings.verdict_word(*pair) for pair in pairs]
+    unreadable = words.count(None)
+    without_claims = {
+        case.answer.response for case in cases if case.response_claims is None
+    }
     return VerdictCounts(
         judge.name,
-        sum(word is not None for word in words),
-        sum(word is None for word in words),
-        len({case.answer.response for case in cases if case.response_claims is None}),
+        verdicts=len(words) - unreadable,
+        unreadable=unreadable,
+        claims_missing=len(without_claims),
     )
 
 
@@ -67,28 +83,29 @@ def judge_answers_folder(
 
     Raises:
         InputError: a problem with the experiment, the data or the answers.
-        BackendError: the judge failed permanently, or every reply is unreadable; OverBudget before more is spent than
-            allowed.
+        BackendError: the judge failed permanently, or every reply is unreadable;
+            OverBudget before more is spent than allowed.
     """
     inputs = read_answer_inputs(experiment, folder, code=code)
     meter = Meter(budget=Budget(max_cost))
-    verdicts = folder / "verdicts.jsonl"
-    with explain_write_errors(verdicts):
-        alone = exclusive_lock(
-            verdicts, "is in use by another process", "wait for it, and run again"
+    verdicts_path = folder / "verdicts.jsonl"
+    with explain_write_errors(verdicts_path):
+        lock = exclusive_lock(
+            verdicts_path, "is in use by another process", "wait for it, and run again"
         )
-    with Cache(default_cache_path()) as cache, alone, meter.stage("judge"):
-        asked = build_judge(inputs.judge, cache, meter)
-        readings = ask_judge(folder, asked, inputs.queries, inputs.systems)
-    counts = meter.counts("judge")
-    found = count_verdicts(inputs, asked, readings)
-    if asked.unreadable_example and not found.verdicts:
-        what = f"{asked.name} gave {found.unreadable:,} verdicts, none of them readable ({asked.unreadable_example})"
+    with Cache(default_cache_path()) as cache, lock, meter.stage("judge"):
+        judge = build_judge(inputs.judge, cache, meter)
+        readings = ask_judge(folder, judge, inputs.queries, inputs.systems)
+    meter_counts = meter.counts("judge")
+    verdict_counts = count_verdicts(inputs, judge, readings)
+    if judge.unreadable_example and not verdict_counts.verdicts:
         raise BackendError(
-            f"{what}: nothing was judged; check the model and its server, and run again"
+            f"{judge.name} gave {verdict_counts.unreadable:,} verdicts, none of them "
+            f"readable ({judge.unreadable_example}): nothing was judged; "
+            "check the model and its server, and run again"
         )
     meter.budget.check(f"verdicts so far are in {folder}")
-    truncated, without_schema = (
-        int(counts.get(name, 0)) for name in ("truncated", "without_schema")
+    return verdict_counts._replace(
+        truncated=int(meter_counts.get("truncated", 0)),
+        without_schema=int(meter_counts.get("without_schema", 0)),
     )
-    return found._replace(truncated=truncated, without_schema=without_schema)

@@ -5,7 +5,12 @@ from functools import lru_cache
 
 from scipy import special
 
-from harness.answers.judge import GeneratedQuestions, Inquiry, JudgeReplies
+from harness.answers.judge import (
+    GeneratedQuestions,
+    IndexedReply,
+    Inquiry,
+    JudgeReplies,
+)
 from harness.answers.text_tokens import split_sentences
 from harness.records.judge_readings import ClaimPassage, EntailmentWord
 from retrievers.errors import InputError, Problem
@@ -21,7 +26,10 @@ HELPFUL_SHARE = 0.5
 
 
 class UnpromptedJudge:
-    """The base of judges that are not chat models: a text's claims are its sentences; no ratings, no questions."""
+    """The base of judges that are not chat models.
+
+    A text's claims are its sentences; there are no ratings and no questions.
+    """
 
     prompt = ""
     unreadable_example = ""
@@ -36,11 +44,11 @@ class UnpromptedJudge:
 
     def claims(self, texts: Sequence[str]) -> JudgeReplies[tuple[str, ...]]:
         """The sentences of each text."""
-        for place, text in enumerate(texts):
-            yield place, tuple(split_sentences(text))
+        for index, text in enumerate(texts):
+            yield IndexedReply(index, tuple(split_sentences(text)))
 
     def relevance(
-        self, asked: Sequence[Inquiry]
+        self, inquiries: Sequence[Inquiry]
     ) -> JudgeReplies[tuple[int | None, ...]]:
         """Nothing: no rating."""
         return iter(())
@@ -51,9 +59,11 @@ class UnpromptedJudge:
 
 
 class LexicalJudge(UnpromptedJudge):
-    """A claim is entailed if the passage has at least `threshold` of its distinct BM25 tokens, else neutral.
+    """Compares words.
 
-    A sentence helps if it has half of the query's distinct tokens.
+    A claim is entailed if the passage has at least `threshold` of its distinct BM25
+    tokens, else neutral. A sentence helps if it has half of the query's distinct
+    tokens.
     """
 
     def __init__(self, *, threshold: float = LEXICAL_THRESHOLD) -> None:
@@ -63,32 +73,36 @@ class LexicalJudge(UnpromptedJudge):
 
     def verdicts(self, pairs: Sequence[ClaimPassage]) -> JudgeReplies[EntailmentWord]:
         """Entailed or neutral for each pair; a claim without a token has no verdict."""
-        for place, pair in enumerate(pairs):
-            share = token_share(pair.claim, pair.text)
-            yield (
-                place,
-                None
-                if share is None
-                else "entailed"
-                if share >= self.threshold
-                else "neutral",
-            )
+        for index, pair in enumerate(pairs):
+            yield IndexedReply(index, self._verdict(pair))
 
-    def helps(self, asked: Sequence[Inquiry]) -> JudgeReplies[bool]:
+    def _verdict(self, pair: ClaimPassage) -> EntailmentWord | None:
+        share = token_share(pair.claim, pair.text)
+        if share is None:
+            return None
+        return "entailed" if share >= self.threshold else "neutral"
+
+    def helps(self, inquiries: Sequence[Inquiry]) -> JudgeReplies[bool]:
         """Whether each sentence has half of its query's tokens."""
-        for place, one in enumerate(asked):
-            share = token_share(one.question, one.text)
-            yield place, None if share is None else share >= HELPFUL_SHARE
+        for index, inquiry in enumerate(inquiries):
+            share = token_share(inquiry.question, inquiry.text)
+            is_helpful = None if share is None else share >= HELPFUL_SHARE
+            yield IndexedReply(index, is_helpful)
 
 
 def token_share(claim: str, passage: str) -> float | None:
-    """The share of a claim's distinct tokens in a passage; None for a claim without a token.
+    """The share of a claim's distinct tokens in a passage.
 
-    >>> token_share("the fee is monthly", "It asks whether the fee of 300 yen is paid in advance.")
+    None for a claim without a token.
+
+    >>> passage = "It asks whether the fee of 300 yen is paid in advance."
+    >>> token_share("the fee is monthly", passage)
     0.75
     """
-    wanted = _tokens(claim)
-    return len(wanted & _tokens(passage)) / len(wanted) if wanted else None
+    claim_tokens = _tokens(claim)
+    if not claim_tokens:
+        return None
+    return len(claim_tokens & _tokens(passage)) / len(claim_tokens)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -106,9 +120,11 @@ NLI_VERDICTS: Mapping[str, EntailmentWord] = {
 
 
 class NliJudge(UnpromptedJudge):
-    """A claim is entailed, or contradicted, if the model gives that at least the probability `threshold`.
+    """A model for natural language inference gives the verdicts.
 
-    A sentence helps if the model finds that the query follows from it, for which such models were not trained.
+    A claim is entailed, or contradicted, if the model gives that at least the
+    probability `threshold`. A sentence helps if the model finds that the query follows
+    from it, for which such models were not trained.
     """
 
     def __init__(
@@ -117,7 +133,8 @@ class NliJudge(UnpromptedJudge):
         """Configure the model, which is loaded for the first pair.
 
         Args:
-            model: a folder, or a name of the hub, with the outputs entailment, neutral and contradiction.
+            model: a folder, or a name of the hub, with the outputs entailment, neutral
+                and contradiction.
             meter: counts texts, calls, tokens, lost_tokens.
             threshold: the least probability, above 0 and at most 1.
         """
@@ -133,46 +150,64 @@ class NliJudge(UnpromptedJudge):
 
     def verdicts(self, pairs: Sequence[ClaimPassage]) -> JudgeReplies[EntailmentWord]:
         """The verdict on each pair; pairs of similar length are batched."""
-        order = sorted(
-            range(len(pairs)),
-            key=lambda i: (len(pairs[i].text) + len(pairs[i].claim), pairs[i]),
-        )
-        for start in range(0, len(order), self._model.request_size):
-            places = order[start : start + self._model.request_size]
-            yield from zip(
-                places,
-                self._read([(pairs[i].text, pairs[i].claim) for i in places]),
-                strict=True,
-            )
+        order = sorted(range(len(pairs)), key=lambda i: _by_length(pairs[i]))
+        size = self._model.request_size
+        for start in range(0, len(order), size):
+            indices = order[start : start + size]
+            verdicts = self._judge([pairs[i] for i in indices])
+            for index, verdict in zip(indices, verdicts, strict=True):
+                yield IndexedReply(index, verdict)
 
-    def helps(self, asked: Sequence[Inquiry]) -> JudgeReplies[bool]:
+    def helps(self, inquiries: Sequence[Inquiry]) -> JudgeReplies[bool]:
         """Whether each query follows from its sentence according to the model."""
-        for place, word in self.verdicts(
-            [ClaimPassage(one.question, one.text) for one in asked]
-        ):
-            yield place, word == "entailed"
+        pairs = [ClaimPassage(inquiry.question, inquiry.text) for inquiry in inquiries]
+        for index, verdict in self.verdicts(pairs):
+            yield IndexedReply(index, verdict == "entailed")
 
-    def _read(self, pairs: Sequence[tuple[str, str]]) -> list[EntailmentWord]:
-        words = _words(self._model.labels, self._model.weights.model)
-        logits, tokens = self._model.logits(pairs)
-        read, lost = (int(of.sum()) for of in (tokens.read, tokens.truncated))
-        self._meter.count(texts=len(pairs), calls=1, tokens=read, lost_tokens=lost)
+    def _judge(self, pairs: Sequence[ClaimPassage]) -> list[EntailmentWord]:
+        words = _output_words(self._model.labels, self._model.weights.model)
+        logits, tokens = self._model.logits([(pair.text, pair.claim) for pair in pairs])
+        self._meter.count(
+            texts=len(pairs),
+            calls=1,
+            tokens=int(tokens.read.sum()),
+            lost_tokens=int(tokens.truncated.sum()),
+        )
         return [self._verdict(row, words) for row in special.softmax(logits, axis=1)]
 
-    def _verdict(self, row: Floats, words: Sequence[EntailmentWord]) -> EntailmentWord:
-        likely, word = max(
-            (float(row[i]), word) for i, word in enumerate(words) if word != "neutral"
+    def _verdict(
+        self, probabilities: Floats, words: Sequence[EntailmentWord]
+    ) -> EntailmentWord:
+        probability, word = max(
+            (float(probabilities[i]), word)
+            for i, word in enumerate(words)
+            if word != "neutral"
         )
-        return word if likely >= self.threshold else "neutral"
+        return word if probability >= self.threshold else "neutral"
 
 
-def _words(named: Mapping[int, str], name: str) -> list[EntailmentWord]:
+def _by_length(pair: ClaimPassage) -> tuple[int, ClaimPassage]:
+    return len(pair.text) + len(pair.claim), pair
+
+
+def _output_words(
+    output_names: Mapping[int, str], model_name: str
+) -> list[EntailmentWord]:
     """The verdict of each output of the model, by the names in its configuration."""
-    meanings = [NLI_VERDICTS.get(str(named[place]).lower()) for place in sorted(named)]
+    meanings = [
+        NLI_VERDICTS.get(str(output_names[index]).lower())
+        for index in sorted(output_names)
+    ]
     words = [word for word in meanings if word is not None]
     if sorted(words) != sorted(NLI_VERDICTS.values()) or len(meanings) != len(words):
-        remedy = 'use a model for natural language inference, for example "cross-encoder/nli-deberta-v3-small"'
-        labels = ", ".join(map(str, named.values()))
-        what = f"{name} has the outputs {labels}, not entailment, neutral and contradiction"
-        raise InputError(Problem("judge.model", what, remedy))
+        outputs = ", ".join(map(str, output_names.values()))
+        problem = (
+            f"{model_name} has the outputs {outputs}, "
+            "not entailment, neutral and contradiction"
+        )
+        remedy = (
+            "use a model for natural language inference, "
+            'for example "cross-encoder/nli-deberta-v3-small"'
+        )
+        raise InputError(Problem("judge.model", problem, remedy))
     return words

@@ -1,8 +1,8 @@
 """The measures of RAGChecker.
 
-Checked against `computation.py` of the project (amazon-science/RAGChecker, commit of December 2024). There a measure
-with a zero divisor is 0, so an empty answer has perfect hallucination; here it is undefined (None).
-So is a measure with an unknown verdict.
+Checked against `computation.py` of the project (amazon-science/RAGChecker, commit of
+December 2024). There a measure with a zero divisor is 0, so an empty answer has perfect
+hallucination; here it is undefined (None). So is a measure with an unknown verdict.
 """
 
 from collections.abc import Sequence
@@ -23,9 +23,9 @@ class Entailments:
     covered: ClaimRow
     """For each claim of the reference: whether the response entails it."""
     response_in: Sequence[ClaimRow]
-    """For each claim of the response, for each passage: whether the passage entails it."""
+    """For each claim of the response: whether each passage entails it."""
     reference_in: Sequence[ClaimRow]
-    """For each claim of the reference, for each passage: whether the passage entails it."""
+    """For each claim of the reference: whether each passage entails it."""
     passages: int
     """Number of retrieved passages: the length of every row of the two tables."""
 
@@ -42,13 +42,14 @@ class Entailments:
     @property
     def relevant(self) -> list[Truth]:
         """For each passage: whether it entails any claim of the reference."""
-        return [
-            any_true(row[i] for row in self.reference_in) for i in range(self.passages)
-        ]
+        truths: list[Truth] = []
+        for i in range(self.passages):
+            truths.append(any_true(row[i] for row in self.reference_in))
+        return truths
 
 
 def precision(entailments: Entailments) -> float | None:
-    """Precision: claims of the response that the reference entails / claims of the response.
+    """Precision: claims of the response that the reference entails / claims of it.
 
     Range 0 to 1; undefined for a response without a claim.
     """
@@ -56,7 +57,7 @@ def precision(entailments: Entailments) -> float | None:
 
 
 def recall(entailments: Entailments) -> float | None:
-    """Recall: claims of the reference that the response entails / claims of the reference.
+    """Recall: claims of the reference that the response entails / claims of it.
 
     Range 0 to 1; undefined for a reference without a claim.
     """
@@ -64,126 +65,116 @@ def recall(entailments: Entailments) -> float | None:
 
 
 def f1(entailments: Entailments) -> float | None:
-    """F1: the harmonic mean of precision and recall of the query; 0 where both are 0.
+    """F1: the harmonic mean of precision and recall of the query; 0 if both are 0.
 
     Range 0 to 1; undefined if one of the two is.
     """
-    p, r = precision(entailments), recall(entailments)
+    p = precision(entailments)
+    r = recall(entailments)
     if p is None or r is None:
         return None
     return 2 * p * r / (p + r) if p + r else 0.0
 
 
 def claim_recall(entailments: Entailments) -> float | None:
-    """Claim recall: claims of the reference that any passage entails / claims of the reference.
+    """Claim recall: claims of the reference that any passage entails / claims of it.
 
-    The retriever's recall. Range 0 to 1; undefined for a reference without a claim; 0 if nothing was retrieved.
+    The retriever's recall. Range 0 to 1; undefined for a reference without a claim; 0
+    if nothing was retrieved.
     """
     return true_share(entailments.retrieved)
 
 
 def context_precision(entailments: Entailments) -> float | None:
-    """Context precision: passages that entail any claim of the reference / passages. Ranks do not count.
+    """Context precision: passages that entail any claim of the reference / passages.
 
-    Range 0 to 1; undefined without passages, or without claims of the reference.
+    Ranks do not count. Range 0 to 1; undefined without passages, or without claims of
+    the reference.
     """
     return true_share(entailments.relevant) if entailments.reference_in else None
 
 
 def context_utilization(entailments: Entailments) -> float | None:
-    """Context utilisation: claims of the reference both retrieved and in the response / those retrieved.
+    """Context utilisation: the share of the retrieved claims that the generator used.
 
-    The share of the retrieved claims that the generator used. Range 0 to 1; undefined if no claim of the reference was
-    retrieved.
+    Claims of the reference both retrieved and in the response / those retrieved. Range
+    0 to 1; undefined if no claim of the reference was retrieved.
     """
     retrieved = entailments.retrieved
     if None in retrieved:
         return None
-    return true_share(
-        [
-            covered
-            for covered, there in zip(entailments.covered, retrieved, strict=True)
-            if there
-        ]
-    )
+    covered_of_retrieved = [
+        is_covered
+        for is_covered, is_retrieved in zip(entailments.covered, retrieved, strict=True)
+        if is_retrieved
+    ]
+    return true_share(covered_of_retrieved)
 
 
 def faithfulness(entailments: Entailments) -> float | None:
-    """Faithfulness: claims of the response that any passage entails / claims of the response.
+    """Faithfulness: claims of the response that any passage entails / claims of it.
 
-    Range 0 to 1; undefined for a response without a claim. With hallucination and self-knowledge it adds up to 1.
+    Range 0 to 1; undefined for a response without a claim. With hallucination and
+    self-knowledge it adds up to 1.
     """
     return true_share(entailments.faithful)
 
 
 def hallucination(entailments: Entailments) -> float | None:
-    """Hallucination: claims of the response that no passage and not the reference entails / claims of the response.
+    """Hallucination: claims of the response that nothing entails / claims of it.
 
-    Range 0 to 1, low is good; undefined for a response without a claim.
+    Neither a passage nor the reference entails them. Range 0 to 1, low is good;
+    undefined for a response without a claim.
     """
-    return true_share(
-        [
-            both_true(not_true(faithful), not_true(right))
-            for faithful, right in _claims(entailments)
-        ]
-    )
+    unfaithful = map(not_true, entailments.faithful)
+    wrong = map(not_true, entailments.right)
+    return true_share(list(map(both_true, unfaithful, wrong)))
 
 
 def self_knowledge(entailments: Entailments) -> float | None:
-    """Self-knowledge: right claims of the response that no passage entails / claims of the response.
+    """Self-knowledge: right claims of the response that no passage entails / claims.
 
-    Range 0 to 1; undefined for a response without a claim. Neither high nor low is better.
+    Range 0 to 1; undefined for a response without a claim. Neither high nor low is
+    better.
     """
-    return true_share(
-        [
-            both_true(not_true(faithful), right)
-            for faithful, right in _claims(entailments)
-        ]
-    )
+    unfaithful = map(not_true, entailments.faithful)
+    return true_share(list(map(both_true, unfaithful, entailments.right)))
 
 
 def noise_sensitivity_in_relevant(entailments: Entailments) -> float | None:
-    """Noise sensitivity to relevant passages: wrong claims that a relevant passage entails / claims of the response.
+    """Noise sensitivity: wrong claims that a relevant passage entails / claims.
 
-    A passage is relevant if it entails any claim of the reference. Range 0 to 1, low is good; undefined for a
-    response or a reference without a claim.
+    A passage is relevant if it entails any claim of the reference. Range 0 to 1, low is
+    good; undefined for a response or a reference without a claim.
     """
     return true_share(_noise(entailments)) if entailments.reference_in else None
 
 
 def noise_sensitivity_in_irrelevant(entailments: Entailments) -> float | None:
-    """Noise sensitivity to irrelevant passages: wrong claims that only irrelevant passages entail / claims.
+    """Noise sensitivity: wrong claims that only irrelevant passages entail / claims.
 
-    Range 0 to 1, low is good; undefined for a response or a reference without a claim. With the noise in relevant
-    passages and hallucination it adds up to 1 - precision.
+    Range 0 to 1, low is good; undefined for a response or a reference without a claim.
+    With the noise in relevant passages and hallucination it adds up to 1 - precision.
     """
     if not entailments.reference_in:
         return None
-    wrong = [
-        both_true(not_true(right), faithful) for faithful, right in _claims(entailments)
-    ]
-    return true_share(
-        [
-            both_true(one, not_true(relevant))
-            for one, relevant in zip(wrong, _noise(entailments), strict=True)
-        ]
-    )
-
-
-def _claims(entailments: Entailments) -> list[tuple[Truth, Truth]]:
-    return list(zip(entailments.faithful, entailments.right, strict=True))
+    wrong = map(not_true, entailments.right)
+    wrong_and_faithful = map(both_true, wrong, entailments.faithful)
+    not_in_relevant = map(not_true, _noise(entailments))
+    return true_share(list(map(both_true, wrong_and_faithful, not_in_relevant)))
 
 
 def _noise(entailments: Entailments) -> list[Truth]:
-    """For each claim of the response: whether it is wrong and a relevant passage entails it."""
+    """For each claim of the response: whether it is noise of a relevant passage.
+
+    It is wrong, and a relevant passage entails it.
+    """
     relevant = entailments.relevant
-    return [
-        both_true(
-            not_true(right),
-            any_true(
-                both_true(here, matters)
-                for here, matters in zip(row, relevant, strict=True)
-            ),
+    noise: list[Truth] = []
+    for right, row in zip(entailments.right, entailments.response_in, strict=True):
+        in_relevant = any_true(
+            both_true(is_entailed, is_relevant)
+            for is_entailed, is_relevant in zip(row, relevant, strict=True)
         )
-        for right, row in zip(entailments.right, entailments.response_in, strict=True)
-    ]
+        noise.append(both_true(not_true(right), in_relevant))
+    return noise

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 from harness.answers.case import Case, build_cases
-from harness.answers.claim_fates import TracedAnswer, trace_claims
+from harness.answers.claim_fates import TracedAnswer, TracedSystems, trace_claims
 from harness.answers.declared_judge import build_judge
 from harness.answers.inputs import AnswerInputs, read_answer_inputs
-from harness.answers.judge import identity_of
+from harness.answers.judge import Judge, identity_of
 from harness.answers.judge_folder import VerdictCounts, count_verdicts
 from harness.answers.measures import ANSWER_MEASURES, MeasuredCase
 from harness.answers.systems import System
@@ -53,7 +53,8 @@ def score_answers(
     """Compute every measure of every system; no request is sent.
 
     Args:
-        queries: with a reference answer or claims; a missing answer counts as an empty one.
+        queries: with a reference answer or claims; a missing answer counts as an empty
+            one.
         systems: at least one.
         readings: of the judge.
         tokenizer: of BLEU, ROUGE and token F1.
@@ -63,27 +64,30 @@ def score_answers(
         Only measures that are defined for at least one query of one system.
     """
     require_sacrebleu()
-    rows = {}
+    rows: dict[tuple[str, str, str], float] = {}
+    defined_measures: set[str] = set()
     for system in systems:
         for query in queries:
-            reading = MeasuredCase(
-                Case(query, system.answer(query.id), readings), tokenizer, vectors
-            )
-            for name, row in ANSWER_MEASURES.items():
-                value = row.compute(reading)
-                rows[system.name, query.id, name] = math.nan if value is None else value
-    defined = {name for (_, _, name), value in rows.items() if not math.isnan(value)}
+            case = Case(query, system.answer(query.id), readings)
+            measured = MeasuredCase(case, tokenizer, vectors)
+            for measure_name, measure in ANSWER_MEASURES.items():
+                score = measure.compute(measured)
+                if score is None:
+                    score = math.nan
+                if not math.isnan(score):
+                    defined_measures.add(measure_name)
+                rows[system.name, query.id, measure_name] = score
     return scores_from_rows(
-        {key: value for key, value in rows.items() if key[2] in defined}
+        {key: score for key, score in rows.items() if key[2] in defined_measures}
     )
 
 
 def bleu_note(queries: Sequence[Query], tokenizer: Tokenizer) -> str:
     """The signature of BLEU, by which others reproduce it."""
-    numbers = {
-        len(query.reference.answers) for query in queries if query.reference.answers
-    }
-    return f"BLEU: {bleu_signature(tokenizer, numbers.pop() if len(numbers) == 1 else None)}"
+    answers = [query.reference.answers for query in queries if query.reference.answers]
+    counts = {len(references) for references in answers}
+    references_per_query = counts.pop() if len(counts) == 1 else None
+    return f"BLEU: {bleu_signature(tokenizer, references_per_query)}"
 
 
 def embed_texts(
@@ -103,7 +107,7 @@ def embed_texts(
 def relevancy_texts(
     queries: Sequence[Query], systems: Sequence[System], readings: JudgeReadings
 ) -> list[str]:
-    """The texts for answer relevancy: the queries, and the questions generated from answers."""
+    """The texts for answer relevancy: the queries, and the generated questions."""
     texts = [query.text for query in queries]
     for system in systems:
         for answer in system.answers.values():
@@ -133,105 +137,152 @@ class AnswerScores:
     scores: Scores
     evaluation: Evaluation
     notes: tuple[str, ...]
-    traced_answers: Mapping[str, Sequence[TracedAnswer]]
-    """System -> its answers, claim by claim."""
+    traced_answers: TracedSystems
 
 
 def score_answers_folder(
     experiment: Path, folder: Path, options: AnswerScoringOptions, *, code: bool = True
 ) -> AnswerScores:
-    """Compute every measure from the verdicts, compare the systems, and write the tables into the folder.
+    """Compute every measure from the verdicts, and compare the systems.
+
+    The tables are written into the folder.
 
     Raises:
-        InputError: there are no verdicts; there is no such measure, system or tokenizer.
+        InputError: there are no verdicts; there is no such measure, system or
+            tokenizer.
     """
     inputs = read_answer_inputs(experiment, folder, code=code)
     meter = Meter()
     with Cache(default_cache_path()) as cache:
-        asked = build_judge(inputs.judge, cache, meter)
-        if not (readings := read_readings(folder, identity_of(asked))).verdicts:
-            remedy = "first run: harness answers judge EXPERIMENT ANSWERS"
-            raise InputError(
-                Problem(
-                    str(folder), f"has no verdicts of the judge {asked.name!r}", remedy
-                )
-            )
-        vectors = {}
-        if (kind := inputs.judge.encoder) is not None:
-            encoder = Embedder(
-                instantiate(encoder_class(kind.kind), kind.options), cache
-            )
-            vectors = embed_texts(
-                encoder,
-                relevancy_texts(inputs.queries, inputs.systems, readings),
-                meter,
-            )
-    tokenizer = _tokenizer(inputs, options.tokenizer)
-    scores = score_answers(inputs.queries, inputs.systems, readings, tokenizer, vectors)
-    if unknown := [name for name in options.measures if name not in ANSWER_MEASURES]:
-        what = "is not a measure of answers"
-        raise InputError(
-            [
-                Problem(f"measure {name!r}", what, did_you_mean(name, ANSWER_MEASURES))
-                for name in unknown
-            ]
-        )
+        judge = build_judge(inputs.judge, cache, meter)
+        readings = _read_verdicts(folder, judge)
+        vectors = _embed_relevancy_texts(inputs, readings, cache, meter)
+    tokenizer = _find_tokenizer(inputs, options.tokenizer)
+    all_scores = score_answers(
+        inputs.queries, inputs.systems, readings, tokenizer, vectors
+    )
+    _check_measures(options.measures)
     declared = inputs.loaded.experiment
     settings = settings_at_look(
-        Settings.from_table(asdict(declared.statistics), declared.seed), scores.n
+        Settings.from_table(asdict(declared.statistics), declared.seed), all_scores.n
     )
-    queries = sorted(inputs.queries, key=lambda query: query.id)  # the order of scores
-    clusters, weights = (
-        query_clusters(queries, settings.cluster),
-        query_weights(queries, settings.weight),
-    )
-    kept = replace(scores.select(options.measures), clusters=clusters, weights=weights)
-    primary = (
-        options.measures[0]
-        if options.measures
-        else next(
-            n for n in (*DEFAULT_ANSWER_MEASURES, *kept.values) if n in kept.values
-        )
-    )
-    kept = replace(kept, declared_primary=primary)
-    low = frozenset(name for name, row in ANSWER_MEASURES.items() if row.low_is_good)
+    scores = _select_scores(all_scores, inputs.queries, settings, options.measures)
     evaluation = evaluate_scores(
-        kept, baseline=options.baseline, settings=settings, low_is_good=low
+        scores,
+        baseline=options.baseline,
+        settings=settings,
+        low_is_good=_low_is_good_measures(),
     )
-    notes = _notes(inputs, kept, tokenizer, count_verdicts(inputs, asked, readings))
-    traced = {
-        system.name: [
-            trace_claims(case)
-            for case in build_cases(inputs.queries, [system], readings)
-        ]
-        for system in inputs.systems
-    }
-    for name, table in evaluation_tables(kept, evaluation).items():
-        if name != "tests":
-            write_table(folder, name, table)
-    return AnswerScores(kept, evaluation, tuple(notes), traced)
+    notes = _notes(inputs, scores, tokenizer, count_verdicts(inputs, judge, readings))
+    for table_name, table in evaluation_tables(scores, evaluation).items():
+        if table_name != "tests":
+            write_table(folder, table_name, table)
+    return AnswerScores(scores, evaluation, tuple(notes), _trace(inputs, readings))
 
 
-def _tokenizer(inputs: AnswerInputs, named: str | None) -> Tokenizer:
-    if named is None:
+def _read_verdicts(folder: Path, judge: Judge) -> JudgeReadings:
+    """Return the judge's readings; refuse a folder without its verdicts."""
+    readings = read_readings(folder, identity_of(judge))
+    if not readings.verdicts:
+        problem = f"has no verdicts of the judge {judge.name!r}"
+        remedy = "first run: harness answers judge EXPERIMENT ANSWERS"
+        raise InputError(Problem(str(folder), problem, remedy))
+    return readings
+
+
+def _embed_relevancy_texts(
+    inputs: AnswerInputs, readings: JudgeReadings, cache: Cache, meter: Meter
+) -> dict[str, DenseVectors]:
+    """Return the vectors for answer relevancy; none without an encoder."""
+    config = inputs.judge.encoder
+    if config is None:
+        return {}
+    encoder = instantiate(encoder_class(config.kind), config.options)
+    texts = relevancy_texts(inputs.queries, inputs.systems, readings)
+    return embed_texts(Embedder(encoder, cache), texts, meter)
+
+
+def _find_tokenizer(inputs: AnswerInputs, requested: str | None) -> Tokenizer:
+    """Return the requested tokenizer, by default the one for the references' script."""
+    if requested is None:
         return choose_tokenizer(
             text for query in inputs.queries for text in query.reference.answers
         )
-    token_splitter(cast("Tokenizer", named))  # refuses another name
-    return cast("Tokenizer", named)
+    tokenizer = cast("Tokenizer", requested)
+    token_splitter(tokenizer)  # refuses another name
+    return tokenizer
+
+
+def _check_measures(measures: Sequence[str]) -> None:
+    """Refuse names that are not measures of answers."""
+    problems = [
+        Problem(
+            f"measure {measure!r}",
+            "is not a measure of answers",
+            did_you_mean(measure, ANSWER_MEASURES),
+        )
+        for measure in measures
+        if measure not in ANSWER_MEASURES
+    ]
+    if problems:
+        raise InputError(problems)
+
+
+def _select_scores(
+    scores: Scores,
+    queries: Sequence[Query],
+    settings: Settings,
+    measures: tuple[str, ...],
+) -> Scores:
+    """Return the requested measures, with the queries' clusters and weights."""
+    in_score_order = sorted(queries, key=lambda query: query.id)
+    clusters = query_clusters(in_score_order, settings.cluster)
+    weights = query_weights(in_score_order, settings.weight)
+    selected = scores.select(measures)
+    selected = replace(selected, clusters=clusters, weights=weights)
+    if measures:
+        return replace(selected, declared_primary=measures[0])
+    preferred = (*DEFAULT_ANSWER_MEASURES, *selected.values)
+    primary = next(measure for measure in preferred if measure in selected.values)
+    return replace(selected, declared_primary=primary)
+
+
+def _low_is_good_measures() -> frozenset[str]:
+    return frozenset(
+        name for name, measure in ANSWER_MEASURES.items() if measure.low_is_good
+    )
+
+
+def _trace(
+    inputs: AnswerInputs, readings: JudgeReadings
+) -> dict[str, list[TracedAnswer]]:
+    traced: dict[str, list[TracedAnswer]] = {}
+    for system in inputs.systems:
+        cases = build_cases(inputs.queries, [system], readings)
+        traced[system.name] = [trace_claims(case) for case in cases]
+    return traced
 
 
 def _notes(
-    inputs: AnswerInputs, scores: Scores, tokenizer: Tokenizer, judged_: VerdictCounts
+    inputs: AnswerInputs,
+    scores: Scores,
+    tokenizer: Tokenizer,
+    verdict_counts: VerdictCounts,
 ) -> list[str]:
     """Warnings about the numbers."""
-    notes = [bleu_note(inputs.queries, tokenizer)] if "BLEU" in scores.values else []
-    notes += judged_.lines()
-    alike: dict[str, list[str]] = {}
-    for measure, of in scores.undefined_counts().items():
-        counts = ", ".join(f"{number} of {system}" for system, number in of.items())
-        alike.setdefault(counts, []).append(measure)
-    head = f"undefined for some of {count_queries(len(scores.ids))}"
-    return notes + [
-        f"{head} ({counts}): {', '.join(names)}" for counts, names in alike.items()
-    ]
+    notes: list[str] = []
+    if "BLEU" in scores.values:
+        notes.append(bleu_note(inputs.queries, tokenizer))
+    notes.extend(verdict_counts.lines())
+    measures_by_counts: dict[str, list[str]] = {}
+    for measure, count_by_system in scores.undefined_counts().items():
+        counts = ", ".join(
+            f"{number} of {system}" for system, number in count_by_system.items()
+        )
+        measures_by_counts.setdefault(counts, []).append(measure)
+    queries = count_queries(len(scores.ids))
+    for counts, measures in measures_by_counts.items():
+        notes.append(
+            f"undefined for some of {queries} ({counts}): {', '.join(measures)}"
+        )
+    return notes

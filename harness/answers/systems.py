@@ -1,7 +1,8 @@
 """The answers of systems.
 
-A line has `query_id`, `response`, `contexts` (a list of `{id, text}` in the order of the prompt)
-and, if marks such as [1] are not citations of contexts, `citations`, which no measure uses.
+A line has `query_id`, `response`, `contexts` (a list of `{id, text}` in the order of
+the prompt) and, if marks such as [1] are not citations of contexts, `citations`, which
+no measure uses.
 """
 
 import re
@@ -19,7 +20,7 @@ from retrievers.options.tables import StrictTable, validated
 
 SYSTEM_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 CITATION_MARK = re.compile(r"(?<!\s)\s*+\[(\d{1,9})\]")
-"""A citation with the white space before it; a number of more than nine digits is not a citation."""
+"""A citation with the white space before it; it has at most nine digits."""
 
 
 class Context(NamedTuple):
@@ -61,7 +62,8 @@ def read_systems(folder: Path, queries: Collection[str]) -> list[System]:
         queries: the ids of the data set's queries.
 
     Raises:
-        InputError: with every problem of every file; there is no file, or a name is invalid.
+        InputError: with every problem of every file; there is no file, or a name is
+            invalid.
     """
     if not folder.is_dir():
         form = '{"query_id": …, "response": …, "contexts": […]}'
@@ -73,20 +75,15 @@ def read_systems(folder: Path, queries: Collection[str]) -> list[System]:
         if path.stem in RESERVED_SYSTEM_NAMES:
             continue
         if not SYSTEM_NAME.fullmatch(path.stem):
-            problems.append(
-                Problem(
-                    str(path),
-                    "is not a valid system name",
-                    "letters, digits, '.', '_' and '-'",
-                )
-            )
+            remedy = "letters, digits, '.', '_' and '-'"
+            problems.append(Problem(str(path), "is not a valid system name", remedy))
             continue
-        systems.append(System(path.stem, _answers(path, queries, problems)))
+        systems.append(System(path.stem, _read_answers(path, queries, problems)))
     if not systems and not problems:
-        what = f"has no answers: {', '.join(sorted(RESERVED_SYSTEM_NAMES))} are not valid system names"
-        problems.append(
-            Problem(str(folder), what, "one file per system, <system>.jsonl")
-        )
+        reserved = ", ".join(sorted(RESERVED_SYSTEM_NAMES))
+        problem = f"has no answers: {reserved} are not valid system names"
+        remedy = "one file per system, <system>.jsonl"
+        problems.append(Problem(str(folder), problem, remedy))
     if problems:
         raise InputError(problems.problems)
     return systems
@@ -100,8 +97,8 @@ class _ContextRow(StrictTable):
 
     @model_validator(mode="before")
     @classmethod
-    def _text_alone(cls, given: object) -> object:
-        return {"text": given} if isinstance(given, str) else given
+    def _accept_text(cls, context: object) -> object:
+        return {"text": context} if isinstance(context, str) else context
 
 
 class _AnswerRow(StrictTable):
@@ -113,55 +110,47 @@ class _AnswerRow(StrictTable):
     citations: Any = None
     """Not measured; if given, marks such as [1] are part of the answer."""
 
-    def read(self) -> Answer:
+    def to_answer(self) -> Answer:
         """The answer; InputError if two contexts have the same id."""
         contexts = tuple(
-            Context(one.id or str(place), one.text)
-            for place, one in enumerate(self.contexts, start=1)
+            Context(context.id or str(rank), context.text)
+            for rank, context in enumerate(self.contexts, start=1)
         )
-        if len({one.id for one in contexts}) < len(contexts):
-            raise InputError(
-                Problem(
-                    "contexts",
-                    "two of them have the same id",
-                    "give each a different id",
-                )
-            )
-        has_marks = contexts and self.citations is None
-        return Answer(
-            CITATION_MARK.sub("", self.response) if has_marks else self.response,
-            contexts,
-        )
+        distinct_ids = {context.id for context in contexts}
+        if len(distinct_ids) < len(contexts):
+            problem = "two of them have the same id"
+            raise InputError(Problem("contexts", problem, "give each a different id"))
+        if contexts and self.citations is None:
+            return Answer(CITATION_MARK.sub("", self.response), contexts)
+        return Answer(self.response, contexts)
 
 
-def _answers(
+def _read_answers(
     path: Path, queries: Collection[str], problems: ReadProblems
 ) -> dict[str, Answer]:
+    """Return the answers of a system's file by query id; problems are added."""
     answers: dict[str, Answer] = {}
-    for place, line in read_json_lines(path, problems):
+    for location, line in read_json_lines(path, problems):
         try:
             row = validated(_AnswerRow, line, "")
-            if row.query_id not in queries:
-                what = f"{row.query_id!r} is not a query of the data set"
-                raise InputError(
-                    Problem("query_id", what, did_you_mean(row.query_id, queries))
-                )
-            if row.query_id in answers:
-                raise InputError(
-                    Problem(
-                        "query_id",
-                        f"{row.query_id!r} is answered twice",
-                        "one answer per query",
-                    )
-                )
-            answers[row.query_id] = row.read()
+            _check_query_id(row.query_id, queries, answers)
+            answers[row.query_id] = row.to_answer()
         except InputError as error:
-            problems.extend(
-                one._replace(
-                    where=str(place), what=f"{one.where}: {one.what}".removeprefix(": ")
-                )
-                for one in error.problems
-            )
+            for problem in error.problems:
+                text = f"{problem.where}: {problem.what}".removeprefix(": ")
+                problems.append(problem._replace(where=str(location), what=text))
     if not answers and not problems:
         problems.add(path, "has no answer", "one JSON object per line")
     return answers
+
+
+def _check_query_id(
+    query_id: str, queries: Collection[str], answers: Collection[str]
+) -> None:
+    """Refuse a query that is unknown, or that already has an answer."""
+    if query_id not in queries:
+        problem = f"{query_id!r} is not a query of the data set"
+        raise InputError(Problem("query_id", problem, did_you_mean(query_id, queries)))
+    if query_id in answers:
+        problem = f"{query_id!r} is answered twice"
+        raise InputError(Problem("query_id", problem, "one answer per query"))

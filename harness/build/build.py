@@ -1,7 +1,7 @@
 """A loaded experiment to objects."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -18,121 +18,136 @@ from harness.scoring.grades import (
 )
 from harness.scoring.query_units import query_weights
 from harness.stats.settings import check_margin
+from retrievers.conditions import Condition
 from retrievers.errors import InputError, Problem, collect_errors, did_you_mean
 
 
 class BuiltExperiment(NamedTuple):
-    """An experiment's data set without faults, and its retrievers."""
+    """An experiment's checked data set with its retrievers; no model is loaded yet."""
 
     dataset: Dataset
     labels: GradedLabels
-    """Its labels after the grade rule."""
+    """The labels of the data set after the grade rule."""
     retrievers: tuple[BuiltRetriever, ...]
-    """The retrievers; nothing is loaded yet."""
+    """In the order in which they run: each after those that it uses."""
 
 
 def build(loaded: LoadedExperiment) -> BuiltExperiment:
-    """Load an experiment's data set and build what its retrievers use; labels and measures are seen to fit.
-
-    Args:
-        loaded: the experiment.
+    """Load an experiment's data set, grade its labels and build its retrievers.
 
     Raises:
-        InputError: with every problem that was found.
+        InputError: every problem of the experiment and of its data, in one error.
     """
-    relevance, statistics = loaded.experiment.relevance, loaded.experiment.statistics
+    in_file = partial(_problems_in_file, loaded)
+    retriever_problems: list[Problem] = []
+    retrievers: tuple[BuiltRetriever, ...] | None = None
+    with collect_errors(retriever_problems, in_file):
+        retrievers = build_retrievers(loaded.experiment.retrievers)
     problems: list[Problem] = []
-    unbuilt: list[Problem] = []
-    in_file = partial(_in_file, loaded)
-    dataset = graded = built = None
-    with collect_errors(unbuilt, in_file):
-        built = build_retrievers(loaded.experiment.retrievers)
+    dataset: Dataset | None = None
     with collect_errors(problems):
-        dataset = load_dataset(
-            loaded.dataset, drop_dangling=relevance.dangling == "drop"
-        )
-    with collect_errors(problems, in_file):
-        if dataset is not None:
-            problems += _unknown_fields(loaded, built or (), dataset)
-            graded = grade_labels(dataset.labels, relevance)
-            # Scoring empty rankings finds out whether every measure can read these labels.
-            measure_rankings(
-                loaded.question.measures,
-                graded.grades,
-                {},
-                groups=graded.groups or None,
-                claims={},
-            )
-            _check_claims(loaded, dataset)
-            graded = with_queries_without_relevant(
-                graded, dataset.queries, loaded.question
-            )
-            query_weights(
-                [query for query in dataset.queries if query.id in graded.grades],
-                statistics.weight,
-            )
-            reach = value_span(loaded.question.primary, graded.grades)
-            check_margin("[statistics] margin", statistics.margin, reach)
-    problems += unbuilt
-    if problems or dataset is None or graded is None or built is None:
+        drop_dangling = loaded.experiment.relevance.dangling == "drop"
+        dataset = load_dataset(loaded.dataset, drop_dangling=drop_dangling)
+    labels: GradedLabels | None = None
+    if dataset is not None:
+        with collect_errors(problems, in_file):
+            problems += _cluster_field_problems(loaded, dataset)
+            problems += _filter_field_problems(loaded, retrievers or (), dataset)
+            labels = _grade(loaded, dataset)
+    problems += retriever_problems
+    if problems or dataset is None or labels is None or retrievers is None:
         raise InputError(problems)
-    return BuiltExperiment(dataset, graded, built)
+    return BuiltExperiment(dataset, labels, retrievers)
 
 
-def _unknown_fields(
-    loaded: LoadedExperiment, built: Sequence[BuiltRetriever], dataset: Dataset
-) -> Iterator[Problem]:
-    """Fields of filters and of clusters that no document, or no query, has."""
-    of_queries = {name for query in dataset.queries for name in query.fields}
-    cluster = loaded.experiment.statistics.cluster
-    if cluster is not None and cluster not in of_queries:
-        where = f"{loaded.path}: [statistics] cluster"
-        yield Problem(
-            where,
-            f"{cluster!r} is a field of no query",
-            did_you_mean(cluster, of_queries),
-        )
-    for one in built:
-        for condition in one.conditions:
-            where, wanted = (
-                f"{loaded.path}: retriever {one.name!r}: filter.{condition.field}",
-                condition.query_field,
-            )
-            if condition.field not in dataset.field_names:
-                remedy = did_you_mean(condition.field, dataset.field_names)
-                yield Problem(where, "is a field of no document", remedy)
-            if wanted and wanted not in of_queries:
-                yield Problem(
-                    where,
-                    f"{wanted!r} is a field of no query",
-                    did_you_mean(wanted, of_queries),
-                )
-
-
-def _in_file(loaded: LoadedExperiment, error: InputError) -> list[Problem]:
+def _problems_in_file(loaded: LoadedExperiment, error: InputError) -> list[Problem]:
     return [
         problem._replace(where=f"{loaded.path}: {problem.where}")
         for problem in error.problems
     ]
 
 
-def _check_claims(loaded: LoadedExperiment, dataset: Dataset) -> None:
-    claimed = next(
-        (str(one) for one in loaded.question.measures if one.uses_claims), None
-    )
-    if claimed and not any(
-        query.reference.claims or query.reference.answers for query in dataset.queries
-    ):
-        remedy = 'give queries "claims": what a right answer states, in a list; or a "reference" answer'
-        raise InputError(
-            Problem("measures", f"{claimed} needs claims, and no query has any", remedy)
+def _cluster_field_problems(
+    loaded: LoadedExperiment, dataset: Dataset
+) -> Iterator[Problem]:
+    cluster = loaded.experiment.statistics.cluster
+    query_fields = _query_fields(dataset)
+    if cluster is not None and cluster not in query_fields:
+        yield Problem(
+            f"{loaded.path}: [statistics] cluster",
+            f"{cluster!r} is a field of no query",
+            did_you_mean(cluster, query_fields),
         )
+
+
+def _filter_field_problems(
+    loaded: LoadedExperiment,
+    retrievers: tuple[BuiltRetriever, ...],
+    dataset: Dataset,
+) -> Iterator[Problem]:
+    for retriever in retrievers:
+        for condition in retriever.conditions:
+            field = condition.field
+            where = f"{loaded.path}: retriever {retriever.name!r}: filter.{field}"
+            yield from _condition_problems(condition, where, dataset)
+
+
+def _condition_problems(
+    condition: Condition, where: str, dataset: Dataset
+) -> Iterator[Problem]:
+    if condition.field not in dataset.field_names:
+        remedy = did_you_mean(condition.field, dataset.field_names)
+        yield Problem(where, "is a field of no document", remedy)
+    query_fields = _query_fields(dataset)
+    if condition.query_field and condition.query_field not in query_fields:
+        yield Problem(
+            where,
+            f"{condition.query_field!r} is a field of no query",
+            did_you_mean(condition.query_field, query_fields),
+        )
+
+
+def _query_fields(dataset: Dataset) -> set[str]:
+    return {field for query in dataset.queries for field in query.fields}
+
+
+def _grade(loaded: LoadedExperiment, dataset: Dataset) -> GradedLabels:
+    """Grade the labels; every measure, weight and margin is checked against them."""
+    experiment = loaded.experiment
+    measures = loaded.question.measures
+    labels = grade_labels(dataset.labels, experiment.relevance)
+    # Scoring empty rankings shows whether every measure can read these labels.
+    measure_rankings(
+        measures, labels.grades, {}, groups=labels.groups or None, claims={}
+    )
+    _check_claims(loaded, dataset)
+    labels = with_queries_without_relevant(labels, dataset.queries, loaded.question)
+    scored_queries = [query for query in dataset.queries if query.id in labels.grades]
+    query_weights(scored_queries, experiment.statistics.weight)
+    span = value_span(loaded.question.primary, labels.grades)
+    check_margin("[statistics] margin", experiment.statistics.margin, span)
+    return labels
+
+
+def _check_claims(loaded: LoadedExperiment, dataset: Dataset) -> None:
+    """Refuse measures by claims where no query has claims, or the judge has no key."""
+    claim_measures = [
+        str(measure) for measure in loaded.question.measures if measure.uses_claims
+    ]
+    if not claim_measures:
+        return
+    references = [query.reference for query in dataset.queries]
+    if not any(reference.claims or reference.answers for reference in references):
+        remedy = (
+            'give queries "claims": what a right answer states, in a list; '
+            'or a "reference" answer'
+        )
+        message = f"{claim_measures[0]} needs claims, and no query has any"
+        raise InputError(Problem("measures", message, remedy))
     judge = loaded.experiment.judge
-    if claimed and judge is not None and judge.kind == "openai":
-        key = judge.key_name or ("" if judge.base_url else "OPENAI_API_KEY")
-        if key and not os.environ.get(key):
-            raise InputError(
-                Problem(
-                    "judge", f"{key} is not set in the environment", f"export {key}=…"
-                )
-            )
+    if judge is None or judge.kind != "openai":
+        return
+    key = judge.key_name or ("" if judge.base_url else "OPENAI_API_KEY")
+    if key and not os.environ.get(key):
+        message = f"{key} is not set in the environment"
+        raise InputError(Problem("judge", message, f"export {key}=…"))

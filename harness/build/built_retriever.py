@@ -13,84 +13,83 @@ from retrievers.types import Query, Reranker, Retriever
 
 @dataclass(frozen=True, slots=True)
 class BuiltRetriever:
-    """One retriever of an experiment, ready to be asked."""
+    """One retriever of an experiment, ready to search."""
 
     name: str
     retriever: Retriever
     uses: tuple[str, ...] = ()
-    """The retrievers of the experiment that it uses: where one fails, it is not asked."""
+    """The retrievers of the experiment that it uses; where one fails, it fails."""
     part_names: Mapping[int, str] = field(default_factory=dict)
-    """Which of its parts are such retrievers, by `id`: they bear their own costs."""
+    """`id` of a part -> its name, of the parts that are retrievers of the experiment.
+
+    They bear their own costs.
+    """
     user_functions: Mapping[str, str] = field(default_factory=dict)
-    """The user's functions that it calls: key -> "package.module:function"."""
+    """Key of the table -> "package.module:function", of the user's functions."""
     conditions: tuple[Condition, ...] = ()
-    """What its filter asks of documents."""
+    """What its filter requires of documents."""
     model_configs: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
-    """Encoders and rerankers as they are written, by `id`: earlier runs of the same tell how fast they are."""
-
+    """`id` of an encoder or a reranker -> its table, as earlier runs have it."""
     conversation: str = "last"
-    """What it searches with where a query has a history, as `Conversation` has it."""
-
+    """How the history of a query is used, as `ConversationConfig` has it."""
     min_score: float | None = None
     """Hits with a lower score are dropped."""
 
     def conversation_queries(self, queries: Sequence[Query]) -> list[Query]:
-        """The queries as it searches with them: alone, or with what was said before."""
+        """The queries as it searches with them: alone, or with their history."""
         form = "{history}\n{query}" if self.conversation == "all" else self.conversation
         if form == "last":
             return list(queries)
-        texts = (
-            form.replace("{history}", "\n".join(one.history)).replace(
-                "{query}", one.text
-            )
-            for one in queries
-        )
-        return [
-            replace(one, text=text) if one.history else one
-            for one, text in zip(queries, texts, strict=True)
-        ]
+        return [_with_history(query, form) for query in queries]
 
     @property
     def own_parts(self) -> tuple[Retriever, ...]:
-        """The retriever, and before it the parts that have no name of their own."""
-        return tuple(self._own(self.retriever))
+        """The retriever, after its parts that have no name of their own."""
+        return tuple(self._walk_parts(self.retriever))
 
-    def _own(self, retriever: Retriever) -> Iterator[Retriever]:
+    def _walk_parts(self, retriever: Retriever) -> Iterator[Retriever]:
         for part in retriever.parts:
             if id(part) not in self.part_names:
-                yield from self._own(part)
+                yield from self._walk_parts(part)
         yield retriever
 
     @property
     def dense_parts(self) -> list[Dense]:
-        """What embeds for it."""
-        return [one for one in self.own_parts if isinstance(one, Dense)]
+        """Its parts that search by vectors."""
+        return [part for part in self.own_parts if isinstance(part, Dense)]
 
     @property
     def rerankers(self) -> list[Reranker]:
-        """What reads first hits again for it."""
-        return [one.reranker for one in self.own_parts if isinstance(one, Reranked)]
+        """The rerankers of its parts."""
+        return [part.reranker for part in self.own_parts if isinstance(part, Reranked)]
 
     @property
     def other_retrievers(self) -> list[Retriever]:
-        """What finds for it and is no vector search, such as BM25 or an endpoint."""
+        """Its parts that search without vectors, such as BM25 or an endpoint."""
         return [
-            one
-            for one in self.own_parts
-            if not one.parts and not isinstance(one, Dense)
+            part
+            for part in self.own_parts
+            if not part.parts and not isinstance(part, Dense)
         ]
 
     @property
     def components(self) -> list[object]:
-        """Whose code may fail for it."""
-        encoders = [
-            one
-            for dense in self.dense_parts
-            for one in (dense.encoder, dense.reduction.native_encoder)
-        ]
-        return [*encoders, *map(without_filter, self.own_parts), *self.rerankers]
+        """The objects whose code may fail while it answers."""
+        components: list[object] = []
+        for dense in self.dense_parts:
+            components += [dense.encoder, dense.reduction.native_encoder]
+        components += [without_filter(part) for part in self.own_parts]
+        components += self.rerankers
+        return components
+
+
+def _with_history(query: Query, form: str) -> Query:
+    if not query.history:
+        return query
+    text = form.replace("{history}", "\n".join(query.history))
+    return replace(query, text=text.replace("{query}", query.text))
 
 
 def without_filter(retriever: Retriever) -> Retriever:
-    """What is asked behind a filter."""
+    """The retriever behind a filter; the retriever itself if it has none."""
     return retriever.retriever if isinstance(retriever, Filtered) else retriever

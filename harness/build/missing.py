@@ -1,4 +1,4 @@
-"""What a part lacks."""
+"""What a part of a retriever lacks."""
 
 from __future__ import annotations
 
@@ -12,16 +12,11 @@ from retrievers.options.user_code import wrap_user_errors
 from retrievers.types import Model, Retriever
 
 
-def name_retriever(name: str, error: InputError) -> list[Problem]:
-    """Return the problems of an error, each with the name of the retriever that has it."""
-    return [
-        p._replace(where=f"retriever {name!r}: {p.where}", what=redact_keys(p.what))
-        for p in error.problems
-    ]
-
-
 def missing_requirements(name: str, part: Model | Retriever) -> list[Problem]:
-    """Return what a part of a retriever lacks, such as a key, or that the code of another package fails there."""
+    """Return what a part of a retriever lacks, such as a key.
+
+    An error of another package's code is one of the problems.
+    """
     problems: list[Problem] = []
     with collect_part_errors(problems, name, part):
         part.check()
@@ -32,7 +27,7 @@ def missing_requirements(name: str, part: Model | Retriever) -> list[Problem]:
 def collect_part_errors(
     problems: list[Problem], name: str, part: Model | Retriever
 ) -> Iterator[None]:
-    """Add the problems that are raised inside, by us or by a part's own code, under the name of the retriever."""
+    """Add the problems raised inside to a list, under the retriever's name."""
     with collect_errors(problems, partial(name_retriever, name)):
         try:
             with wrap_user_errors((part,)):
@@ -41,17 +36,26 @@ def collect_part_errors(
             raise InputError(Problem("check", str(failure))) from None
 
 
-def missing_price(name: str, where: str, model: Model) -> list[Problem]:
-    """The problem of a model whose price is unknown, if no more than so many dollars may be spent."""
+def name_retriever(name: str, error: InputError) -> list[Problem]:
+    """Return the problems of an error, each under the retriever's name."""
+    return [
+        problem._replace(
+            where=f"retriever {name!r}: {problem.where}",
+            what=redact_keys(problem.what),
+        )
+        for problem in error.problems
+    ]
+
+
+def missing_price(name: str, table_key: str, model: Model) -> list[Problem]:
+    """Return the problem of a model without a price, which --max-cost needs."""
     if model.price is not None:
         return []
-    called = model.provenance.get("model", "the model")
-    unknown = f"the price of {called} is not known, so that --max-cost cannot be kept"
+    model_name = model.provenance.get("model", "the model")
+    message = (
+        f"the price of {model_name} is not known, so that --max-cost cannot be kept"
+    )
+    remedy = "write price = dollars for a million tokens"
     return name_retriever(
-        name,
-        InputError(
-            Problem(
-                f"{where}.price", unknown, "write price = dollars for a million tokens"
-            )
-        ),
+        name, InputError(Problem(f"{table_key}.price", message, remedy))
     )

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from harness.build.built_retriever import BuiltRetriever
 from harness.build.missing import name_retriever
@@ -16,133 +17,205 @@ from harness.experiment.table_values import walk_values
 from harness.experiment.vector_configs import DenseConfig, VectorRetrieverConfig
 from retrievers import encoder_class, reranker_class, retriever_class
 from retrievers.conditions import Condition, parse_conditions
-from retrievers.dense import Dense, VectorReduction
+from retrievers.dense import Dense
 from retrievers.errors import BackendError, InputError, Problem, collect_errors
 from retrievers.filtered import Filtered, SupportsFilter
 from retrievers.fused import Fused
 from retrievers.options.placeholders import instantiate
 from retrievers.options.user_code import wrap_user_errors
 from retrievers.reranked import Reranked
-from retrievers.types import Encoder, Model, Retriever
+from retrievers.types import Encoder, Model, Reranker, Retriever
+from retrievers.vector_reduction import VectorReduction
 
 Part = TypeVar("Part")
 DIMENSIONS_OPTION = "dimensions"
-"""The option by which an encoder's service is asked for fewer dimensions."""
+"""The option by which an encoder requests fewer dimensions from its service."""
 
 
-class PartPool(NamedTuple):
-    """What was built so far: equal tables are one object."""
-
-    parts: dict[str, Any]
-    models: dict[int, Mapping[str, Any]]
-    """Encoders and rerankers as they are written, by `id`."""
-
-
-class NamedParts(NamedTuple):
-    """The retrievers that are built, and those of them that one uses, by `id`."""
-
-    retrievers: Mapping[str, Retriever]
-    used: dict[int, str]
-
-
-def build_retrievers(blocks: Sequence[RetrieverConfig]) -> tuple[BuiltRetriever, ...]:
+def build_retrievers(
+    configs: Sequence[RetrieverConfig],
+) -> tuple[BuiltRetriever, ...]:
     """Build the retrievers of an experiment, each after those that it uses.
 
     Raises:
-        InputError: with what is wrong of each.
+        InputError: the problems of every retriever.
     """
-    parts = PartPool({}, {})
-    named: dict[str, Retriever] = {}
+    pool = PartPool()
+    retrievers: dict[str, Retriever] = {}
     built: list[BuiltRetriever] = []
     problems: list[Problem] = []
-    for block in order_retrievers(tuple(blocks)):
-        with collect_errors(problems, partial(name_retriever, block.name)):
-            of = used_retrievers(block)
-            if not set(of) <= named.keys():
-                continue  # what is wrong with its part is reported
-            found: dict[int, str] = {}
-            named[block.name] = retriever = _retriever(
-                block, NamedParts(named, found), parts
+    for config in order_retrievers(tuple(configs)):
+        with collect_errors(problems, partial(name_retriever, config.name)):
+            uses = used_retrievers(config)
+            if not set(uses) <= retrievers.keys():
+                continue  # the problem of its part is reported
+            builder = RetrieverBuilder(pool, retrievers)
+            retriever = builder.build(config)
+            retrievers[config.name] = retriever
+            conversation = config.conversation
+            built.append(
+                BuiltRetriever(
+                    config.name,
+                    retriever,
+                    uses=uses,
+                    part_names=builder.part_names,
+                    user_functions=dict(user_functions(config)),
+                    conditions=tuple(_conditions(config)),
+                    model_configs=pool.model_configs,
+                    conversation=conversation.text if conversation else "last",
+                    min_score=config.floor,
+                )
             )
-            functions, conditions = (
-                dict(user_functions(block)),
-                tuple(_conditions(block)),
-            )
-            text = block.conversation.text if block.conversation else "last"
-            more = (functions, conditions, parts.models, text, block.floor)
-            built.append(BuiltRetriever(block.name, retriever, of, found, *more))
     if problems:
         raise InputError(problems)
     return tuple(built)
 
 
-def _retriever(block: RetrieverConfig, known: NamedParts, parts: PartPool) -> Retriever:
-    """Build what answers for a table, out of what is built already."""
-    match block:
-        case FusionConfig():
-            of = tuple(_part(part, known, parts) for part in block.of)
-            first: Retriever = Fused(
-                of, block.method, block.constant, block.weights, block.minimum
-            )
-        case RerankConfig():
-            first = _part(block.of, known, parts)
-        case VectorRetrieverConfig() | CustomConfig():
-            make = (
-                partial(_dense, block, parts)
-                if isinstance(block, VectorRetrieverConfig)
-                else partial(_standalone, block)
-            )
-            first = _once(
-                canonical_json(block.model_dump(exclude={"name", "rerank", "color"})),
-                parts,
-                make,
-            )
-        case _:
-            raise TypeError(f"{type(block).__name__} is no retriever")
-    if block.rerank is None:
-        return first
-    return Reranked(first, _model(block.rerank, reranker_class, parts, "reranker"))
+@dataclass(frozen=True, slots=True)
+class PartPool:
+    """The parts built so far: equal tables are one object, computed once."""
 
+    parts: dict[str, Any] = field(default_factory=dict)
+    """Kind and table -> part."""
+    model_configs: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    """`id` of an encoder or a reranker -> its table."""
 
-def _part(part: str | RetrieverConfig, known: NamedParts, parts: PartPool) -> Retriever:
-    """A part that is another retriever of the experiment, which is noted; or that has a table of its own."""
-    if isinstance(part, RetrieverConfig):
-        return _retriever(part, known, parts)
-    retriever = known.retrievers[part]
-    known.used[id(retriever)] = part
-    return retriever
+    def get_or_build(self, key: str, build_part: Callable[[], Part]) -> Part:
+        """Return the part of a key, built at the first request."""
+        if key not in self.parts:
+            self.parts[key] = build_part()
+        part: Part = self.parts[key]
+        return part
 
+    def encoder(self, config: PartConfig) -> Encoder:
+        """Return the encoder of a table."""
+        encoder: Encoder = self._model("encoder", config, encoder_class)
+        return encoder
 
-def _once(key: str, parts: PartPool, make: Callable[[], Part]) -> Part:
-    """What several tables describe alike is one, indexed and searched once."""
-    if key not in parts.parts:
-        parts.parts[key] = make()
-    found: Part = parts.parts[key]
-    return found
+    def reranker(self, config: PartConfig) -> Reranker:
+        """Return the reranker of a table."""
+        reranker: Reranker = self._model("reranker", config, reranker_class)
+        return reranker
 
-
-def _dense(block: VectorRetrieverConfig, parts: PartPool) -> Dense:
-    encoder = _model(block.encoder, encoder_class, parts)
-    cut = None
-    if isinstance(block, DenseConfig):
-        asked = _at_its_own_size(block, encoder, parts)
-        cut = VectorReduction(
-            block.dimensions, block.quantization, asked, block.derived_from or ""
+    def _model(
+        self, part: str, config: PartConfig, find_class: Callable[[str], type]
+    ) -> Any:
+        table = config.as_table()
+        model = self.get_or_build(
+            f"{part} {canonical_json(table)}",
+            lambda: _instantiate(find_class(config.kind), config.options),
         )
-    return Dense(
-        encoder,
-        store=block.store,
-        chunk=block.chunk,
-        conditions=_conditions(block),
-        reduction=cut,
-        name=block.name,
-    )
+        self.model_configs[id(model)] = table
+        return model
 
 
-def _standalone(block: CustomConfig) -> Retriever:
-    """Build a retriever that indexes and searches by itself, among the documents that its filter leaves."""
-    retriever: Retriever = _built(retriever_class(block.kind), block.options)
-    conditions = _conditions(block)
+@dataclass(frozen=True, slots=True)
+class RetrieverBuilder:
+    """Builds one retriever of an experiment out of those before it."""
+
+    pool: PartPool
+    retrievers: Mapping[str, Retriever]
+    """The retrievers of the experiment that are built already."""
+    part_names: dict[int, str] = field(default_factory=dict)
+    """`id` of a part -> its name, of those that this retriever uses."""
+
+    def build(self, config: RetrieverConfig) -> Retriever:
+        """Return the retriever of a table, with its reranker if it has one."""
+        retriever = self._build_first_stage(config)
+        if config.rerank is None:
+            return retriever
+        return Reranked(retriever, self.pool.reranker(config.rerank))
+
+    def _build_first_stage(self, config: RetrieverConfig) -> Retriever:
+        match config:
+            case FusionConfig():
+                parts = tuple(self._part(part) for part in config.of)
+                return Fused(
+                    parts,
+                    config.method,
+                    config.constant,
+                    config.weights,
+                    config.minimum,
+                )
+            case RerankConfig():
+                return self._part(config.of)
+            case VectorRetrieverConfig():
+                key = _shared_key(config)
+                return self.pool.get_or_build(key, lambda: self._dense(config))
+            case CustomConfig():
+                key = _shared_key(config)
+                return self.pool.get_or_build(key, lambda: _custom(config))
+            case _:
+                raise TypeError(f"{type(config).__name__} is no retriever")
+
+    def _part(self, part: str | RetrieverConfig) -> Retriever:
+        """Return a retriever of the experiment by name, or that of an inner table."""
+        if isinstance(part, RetrieverConfig):
+            return self.build(part)
+        retriever = self.retrievers[part]
+        self.part_names[id(retriever)] = part
+        return retriever
+
+    def _dense(self, config: VectorRetrieverConfig) -> Dense:
+        encoder = self.pool.encoder(config.encoder)
+        reduction = None
+        if isinstance(config, DenseConfig):
+            reduction = VectorReduction(
+                config.dimensions,
+                config.quantization,
+                self._native_encoder(config, encoder),
+                config.derived_from or "",
+            )
+        return Dense(
+            encoder,
+            store=config.store,
+            chunk=config.chunk,
+            conditions=_conditions(config),
+            reduction=reduction,
+            name=config.name,
+        )
+
+    def _native_encoder(self, config: DenseConfig, encoder: Encoder) -> Encoder | None:
+        """Return the encoder that requests the reduced size from its service.
+
+        None if the vectors are not reduced, not verified, or the service has no option
+        for their size.
+        """
+        if config.dimensions is None or not config.proof or encoder.limits is None:
+            return None
+        options = config.encoder.options
+        if DIMENSIONS_OPTION not in options:
+            return None
+        native_config = PartConfig(
+            kind=config.encoder.kind,
+            options={**options, DIMENSIONS_OPTION: config.dimensions},
+        )
+        try:
+            return self.pool.encoder(native_config)
+        except InputError as error:
+            remedy = "proof = false takes the cut vectors as they are"
+            raise InputError(
+                [
+                    Problem("dimensions", problem.what, remedy)
+                    for problem in error.problems
+                ]
+            ) from None
+
+
+def _shared_key(config: RetrieverConfig) -> str:
+    """The key of what equal tables share, whatever their names and rerankers."""
+    return canonical_json(config.model_dump(exclude={"name", "rerank", "color"}))
+
+
+def canonical_json(table: Mapping[str, Any]) -> str:
+    """Return the same text for equal tables."""
+    return json.dumps(table, sort_keys=True, default=str)
+
+
+def _custom(config: CustomConfig) -> Retriever:
+    """Build a retriever with an index of its own, behind its filter if it has one."""
+    retriever: Retriever = _instantiate(retriever_class(config.kind), config.options)
+    conditions = _conditions(config)
     if not conditions:
         return retriever
     if not isinstance(retriever, SupportsFilter):
@@ -151,28 +224,11 @@ def _standalone(block: CustomConfig) -> Retriever:
     return retriever
 
 
-def canonical_json(table: Mapping[str, Any]) -> str:
-    """Return one text for equal tables, so that what is equal is built and computed once."""
-    return json.dumps(table, sort_keys=True, default=str)
+def _instantiate(cls: Any, options: Mapping[str, Any]) -> Any:
+    """Return a part built from its options.
 
-
-def _conditions(block: RetrieverConfig) -> list[Condition]:
-    """Return what the `filter` of a table, and of those in it, asks of documents."""
-    asked = (
-        block.filter if isinstance(block, VectorRetrieverConfig | CustomConfig) else {}
-    )
-    own = parse_conditions(
-        {
-            name: one.model_dump() if isinstance(one, QueryFieldRef) else one
-            for name, one in asked.items()
-        }
-    )
-    inner = (part for part in direct_parts(block) if isinstance(part, RetrieverConfig))
-    return [*own, *(one for part in inner for one in _conditions(part))]
-
-
-def _built(cls: Any, options: Mapping[str, Any]) -> Any:
-    """Make a part; of a model the fingerprint is asked for, which reads its folder, unless only the hub knows it."""
+    The fingerprint of a model on this machine is computed here, which reads its folder.
+    """
     try:
         with wrap_user_errors((cls,)):
             part = instantiate(cls, options)
@@ -180,55 +236,35 @@ def _built(cls: Any, options: Mapping[str, Any]) -> Any:
                 _ = part.fingerprint
             return part
     except BackendError as failure:
+        message = f"its options are refused: {failure}"
         remedy = "look at the documentation of its package"
-        raise InputError(
-            Problem("kind", f"its options are refused: {failure}", remedy)
-        ) from failure
+        raise InputError(Problem("kind", message, remedy)) from failure
 
 
-def _at_its_own_size(
-    block: DenseConfig, encoder: Encoder, parts: PartPool
-) -> Encoder | None:
-    """Build the encoder that asks a service for as many dimensions as are kept; None where none can be asked."""
-    if (
-        block.dimensions is None
-        or not block.proof
-        or encoder.limits is None
-        or DIMENSIONS_OPTION not in block.encoder.options
-    ):
-        return None
-    smaller = PartConfig(
-        kind=block.encoder.kind,
-        options={**block.encoder.options, DIMENSIONS_OPTION: block.dimensions},
-    )
-    try:
-        asked: Encoder = _model(smaller, encoder_class, parts)
-        return asked
-    except InputError as error:
-        remedy = "proof = false takes the cut vectors as they are"
-        raise InputError(
-            [Problem("dimensions", one.what, remedy) for one in error.problems]
-        ) from None
+def _conditions(config: RetrieverConfig) -> list[Condition]:
+    """Return what the filter of a table, and of its inner tables, requires."""
+    conditions: list[Condition] = []
+    if isinstance(config, VectorRetrieverConfig | CustomConfig):
+        conditions += parse_conditions(
+            {
+                name: (
+                    condition.model_dump()
+                    if isinstance(condition, QueryFieldRef)
+                    else condition
+                )
+                for name, condition in config.filter.items()
+            }
+        )
+    for part in direct_parts(config):
+        if isinstance(part, RetrieverConfig):
+            conditions += _conditions(part)
+    return conditions
 
 
-def _model(kind: PartConfig, find: Any, parts: PartPool, what: str = "encoder") -> Any:
-    """Build an encoder or a reranker unless an equal one is there."""
-    written = kind.as_table()
-    model = _once(
-        f"{what} {canonical_json(written)}",
-        parts,
-        lambda: _built(find(kind.kind), kind.options),
-    )
-    parts.models[id(model)] = written
-    return model
-
-
-def user_functions(block: RetrieverConfig) -> Iterator[tuple[str, str]]:
-    """Yield the user's functions that a retriever calls: the key, and "package.module:function"."""
-    for place, one in walk_values(block.model_dump()):
-        if (
-            isinstance(one, Mapping)
-            and one.get("call")
-            and (one.get("kind") == "python" or place.endswith("chunk"))
-        ):
-            yield f"{place}.call".lstrip("."), one["call"]
+def user_functions(config: RetrieverConfig) -> Iterator[tuple[str, str]]:
+    """Yield key and "package.module:function" of the user's functions."""
+    for path, table in walk_values(config.model_dump()):
+        if not isinstance(table, Mapping) or not table.get("call"):
+            continue
+        if table.get("kind") == "python" or path.endswith("chunk"):
+            yield f"{path}.call".lstrip("."), table["call"]

@@ -58,12 +58,13 @@ def check_answers_command(
     )
 
     inputs = read_answer_inputs(experiment, folder, code=not no_code)
-    values = {
-        "queries": len(inputs.queries),
-        "without_reference": inputs.ignored_queries,
-        "systems": count_answers(inputs),
-    }
-    print_result(answer_count_lines(inputs), as_json=as_json, **values)
+    print_result(
+        answer_count_lines(inputs),
+        as_json=as_json,
+        queries=len(inputs.queries),
+        without_reference=inputs.ignored_queries,
+        systems=count_answers(inputs),
+    )
 
 
 @answers_app.command("judge")
@@ -75,7 +76,9 @@ def judge_answers_command(
     no_code: shared.NoCode = False,
     as_json: shared.JsonOutput = False,
 ) -> None:
-    """Ask the judge for every verdict that the measures need; nothing is judged twice."""
+    """Ask the judge for every verdict that the measures need;
+    nothing is judged twice.
+    """  # noqa: D205
     from harness.answers.forecast import forecast_judging
     from harness.answers.judge_folder import judge_answers_folder
 
@@ -100,7 +103,9 @@ def score_answers_command(
     no_code: shared.NoCode = False,
     as_json: shared.JsonOutput = False,
 ) -> None:
-    """Compute every measure from the verdicts, and compare the systems: scores.csv, summary.csv, comparisons.csv."""
+    """Compute every measure from the verdicts, and compare the systems: scores.csv,
+    summary.csv, comparisons.csv.
+    """  # noqa: D205
     from harness.answers.score import AnswerScoringOptions, score_answers_folder
 
     options = AnswerScoringOptions(tuple(measure or ()), baseline, tokenizer)

@@ -37,38 +37,37 @@ StoreKey = Annotated[str | None, STORE_KEY_OPTION]
 def info(
     store: StoreUrl = None, key: StoreKey = None, as_json: shared.JsonOutput = False
 ) -> None:
-    """Print what the cache holds, by model; or which collections earlier runs left on a server."""
+    """Print what the cache holds, by model; or which collections earlier runs left on a
+    server.
+    """  # noqa: D205
     from retrievers.cache import Cache, default_cache_path
 
     if store is not None:
         from retrievers.stores.connection import list_collections
 
-        with _server(store, key) as server:
-            left = list_collections(server)
-        lines = [
-            f"{redact_url_users(store)}: {count_of(len(left), 'collection')} of runs"
-        ]
-        lines += [
-            f"{one.points:>10,} points {'' if one.complete else '(unfinished) '} {one.name}"
-            for one in left
-        ]
-        print_result(
-            lines, as_json=as_json, store=redact_url_users(store), collections=left
-        )
+        with _open_server(store, key) as server:
+            collections = list_collections(server)
+        url = redact_url_users(store)
+        lines = [f"{url}: {count_of(len(collections), 'collection')} of runs"]
+        for collection in collections:
+            state = "" if collection.complete else "(unfinished) "
+            lines.append(f"{collection.points:>10,} points {state} {collection.name}")
+        print_result(lines, as_json=as_json, store=url, collections=collections)
         return
     shared.refuse_options({"--key": key}, "is of a server", "add --store URL")
     with Cache(default_cache_path()) as cache:
-        held = cache.info()
-    models = [
-        {"fingerprint": one.fingerprint, "rows": one.rows, "bytes": one.bytes}
-        for one in held
-    ]
-    lines = [f"{cache.path}: {count_of(sum(one.rows for one in held), 'row')}"]
+        models = cache.info()
+    rows = count_of(sum(model.rows for model in models), "row")
+    lines = [f"{cache.path}: {rows}"]
     lines += [
-        f"{one.rows:>10,} rows {one.bytes / 1e6:>9,.1f} MB  {one.fingerprint}"
-        for one in held
+        f"{model.rows:>10,} rows {model.bytes / 1e6:>9,.1f} MB  {model.fingerprint}"
+        for model in models
     ]
-    print_result(lines, as_json=as_json, path=str(cache.path), models=models)
+    model_rows = [
+        {"fingerprint": model.fingerprint, "rows": model.rows, "bytes": model.bytes}
+        for model in models
+    ]
+    print_result(lines, as_json=as_json, path=str(cache.path), models=model_rows)
 
 
 FINGERPRINT_HELP = (
@@ -93,49 +92,43 @@ def clear(
     store: StoreUrl = None,
     key: StoreKey = None,
 ) -> None:
-    """Remove the vectors of one model or of all, to be embedded and paid for again; or collections on a server."""
+    """Remove the vectors of one model or of all, to be embedded and paid for again; or
+    collections on a server.
+    """  # noqa: D205
     from retrievers.cache import Cache, default_cache_path
 
     if (fingerprint is None) != everything:
-        raise InputError(
-            Problem(
-                "FINGERPRINT", "is missing", "`harness cache info` lists them; or --all"
-            )
-        )
+        remedy = "`harness cache info` lists them; or --all"
+        raise InputError(Problem("FINGERPRINT", "is missing", remedy))
     if store is not None:
         from retrievers.stores.connection import list_collections
 
-        with _server(store, key) as server:
-            names = [one.name for one in list_collections(server)]
-            chosen = (
-                names
-                if fingerprint is None
-                else [_one_of(fingerprint, names, "on the server")]
-            )
-            for name in chosen:
+        with _open_server(store, key) as server:
+            removed = [collection.name for collection in list_collections(server)]
+            if fingerprint is not None:
+                _check_name(fingerprint, removed, "on the server")
+                removed = [fingerprint]
+            for name in removed:
                 server.remove(name)
-        print_lines(
-            f"{redact_url_users(store)}: {count_of(len(chosen), 'collection')} removed"
-        )
+        collections = count_of(len(removed), "collection")
+        print_lines(f"{redact_url_users(store)}: {collections} removed")
         return
     shared.refuse_options({"--key": key}, "is of a server", "add --store URL")
     with Cache(default_cache_path()) as cache:
         if fingerprint is not None:
-            _one_of(
-                fingerprint, [one.fingerprint for one in cache.info()], "in the cache"
-            )
-        print_lines(
-            f"{cache.path}: {count_of(cache.clear(fingerprint), 'row')} removed"
-        )
+            fingerprints = [model.fingerprint for model in cache.info()]
+            _check_name(fingerprint, fingerprints, "in the cache")
+        rows = count_of(cache.clear(fingerprint), "row")
+        print_lines(f"{cache.path}: {rows} removed")
 
 
-def _one_of(name: str, known: list[str], where: str) -> str:
-    if name not in known:
-        raise InputError(Problem(name, f"is not {where}", did_you_mean(name, known)))
-    return name
+def _check_name(name: str, known_names: list[str], where: str) -> None:
+    if name not in known_names:
+        remedy = did_you_mean(name, known_names)
+        raise InputError(Problem(name, f"is not {where}", remedy))
 
 
-def _server(url: str, key: str | None) -> closing[Connection]:
+def _open_server(url: str, key: str | None) -> closing[Connection]:
     """A connection to a server whose key is in an environment variable."""
     from retrievers.stores.connection import Connection
     from retrievers.stores.options import StoreOptions
@@ -144,13 +137,9 @@ def _server(url: str, key: str | None) -> closing[Connection]:
         raise InputError(Problem("--key", f"{key} is not set in the environment"))
     options = StoreOptions(location=url, api_key=os.environ[key] if key else None)
     if not options.on_server:
-        raise InputError(
-            Problem(
-                "--store",
-                f"{url!r} is not a server",
-                "http://…, https://…, grpc://… or grpcs://…",
-            )
-        )
+        problem = f"{url!r} is not a server"
+        remedy = "http://…, https://…, grpc://… or grpcs://…"
+        raise InputError(Problem("--store", problem, remedy))
     return closing(Connection(options))
 
 
@@ -177,20 +166,23 @@ def embed(
     quiet: shared.QuietOption = False,
     as_json: shared.JsonOutput = False,
 ) -> None:
-    """Embed an experiment's texts on a Ray cluster, and write the vectors to a place that every machine can read."""
+    """Embed an experiment's texts on a Ray cluster, and write the vectors to a place
+    that every machine can read.
+    """  # noqa: D205
     from harness.running.ray_embedding import RaySettings
     from harness.running.ray_embedding import embed_on_ray as embed_texts
 
     settings = RaySettings(address, max_cost, not no_code, progress=not quiet)
-    done = embed_texts(experiment, to, settings)
+    tasks = embed_texts(experiment, to, settings)
     lines = [
-        f"{one.encoder}, {one.role}: {count_of(one.texts, 'text')}, {one.present:,} there already"
-        for one in done
+        f"{task.encoder}, {task.role}: {count_of(task.texts, 'text')}, "
+        f"{task.present:,} there already"
+        for task in tasks
     ]
     print_result(
         [] if quiet else lines,
         as_json=as_json,
-        embedded=[one._asdict() for one in done],
+        embedded=[task._asdict() for task in tasks],
     )
 
 
@@ -211,7 +203,9 @@ def import_vectors_command(
     with Cache(default_cache_path()) as cache:
         imported = import_vectors(cache, url)
     lines = [
-        f"{one.rows:>10,} rows  {one.role:<8}  {one.fingerprint}, {one.known:,} known"
-        for one in imported
+        f"{model.rows:>10,} rows  {model.role:<8}  {model.fingerprint}, "
+        f"{model.known:,} known"
+        for model in imported
     ]
-    print_result(lines, as_json=as_json, imported=[one._asdict() for one in imported])
+    rows = [model._asdict() for model in imported]
+    print_result(lines, as_json=as_json, imported=rows)

@@ -25,10 +25,13 @@ from harness.console.output import print_json, print_result
 from retrievers.errors import InputError, Problem
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.dataset import DatasetReference
     from harness.experiment import LoadedExperiment
 
 RESULTS_FOLDER = Path("results")
-"""Where runs write, unless they are told otherwise."""
+"""Where runs write by default."""
 
 
 def check(
@@ -57,35 +60,40 @@ def check(
     match: MatchFields = None,
     as_json: shared.JsonOutput = False,
 ) -> None:
-    """List every problem, how the data were read, and what a run takes: texts, tokens, dollars, minutes. No network."""
+    """List every problem, how the data were read, and what a run takes: texts, tokens,
+    dollars, minutes. No network.
+    """  # noqa: D205
     from retrievers.texts.languages import load_language_model
 
     load_language_model()  # on another core, while the rest is imported
-    from harness.preflight.check import check_target as look
-
-    given = DatasetOptions(
+    options = DatasetOptions(
         columns, documents, queries, labels, form, split, header, dangling, match
     )
-    if not target.lower().endswith(".toml"):
+    reference: DatasetReference | None = None
+    if target.lower().endswith(".toml"):
+        shared.refuse_options(
+            options.given_options(),
+            "is set in the experiment file, under dataset",
+            "write it there",
+        )
+    else:
         shared.refuse_options(
             {"--results": results != RESULTS_FOLDER, "--online": online},
             "is for an experiment file",
         )
-        described = dataset_reference(target, given)
-    else:
-        shared.refuse_options(
-            given.given_options(),
-            "is set in the experiment file, under dataset",
-            "write it there",
-        )
-        described = None
+        reference = dataset_reference(target, options)
+    from harness.console.check_text import check_lines, check_object
+    from harness.preflight.check import check_target
+
     try:
-        sets = (
-            [described] if described else load_each_set(Path(target), code=not no_code)
+        subjects: Sequence[Path | DatasetReference | LoadedExperiment] = (
+            load_each_set(Path(target), code=not no_code)
+            if reference is None
+            else [reference]
         )
         reports = [
-            look(one, allow_code=not no_code, results=results, ping=online)
-            for one in sets
+            check_target(subject, allow_code=not no_code, results=results, ping=online)
+            for subject in subjects
         ]
     except InputError as error:
         if not as_json:
@@ -93,18 +101,17 @@ def check(
         problems = error.problems or (Problem(target, str(error)),)
         print_json(problems=problems)
         raise typer.Exit(error.exit_code) from None
-    tables = [report.as_json() for report in reports]
-    found = tables[0] if len(tables) == 1 else {"data_sets": tables}
-    print_result(
-        (line for report in reports for line in report.lines()),
-        as_json=as_json,
-        problems=[],
-        **found,
-    )
+    tables = [check_object(report) for report in reports]
+    table = tables[0] if len(tables) == 1 else {"data_sets": tables}
+    lines = (line for report in reports for line in check_lines(report))
+    print_result(lines, as_json=as_json, problems=[], **table)
 
 
 def load_each_set(path: Path, *, code: bool) -> list[Path | LoadedExperiment]:
-    """The path itself, which is checked with its data, or what was loaded of it for each of several data sets."""
+    """Return the experiment of each of several data sets.
+
+    Of one data set, return the path itself, which is checked with its data.
+    """
     from harness.experiment import load_sets
 
     try:

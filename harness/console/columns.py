@@ -31,14 +31,27 @@ class TextColumn(NamedTuple):
     bold_rows: frozenset[int] = frozenset()
     """Rows that stand out."""
     drop_rank: int = 0
-    """Where the room is short, the highest rank is left out first; 0 stays."""
+    """If room is short, the highest rank is left out first; 0 stays."""
     wraps: bool = False
-    """Where the room is short, the cells go on in the next line."""
+    """If room is short, the cells go on in the next line."""
 
     @property
     def width(self) -> int:
-        """Cells that the widest line takes; Chinese, Japanese and Korean letters take two."""
+        """Cells of the widest line; Chinese, Japanese and Korean letters take two."""
         return max(map(cell_width, [*self.heading.split("\n"), *self.cells]), default=0)
+
+    def narrowest(self, limit: int) -> int:
+        """Cells that the column needs; one that wraps needs at most a limit."""
+        return min(self.width, limit) if self.wraps else self.width
+
+    def cell_text(self, row: int) -> Text:
+        """The cell of a row, as it is printed."""
+        from rich.text import Text
+
+        cell = self.cells[row]
+        if not self.left_aligned:
+            cell = with_minus_signs(cell)
+        return Text(cell, "bold" if row in self.bold_rows else "")
 
 
 def cell_width(text: str) -> int:
@@ -49,7 +62,9 @@ def cell_width(text: str) -> int:
 
 
 def measure_heading(measure: str) -> str:
-    r"""Return a measure's name in short lines: broken before the cutoff, and in parameters.
+    r"""Return a measure's name in short lines.
+
+    It is broken before the cutoff, and in parameters.
 
     >>> measure_heading("nDCG(dcg='exp-log2')@10").split("\n")
     ['nDCG(', 'dcg=', "'exp-log2')", '@10']
@@ -58,58 +73,68 @@ def measure_heading(measure: str) -> str:
 
 
 def columns_that_fit(columns: Sequence[TextColumn], width: int) -> list[TextColumn]:
-    """Return the columns for which there is room: names get at least half of it, and the highest ranks go first."""
-    kept = list(columns)
-    names = sum(column.wraps for column in columns)
-    limit = max(MIN_NAME_WIDTH, width // 2 // max(1, names))
+    """Return the columns for which there is room.
 
-    def taken() -> int:
-        cells = sum(
-            min(column.width, limit) if column.wraps else column.width
-            for column in kept
-        )
-        return cells + COLUMN_GAP * (len(kept) - 1)
+    Names get at least half of it, and the highest ranks are left out first.
+    """
+    fitting = list(columns)
+    wrapping = sum(column.wraps for column in columns)
+    limit = max(MIN_NAME_WIDTH, width // 2 // max(1, wrapping))
+    while _table_width(fitting, limit) > width:
+        droppable = [column for column in fitting if column.drop_rank]
+        if not droppable:
+            break
+        fitting.remove(max(droppable, key=lambda column: column.drop_rank))
+    return fitting
 
-    while taken() > width and (
-        ranked := [column for column in kept if column.drop_rank]
-    ):
-        kept.remove(max(ranked, key=lambda column: column.drop_rank))
-    return kept
+
+def _table_width(columns: Sequence[TextColumn], limit: int) -> int:
+    """Return the cells of a table; a column that wraps takes at most a limit."""
+    widths = [column.narrowest(limit) for column in columns]
+    return sum(widths) + COLUMN_GAP * (len(columns) - 1)
 
 
 def fit_table(columns: Sequence[TextColumn], width: int) -> Iterator[RenderableType]:
-    """Yield the columns for which there is room as a table, and a line that names the others."""
-    kept = columns_that_fit(columns, width)
-    yield build_grid(kept)
+    """Yield the columns for which there is room, and a line that names the others."""
+    fitting = columns_that_fit(columns, width)
+    yield build_grid(fitting)
     # Heads are broken between words, and within the names of measures.
-    if out := [
-        re.sub(r"(?<=[\w%])\n(?=\w)", " ", one.heading).replace("\n", "")
-        for one in columns
-        if one not in kept
-    ]:
-        shows = f"A wider one or --json shows {'them' if out[1:] else 'it'}."
+    omitted = [
+        re.sub(r"(?<=[\w%])\n(?=\w)", " ", column.heading).replace("\n", "")
+        for column in columns
+        if column not in fitting
+    ]
+    if omitted:
+        pronoun = "them" if len(omitted) > 1 else "it"
         yield text_line(
-            f"Too wide for this terminal: {join_names(out)}. {shows}", "dim"
+            f"Too wide for this terminal: {join_names(omitted)}. "
+            f"A wider one or --json shows {pronoun}.",
+            "dim",
         )
 
 
 def split_table(
     first: TextColumn, others: Sequence[TextColumn], width: int
 ) -> Iterator[Table]:
-    """Yield tables that begin with the same column, each with as many of the others as there is room for."""
-    begin = min(first.width, width // 2) if first.wraps else first.width
-    row, taken = [first], begin
+    """Yield tables that begin with the same column.
+
+    Each has as many of the others as there is room for.
+    """
+    first_width = first.narrowest(width // 2)
+    row = [first]
+    row_width = first_width
     for column in others:
-        taken += COLUMN_GAP + column.width
-        if len(row) > 1 and taken > width:
+        row_width += COLUMN_GAP + column.width
+        if len(row) > 1 and row_width > width:
             yield build_grid(row)
-            row, taken = [first], begin + COLUMN_GAP + column.width
+            row = [first]
+            row_width = first_width + COLUMN_GAP + column.width
         row.append(column)
     yield build_grid(row)
 
 
 def text_line(text: str, style: str = "") -> Text:
-    """Return a line of text as it is: nothing in it is read as markup."""
+    """Return a line of text; nothing in it is read as markup."""
     from rich.text import Text
 
     return Text(text, style)
@@ -138,13 +163,7 @@ def build_grid(columns: Sequence[TextColumn]) -> Table:
             no_wrap=not column.wraps and column.width < WRAPPED_WIDTH,
         )
     for number in range(len(columns[0].cells)):
-        cells = (
-            with_minus_signs(cell) if not column.left_aligned else cell
-            for column in columns
-            for cell in [column.cells[number]]
-        )
-        bold = ("bold" if number in column.bold_rows else "" for column in columns)
-        table.add_row(*map(Text, cells, bold))
+        table.add_row(*(column.cell_text(number) for column in columns))
     return table
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -33,11 +33,13 @@ from retrievers.errors import InputError, Problem
 
 if TYPE_CHECKING:
     from harness.evaluation.evaluation import Evaluation
+    from harness.scoring.declared_settings import DeclaredSettings
     from harness.scoring.scores import Scores
     from harness.stats.settings import Settings
 
 PROGRESS_FROM_RETRIEVERS = 15
-"""Retrievers from which on it is said that they are being compared: fewer take no second."""
+"""Retrievers from which on it is said that they are being compared: fewer take no
+second."""
 
 
 BASELINE_HELP = "Compare every other run with this one; default: all pairs."
@@ -49,7 +51,10 @@ MARGIN_HELP = (
     "A difference of means too small to matter; default: the margin of the folders."
 )
 MarginOption = Annotated[float | None, typer.Option(help=MARGIN_HELP)]
-TEST_HELP = "The test that decides: randomization, wilcoxon, t; default: that of the folders, or randomization."
+TEST_HELP = (
+    "The test that decides: randomization, wilcoxon, t; default: that of "
+    "the folders, or randomization."
+)
 DecidingTest = Annotated[
     str | None, typer.Option(help=TEST_HELP, autocompletion=complete_tests)
 ]
@@ -89,18 +94,16 @@ def compare(
     explain: shared.ExplainOption = False,
     as_json: shared.JsonOutput = False,
 ) -> None:
-    """Compare runs query by query: differences, exact tests, a verdict. The first measure decides.
+    """Compare runs query by query: differences, exact tests, a verdict. The first
+    measure decides.
 
-    Of several results folders, the retrievers of all are compared on the queries that all folders share. The
-    per-query scores of any tool can be compared, too: a CSV file with retriever, query_id, measure, value.
-    """
-    from harness.evaluation.score_paths import missing_retriever_notes, score_paths
+    Of several results folders, the retrievers of all are compared on the queries that
+    all folders share. The per-query scores of any tool can be compared, too: a CSV file
+    with retriever, query_id, measure, value.
+    """  # noqa: D205
     from harness.records.data_sets_csv import holds_sets
-    from harness.scoring.conventions import RunConventions
     from harness.scoring.declared_settings import read_declared_settings
     from harness.scoring.foreign_csv import read_query_ids
-    from harness.stats.looks import settings_at_look
-    from harness.writing.evaluation_tables import comparison_rows, summary_rows
 
     refuse_two_formats(form, as_json=as_json)
     paths = [qrels, *(runs or ())]
@@ -108,27 +111,18 @@ def compare(
         _compare_states(paths, as_json=as_json)
         return
     declared = read_declared_settings(paths)
-    given: dict[str, Any] = {"test": test, "correction": correction, "margin": margin}
-    settings = replace(
-        declared.settings,
-        **{name: value for name, value in given.items() if value is not None},
+    settings = _override_settings(
+        declared.settings, test=test, correction=correction, margin=margin
     )
-    ids = read_query_ids(queries) if queries else None
-    of_labels = {"--grades": grades, "--skip-no-relevant": skip_no_relevant}
+    query_ids = read_query_ids(queries) if queries else None
+    label_options = {"--grades": grades, "--skip-no-relevant": skip_no_relevant}
+    output = OutputOptions(form, as_json, explain, report)
     if qrels.suffix.lower() == ".csv":
         shared.refuse_options(
-            {"RUN": runs, **of_labels}, "does not go with a file of scores"
+            {"RUN": runs, **label_options}, "does not go with a file of scores"
         )
-        scores = _scores_in(qrels, measure or (), ids, range_)
-        evaluation = _evaluated(scores, baseline, settings)
-        notes = _undefined_notes(scores, settings)
-        if form == "csv":
-            print_csv(comparison_rows(evaluation))
-        else:
-            results_text.print_scores(
-                scores, evaluation, notes, as_json=as_json, explain=explain
-            )
-        _write_page(report, qrels, evaluation, notes)
+        scores = _read_score_file(qrels, measure or (), query_ids, range_)
+        _compare_score_file(qrels, scores, baseline, settings, output)
         return
     shared.refuse_options({"--range": range_}, "is for a file of scores")
     if qrels.is_dir():
@@ -140,14 +134,13 @@ def compare(
     if holds_sets(qrels):
         without_effect = {
             "--queries": queries,
-            **of_labels,
+            **label_options,
             "--format csv": form == "csv",
             "--margin": margin,
+            "--test": test,
+            "--explain": explain,
         }
-        shared.refuse_options(
-            {**without_effect, "--test": test, "--explain": explain},
-            "is for the results of one data set",
-        )
+        shared.refuse_options(without_effect, "is for the results of one data set")
         several_runs.print_compared_sets(
             paths,
             measure or (),
@@ -156,39 +149,42 @@ def compare(
             as_json=as_json,
         )
         return
-    scores = score_paths(
-        paths,
-        measure or (),
-        grade_rule=grades,
-        conventions=RunConventions(skip_no_relevant, queries=ids),
-    )
-    if len(scores.retrievers) < 2:
-        raise InputError(
-            Problem(str(qrels), "there is only one run", "give two or more")
-        )
-    refuse_unscored_runs(qrels, scores)
-    lacking = missing_retriever_notes(paths)
-    notes = [*lacking, *filter(None, [declared.note]), *scores.notes]
-    print_warnings(*notes)
-    evaluation = _evaluated(scores, baseline, settings_at_look(settings, scores.n))
-    if as_json:
-        from harness.evaluation.pair_diagnostics import diagnose_pairs, pairs_to_inspect
+    selection = RunSelection(measure or (), grades, skip_no_relevant, query_ids)
+    declared = declared._replace(settings=settings)
+    _compare_runs(paths, selection, baseline, declared, output)
 
-        looked_at = pairs_to_inspect(list(evaluation.means), baseline, scores.n)
-        beside = [one._asdict() for one in diagnose_pairs(scores, looked_at)]
-        rows = comparison_rows(evaluation)
-        print_json(
-            summary=summary_rows(evaluation.summary),
-            comparisons=rows,
-            evidence=beside,
-            notes=notes,
-        )
-    elif form == "csv":
-        print_csv(comparison_rows(evaluation))
-    else:
-        print_to_fit(verdict_text, evaluation, explain=explain, complete=not lacking)
-    _write_page(report, qrels, evaluation, notes)
-    fail_on_unmatched_runs(scores)
+
+class OutputOptions(NamedTuple):
+    """How a comparison is printed."""
+
+    form: str
+    as_json: bool
+    explain: bool
+    page: Path | None
+
+
+class RunSelection(NamedTuple):
+    """How runs are scored."""
+
+    measures: Sequence[str]
+    grade_rule: str | None
+    skip_no_relevant: bool
+    query_ids: list[str] | None
+
+
+def _override_settings(
+    settings: Settings,
+    *,
+    test: str | None,
+    correction: str | None,
+    margin: float | None,
+) -> Settings:
+    """Return the settings with the options that were given."""
+    options = {"test": test, "correction": correction, "margin": margin}
+    given_options: dict[str, Any] = {
+        key: option for key, option in options.items() if option is not None
+    }
+    return replace(settings, **given_options)
 
 
 def _compare_states(paths: Sequence[Path], *, as_json: bool) -> None:
@@ -197,28 +193,109 @@ def _compare_states(paths: Sequence[Path], *, as_json: bool) -> None:
     from harness.evaluation.corpus_change import compare_corpus_states
 
     if len(paths) != 2:
-        raise InputError(
-            Problem(
-                "--corpus-changed",
-                "compares two results folders",
-                "name the old and the new one",
-            )
-        )
+        problem = "compares two results folders"
+        remedy = "name the old and the new one"
+        raise InputError(Problem("--corpus-changed", problem, remedy))
     change = compare_corpus_states(*map(records.read_results, paths))
     print_result(change.lines(), as_json=as_json, **change._asdict())
 
 
-def _write_page(
-    path: Path | None, of: Path, evaluation: Evaluation, notes: Sequence[str]
+def _compare_score_file(
+    path: Path,
+    scores: Scores,
+    baseline: str | None,
+    settings: Settings,
+    output: OutputOptions,
 ) -> None:
-    if path is not None:
-        from harness.report.scores_page import write_scores_page
+    """Compare the per-query scores of any tool."""
+    from harness.writing.evaluation_tables import comparison_rows
 
-        write_scores_page(path, of.name, evaluation, notes)
+    evaluation = _evaluate(scores, baseline, settings)
+    notes = _undefined_notes(scores, settings)
+    if output.form == "csv":
+        print_csv(comparison_rows(evaluation))
+    else:
+        results_text.print_scores(
+            scores, evaluation, notes, as_json=output.as_json, explain=output.explain
+        )
+    _write_page(output.page, path.name, evaluation, notes)
 
 
-def _evaluated(scores: Scores, baseline: str | None, settings: Settings) -> Evaluation:
-    """Compare, with progress where there are many pairs."""
+def _compare_runs(
+    paths: Sequence[Path],
+    selection: RunSelection,
+    baseline: str | None,
+    declared: DeclaredSettings,
+    output: OutputOptions,
+) -> None:
+    """Compare TREC runs, or the retrievers of results folders."""
+    from harness.evaluation.score_paths import missing_retriever_notes, score_paths
+    from harness.scoring.conventions import RunConventions
+    from harness.stats.looks import settings_at_look
+    from harness.writing.evaluation_tables import comparison_rows
+
+    qrels = paths[0]
+    scores = score_paths(
+        paths,
+        selection.measures,
+        grade_rule=selection.grade_rule,
+        conventions=RunConventions(
+            selection.skip_no_relevant, queries=selection.query_ids
+        ),
+    )
+    if len(scores.retrievers) < 2:
+        problem = Problem(str(qrels), "there is only one run", "give two or more")
+        raise InputError(problem)
+    refuse_unscored_runs(qrels, scores)
+    missing_notes = missing_retriever_notes(paths)
+    notes = [*missing_notes, *filter(None, [declared.note]), *scores.notes]
+    print_warnings(*notes)
+    settings = settings_at_look(declared.settings, scores.n)
+    evaluation = _evaluate(scores, baseline, settings)
+    if output.as_json:
+        _print_comparison_json(scores, evaluation, baseline, notes)
+    elif output.form == "csv":
+        print_csv(comparison_rows(evaluation))
+    else:
+        print_to_fit(
+            verdict_text,
+            evaluation,
+            explain=output.explain,
+            complete=not missing_notes,
+        )
+    _write_page(output.page, qrels.name, evaluation, notes)
+    fail_on_unmatched_runs(scores)
+
+
+def _print_comparison_json(
+    scores: Scores, evaluation: Evaluation, baseline: str | None, notes: Sequence[str]
+) -> None:
+    from harness.evaluation.pair_diagnostics import diagnose_pairs, pairs_to_inspect
+    from harness.writing.evaluation_tables import comparison_rows, summary_rows
+
+    pairs = pairs_to_inspect(list(evaluation.means), baseline, scores.n)
+    diagnostics = diagnose_pairs(scores, pairs)
+    print_json(
+        summary=summary_rows(evaluation.summary),
+        comparisons=comparison_rows(evaluation),
+        evidence=[pair_diagnostics._asdict() for pair_diagnostics in diagnostics],
+        notes=notes,
+    )
+
+
+def _write_page(
+    path: Path | None, title: str, evaluation: Evaluation, notes: Sequence[str]
+) -> None:
+    """Write the page, if a path is given."""
+    if path is None:
+        return
+    from harness.report.scores_page import write_scores_page
+
+    write_scores_page(path, title, evaluation, notes)
+
+
+def _evaluate(scores: Scores, baseline: str | None, settings: Settings) -> Evaluation:
+    """Compare, with progress if there are many pairs."""
     from harness.console.progress import Progress
     from harness.evaluation.evaluate import evaluate_scores
     from retrievers.meter import Meter
@@ -227,54 +304,48 @@ def _evaluated(scores: Scores, baseline: str | None, settings: Settings) -> Eval
         open_console(stderr=True),
         quiet=len(scores.retrievers) < PROGRESS_FROM_RETRIEVERS,
     )
-    with (
-        progress,
-        Meter(on_change=lambda meter: progress.watch("", meter)).stage("comparing"),
-    ):
+    meter = Meter(on_change=lambda meter: progress.watch("", meter))
+    with progress, meter.stage("comparing"):
         return evaluate_scores(scores, baseline=baseline, settings=settings)
 
 
-def _scores_in(
+def _read_score_file(
     path: Path,
     measures: Sequence[str],
-    queries: list[str] | None,
+    query_ids: list[str] | None,
     range_: tuple[float, float] | None,
 ) -> Scores:
     """The per-query scores of any tool, with the range of the first measure."""
     from harness.scoring.foreign_csv import read_score_file
     from harness.stats.differences import ValueRange
 
-    scores = read_score_file(path).select(measures, queries)
+    scores = read_score_file(path).select(measures, query_ids)
     if len(scores.retrievers) < 2:
-        raise InputError(
-            Problem(
-                str(path), "has the scores of only one retriever", "give two or more"
-            )
-        )
+        problem = "has the scores of only one retriever"
+        raise InputError(Problem(str(path), problem, "give two or more"))
     if range_ is None:
         return scores
     low, high = range_
     if not -math.inf < low < high < math.inf:
-        raise InputError(
-            Problem(
-                "--range",
-                f"{low:g} to {high:g} is not a range",
-                "two numbers, the lower one first",
-            )
-        )
+        problem = f"{low:g} to {high:g} is not a range"
+        remedy = "two numbers, the lower one first"
+        raise InputError(Problem("--range", problem, remedy))
     return replace(scores, ranges={scores.primary: ValueRange(low, high)})
 
 
 def _undefined_notes(scores: Scores, settings: Settings) -> list[str]:
-    """What has no value, and what cannot be shown without a range."""
-    notes = [
-        f"{measure} is undefined for some of {count_queries(len(scores.ids))}: "
-        + ", ".join(f"{number} of {name}" for name, number in of.items())
-        for measure, of in scores.undefined_counts().items()
-    ]
+    """The values that are undefined, and the verdicts that need a range."""
+    notes: list[str] = []
+    queries = count_queries(len(scores.ids))
+    for measure, count_by_retriever in scores.undefined_counts().items():
+        counts = ", ".join(
+            f"{number} of {name}" for name, number in count_by_retriever.items()
+        )
+        notes.append(f"{measure} is undefined for some of {queries}: {counts}")
     if settings.margin and scores.range_of(scores.primary) is None:
         notes.append(
-            f"Nothing can be shown to be equivalent: {scores.primary} has scores outside [0, 1], and its range is not "
-            "known. Give --range LOW HIGH, the lowest and the highest possible score."
+            f"Nothing can be shown to be equivalent: {scores.primary} has scores "
+            "outside [0, 1], and its range is not known. Give --range LOW HIGH, the "
+            "lowest and the highest possible score."
         )
     return notes

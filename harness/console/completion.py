@@ -1,4 +1,4 @@
-"""What a shell completes."""
+"""Completions for a shell."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ def complete_fingerprints(incomplete: str) -> list[str]:
     from retrievers.cache import Cache, default_cache_path
 
     with suppress(HarnessError), Cache(default_cache_path()) as cache:
-        return completions((one.fingerprint for one in cache.info()), incomplete)
+        fingerprints = (model.fingerprint for model in cache.info())
+        return completions(fingerprints, incomplete)
     return []
 
 
 def complete_experiment_retrievers(ctx: Context, incomplete: str) -> list[str]:
     """Retrievers of the experiment file that was typed."""
     names: list[str] = []
-    for path in _typed(ctx):
+    for path in _typed_paths(ctx):
         with suppress(OSError, ValueError, AttributeError, TypeError, RecursionError):
-            content = tomllib.loads(
-                path.read_text(encoding="utf-8") if path.is_file() else ""
-            )
-            names += (str(block["name"]) for block in content["retrievers"])
+            text = path.read_text(encoding="utf-8") if path.is_file() else ""
+            tables = tomllib.loads(text)["retrievers"]
+            names += (str(table["name"]) for table in tables)
     return completions(names, incomplete)
 
 
@@ -65,13 +65,16 @@ def complete_results_retrievers(ctx: Context, incomplete: str) -> list[str]:
     from harness.records import read_manifest
 
     names: list[str] = []
-    for path in _typed(ctx):
+    for path in _typed_paths(ctx):
         with suppress(HarnessError):
             names += read_manifest(path).retrievers
     return completions(names, incomplete)
 
 
-def _typed(ctx: Context) -> Sequence[Path]:
-    """The files and folders of a line that is not finished: while an option lacks its value, they are in `args`."""
+def _typed_paths(ctx: Context) -> Sequence[Path]:
+    """The files and folders of a line that is not finished.
+
+    While an option lacks its value, they are in `args`.
+    """
     source = ctx.params.get("source")
     return [Path(path) for path in ([source] if source else ctx.args)]

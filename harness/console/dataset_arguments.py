@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
@@ -63,26 +64,28 @@ def parse_column_names(texts: Sequence[str]) -> dict[str, str]:
     {'query': 'search_term'}
     """
     columns: dict[str, str] = {}
-    for one in texts:
-        kind, _, name = (part.strip() for part in one.partition("="))
-        if not name or kind in columns:
-            what = (
-                f"{one!r} names no column" if not name else f"{kind!r} is given twice"
-            )
-            raise InputError(
-                Problem("--columns", what, "KIND=NAME, such as query=search_term")
-            )
-        columns[kind] = name
+    remedy = "KIND=NAME, such as query=search_term"
+    for text in texts:
+        kind, _, column = (part.strip() for part in text.partition("="))
+        if not column:
+            raise InputError(Problem("--columns", f"{text!r} names no column", remedy))
+        if kind in columns:
+            problem = f"{kind!r} is given twice"
+            raise InputError(Problem("--columns", problem, remedy))
+        columns[kind] = column
     return columns
 
 
 class DatasetOptions(NamedTuple):
-    """What the options of a command say of a data set, as the keys under `dataset` of an experiment would."""
+    """The options of a data set, like the keys under `dataset` of an experiment."""
 
     columns: Sequence[str] | None
-    """What columns are called, each as KIND=NAME."""
+    """Names of columns, each as KIND=NAME."""
     documents: str | None
-    """A table or a folder of documents; like the next two below the data set, or where the command runs."""
+    """A table or a folder of documents.
+
+    Like the next two it is below the data set, or where the command runs.
+    """
     queries: Sequence[str] | None
     labels: str | None
     format: str | None
@@ -106,29 +109,15 @@ def dataset_reference(path: str, options: DatasetOptions) -> DatasetReference:
     from harness.dataset import parse_reference
 
     reference = parse_reference(path)
-
-    def below(name: str) -> str:
-        if reference.scheme:
-            return name
-        folder = (
-            reference.folder.parent if reference.folder.is_file() else reference.folder
-        )
-        if (folder / name).exists() or not Path(name).exists():
-            return name
-        return Path(os.path.relpath(name, folder)).as_posix()
-
-    documents, labels = (
-        None if name is None else below(name)
-        for name in (options.documents, options.labels)
-    )
-    found = replace(
+    names = partial(_name_in_dataset, reference)
+    reference = replace(
         reference,
-        documents=documents,
-        labels=labels,
-        queries=tuple(map(below, options.queries or ())),
+        documents=None if options.documents is None else names(options.documents),
+        labels=None if options.labels is None else names(options.labels),
+        queries=tuple(map(names, options.queries or ())),
     )
     return replace(
-        found,
+        reference,
         columns=parse_column_names(options.columns or ()),
         format=options.format,
         split=options.split,
@@ -136,3 +125,15 @@ def dataset_reference(path: str, options: DatasetOptions) -> DatasetReference:
         drop_dangling=options.dangling is not None,
         match=tuple(filter(None, (options.match or "").split(","))),
     )
+
+
+def _name_in_dataset(reference: DatasetReference, name: str) -> str:
+    """Return a file's name within the data set, else where the command runs."""
+    if reference.scheme:
+        return name
+    folder = reference.folder
+    if folder.is_file():
+        folder = folder.parent
+    if (folder / name).exists() or not Path(name).exists():
+        return name
+    return Path(os.path.relpath(name, folder)).as_posix()

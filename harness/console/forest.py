@@ -21,149 +21,164 @@ if TYPE_CHECKING:
     from harness.evaluation.board import Board, BoardRow
 
 MIN_CHART_WIDTH = 110
-"""Cells of a terminal from which on differences are drawn, too."""
+"""Cells of the narrowest terminal in which differences are drawn, too."""
 TICK_SPACING = 6
 """Cells from one number below the drawing to the next, or a few more."""
-MAX_DRAWING_WIDTH, MIN_DRAWING_WIDTH = 36, 15
+MAX_DRAWING_WIDTH = 36
+MIN_DRAWING_WIDTH = 15
 """Cells of the drawing."""
 
 
 def leaderboard_in_letters(board: Board, *, width: int) -> Iterator[RenderableType]:
-    """Yield a line a retriever: sign, mean, difference with its interval, queries won and lost, p, exact Wilcoxon p.
+    """Yield the leaderboard, with one line per retriever.
+
+    A line has the sign, mean, difference with its interval, queries won and lost, p,
+    and exact Wilcoxon p.
 
     Args:
         board: of one retriever or more.
-        width: cells of the terminal; differences are drawn where there is room, and what does not fit is left out.
+        width: cells of the terminal; differences are drawn if there is room, and
+            columns that do not fit are left out.
     """
+    is_drawn = board.has_pairs and width >= MIN_CHART_WIDTH
+    foot = [""] if is_drawn else []  # beside the numbers below the drawing
+    columns = columns_that_fit(_leaderboard_columns(board, foot), width)
+    if is_drawn:
+        used = sum(column.narrowest(width // 2) for column in columns)
+        cells = min(MAX_DRAWING_WIDTH, width - used - COLUMN_GAP * len(columns))
+        if cells >= MIN_DRAWING_WIDTH:
+            columns.append(_drawing_column(board, cells))
+    yield build_grid(columns)
+
+
+def _leaderboard_columns(board: Board, foot: list[str]) -> list[TextColumn]:
+    """Return the columns of text; the foot is added to each."""
     from harness.wording.verdicts import STANDING_WORDS
 
-    rows = board.rows
-    beginning = common_prefix([row.retriever for row in rows])
-    names = [
-        f"{STANDING_WORDS[row.standing][0] or ' '} {row.retriever.removeprefix(beginning)}"
-        for row in rows
-    ]
-    foot = (
-        [""] if board.has_pairs and width >= MIN_CHART_WIDTH else []
-    )  # beside the numbers below the drawing
+    prefix = common_prefix([row.retriever for row in board.rows])
+    names: list[str] = []
+    means: list[str] = []
+    for row in board.rows:
+        sign = STANDING_WORDS[row.standing][0] or " "
+        names.append(f"{sign} {row.retriever.removeprefix(prefix)}")
+        means.append("failed" if row.mean is None else f"{row.mean:.3f}")
     columns = [
         TextColumn(
-            f"{beginning}…" if beginning else "",
+            f"{prefix}…" if prefix else "",
             [*names, *foot],
             left_aligned=True,
             wraps=True,
         ),
-        TextColumn(
-            "mean",
-            [
-                *("failed" if row.mean is None else f"{row.mean:.3f}" for row in rows),
-                *foot,
-            ],
-            drop_rank=1,
-        ),
+        TextColumn("mean", [*means, *foot], drop_rank=1),
     ]
     if board.has_pairs:
-        side = "ahead" if board.against_baseline else "behind"
-        records = [
-            "" if row.wins is None else f"{row.wins:,}–{row.losses:,}" for row in rows
-        ]
-        columns += [
-            TextColumn(
-                f"{side} ({100 * board.level:.3g} % CI)",
-                [*map(_difference, rows), *foot],
-                left_aligned=True,
-                drop_rank=3,
-            ),
-            TextColumn("won–lost", [*records, *foot]),
-            TextColumn(
-                "p", [*(short_p_text(row.p) for row in rows), *foot], drop_rank=2
-            ),
-        ]
-        if board.shows_exact_p:
-            exact = [exact_p_text(row.p_wilcoxon, row.floor) for row in rows]
-            columns.append(TextColumn("Wilcoxon", [*exact, *foot], drop_rank=4))
-    kept = columns_that_fit(columns, width)
-    if foot:
-        taken = sum(
-            min(one.width, width // 2) if one.wraps else one.width for one in kept
-        )
-        cells = min(MAX_DRAWING_WIDTH, width - taken - COLUMN_GAP * len(kept))
-        if cells >= MIN_DRAWING_WIDTH:
-            drawn = [
-                "" if row.mean is None else _drawn(row, board, cells) for row in rows
-            ]
-            margin = f"▒ margin {board.margin:g}" if board.margin else ""
-            kept.append(
-                TextColumn(margin, [*drawn, _ruler(board, cells)], left_aligned=True)
-            )
-    yield build_grid(kept)
+        columns += _pair_columns(board, foot)
+    return columns
 
 
-def _difference(row: BoardRow) -> str:
+def _pair_columns(board: Board, foot: list[str]) -> list[TextColumn]:
+    """Return the columns of the comparisons with the reference."""
+    rows = board.rows
+    direction = "ahead" if board.against_baseline else "behind"
+    differences = [_difference_text(row) for row in rows]
+    records = [
+        "" if row.wins is None else f"{row.wins:,}–{row.losses:,}" for row in rows
+    ]
+    p_values = [short_p_text(row.p) for row in rows]
+    columns = [
+        TextColumn(
+            f"{direction} ({100 * board.level:.3g} % CI)",
+            [*differences, *foot],
+            left_aligned=True,
+            drop_rank=3,
+        ),
+        TextColumn("won–lost", [*records, *foot]),
+        TextColumn("p", [*p_values, *foot], drop_rank=2),
+    ]
+    if board.shows_exact_p:
+        exact = [exact_p_text(row.p_wilcoxon, row.floor) for row in rows]
+        columns.append(TextColumn("Wilcoxon", [*exact, *foot], drop_rank=4))
+    return columns
+
+
+def _difference_text(row: BoardRow) -> str:
     """A difference and its interval."""
     if row.difference is None:
         return ""
-    ends = (
-        ""
-        if row.low is None or row.high is None
-        else f" ({row.low:z.3f}, {row.high:z.3f})"
-    )
-    return with_minus_signs(f"{row.difference:z.3f}{ends}")
+    text = f"{row.difference:z.3f}"
+    if row.low is not None and row.high is not None:
+        text += f" ({row.low:z.3f}, {row.high:z.3f})"
+    return with_minus_signs(text)
 
 
 def exact_p_text(p: float | None, floor: float | None) -> str:
-    """The p of the exact test, with the smallest that it could have been where that decides nothing.
+    """The p of the exact test.
+
+    If the floor, the smallest p that was possible, decides nothing, it is added.
 
     >>> exact_p_text(0.216, None), exact_p_text(1.0, 0.25)
     ('.216', '1.00 (≥ .250)')
     """
-    return (
-        short_p_text(p)
-        if floor is None
-        else f"{short_p_text(p)} (≥ {short_p_text(floor)})"
+    if floor is None:
+        return short_p_text(p)
+    return f"{short_p_text(p)} (≥ {short_p_text(floor)})"
+
+
+def _drawing_column(board: Board, cells: int) -> TextColumn:
+    drawings = [
+        "" if row.mean is None else _draw_row(row, board, cells) for row in board.rows
+    ]
+    heading = f"▒ margin {board.margin:g}" if board.margin else ""
+    return TextColumn(
+        heading, [*drawings, _draw_ruler(board, cells)], left_aligned=True
     )
 
 
-def _at(value: float, board: Board, cells: int) -> int:
+def _position(value: float, board: Board, cells: int) -> int:
+    """Return the cell of a value."""
     low, high = board.axis_range
     return round((value - low) / ((high - low) or 1.0) * (cells - 1))
 
 
-def _drawn(row: BoardRow, board: Board, cells: int) -> str:
+def _draw_row(row: BoardRow, board: Board, cells: int) -> str:
     line = [" "] * cells
-    zero, margin = _at(0.0, board, cells), board.margin or 0.0
-    if margin:
-        for place in range(
-            _at(-margin if board.against_baseline else 0.0, board, cells),
-            _at(margin, board, cells) + 1,
-        ):
-            line[place] = "▒"
-    line[zero] = "│"
+    if board.margin:
+        start = -board.margin if board.against_baseline else 0.0
+        first = _position(start, board, cells)
+        last = _position(board.margin, board, cells)
+        for cell in range(first, last + 1):
+            line[cell] = "▒"
+    line[_position(0.0, board, cells)] = "│"
     if row.difference is not None:
         if row.low is not None and row.high is not None:
-            low, high = _at(row.low, board, cells), _at(row.high, board, cells)
-            line[low : high + 1] = ["├", *"─" * (high - low - 1), "┤"][: high - low + 1]
-        line[_at(row.difference, board, cells)] = "■"
+            low = _position(row.low, board, cells)
+            high = _position(row.high, board, cells)
+            interval = ["├", *"─" * (high - low - 1), "┤"]
+            line[low : high + 1] = interval[: high - low + 1]
+        line[_position(row.difference, board, cells)] = "■"
     return "".join(line)
 
 
-def _ruler(board: Board, cells: int) -> str:
-    """Zero and round values, in points of the measure; zero first, where not all have room."""
+def _draw_ruler(board: Board, cells: int) -> str:
+    """Zero and round values, in points of the measure.
+
+    Zero is first, if not all have room.
+    """
     from harness.report.charts.axes import round_steps, tick_labels
 
-    (low, high), line = board.axis_range, [" "] * cells
-    most = cells // TICK_SPACING
-    while len(ticks := round_steps(low, high, most)) < 3 and high > low:
-        most += 1
-    for value, number in sorted(
-        zip(ticks, tick_labels(ticks, "-"), strict=True), key=lambda tick: abs(tick[0])
-    ):
-        word = re.sub(r"\b0\.", ".", number)
-        start = max(
-            0, min(cells - len(word), _at(value, board, cells) - len(word) // 2)
-        )
-        if all(
-            letter == " " for letter in line[max(0, start - 1) : start + len(word) + 1]
-        ):
-            line[start : start + len(word)] = word
+    low, high = board.axis_range
+    max_count = cells // TICK_SPACING
+    ticks = round_steps(low, high, max_count)
+    while len(ticks) < 3 and high > low:
+        max_count += 1
+        ticks = round_steps(low, high, max_count)
+    labels = dict(zip(ticks, tick_labels(ticks, "-"), strict=True))
+    line = [" "] * cells
+    for tick in sorted(labels, key=abs):
+        label = re.sub(r"\b0\.", ".", labels[tick])
+        start = _position(tick, board, cells) - len(label) // 2
+        start = max(0, min(cells - len(label), start))
+        end = start + len(label)
+        if set(line[max(0, start - 1) : end + 1]) == {" "}:
+            line[start:end] = label
     return "".join(line)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
@@ -31,45 +31,49 @@ SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
 
 
 def annotate_workflow(
-    results: Results, sentence: str, *, passed: bool, which: str
+    results: Results, sentence: str, *, passed: bool, run_label: str
 ) -> None:
-    """Print the annotation, and add the paired leaderboard to the summary of the job; outside of one, print it, too.
+    """Print the annotation, and add the paired leaderboard to the summary of the job.
+
+    Outside of a job, the leaderboard is printed.
 
     Args:
-        results: whose leaderboard is shown.
-        sentence: what the gate found.
-        passed: whether it lets the change pass.
-        which: run it speaks of.
+        results: with the leaderboard.
+        sentence: the result of the gate.
+        passed: whether the change passes.
+        run_label: the run that the sentence is about.
 
     Raises:
         InputError: the summary cannot be written.
     """
     outcome = "passed" if passed else "failed"
-    print_lines(
-        f"::{'notice' if passed else 'error'} title=Retrieval gate {outcome}::{_escaped(f'{sentence}; {which}')}"
+    level = "notice" if passed else "error"
+    message = _escape_command(f"{sentence}; {run_label}")
+    print_lines(f"::{level} title=Retrieval gate {outcome}::{message}")
+    text = (
+        f"### Retrieval gate {outcome}\n\n{sentence}.\n\n"
+        f"```text\n{_leaderboard_text(results)}\n```\n\n{run_label}\n"
     )
-    text = f"### Retrieval gate {outcome}\n\n{sentence}.\n\n```text\n{_in_letters(results)}\n```\n\n{which}\n"
-    place = os.environ.get(SUMMARY_VARIABLE, "")
-    if not place:
+    path = os.environ.get(SUMMARY_VARIABLE, "")
+    if not path:
         print_lines(*text.splitlines())
         return
-    with explain_write_errors(Path(place)), open_text_file(place, "a") as file:
+    with explain_write_errors(Path(path)), open_text_file(path, "a") as file:
         file.write(text)
 
 
-def _in_letters(results: Results) -> str:
+def _leaderboard_text(results: Results) -> str:
     from harness.evaluation.evaluation_file import read_or_evaluate
 
+    board = read_or_evaluate(results).board
     # A fence in a name would end the block.
-    return rendered_text(
-        leaderboard_in_letters, read_or_evaluate(results).board
-    ).replace("`", "'")
+    return rendered_text(leaderboard_in_letters, board).replace("`", "'")
 
 
-def _escaped(text: str) -> str:
+def _escape_command(text: str) -> str:
     r"""A message of a workflow command on one line.
 
-    >>> _escaped("97 %\nof all")
+    >>> _escape_command("97 %\nof all")
     '97 %25%0Aof all'
     """
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
@@ -85,7 +89,10 @@ CHALLENGER_HELP = "The retriever that would replace it."
 Challenger = Annotated[
     str, typer.Option(help=CHALLENGER_HELP, autocompletion=complete_results_retrievers)
 ]
-MARGINS_HELP = "Largest acceptable loss of the primary measure's mean; for several data sets, one for each."
+MARGINS_HELP = (
+    "Largest acceptable loss of the primary measure's mean; for several "
+    "data sets, one for each."
+)
 GateMargins = Annotated[
     list[str], typer.Option(metavar="[SET=]NUMBER", help=MARGINS_HELP)
 ]
@@ -111,20 +118,14 @@ def gate(
     form: GateFormat = "text",
     as_json: shared.JsonOutput = False,
 ) -> None:
-    """Exit 0 if the challenger is shown to lose less than MARGIN to the baseline; otherwise 1.
+    """Exit 0 if the challenger is shown to lose less than MARGIN to the baseline;
+    otherwise 1.
 
     A challenger that loses the whole margin passes in up to 8 % of cases.
-    """
+    """  # noqa: D205
     from harness import records
-    from harness.evaluation.gate import (
-        GateArm,
-        gate_retrievers,
-        gate_sets,
-        shared_gate_queries,
-    )
+    from harness.evaluation.gate import gate_sets
     from harness.records.data_sets_csv import holds_sets
-    from harness.scoring.grades import people_judged
-    from harness.wording.verdicts import gate_cells, gate_sentence
 
     refuse_two_formats(form, as_json=as_json)
     margins = parse_margins(margin)
@@ -140,62 +141,107 @@ def gate(
         "names data sets, and there is one",
         "give a number, such as 0.02",
     )
-    read = records.read_results(results)
-    earlier = read if source is None else records.read_results(source)
-    for one in (read, earlier):
-        if not people_judged(
-            {query: labelled.labels for query, labelled in one.queries.items()}
-        ):
-            raise NotConfirmed(
-                "gate failed: no person judged these queries, and a model's labels alone show nothing"
-            )
+    new = records.read_results(results)
+    earlier = new if source is None else records.read_results(source)
+    for stored in (new, earlier):
+        _require_people(stored)
     states = {"--corpus-changed": corpus_changed and source is None}
     shared.refuse_options(states, "is for two folders", "name the earlier by --from")
-    sides = GateArm(read, challenger), GateArm(earlier, baseline)
-    verdict = gate_retrievers(*sides, margin=margins[""], corpus_changed=corpus_changed)
-    note = (
-        ""
-        if source is None
-        else shared_gate_queries(
-            read, earlier, corpus_changed=corpus_changed
-        ).sentence()
+    _print_gate(
+        GateRequest(
+            new,
+            challenger,
+            earlier,
+            baseline,
+            margins[""],
+            corpus_changed=corpus_changed,
+        ),
+        form=form,
+        as_json=as_json,
     )
-    which = (
-        read.run_label
-        if source is None
-        else f"{read.run_label}, against the {earlier.run_label}"
-    )
-    if as_json:
-        print_json(
-            **gate_cells(verdict), which=which, **({"note": note} if note else {})
+
+
+def _require_people(results: Results) -> None:
+    """Refuse results that only a model judged."""
+    from harness.scoring.grades import people_judged
+
+    labels = {
+        query_id: labelled.labels for query_id, labelled in results.queries.items()
+    }
+    if not people_judged(labels):
+        raise NotConfirmed(
+            "gate failed: no person judged these queries, "
+            "and a model's labels alone show nothing"
         )
+
+
+class GateRequest(NamedTuple):
+    """The question of a gate for one data set."""
+
+    results: Results
+    challenger: str
+    earlier: Results
+    """The results of the baseline; may be the same results."""
+    baseline: str
+    margin: float
+    corpus_changed: bool
+
+
+def _print_gate(
+    request: GateRequest, *, form: Literal["text", "github"], as_json: bool
+) -> None:
+    """Print the gate of one data set; raises NotConfirmed if the challenger fails."""
+    from harness.evaluation.gate import GateArm, gate_retrievers, shared_gate_queries
+    from harness.wording.verdicts import gate_cells, gate_sentence
+
+    results = request.results
+    earlier = request.earlier
+    verdict = gate_retrievers(
+        GateArm(results, request.challenger),
+        GateArm(earlier, request.baseline),
+        margin=request.margin,
+        corpus_changed=request.corpus_changed,
+    )
+    note = ""
+    run_label = results.run_label
+    if earlier is not results:
+        note = shared_gate_queries(
+            results, earlier, corpus_changed=request.corpus_changed
+        ).sentence()
+        run_label = f"{run_label}, against the {earlier.run_label}"
+    sentence = gate_sentence(verdict)
+    if as_json:
+        optional_note = {"note": note} if note else {}
+        print_json(**gate_cells(verdict), which=run_label, **optional_note)
     elif note:
         print_warnings(note)
     if form == "github":
-        annotate_workflow(
-            read, gate_sentence(verdict), passed=verdict.passed, which=which
-        )
+        annotate_workflow(results, sentence, passed=verdict.passed, run_label=run_label)
     if not verdict.passed:
-        raise NotConfirmed(f"gate failed: {gate_sentence(verdict)}; {which}")
+        raise NotConfirmed(f"gate failed: {sentence}; {run_label}")
     if not as_json and form == "text":
-        print_lines(f"gate passed: {gate_sentence(verdict)}; {which}")
+        print_lines(f"gate passed: {sentence}; {run_label}")
 
 
 def _print_gates(gates: Mapping[str, Gate], *, as_json: bool) -> None:
-    """Print the gate of each data set; raises NotShown unless all of them let the challenger pass."""
+    """Print the gate of each data set.
+
+    Raises:
+        NotConfirmed: the challenger fails on a data set.
+    """
     from harness.wording.verdicts import gate_cells, gate_sentence
 
-    passed = all(one.passed for one in gates.values())
-    told = [f"{name}: {gate_sentence(one)}" for name, one in gates.items()]
+    passed = all(gate.passed for gate in gates.values())
+    sentences = [
+        f"{set_name}: {gate_sentence(gate)}" for set_name, gate in gates.items()
+    ]
     if as_json:
-        print_json(
-            passed=passed,
-            data_sets={name: gate_cells(one) for name, one in gates.items()},
-        )
+        cells = {set_name: gate_cells(gate) for set_name, gate in gates.items()}
+        print_json(passed=passed, data_sets=cells)
     if not passed:
-        raise NotConfirmed("\n".join(["gate failed:", *told]))
+        raise NotConfirmed("\n".join(["gate failed:", *sentences]))
     if not as_json:
-        print_lines("gate passed:", *told)
+        print_lines("gate passed:", *sentences)
 
 
 def parse_margins(texts: Sequence[str]) -> dict[str, float]:
@@ -205,13 +251,12 @@ def parse_margins(texts: Sequence[str]) -> dict[str, float]:
     {'': 0.02, 'law': 0.05}
     """
     margins: dict[str, float] = {}
-    for one in texts:
-        name, _, number = one.rpartition("=")
+    for text in texts:
+        set_name, _, number = text.rpartition("=")
         try:
-            margins[name] = float(number)
+            margins[set_name] = float(number)
         except ValueError:
-            what = f"{one!r} is not a number"
-            raise InputError(
-                Problem("--margin", what, "such as 0.02, or of one data set: law=0.05")
-            ) from None
+            problem = f"{text!r} is not a number"
+            remedy = "such as 0.02, or of one data set: law=0.05"
+            raise InputError(Problem("--margin", problem, remedy)) from None
     return margins

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -12,6 +12,9 @@ from harness.console import options as shared
 from harness.console.agreement_text import agreement_lines
 from harness.console.output import print_json, print_lines, print_result, print_warnings
 from harness.english import count_of
+
+if TYPE_CHECKING:
+    from harness.labels.merge import MergedJudgments
 
 labels_app = shared.command_group(
     "Compare, merge and export labels by people and models."
@@ -28,10 +31,12 @@ LabelSources = Annotated[
 
 @labels_app.command()
 def agree(paths: LabelSources, as_json: shared.JsonOutput = False) -> None:
-    """Measure how far judges agree, with others and with themselves, and list the pairs to talk about."""
-    from harness.labels.agreement import measure_agreement as measure
+    """Measure how far judges agree, with others and with themselves, and list the pairs
+    to talk about.
+    """  # noqa: D205
+    from harness.labels.agreement import measure_agreement
 
-    agreements = measure(paths)
+    agreements = measure_agreement(paths)
     print_result(agreement_lines(agreements), as_json=as_json, **agreements._asdict())
 
 
@@ -74,31 +79,36 @@ def merge(
         check_new_file(adjudicate)
     merged = merge_into_dataset(paths, reference, corrects or ())
     if adjudicate is not None and merged.disputed:
-        write_pool(
-            adjudicate,
-            adjudication_pool(merged.disputed, reference, read_policy(policy)),
-        )
+        pool = adjudication_pool(merged.disputed, reference, read_policy(policy))
+        write_pool(adjudicate, pool)
     if as_json:
         print_json(**{**merged._asdict(), "path": str(merged.path)})
         return
-    of_people = (
-        f"queries judged by people {merged.people:,}, begun by people {merged.mixed:,}"
-    )
+    _print_merge(merged, adjudicate)
+
+
+def _print_merge(merged: MergedJudgments, adjudicate: Path | None) -> None:
+    labels = count_of(merged.judgments, "label")
     print_lines(
-        f"{merged.path}: {count_of(merged.judgments, 'label')}, {merged.added:,} of them new"
+        f"{merged.path}: {labels}, {merged.added:,} of them new",
+        f"queries judged by people {merged.people:,}, begun by people "
+        f"{merged.mixed:,}, by a model alone {merged.model:,}",
     )
-    print_lines(f"{of_people}, by a model alone {merged.model:,}")
     if adjudicate is not None and not merged.disputed:
         print_lines(
-            f"people differ by two grades on no document: there is nothing to settle, and {adjudicate} is not written"
+            "people differ by two grades on no document: there is nothing to settle, "
+            f"and {adjudicate} is not written"
         )
     for judge in merged.opinions:
         print_warnings(
-            f"later grades by {judge} do not replace the first ones; if they should: --corrects {quote(judge)}"
+            f"later grades by {judge} do not replace the first ones; "
+            f"if they should: --corrects {quote(judge)}"
         )
-    for one in merged.disputed:
-        gave = ", ".join(f"{judge} {grade}" for judge, grade in one.grades)
-        print_warnings(f"to adjudicate: {one.query_id} {one.document_id}: {gave}")
+    for dispute in merged.disputed:
+        grades = ", ".join(f"{judge} {grade}" for judge, grade in dispute.grades)
+        print_warnings(
+            f"to adjudicate: {dispute.query_id} {dispute.document_id}: {grades}"
+        )
 
 
 WithModel = Annotated[
@@ -124,11 +134,13 @@ def export(
     ] = None,
     with_model: WithModel = False,
 ) -> None:
-    """Write the merged labels as TREC qrels, or in the data set's own form; only people's where there are any."""
+    """Write the merged labels as TREC qrels, or in the data set's own form; only
+    people's where there are any.
+    """  # noqa: D205
     from harness.dataset import DatasetReference, load_dataset
     from harness.labels.export_labels import export_labels
 
-    data = load_dataset(DatasetReference(Path(dataset), queries=tuple(queries or ())))
-    print_lines(
-        f"{output}: {export_labels(data, output, form, with_model=with_model).sentence()}"
-    )
+    reference = DatasetReference(Path(dataset), queries=tuple(queries or ()))
+    labelled = load_dataset(reference)
+    exported = export_labels(labelled, output, form, with_model=with_model)
+    print_lines(f"{output}: {exported.sentence()}")

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from typer.exceptions import TyperException
 
 MAX_LISTED_PROBLEMS = 20
-"""Problems of one error that are listed; the rest is counted."""
+"""Problems of one error that are listed; the others are counted."""
 
 
 def error_message(error: HarnessError) -> str:
-    """What is wrong; where it is more than one thing, a line each under a head that counts them."""
+    """The problem; several problems have a line each, under a head that counts them."""
     return redact_keys(_message(error))
 
 
@@ -32,40 +32,37 @@ def _message(error: HarnessError) -> str:
         return str(error)
     if len(problems) < 2:
         return f"error: {error}"
-    number, rest = (
-        sum(one.occurrences for one in some)
-        for some in (problems, problems[MAX_LISTED_PROBLEMS:])
-    )
-    lines = [
-        f"error: {number:,} problems",
-        *(f"  {problem}" for problem in problems[:MAX_LISTED_PROBLEMS]),
-    ]
-    return "\n".join([*lines, *([f"  and {rest:,} more"] if rest else [])])
+    total = sum(problem.occurrences for problem in problems)
+    lines = [f"error: {total:,} problems"]
+    lines += [f"  {problem}" for problem in problems[:MAX_LISTED_PROBLEMS]]
+    unlisted = sum(problem.occurrences for problem in problems[MAX_LISTED_PROBLEMS:])
+    if unlisted:
+        lines.append(f"  and {unlisted:,} more")
+    return "\n".join(lines)
 
 
 def usage_message(error: TyperException) -> str:
-    """A misspelt command line: what is wrong, and where help is."""
+    """The problem of a misspelt command line, and the command for help."""
     option = getattr(error, "option_name", "")
     message = error.format_message()
-    known = getattr(error, "possibilities", None) or ()
-    if known:
-        near = get_close_matches(option, known, n=1) or sorted(known)[:1]
+    options = getattr(error, "possibilities", None) or ()
+    if options:
+        near = get_close_matches(option, options, n=1) or sorted(options)[:1]
         message = f"{message.partition(' (')[0]}; did you mean {near[0]!r}?"
     context = getattr(error, "ctx", None)
-    return f"error: {message.rstrip('.')} (see {context.command_path if context else 'harness'} --help)"
+    command = context.command_path if context else "harness"
+    return f"error: {message.rstrip('.')} (see {command} --help)"
 
 
 def show_tracebacks() -> None:
-    """Let each failure be followed by where it arose, on standard error."""
+    """Print where in the code each failure arose, on standard error."""
+
+    def print_record(record: logging.LogRecord) -> None:
+        print_warnings(redact_keys(logging.Formatter().format(record)))
+
     logger = logging.getLogger("harness")
     logger.setLevel(logging.DEBUG)
-    logger.addHandler(
-        CallbackHandler(
-            lambda record: print_warnings(
-                redact_keys(logging.Formatter().format(record))
-            )
-        )
-    )
+    logger.addHandler(CallbackHandler(print_record))
 
 
 def hide_tracebacks() -> None:
@@ -80,15 +77,19 @@ def hide_tracebacks() -> None:
 
 
 class CallbackHandler(logging.Handler):
-    """Hands records on: failures, or which model is loaded, which takes seconds in which no text is counted."""
+    """Passes records on.
+
+    They are failures, or which model is loaded: that takes seconds in which no text is
+    counted.
+    """
 
     def __init__(self, show: Callable[[logging.LogRecord], None]) -> None:
-        """Take what shows a record."""
+        """Pass each record to a function."""
         super().__init__()
         self._show = show
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Show it."""
+        """Pass a record on."""
         self._show(record)
 
 
@@ -99,12 +100,7 @@ def confirm(question: str, option: str) -> None:
         InputError: the answer was no.
     """
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise InputError(
-            Problem(
-                option,
-                "is needed without a terminal",
-                f"read the experiment, add {option}",
-            )
-        )
+        remedy = f"read the experiment, add {option}"
+        raise InputError(Problem(option, "is needed without a terminal", remedy))
     if not typer.confirm(question, err=True):
         raise InputError(Problem("", "not run: not confirmed"))

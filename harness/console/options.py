@@ -1,6 +1,7 @@
 """Options that commands share.
 
-A shell that completes shows no message: a file that cannot be read ends in no suggestion.
+A shell that completes shows no message: a file that cannot be read ends in no
+suggestion.
 """
 
 from __future__ import annotations
@@ -18,14 +19,6 @@ from retrievers.errors import InputError, Problem
 if TYPE_CHECKING:
     from typer._click import Context as ClickContext
     from typer._click.formatting import HelpFormatter
-
-
-def refuse_two_formats(form: str, *, as_json: bool) -> None:  # noqa: D103
-    refuse_options(
-        {"--json": as_json and form not in ("table", "text")},
-        f"cannot go with --format {form}",
-        "choose one of them",
-    )
 
 
 ExperimentFile = Annotated[
@@ -63,7 +56,10 @@ MeasureNames = Annotated[list[str] | None, MEASURE_OPTION]
 GradeRuleOption = Annotated[
     str | None,
     typer.Option(
-        help="Another grade rule for a results folder: linear, binary, reciprocal, explicit."
+        help=(
+            "Another grade rule for a results folder: linear, binary, reciprocal, "
+            "explicit."
+        )
     ),
 ]
 QueryIdsFile = Annotated[
@@ -145,21 +141,31 @@ HELP_SENTENCE_LIMIT = 1_000
 """Characters of a sentence: more than any has, so that none is cut."""
 
 
+def refuse_two_formats(form: str, *, as_json: bool) -> None:
+    """Refuse --json with another format."""
+    refuse_options(
+        {"--json": as_json and form not in ("table", "text")},
+        f"cannot go with --format {form}",
+        "choose one of them",
+    )
+
+
 def refuse_options(
-    given: Mapping[str, object], reason: str, remedy: str = "leave it out"
+    options: Mapping[str, object], reason: str, remedy: str = "leave it out"
 ) -> None:
-    """Refuse options that were given and would change nothing.
+    """Refuse options that would change nothing.
 
     Args:
-        given: option -> whether, or what, was given.
+        options: option -> its value; false if it is not on the command line.
         reason: why it changes nothing, as the end of a sentence.
         remedy: what to do.
 
     Raises:
         InputError: names the first of them.
     """
-    if first := next((option for option, value in given.items() if value), None):
-        raise InputError(Problem(first, reason, remedy))
+    for option, value in options.items():
+        if value:
+            raise InputError(Problem(option, reason, remedy))
 
 
 class HelpGroup(TyperGroup):
@@ -168,20 +174,19 @@ class HelpGroup(TyperGroup):
     def format_commands(self, ctx: ClickContext, formatter: HelpFormatter) -> None:
         """Write the commands under the heading of their panel."""
         panels: dict[str, list[tuple[str, str]]] = {}
-        for name in self.list_commands(ctx):
-            if (
-                command := self.get_command(ctx, name)
-            ) is not None and not command.hidden:
-                panel = getattr(command, "rich_help_panel", None)
-                heading = panel if isinstance(panel, str) else "Commands"
-                panels.setdefault(heading, []).append(
-                    (name, command.get_short_help_str(HELP_SENTENCE_LIMIT))
-                )
+        for command_name in self.list_commands(ctx):
+            command = self.get_command(ctx, command_name)
+            if command is None or command.hidden:
+                continue
+            panel = getattr(command, "rich_help_panel", None)
+            heading = panel if isinstance(panel, str) else "Commands"
+            sentence = command.get_short_help_str(HELP_SENTENCE_LIMIT)
+            panels.setdefault(heading, []).append((command_name, sentence))
         for heading, rows in panels.items():
             with formatter.section(heading):
                 formatter.write_dl(rows)
 
 
-def command_group(words: str) -> typer.Typer:
-    """Commands under one name; the words are their help."""
-    return typer.Typer(cls=HelpGroup, help=words, rich_markup_mode=None)
+def command_group(help_text: str) -> typer.Typer:
+    """Commands under one name."""
+    return typer.Typer(cls=HelpGroup, help=help_text, rich_markup_mode=None)

@@ -26,7 +26,10 @@ def print_json(**values: object) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it: records by the names of their fields; NaN, which it has no word for, becomes null."""
+    """A value as in JSON.
+
+    Records become objects; NaN, which JSON lacks, becomes null.
+    """
     if hasattr(value, "_asdict"):
         value = value._asdict()
     if isinstance(value, Mapping):
@@ -37,12 +40,12 @@ def _plain(value: Any) -> Any:
 
 
 def print_result(lines: Iterable[str], *, as_json: bool, **values: object) -> None:
-    """What a command found: lines for people, or the same as one object.
+    """Print a result: lines for people, or the same as one object.
 
     Args:
         lines: for people.
-        as_json: whether the object is wanted.
-        values: what is in it.
+        as_json: whether the object is printed.
+        values: of the object.
     """
     if as_json:
         print_json(**values)
@@ -51,20 +54,22 @@ def print_result(lines: Iterable[str], *, as_json: bool, **values: object) -> No
 
 
 def print_csv(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Rows as in the CSV files of a results folder; a terminal shows what programs read as it is."""
+    """Print rows as in the CSV files of a results folder.
+
+    A terminal shows the text that programs read.
+    """
     from harness.records import escape_cell
 
-    written = io.StringIO()
-    writer = csv.DictWriter(written, list(rows[0]), lineterminator="\n")
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(
-        {
-            key: escape_cell(one) if isinstance(one, str) else one
-            for key, one in row.items()
+    for row in rows:
+        escaped_row = {
+            key: escape_cell(cell) if isinstance(cell, str) else cell
+            for key, cell in row.items()
         }
-        for row in rows
-    )
-    typer.echo(written.getvalue(), nl=False)
+        writer.writerow(escaped_row)
+    typer.echo(out.getvalue(), nl=False)
 
 
 def print_lines(*lines: str) -> None:
@@ -74,11 +79,11 @@ def print_lines(*lines: str) -> None:
 
 
 def print_to_fit(
-    build: Callable[..., Iterable[RenderableType]], *args: object, **named: object
+    build: Callable[..., Iterable[RenderableType]], *args: object, **options: object
 ) -> None:
-    """Print what fits the terminal."""
+    """Print the parts that `build` makes for the width of the terminal."""
     console = open_console()
-    for part in build(*args, width=console.width, **named):
+    for part in build(*args, width=console.width, **options):
         console.print(part)
 
 
@@ -98,7 +103,7 @@ def rendered_text(
     *args: object,
     width: int = TEXT_WIDTH,
 ) -> str:
-    """What fits a terminal of this width, as plain text."""
+    """The parts that `build` makes for a terminal of this width, as plain text."""
     from rich.console import Console
 
     console = Console(width=width, color_system=None, force_terminal=False)

@@ -13,6 +13,8 @@ from harness.console.output import print_result
 from harness.english import count_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from harness.labels.chat_access import JudgeModel
     from harness.labels.model_judge import ModelJudgingOptions
     from harness.labels.pool import Pool
@@ -69,7 +71,9 @@ def pool(
     output: Annotated[Path, typer.Option(help="File to write.")] = Path("pool.jsonl"),
     as_json: shared.JsonOutput = False,
 ) -> None:
-    """Choose what to judge: a sample of the queries, the top documents of every retriever, in hashed order."""
+    """Choose what to judge: a sample of the queries, the top documents of every
+    retriever, in hashed order.
+    """  # noqa: D205
     from harness.labels.draw_pool import (
         PoolOptions,
         draw_pool,
@@ -82,30 +86,36 @@ def pool(
         {"--sample": next_look and sample is not None},
         "cannot go with --next-look, which says how many",
     )
-    drawing = PoolOptions(depth, sample, seed, audience, read_policy(policy), next_look)
+    options = PoolOptions(depth, sample, seed, audience, read_policy(policy), next_look)
     material = read_material(results, depth)
-    drawn_pool = draw_pool(
-        material, drawing, read_known_judgments(material, judged or ())
-    )
+    judgments = read_known_judgments(material, judged or ())
+    drawn_pool = draw_pool(material, options, judgments)
     write_pool(output, drawn_pool)
-    drawn, left = drawn_pool.drawn, len(material.queries) - drawn_pool.drawn.population
-    lines = [
-        f"left out: {count_of(left, 'query')} equal to another but for case and white space"
-    ] * bool(left)
-    to_judge = count_of(drawn_pool.pairs, "document")
-    lines += [
-        f"{output}: {drawn.sampled:,} of {count_of(drawn.population, 'query')}, {to_judge} to judge",
-        f"next: harness judge {quote(str(output))}"
-        + (" --llm MODEL" if audience == "llm" else ""),
-    ]
+    repeated_queries = len(material.queries) - drawn_pool.drawn.population
     print_result(
-        lines,
+        _pool_lines(drawn_pool, output, repeated_queries, audience),
         as_json=as_json,
         path=str(output),
         digest=drawn_pool.digest,
         pairs=drawn_pool.pairs,
-        **drawn.model_dump(),
+        **drawn_pool.drawn.model_dump(),
     )
+
+
+def _pool_lines(
+    drawn_pool: Pool, path: Path, repeated_queries: int, audience: str
+) -> Iterator[str]:
+    if repeated_queries:
+        queries = count_of(repeated_queries, "query")
+        yield f"left out: {queries} equal to another but for case and white space"
+    drawn = drawn_pool.drawn
+    queries = count_of(drawn.population, "query")
+    documents = count_of(drawn_pool.pairs, "document")
+    yield f"{path}: {drawn.sampled:,} of {queries}, {documents} to judge"
+    command = f"harness judge {quote(str(path))}"
+    if audience == "llm":
+        command += " --llm MODEL"
+    yield f"next: {command}"
 
 
 DOCUMENT_TOKENS_HELP = (
@@ -142,22 +152,18 @@ def judge(
     from harness.labels.model_judge import ModelJudgingOptions
     from harness.labels.pool import read_pool
 
-    to_judge = read_pool(pool_file)
+    pool_to_judge = read_pool(pool_file)
     if llm is not None:
-        asked, manner = (
+        _judge_by_model(
+            pool_to_judge,
+            output or Path("judgments-llm.jsonl"),
             JudgeModel(llm, base_url, key_name, price, max_cost),
             ModelJudgingOptions(repeat, longest),
-        )
-        _judge_by_model(
-            to_judge,
-            output or Path("judgments-llm.jsonl"),
-            asked,
-            manner,
             plan=plan,
             as_json=as_json,
         )
         return
-    of_models = {
+    model_options = {
         "--base-url": base_url,
         "--key": key_name,
         "--repeat": repeat > 1,
@@ -167,29 +173,31 @@ def judge(
         "--plan": plan,
     }
     shared.refuse_options(
-        of_models, "goes with --llm", "people cost nothing that can be planned"
+        model_options, "goes with --llm", "people cost nothing that can be planned"
     )
     path = output or Path("judge.html")
-    write_judging_page(path, to_judge)
+    write_judging_page(path, pool_to_judge)
+    documents = count_of(pool_to_judge.pairs, "document")
     lines = [
-        f"{path}: {count_of(to_judge.pairs, 'document')} to judge, {repeats_sentence(to_judge)}",
+        f"{path}: {documents} to judge, {repeats_sentence(pool_to_judge)}",
         "open it in a browser, or send it to a judge",
-        "it exports judgments.jsonl; then: harness labels merge judgments.jsonl --into DATASET",
+        "it exports judgments.jsonl; "
+        "then: harness labels merge judgments.jsonl --into DATASET",
     ]
     print_result(
         lines,
         as_json=as_json,
         path=str(path),
-        digest=to_judge.digest,
-        pairs=to_judge.pairs,
+        digest=pool_to_judge.digest,
+        pairs=pool_to_judge.pairs,
     )
 
 
 def _judge_by_model(
-    to_judge: Pool,
+    pool_to_judge: Pool,
     path: Path,
-    asked: JudgeModel,
-    manner: ModelJudgingOptions,
+    model: JudgeModel,
+    options: ModelJudgingOptions,
     *,
     plan: bool,
     as_json: bool,
@@ -197,14 +205,13 @@ def _judge_by_model(
     from harness.labels.chat_access import chat_forecast_sentence, open_chat
     from harness.labels.model_judge import forecast_pool_judging, judge_by_model
 
-    with open_chat(asked) as (chat, meter):
+    with open_chat(model) as (chat, meter):
         if plan:
-            forecast = forecast_pool_judging(to_judge, path, chat, manner)
-            print_result(
-                [chat_forecast_sentence(forecast)], as_json=as_json, plan=forecast
-            )
+            forecast = forecast_pool_judging(pool_to_judge, path, chat, options)
+            sentence = chat_forecast_sentence(forecast)
+            print_result([sentence], as_json=as_json, plan=forecast)
             return
-        judged = judge_by_model(to_judge, path, chat, meter, manner)
+        judged = judge_by_model(pool_to_judge, path, chat, meter, options)
     print_result(
         [f"{path}: {judged.sentence()}"],
         as_json=as_json,

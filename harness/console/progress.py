@@ -20,7 +20,7 @@ from harness.console.stage_progress import (
     stage_label,
 )
 from harness.english import count_of
-from harness.running.context import OnProgress
+from harness.running.options import OnProgress
 from retrievers.meter import Meter
 
 if TYPE_CHECKING:
@@ -30,17 +30,17 @@ REFRESH_SECONDS = 0.1
 """Seconds between two redraws of the bars."""
 LOG_SECONDS = 30.0
 """Seconds without a line after which a log says how far a stage is."""
-
-
 ALTERNATING_STAGES = {"index": "embed-documents"}
-"""Stages that take turns with another, window by window: neither is finished before both are."""
+"""Stages that take turns with another, window by window.
 
+Neither is finished before both are.
+"""
 MODEL_LOADING_LOG = logging.getLogger("retrievers.local.local_model")
-"""Tells that a model is loaded."""
+"""Has a message for each model that is loaded."""
 
 
 class Progress:
-    """Watches meters and shows what they say; safe for the threads that count."""
+    """Watches meters and shows their counts; safe for the threads that count."""
 
     def __init__(
         self, console: Console, *, quiet: bool = False, line: bool = False
@@ -48,7 +48,8 @@ class Progress:
         from rich import progress
         from rich.table import Column
 
-        self._console, self._quiet = console, quiet
+        self._console = console
+        self._quiet = quiet
         self._bars = progress.Progress(
             progress.TextColumn(
                 "{task.description}", table_column=Column(no_wrap=True)
@@ -62,8 +63,10 @@ class Progress:
             transient=True,
             disable=quiet or line or not console.is_terminal,
         )
-        self._line, self._written = line, 0
-        """Whether one line is written over, and how long it is by now."""
+        self._line = line
+        """Whether one line is overwritten."""
+        self._line_length = 0
+        """Characters of that line."""
         self._loading = CallbackHandler(
             lambda record: self.print_line(record.getMessage())
         )
@@ -71,7 +74,8 @@ class Progress:
         self._started: dict[StageKey, float] = {}
         self._unreported: dict[StageKey, Meter] = {}
         self._tasks: dict[StageKey, Any] = {}
-        self._drawn = self._spoken = time.monotonic()
+        self._drawn_at = time.monotonic()
+        self._printed_at = self._drawn_at
         self.spent = 0.0
         """Dollars of the whole run so far."""
 
@@ -86,35 +90,35 @@ class Progress:
     ) -> None:
         MODEL_LOADING_LOG.removeHandler(self._loading)
         with self._lock:
-            self._report_finished(but="")
+            self._report_finished()
         self._bars.stop()
-        if self._written:
+        if self._line_length:
             self._overwrite("", "\r")
 
     def watch(self, name: str, meter: Meter) -> None:
-        """Show what a retriever's meter has counted by now."""
-        stage, now = meter.current, time.monotonic()
+        """Show the counts of a retriever's meter."""
+        stage = meter.current
+        now = time.monotonic()
         self.spent = meter.budget.spent
         if self._quiet or not stage:
             return
         with self._lock:
             key = (name, stage)
             if key not in self._started:
-                self._report_finished(but=ALTERNATING_STAGES.get(stage, ""))
-                self._started[key], self._unreported[key] = now, meter
-            elif now - self._drawn < REFRESH_SECONDS:
+                self._report_finished(except_stage=ALTERNATING_STAGES.get(stage, ""))
+                self._started[key] = now
+                self._unreported[key] = meter
+            elif now - self._drawn_at < REFRESH_SECONDS:
                 return
-            self._drawn, reading = (
-                now,
-                read_stage_progress(meter, stage, now - self._started[key]),
-            )
-            told = ", ".join([reading.share(), *reading.details()])
+            self._drawn_at = now
+            progress = read_stage_progress(meter, stage, now - self._started[key])
+            text = ", ".join([progress.share(), *progress.details()])
             if not self._bars.disable:
-                self._draw(key, reading)
+                self._draw(key, progress)
             elif self._line:
-                self._overwrite(f"{stage_label(key)}: {told}", "")
-            elif now - self._spoken >= LOG_SECONDS:
-                self._print(key, told)
+                self._overwrite(f"{stage_label(key)}: {text}", "")
+            elif now - self._printed_at >= LOG_SECONDS:
+                self._print(key, text)
 
     def print_line(self, text: str) -> None:
         """Print a line beside the bars."""
@@ -123,72 +127,74 @@ class Progress:
                 text, highlight=False, markup=False, style="dim", soft_wrap=True
             )
 
-    def _draw(self, key: StageKey, reading: StageProgress) -> None:
-        for ended in [
-            other
-            for other in self._tasks
-            if other != key and other not in self._unreported
-        ]:
-            self._bars.remove_task(
-                self._tasks.pop(ended)
-            )  # it began again, and has ended again
+    def _draw(self, key: StageKey, progress: StageProgress) -> None:
+        self._remove_finished_bars(key)
         if key not in self._tasks:
             self._tasks[key] = self._bars.add_task(
                 stage_label(key), total=None, details=""
             )
-        details = [reading.share()] if reading.texts or reading.expected else []
+        details = progress.details()
+        if progress.texts or progress.expected:
+            details.insert(0, progress.share())
         self._bars.update(
             self._tasks[key],
-            completed=reading.texts,
-            total=reading.expected,
-            details=", ".join(details + reading.details()),
+            completed=progress.texts,
+            total=progress.expected,
+            details=", ".join(details),
         )
 
-    def _report_finished(self, *, but: str) -> None:
-        """Say a line for every stage that is finished, but for one that may go on."""
+    def _remove_finished_bars(self, current: StageKey) -> None:
+        """Remove bars of stages that began again, and are finished again."""
+        finished = [
+            key for key in self._tasks if key != current and key not in self._unreported
+        ]
+        for key in finished:
+            self._bars.remove_task(self._tasks.pop(key))
+
+    def _report_finished(self, *, except_stage: str = "") -> None:
+        """Print a line for every stage that is finished, except one that may go on."""
         for key, meter in list(self._unreported.items()):
-            totals = meter.totals(key[1])
-            if key[1] == but or not totals.seconds:
+            _, stage = key
+            totals = meter.totals(stage)
+            if stage == except_stage or not totals.seconds:
                 continue
             del self._unreported[key]
             if key in self._tasks:
                 self._bars.remove_task(self._tasks.pop(key))
-            reading = read_stage_progress(meter, key[1], totals.seconds)._replace(
-                expected=None
-            )
+            progress = read_stage_progress(meter, stage, totals.seconds)
+            progress = progress._replace(expected=None)
             if totals.steps:
-                reading = reading._replace(texts=0)
-            took = f"{totals.seconds:.1f} s"
-            details = [
-                f"{count_of(reading.texts, 'text')} in {took}"
-                if reading.texts
-                else took
-            ]
-            self._print(key, ", ".join(details + reading.details()))
+                progress = progress._replace(texts=0)
+            duration = f"{totals.seconds:.1f} s"
+            if progress.texts:
+                duration = f"{count_of(progress.texts, 'text')} in {duration}"
+            self._print(key, ", ".join([duration, *progress.details()]))
 
     def _print(self, key: StageKey, text: str) -> None:
-        self._spoken, said = time.monotonic(), f"{stage_label(key)}: {text}"
+        self._printed_at = time.monotonic()
+        line = f"{stage_label(key)}: {text}"
         if self._line:
-            self._overwrite(said, "\n")
+            self._overwrite(line, "\n")
         else:
-            self.print_line(said)
+            self.print_line(line)
 
     def _overwrite(self, text: str, end: str) -> None:
-        """Write in place of the line that is there: notebooks know no other control character than this one."""
+        """Overwrite the line by a carriage return, which notebooks support."""
         file = self._console.file
-        file.write("\r" + text.ljust(self._written) + end)
+        file.write("\r" + text.ljust(self._line_length) + end)
         file.flush()
-        self._written = 0 if end else len(text)
+        self._line_length = 0 if end else len(text)
 
 
 @contextmanager
 def progress_display(enabled: bool | None) -> Iterator[OnProgress]:
-    """Yield what shows progress on standard error; None: where somebody sees it, in a terminal or a notebook."""
-    notebook = "ipykernel" in sys.modules
-    seen = sys.stderr.isatty() or notebook
-    with Progress(
-        open_console(stderr=True),
-        quiet=not (seen if enabled is None else enabled),
-        line=notebook,
-    ) as shown:
-        yield shown.watch
+    """Yield a function that shows progress on standard error.
+
+    None: progress is shown only in a terminal or a notebook.
+    """
+    in_notebook = "ipykernel" in sys.modules
+    if enabled is None:
+        enabled = sys.stderr.isatty() or in_notebook
+    console = open_console(stderr=True)
+    with Progress(console, quiet=not enabled, line=in_notebook) as progress:
+        yield progress.watch

@@ -50,40 +50,39 @@ def draft(
         Path, typer.Option(help="File to write; the page is written beside it.")
     ] = Path("drafts.jsonl"),
 ) -> None:
-    """Let a model write queries from sampled documents, and write the page on which a person keeps or drops them."""
+    """Let a model write queries from sampled documents, and write the page on which a
+    person keeps or drops them.
+    """  # noqa: D205
     from harness.dataset import parse_reference
     from harness.dataset.load import load_documents
     from harness.labels.chat_access import JudgeModel, chat_forecast_sentence, open_chat
-    from harness.labels.draft_queries import draft_prompts, read_drafted_query
-    from harness.labels.draft_queries import draft_queries as write
+    from harness.labels.draft_queries import (
+        draft_prompts,
+        draft_queries,
+        read_drafted_query,
+    )
     from harness.labels.judging_page import write_judging_page
     from harness.labels.keep_drafts import drafts_pool, write_drafts
     from harness.labels.pool import check_new_file
     from harness.scoring.foreign_csv import read_query_ids
     from retrievers.files.text_files import exclusive_lock
 
-    if (page := output.with_suffix(".html")) == output:
-        raise InputError(
-            Problem(
-                "--output",
-                f"{output} is the name of the page",
-                "name the drafts otherwise: .jsonl",
-            )
-        )
-    data = load_documents(parse_reference(dataset))
-    asked = draft_prompts(
-        data, count, read_query_ids(examples) if examples else (), seed
-    )
-    with open_chat(JudgeModel(llm, base_url, key_name, price, max_cost)) as (
-        chat,
-        meter,
-    ):
+    page = output.with_suffix(".html")
+    if page == output:
+        problem = f"{output} is the name of the page"
+        remedy = "name the drafts otherwise: .jsonl"
+        raise InputError(Problem("--output", problem, remedy))
+    documents = load_documents(parse_reference(dataset))
+    example_queries = read_query_ids(examples) if examples else ()
+    prompts = draft_prompts(documents, count, example_queries, seed)
+    model = JudgeModel(llm, base_url, key_name, price, max_cost)
+    with open_chat(model) as (chat, meter):
         if plan:
-            prompts = [prompt for _, _, prompt in asked]
-            known = chat.forecast(
-                prompts, lambda _, reply: read_drafted_query(reply.text) is not None
+            forecast = chat.forecast(
+                [prompt for _, _, prompt in prompts],
+                lambda _, reply: read_drafted_query(reply.text) is not None,
             )
-            print_lines(chat_forecast_sentence(known))
+            print_lines(chat_forecast_sentence(forecast))
             return
         check_new_file(output)
         with exclusive_lock(
@@ -91,19 +90,21 @@ def draft(
             "is written by another drafting",
             "wait for it, or name another file with --output",
         ):
-            written = write(data, asked, chat, meter)
-            write_drafts(output, written.drafts)
-        texts = {document.id: document for document, _, _ in asked}
+            drafted = draft_queries(documents, prompts, chat, meter)
+            write_drafts(output, drafted.drafts)
+        texts = {document.id: document for document, _, _ in prompts}
         write_judging_page(
             page,
-            drafts_pool(written.drafts, texts),
+            drafts_pool(drafted.drafts, texts),
             choices={0: "drop it", 1: "keep it"},
         )
-    keep = f"harness queries keep {quote(str(output))} judgments.jsonl --output queries.jsonl"
+    drafts = count_of(len(drafted.drafts), "draft")
     print_lines(
-        f"{output}: {count_of(len(written.drafts), 'draft')}; answers that could not be read: {written.unreadable:,}, "
-        f"near-duplicates that were refused: {written.duplicates:,}",
-        f"{page}: keep or drop each; then: {keep}",
+        f"{output}: {drafts}; answers that could not be read: "
+        f"{drafted.unreadable:,}, near-duplicates that were refused: "
+        f"{drafted.duplicates:,}",
+        f"{page}: keep or drop each; then: harness queries keep "
+        f"{quote(str(output))} judgments.jsonl --output queries.jsonl",
     )
 
 
@@ -123,9 +124,11 @@ def keep(
         "queries.jsonl"
     ),
 ) -> None:
-    """Write the drafts that a person kept as queries without labels, each with who wrote it."""
+    """Write the drafts that a person kept as queries without labels, each with who
+    wrote it.
+    """  # noqa: D205
     from harness.labels.keep_drafts import select_kept_drafts, write_drafts
 
-    kept = select_kept_drafts(drafts, judgments)
-    write_drafts(output, kept)
-    print_lines(f"{output}: {count_of(len(kept), 'query')}")
+    queries = select_kept_drafts(drafts, judgments)
+    write_drafts(output, queries)
+    print_lines(f"{output}: {count_of(len(queries), 'query')}")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.console.columns import (
     TextColumn,
@@ -23,11 +23,9 @@ if TYPE_CHECKING:
     from harness.stats.settings import Settings
 
 NO_INTERVAL_TEXT = "not estimable"
-"""Shown in place of an interval where all values are equal, which does not show how far they scatter."""
-
-
+"""Shown instead of an interval if all values are equal: their spread is unknown."""
 MAX_PRINTED_COMPARISONS = 20
-"""Comparisons shown; `--json`, the CSV and the report hold them all."""
+"""Comparisons that are printed; `--json`, the CSV and the report have all."""
 
 
 def leaderboard_table(
@@ -42,62 +40,82 @@ def leaderboard_table(
     """Means by retriever, best first by the primary measure, which has its interval.
 
     Args:
-        summary: rows of summary.csv; the measures are shown in their order, as many as fit.
+        summary: rows of summary.csv; the measures are shown in their order, as many as
+            fit.
         primary: the measure that decides.
         width: cells of the terminal.
         level: confidence of the intervals.
-        clusters: of queries, where these are declared.
+        clusters: number of clusters of queries, if they are declared.
         low_is_good: measures for which less is better.
     """
-    from harness.scoring.scores import order_by_mean
-
-    by_cell = {(row["retriever"], row["measure"]): row for row in summary}
-    own = {
-        row["retriever"]: row["mean"] for row in summary if row["measure"] == primary
-    }
-    order = list(order_by_mean(own, low_is_good=primary in low_is_good))
-    others = [
-        measure
-        for measure in dict.fromkeys(row["measure"] for row in summary)
-        if measure != primary
+    table = _MeansTable(summary, primary, low_is_good)
+    other_measures = dict.fromkeys(row["measure"] for row in summary)
+    other_measures.pop(primary, None)
+    columns = [
+        TextColumn("", table.order, left_aligned=True, wraps=True),
+        table.means_column(primary, digits=4),
+        _intervals_column(table.intervals(), "{:z.3f}", level, drop_rank=1),
     ]
+    for drop_rank, measure in enumerate(other_measures, start=2):
+        columns.append(table.means_column(measure, digits=3, drop_rank=drop_rank))
+    yield text_line(f"{primary} over {count_units(table.queries, clusters)}", "bold")
+    yield from fit_table(columns, width)
 
-    def means(measure: str, digits: int, rank: int) -> TextColumn:
-        known = {
-            name: by_cell[name, measure]["mean"]
-            for name in order
-            if (name, measure) in by_cell
-        }
-        known = order_by_mean(known, low_is_good=measure in low_is_good)
-        values = [known.get(name) for name in order]
-        top = next(iter(known.values()))
-        best = frozenset(
-            i for i, value in enumerate(values) if value == top and len(values) > 1
-        )
+
+class _MeansTable:
+    """The means of retrievers, in the order of the primary measure."""
+
+    def __init__(
+        self,
+        summary: Sequence[SummaryRow],
+        primary: str,
+        low_is_good: AbstractSet[str],
+    ) -> None:
+        self._rows = {(row["retriever"], row["measure"]): row for row in summary}
+        self._primary = primary
+        self._low_is_good = low_is_good
+        retrievers = dict.fromkeys(row["retriever"] for row in summary)
+        self.order = list(self._means(primary, list(retrievers)))
+
+    @property
+    def queries(self) -> int:
+        """The number of queries of the primary measure."""
+        count: int = self._rows[self.order[0], self._primary]["count"]
+        return count
+
+    def intervals(self) -> list[_IntervalEnds]:
+        """The interval of each retriever on the primary measure."""
+        rows = [self._rows[name, self._primary] for name in self.order]
+        return [
+            _IntervalEnds(row["ci_low"], row["ci_high"], row["ci_method"])
+            for row in rows
+        ]
+
+    def means_column(
+        self, measure: str, *, digits: int, drop_rank: int = 0
+    ) -> TextColumn:
+        """The means on a measure; the best are bold."""
+        means = self._means(measure, self.order)
+        values = [means.get(name) for name in self.order]
+        best = next(iter(means.values()))
+        bold_rows = [i for i, value in enumerate(values) if value == best]
         return TextColumn(
             measure_heading(measure),
             [score_cell(value, digits) for value in values],
-            bold_rows=best,
-            drop_rank=rank,
+            bold_rows=frozenset(bold_rows if len(values) > 1 else ()),
+            drop_rank=drop_rank,
         )
 
-    ends = [
-        tuple(by_cell[name, primary][key] for key in ("ci_low", "ci_high", "ci_method"))
-        for name in order
-    ]
-    intervals = _intervals(ends, "{:z.3f}", level, rank=1)
-    measured = [means(measure, 3, rank) for rank, measure in enumerate(others, 2)]
-    n = by_cell[order[0], primary]["count"]
-    yield text_line(f"{primary} over {count_units(n, clusters)}", "bold")
-    yield from fit_table(
-        [
-            TextColumn("", order, left_aligned=True, wraps=True),
-            means(primary, 4, 0),
-            intervals,
-            *measured,
-        ],
-        width,
-    )
+    def _means(self, measure: str, retrievers: Sequence[str]) -> dict[str, float]:
+        """Return the retrievers that have a mean on a measure, best first."""
+        from harness.scoring.scores import order_by_mean
+
+        means = {
+            name: self._rows[name, measure]["mean"]
+            for name in retrievers
+            if (name, measure) in self._rows
+        }
+        return order_by_mean(means, low_is_good=measure in self._low_is_good)
 
 
 def comparisons_table(
@@ -108,103 +126,100 @@ def comparisons_table(
     Args:
         family: its comparisons, one or more.
         width: cells of the terminal.
-        settings: those that it was made with.
+        settings: of the comparisons.
         leader: its pairs come first, then the closest.
     """
-    from harness.evaluation.board import smallest_wilcoxon_p
     from harness.wording.verdicts import verdict_cell, verdict_word
 
-    measure = family[0].measure
-    shown = sorted(
+    in_order = sorted(
         family, key=lambda row: (leader not in (row.a, row.b), abs(row.mean_difference))
-    )[:MAX_PRINTED_COMPARISONS]
-    baselines, floors = {row.b for row in family}, smallest_wilcoxon_p(family, settings)
-    names = [TextColumn("a", [row.a for row in shown], left_aligned=True, wraps=True)]
-    if len(baselines) > 1 or len(family) == 1:
-        names.append(
-            TextColumn("b", [row.b for row in shown], left_aligned=True, wraps=True)
-        )
-    columns = [
-        *names,
-        TextColumn(
-            "a - b", [f"{row.mean_difference:+z.4f}" for row in shown], drop_rank=1
-        ),
-        _intervals(
-            [(row.ci_low, row.ci_high, row.ci_method) for row in shown],
-            "{:+z.3f}",
-            settings.level,
-            rank=3,
-        ),
-        TextColumn(
-            "wins/ties/\nlosses",
-            [f"{row.wins:,}/{row.ties:,}/{row.losses:,}" for row in shown],
-            drop_rank=5,
-        ),
-        TextColumn(
-            "adjusted\np", [p_text(row.p_adjusted) for row in shown], drop_rank=2
-        ),
-        TextColumn(
-            "exact\nWilcoxon p",
-            [
-                _exact(row.p_wilcoxon_adjusted, floors.get((row.a, row.b)))
-                for row in shown
-            ],
-            drop_rank=4,
-        ),
-    ]
-    bold = frozenset(i for i, row in enumerate(shown) if row.verdict.shows_difference)
-    whole = [
-        *columns,
-        TextColumn(
-            "verdict",
-            [verdict_cell(row.finding) for row in shown],
-            left_aligned=True,
-            bold_rows=bold,
-        ),
-    ]
-    short = [
-        *columns,
-        TextColumn(
-            "verdict",
-            [verdict_word(row.finding) for row in shown],
-            left_aligned=True,
-            bold_rows=bold,
-        ),
-    ]
-    yield text_line(
-        f"{measure}: a and b"
-        if len(names) > 1
-        else f"{measure}: a against b = {family[0].b}",
-        "bold",
     )
-    yield from fit_table(
-        whole if len(columns_that_fit(whole, width)) == len(whole) else short, width
-    )
-    if len(family) > len(shown):
+    rows = in_order[:MAX_PRINTED_COMPARISONS]
+    baselines = {row.b for row in family}
+    has_column_b = len(baselines) > 1 or len(family) == 1
+    columns = [TextColumn("a", [row.a for row in rows], left_aligned=True, wraps=True)]
+    if has_column_b:
+        b = TextColumn("b", [row.b for row in rows], left_aligned=True, wraps=True)
+        columns.append(b)
+    columns += _test_columns(family, rows, settings)
+    cells = [verdict_cell(row.finding) for row in rows]
+    full_table = [*columns, _verdict_column(rows, cells)]
+    words = [verdict_word(row.finding) for row in rows]
+    short_table = [*columns, _verdict_column(rows, words)]
+    measure = family[0].measure
+    title = f"{measure}: a against b = {family[0].b}"
+    if has_column_b:
+        title = f"{measure}: a and b"
+    yield text_line(title, "bold")
+    fits = len(columns_that_fit(full_table, width)) == len(full_table)
+    yield from fit_table(full_table if fits else short_table, width)
+    if len(family) > len(rows):
         yield text_line(
-            f"Here are {len(shown)} of {len(family)} comparisons: those of {leader}, then the closest. "
-            "--json shows them all.",
+            f"Here are {len(rows)} of {len(family)} comparisons: those of {leader}, "
+            "then the closest. --json shows them all.",
             "dim",
         )
 
 
-def _exact(p: float | None, floor: float | None) -> str:
-    least = "" if floor is None else f" (≥ {p_text(floor)})"
-    return "–" if p is None else f"{p_text(p)}{least}"
+def _test_columns(
+    family: Sequence[Comparison], rows: Sequence[Comparison], settings: Settings
+) -> list[TextColumn]:
+    """Return the differences, intervals, counts and p-values of some rows."""
+    from harness.evaluation.board import smallest_wilcoxon_p
+
+    floors = smallest_wilcoxon_p(family, settings)
+    intervals = [_IntervalEnds(row.ci_low, row.ci_high, row.ci_method) for row in rows]
+    return [
+        TextColumn(
+            "a - b", [f"{row.mean_difference:+z.4f}" for row in rows], drop_rank=1
+        ),
+        _intervals_column(intervals, "{:+z.3f}", settings.level, drop_rank=3),
+        TextColumn(
+            "wins/ties/\nlosses",
+            [f"{row.wins:,}/{row.ties:,}/{row.losses:,}" for row in rows],
+            drop_rank=5,
+        ),
+        TextColumn(
+            "adjusted\np", [p_text(row.p_adjusted) for row in rows], drop_rank=2
+        ),
+        TextColumn(
+            "exact\nWilcoxon p",
+            [
+                _exact_p(row.p_wilcoxon_adjusted, floors.get((row.a, row.b)))
+                for row in rows
+            ],
+            drop_rank=4,
+        ),
+    ]
 
 
-def _intervals(
-    ends: Iterable[tuple[float | None, float | None, str]],
-    form: str,
-    level: float,
-    *,
-    rank: int,
+def _verdict_column(rows: Sequence[Comparison], verdicts: Sequence[str]) -> TextColumn:
+    bold_rows = [i for i, row in enumerate(rows) if row.verdict.shows_difference]
+    return TextColumn(
+        "verdict", verdicts, left_aligned=True, bold_rows=frozenset(bold_rows)
+    )
+
+
+def _exact_p(p: float | None, floor: float | None) -> str:
+    if p is None:
+        return "–"
+    return p_text(p) if floor is None else f"{p_text(p)} (≥ {p_text(floor)})"
+
+
+class _IntervalEnds(NamedTuple):
+    low: float | None
+    high: float | None
+    method: str
+
+
+def _intervals_column(
+    intervals: Sequence[_IntervalEnds], form: str, level: float, *, drop_rank: int
 ) -> TextColumn:
-    """Confidence intervals; what has no width is none."""
-    cells = []
-    for low, high, method in ends:
-        none = method == NO_INTERVAL_TEXT or low is None or high is None
-        cells.append(
-            NO_INTERVAL_TEXT if none else f"{form.format(low)} … {form.format(high)}"
-        )
-    return TextColumn(f"{100 * level:.3g} %\ninterval", cells, drop_rank=rank)
+    """Confidence intervals; an interval without width is not estimable."""
+    cells: list[str] = []
+    for low, high, method in intervals:
+        if method == NO_INTERVAL_TEXT or low is None or high is None:
+            cells.append(NO_INTERVAL_TEXT)
+        else:
+            cells.append(f"{form.format(low)} … {form.format(high)}")
+    return TextColumn(f"{100 * level:.3g} %\ninterval", cells, drop_rank=drop_rank)

@@ -23,43 +23,56 @@ if TYPE_CHECKING:
     from harness.scoring.scores import Scores
 
 
+MAX_PRINTED_WARNINGS = 2
+"""Warnings that are printed without --explain."""
+MAX_PRINTED_CONFIGURATIONS = 2
+"""Configurations of a sweep that are printed without --explain, and the default."""
+
+
 def print_results(
     results: Results, *, quiet: bool, as_json: bool, explain: bool = False
 ) -> None:
-    """The verdict in words, what may change it, the paired leaderboard, and where to read on."""
+    """Print the verdict, its warnings, the leaderboard, and the report's path."""
     if as_json:
-        from harness.evaluation.evaluation_file import read_or_evaluate
-        from harness.wording.conclusion import conclusion_headline
+        _print_results_json(results)
+        return
+    if quiet:
+        return
+    print_to_fit(results_lines, results, explain)
+    print_warnings(*(f"warning: {warning}" for warning in results.manifest.warnings))
+    page = results.folder / "report.html"
+    print_lines(f"report: {page}" if page.is_file() else f"results: {results.folder}")
 
-        failed = [
-            {"retriever": name, "error": error}
-            for name, error in results.manifest.failed.items()
-        ]
-        rows = {
-            name: [*results.rows(name)] for name in ("scores", "summary", "comparisons")
-        }
-        evaluation = read_or_evaluate(results) if results.scored else None
-        choice = None if evaluation is None else evaluation.sweep
-        sweep = {} if choice is None else {"sweep": asdict(choice)}
-        incomplete = (
-            "" if evaluation is None or not failed else conclusion_headline(evaluation)
-        )
-        print_json(**rows, failed=failed, incomplete=incomplete, **sweep)
-    elif not quiet:
-        print_to_fit(results_lines, results, explain)
-        print_warnings(
-            *(f"warning: {warning}" for warning in results.manifest.warnings)
-        )
-        page = results.folder / "report.html"
-        print_lines(
-            f"report: {page}" if page.is_file() else f"results: {results.folder}"
-        )
+
+def _print_results_json(results: Results) -> None:
+    from harness.evaluation.evaluation_file import read_or_evaluate
+    from harness.wording.conclusion import conclusion_headline
+
+    failed = [
+        {"retriever": retriever, "error": error}
+        for retriever, error in results.manifest.failed.items()
+    ]
+    tables: dict[str, object] = {
+        table: [*results.rows(table)] for table in ("scores", "summary", "comparisons")
+    }
+    tables["failed"] = failed
+    tables["incomplete"] = ""
+    evaluation = read_or_evaluate(results) if results.scored else None
+    if evaluation is not None:
+        if failed:
+            tables["incomplete"] = conclusion_headline(evaluation)
+        if evaluation.sweep is not None:
+            tables["sweep"] = asdict(evaluation.sweep)
+    print_json(**tables)
 
 
 def print_listing(
     listing: ResultsListing, folder: Path, *, quiet: bool, as_json: bool
 ) -> None:
-    """The runs of a folder of results, newest first, what is not listed, and where the page is."""
+    """Print the runs of a folder of results, newest first.
+
+    Also the folders that are not listed, and the path of the page.
+    """
     if as_json:
         runs = [
             {
@@ -74,13 +87,15 @@ def print_listing(
             }
             for entry in listing.entries
         ]
-        print_json(runs=runs, not_listed=[one._asdict() for one in listing.skipped])
-    elif not quiet:
-        print_to_fit(folders_table, listing.entries)
-        print_warnings(
-            *(f"not listed: {one.folder}: {one.reason}" for one in listing.skipped)
-        )
-        print_lines("", f"index: {folder / 'index.html'}")
+        skipped_folders = [skipped._asdict() for skipped in listing.skipped]
+        print_json(runs=runs, not_listed=skipped_folders)
+        return
+    if quiet:
+        return
+    print_to_fit(folders_table, listing.entries)
+    for skipped in listing.skipped:
+        print_warnings(f"not listed: {skipped.folder}: {skipped.reason}")
+    print_lines("", f"index: {folder / 'index.html'}")
 
 
 def print_scores(
@@ -91,7 +106,7 @@ def print_scores(
     as_json: bool,
     explain: bool = False,
 ) -> None:
-    """Per-query scores of any tool: means, comparisons, the verdict in words, what to know about the numbers."""
+    """Print per-query scores of any tool: means, comparisons, the verdict, notes."""
     from harness.writing.evaluation_tables import comparison_rows, summary_rows
 
     summary = summary_rows(evaluation.summary)
@@ -110,37 +125,34 @@ def print_scores(
     print_lines(*notes)
 
 
-MAX_PRINTED_WARNINGS = 2
-"""Warnings that are told unasked: --explain tells them all."""
-MAX_PRINTED_CONFIGURATIONS = 2
-"""Configurations of a sweep that are told unasked, beside its default."""
-
-
 def results_lines(
     results: Results, explain: bool, *, width: int
 ) -> Iterator[RenderableType]:
-    """All that a run has to say: the verdict, what may change it, the paired leaderboard."""
+    """The text of a run: the verdict, its warnings, the paired leaderboard."""
     from harness.evaluation.evaluation_file import read_or_evaluate
     from harness.evaluation.warnings import warning_sentences
     from harness.wording.verdicts import abstention_sentence
 
     if not results.scored:
-        yield from _unlabelled(results)
+        yield from _unlabelled_lines(results)
         return
     evaluation = read_or_evaluate(results)
-    head = f"{results.manifest.name} · {evaluation.measure} · {count_queries(evaluation.n)}"
-    notes = warning_sentences(evaluation.warnings)
+    queries = count_queries(evaluation.n)
     yield from verdict_text(
-        evaluation, width=width, explain=explain, notes=notes, head=head
+        evaluation,
+        width=width,
+        explain=explain,
+        notes=warning_sentences(evaluation.warnings),
+        head=f"{results.manifest.name} · {evaluation.measure} · {queries}",
     )
     if evaluation.abstention is not None:
         yield text_line(abstention_sentence(evaluation.abstention))
     if explain:
-        yield from _stems(results)
+        yield from _stemming_lines(results)
 
 
-def _unlabelled(record: Results) -> Iterator[RenderableType]:
-    """What rankings without labels show, and the next step."""
+def _unlabelled_lines(results: Results) -> Iterator[RenderableType]:
+    """The overlap of rankings without labels, and the next step."""
     from harness.evaluation.judging_effort import (
         SECONDS_PER_JUDGMENT,
         judging_effort,
@@ -148,30 +160,30 @@ def _unlabelled(record: Results) -> Iterator[RenderableType]:
     )
     from harness.evaluation.pair_diagnostics import ranking_overlaps
 
-    judging = judging_effort(record)
+    judging = judging_effort(results)
     yield text_line("No query has labels: there are rankings to judge, and no scores.")
     yield text_line(
-        f"The first ten hits of each retriever make {judging.pairs:,} pairs of query and document: about "
-        f"{judging.time} at {SECONDS_PER_JUDGMENT} seconds a label."
+        f"The first ten hits of each retriever make {judging.pairs:,} pairs of query "
+        f"and document: about {judging.time} at {SECONDS_PER_JUDGMENT} seconds a label."
     )
-    for row in ranking_overlaps(record):
-        common = f"{row.common:.1f} of the first 10 in common"
+    for row in ranking_overlaps(results):
         yield text_line(
-            f"{row.a} and {row.b}: {common}, rank-biased overlap {row.rbo:.3f}"
+            f"{row.a} and {row.b}: {row.common:.1f} of the first 10 in common, "
+            f"rank-biased overlap {row.rbo:.3f}"
         )
-    yield from _stems(record)
-    yield text_line(f"next: {pool_command(record)}")
+    yield from _stemming_lines(results)
+    yield text_line(f"next: {pool_command(results)}")
 
 
-def _stems(record: Results) -> Iterator[RenderableType]:
-    """How the retrievers that compare words take them: "bm25: words stemmed as English"."""
-    named: dict[str, list[str]] = {}
-    for name, facts in record.manifest.retrievers.items():
-        if how := facts.provenance.get("words"):
-            named.setdefault(how, []).append(name)
-    yield from (
-        text_line(f"{join_names(names)}: words {how}") for how, names in named.items()
-    )
+def _stemming_lines(results: Results) -> Iterator[RenderableType]:
+    """How the retrievers that compare words stem: "bm25: words stemmed as English"."""
+    names_by_stemming: dict[str, list[str]] = {}
+    for retriever, outcome in results.manifest.retrievers.items():
+        stemming = outcome.provenance.get("words")
+        if stemming:
+            names_by_stemming.setdefault(stemming, []).append(retriever)
+    for stemming, names in names_by_stemming.items():
+        yield text_line(f"{join_names(names)}: words {stemming}")
 
 
 def verdict_text(
@@ -183,53 +195,66 @@ def verdict_text(
     complete: bool = True,
     head: str = "",
 ) -> Iterator[RenderableType]:
-    """The verdict in words, what may change it, the paired leaderboard; then what was asked for besides.
+    """The verdict in words, its warnings, the paired leaderboard, then explanations.
 
     Args:
-        evaluation: what was found.
+        evaluation: of the run.
         width: cells of the terminal.
-        explain: whether all that was found is printed.
-        notes: what may change the verdict.
+        explain: whether everything is printed.
+        notes: warnings that may change the verdict.
         complete: whether no retriever is missing; else nothing is recommended.
-        head: on what; the measure and the number of queries if left out.
+        head: the first line; by default the measure and the number of queries.
     """
     from harness.wording.conclusion import verdict_lines
+
+    verdict = verdict_lines(evaluation, complete=complete)
+    prefix = common_prefix([row.retriever for row in evaluation.board.rows])
+
+    def shorten(sentence: str) -> str:
+        # The head of the table shows the shared start of all names once.
+        return sentence.replace(prefix, "…") if prefix else sentence
+
+    queries = count_units(evaluation.n, evaluation.clusters)
+    yield text_line(head or f"{evaluation.measure} over {queries}", "dim")
+    yield text_line(shorten(f"{verdict.headline}. {verdict.reason}".rstrip()), "bold")
+    if explain:
+        for sentence in verdict.details:
+            yield text_line(shorten(sentence))
+    yield from _leaderboard_lines(evaluation, width=width, explain=explain)
+    warnings = [*verdict.alerts, *notes]
+    for warning in warnings if explain else warnings[:MAX_PRINTED_WARNINGS]:
+        yield text_line(f"! {shorten(warning)}")
+    if verdict.next_step:
+        yield text_line(shorten(verdict.next_step))
+    if explain:
+        yield from _explanation_tables(evaluation, width=width)
+
+
+def _leaderboard_lines(
+    evaluation: Evaluation, *, width: int, explain: bool
+) -> Iterator[RenderableType]:
+    """The paired leaderboard; of a sweep only the first rows without --explain."""
+    board = evaluation.board
+    rows = list(board.rows)
+    if evaluation.sweep is not None and not explain:
+        later_rows = [
+            row
+            for row in rows[MAX_PRINTED_CONFIGURATIONS:]
+            if row.standing in ("baseline", "failed")
+        ]
+        rows = [*rows[:MAX_PRINTED_CONFIGURATIONS], *later_rows]
+    yield from leaderboard_in_letters(replace(board, rows=tuple(rows)), width=width)
+    omitted = len(board.rows) - len(rows)
+    if omitted:
+        yield text_line(f"{omitted} more: --explain", "dim")
+
+
+def _explanation_tables(
+    evaluation: Evaluation, *, width: int
+) -> Iterator[RenderableType]:
+    """Every measure, and every pair."""
     from harness.writing.evaluation_tables import summary_rows
 
-    said, board = verdict_lines(evaluation, complete=complete), evaluation.board
-    beginning = common_prefix([row.retriever for row in board.rows])
-
-    def short(sentence: str) -> str:
-        # The head of the table says once what all names begin with.
-        return sentence.replace(beginning, "…") if beginning else sentence
-
-    yield text_line(
-        head
-        or f"{evaluation.measure} over {count_units(evaluation.n, evaluation.clusters)}",
-        "dim",
-    )
-    yield text_line(short(f"{said.headline}. {said.reason}".rstrip()), "bold")
-    for sentence in said.details if explain else ():
-        yield text_line(short(sentence))
-    few = [
-        *board.rows[:MAX_PRINTED_CONFIGURATIONS],
-        *(
-            row
-            for row in board.rows[MAX_PRINTED_CONFIGURATIONS:]
-            if row.standing in ("baseline", "failed")
-        ),
-    ]
-    shown = board.rows if explain or evaluation.sweep is None else few
-    yield from leaderboard_in_letters(replace(board, rows=tuple(shown)), width=width)
-    if left := len(board.rows) - len(shown):
-        yield text_line(f"{left} more: --explain", "dim")
-    notes = [*said.alerts, *notes]
-    for note in notes if explain else notes[:MAX_PRINTED_WARNINGS]:
-        yield text_line(f"! {short(note)}")
-    if said.next_step:
-        yield text_line(short(said.next_step))
-    if not explain:
-        return
     yield ""
     yield from leaderboard_table(
         summary_rows(evaluation.summary),
@@ -240,7 +265,8 @@ def verdict_text(
         low_is_good=evaluation.low_is_good,
     )
     yield ""
-    if rows := evaluation.comparisons[evaluation.measure]:
+    rows = evaluation.comparisons[evaluation.measure]
+    if rows:
         yield from comparisons_table(
             rows, width=width, settings=evaluation.settings, leader=evaluation.leader
         )

@@ -33,13 +33,11 @@ from harness.console.output import (
 EXPORT_FORM = typer.Option(
     "--as", metavar="FORM", help="trec, mteb, parquet; mlflow, wandb."
 )
-
-
 RUN_STOPPED_MESSAGE = "stopped: what was embedded is cached; the same command continues"
 
 
 class Interrupted(Exception):
-    """Ctrl-C, with what is kept and how to continue."""
+    """Ctrl-C; the message says how to continue."""
 
 
 def run(
@@ -67,26 +65,31 @@ def run(
             print_several_runs,
             run_files,
         )
-        from harness.running.context import RunOptions
+        from harness.running.options import RunOptions
 
         with Progress(open_console(stderr=True), quiet=quiet) as progress:
-            notify = (lambda line: None) if quiet else print_warnings
             options = RunOptions(
                 results,
                 tuple(only or ()),
                 fresh,
                 max_cost,
                 not no_code,
-                notify,
+                _ignore_notice if quiet else print_warnings,
                 on_progress=progress.watch,
             )
             try:
-                finished = run_files(load_files(experiment, code=not no_code), options)
+                files = load_files(experiment, code=not no_code)
+                finished = run_files(files, options)
             finally:
-                spent = f"; ${progress.spent:.6f} were spent" if progress.spent else ""
+                if progress.spent:
+                    spent = f"; ${progress.spent:.6f} were spent"
     except KeyboardInterrupt:
         raise Interrupted(f"{RUN_STOPPED_MESSAGE}{spent}") from None
     print_several_runs(finished, quiet=quiet, as_json=as_json, explain=explain)
+
+
+def _ignore_notice(*_: str) -> None:
+    """Print nothing."""
 
 
 def demo(
@@ -96,13 +99,16 @@ def demo(
     quiet: shared.QuietOption = False,
     as_json: shared.JsonOutput = False,
 ) -> None:
-    """Run the built-in experiment: survey templates, searched by words and (extra offline) by a model."""
+    """Run the built-in experiment: survey templates, searched by words and (extra
+    offline) by a model.
+    """  # noqa: D205
     from harness.console.demo import OFFLINE_HINT, demo_experiment
 
     experiment = demo_experiment()
     if not quiet:
-        more = [OFFLINE_HINT] if "no-model" in experiment.name else []
-        print_warnings(f"harness run {shlex.quote(experiment.as_posix())}", *more)
+        print_warnings(f"harness run {shlex.quote(experiment.as_posix())}")
+        if "no-model" in experiment.name:
+            print_warnings(OFFLINE_HINT)
     run([experiment], results, quiet=quiet, as_json=as_json)
 
 
@@ -120,7 +126,9 @@ def report(
     quiet: shared.QuietOption = False,
     as_json: shared.JsonOutput = False,
 ) -> None:
-    """Write the report of a results folder again, or index.html over many results folders."""
+    """Write the report of a results folder again, or index.html over many results
+    folders.
+    """  # noqa: D205
     from harness import records
     from harness.records.data_sets_csv import holds_sets, read_sets
     from harness.report.write import write_report
@@ -136,21 +144,15 @@ def report(
     if records.holds_results_folders(results):
         from harness.report.index import write_index
 
-        results_text.print_listing(
-            write_index(results), results, quiet=quiet, as_json=as_json
-        )
+        listing = write_index(results)
+        results_text.print_listing(listing, results, quiet=quiet, as_json=as_json)
         return
-
-    record = records.read_results(results)
-    write_report(record)
-    results_text.print_results(record, quiet=quiet, as_json=as_json, explain=explain)
+    stored = records.read_results(results)
+    write_report(stored)
+    results_text.print_results(stored, quiet=quiet, as_json=as_json, explain=explain)
     if not quiet and not as_json:
-        print_warnings(
-            *(
-                f"{name} failed: {reason}"
-                for name, reason in record.manifest.failed.items()
-            )
-        )
+        for retriever, reason in stored.manifest.failed.items():
+            print_warnings(f"{retriever} failed: {reason}")
 
 
 def reproduce(
@@ -164,18 +166,20 @@ def reproduce(
     quiet: shared.QuietOption = False,
     as_json: shared.JsonOutput = False,
 ) -> None:
-    """Run the experiment of a results folder again: exit 0 if the results are the same, else 1."""
+    """Run the experiment of a results folder again: exit 0 if the results are the same,
+    else 1.
+    """  # noqa: D205
     from harness import records
     from harness.console.progress import Progress
-    from harness.reproduce import reproduce as again
-    from harness.running.context import RunOptions
+    from harness.reproduce import reproduce as reproduce_results
+    from harness.running.options import RunOptions
 
     if not trust:
-        records.read_manifest(
-            results
-        )  # an unreadable folder is reported before the question
+        # An unreadable folder is reported before the question.
+        records.read_manifest(results)
         confirm(
-            f"Run the experiment of {results}? It may run code, read files and send texts.",
+            f"Run the experiment of {results}? "
+            "It may run code, read files and send texts.",
             "--trust",
         )
     with Progress(open_console(stderr=True), quiet=quiet) as progress:
@@ -185,11 +189,16 @@ def reproduce(
             allow_code=not no_code,
             on_progress=progress.watch,
         )
-        reproduction = again(results, options)
+        reproduction = reproduce_results(results, options)
+    from harness.console.reproduction_text import (
+        reproduction_object,
+        reproduction_sentence,
+    )
+
     if as_json:
-        print_json(**reproduction._asdict())
+        print_json(**reproduction_object(reproduction))
     elif not quiet:
-        print_lines(reproduction.sentence())
+        print_lines(reproduction_sentence(reproduction))
 
 
 OutputOption = Annotated[
@@ -219,11 +228,11 @@ def init(
     """Read documents and labels, show how they were read, and write an experiment."""
     from harness.init.write_experiment import write_experiment
 
-    given = DatasetOptions(
+    options = DatasetOptions(
         columns, documents, queries, labels, form, split, header, dangling, match
     )
-    written = write_experiment(dataset_reference(folder, given), output)
-    print_lines(*written.lines())
+    experiment = write_experiment(dataset_reference(folder, options), output)
+    print_lines(*experiment.lines())
 
 
 def export(
@@ -235,10 +244,11 @@ def export(
     ] = None,
     as_json: shared.JsonOutput = False,
 ) -> None:
-    """Write a results folder in the format of another program, or log it to an experiment tracker."""
+    """Write a results folder in the format of another program, or log it to an
+    experiment tracker.
+    """  # noqa: D205
     from harness import records
-    from harness.export.formats import export_results as write
-    from harness.export.formats import export_sets
+    from harness.export.formats import export_results, export_sets
     from harness.export.trackers import TRACKERS, log_to_tracker
     from harness.records.data_sets_csv import holds_sets, read_sets
 
@@ -246,12 +256,12 @@ def export(
         shared.refuse_options(
             {"--output": output}, f"cannot go with --as {form}, which writes no file"
         )
-        logged = log_to_tracker(records.read_results(results), form)
-        print_result([f"{form}: run {logged}"], as_json=as_json, run=logged)
+        run_id = log_to_tracker(records.read_results(results), form)
+        print_result([f"{form}: run {run_id}"], as_json=as_json, run=run_id)
         return
     if holds_sets(results):
-        written = export_sets(results, read_sets(results), form, output)
+        paths = export_sets(results, read_sets(results), form, output)
     else:
-        written = write(records.read_results(results), form, output)
-    files = [file.as_posix() for file in written]
+        paths = export_results(records.read_results(results), form, output)
+    files = [path.as_posix() for path in paths]
     print_result(files, as_json=as_json, files=files)

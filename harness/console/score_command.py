@@ -15,11 +15,10 @@ from retrievers.errors import BackendError, InputError, Problem
 
 if TYPE_CHECKING:
     from harness.scoring.scores import Scores
+    from harness.writing.evaluation_tables import CsvRows
 
 DEFAULT_LEVEL = 0.95
-"""Confidence of the intervals where no experiment declares another."""
-
-
+"""Confidence of the intervals if no experiment declares another."""
 ByQuery = Annotated[
     bool, typer.Option("--by-query", "-q", help="Print the score of every query.")
 ]
@@ -38,7 +37,9 @@ def score(
     form: shared.RowFormat = "table",
     as_json: shared.JsonOutput = False,
 ) -> None:
-    """Score rankings: anyone's TREC files, or a results folder by other measures. Nothing is embedded."""
+    """Score rankings: anyone's TREC files, or a results folder by other measures.
+    Nothing is embedded.
+    """  # noqa: D205
     from harness.evaluation.evaluate import summarize_retrievers
     from harness.evaluation.score_paths import missing_retriever_notes, score_paths
     from harness.scoring.conventions import RunConventions
@@ -46,9 +47,11 @@ def score(
     from harness.writing.evaluation_tables import summary_rows
 
     refuse_two_formats(form, as_json=as_json)
-    only = read_query_ids(queries) if queries else None
     conventions = RunConventions(
-        skip_no_relevant, intersection, only, "double" if double else "single"
+        skip_no_relevant,
+        intersection,
+        read_query_ids(queries) if queries else None,
+        "double" if double else "single",
     )
     scores = score_paths(
         [qrels, *(runs or ())],
@@ -59,24 +62,34 @@ def score(
     refuse_unscored_runs(qrels, scores)
     print_warnings(*missing_retriever_notes([qrels]), *scores.notes)
     summary = summary_rows(summarize_retrievers(scores, DEFAULT_LEVEL))
-    rows = [row._asdict() for row in scores.rows()] if by_query else []
-    if as_json:
-        print_json(**({"scores": rows} if by_query else {}), summary=summary)
+    if by_query:
+        _print_query_scores(scores, summary, form, as_json=as_json)
+    elif as_json:
+        print_json(summary=summary)
     elif form == "csv":
-        print_csv(rows if by_query else summary)
-    elif by_query:
-        for name in scores.retrievers:
-            print_to_fit(
-                query_scores_table,
-                [row for row in rows if row["retriever"] == name],
-                name,
-            )
+        print_csv(summary)
     else:
         print_to_fit(means_table, summary)
     fail_on_unmatched_runs(scores)
 
 
-def refuse_unscored_runs(path: Path, scores: Scores) -> None:  # noqa: D103
+def _print_query_scores(
+    scores: Scores, summary: CsvRows, form: str, *, as_json: bool
+) -> None:
+    """Print the score of every query."""
+    rows = [row._asdict() for row in scores.rows()]
+    if as_json:
+        print_json(scores=rows, summary=summary)
+    elif form == "csv":
+        print_csv(rows)
+    else:
+        for retriever in scores.retrievers:
+            retriever_rows = [row for row in rows if row["retriever"] == retriever]
+            print_to_fit(query_scores_table, retriever_rows, retriever)
+
+
+def refuse_unscored_runs(path: Path, scores: Scores) -> None:
+    """Refuse runs of which no query has a score."""
     if not scores.n:
         from harness.records import NO_SCORES
 
@@ -84,6 +97,6 @@ def refuse_unscored_runs(path: Path, scores: Scores) -> None:  # noqa: D103
 
 
 def fail_on_unmatched_runs(scores: Scores) -> None:
-    """End with 3 where runs had no scores: those of the others are printed."""
+    """Exit with 3 if runs have no scores; the scores of the others are printed."""
     if scores.unmatched:
         raise BackendError("\n".join(map(str, scores.unmatched)))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.console.columns import TextColumn, fit_table, text_line
 from harness.console.output import print_json, print_lines, print_to_fit, print_warnings
@@ -17,15 +17,19 @@ if TYPE_CHECKING:
     from harness.evaluation.sets import SetsComparison
     from harness.experiment import LoadedExperiment
     from harness.records import Results
-    from harness.running.context import RunOptions
+    from harness.running.options import RunOptions
     from harness.scoring.declared_settings import DeclaredSettings
 
 
+MAX_PRINTED_PAIRS = 6
+"""Pairs that a terminal shows."""
+
+
 def load_files(paths: Sequence[Path], *, code: bool) -> list[list[LoadedExperiment]]:
-    """Load several experiment files, each with its data sets, and tell the faults of all of them.
+    """Load several experiment files, each with its data sets.
 
     Raises:
-        InputError: a file is at fault, or two would write to one folder.
+        InputError: with the problems of all files; or two would write to one folder.
     """
     from harness.experiment import load_sets
 
@@ -34,19 +38,12 @@ def load_files(paths: Sequence[Path], *, code: bool) -> list[list[LoadedExperime
     for path in paths:
         with collect_errors(problems):
             files.append(load_sets(path, allow_code=code))
-    names = [_name(sets).lower() for sets in files]
-    if twice := [
-        sets[0]
-        for sets, name in zip(files, names, strict=True)
-        if names.count(name) > 1
-    ]:
-        problems.append(
-            Problem(
-                f"{twice[-1].path}: name",
-                f"{_name([twice[-1]])!r} is in two files",
-                "rename one",
-            )
-        )
+    folders = [_name(sets).lower() for sets in files]
+    repeated = [sets for sets in files if folders.count(_name(sets).lower()) > 1]
+    if repeated:
+        last = repeated[-1]
+        problem = f"{_name(last[:1])!r} is in two files"
+        problems.append(Problem(f"{last[0].path}: name", problem, "rename one"))
     if problems:
         raise InputError(problems)
     return files
@@ -55,7 +52,9 @@ def load_files(paths: Sequence[Path], *, code: bool) -> list[list[LoadedExperime
 def run_files(
     files: Sequence[Sequence[LoadedExperiment]], options: RunOptions
 ) -> list[list[Results]]:
-    """Run experiments one after another; one whose retrievers all fail is left out, and the others go on.
+    """Run experiments one after another.
+
+    An experiment whose retrievers all fail is left out, and the others go on.
 
     Raises:
         BackendError: none of them finished.
@@ -65,12 +64,13 @@ def run_files(
     finished: list[list[Results]] = []
     failed: list[str] = []
     for sets in files:
-        before = [one for done in finished for one in done]
+        earlier_results = [results for runs in finished for results in runs]
         try:
-            told = (
-                options.with_progress_prefix(_name(sets)) if len(files) > 1 else options
-            )
-            finished.append(run_sets(sets, with_remaining_budget(told, before)))
+            file_options = options
+            if len(files) > 1:
+                file_options = options.with_progress_prefix(_name(sets))
+            file_options = with_remaining_budget(file_options, earlier_results)
+            finished.append(run_sets(sets, file_options))
         except BackendError as error:
             if len(files) == 1:
                 raise
@@ -84,74 +84,91 @@ def run_files(
 def print_several_runs(
     runs: Sequence[Sequence[Results]], *, quiet: bool, as_json: bool, explain: bool
 ) -> None:
-    """What came out: of one experiment all that there is, of several a line for each."""
+    """Print the whole result of one experiment; of several, a line for each."""
     from harness.records.data_sets_csv import holds_sets
 
-    if len(runs) > 1 or not all(one.scored for one in runs[0][1:]):
-        lines = [line for sets in runs for line in _lines(sets)]
-        if as_json:
-            print_json(runs=lines)
-        elif not quiet:
-            for one in lines:
-                print_lines(f"{one['name']}: {one['headline']}", f"  {one['folder']}")
-    elif len(runs[0]) > 1 or holds_sets(runs[0][0].folder.parent):
-        print_sets(runs[0], quiet=quiet, as_json=as_json)
+    first_sets = runs[0]
+    all_scored = all(results.scored for results in first_sets[1:])
+    if len(runs) > 1 or not all_scored:
+        _print_run_lines(runs, quiet=quiet, as_json=as_json)
+    elif len(first_sets) > 1 or holds_sets(first_sets[0].folder.parent):
+        print_sets(first_sets, quiet=quiet, as_json=as_json)
     else:
-        print_results(runs[0][0], quiet=quiet, as_json=as_json, explain=explain)
-    told = len(runs) > 1 or len(runs[0]) > 1
-    if failed := [
-        f"{f'{one.manifest.name}: ' if told else ''}{name}: {error}"
-        for sets in runs
-        for one in sets
-        for name, error in one.manifest.failed.items()
-    ]:
-        raise BackendError("\n".join(failed))
+        print_results(first_sets[0], quiet=quiet, as_json=as_json, explain=explain)
+    failures = _failure_lines(runs)
+    if failures:
+        raise BackendError("\n".join(failures))
 
 
-def _lines(sets: Sequence[Results]) -> Iterator[dict[str, Any]]:
+def _print_run_lines(
+    runs: Sequence[Sequence[Results]], *, quiet: bool, as_json: bool
+) -> None:
+    rows: list[RunLine] = []
+    for sets in runs:
+        rows.extend(_run_line(results, sets) for results in sets)
+    if as_json:
+        print_json(runs=rows)
+    elif not quiet:
+        for row in rows:
+            print_lines(f"{row.name}: {row.headline}", f"  {row.folder}")
+
+
+class RunLine(NamedTuple):
+    """The result of one run of several, as `--json` prints it."""
+
+    name: str
+    headline: str
+    folder: str
+    failed: Mapping[str, str]
+
+
+def _run_line(results: Results, sets: Sequence[Results]) -> RunLine:
     from harness.evaluation.evaluation_file import read_or_evaluate
     from harness.wording.conclusion import verdict_lines
 
-    for one in sets:
-        name = (
-            f"{one.folder.parent.name}/{one.manifest.name}"
-            if len(sets) > 1
-            else one.manifest.name
-        )
-        words = (
-            verdict_lines(read_or_evaluate(one)).headline
-            if one.scored
-            else "rankings without labels"
-        )
-        yield {
-            "name": name,
-            "headline": words,
-            "folder": one.folder.as_posix(),
-            "failed": one.manifest.failed,
-        }
+    name = results.manifest.name
+    if len(sets) > 1:
+        name = f"{results.folder.parent.name}/{name}"
+    headline = "rankings without labels"
+    if results.scored:
+        headline = verdict_lines(read_or_evaluate(results)).headline
+    folder = results.folder.as_posix()
+    return RunLine(name, headline, folder, results.manifest.failed)
+
+
+def _failure_lines(runs: Sequence[Sequence[Results]]) -> list[str]:
+    """Return the retrievers that failed; of several runs with the run's name."""
+    all_results = [results for sets in runs for results in sets]
+    lines: list[str] = []
+    for results in all_results:
+        prefix = f"{results.manifest.name}: " if len(all_results) > 1 else ""
+        for retriever, error in results.manifest.failed.items():
+            lines.append(f"{prefix}{retriever}: {error}")
+    return lines
 
 
 def print_sets(sets: Sequence[Results], *, quiet: bool, as_json: bool) -> None:
-    """What several data sets say, each and together, and where their page is."""
+    """Print the comparison over several data sets, and the path of their page."""
     from harness.evaluation.compare_sets import compare_sets_of_folder
 
-    found, place = compare_sets_of_folder(sets), sets[0].folder.parent
+    comparison = compare_sets_of_folder(sets)
     if as_json:
         rows = [
             {
-                "set": name,
-                "retriever": one,
+                "set": set_name,
+                "retriever": retriever,
                 "n": scores.n,
-                "mean": found.mean(name, one),
+                "mean": comparison.mean(set_name, retriever),
             }
-            for name, scores in found.sets.items()
-            for one in found.retrievers
+            for set_name, scores in comparison.sets.items()
+            for retriever in comparison.retrievers
         ]
-        print_json(data_sets=rows, together=found.rows())
+        print_json(data_sets=rows, together=comparison.rows())
     elif not quiet:
-        print_to_fit(sets_table, found)
-        page = place / "report.html"
-        print_lines(f"report: {page}" if page.is_file() else f"results: {place}")
+        print_to_fit(sets_table, comparison)
+        folder = sets[0].folder.parent
+        page = folder / "report.html"
+        print_lines(f"report: {page}" if page.is_file() else f"results: {folder}")
 
 
 def print_compared_sets(
@@ -162,54 +179,46 @@ def print_compared_sets(
     *,
     as_json: bool,
 ) -> None:
-    """What several folders of several data sets each show on the data sets that all of them share."""
+    """Print the comparison of folders of several data sets, on the shared sets."""
     from harness.evaluation.compare_sets import compare_set_folders
 
-    found, notes = compare_set_folders(paths, measures, baseline, declared.settings)
-    notes = [*filter(None, [declared.note]), *notes]
+    comparison, set_notes = compare_set_folders(
+        paths, measures, baseline, declared.settings
+    )
+    notes = [*filter(None, [declared.note]), *set_notes]
     print_warnings(*notes)
     if as_json:
-        print_json(together=found.rows(), notes=notes)
+        print_json(together=comparison.rows(), notes=notes)
     else:
-        print_to_fit(sets_table, found)
+        print_to_fit(sets_table, comparison)
 
 
 def sets_table(comparison: SetsComparison, *, width: int) -> Iterator[RenderableType]:
-    """Retrievers by data sets, and what the sets say together."""
+    """Retrievers by data sets, and the sentences about all sets."""
     from harness.wording.sets import sets_sentences
 
-    means = {
-        name: [comparison.mean(name, one) for one in comparison.ranked_retrievers]
-        for name in comparison.sets
-    }
-    columns = [
-        TextColumn(
-            "", list(comparison.ranked_retrievers), left_aligned=True, wraps=True
+    retrievers = list(comparison.ranked_retrievers)
+    columns = [TextColumn("", retrievers, left_aligned=True, wraps=True)]
+    for drop_rank, (set_name, scores) in enumerate(comparison.sets.items()):
+        means = [comparison.mean(set_name, retriever) for retriever in retrievers]
+        highest = max(means)
+        best_rows = frozenset(i for i, mean in enumerate(means) if mean == highest)
+        columns.append(
+            TextColumn(
+                f"{set_name}\nn = {scores.n:,}",
+                [f"{mean:.4f}" for mean in means],
+                drop_rank=drop_rank,
+                bold_rows=best_rows,
+            )
         )
-    ]
-    columns += [
-        TextColumn(
-            f"{name}\nn = {comparison.sets[name].n:,}",
-            [f"{value:.4f}" for value in values],
-            drop_rank=rank,
-            bold_rows=frozenset(
-                i for i, value in enumerate(values) if value == max(values)
-            ),
-        )
-        for rank, (name, values) in enumerate(means.items())
-    ]
     yield text_line(f"{comparison.measure} on {len(comparison.sets)} data sets", "bold")
     yield from fit_table(columns, width)
     yield from map(text_line, sets_sentences(comparison, MAX_PRINTED_PAIRS))
-    if len(comparison.pairs) > MAX_PRINTED_PAIRS:
+    unprinted = len(comparison.pairs) - MAX_PRINTED_PAIRS
+    if unprinted > 0:
         yield text_line(
-            f"{len(comparison.pairs) - MAX_PRINTED_PAIRS} more pairs are on the page, and in --json.",
-            "dim",
+            f"{unprinted} more pairs are on the page, and in --json.", "dim"
         )
-
-
-MAX_PRINTED_PAIRS = 6
-"""Pairs that a terminal shows."""
 
 
 def _name(sets: Sequence[LoadedExperiment]) -> str:

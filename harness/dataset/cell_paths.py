@@ -10,53 +10,66 @@ from harness.dataset.written_values import parse_cell
 from retrievers.ids import document_id
 
 MISSING_VALUE: Any = object()
-"""Stands for what a row does not have."""
+"""Returned if a row has no such value, since `None` may be a value."""
 
 
 def further_fields(row: TableRow, used: Iterable[str | None]) -> dict[str, str]:
-    """Further keys with plain values: those of the row, and those of its `metadata`."""
-    taken = {
-        "metadata",
-        "",
-        *used,
-    }  # "": a column without a name, such as the index of pandas
-    if len(row) <= len(taken) and row.keys() <= taken and "metadata" not in row:
+    """Return the plain values of a row, and of its `metadata`, that are not used.
+
+    Args:
+        row: the row.
+        used: columns that are read as something else than a field.
+    """
+    # A column without a name is, for example, the index that pandas writes.
+    skipped = {"metadata", "", *used}
+    if "metadata" not in row and row.keys() <= skipped:
         return {}
+    fields: dict[Any, Any] = {}
     metadata = row.get("metadata")
-    extra = {**(metadata if isinstance(metadata, Mapping) else {}), **row}
+    if isinstance(metadata, Mapping):
+        fields.update(metadata)
+    fields.update(row)
     return {
         str(key): str(value)
-        for key, value in extra.items()
-        if key not in taken
-        and isinstance(value, str | int | float)
-        and value != ""
-        and value == value
+        for key, value in fields.items()
+        if key not in skipped and _is_field_value(value)
     }
 
 
+def _is_field_value(value: Any) -> bool:
+    """Whether a value is a text or a number, and not empty."""
+    if not isinstance(value, str | int | float):
+        return False
+    is_nan = value != value
+    return value != "" and not is_nan
+
+
 def read_texts(
-    cell: object, name: str, place: SourceLocation, problems: ReadProblems
+    cell: object, column: str, location: SourceLocation, problems: ReadProblems
 ) -> tuple[str, ...]:
-    """A list of texts, or one; empty, after a complaint, where it is something else."""
-    listed = parse_cell(cell)
-    texts = [listed] if isinstance(listed, str) else [] if listed is None else listed
-    if isinstance(texts, list) and all(isinstance(one, str) for one in texts):
-        return tuple(one for one in texts if one.strip())
-    problems.add(
-        place,
-        f"{name.rpartition('.')[2]!r} is not a list of texts",
-        "a list of strings",
-    )
+    """Return the texts in a cell, blank ones skipped.
+
+    The cell is a text or a list of texts; anything else becomes a problem.
+    """
+    texts = parse_cell(cell)
+    if texts is None:
+        return ()
+    if isinstance(texts, str):
+        texts = [texts]
+    if isinstance(texts, list) and all(isinstance(text, str) for text in texts):
+        return tuple(text for text in texts if text.strip())
+    key = column.rpartition(".")[2]
+    problems.add(location, f"{key!r} is not a list of texts", "a list of strings")
     return ()
 
 
 def has_path(row: TableRow, path: str) -> bool:
-    """Whether a row has a key of this name, or one that a path such as `inputs.question` leads to."""
+    """Whether a row has this key, or this path of keys, such as `inputs.question`."""
     return value_at(row, path, MISSING_VALUE) is not MISSING_VALUE
 
 
 def value_at(row: TableRow, path: str, missing: Any = None) -> Any:
-    """The value there; another one if there is none.
+    """Return the value under a key or a path of keys; `missing` if there is none.
 
     >>> value_at({"inputs": {"question": "why"}}, "inputs.question")
     'why'
@@ -64,32 +77,40 @@ def value_at(row: TableRow, path: str, missing: Any = None) -> Any:
     if path in row:
         return row[path]
     if "," in path:
-        values = [value_at(row, one, MISSING_VALUE) for one in declared_paths(path)]
-        return (
-            missing
-            if any(value is MISSING_VALUE for value in values)
-            else _joined(values)
-        )
-    first, dot, rest = path.partition(".")
-    held = parse_cell(row.get(first)) if dot else None
-    if isinstance(held, Mapping):
-        return value_at(held, rest, missing)
-    inner = (
-        [value_at(one, rest, MISSING_VALUE) for one in held if isinstance(one, Mapping)]
-        if isinstance(held, list)
-        else []
-    )
+        paths = declared_paths(path)
+        parts = [value_at(row, part, MISSING_VALUE) for part in paths]
+        if any(part is MISSING_VALUE for part in parts):
+            return missing
+        return _join_id_parts(parts)
+    first_key, dot, inner_path = path.partition(".")
+    if not dot:
+        return missing
+    cell = parse_cell(row.get(first_key))
+    if isinstance(cell, Mapping):
+        return value_at(cell, inner_path, missing)
+    if not isinstance(cell, list):
+        return missing
+    objects = [element for element in cell if isinstance(element, Mapping)]
+    inner = [value_at(element, inner_path, MISSING_VALUE) for element in objects]
     return [value for value in inner if value is not MISSING_VALUE] or missing
 
 
 def declared_paths(declared: str) -> list[str]:
-    """The columns that a declaration names: one, or several that together name a document, with commas between."""
+    """Return the columns in a declaration.
+
+    Several columns, with commas between them, identify a document together.
+    """
     return [path.strip() for path in declared.split(",") if path.strip()]
 
 
-def _joined(values: Sequence[Any]) -> Any:
-    """Values that together name a document, or lists of them, as one; None where one of them is no id."""
-    if all(isinstance(value, list) for value in values):
-        return [_joined(parts) for parts in zip(*values, strict=False)]
-    ids = [document_id(value) for value in values]
-    return None if None in ids else FIELD_SEPARATOR.join(filter(None, ids))
+def _join_id_parts(parts: Sequence[Any]) -> Any:
+    """Return the id that several values form together; None if one is not an id.
+
+    Of lists of values the result is the list of these ids.
+    """
+    if all(isinstance(part, list) for part in parts):
+        return [_join_id_parts(group) for group in zip(*parts, strict=False)]
+    ids = [document_id(part) for part in parts]
+    if None in ids:
+        return None
+    return FIELD_SEPARATOR.join(filter(None, ids))

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,28 +19,29 @@ from retrievers.ids import WHOLE_FLOAT, IdMatch, KnownDocuments, normalise_text,
 from retrievers.types import Document, sample_documents
 
 MAX_COMPARED_IDS = 2_000
-"""Ids, at most, among which the nearest is looked for where a label names one that does not exist."""
+"""Ids, at most, that a remedy compares with an unknown one."""
 DROP_REMEDY = 'set dangling = "drop" under [relevance] (--dangling drop)'
 ANCHOR_WORDS = 5
-"""Words of a passage by whose place a document that may hold it is found."""
+"""The first words of a passage, by which documents with it are found."""
+TEXT_KEY_BYTES = 12
 _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True)
 
 
 @dataclass(slots=True)
 class CheckedDocuments:
-    """What is kept of a corpus while it streams by: ids, and which of its texts are asked."""
+    """The ids of a corpus, with the fields by which labels may name documents."""
 
     known: KnownDocuments = field(default_factory=KnownDocuments)
     document_by_value: dict[str, str] = field(default_factory=dict)
-    """Where labels name a field: its value -> the first document that has it."""
+    """If labels name a field: its value -> the first document with it."""
     representatives: dict[str, str] = field(default_factory=dict)
     """Document -> the first one with the same value of that field."""
     by_field: bool = False
     field_names: set[str] = field(default_factory=set)
     digest: str = ""
     sample: tuple[Document, ...] = ()
-    _values: KnownDocuments = field(default_factory=KnownDocuments)
-    """The keys, as ids are matched."""
+    _known_values: KnownDocuments = field(default_factory=KnownDocuments)
+    """The values of the field, which are matched like ids."""
 
     @property
     def ids(self) -> set[str]:
@@ -48,99 +49,104 @@ class CheckedDocuments:
         return self.known.ids
 
     def match(self, labels: Iterable[str]) -> dict[str, IdMatch]:
-        """The documents that labels name: by a field if the data set says so, else by id or what matches it."""
+        """Return the documents that labels name, by a field or by an id."""
         if not self.by_field:
             return self.known.match(labels)
-        if len(self._values.ids) != len(self.document_by_value):
-            self._values = KnownDocuments(set(self.document_by_value))
+        if len(self._known_values.ids) != len(self.document_by_value):
+            self._known_values = KnownDocuments(set(self.document_by_value))
         return {
-            name: IdMatch(self.document_by_value[one.document], "field")
-            for name, one in self._values.match(labels).items()
+            label: IdMatch(self.document_by_value[match.document], "field")
+            for label, match in self._known_values.match(labels).items()
         }
 
     def nearest_remedy(self, label: str) -> str:
-        """A remedy for a label that names nothing."""
-        known = self.document_by_value if self.by_field else self.ids
-        near = nearest_word(label, known) if len(known) <= MAX_COMPARED_IDS else ""
-        return f"{near or self.example()} correct the id, or {DROP_REMEDY}".lstrip()
+        """Return the remedy for a label that names no document."""
+        names = self.document_by_value if self.by_field else self.ids
+        nearest = nearest_word(label, names) if len(names) <= MAX_COMPARED_IDS else ""
+        remedy = f"correct the id, or {DROP_REMEDY}"
+        return f"{nearest or self.example()} {remedy}".lstrip()
 
     def example(self) -> str:
-        """What a label may look like."""
-        known = self.document_by_value if self.by_field else self.ids
-        return (
-            f"{'values' if self.by_field else 'ids'} look like {min(known)!r};"
-            if known
-            else ""
-        )
+        """Return an example of a label; empty if there are no documents."""
+        names = self.document_by_value if self.by_field else self.ids
+        if not names:
+            return ""
+        noun = "values" if self.by_field else "ids"
+        return f"{noun} look like {min(names)!r};"
 
     def add_key(self, document: Document, match: tuple[str, ...]) -> bool:
-        """Note the value by which labels name a document; False where it has none."""
-        values = [document.fields.get(name, "") for name in match]
+        """Add the value by which labels name a document; False if it has none."""
+        values = [document.fields.get(field_name, "") for field_name in match]
         if not all(values):
             return False
-        whole = (WHOLE_FLOAT.fullmatch(value) for value in values)
-        key = FIELD_SEPARATOR.join(
-            number[1] if number else to_nfc(value)
-            for value, number in zip(values, whole, strict=True)
-        )
-        first = self.document_by_value.setdefault(key, document.id)
-        if first != document.id:
-            self.representatives[document.id] = first
+        key = FIELD_SEPARATOR.join(map(_key_part, values))
+        first_id = self.document_by_value.setdefault(key, document.id)
+        if first_id != document.id:
+            self.representatives[document.id] = first_id
         return True
 
 
+def _key_part(value: str) -> str:
+    """Return the value of a field as labels spell it: 3 for 3.0."""
+    number = WHOLE_FLOAT.fullmatch(value)
+    return number[1] if number else to_nfc(value)
+
+
 def check_documents(
-    source: Source, seen: ReadProblems, match: tuple[str, ...], sample_size: int = 0
+    source: Source,
+    problems: ReadProblems,
+    match: tuple[str, ...],
+    sample_size: int = 0,
 ) -> CheckedDocuments:
-    """Read a corpus once and note its faults.
+    """Read a corpus once and check it.
 
     Args:
-        source: where the documents come from.
-        seen: takes the faults, and what is allowed and worth knowing.
-        match: the fields by which labels name documents; empty where they name ids.
-        sample_size: how many documents are kept, a sample that their ids decide.
+        source: has the documents.
+        problems: takes the problems and the notes.
+        match: the fields by which labels name documents; empty if they name ids.
+        sample_size: how many documents are sampled, by their ids.
     """
     documents = CheckedDocuments(by_field=bool(match))
-    checked = _checked(source, seen, match, documents)
-    documents.sample = (
-        tuple(sample_documents(checked, size=sample_size)) if sample_size else ()
-    )
-    deque(checked, maxlen=0)  # where no sample was drawn
-    if not documents.ids and not seen:
-        unread = [
-            name
-            for name in seen.notes.get("unread-file", ())
-            if name.lower().endswith(tuple(CONVERTED_SUFFIXES))
-        ]
-        remedy = (
-            CONVERTER_REMEDY
-            if unread and not can_convert()
-            else "there must be a document"
-        )
-        seen.add("documents", "the corpus is empty", remedy)
+    checked = _check_each(source, problems, match, documents)
+    if sample_size:
+        documents.sample = tuple(sample_documents(checked, size=sample_size))
+    deque(checked, maxlen=0)  # without a sample nothing has been read yet
+    if not documents.ids and not problems:
+        problems.add("documents", "the corpus is empty", _empty_corpus_remedy(problems))
     if match and documents.ids and not documents.document_by_value:
-        what = f"no document has {' and '.join(map(repr, match))} among its fields"
-        seen.add("dataset.match", what, "see how they are spelt")
+        field_names = " and ".join(map(repr, match))
+        problem = f"no document has {field_names} among its fields"
+        problems.add("dataset.match", problem, "see how they are spelt")
     return documents
 
 
-def _checked(
+def _empty_corpus_remedy(problems: ReadProblems) -> str:
+    unread_files = [name.lower() for name in problems.notes.get("unread-file", ())]
+    suffixes = tuple(CONVERTED_SUFFIXES)
+    has_convertible = any(name.endswith(suffixes) for name in unread_files)
+    if has_convertible and not can_convert():
+        return CONVERTER_REMEDY
+    return "there must be a document"
+
+
+def _check_each(
     source: Source,
-    seen: ReadProblems,
+    problems: ReadProblems,
     match: tuple[str, ...],
     documents: CheckedDocuments,
 ) -> Iterator[Document]:
-    """Yield each document once, while what is to be kept of all of them is noted."""
-    digest, contents = hashlib.sha256(), dict[bytes, str]()
-    for place, document in source.documents(seen):
-        if reason := id_problem(document.id):
-            seen.add(
-                place, f"document id {document.id!r} {reason}", "give it another id"
-            )
+    """Yield each document once, and add it to `documents`."""
+    digest = hashlib.sha256()
+    first_id_by_text: dict[bytes, str] = {}
+    for location, document in source.documents(problems):
+        reason = id_problem(document.id)
+        if reason:
+            problem = f"document id {document.id!r} {reason}"
+            problems.add(location, problem, "give it another id")
             continue
         if document.id in documents.ids:
-            remedy = f"ids must be unique{_other_id(seen, place)}"
-            seen.add(place, f"document id {document.id!r} occurs twice", remedy)
+            remedy = f"ids must be unique{_other_id_column(problems, location)}"
+            problems.add(location, f"document id {document.id!r} occurs twice", remedy)
             continue
         documents.known.add(document.id, document.title)
         yield document
@@ -148,103 +154,114 @@ def _checked(
         if document.fields:
             documents.field_names.update(document.fields)
         if match and not documents.add_key(document, match):
-            seen.note("document-without-key", document.id)
+            problems.note("document-without-key", document.id)
         content = document.content
         if not content or content.isspace():
-            seen.note("empty-document", document.id)
+            problems.note("empty-document", document.id)
             continue
-        if (
-            first_with := contents.setdefault(text_key(content), document.id)
-        ) != document.id:
-            seen.note("duplicate-text", f"{document.id} (as {first_with})")
+        first_id = first_id_by_text.setdefault(text_key(content), document.id)
+        if first_id != document.id:
+            problems.note("duplicate-text", f"{document.id} (as {first_id})")
     documents.digest = digest.hexdigest()
 
 
-def _other_id(seen: ReadProblems, place: SourceLocation) -> str:
-    """A hint at another column of ids in a table of documents."""
-    columns = seen.columns_used.get(place.file, {})
-    others = [
-        name
-        for name, kind in columns.items()
-        if kind != "document_id" and normalised_name(name).endswith(("id", "key"))
-    ]
-    return (
-        f"; or is {others[0]!r} the id? {declaration('document_id', others[0])}"
-        if others
-        else ""
-    )
+def _other_id_column(problems: ReadProblems, location: SourceLocation) -> str:
+    """Return a hint at another column of ids in a table of documents."""
+    for column, kind in problems.columns_used.get(location.file, {}).items():
+        is_key = normalised_name(column).endswith(("id", "key"))
+        if kind != "document_id" and is_key:
+            return f"; or is {column!r} the id? {declaration('document_id', column)}"
+    return ""
 
 
 def reread_documents(source: Source, name: str, digest: str) -> Iterator[Document]:
     """Yield the corpus once more.
 
     Raises:
-        DataChanged: at the end, if it was not what it was at first; or where something can no longer be read.
+        DataChanged: a document can no longer be read; or, at the end, the corpus is not
+            the same as at first.
     """
-    seen, current = ReadProblems(), hashlib.sha256()
+    problems = ReadProblems()
+    current = hashlib.sha256()
     try:
-        for _, document in source.documents(seen):
+        for _, document in source.documents(problems):
             current.update(_document_line(document))
             yield document
     except InputError as error:
         raise DataChanged(error.problems) from None
-    if seen:
-        raise DataChanged(seen.problems)
+    if problems:
+        raise DataChanged(problems.problems)
     if current.hexdigest() != digest:
-        what = "has changed since this run began: documents were added, removed or rewritten"
-        raise DataChanged(
-            Problem(name, what, "leave it alone until the run is done, and run again")
-        )
+        reason = "documents were added, removed or rewritten"
+        problem = f"has changed since this run began: {reason}"
+        remedy = "leave it alone until the run is done, and run again"
+        raise DataChanged(Problem(name, problem, remedy))
 
 
 def _document_line(document: Document) -> bytes:
-    return digest_line(
-        [document.id, document.title, document.text, dict(document.fields)]
-    )
+    fields = dict(document.fields)
+    return digest_line([document.id, document.title, document.text, fields])
 
 
 def text_key(text: str) -> bytes:
-    """A digest that is equal for texts that differ in white space or case only."""
-    return hashlib.blake2b(normalise_text(text).encode(), digest_size=12).digest()
+    """Return a digest that ignores differences of white space and case."""
+    normal = normalise_text(text).encode()
+    return hashlib.blake2b(normal, digest_size=TEXT_KEY_BYTES).digest()
 
 
 def digest_line(row: list[Any]) -> bytes:
-    """A document or a query as one line of JSON, for a digest."""
+    """Return a document or a query as one line of JSON, for a digest."""
     return _ENCODER.encode(row).encode("utf-8", "surrogatepass") + b"\n"
 
 
 def documents_with_text(
     texts: Iterable[str], documents: Iterable[Document], whole: Collection[str] = ()
 ) -> dict[str, str]:
-    """Return for each text the document that equals it, else the first that holds it; white space and case are ignored.
+    """Return for each text the document that equals it, else the first that has it.
 
-    One pass over the documents; a text that none holds is left out.
+    White space and case are ignored. This takes one pass over the documents.
 
     Args:
         texts: the texts.
         documents: the corpus.
-        whole: those of the texts that a document must be, and not only hold.
+        whole: the texts that a document must equal.
     """
     texts = set(texts)
-    same, holds = dict[str, str](), dict[str, str]()
-    anchors: dict[tuple[str, ...], list[str]] = {}
-    for key in texts.difference(whole):
-        anchors.setdefault(tuple(key.split(" ")[:ANCHOR_WORDS]), []).append(key)
-    short = [anchor for anchor in anchors if len(anchor) < ANCHOR_WORDS]
+    passages_by_anchor = _group_by_anchor(texts.difference(whole))
+    equal: dict[str, str] = {}
+    containing: dict[str, str] = {}
     for document in documents:
         for text in (document.text, document.content):
-            if (key := normalise_text(text)) in texts:
-                same.setdefault(key, document.id)
-        if not anchors:
+            normal = normalise_text(text)
+            if normal in texts:
+                equal.setdefault(normal, document.id)
+        if not passages_by_anchor:
             continue
-        text = normalise_text(document.content)
-        words = text.split(" ")
-        near = {
-            tuple(words[i : i + ANCHOR_WORDS])
-            for i in range(len(words) - ANCHOR_WORDS + 1)
-        } & anchors.keys()
-        for anchor in (*near, *short):
-            for key in anchors[anchor]:
-                if key not in holds and key in text:
-                    holds[key] = document.id
-    return {**holds, **same}
+        content = normalise_text(document.content)
+        for passage in _possible_passages(content, passages_by_anchor):
+            if passage not in containing and passage in content:
+                containing[passage] = document.id
+    return {**containing, **equal}
+
+
+def _group_by_anchor(passages: Iterable[str]) -> dict[tuple[str, ...], list[str]]:
+    """Return passages by their first words."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for passage in passages:
+        anchor = tuple(passage.split(" ")[:ANCHOR_WORDS])
+        groups.setdefault(anchor, []).append(passage)
+    return groups
+
+
+def _possible_passages(
+    content: str, passages_by_anchor: Mapping[tuple[str, ...], Sequence[str]]
+) -> Iterator[str]:
+    """Yield the passages whose first words are in a text, and all short passages."""
+    words = content.split(" ")
+    last = len(words) - ANCHOR_WORDS
+    anchors = {tuple(words[i : i + ANCHOR_WORDS]) for i in range(last + 1)}
+    for anchor in anchors & passages_by_anchor.keys():
+        yield from passages_by_anchor[anchor]
+    for anchor, passages in passages_by_anchor.items():
+        if len(anchor) < ANCHOR_WORDS:
+            yield from passages

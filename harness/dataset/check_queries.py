@@ -1,71 +1,84 @@
 """Faults of queries."""
 
-from harness.dataset.labels import Labels
+from collections.abc import Mapping
+
+from harness.dataset.labels import NO_LABELS, Labels
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.source import Source, SourceLocation
 from harness.dataset.written_values import id_problem
 from retrievers.types import Query
 
 
-def check_queries(source: Source, seen: ReadProblems) -> dict[str, Query]:  # noqa: D103
+def check_queries(source: Source, problems: ReadProblems) -> dict[str, Query]:
+    """Return the queries by id; ids that cannot be used become problems."""
     queries: dict[str, Query] = {}
-    first: dict[str, SourceLocation] = {}
-    for place, query in source.queries(seen):
-        if reason := id_problem(query.id):
-            seen.add(place, f"query id {query.id!r} {reason}", "give it another id")
+    locations: dict[str, SourceLocation] = {}
+    for location, query in source.queries(problems):
+        reason = id_problem(query.id)
+        if reason:
+            problem = f"query id {query.id!r} {reason}"
+            problems.add(location, problem, "give it another id")
         elif query.id in queries:
-            remedy = f"ids must be unique; it is at {first[query.id]} too"
-            seen.add(place, f"query id {query.id!r} occurs twice", remedy)
+            remedy = f"ids must be unique; it is at {locations[query.id]} too"
+            problems.add(location, f"query id {query.id!r} occurs twice", remedy)
         else:
-            queries[query.id], first[query.id] = query, place
+            queries[query.id] = query
+            locations[query.id] = location
             if not query.text.strip():
-                seen.note("blank-query", query.id)
+                problems.note("blank-query", query.id)
     return queries
 
 
-def is_searched(query: Query, labels: Labels | None, beginning: bool) -> bool:  # noqa: D103
+def is_searched(query: Query, labels: Labels | None, is_beginning: bool) -> bool:
+    """Whether a run searches for a query.
+
+    Args:
+        query: the query.
+        labels: its labels, if it has any.
+        is_beginning: whether the data set has no labels, or people still judge it.
+    """
     if labels is not None and labels.relevant:
         return True
-    return (
-        beginning or query.unanswerable or _is_measured_by_claims(query, labels)
-    ) and query.text.strip() != ""
+    if not query.text.strip():
+        return False
+    has_use = query.unanswerable or _is_measured_by_claims(query, labels)
+    return is_beginning or has_use
 
 
 def _is_measured_by_claims(query: Query, labels: Labels | None) -> bool:
-    """Whether a query has claims; or an answer to take them from, if it has no labels."""
-    return bool(query.reference.claims or (labels is None and query.reference.answers))
+    """Whether a query has claims; or, without labels, an answer to take them from."""
+    if query.reference.claims:
+        return True
+    return labels is None and bool(query.reference.answers)
 
 
 def note_unscored_queries(
-    queries: dict[str, Query],
-    labels: dict[str, Labels],
-    beginning: bool,
-    seen: ReadProblems,
+    queries: Mapping[str, Query],
+    labels: Mapping[str, Labels],
+    is_beginning: bool,
+    problems: ReadProblems,
 ) -> None:
-    """Count the queries that make no score: without a relevant document, or without labels."""
-    for query_id in labels:
-        if queries[query_id].unanswerable and labels[query_id].relevant:
-            what = f"query {query_id!r} is said to have no answer, and has relevant documents"
-            seen.add("answerable", what, "remove one of the two")
-        if (
-            labels[query_id].judged
-            and not labels[query_id].relevant
-            and not queries[query_id].unanswerable
-        ):
-            seen.note("no-relevant-document", query_id)
-    asked_of = (
-        query_id for query_id, query in queries.items() if query.text.strip()
-    )  # blank ones are counted as such
-    unjudged = sorted(
-        query_id
-        for query_id in asked_of
-        if query_id not in labels or not labels[query_id].judged
-    )
-    for query_id in unjudged if not seen else ():
-        if queries[query_id].unanswerable:
-            seen.note("unanswerable-query", query_id)
+    """Count the queries without a score: without relevant documents, or labels."""
+    for query_id, query_labels in labels.items():
+        query = queries[query_id]
+        if query.unanswerable and query_labels.relevant:
+            problem = "is said to have no answer, and has relevant documents"
+            remedy = "remove one of the two"
+            problems.add("answerable", f"query {query_id!r} {problem}", remedy)
+        has_no_relevant = query_labels.judged and not query_labels.relevant
+        if has_no_relevant and not query.unanswerable:
+            problems.note("no-relevant-document", query_id)
+    if problems:
+        return
+    for query_id in sorted(queries):
+        query = queries[query_id]
+        is_blank = not query.text.strip()
+        if is_blank or labels.get(query_id, NO_LABELS).judged:
             continue
-        asked = beginning or _is_measured_by_claims(
-            queries[query_id], labels.get(query_id)
-        )
-        seen.note("unlabelled-query" if asked else "unjudged-query", query_id)
+        by_claims = _is_measured_by_claims(query, labels.get(query_id))
+        if query.unanswerable:
+            problems.note("unanswerable-query", query_id)
+        elif is_beginning or by_claims:
+            problems.note("unlabelled-query", query_id)
+        else:
+            problems.note("unjudged-query", query_id)

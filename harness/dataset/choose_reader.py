@@ -34,125 +34,122 @@ READERS_BY_FORMAT = {
     "tables": "table_folder",
     "markdown": "markdown_folder",
 }
-"""Format -> its file in this room, and its name there where a file has several; tried in this order where no format is
-named."""
+"""Format -> its module in `readers`, and its name there if a module has several.
+
+If no format is declared, they are tried in this order.
+"""
+MAX_SHOWN_NAMES = 8
+"""Suffixes, or sheets, at most, that a message shows."""
 
 
-def import_reader(name: str) -> FormatReader:
-    """Import the reader of a format."""
-    file, _, attribute = READERS_BY_FORMAT[name].partition(":")
-    module = import_module(f"harness.dataset.readers.{file}")
-    found = getattr(module, attribute) if attribute else module
-    return FormatReader(found.matches, found.read)
+def import_reader(format_name: str) -> FormatReader:
+    """Return the reader of a format."""
+    module_name, _, attribute = READERS_BY_FORMAT[format_name].partition(":")
+    module = import_module(f"harness.dataset.readers.{module_name}")
+    reader = getattr(module, attribute) if attribute else module
+    return FormatReader(reader.matches, reader.read)
 
 
 def open_source(reference: DatasetReference) -> tuple[str, Source]:
-    """Find the reader of a reference, and open it.
+    """Return the format of a reference, and its content.
 
     Raises:
-        InputError: there is nothing there, the format is unknown, or no reader takes what is there.
+        InputError: nothing is there, the format is unknown, or no reader reads it.
     """
     if isinstance(reference.path, NamedObject):
         return "memory", reference.path.value(reference.columns)
     if reference.scheme == OBJECT_PREFIX:
-        what = "were in the memory of another process"
-        raise InputError(
-            Problem(
-                reference.name.removeprefix(OBJECT_PREFIX),
-                what,
-                "give them again in Python",
-            )
-        )
-    if not reference.scheme and not (path := reference.folder).exists():
-        other = "a folder, a zip archive or a file; hf:… or irds:…"
-        remedy = (
-            suggest_path(path) or other
-            if path.parent.is_dir()
-            else f"nor is there a folder {path.parent}"
-        )
+        name = reference.name.removeprefix(OBJECT_PREFIX)
+        problem = "were in the memory of another process"
+        raise InputError(Problem(name, problem, "give them again in Python"))
+    if not reference.scheme and not reference.folder.exists():
+        remedy = _missing_path_remedy(reference.folder)
         raise InputError(Problem(reference.name, "no such folder", remedy))
-    if reference.format is not None and reference.format not in READERS_BY_FORMAT:
-        raise InputError(
-            Problem(
-                "dataset.format",
-                f"unknown format {reference.format!r}",
-                did_you_mean(reference.format, READERS_BY_FORMAT),
-            )
-        )
+    format_name = reference.format
+    if format_name is not None and format_name not in READERS_BY_FORMAT:
+        problem = f"unknown format {format_name!r}"
+        remedy = did_you_mean(format_name, READERS_BY_FORMAT)
+        raise InputError(Problem("dataset.format", problem, remedy))
     files = list_reference(reference)
-    name = reference.format or detect_format(reference, files)
-    if name is None:
-        raise InputError(Problem(reference.name, *_not_known(reference, files)))
-    return name, import_reader(name).read(reference, files)
+    format_name = format_name or detect_format(reference, files)
+    if format_name is None:
+        raise InputError(_unknown_content(reference, files))
+    return format_name, import_reader(format_name).read(reference, files)
+
+
+def _missing_path_remedy(path: Path) -> str:
+    if not path.parent.is_dir():
+        return f"nor is there a folder {path.parent}"
+    return suggest_path(path) or "a folder, a zip archive or a file; hf:… or irds:…"
 
 
 def detect_format(reference: DatasetReference, files: Files) -> str | None:
-    """The format of what is there, None where no reader takes it.
+    """Return the format of a reference; None if no reader reads it.
 
     Args:
-        reference: its folder.
-        files: what is there, listed once for all readers.
+        reference: where it is.
+        files: the files there, listed once for all readers.
 
     Raises:
-        InputError: a run wrote it. Its files look like tables, but they hold the beginnings of the texts alone.
+        InputError: it is a results folder. Its files look like tables, but have only
+            the beginnings of the texts.
     """
     if not reference.scheme and is_run_folder(reference.folder):
-        place = shlex.quote(str(reference.folder))
-        remedy = f"harness report {place} shows what it says; harness check takes its experiment file or its data set"
-        raise InputError(
-            Problem(reference.name, "is a results folder, no data set", remedy)
+        folder = shlex.quote(str(reference.folder))
+        remedy = (
+            f"harness report {folder} shows what it says; "
+            "harness check takes its experiment file or its data set"
         )
-    return next(
-        (
-            name
-            for name in READERS_BY_FORMAT
-            if import_reader(name).matches(reference, files)
-        ),
-        None,
-    )
+        problem = "is a results folder, no data set"
+        raise InputError(Problem(reference.name, problem, remedy))
+    for format_name in READERS_BY_FORMAT:
+        if import_reader(format_name).matches(reference, files):
+            return format_name
+    return None
 
 
 def suggest_path(path: Path) -> str:
-    """What may have been meant by a path that does not exist: the nearest name beside it; "" where none is near."""
-    return (
-        nearest_word(path.name, (file.name for file in path.parent.iterdir()))
-        if path.parent.is_dir()
-        else ""
-    )
+    """Return a remedy with the nearest file name; empty if none is near."""
+    if not path.parent.is_dir():
+        return ""
+    return nearest_word(path.name, (file.name for file in path.parent.iterdir()))
 
 
-def _not_known(reference: DatasetReference, files: Files) -> tuple[str, str]:
+def _unknown_content(reference: DatasetReference, files: Files) -> Problem:
+    """Return the problem that no reader reads a reference."""
     path = reference.folder
-    if tables := [name for name, file in files.items() if file.table]:
-        what = f"holds {', '.join(map(repr, tables[:8]))}, and none of them is called queries"
-        return (
-            what,
-            f"say which hold what: --queries {shlex.quote(tables[0])} --documents …",
-        )
-    if not path.is_file() or files:
+    sheets = [name for name, file in files.items() if file.table]
+    if sheets:
+        names = ", ".join(map(repr, sheets[:MAX_SHOWN_NAMES]))
+        problem = f"holds {names}, and none of them is called queries"
+        queries = shlex.quote(sheets[0])
+        remedy = f"say which hold what: --queries {queries} --documents …"
+    elif files or not path.is_file():
         suffixes = sorted({file.suffix or file.name for file in files.values()})
-        there = f": only {', '.join(suffixes[:8])}" if suffixes else ""
-        return (
-            f"holds no documents{there}",
-            "corpus.jsonl, tables of documents and queries, or files *.md or *.txt",
-        )
-    if path.suffix.lower() == ".zip" or not path.stat().st_size:
-        return (
-            "is not a zip archive that can be read"
-            if path.stat().st_size
-            else "is empty",
-            FETCH_AGAIN,
-        )
-    if File(path).suffix not in TABLE_SUFFIXES:
-        return (
-            "is a file that no reader takes",
-            f'say what it is: format = "…", one of {", ".join(READERS_BY_FORMAT)}',
-        )
-    seen = ReadProblems()
-    next(read_file_rows(File(path), seen), None)
-    if seen:
-        raise InputError(seen.problems)
-    return (
-        "is a table that names no documents",
-        'say where they are: documents = "…" under dataset, or --documents',
-    )
+        problem = "holds no documents"
+        if suffixes:
+            problem += f": only {', '.join(suffixes[:MAX_SHOWN_NAMES])}"
+        remedy = "corpus.jsonl, tables of documents and queries, or files *.md or *.txt"
+    elif not path.stat().st_size:
+        problem = "is empty"
+        remedy = FETCH_AGAIN
+    elif path.suffix.lower() == ".zip":
+        problem = "is not a zip archive that can be read"
+        remedy = FETCH_AGAIN
+    elif File(path).suffix not in TABLE_SUFFIXES:
+        problem = "is a file that no reader takes"
+        formats = ", ".join(READERS_BY_FORMAT)
+        remedy = f'say what it is: format = "…", one of {formats}'
+    else:
+        _refuse_unreadable_table(path)
+        problem = "is a table that names no documents"
+        remedy = 'say where they are: documents = "…" under dataset, or --documents'
+    return Problem(reference.name, problem, remedy)
+
+
+def _refuse_unreadable_table(path: Path) -> None:
+    """Raise InputError if the first row of a table cannot be read."""
+    problems = ReadProblems()
+    next(read_file_rows(File(path), problems), None)
+    if problems:
+        raise InputError(problems.problems)

@@ -1,7 +1,7 @@
 """Declared names of columns."""
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -9,8 +9,8 @@ from harness.dataset.cell_paths import declared_paths, has_path
 from harness.dataset.source import TableRow
 from harness.dataset.usual_names import (
     COLUMN_KINDS,
+    DOCUMENT_ID_KINDS,
     DOCUMENT_KINDS,
-    DOCUMENT_NAMING_KINDS,
     FIELDS_KIND,
     LABEL_KINDS,
     LOCATION_COLUMNS,
@@ -23,194 +23,200 @@ from harness.dataset.written_values import quoted_value
 from retrievers.errors import InputError, Problem, did_you_mean
 
 MAX_COLUMN_NAME_WORDS = 4
-"""Of the name of a column, at most: a longer one is a text."""
+"""Words, at most, in the name of a column: a longer one is a text."""
+MAX_SHOWN_COLUMNS = 8
+"""Columns, at most, that a message shows."""
+QUERY_ID_KINDS = ("query_id", "label_query")
+"""The id of a query, in a table of queries and in one of labels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The names of columns: declared ones, else those of `KNOWN`."""
+    """The names of columns: the declared ones, else the usual ones."""
 
     declared: Mapping[str, str] = field(default_factory=dict)
+    """Kind of column -> its name."""
     header: bool = False
-    """Whether the first row of a table is said to be one, whatever it looks like."""
+    """Whether the first row of a table is its header, even if it looks like data."""
     usual_names: Mapping[str, tuple[str, ...]] | None = None
-    """What one tool calls them, paths too, in the place of `KNOWN`."""
+    """The names, or paths, that one tool uses instead of the usual ones."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "declared", dict(kind_first(*pair) for pair in self.declared.items())
-        )
-        if wrong := [key for key in self.declared if key not in COLUMN_KINDS]:
-            what = "{!r} is not a kind of column"
-            raise InputError(
-                [
-                    Problem(
-                        "columns", what.format(key), did_you_mean(key, COLUMN_KINDS)
-                    )
-                    for key in wrong
-                ]
-            )
+        declared = dict(kind_first(*pair) for pair in self.declared.items())
+        object.__setattr__(self, "declared", declared)
+        unknown_kinds = [kind for kind in declared if kind not in COLUMN_KINDS]
+        if unknown_kinds:
+            raise InputError([_unknown_kind(kind) for kind in unknown_kinds])
 
     def name(self, kind: str, row: TableRow) -> str | None:
-        """The column of a kind in this row, None where there is none."""
-        return (
-            self._looked_up(kind, row)
-            if self.declared or self.usual_names
-            else _usual(kind, tuple(row))
-        )
+        """Return the column of a kind in this row; None if there is none."""
+        if self.declared or self.usual_names:
+            return self._find_column(kind, row)
+        return _find_usual_column(kind, tuple(row))
 
-    def _looked_up(self, kind: str, row: TableRow) -> str | None:
-        if (declared := self.declared.get(kind)) is not None:
+    def _find_column(self, kind: str, row: TableRow) -> str | None:
+        declared = self.declared.get(kind)
+        if declared is not None:
             return declared if has_path(row, declared) else None
-        if self.usual_names is not None:
-            found = next(
-                (
-                    path
-                    for path in self.usual_names.get(kind, ())
-                    if has_path(row, path)
-                ),
-                None,
-            )
-        else:
-            withdrawn = self._withdrawn(kind)
-            found = usual_column(
-                kind, tuple(name for name in row if name not in withdrawn)
-            )
-        stronger: Sequence[str] = (
-            DOCUMENT_NAMING_KINDS[:2] if kind == "contexts" else ()
-        )
-        if (
-            kind == "label_document"
-            and normalised_name(found or "") in LOCATION_COLUMNS
-        ):
-            stronger = ("relevant",)
-        return (
-            None
-            if any(self.name(other, row) is not None for other in stronger)
-            else found
-        )
+        column = self._find_by_usual_names(kind, row)
+        is_location = normalised_name(column or "") in LOCATION_COLUMNS
+        stronger_kinds: tuple[str, ...] = ()
+        if kind == "contexts":
+            stronger_kinds = DOCUMENT_ID_KINDS
+        elif kind == "label_document" and is_location:
+            stronger_kinds = ("relevant",)
+        if any(self.name(stronger, row) is not None for stronger in stronger_kinds):
+            return None
+        return column
 
-    def _withdrawn(self, kind: str) -> set[str]:
-        """What is declared as something else of the same rows: it is not read as this kind, too."""
+    def _find_by_usual_names(self, kind: str, row: TableRow) -> str | None:
+        if self.usual_names is not None:
+            paths = self.usual_names.get(kind, ())
+            return next((path for path in paths if has_path(row, path)), None)
+        excluded = self._columns_of_other_kinds(kind)
+        return usual_column(kind, tuple(name for name in row if name not in excluded))
+
+    def _columns_of_other_kinds(self, kind: str) -> set[str]:
+        """Return the columns that are declared as another kind of the same rows."""
         if kind in DOCUMENT_KINDS:
-            others = [other for other in DOCUMENT_KINDS if other != kind]
-        else:  # the id of a query is one thing, in a table of queries and in one of labels
-            same = (
-                ("query_id", "label_query")
-                if kind in ("query_id", "label_query")
-                else (kind,)
-            )
-            others = [other for other in QUERY_KINDS if other not in same]
-        named = (
-            part
-            for other in others
-            for part in declared_paths(self.declared.get(other, ""))
-        )
-        return {name.partition(".")[0] for name in named}.union(self._fields())
+            other_kinds = [other for other in DOCUMENT_KINDS if other != kind]
+        else:
+            same_kinds = QUERY_ID_KINDS if kind in QUERY_ID_KINDS else (kind,)
+            other_kinds = [other for other in QUERY_KINDS if other not in same_kinds]
+        columns = set(declared_field_names(self.declared))
+        for other in other_kinds:
+            for path in declared_paths(self.declared.get(other, "")):
+                columns.add(path.partition(".")[0])
+        return columns
 
     def has_labels(self, row: TableRow) -> bool:
-        """Whether a row has, or is declared to have, a column of labels."""
+        """Whether a row has a column of labels, or one is declared."""
         return any(
             kind in self.declared or self.name(kind, row) is not None
             for kind in LABEL_KINDS
         )
 
     def kinds_by_column(self, row: TableRow, kinds: Iterable[str]) -> dict[str, str]:
-        """What each column of a row is read as: one of the kinds, a field, or "" where it is not used.
+        """Return how each column of a row is read.
 
-        >>> Columns().kinds_by_column({"": 0, "query": "a", "day": 1, "tags": []}, ("query",))
+        That is one of the kinds, a field, or empty if the column is not used.
+
+        >>> row = {"": 0, "query": "a", "day": 1, "tags": []}
+        >>> Columns().kinds_by_column(row, ("query",))
         {'': '', 'query': 'query', 'day': 'fields', 'tags': ''}
         """
-        found = {self.name(kind, row): kind for kind in reversed(tuple(kinds))}
-        names = {
-            part: kind
-            for name, kind in found.items()
-            if name is not None
-            for part in ((name,) if name in row else declared_paths(name))
+        kinds_by_path: dict[str, str] = {}
+        # The first kind of a column counts.
+        for column, kind in self._columns_of_kinds(row, kinds).items():
+            paths = [column] if column in row else declared_paths(column)
+            kinds_by_path.update(dict.fromkeys(paths, kind))
+        outer_columns = {
+            path.partition(".")[0] for path in kinds_by_path if path not in row
         }
-        holders = {name.partition(".")[0] for name in names if name not in row}
-        plain = {
-            name
-            for name, value in row.items()
-            if name and isinstance(value, str | int | float)
-        } | {"metadata"}
-        rest = {
-            name: FIELDS_KIND if name in plain else ""
-            for name in row
-            if name not in holders
-        }
-        return rest | names
+        uses: dict[str, str] = {}
+        for column, cell in row.items():
+            if column not in outer_columns:
+                uses[column] = FIELDS_KIND if _is_field(column, cell) else ""
+        return uses | kinds_by_path
 
-    def _fields(self) -> list[str]:
-        return [name.strip() for name in self.declared.get(FIELDS_KIND, "").split(",")]
+    def _columns_of_kinds(self, row: TableRow, kinds: Iterable[str]) -> dict[str, str]:
+        """Return the columns of some kinds, last kind first; the first kind counts."""
+        kinds_by_column: dict[str, str] = {}
+        for kind in reversed(tuple(kinds)):
+            column = self.name(kind, row)
+            if column is not None:
+                kinds_by_column[column] = kind
+        return kinds_by_column
 
     def missing_kinds(self, row: TableRow, kinds: Iterable[str]) -> list[str]:
-        """The kinds whose declared columns a row lacks."""
-        return [
-            kind
-            for kind in kinds
-            if kind in self.declared and self.name(kind, row) is None
-        ]
+        """Return the kinds whose declared columns a row does not have."""
+        declared_kinds = [kind for kind in kinds if kind in self.declared]
+        return [kind for kind in declared_kinds if self.name(kind, row) is None]
 
     def missing_column(self, kind: str, row: TableRow) -> tuple[str, str]:
-        """A complaint that a row has no such column, and the remedy."""
-        names = [
-            path
-            for name, held in row.items()
-            for path in (
-                [f"{name}.{key}" for key in held]
-                if isinstance(held, Mapping) and held
-                else [str(name)]
+        """Return the problem that a row has no column of a kind, and the remedy."""
+        paths = _column_paths(row)
+        declared = self.declared.get(kind)
+        if declared is not None:
+            return f"there is no column {declared!r}", did_you_mean(declared, paths)
+        if not self.header and any(map(_looks_like_data, paths)):
+            cells = ", ".join(map(quoted_value, paths[:MAX_SHOWN_COLUMNS]))
+            remedy = (
+                "write one above it: query,document; "
+                "or say header = false (--no-header), or true if it is one"
             )
-        ]
-        if (declared := self.declared.get(kind)) is not None:
-            return f"there is no column {declared!r}", did_you_mean(declared, names)
-        if not self.header and any(
-            len(name.split()) > MAX_COLUMN_NAME_WORDS or name.isdigit()
-            for name in names
-        ):
-            remedy = "write one above it: query,document; or say header = false (--no-header), or true if it is one"
-            return (
-                f"the first row is not a header: {', '.join(map(quoted_value, names[:8]))}",
-                remedy,
-            )
-        remedy = f"there are: {', '.join(names[:8])}; say which: {declaration(kind)}"
-        return (
-            f"{(self.usual_names or USUAL_COLUMN_NAMES)[kind][0]!r} is missing",
-            remedy,
-        )
+            return f"the first row is not a header: {cells}", remedy
+        columns = ", ".join(paths[:MAX_SHOWN_COLUMNS])
+        usual_names = (self.usual_names or USUAL_COLUMN_NAMES)[kind]
+        remedy = f"there are: {columns}; say which: {declaration(kind)}"
+        return f"{usual_names[0]!r} is missing", remedy
+
+
+def _unknown_kind(kind: str) -> Problem:
+    problem = f"{kind!r} is not a kind of column"
+    return Problem("columns", problem, did_you_mean(kind, COLUMN_KINDS))
+
+
+def _is_field(column: str, cell: object) -> bool:
+    """Whether a column that has no kind holds a field, or the fields."""
+    if column == "metadata":
+        return True
+    return bool(column) and isinstance(cell, str | int | float)
+
+
+def _column_paths(row: TableRow) -> list[str]:
+    """Return the columns of a row; of a column of objects the paths of their keys."""
+    paths: list[str] = []
+    for column, cell in row.items():
+        if isinstance(cell, Mapping) and cell:
+            paths += [f"{column}.{key}" for key in cell]
+        else:
+            paths.append(str(column))
+    return paths
+
+
+def _looks_like_data(name: str) -> bool:
+    """Whether the name of a column is rather a cell of the first row."""
+    return len(name.split()) > MAX_COLUMN_NAME_WORDS or name.isdigit()
+
+
+def declared_field_names(declared: Mapping[str, str]) -> list[str]:
+    """Return the columns that are declared as fields."""
+    return [name.strip() for name in declared.get(FIELDS_KIND, "").split(",")]
 
 
 def kind_first(kind: str, name: str) -> tuple[str, str]:
-    """A kind and the column of it, whichever was said first.
+    """Return a kind and its column, whichever of them is first.
 
-    >>> kind_first("grade", "rating"), kind_first("rating", "grade"), kind_first("grade", "text")
-    (('grade', 'rating'), ('grade', 'rating'), ('grade', 'text'))
+    >>> kind_first("grade", "rating"), kind_first("rating", "grade")
+    (('grade', 'rating'), ('grade', 'rating'))
+    >>> kind_first("grade", "text")
+    ('grade', 'text')
     """
-    return (
-        (name, kind)
-        if kind not in COLUMN_KINDS and name in COLUMN_KINDS
-        else (kind, name)
-    )
+    if kind not in COLUMN_KINDS and name in COLUMN_KINDS:
+        return name, kind
+    return kind, name
 
 
 @lru_cache(maxsize=1024)
-def _usual(kind: str, names: tuple[str, ...]) -> str | None:
-    """The column of a kind where nothing is declared: looked for once, since most rows have the same names."""
-    return Columns()._looked_up(kind, dict.fromkeys(names))
+def _find_usual_column(kind: str, names: tuple[str, ...]) -> str | None:
+    """Return the column of a kind if no column is declared.
+
+    Cached, since most rows have the same columns.
+    """
+    return Columns()._find_column(kind, dict.fromkeys(names))
 
 
 def declaration(kind: str, name: str = "…") -> str:
-    """How an experiment, and an option, say what a column holds.
+    """Return how an experiment and an option declare a column.
 
     >>> declaration("grade", "stars")
     'columns = { grade = "stars" } (--columns grade=stars)'
     """
-    return (
-        f'columns = {{ {kind} = "{name}" }} (--columns {shlex.quote(f"{kind}={name}")})'
-    )
+    option = shlex.quote(f"{kind}={name}")
+    return f'columns = {{ {kind} = "{name}" }} (--columns {option})'
 
 
 def not_labels_remedy(name: str) -> str:
-    """The remedy where a column holds no label."""
+    """Return the remedy for a column that holds no labels."""
     return f"if it holds no label, keep it as a field: {declaration(FIELDS_KIND, name)}"

@@ -10,7 +10,8 @@ import sys
 import warnings
 from functools import cache
 from importlib.metadata import version
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from harness.dataset.file import File
 from retrievers.files.text_files import cache_folder
@@ -25,76 +26,90 @@ CONVERTED_SUFFIXES = {
     ".epub": "EPUB",
     ".ipynb": "Jupyter",
 }
-"""What markitdown is asked to read, and what it is called."""
+"""Suffix of a file that markitdown converts -> the name of its format."""
+CONVERTER_NAMES = ("Html", "Ipynb", "Pdf", "Docx", "Pptx", "Xlsx", "Epub")
+"""The converters that are used: none of them reads damaged files as text."""
 CONVERTER_REMEDY = (
     'pip install "markitdown[docx,pdf,pptx,xlsx]", or the extra "documents"'
 )
+MAX_REASON_LENGTH = 200
 
 
 class ConversionError(Exception):
-    """A file that holds no text which could be read, with the reason."""
+    """A file has no text that can be read, with the reason."""
 
 
-def convert_file(file: File) -> tuple[str, str]:
-    """The title of a file, where its format has one, and its text as Markdown.
+class ConvertedText(NamedTuple):
+    """The text of a file as Markdown."""
 
-    It is converted, or was kept beside the cache of vectors, by content and by markitdown's version.
+    title: str
+    """Empty if the format has no title."""
+    text: str
+
+
+def convert_file(file: File) -> ConvertedText:
+    """Return the text of a file as Markdown.
+
+    Conversions are cached, by content and by markitdown's version.
 
     Raises:
-        NotConverted: it is damaged, protected, or holds no text (a scanned page, say).
+        ConversionError: the file is damaged, protected, or has no text (a scanned page,
+            say).
         InputError: it cannot be read.
     """
     raw = file.read()
-    name = (
-        f"{version('markitdown')}, no plain text\0{file.suffix}\0".encode()
-    )  # as older versions took it for
-    kept = (
-        cache_folder() / "documents" / f"{hashlib.sha256(name + raw).hexdigest()}.json"
-    )
+    # Older versions read damaged files as plain text: their cache is not used.
+    version_key = f"{version('markitdown')}, no plain text\0{file.suffix}\0".encode()
+    digest = hashlib.sha256(version_key + raw).hexdigest()
+    cached = cache_folder() / "documents" / f"{digest}.json"
     try:
-        conversion: dict[str, str] = json.loads(kept.read_text(encoding="utf-8"))
+        conversion: dict[str, str] = json.loads(cached.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         conversion = convert_bytes(raw, file.suffix)
-        temporary = kept.with_suffix(f".{os.getpid()}")
-        with contextlib.suppress(
-            OSError
-        ):  # keeping it saves time and changes no result
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_text(
-                json.dumps(conversion, ensure_ascii=False),
-                encoding="utf-8",
-                newline="\n",
-            )
-            temporary.replace(kept)
+        with contextlib.suppress(OSError):  # the cache only saves time
+            _write_cache(cached, conversion)
     if "failed" in conversion:
         raise ConversionError(conversion["failed"])
-    return conversion["title"], conversion["text"]
+    return ConvertedText(conversion["title"], conversion["text"])
+
+
+def _write_cache(path: Path, conversion: dict[str, str]) -> None:
+    text = json.dumps(conversion, ensure_ascii=False)
+    temporary = path.with_suffix(f".{os.getpid()}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary.write_text(text, encoding="utf-8", newline="\n")
+    temporary.replace(path)
 
 
 def convert_bytes(raw: bytes, suffix: str) -> dict[str, str]:
     """Return `title` and `text` of a document, or `failed` with the reason."""
     from markitdown import StreamInfo
 
+    stream = io.BytesIO(raw)
+    stream_info = StreamInfo(extension=suffix)
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(sys.stderr):
-            warnings.simplefilter("ignore")  # of parsers, about what they repaired
-            made = _engine().convert_stream(
-                io.BytesIO(raw), stream_info=StreamInfo(extension=suffix)
-            )
-    except (
-        Exception
-    ) as error:  # whatever a parser of somebody else's document may raise
-        return {"failed": (" ".join(str(error).split()) or type(error).__name__)[:200]}
-    text = made.markdown.encode("utf-8", "replace").decode().strip()
-    heading = next((line[2:] for line in text.split("\n") if line.startswith("# ")), "")
-    title = " ".join((made.title or heading).split())
-    return (
-        {"title": title, "text": text} if text else {"failed": "there is no text in it"}
-    )
+            warnings.simplefilter("ignore")  # parsers warn of repairs
+            converted = _engine().convert_stream(stream, stream_info=stream_info)
+    except Exception as error:  # a parser may raise anything
+        reason = " ".join(str(error).split()) or type(error).__name__
+        return {"failed": reason[:MAX_REASON_LENGTH]}
+    text = converted.markdown.encode("utf-8", "replace").decode().strip()
+    if not text:
+        return {"failed": "there is no text in it"}
+    title = converted.title or _first_heading(text)
+    return {"title": " ".join(title.split()), "text": text}
+
+
+def _first_heading(text: str) -> str:
+    for line in text.split("\n"):
+        if line.startswith("# "):
+            return line[2:]
+    return ""
 
 
 def can_convert() -> bool:
-    """Whether markitdown is there."""
+    """Whether markitdown is installed."""
     return importlib.util.find_spec("markitdown") is not None
 
 
@@ -104,14 +119,7 @@ def _engine() -> Any:
     from markitdown import MarkItDown
 
     engine = MarkItDown(enable_builtins=False, enable_plugins=False)
-    for kind in (
-        "Html",
-        "Ipynb",
-        "Pdf",
-        "Docx",
-        "Pptx",
-        "Xlsx",
-        "Epub",
-    ):  # none takes damaged files for text
-        engine.register_converter(getattr(markitdown.converters, f"{kind}Converter")())
+    for name in CONVERTER_NAMES:
+        converter = getattr(markitdown.converters, f"{name}Converter")
+        engine.register_converter(converter())
     return engine

@@ -12,61 +12,64 @@ from retrievers.types import Document, Query
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A checked data set; the corpus is read anew each time, never kept in memory."""
+    """A checked data set; the corpus is read again each time, never kept in memory."""
 
     path: str
     format: str
     queries: tuple[Query, ...]
-    """The queries that are asked, in file order: those with a relevant document or with claims; all of them
-    where there are no labels, or where the labels are judgments that still grow."""
+    """The queries that are searched, in file order.
+
+    They have a relevant document or claims. If there are no labels, or the labels are
+    judgments that still grow, all queries are searched.
+    """
     judged_queries: tuple[Query, ...]
     """All judged queries, those without a relevant document too."""
     labels: Mapping[str, Labels]
     """The labels of every judged query, by query id."""
     document_count: int
-    """How many documents there are."""
     digest: str
     """SHA-256 of documents, queries and labels."""
     corpus_digest: str
-    """SHA-256 of the documents alone: what an index is named after."""
+    """SHA-256 of the documents alone: an index is named after it."""
     stored_queries: tuple[Query, ...] = ()
-    """The queries that results keep: asked or judged, in file order."""
+    """The queries that results store: searched or judged, in file order."""
     data_quality: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What was counted and not refused: kind -> ids."""
+    """Kind of what was counted and not refused -> ids."""
     columns: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Of tables: file -> column -> the kind that it was read as, "" where it is not used."""
+    """File of a table -> column -> the kind that it was read as; empty if not used."""
     table_sizes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """Table or folder of documents -> what it holds (rows, Markdown files) -> how many."""
+    """Table or folder of documents -> its content (rows, Markdown) -> how many."""
     guessed_columns: Mapping[str, str] = field(default_factory=dict)
     """The column of labels that was found by its values, as it would be declared."""
     matched_by: Mapping[str, int] = field(default_factory=dict)
-    """By what labels name their documents ("id", "file name", "title", "text", "field") -> how many do."""
+    """How labels identify documents (id, file name, title, text, field) -> how many."""
     unknown_documents: tuple[str, ...] = ()
-    """What labels name and no document is, each as often as it is named."""
+    """The documents in labels that do not exist, each as often as it is named."""
     field_names: frozenset[str] = frozenset()
     """Fields that documents have."""
     representatives: Mapping[str, str] = field(default_factory=dict)
-    """Where labels name a field (a page, say): document -> the first document with the same value, which stands for
-    all of them in labels and rankings."""
+    """Document -> the first document with the same value of the labels' field.
+
+    If labels name a field (a page, say), that document represents the others in labels
+    and rankings.
+    """
     sample: tuple[Document, ...] = field(default=(), repr=False)
-    """As many documents as the first pass was to keep."""
+    """The documents that the first pass sampled."""
     documents: Callable[[], Iterator[Document]] = field(
         repr=False, default=lambda: iter(())
     )
-    """A fresh pass over the corpus, in file order."""
+    """Starts a new pass over the corpus, in file order."""
 
     def texts(self, ids: Collection[str]) -> dict[str, Document]:
-        """The documents with these ids, found in one pass."""
-        wanted = set(ids)
-        return {doc.id: doc for doc in self.documents() if doc.id in wanted}
+        """Return the documents with these ids, in one pass."""
+        document_ids = set(ids)
+        return {doc.id: doc for doc in self.documents() if doc.id in document_ids}
 
 
 def count_grades(labels: Iterable[Labels]) -> tuple[tuple[int, int], ...]:
-    """Grade and how often it is given; empty where labels are lists."""
-    counts = Counter(
-        grade
-        for one in labels
-        if one.grades is not None
-        for grade in one.grades.values()
-    )
+    """Return each grade with its number of documents; empty if labels are lists."""
+    counts = Counter[int]()
+    for query_labels in labels:
+        if query_labels.grades is not None:
+            counts.update(query_labels.grades.values())
     return tuple(sorted(counts.items()))

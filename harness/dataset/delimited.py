@@ -4,138 +4,162 @@ import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from harness.dataset.file import File
 from harness.dataset.read_problems import ReadProblems, report_repeated_column
-from harness.dataset.source import SourceLocation, TableRow
+from harness.dataset.source import LocatedRow, SourceLocation
 from harness.dataset.text_rows import decoded_lines, read_lines
 from harness.english import count_of
 from retrievers.errors import InputError, Problem
 from retrievers.files.text_files import CSV_DELIMITERS
 
 DELIMITER_LINE = re.compile(r'"?sep=(.)"?')
-"""Excel's line above a table."""
-
-
+"""The line that Excel writes above a table."""
 QUEPID_HEADER = ["query", "docid", "rating"]
 """The header of Quepid's export of ratings."""
+MAX_CELL_LENGTH = 2**31 - 1
+MAX_SHOWN_COLUMNS = 8
+"""Columns, at most, that a message shows."""
+MAX_SHOWN_HEADER_LENGTH = 60
 
 
-def delimited_rows(  # noqa: D103
-    file: File, problems: ReadProblems
-) -> Iterator[tuple[SourceLocation, TableRow]]:
-    if file.suffix != ".tsv" or file.header is None:
-        rows: Iterable[tuple[int, list[str]]] = _separated(
-            file, "\t" if file.suffix == ".tsv" else _delimiter_of(file)
-        )
-    else:  # as MS MARCO's: a quote is a character like any other
-        rows = (
-            (number, line.split("\t") if "\t" in line else line.split())
-            for number, line in read_lines(file, problems)
-        )
+class CellRow(NamedTuple):
+    """The cells of a row, with the line where it begins."""
+
+    line: int
+    cells: list[str]
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether all cells are blank."""
+        return not any(cell.strip() for cell in self.cells)
+
+
+def delimited_rows(file: File, problems: ReadProblems) -> Iterator[LocatedRow]:
+    """Yield the rows of a CSV or TSV file."""
+    if file.suffix == ".tsv" and file.header is not None:
+        rows = _unquoted_rows(file, problems)
+    elif file.suffix == ".tsv":
+        rows = _quoted_rows(file, "\t")
+    else:
+        rows = _quoted_rows(file, _detect_delimiter(file))
     yield from rows_of_cells(file, rows, problems)
 
 
-def _delimiter_of(file: File) -> str:
-    """What the header of a table has most often between its cells: Excel writes semicolons where a comma is decimal."""
+def _unquoted_rows(file: File, problems: ReadProblems) -> Iterator[CellRow]:
+    """Yield the rows of a TSV file like MS MARCO's: a quote is a plain character."""
+    for number, line in read_lines(file, problems):
+        yield CellRow(number, line.split("\t") if "\t" in line else line.split())
+
+
+def _detect_delimiter(file: File) -> str:
+    """Return the most frequent delimiter in the header of a table.
+
+    Excel writes semicolons if numbers have a decimal comma.
+    """
     with file.open() as handle:
-        header = next(
-            (line for line in decoded_lines(handle, file.path) if line.strip()), ""
-        )
-    if said := DELIMITER_LINE.fullmatch(header.strip(" ")):
-        return said[1]
-    return max(CSV_DELIMITERS, key=re.sub('"[^"]*"', "", header).count)
+        lines = decoded_lines(handle, file.path)
+        header = next((line for line in lines if line.strip()), "")
+    delimiter_line = DELIMITER_LINE.fullmatch(header.strip(" "))
+    if delimiter_line:
+        return delimiter_line[1]
+    unquoted = re.sub('"[^"]*"', "", header)
+    return max(CSV_DELIMITERS, key=unquoted.count)
 
 
-def _separated(file: File, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a table, quoted as RFC 4180 has it, a quoted cell over several lines too, each with its first line.
+def _quoted_rows(file: File, delimiter: str) -> Iterator[CellRow]:
+    """Yield the rows of a table with quotes as in RFC 4180.
+
+    A quoted cell may have several lines.
 
     Raises:
         InputError: from some line on it is not a table.
     """
-    csv.field_size_limit(2**31 - 1)
+    csv.field_size_limit(MAX_CELL_LENGTH)
     with file.open() as handle:
-        reader = csv.reader(_cells(handle, file.path), delimiter=delimiter, strict=True)
-        begins = 1
+        lines = _table_lines(handle, file.path)
+        reader = csv.reader(lines, delimiter=delimiter, strict=True)
+        first_line = 1
         try:
             for cells in reader:
-                yield begins, cells
-                begins = reader.line_num + 1
+                yield CellRow(first_line, cells)
+                first_line = reader.line_num + 1
         except csv.Error as error:
+            reason = str(error)
             remedy = "put every cell with a quote in quotes, and double the quote"
-            if "new-line character" in str(error):
-                error, remedy = (
-                    csv.Error("its lines end in carriage returns alone"),
-                    "save it as CSV UTF-8",
-                )
-            what = f"cannot be read as a table: {error}"
-            raise InputError(
-                Problem(str(SourceLocation(file.path, begins)), what, remedy)
-            ) from None
+            if "new-line character" in reason:
+                reason = "its lines end in carriage returns alone"
+                remedy = "save it as CSV UTF-8"
+            where = str(SourceLocation(file.path, first_line))
+            problem = f"cannot be read as a table: {reason}"
+            raise InputError(Problem(where, problem, remedy)) from None
+
+
+def _table_lines(handle: IO[bytes], path: Path) -> Iterator[str]:
+    """Yield the lines of a table with line feeds; Excel's first line is left blank."""
+    for number, line in enumerate(decoded_lines(handle, path), 1):
+        if number == 1 and DELIMITER_LINE.fullmatch(line.strip(" ")):
+            yield "\n"
+        else:
+            yield f"{line}\n"
 
 
 def rows_of_cells(
-    file: File, rows: Iterable[tuple[int, list[str]]], problems: ReadProblems
-) -> Iterator[tuple[SourceLocation, TableRow]]:
-    """Rows of cells under the names of their columns: those of the first row, unless the file is said to have none."""
-    header: list[str] = []
-    none = True
+    file: File, rows: Iterable[CellRow], problems: ReadProblems
+) -> Iterator[LocatedRow]:
+    """Yield rows of cells under the names of their columns.
+
+    These are in the first row, unless the file is declared to have no header.
+    """
     path = Path(f"{file.path}#{file.table}") if file.table else file.path
-    for line, cells in (
-        (line, cells) for line, cells in rows if any(cell.strip() for cell in cells)
-    ):
-        place = SourceLocation(path, line)
-        if not header and file.header is None:
-            header = [cell.strip() for cell in cells]
-            if report_repeated_column(header, str(place), problems):
-                return
+    header: list[str] = []
+    has_rows = False
+    for row in rows:
+        if row.is_blank:
             continue
-        if (
-            not header and cells[:2] == list(file.header or ())[:2]
-        ):  # there is a header after all
-            continue
-        header = header or _names(file.header or (), len(cells))
-        none = False
+        location = SourceLocation(path, row.line)
+        cells = row.cells
+        if not header:
+            if file.header is None:
+                header = [cell.strip() for cell in cells]
+                if report_repeated_column(header, str(location), problems):
+                    return
+                continue
+            if cells[:2] == list(file.header)[:2]:  # it has a header after all
+                continue
+            header = _column_names(file.header, len(cells))
+        has_rows = True
         if header == QUEPID_HEADER and len(cells) == 1:  # a query without ratings
             cells = [*cells, "", ""]
-        if len(cells) != len(header):
-            remedy = f"{'the header has' if file.header is None else 'expected'} {len(header)}: {', '.join(header[:8])}"
-            remedy += (
-                "; this is TREC's form"
-                if (len(cells), len(header)) == (4, 3) and file.header
-                else ""
-            )
-            problems.append(Problem(str(place), count_of(len(cells), "column"), remedy))
+        if len(cells) == len(header):
+            yield location, dict(zip(header, cells, strict=True))
         else:
-            yield place, dict(zip(header, cells, strict=True))
+            remedy = _expected_columns(header, len(cells), file)
+            problems.add(location, count_of(len(cells), "column"), remedy)
     if not header:
-        problems.append(
-            Problem(str(file.path), "is empty", "a header, then one row a line")
-        )
-    elif none:
+        problems.add(file.path, "is empty", "a header, then one row a line")
+    elif not has_rows:
+        shown_header = ", ".join(header)[:MAX_SHOWN_HEADER_LENGTH]
+        problem = f"has no row below its first one, {shown_header}"
         remedy = "write rows below it; or say header = false (--no-header) if it is one"
-        problems.append(
-            Problem(
-                str(file.path),
-                f"has no row below its first one, {', '.join(header)[:60]}",
-                remedy,
-            )
-        )
+        problems.add(file.path, problem, remedy)
 
 
-def _names(header: Sequence[str], columns: int) -> list[str]:
-    """The names of so many columns of a table without a header; "" at the end stands for any more."""
+def _column_names(header: Sequence[str], columns: int) -> list[str]:
+    """Return the columns of a table without a header: see `File.header`."""
     if header[-1]:
         return list(header)
-    return [*header[:-1][:columns], *map(str, range(len(header), columns + 1))]
+    numbers = map(str, range(len(header), columns + 1))
+    return [*header[:-1][:columns], *numbers]
 
 
-def _cells(handle: IO[bytes], path: Path) -> Iterator[str]:
-    """The lines of a table, with an end each."""
-    for number, line in enumerate(decoded_lines(handle, path), 1):
-        yield (
-            "\n"
-            if number == 1 and DELIMITER_LINE.fullmatch(line.strip(" "))
-            else f"{line}\n"
-        )
+def _expected_columns(header: Sequence[str], columns: int, file: File) -> str:
+    """Return the remedy for a row with another number of columns than the header."""
+    names = ", ".join(header[:MAX_SHOWN_COLUMNS])
+    if file.header is None:
+        return f"the header has {len(header)}: {names}"
+    remedy = f"expected {len(header)}: {names}"
+    if file.header and len(header) == 3 and columns == 4:
+        remedy += "; this is TREC's form"
+    return remedy

@@ -14,25 +14,37 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from retrievers.errors import InputError, Problem, require_package
 
 COMPRESSION_SUFFIXES = (".gz", ".zst", ".bz2", ".xz")
-"""Suffixes that may follow a file's own."""
+"""Suffixes that may follow the suffix of the content."""
 UNREADABLE_ARCHIVE_SUFFIXES = (
     ".tgz",
     ".tbz2",
     ".txz",
     ".7z",
     ".rar",
-    *(f".tar{suffix}" for suffix in ("", *COMPRESSION_SUFFIXES)),
+    ".tar",
+    *(f".tar{suffix}" for suffix in COMPRESSION_SUFFIXES),
 )
 """Suffixes of archives that no reader opens."""
+HIDDEN_MEMBER = re.compile(r"^__MACOSX/|(^|/)\.")
 FETCH_AGAIN = "fetch or make it again"
 UNSAFE_ARCHIVE_REMEDY = (
     "do not trust this archive: unpack it where it can do no harm, and look at it"
 )
+UNREADABLE_REMEDY = "see that it is there and whole, and that you may read it"
+READ_ERRORS = (
+    OSError,
+    EOFError,
+    zlib.error,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+    RuntimeError,
+)
+"""RuntimeError is the only sign that `zipfile` gives of a password."""
 
 
 def is_zip(path: Path) -> bool:
@@ -41,20 +53,30 @@ def is_zip(path: Path) -> bool:
 
 
 def refuse_other_archives(path: Path) -> None:
-    """Raise InputError for an archive of another kind: a tar has no list of its members and no way to one of them."""
-    if "".join(path.suffixes[-2:]).lower().endswith(UNREADABLE_ARCHIVE_SUFFIXES):
+    """Refuse an archive that is not a zip.
+
+    A tar has no list of its members, and its members cannot be opened one by one.
+
+    Raises:
+        InputError: the suffix is one of another kind of archive.
+    """
+    suffixes = "".join(path.suffixes[-2:]).lower()
+    if suffixes.endswith(UNREADABLE_ARCHIVE_SUFFIXES):
+        problem = "is an archive of a kind that is not read: only zip is"
         remedy = "unpack it and name the folder, or pack the folder as a zip"
-        raise InputError(
-            Problem(
-                str(path),
-                "is an archive of a kind that is not read: only zip is",
-                remedy,
-            )
-        )
+        raise InputError(Problem(str(path), problem, remedy))
+
+
+class ArchiveMember(NamedTuple):
+    """A file in an archive."""
+
+    path: str
+    """Its path below the archive's top folder."""
+    full_name: str
 
 
 class Archive:
-    """A zip archive whose list of members is read once, however many of them are opened."""
+    """A zip archive; the list of its members is read only once."""
 
     def __init__(self, path: Path) -> None:
         """Read the list of members.
@@ -66,73 +88,61 @@ class Archive:
         try:
             self._zip = zipfile.ZipFile(path)
         except (OSError, zipfile.BadZipFile, NotImplementedError, ValueError) as error:
-            raise InputError(
-                Problem(
-                    str(path),
-                    f"is not a zip archive that can be read: {error}",
-                    FETCH_AGAIN,
-                )
-            ) from None
-        self._names = [
-            info.filename for info in self._zip.infolist() if not info.is_dir()
-        ]
+            problem = f"is not a zip archive that can be read: {error}"
+            raise InputError(Problem(str(path), problem, FETCH_AGAIN)) from None
+        members = self._zip.infolist()
+        self._names = [member.filename for member in members if not member.is_dir()]
         for name in self._names:
-            pure = PurePosixPath(name.replace("\\", "/"))
-            if (
-                not pure.parts
-                or pure.is_absolute()
-                or ".." in pure.parts
-                or ":" in pure.parts[0]
-            ):
-                raise InputError(
-                    Problem(
-                        f"{path}/{name}",
-                        "leads out of the archive",
-                        UNSAFE_ARCHIVE_REMEDY,
-                    )
-                )
+            if _leads_outside(name):
+                where = f"{path}/{name}"
+                problem = "leads out of the archive"
+                raise InputError(Problem(where, problem, UNSAFE_ARCHIVE_REMEDY))
 
-    def members(self) -> Iterator[tuple[str, str]]:
-        """The members in the order of their names: the path below the archive's top, and the whole name.
+    def members(self) -> Iterator[ArchiveMember]:
+        """Yield the members in the order of their names, hidden ones skipped.
 
-        Hidden ones are left out, and the one folder that an archive wraps its members in is its top.
+        If all of them are in one folder, that folder is the top.
         """
-        shown = sorted(
-            name for name in self._names if not re.search(r"^__MACOSX/|(^|/)\.", name)
-        )
-        tops = {PurePosixPath(name).parts[0] for name in shown}
-        wrapped = len(tops) == 1 and all("/" in name for name in shown)
-        return ((name.partition("/")[2] if wrapped else name, name) for name in shown)
+        names = sorted(name for name in self._names if not HIDDEN_MEMBER.search(name))
+        top_names = {PurePosixPath(name).parts[0] for name in names}
+        has_top_folder = len(top_names) == 1 and all("/" in name for name in names)
+        for name in names:
+            path = name.partition("/")[2] if has_top_folder else name
+            yield ArchiveMember(path, name)
 
     def open(self, name: str) -> IO[bytes]:
         """Open one member, which may be a compressed file itself."""
         return self._zip.open(name)
 
 
+def _leads_outside(name: str) -> bool:
+    """Whether the name of a member leads out of the archive."""
+    path = PurePosixPath(name.replace("\\", "/"))
+    if not path.parts or path.is_absolute():
+        return True
+    return ".." in path.parts or ":" in path.parts[0]
+
+
 def decompressed(raw: IO[bytes], path: Path) -> IO[bytes]:
-    """Return what a stream holds, unpacked where the suffix of its name says that it is compressed."""
+    """Return a stream, decompressed if the suffix of its name says so."""
     suffix = path.suffix.lower()
     if suffix == ".zst":
-        return io.BufferedReader(_zstd(raw, path))
-    opener: Any = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}.get(suffix)
-    return opener(raw) if opener else raw
+        return io.BufferedReader(_decompress_zstd(raw, path))
+    open_by_suffix: dict[str, Any] = {
+        ".gz": gzip.open,
+        ".bz2": bz2.open,
+        ".xz": lzma.open,
+    }
+    if suffix in open_by_suffix:
+        stream: IO[bytes] = open_by_suffix[suffix](raw)
+        return stream
+    return raw
 
 
-def _zstd(raw: IO[bytes], path: Path) -> Any:
+def _decompress_zstd(raw: IO[bytes], path: Path) -> Any:
     with require_package(str(path), "zstandard", "formats"):
         import zstandard
     return zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
-
-
-UNREADABLE_REMEDY = "see that it is there and whole, and that you may read it"
-READ_ERRORS = (
-    OSError,
-    EOFError,
-    zlib.error,
-    lzma.LZMAError,
-    zipfile.BadZipFile,
-    RuntimeError,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,72 +150,71 @@ class File:
     """One file on disk, one member of a zip archive, or one sheet of a workbook."""
 
     path: Path
-    """As it is named in messages: for a member the archive's path and its own."""
+    """The path in messages: for a member the path of the archive and its own."""
     archive: Archive | None = None
     member: str = ""
     same_named_file: str = ""
-    """Another file that has the same name: one that is compressed, or one more of an archive."""
+    """Another file with the same name: a compressed one, or one more in an archive."""
     table: str = ""
     """The sheet of a workbook."""
     header: tuple[str, ...] | None = None
-    """What the columns of a table without a header are called, "" at the end for any more, which have numbers; None
-    where its first row says it."""
+    """The columns of a table without a header; None if its first row is the header.
+
+    An empty name at the end means that further columns have numbers.
+    """
 
     @property
     def name(self) -> str:
-        """The file's own name, without the suffix of a compression."""
-        suffix = self.path.suffix.lower()
-        return self.path.stem if suffix in COMPRESSION_SUFFIXES else self.path.name
+        """The file's name, without the suffix of a compression."""
+        if self.path.suffix.lower() in COMPRESSION_SUFFIXES:
+            return self.path.stem
+        return self.path.name
 
     @property
     def suffix(self) -> str:
-        """The suffix that tells what is in it, in lower case: `.jsonl` for `corpus.jsonl.gz`."""
+        """The suffix of the content in lower case: `.jsonl` for `corpus.jsonl.gz`."""
         return PurePosixPath(self.name).suffix.lower()
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
-        """Open the file for reading, unpacked.
+        """Open the file for reading, decompressed.
 
         Raises:
-            InputError: it cannot be read, is damaged, or has a twin: which of them is meant is unknown.
+            InputError: it cannot be read or is damaged, or another file has its name.
         """
         if self.same_named_file:
-            what = f"{self.same_named_file} is there as well"
-            raise InputError(
-                Problem(
-                    str(self.path),
-                    what,
-                    "keep one of them, since both have the same name",
-                )
-            )
+            problem = f"{self.same_named_file} is there as well"
+            remedy = "keep one of them, since both have the same name"
+            raise InputError(Problem(str(self.path), problem, remedy))
         try:
-            with (
-                self.archive.open(self.member)
-                if self.archive
-                else self.path.open("rb") as raw
-            ):
+            with self._open_raw() as raw:
                 yield decompressed(raw, self.path)
         except Exception as error:
-            # ZstdError is of a package that may not be there; RuntimeError is all that zipfile says of a password.
-            if (
-                not isinstance(error, READ_ERRORS)
-                and type(error).__name__ != "ZstdError"
-            ):
+            # ZstdError belongs to a package that may not be installed.
+            is_zstd_error = type(error).__name__ == "ZstdError"
+            if not isinstance(error, READ_ERRORS) and not is_zstd_error:
                 raise
-            what = f"cannot be read: {getattr(error, 'strerror', '') or error}"
-            raise InputError(Problem(str(self.path), what, UNREADABLE_REMEDY)) from None
+            problem = f"cannot be read: {getattr(error, 'strerror', '') or error}"
+            raise InputError(
+                Problem(str(self.path), problem, UNREADABLE_REMEDY)
+            ) from None
+
+    def _open_raw(self) -> IO[bytes]:
+        if self.archive:
+            return self.archive.open(self.member)
+        return self.path.open("rb")
 
     def read(self) -> bytes:
-        """The whole of it."""
+        """Return the whole content."""
         with self.open() as handle:
             return handle.read()
 
 
 Files = Mapping[str, File]
-"""What is in a folder, an archive or a workbook, by name: see `listing`."""
+"""The files in a folder, an archive or a workbook, by name: see `list_files`."""
 
 
 def without_parent_steps(path: Path) -> Path:
-    """A path without `..`, where that leads to the same place: it does not behind a link."""
-    without = Path(os.path.normpath(path))
-    return without if without.resolve() == path.resolve() else path
+    """Return a path without `..`, unless a link makes that another file."""
+    normal = Path(os.path.normpath(path))
+    return normal if normal.resolve() == path.resolve() else path

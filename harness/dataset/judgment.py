@@ -5,7 +5,7 @@ import json
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -17,8 +17,9 @@ from retrievers.errors import InputError
 from retrievers.types import Document
 
 JUDGMENTS_FILE = "judgments.jsonl"
-"""The file beside the queries whose judgments are the labels of a data set."""
+"""The file whose judgments replace the labels of a data set."""
 JUDGMENT_GRADES = (0, 1, 2, 3)
+DIGEST_BYTES = 8
 
 JudgeKind = Literal["human", "llm"]
 JudgmentDesign = Literal["sample", "next", "adjudication"]
@@ -27,138 +28,163 @@ PairKey = tuple[str, str]
 
 
 class Judgment(BaseModel):
-    """What one judge said about one document for one query."""
+    """The judgment of one judge about one document for one query."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     query_id: str = Field(min_length=1)
     document_id: str = Field(min_length=1)
     grade: int | None = Field(ge=JUDGMENT_GRADES[0], le=JUDGMENT_GRADES[-1])
-    """0 nothing to do with it, 1 related, 2 some answer, 3 dedicated to it; None where the judge gave none."""
+    """0 nothing to do with it, 1 related, 2 some answer, 3 dedicated to it.
+
+    None if the judge gave no grade.
+    """
     judge: str = Field(min_length=1, max_length=200)
     """The person's name, or the model's."""
     kind: JudgeKind
     pool: str
     """Digest of the pool that was judged."""
     text: str
-    """Digest of what was read: the texts of the query and of the document."""
+    """Digest of the texts of the query and of the document."""
     prompt: str = ""
-    """Digest of the policy that was shown, or of the prompt."""
+    """Digest of the policy that people read, or of the model's prompt."""
     design: JudgmentDesign = "sample"
-    """Why this pair was asked: as part of a random sample of the queries, because it could change the most ("next"), or
-    because people disagreed ("adjudication")."""
+    """Why this pair was judged.
+
+    It is part of a random sample of the queries ("sample"), it could change the most
+    ("next"), or people disagreed about it ("adjudication").
+    """
     inclusion: float = Field(default=1.0, gt=0, le=1)
-    """The probability with which this query came into the pool."""
+    """The probability that this query came into the pool."""
     population: int = Field(default=0, ge=0)
-    """How many queries could have been drawn into the pool; 0 where that was not written down."""
+    """How many queries could have come into the pool; 0 if unknown."""
     asked: int = Field(default=0, ge=0)
-    """How many documents of this query the pool asks for."""
+    """How many documents of this query the pool contains."""
     round: int = Field(default=1, ge=1)
-    """1; 2 and more where the same judge was asked again, to measure the judge."""
+    """1; more if the same judge judged again, to measure the judge."""
     corrects: bool = False
-    """Whether this replaces what the same judge said before in the same round."""
+    """Whether this replaces an earlier judgment of the same judge and round."""
     seconds: float | None = Field(default=None, ge=0)
     note: str = ""
     at: str = ""
-    """When, in ISO 8601."""
+    """The time, in ISO 8601."""
 
     @property
     def key(self) -> PairKey:
-        """Which pair of query and document."""
+        """The pair of query and document."""
         return self.query_id, self.document_id
 
     def line(self) -> str:
-        """The judgment as one line of a file; what holds its default is left out."""
+        """Return the judgment as one line of a file, without default values."""
+        fields = type(self).model_fields
         row = {
-            name: value
-            for name, value in self
-            if name == "grade" or value != type(self).model_fields[name].default
+            name: field
+            for name, field in self
+            if name == "grade" or field != fields[name].default
         }
         return json.dumps(row, ensure_ascii=False) + "\n"
 
 
-PlacedJudgment = tuple[SourceLocation, Judgment]
+class PlacedJudgment(NamedTuple):
+    """A judgment with its location."""
+
+    location: SourceLocation
+    judgment: Judgment
 
 
 def judged_text_digest(query: str, document: Document) -> str:
-    """Return a digest of what a judge reads: the query, the title and the text.
+    """Return a digest of the texts that a judge reads: query, title and document.
 
-    >>> judged_text_digest("q", Document("1", "", "a")) == judged_text_digest("q", Document("2", "", "a"))
+    >>> first = judged_text_digest("q", Document("1", "", "a"))
+    >>> first == judged_text_digest("q", Document("2", "", "a"))
     True
     """
-    whole = json.dumps([query, document.title, document.text], ensure_ascii=False)
-    return hashlib.blake2b(
-        whole.encode("utf-8", "surrogatepass"), digest_size=8
-    ).hexdigest()
+    texts = json.dumps([query, document.title, document.text], ensure_ascii=False)
+    encoded = texts.encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(encoded, digest_size=DIGEST_BYTES).hexdigest()
 
 
 def read_judgments(paths: Iterable[Path]) -> list[Judgment]:
-    """Read files of judgments as one, corrections applied and repeated lines dropped.
+    """Return the judgments of several files, after corrections, without repeated ones.
 
     Raises:
-        InputError: with every problem: lines that are no judgment, and judges who contradict themselves.
+        InputError: with every problem: lines that are not judgments, and judges who
+            contradict themselves.
     """
-    seen = ReadProblems()
-    placed = [one for path in paths for one in read_judgment_file(path, seen)]
-    settled = resolve_corrections(placed, seen)
-    if seen:
-        raise InputError(seen.problems)
-    return settled
+    problems = ReadProblems()
+    placed_judgments: list[PlacedJudgment] = []
+    for path in paths:
+        placed_judgments += read_judgment_file(path, problems)
+    judgments = resolve_corrections(placed_judgments, problems)
+    if problems:
+        raise InputError(problems.problems)
+    return judgments
 
 
 def read_judgment_file(path: Path, problems: ReadProblems) -> Iterator[PlacedJudgment]:
-    """Stream the judgments of one file; what cannot be read becomes a problem."""
-    for place, row in read_json_lines(path, problems):
-        if "pool" in row and "drawn" in row:  # the head of what `harness pool` writes
-            what = "is a pool: what is to be judged, and nothing that was"
-            problems.add(
-                path, what, f"judge it first: harness judge {shlex.quote(str(path))}"
-            )
+    """Yield the judgments of one file; any other line becomes a problem."""
+    for location, row in read_json_lines(path, problems):
+        if "pool" in row and "drawn" in row:  # the first line of a pool
+            problem = "is a pool: what is to be judged, and nothing that was"
+            remedy = f"judge it first: harness judge {shlex.quote(str(path))}"
+            problems.add(path, problem, remedy)
             return
         try:
             judgment = Judgment.model_validate(row)
         except ValidationError as error:
-            problems.add(
-                place,
-                _complaint(error),
-                "one judgment a line, as `harness judge` writes",
-            )
+            remedy = "one judgment a line, as `harness judge` writes"
+            problems.add(location, _invalid_field(error), remedy)
             continue
-        if reason := id_problem(judgment.query_id) or id_problem(judgment.document_id):
-            problems.add(place, f"an id {reason}")
+        reason = id_problem(judgment.query_id) or id_problem(judgment.document_id)
+        if reason:
+            problems.add(location, f"an id {reason}")
         else:
-            yield place, judgment
+            yield PlacedJudgment(location, judgment)
+
+
+def _invalid_field(error: ValidationError) -> str:
+    first = error.errors()[0]
+    reason = first["msg"].lower()
+    if first["loc"] == ("grade",):
+        reason = "outside the scale of 0, 1, 2, 3 or null"
+    key_path = ".".join(map(str, first["loc"]))
+    return f"{key_path!r} cannot be read: {reason}"
 
 
 def resolve_corrections(
-    placed: Sequence[PlacedJudgment], problems: ReadProblems
+    placed_judgments: Sequence[PlacedJudgment], problems: ReadProblems
 ) -> list[Judgment]:
-    """Keep what each judge said last about each pair in each round; a judge who contradicts himself is a problem."""
-    kept: dict[tuple[str, str, str, str, int], PlacedJudgment] = {}
-    for place, judgment in placed:
+    """Return the last judgment of each judge about each pair in each round.
+
+    Another grade that is not marked as a correction is a problem.
+    """
+    latest: dict[tuple[str, str, str, str, int], PlacedJudgment] = {}
+    for placed in placed_judgments:
+        judgment = placed.judgment
         key = (*judgment.key, judgment.judge, judgment.design, judgment.round)
-        first = kept.get(key)
-        if first is None or judgment.corrects:
-            kept[key] = place, judgment
-        elif first[1].grade != judgment.grade:
-            what = (
-                f"{judgment.judge} graded document {judgment.document_id!r} for query {judgment.query_id!r} "
-                f"{_shown(judgment.grade)}, and {_shown(first[1].grade)} at {first[0]}"
-            )
-            remedy = f'remove one of them, or mark the later with "corrects": true and name --corrects {judgment.judge}'
-            problems.add(place, what, remedy)
-    return [judgment for _, judgment in kept.values()]
+        earlier = latest.get(key)
+        if earlier is None or judgment.corrects:
+            latest[key] = placed
+        elif earlier.judgment.grade != judgment.grade:
+            _add_contradiction(earlier, placed, problems)
+    return [placed.judgment for placed in latest.values()]
 
 
-def _complaint(error: ValidationError) -> str:
-    first = error.errors()[0]
-    said = (
-        "outside the scale of 0, 1, 2, 3 or null"
-        if first["loc"] == ("grade",)
-        else first["msg"].lower()
+def _add_contradiction(
+    earlier: PlacedJudgment, later: PlacedJudgment, problems: ReadProblems
+) -> None:
+    judgment = later.judgment
+    pair = f"document {judgment.document_id!r} for query {judgment.query_id!r}"
+    grade = _grade_text(judgment.grade)
+    earlier_grade = _grade_text(earlier.judgment.grade)
+    problems.add(
+        later.location,
+        f"{judgment.judge} graded {pair} {grade}, "
+        f"and {earlier_grade} at {earlier.location}",
+        'remove one of them, or mark the later with "corrects": true '
+        f"and name --corrects {judgment.judge}",
     )
-    return f"{'.'.join(map(str, first['loc']))!r} cannot be read: {said}"
 
 
-def _shown(grade: int | None) -> str:
+def _grade_text(grade: int | None) -> str:
     return "without a grade" if grade is None else f"as {grade}"

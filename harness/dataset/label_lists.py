@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from harness.dataset.columns import declaration
 from harness.dataset.labels import Labels
@@ -11,6 +11,7 @@ from harness.dataset.merge_lists import MAX_MERGED_DOCUMENTS
 from harness.dataset.usual_names import usual_column
 from harness.dataset.written_values import (
     GRADE_REMEDY,
+    MAX_QUOTED_LENGTH,
     parse_cell,
     parse_grade,
     quoted_value,
@@ -18,152 +19,207 @@ from harness.dataset.written_values import (
 from retrievers.ids import document_id, to_nfc
 
 LIST_SEPARATORS = "|;\n,"
-"""What parts the ids of a list in one cell: the first of these that occurs in it."""
+"""Separators of ids in one cell: the first one that occurs in it counts."""
 NamesDocument = Callable[[str], bool]
 """Whether a text names a document."""
 
 
-def read_label_list(listed: Any, known: NamesDocument) -> Labels | tuple[str, str]:
-    """Read one query's relevant documents: ids best first, groups, grades by id, or objects that hold these.
+class UnreadableLabels(NamedTuple):
+    """The reason that labels cannot be read."""
 
-    Of what cannot be read the complaint comes back, with a remedy.
+    problem: str
+    remedy: str
+
+
+class _GradedId(NamedTuple):
+    """The document in an object, and its grade as it is written; None if missing."""
+
+    id: str | None
+    grade: Any
+
+
+def read_label_list(
+    cell: Any, names_document: NamesDocument
+) -> Labels | UnreadableLabels:
+    """Read the relevant documents of one query.
+
+    These are ids, best first; groups of ids; grades by id; or objects with these.
 
     >>> read_label_list("d1; d2", {"d1"}.__contains__).documents
     ('d1', 'd2')
-    >>> read_label_list([{"id": "d1", "grade": 2}, {"id": "d3", "grade": 0}], set().__contains__).grades
+    >>> objects = [{"id": "d1", "grade": 2}, {"id": "d3", "grade": 0}]
+    >>> read_label_list(objects, set().__contains__).grades
     {'d1': 2, 'd3': 0}
     """
-    if isinstance(listed, str):
-        listed = split_cell(listed, known)
-    if isinstance(listed, Mapping) and (
-        name := usual_column("document_id", tuple(listed))
-    ):
-        listed = (
-            [listed]
-            if isinstance(listed[name], str) and parse_grade(listed[name]) is None
-            else listed
-        )
-    if (
-        isinstance(listed, list | tuple)
-        and listed
-        and all(isinstance(one, Mapping) for one in listed)
-    ):
-        pairs = [_object(one) for one in listed]
-        if unknown := next(
-            (one for one, (id_, _) in zip(listed, pairs, strict=True) if id_ is None),
-            None,
-        ):
-            remedy = f"say which key holds the document: {declaration('relevant', 'COLUMN.KEY')}"
-            return (
-                f"no key of {quoted_value(unknown)} is known to name a document",
-                remedy,
-            )
-        graded = any(grade is not None for _, grade in pairs)
-        listed = (
-            {id_: 1 if grade is None else grade for id_, grade in pairs}
-            if graded
-            else [id_ for id_, _ in pairs]
-        )
-    if isinstance(listed, Mapping):
-        grades = {
-            to_nfc(str(doc)): parse_grade(grade)
-            for doc, grade in listed.items()
-            if grade is not None
-        }
-        if wrong := [doc for doc, grade in grades.items() if grade is None]:
-            return (
-                f"grade {repr(listed[wrong[0]])[:40]} of document {wrong[0]!r} is not a whole number",
-                GRADE_REMEDY,
-            )
-        return Labels(
-            grades={doc: grade for doc, grade in grades.items() if grade is not None}
-        )
-    listed = () if listed is None else listed
-    if isinstance(listed, list | tuple):
-        grouped = bool(listed) and all(isinstance(one, list | tuple) for one in listed)
-        groups = [
-            tuple(map(document_id, group))
-            for group in (listed if grouped else [listed])
+    if isinstance(cell, str):
+        cell = split_cell(cell, names_document)
+    if isinstance(cell, Mapping) and _is_document(cell):
+        cell = [cell]
+    if _are_objects(cell):
+        graded_ids = [_graded_id(object_) for object_ in cell]
+        without_id = [
+            object_
+            for object_, graded_id in zip(cell, graded_ids, strict=True)
+            if graded_id.id is None
         ]
-        if not any(None in group for group in groups):
-            found = tuple(tuple(map(str, group)) for group in groups)
-            return (
-                Labels(groups=tuple(filter(None, found)))
-                if grouped
-                else Labels(ranked=found[0])
+        if without_id and without_id[0]:
+            remedy = declaration("relevant", "COLUMN.KEY")
+            return UnreadableLabels(
+                f"no key of {quoted_value(without_id[0])} is known to name a document",
+                f"say which key holds the document: {remedy}",
             )
-    return (
-        f"relevant documents cannot be read: {quoted_value(listed)}",
-        "a list of ids, best first",
-    )
+        cell = _as_grades_or_ids(graded_ids)
+    if isinstance(cell, Mapping):
+        return _read_grades(cell)
+    return _read_ids(() if cell is None else cell)
 
 
-def _object(one: Mapping[str, Any]) -> tuple[str | None, Any]:
-    """The document that an object names, and its grade; None for what it does not have."""
-    grade = usual_column("grade", tuple(one))
-    others = tuple(name for name in one if name != grade)
-    ids = [name for name in others if document_id(one[name]) is not None]
-    name = usual_column("document_id", others) or usual_column("label_document", others)
-    name = name or (ids[0] if len(ids) == 1 else "")
-    return document_id(one.get(name)), None if grade is None else one[grade]
+def _is_document(object_: Mapping[str, Any]) -> bool:
+    """Whether an object describes one document, and has not grades by document."""
+    id_key = usual_column("document_id", tuple(object_))
+    if not id_key:
+        return False
+    return isinstance(object_[id_key], str) and parse_grade(object_[id_key]) is None
+
+
+def _are_objects(cell: Any) -> bool:
+    if not isinstance(cell, list | tuple) or not cell:
+        return False
+    return all(isinstance(element, Mapping) for element in cell)
+
+
+def _graded_id(object_: Mapping[str, Any]) -> _GradedId:
+    grade_key = usual_column("grade", tuple(object_))
+    keys = tuple(key for key in object_ if key != grade_key)
+    id_key = usual_column("document_id", keys) or usual_column("label_document", keys)
+    if not id_key:
+        keys_of_ids = [key for key in keys if document_id(object_[key]) is not None]
+        id_key = keys_of_ids[0] if len(keys_of_ids) == 1 else ""
+    grade = None if grade_key is None else object_[grade_key]
+    return _GradedId(document_id(object_.get(id_key)), grade)
+
+
+def _as_grades_or_ids(graded_ids: Sequence[_GradedId]) -> Any:
+    """Return grades by document if there are any, else ids, best first."""
+    if all(graded_id.grade is None for graded_id in graded_ids):
+        return [graded_id.id for graded_id in graded_ids]
+    grades: dict[str | None, Any] = {}
+    for id_, grade in graded_ids:
+        grades[id_] = 1 if grade is None else grade
+    return grades
+
+
+def _read_grades(cell: Mapping[Any, Any]) -> Labels | UnreadableLabels:
+    """Read grades by document; documents without a grade are not judged."""
+    grades: dict[str, int] = {}
+    for key, written_grade in cell.items():
+        if written_grade is None:
+            continue
+        id_ = to_nfc(str(key))
+        grade = parse_grade(written_grade)
+        if grade is None:
+            shown_grade = repr(written_grade)[:MAX_QUOTED_LENGTH]
+            problem = f"grade {shown_grade} of document {id_!r} is not a whole number"
+            return UnreadableLabels(problem, GRADE_REMEDY)
+        grades[id_] = grade
+    return Labels(grades=grades)
+
+
+def _read_ids(cell: Any) -> Labels | UnreadableLabels:
+    """Read ids, best first, or groups of ids."""
+    if not isinstance(cell, list | tuple):
+        return _unreadable_ids(cell)
+    are_groups = bool(cell) and all(isinstance(part, list | tuple) for part in cell)
+    groups: list[tuple[str, ...]] = []
+    for group in cell if are_groups else [cell]:
+        ids = [document_id(element) for element in group]
+        if None in ids:
+            return _unreadable_ids(cell)
+        groups.append(tuple(map(str, ids)))
+    if are_groups:
+        return Labels(groups=tuple(filter(None, groups)))
+    return Labels(ranked=groups[0])
+
+
+def _unreadable_ids(cell: Any) -> UnreadableLabels:
+    problem = f"relevant documents cannot be read: {quoted_value(cell)}"
+    return UnreadableLabels(problem, "a list of ids, best first")
 
 
 def holds_grades(cell: Any) -> bool:
-    """Whether a cell is an object that has documents for keys, and their grades."""
-    return isinstance(cell, Mapping) and all(
-        parse_grade(grade) is not None for grade in cell.values()
-    )
+    """Whether a cell is an object with grades by document."""
+    if not isinstance(cell, Mapping):
+        return False
+    return all(parse_grade(grade) is not None for grade in cell.values())
 
 
 def cell_leaves(cell: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """The values in a cell, each with the path that leads to it: further than to an object that names a document.
+    """Yield the values in a cell, each with its path.
 
-    >>> list(cell_leaves([{"doc": {"ref": "d1"}, "why": "so"}], "gold")), list(cell_leaves("d1; d2", "gold"))
-    ([('gold.doc', {'ref': 'd1'}), ('gold.why', 'so')], [('gold', 'd1; d2')])
+    An object that names a document, or has grades by document, is one value.
+
+    >>> list(cell_leaves([{"doc": {"ref": "d1"}, "why": "so"}], "gold"))
+    [('gold.doc', {'ref': 'd1'}), ('gold.why', 'so')]
+    >>> list(cell_leaves("d1; d2", "gold"))
+    [('gold', 'd1; d2')]
     """
-    if isinstance(cell, list) and any(isinstance(one, Mapping) for one in cell):
-        for one in cell:
-            yield from cell_leaves(one, path)
-    elif (
-        isinstance(cell, Mapping)
-        and not holds_grades(cell)
-        and _object(cell)[0] is None
-    ):
-        for key, held in cell.items():
-            yield from cell_leaves(held, f"{path}.{key}")
+    if isinstance(cell, list) and any(isinstance(part, Mapping) for part in cell):
+        for part in cell:
+            yield from cell_leaves(part, path)
+    elif isinstance(cell, Mapping) and not _is_one_value(cell):
+        for key, part in cell.items():
+            yield from cell_leaves(part, f"{path}.{key}")
     else:
         yield path, cell
 
 
-def split_cell(text: str, known: NamesDocument) -> Any:
-    """What one cell of text lists: one id if the whole of it names a document, else what it is parted into.
+def _is_one_value(object_: Mapping[str, Any]) -> bool:
+    return holds_grades(object_) or _graded_id(object_).id is not None
 
-    Ids may hold what parts them: so many parts as name a document together are one id, and commas part ids only if one
-    of them names a document, since names of files may hold commas.
 
-    >>> split_cell("acts, 1999; b", {"acts, 1999"}.__contains__), split_cell("a, b, c", {"a, b"}.__contains__)
-    (['acts, 1999', 'b'], ['a, b', 'c'])
+def split_cell(text: str, names_document: NamesDocument) -> Any:
+    """Return the ids in one cell of text.
+
+    If the whole cell names a document, that is the only id. Ids may contain separators:
+    parts that name a document together are one id. Commas separate ids only if one of
+    the parts names a document, since names of files may contain commas.
+
+    >>> split_cell("acts, 1999; b", {"acts, 1999"}.__contains__)
+    ['acts, 1999', 'b']
+    >>> split_cell("a, b, c", {"a, b"}.__contains__)
+    ['a, b', 'c']
     >>> split_cell("leave, paid.md", {"a"}.__contains__)
     ['leave, paid.md']
     """
     text = text.strip()
-    listed = text[:1] in ("[", "{")
-    mark = next((mark for mark in LIST_SEPARATORS if mark in text), None)
-    if not text or not (listed or mark) or known(text):
-        return [text] if text else []
-    if listed or mark is None:
-        return parse_cell(
-            text
-        )  # text, where it cannot be read: told by the caller, which expects none
-    pieces, parts = text.split(mark), list[str]()
-    while pieces:
-        ends = range(len(pieces), 1, -1)
-        end = (
-            next((end for end in ends if known(mark.join(pieces[:end]).strip())), 1)
-            if len(pieces) <= MAX_MERGED_DOCUMENTS
-            else 1
-        )
-        parts.append(mark.join(pieces[:end]).strip())
-        pieces = pieces[end:]
-    parts = [part for part in parts if part]
-    return parts if mark != "," or any(map(known, parts)) else [text]
+    if not text:
+        return []
+    is_literal = text[0] in ("[", "{")
+    separators = [separator for separator in LIST_SEPARATORS if separator in text]
+    if not is_literal and not separators:
+        return [text]
+    if names_document(text):
+        return [text]
+    if is_literal:
+        return parse_cell(text)  # text if it cannot be read, which callers report
+    separator = separators[0]
+    ids = _split_ids(text, separator, names_document)
+    if separator == "," and not any(map(names_document, ids)):
+        return [text]
+    return ids
+
+
+def _split_ids(text: str, separator: str, names_document: NamesDocument) -> list[str]:
+    """Return the ids in a text; the most parts that name a document are one id."""
+    parts = text.split(separator)
+    ids: list[str] = []
+    while parts:
+        length = 1
+        if len(parts) <= MAX_MERGED_DOCUMENTS:
+            for n in range(len(parts), 1, -1):
+                if names_document(separator.join(parts[:n]).strip()):
+                    length = n
+                    break
+        ids.append(separator.join(parts[:length]).strip())
+        parts = parts[length:]
+    return [id_ for id_ in ids if id_]

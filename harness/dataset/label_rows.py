@@ -1,9 +1,10 @@
 """Rows to labels.
 
-The same query labelled by several people, as ordered lists, is merged by one rule, and each list is kept. A model's
-list is merged with no person's: where people listed a query, theirs count alone. A document's place is the sum of its
-places in the lists, a list that does not name it counting one place beyond the tenth, or beyond the longest list; ties
-are ordered by the better single place, then by id. At most ten are kept, or as many as the longest list has.
+If several people labelled the same query, as ordered lists, their lists are merged by
+one rule, and each list is kept. Lists of a model are merged only if no person labelled
+the query. A document's rank is the sum of its ranks in the lists; a list without it
+counts as one rank after the tenth, or after the longest list. Ties are ordered by the
+better single rank, then by id. Ten documents stay, or as many as the longest list has.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from harness.dataset.cell_paths import read_texts
 from harness.dataset.columns import declaration, not_labels_remedy
-from harness.dataset.label_lists import read_label_list, split_cell
+from harness.dataset.label_lists import UnreadableLabels, read_label_list, split_cell
 from harness.dataset.labels import Labels
 from harness.dataset.placed_row import PlacedRow
 from harness.dataset.source import PlacedLabels, SourceLocation
@@ -29,158 +31,191 @@ from harness.dataset.written_values import (
 from retrievers.ids import document_id
 
 HOP_PATTERN = re.compile(r"^\s*<\d+-hop>\s*")
-"""Stands before each context of Ragas's questions that need several."""
+"""Begins each context of Ragas's questions that need several."""
 
 
-GatheredLabels = tuple[SourceLocation, dict[str, int], "array[int]"]
-"""Labels of one query, one per row: the place of the first, grades by document, and the line of each."""
+class GradedDocument(NamedTuple):
+    """A document, by its id or by a passage of it, with its grade."""
+
+    document: str
+    grade: int
+
+
+@dataclass(slots=True)
+class GatheredLabels:
+    """The labels of one query that are on several rows."""
+
+    location: SourceLocation
+    """The location of the first row."""
+    grades: dict[str, int] = field(default_factory=dict)
+    lines: array[int] = field(default_factory=lambda: array("I"))
+    """The line of each document."""
 
 
 def read_labels(
-    lines: Iterable[PlacedRow], queries: Mapping[str, str] | None = None
+    rows: Iterable[PlacedRow], query_ids: Mapping[str, str] | None = None
 ) -> Iterator[PlacedLabels]:
-    """Labels in any of three shapes: a row a judgment with a grade, a row a relevant document, or a list a query.
+    """Yield labels of any of three shapes.
 
-    A list is best first, a list of lists are groups of alternatives, an object holds grades; in one cell of text it is
-    JSON, or ids with `|`, `;`, line feeds or commas between. A pair on several rows without a grade is
-    counted once, and clicks on it are added up.
+    A row is a judgment with a grade, or a relevant document, or the list of a query. A
+    list is best first; a list of lists is groups of alternatives; an object has grades.
+    In one cell of text a list is JSON, or ids with `|`, `;`, line feeds or commas
+    between them. If several rows have the same query and document without a grade, the
+    pair counts once; its clicks are added up.
 
     Args:
-        lines: of the labels, or of queries that carry their labels.
-        queries: text -> id, where the rows have no column for a query's id.
+        rows: of labels, or of queries with their labels.
+        query_ids: text -> id, if the rows have no column for the id of the query.
     """
-    gathered: dict[str, GatheredLabels] = {}
-    listed, any_quoted = dict[str, SourceLocation](), False
-    lacking: PlacedRow | None = None
-    for line in lines:
-        query = _query_of(line, queries)
-        if query is None:
-            continue
-        quoted = line.name("contexts") is not None
-        named, relevant = line.value("label_document"), line.value("relevant")
-        lists = (
-            cell
-            for cell in map(parse_cell, (named, relevant))
-            if isinstance(cell, list)
-        )
-        objects = next(
-            (cell for cell in lists if any(isinstance(one, Mapping) for one in cell)),
-            None,
-        )
-        if named is None and line.name("grade"):
-            named = relevant
-        any_quoted |= quoted
-        if objects is None and (named is not None or quoted):
-            into = gathered.setdefault(query, (line.place, {}, array("I")))
-            _gather(line, named, into, query, named_query=queries is None)
-        elif objects is None and line.name("relevant") is None:
-            lacking = (
-                lacking or line
-            )  # a query without labels may lack the column where others have lists
-        elif query in listed:
-            line.add_problem(
-                f"query {query!r} has labels on two rows", f"also {listed[query]}"
-            )
-        else:
-            labels = read_label_list(objects or relevant, line.problems.names_document)
-            listed[query] = line.place
-            if isinstance(labels, Labels):
-                yield line.place, query, labels
+    reader = _LabelReader(query_ids)
+    for row in rows:
+        placed_labels = reader.read_row(row)
+        if placed_labels is not None:
+            yield placed_labels
+    yield from reader.finish()
+
+
+class _LabelReader:
+    """Reads rows of labels one by one."""
+
+    def __init__(self, query_ids: Mapping[str, str] | None) -> None:
+        self._query_ids = query_ids
+        self._gathered: dict[str, GatheredLabels] = {}
+        self._list_locations: dict[str, SourceLocation] = {}
+        """Query -> the row with its list."""
+        self._any_quoted = False
+        self._first_unlabelled_row: PlacedRow | None = None
+
+    def read_row(self, row: PlacedRow) -> PlacedLabels | None:
+        """Return the labels if the row has the list of a query; else gather them."""
+        query_id = self._query_id_of(row)
+        if query_id is None:
+            return None
+        document = row.value("label_document")
+        relevant = row.value("relevant")
+        objects = _first_list_of_objects(document, relevant)
+        if objects is not None:
+            return self._read_list(row, query_id, objects)
+        if document is None and row.name("grade"):
+            document = relevant
+        if document is not None or row.name("contexts") is not None:
+            self._gather(row, query_id, document)
+            return None
+        if row.name("relevant") is not None:
+            return self._read_list(row, query_id, relevant)
+        # A query without labels may lack the column in which others have lists.
+        if self._first_unlabelled_row is None:
+            self._first_unlabelled_row = row
+        return None
+
+    def _query_id_of(self, row: PlacedRow) -> str | None:
+        if self._query_ids is not None:
+            # A row without a text is a problem of the queries.
+            return self._query_ids.get(str(row.value("query")))
+        has_column = row.name("label_query") or "label_query" in row.columns.declared
+        return row.id("label_query" if has_column else "query_id")
+
+    def _read_list(
+        self, row: PlacedRow, query_id: str, cell: Any
+    ) -> PlacedLabels | None:
+        self._any_quoted |= row.name("contexts") is not None
+        first_location = self._list_locations.get(query_id)
+        if first_location is not None:
+            problem = f"query {query_id!r} has labels on two rows"
+            row.add_problem(problem, f"also {first_location}")
+            return None
+        self._list_locations[query_id] = row.location
+        labels = read_label_list(cell, row.problems.names_document)
+        if isinstance(labels, UnreadableLabels):
+            row.add_problem(labels.problem, labels.remedy)
+            return None
+        return PlacedLabels(row.location, query_id, labels)
+
+    def _gather(self, row: PlacedRow, query_id: str, document: Any) -> None:
+        """Add the judgments of one row.
+
+        If a document occurs again, clicks are added up. Without a column of grades it
+        is noted, else it is a problem.
+        """
+        self._any_quoted |= row.name("contexts") is not None
+        if query_id not in self._gathered:
+            self._gathered[query_id] = GatheredLabels(row.location)
+        gathered = self._gathered[query_id]
+        grade_column = row.name("grade")
+        for id_, grade in _graded_documents(row, document):
+            if id_ not in gathered.grades:
+                gathered.grades[id_] = grade
+                gathered.lines.append(row.location.line or 0)
+            elif not grade_column:
+                row.problems.note("repeated-label", f"{query_id} {id_}")
+            elif normalised_name(grade_column) == CLICKS_COLUMN:
+                gathered.grades[id_] += grade
             else:
-                line.add_problem(*labels)
-    if lacking is not None and not listed:
-        _refuse_unnamed(lacking)
-    for query, (place, grades, numbers) in gathered.items():
-        yield (
-            place._replace(lines=numbers),
-            query,
-            Labels(grades=grades, quoted=any_quoted),
-        )
+                query = "the query" if self._query_ids else f"query {query_id!r}"
+                problem = f"{query} and document {id_!r} are judged twice"
+                row.add_problem(problem, "keep one of the two")
+
+    def finish(self) -> Iterator[PlacedLabels]:
+        """Yield the gathered labels; a problem if no column names documents."""
+        if self._first_unlabelled_row is not None and not self._list_locations:
+            _add_missing_document_column(self._first_unlabelled_row)
+        for query_id, gathered in self._gathered.items():
+            location = gathered.location._replace(lines=gathered.lines)
+            labels = Labels(grades=gathered.grades, quoted=self._any_quoted)
+            yield PlacedLabels(location, query_id, labels)
 
 
-def _gather(
-    line: PlacedRow, named: Any, into: GatheredLabels, query: str, *, named_query: bool
-) -> None:
-    """Take in the judgments of one row.
-
-    A document that comes again is counted if no column grades it, its clicks are added up, and else it is a problem.
-    """
-    _, grades, numbers = into
-    graded = line.name("grade")
-    for document, grade in _graded(line, named):
-        if document not in grades:
-            grades[document] = grade
-            numbers.append(line.place.line or 0)
-        elif not graded:
-            line.problems.note("repeated-label", f"{query} {document}")
-        elif normalised_name(graded) == CLICKS_COLUMN:
-            grades[document] += grade
-        else:
-            who = f"query {query!r}" if named_query else "the query"
-            line.add_problem(
-                f"{who} and document {document!r} are judged twice",
-                "keep one of the two",
-            )
+def _first_list_of_objects(*cells: Any) -> list[Any] | None:
+    for cell in map(parse_cell, cells):
+        if isinstance(cell, list) and any(isinstance(part, Mapping) for part in cell):
+            return cell
+    return None
 
 
-def _query_of(line: PlacedRow, queries: Mapping[str, str] | None) -> str | None:
-    if queries is not None:
-        return queries.get(
-            str(line.value("query"))
-        )  # what has no text was told with the queries
-    named = line.name("label_query") or "label_query" in line.columns.declared
-    return line.id("label_query" if named else "query_id")
+def _graded_documents(row: PlacedRow, document: Any) -> list[GradedDocument]:
+    """Return the documents of a row with their grades: one for each, or one for all."""
+    documents = _documents_of(row, document)
+    grade_cell = 1 if row.name("grade") is None else row.value("grade")
+    grade_cells = [grade_cell] * len(documents)
+    if isinstance(grade_cell, list) and len(grade_cell) == len(documents):
+        grade_cells = grade_cell
+    graded_documents = []
+    for id_, cell in zip(documents, grade_cells, strict=True):
+        grade = parse_grade(cell)
+        if grade is None:
+            problem = f"grade {quoted_value(grade_cell)} is not a whole number"
+            row.add_problem(problem, GRADE_REMEDY)
+            return []
+        graded_documents.append(GradedDocument(id_, grade))
+    return graded_documents
 
 
-def _graded(line: PlacedRow, named: Any) -> Iterator[tuple[str, int]]:
-    """The documents of a row, by id or by passage, with their grades: one for each, or one for all, else 1."""
-    if named is None:
-        passages = read_texts(
-            line.value("contexts"),
-            line.name("contexts") or "",
-            line.place,
-            line.problems,
-        )
-        documents: list[str | None] = [HOP_PATTERN.sub("", text) for text in passages]
-    else:
-        held = (
-            split_cell(named, line.problems.names_document)
-            if isinstance(named, str)
-            else named
-        )
-        documents = [
-            document_id(one) for one in (held if isinstance(held, list) else [held])
-        ]
-        if None in documents or not documents:
-            line.add_problem(
-                f"the document's id is {quoted_value(named)}", "an id is text"
-            )
-            documents = []
-    written = 1 if line.name("grade") is None else line.value("grade")
-    several = (
-        written
-        if isinstance(written, list) and len(written) == len(documents)
-        else [written] * len(documents)
+def _documents_of(row: PlacedRow, document: Any) -> list[str]:
+    """Return the documents of a row, by id or by passage."""
+    if document is None:
+        contexts = row.value("contexts")
+        column = row.name("contexts") or ""
+        texts = read_texts(contexts, column, row.location, row.problems)
+        return [HOP_PATTERN.sub("", text) for text in texts]
+    cell = document
+    if isinstance(cell, str):
+        cell = split_cell(cell, row.problems.names_document)
+    ids = [document_id(part) for part in (cell if isinstance(cell, list) else [cell])]
+    if None in ids or not ids:
+        problem = f"the document's id is {quoted_value(document)}"
+        row.add_problem(problem, "an id is text")
+        return []
+    return list(map(str, ids))
+
+
+def _add_missing_document_column(row: PlacedRow) -> None:
+    """Add the problem that no column names documents."""
+    grade_column = row.name("grade")
+    if grade_column is None or row.name("label_query") is not None:
+        row.add_problem(*row.columns.missing_column("label_document", row.row))
+        return
+    remedy = f"say which: {declaration('label_document')}"
+    row.add_problem(
+        f"{grade_column!r} could hold grades, and no column names the documents",
+        f"{remedy}; {not_labels_remedy(grade_column)}",
     )
-    grades = list(map(parse_grade, several))
-    if None in grades:
-        line.add_problem(
-            f"grade {quoted_value(written)} is not a whole number", GRADE_REMEDY
-        )
-    else:
-        yield from (
-            (str(doc), grade or 0) for doc, grade in zip(documents, grades, strict=True)
-        )
-
-
-def _refuse_unnamed(line: PlacedRow) -> None:
-    """Complain that no column names documents."""
-    grades = line.name("grade")
-    if grades is None or line.name("label_query") is not None:
-        line.add_problem(*line.columns.missing_column("label_document", line.row))
-    else:
-        what = f"{grades!r} could hold grades, and no column names the documents"
-        line.add_problem(
-            what,
-            f"say which: {declaration('label_document')}; {not_labels_remedy(grades)}",
-        )

@@ -1,4 +1,4 @@
-"""What was said about a query."""
+"""The labels of a query."""
 
 from __future__ import annotations
 
@@ -8,39 +8,47 @@ from typing import Any, Literal
 
 LabelSource = Literal["", "people", "model", "mixed"]
 FIELD_SEPARATOR = "#"
-"""Between the values of several fields, or columns, by which labels name documents: `manual.pdf#3`."""
+"""Separates the values of several fields, or columns, that identify a document.
+
+For example `manual.pdf#3`.
+"""
 MODEL_LABELLER_PREFIX = "llm:"
-"""Stands before the name of a model in `labelled_by` of a file of queries: its labels are no person's."""
+"""Begins the name of a model in `labelled_by` of a file of queries."""
+STORED_NAMES = {"labelled_by": "by", "grades_by_labeller": "given"}
+"""Field -> its key in labels.jsonl, which the digest of a data set covers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What was said about one query, kept as it was said: one of the three forms, none if it has no labels."""
+    """The labels of one query as they were given: in one of three forms, or none."""
 
     grades: Mapping[str, int] | None = None
-    """Document id -> grade; judged documents that are not relevant have grade 0 or below."""
+    """Document id -> grade; a grade of 0 or below is judged and not relevant."""
     ranked: tuple[str, ...] | None = None
     """Relevant documents, best first."""
     groups: tuple[tuple[str, ...], ...] | None = None
     """Relevant documents as alternatives (inner) that are all needed (outer)."""
     labelled_by: str = ""
-    """Who labelled it, where that is known."""
+    """The labellers, if they are known."""
     source: LabelSource = ""
-    """Whose grades these are, where they were merged from judgments: people's, a model's, or of both ("mixed")."""
+    """Whose judgments were merged: people's, a model's, or of both ("mixed")."""
     model: Mapping[str, int] = field(default_factory=dict)
-    """What a model said about a query that people judged, too; it is not a label."""
+    """A model's grades for a query that people judged too; they are not labels."""
     grades_by_labeller: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """What each person gave, where several judged the query."""
+    """The grades of each person, if several judged the query."""
     inclusion: float = 1.0
-    """The probability with which the query came into the sample that people judged."""
+    """The probability that the query was in the sample that people judged."""
     population: int = 0
-    """How many queries that sample was drawn from; 0 where that is not known, or several samples differ in it."""
+    """The queries from which that sample was drawn.
+
+    0 if the number is unknown, or differs between samples.
+    """
     quoted: bool = False
-    """Whether documents may be named by passages of their texts, as they are until the documents are known."""
+    """Whether labels may quote documents; False once the documents are matched."""
 
     @property
     def documents(self) -> tuple[str, ...]:
-        """The ids that the labels name, in their order; an id twice in a list is named twice."""
+        """The ids in the labels, in their order; an id may occur twice in a list."""
         if self.grades is not None:
             return tuple(self.grades)
         if self.groups is not None:
@@ -49,12 +57,9 @@ class Labels:
 
     @property
     def judged(self) -> bool:
-        """Whether anybody said what is relevant."""
-        return (
-            self.grades is not None
-            or self.ranked is not None
-            or self.groups is not None
-        )
+        """Whether the query has labels in any form."""
+        forms = (self.grades, self.ranked, self.groups)
+        return any(form is not None for form in forms)
 
     @property
     def relevant(self) -> tuple[str, ...]:
@@ -64,28 +69,26 @@ class Labels:
         return self.documents
 
     def with_renamed_documents(self, names: Mapping[str, str]) -> Labels:
-        """The same labels with documents under other ids; those without one are left out.
+        """Return the labels with other document ids; documents without one are dropped.
 
-        What becomes one document keeps its best place or grade.
+        If two documents get the same id, the better rank or grade stays.
 
-        >>> Labels(grades={"p1": 1, "p2": 3, "p3": 2}).with_renamed_documents({"p1": "a", "p2": "a"}).grades
+        >>> labels = Labels(grades={"p1": 1, "p2": 3, "p3": 2})
+        >>> labels.with_renamed_documents({"p1": "a", "p2": "a"}).grades
         {'a': 3}
         """
-
-        def listed(documents: Iterable[str]) -> tuple[str, ...]:
-            return tuple(dict.fromkeys(names[doc] for doc in documents if doc in names))
-
-        kept = replace(self, model=_renamed(self.model, names))
+        renamed = replace(self, model=_rename_grades(self.model, names))
         if self.grades is not None:
-            return replace(kept, grades=_renamed(self.grades, names))
+            return replace(renamed, grades=_rename_grades(self.grades, names))
         if self.groups is not None:
-            return replace(kept, groups=tuple(filter(None, map(listed, self.groups))))
-        return (
-            kept if self.ranked is None else replace(kept, ranked=listed(self.ranked))
-        )
+            groups = [_rename_documents(group, names) for group in self.groups]
+            return replace(renamed, groups=tuple(filter(None, groups)))
+        if self.ranked is not None:
+            return replace(renamed, ranked=_rename_documents(self.ranked, names))
+        return renamed
 
     def as_json(self) -> dict[str, Any]:
-        """The labels as the results folder and the digest spell them."""
+        """Return the labels as the results folder and the digest store them."""
         return {
             STORED_NAMES.get(field.name, field.name): getattr(self, field.name)
             for field in fields(self)
@@ -94,36 +97,47 @@ class Labels:
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> Labels:
-        """Read what `as_json` wrote."""
+        """Return the labels that `as_json` stored."""
         stored = {name: STORED_NAMES.get(name, name) for name in cls.__slots__}
         return cls(
-            **{name: _frozen(row[key]) for name, key in stored.items() if key in row}
+            **{name: _as_tuples(row[key]) for name, key in stored.items() if key in row}
         )
 
 
-def _frozen(value: Any) -> Any:
-    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+def _rename_documents(
+    documents: Iterable[str], names: Mapping[str, str]
+) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names[doc] for doc in documents if doc in names))
 
 
-STORED_NAMES = {"labelled_by": "by", "grades_by_labeller": "given"}
-"""Field -> its key in labels.jsonl, which the digest of a data set covers."""
+def _rename_grades(
+    grades: Mapping[str, int], names: Mapping[str, str]
+) -> dict[str, int]:
+    renamed: dict[str, int] = {}
+    for document, grade in grades.items():
+        name = names.get(document)
+        if name is not None:
+            renamed[name] = max(grade, renamed.get(name, grade))
+    return renamed
+
+
+def _as_tuples(value: Any) -> Any:
+    return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
+
+
 NO_LABELS = Labels()
 
 
-def label_source(by: str) -> LabelSource:
-    """Whose labels a file holds, by its `labelled_by`; "" if it names people, or no one.
+def label_source(labelled_by: str) -> LabelSource:
+    """Return whose labels a file has, by its `labelled_by`; empty if people's.
 
-    >>> label_source("ann, ben"), label_source("llm:judge-1"), label_source("ann, llm:judge-1")
-    ('', 'model', 'mixed')
+    >>> label_source("ann, ben"), label_source("llm:judge-1")
+    ('', 'model')
+    >>> label_source("ann, llm:judge-1")
+    'mixed'
     """
-    models = [name.strip().startswith(MODEL_LABELLER_PREFIX) for name in by.split(",")]
-    return "model" if all(models) else "mixed" if any(models) else ""
-
-
-def _renamed(grades: Mapping[str, int], names: Mapping[str, str]) -> dict[str, int]:
-    renamed: dict[str, int] = {}
-    for name, grade in (
-        (names[doc], grade) for doc, grade in grades.items() if doc in names
-    ):
-        renamed[name] = max(grade, renamed.get(name, grade))
-    return renamed
+    labellers = [name.strip() for name in labelled_by.split(",")]
+    are_models = [name.startswith(MODEL_LABELLER_PREFIX) for name in labellers]
+    if all(are_models):
+        return "model"
+    return "mixed" if any(are_models) else ""

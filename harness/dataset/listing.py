@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
@@ -22,119 +22,150 @@ from harness.dataset.written_values import HALF_CHARACTER
 from harness.pages import is_overview
 from retrievers.errors import InputError, Problem, did_you_mean
 
+MAX_COMPARED_FILE_NAMES = 50
+"""Files, at most, whose names a remedy compares with a wrong one."""
+
 
 def is_container(path: Path) -> bool:
-    """Whether a path is a file that others are in: a zip archive, a workbook of several sheets."""
+    """Whether a file holds other files: a zip archive, a workbook of several sheets."""
     if path.suffix.lower() in WORKBOOK_SUFFIXES:
         return path.is_file() and len(sheet_names(path)) > 1
     return is_zip(path)
 
 
 def list_files(path: Path, problems: ReadProblems | None = None) -> dict[str, File]:
-    """The files of a folder or a zip archive by their path in it, without the suffix of a compression, in order.
+    """Return the files of a folder, a zip archive or a workbook by their paths in it.
 
-    Sheets of a workbook are named as they are.
-
-    Hidden files are left out, and so is the one folder that an archive wraps its members in. Members whose names
-    lead out of the archive are refused: nothing is ever written, but such an archive is not what it seems.
+    The paths are in order, without the suffix of a compression. Hidden files are
+    skipped. If all members of an archive are in one folder, paths begin below it.
 
     Args:
-        path: the folder or the archive.
-        problems: where what cannot be taken of a folder goes: see `_files_below`.
+        path: the folder, the archive or the workbook.
+        problems: takes the problems of a folder: see `_files_below`.
 
     Raises:
-        InputError: the archive is none, or a name in it leads outside.
+        InputError: it is not an archive, or a name in it leads outside. Nothing is
+            ever written, but such an archive is not to be trusted.
     """
-    if path.is_file():
-        if path.suffix.lower() in WORKBOOK_SUFFIXES:
-            return {name: File(path, table=name) for name in sheet_names(path)}
-        refuse_other_archives(path)
-        archive = Archive(path)
-        return _by_name(
-            (below, File(path / name, archive, name))
-            for below, name in archive.members()
-        )
-    below = _files_below(path, ReadProblems() if problems is None else problems)
-    return _by_name((file.relative_to(path).as_posix(), File(file)) for file in below)
+    if not path.is_file():
+        problems = ReadProblems() if problems is None else problems
+        listed = _NamedFiles()
+        for file_path in _files_below(path, problems):
+            listed.add(file_path.relative_to(path).as_posix(), File(file_path))
+        return listed.files
+    if path.suffix.lower() in WORKBOOK_SUFFIXES:
+        return {sheet: File(path, table=sheet) for sheet in sheet_names(path)}
+    refuse_other_archives(path)
+    archive = Archive(path)
+    listed = _NamedFiles()
+    for member in archive.members():
+        file = File(path / member.full_name, archive, member.full_name)
+        listed.add(member.path, file)
+    return listed.files
+
+
+class _NamedFiles:
+    """Files by their names without the suffix of a compression."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, File] = {}
+
+    def add(self, path: str, file: File) -> None:
+        """Add a file; if its name is used, the first file notes that there are two."""
+        name = _without_compression(path)
+        first = self.files.get(name)
+        if first is None:
+            self.files[name] = file
+        else:
+            self.files[name] = replace(first, same_named_file=file.path.name)
 
 
 def list_reference(reference: DatasetReference) -> dict[str, File]:
-    """The files of a reference that is a folder, or a file that others are in; none of any other."""
+    """Return the files of a reference that is a folder or holds files; else none."""
     if reference.scheme:
         return {}
     refuse_other_archives(reference.folder)
-    return (
-        list_files(reference.folder)
-        if reference.folder.is_dir() or is_container(reference.folder)
-        else {}
-    )
+    if reference.folder.is_dir() or is_container(reference.folder):
+        return list_files(reference.folder)
+    return {}
 
 
-def file_named(files: Mapping[str, File], name: str, where: Path) -> File:
-    """The file of a listing that has this name, or an InputError with the nearest names.
+def file_named(files: Mapping[str, File], name: str, folder: Path) -> File:
+    """Return the file of a listing that has this name.
 
     `questions.xlsx#Sheet1` is a sheet of a workbook.
+
+    Raises:
+        InputError: there is none; the remedy has the nearest names.
     """
-    if (file := files.get(_plain(name))) is not None:
+    file = files.get(_without_compression(name))
+    if file is not None:
         return file
-    whole, _, sheet = name.rpartition("#")
-    if (file := files.get(_plain(whole))) is not None:
-        return replace(file, table=sheet)
-    known = list(files) or (
-        [file.name for file in where.iterdir()] if where.is_dir() else []
-    )
-    remedy = (
-        did_you_mean(name, known)
-        if len(known) <= 50
-        else f"one of {len(known):,} files there"
-    )
-    raise InputError(
-        Problem(
-            str(where / name),
-            "no such file",
-            remedy if known else "the folder is empty",
-        )
-    )
+    workbook_name, _, sheet = name.rpartition("#")
+    workbook = files.get(_without_compression(workbook_name))
+    if workbook is not None:
+        return replace(workbook, table=sheet)
+    raise InputError(_missing_file(files, name, folder))
+
+
+def _missing_file(files: Mapping[str, File], name: str, folder: Path) -> Problem:
+    file_names = list(files)
+    if not file_names and folder.is_dir():
+        file_names = [path.name for path in folder.iterdir()]
+    if not file_names:
+        remedy = "the folder is empty"
+    elif len(file_names) <= MAX_COMPARED_FILE_NAMES:
+        remedy = did_you_mean(name, file_names)
+    else:
+        remedy = f"one of {len(file_names):,} files there"
+    return Problem(str(folder / name), "no such file", remedy)
 
 
 def _files_below(folder: Path, problems: ReadProblems) -> Iterator[Path]:
-    """Yield the files below a folder, hidden ones and results of runs left out, in the order of their paths.
+    """Yield the files below a folder in the order of their paths.
 
-    What cannot be taken becomes a problem: a folder that cannot be listed, a name that is not UTF-8, a link that
-    leads out of the folder, a pipe or a device.
+    Hidden files and results of runs are skipped. These become a problem: a folder that
+    cannot be listed, a name that is not UTF-8, a link that leads out of the folder.
     """
-    root, paths = folder.resolve(), list[Path]()
-    wrong = problems.add
-    for place, folders, names in os.walk(
-        folder,
-        onerror=lambda error: wrong(
-            error.filename, f"cannot be listed: {error.strerror}", UNREADABLE_REMEDY
-        ),
-    ):
-        folders[:] = [
-            name
-            for name in folders
-            if not name.startswith(".") and not is_run_folder(Path(place, name))
-        ]
-        linked = [name for name in folders if Path(place, name).is_symlink()]
-        paths += [
-            Path(place, name)
-            for name in (*names, *linked)
-            if not _is_ours(Path(place, name))
-        ]
-    for path in sorted(paths):
+    root = folder.resolve()
+    for path in sorted(_walk(folder, problems)):
         if HALF_CHARACTER.search(str(path)):
-            wrong(ascii(str(path)), "its name is not UTF-8", "rename it")
-        elif path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(
-            root
-        ):
-            wrong(
-                path,
-                "is a link that leads out of the data set",
-                "copy what it points to",
-            )
+            problems.add(ascii(str(path)), "its name is not UTF-8", "rename it")
+        elif path.is_symlink() and not _is_below(path, root):
+            problem = "is a link that leads out of the data set"
+            problems.add(path, problem, "copy what it points to")
         else:
             yield path
+
+
+def _walk(folder: Path, problems: ReadProblems) -> Iterator[Path]:
+    """Yield the files and the links to folders below a folder, in no order."""
+
+    def add_unlisted(error: OSError) -> None:
+        problem = f"cannot be listed: {error.strerror}"
+        problems.add(error.filename, problem, UNREADABLE_REMEDY)
+
+    for parent, folder_names, file_names in os.walk(folder, onerror=add_unlisted):
+        folder_names[:] = [
+            name for name in folder_names if _is_data_folder(Path(parent, name))
+        ]
+        linked_folders = [
+            name for name in folder_names if Path(parent, name).is_symlink()
+        ]
+        for name in (*file_names, *linked_folders):
+            path = Path(parent, name)
+            if not _is_skipped(path):
+                yield path
+
+
+def _is_data_folder(folder: Path) -> bool:
+    """Whether a folder is neither hidden nor written by a run."""
+    return not folder.name.startswith(".") and not is_run_folder(folder)
+
+
+def _is_below(path: Path, root: Path) -> bool:
+    """Whether a link leads to a file below a folder."""
+    return Path(os.path.realpath(path)).is_relative_to(root)
 
 
 def is_run_folder(folder: Path) -> bool:
@@ -144,31 +175,16 @@ def is_run_folder(folder: Path) -> bool:
     return ".unfinished" in folder.name or (folder / "manifest.json").is_file()
 
 
-def _is_ours(path: Path) -> bool:
-    """Whether a file is hidden, or the page that runs write beside their results."""
-    return path.name.startswith(".") or (
-        path.name == "index.html" and is_overview(path)
-    )
+def _is_skipped(path: Path) -> bool:
+    """Whether a file is hidden, or is the overview page that runs write."""
+    if path.name.startswith("."):
+        return True
+    return path.name == "index.html" and is_overview(path)
 
 
-def _by_name(found: Iterable[tuple[str, File]]) -> dict[str, File]:
-    """Files by their names; where two have the same one the first is kept, which knows of the other."""
-    files: dict[str, File] = {}
-    for path, file in found:
-        name = _plain(path)
-        files[name] = (
-            replace(files[name], same_named_file=file.path.name)
-            if name in files
-            else file
-        )
-    return files
-
-
-def _plain(name: str) -> str:
-    """A name without the suffix of a compression."""
-    pure = PurePosixPath(name)
-    return (
-        pure.with_suffix("").as_posix()
-        if pure.suffix.lower() in COMPRESSION_SUFFIXES
-        else pure.as_posix()
-    )
+def _without_compression(name: str) -> str:
+    """Return a name without the suffix of a compression."""
+    path = PurePosixPath(name)
+    if path.suffix.lower() in COMPRESSION_SUFFIXES:
+        path = path.with_suffix("")
+    return path.as_posix()

@@ -1,11 +1,18 @@
 """A reference to a checked data set."""
 
 import hashlib
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from harness.dataset.check_corpus import check_documents, digest_line, reread_documents
+from harness.dataset.check_corpus import (
+    CheckedDocuments,
+    check_documents,
+    digest_line,
+    reread_documents,
+)
 from harness.dataset.check_queries import (
     check_queries,
     is_searched,
@@ -13,7 +20,8 @@ from harness.dataset.check_queries import (
 )
 from harness.dataset.choose_reader import open_source
 from harness.dataset.dataset import Dataset
-from harness.dataset.match_labels import columns_read_as, match_labels
+from harness.dataset.labels import Labels
+from harness.dataset.match_labels import MatchedLabels, columns_read_as, match_labels
 from harness.dataset.merge_judgments import (
     note_changed_texts,
     read_replacing_judgments,
@@ -22,11 +30,12 @@ from harness.dataset.merge_judgments import (
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.reference import DatasetReference, parse_reference
 from harness.dataset.reference_answers import reference_as_json
+from harness.dataset.source import Source
 from harness.dataset.unlabelled_columns import guess_label_column, refuse_unused_columns
 from harness.dataset.usual_names import LABEL_KINDS, normalised_name
 from retrievers.errors import InputError
+from retrievers.types import Document, Query
 
-NO_RELEVANT_PROBLEM = "no query has a relevant document", "nothing could be compared"
 CLICK_WORD = "click"
 """In the name of a column of labels: nobody judged, somebody clicked."""
 
@@ -40,133 +49,184 @@ def load_dataset(
     """Read and check a data set.
 
     Args:
-        reference: where it is: a path, a name (`hf:…`, `irds:…`), or what says more.
-        drop_dangling: count judgments of absent documents or queries instead of refusing them.
-        sample_size: how many documents the data set keeps of this pass, for who looks at their texts.
+        reference: where it is: a path, a name (`hf:…`, `irds:…`), or more.
+        drop_dangling: count labels of unknown documents or queries, not refuse them.
+        sample_size: how many documents the data set samples in this pass.
 
     Raises:
-        InputError: with every problem that was found.
+        InputError: with every problem.
 
-    >>> found = load_dataset("datasets/survey-templates-en")
-    >>> found.document_count, len(found.queries)
+    >>> dataset = load_dataset("datasets/survey-templates-en")
+    >>> dataset.document_count, len(dataset.queries)
     (182, 13)
     """
-    reference = (
-        reference
-        if isinstance(reference, DatasetReference)
-        else parse_reference(reference)
-    )
-    name, source = open_source(reference)
-    seen = ReadProblems()
-    queries = check_queries(source, seen)
-    documents = check_documents(source, seen, reference.match, sample_size)
-    seen.names_document = lambda cell: bool(documents.match([cell]))
+    if not isinstance(reference, DatasetReference):
+        reference = parse_reference(reference)
+    format_name, source = open_source(reference)
+    problems = ReadProblems()
+    queries = check_queries(source, problems)
+    documents = check_documents(source, problems, reference.match, sample_size)
+    problems.names_document = lambda cell: bool(documents.match([cell]))
     drop = drop_dangling or reference.drop_dangling
-    matched = match_labels(source, seen, documents, queries, drop=drop)
-    labels = matched.labels
-    refuse_unused_columns(seen, reference.columns)
-    if labels and any(
-        CLICK_WORD in normalised_name(column)
-        for _, column in columns_read_as(seen, LABEL_KINDS)
-    ):
-        seen.notes["clicked-label"] = [*labels]
-    if (
-        not labels
-        and documents.ids
-        and (found := guess_label_column(seen, documents, reference.columns))
-    ):
-        named = replace(reference, columns={**reference.columns, **found})
-        dataset = load_dataset(named, drop_dangling=drop, sample_size=sample_size)
-        return replace(
-            dataset,
-            guessed_columns=found,
-            data_quality={**dataset.data_quality, "found-labels": (*found.values(),)},
-        )
-    judgments = read_replacing_judgments(reference, seen)
+    matched = match_labels(source, problems, documents, queries, drop=drop)
+    refuse_unused_columns(problems, reference.columns)
+    if matched.labels and _has_clicks(problems):
+        problems.notes["clicked-label"] = [*matched.labels]
+    if not matched.labels and documents.ids:
+        guessed = guess_label_column(problems, documents, reference.columns)
+        if guessed:
+            declared = replace(reference, columns={**reference.columns, **guessed})
+            dataset = load_dataset(
+                declared, drop_dangling=drop, sample_size=sample_size
+            )
+            return _with_guessed_columns(dataset, guessed)
+    parts = _CheckedParts(format_name, source, queries, documents, matched)
+    return _check_labels(reference, parts, problems)
+
+
+@dataclass(frozen=True, slots=True)
+class _CheckedParts:
+    """The parts of a data set, each checked by itself."""
+
+    format_name: str
+    source: Source
+    queries: Mapping[str, Query]
+    documents: CheckedDocuments
+    matched: MatchedLabels
+
+
+def _check_labels(
+    reference: DatasetReference, parts: _CheckedParts, problems: ReadProblems
+) -> Dataset:
+    """Return the data set, after judgments have replaced labels.
+
+    Raises:
+        InputError: with every problem.
+    """
+    queries = parts.queries
+    documents = parts.documents
+    labels = parts.matched.labels
+    judgments = read_replacing_judgments(reference, problems)
     if judgments is not None:
-        labels = replace_labels(labels, judgments, queries, documents.ids, seen)
-        note_changed_texts(source, judgments, queries, seen)
-    # Questions without any label are a beginning, and so are those that people are judging: all are answered.
-    beginning = judgments is not None or not labels
-    asked = tuple(
+        labels = replace_labels(
+            labels,
+            judgments,
+            queries=queries,
+            document_ids=documents.ids,
+            problems=problems,
+        )
+        note_changed_texts(parts.source, judgments, queries, problems)
+    # All queries are searched if there are no labels yet, or while people judge.
+    is_beginning = judgments is not None or not labels
+    searched = tuple(
         query
         for query in queries.values()
-        if is_searched(query, labels.get(query.id), beginning)
+        if is_searched(query, labels.get(query.id), is_beginning)
     )
-    note_unscored_queries(queries, labels, beginning, seen)
-    if not asked and not seen:
-        seen.add(
-            reference.name,
-            *(
-                NO_RELEVANT_PROBLEM
-                if queries
-                else ("there is no query", "no query to search")
-            ),
-        )
-    recorded = labels.keys() | {query.id for query in asked}
-    if seen:
-        raise InputError(seen.problems)
-
-    digest = hashlib.sha256(f"{documents.digest}\n".encode())
-    for query in queries.values():
-        query_labels = labels.get(query.id)
-        row = [
-            query.id,
-            query.text,
-            dict(query.fields),
-            query_labels and query_labels.as_json(),
-        ]
-        more = filter(None, (reference_as_json(query.reference), query.history))
-        digest.update(digest_line([*row, *more]))
+    note_unscored_queries(queries, labels, is_beginning, problems)
+    if not searched and not problems:
+        _add_nothing_to_search(reference, queries, problems)
+    if problems:
+        raise InputError(problems.problems)
+    stored_ids = labels.keys() | {query.id for query in searched}
+    unmatched = parts.matched.unmatched
     return Dataset(
         path=reference.name,
-        format=name,
-        queries=asked,
-        judged_queries=tuple(query for query in queries.values() if query.id in labels),
-        stored_queries=tuple(
-            query for query in queries.values() if query.id in recorded
-        ),
+        format=parts.format_name,
+        queries=searched,
+        judged_queries=_queries_with_ids(queries, labels.keys()),
+        stored_queries=_queries_with_ids(queries, stored_ids),
         labels=labels,
         document_count=len(documents.ids),
-        digest=digest.hexdigest(),
+        digest=_dataset_digest(documents.digest, queries.values(), labels),
         corpus_digest=documents.digest,
-        columns=seen.columns_used,
-        table_sizes=seen.table_sizes,
-        matched_by=matched.matched_by,
-        unknown_documents=tuple(doc for *_, doc in matched.unmatched),
-        data_quality={kind: tuple(ids) for kind, ids in seen.notes.items()},
+        columns=problems.columns_used,
+        table_sizes=problems.table_sizes,
+        matched_by=parts.matched.matched_by,
+        unknown_documents=tuple(label.document for label in unmatched),
+        data_quality={kind: tuple(ids) for kind, ids in problems.notes.items()},
         field_names=frozenset(documents.field_names),
         representatives=documents.representatives,
         sample=documents.sample,
-        documents=partial(reread_documents, source, reference.name, documents.digest),
+        documents=_corpus(reference, parts),
     )
 
 
+def _queries_with_ids(
+    queries: Mapping[str, Query], ids: Collection[str]
+) -> tuple[Query, ...]:
+    return tuple(query for query in queries.values() if query.id in ids)
+
+
+def _corpus(
+    reference: DatasetReference, parts: _CheckedParts
+) -> Callable[[], Iterator[Document]]:
+    digest = parts.documents.digest
+    return partial(reread_documents, parts.source, reference.name, digest)
+
+
+def _has_clicks(problems: ReadProblems) -> bool:
+    """Whether a column of labels has clicks."""
+    columns = columns_read_as(problems, LABEL_KINDS)
+    return any(CLICK_WORD in normalised_name(column) for _, column in columns)
+
+
+def _with_guessed_columns(dataset: Dataset, guessed: Mapping[str, str]) -> Dataset:
+    notes = {**dataset.data_quality, "found-labels": tuple(guessed.values())}
+    return replace(dataset, guessed_columns=guessed, data_quality=notes)
+
+
+def _add_nothing_to_search(
+    reference: DatasetReference, queries: Mapping[str, Query], problems: ReadProblems
+) -> None:
+    problem = "there is no query"
+    remedy = "no query to search"
+    if queries:
+        problem = "no query has a relevant document"
+        remedy = "nothing could be compared"
+    problems.add(reference.name, problem, remedy)
+
+
+def _dataset_digest(
+    corpus_digest: str, queries: Iterable[Query], labels: Mapping[str, Labels]
+) -> str:
+    """Return the SHA-256 of documents, queries and labels."""
+    digest = hashlib.sha256(f"{corpus_digest}\n".encode())
+    for query in queries:
+        query_labels = labels.get(query.id)
+        stored_labels = None if query_labels is None else query_labels.as_json()
+        row: list[Any] = [query.id, query.text, dict(query.fields), stored_labels]
+        reference = reference_as_json(query.reference)
+        if reference:
+            row.append(reference)
+        if query.history:
+            row.append(query.history)
+        digest.update(digest_line(row))
+    return digest.hexdigest()
+
+
 def load_documents(reference: DatasetReference) -> Dataset:
-    """Read and check the documents alone, with what queries there are: for those who have none yet.
+    """Read and check the documents, with the queries that there are.
 
     Raises:
         InputError: with every problem of the documents.
     """
-    name, source = open_source(reference)
-    seen = ReadProblems()
-    documents = check_documents(source, seen, ())
-    if seen:
-        raise InputError(seen.problems)
-    asked, digest = (
-        tuple(query for _, query in source.queries(ReadProblems())),
-        documents.digest,
-    )
-    again = partial(reread_documents, source, reference.name, digest)
+    format_name, source = open_source(reference)
+    problems = ReadProblems()
+    documents = check_documents(source, problems, ())
+    if problems:
+        raise InputError(problems.problems)
+    queries = tuple(query for _, query in source.queries(ReadProblems()))
+    digest = documents.digest
     return Dataset(
-        reference.name,
-        name,
-        asked,
-        (),
-        {},
-        len(documents.ids),
-        digest,
-        digest,
-        asked,
-        documents=again,
+        path=reference.name,
+        format=format_name,
+        queries=queries,
+        judged_queries=(),
+        labels={},
+        document_count=len(documents.ids),
+        digest=digest,
+        corpus_digest=digest,
+        stored_queries=queries,
+        documents=partial(reread_documents, source, reference.name, digest),
     )

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from harness.dataset.check_corpus import (
     DROP_REMEDY,
@@ -14,18 +15,32 @@ from harness.dataset.columns import declaration, not_labels_remedy
 from harness.dataset.labels import Labels
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.source import PlacedLabels, Source, SourceLocation
-from harness.dataset.usual_names import DOCUMENT_NAMING_KINDS, normalised_name
+from harness.dataset.usual_names import DOCUMENT_ID_KINDS, normalised_name
 from harness.english import count_of, first_names
 from retrievers.errors import nearest_word
 from retrievers.ids import IdMatch, common_folder, normalise_text
 from retrievers.types import Query
 
 MAX_LOST_SHARE = 0.1
-"""Share of the labels that may be lost, whatever takes them away."""
+"""Share of the labels, at most, that may be lost for any reason."""
 MIN_LABELS_OF_ONE_CAUSE = 3
-"""Labels from which on one cause makes one problem."""
-UnmatchedLabel = tuple[SourceLocation, str, str]
-"""Place, query and document of a label that names no document."""
+"""Labels from which on one cause is reported as one problem."""
+MAX_SHOWN_PASSAGE_LENGTH = 80
+
+
+class UnmatchedLabel(NamedTuple):
+    """A label that names no document."""
+
+    location: SourceLocation
+    query_id: str
+    document: str
+
+
+class TableColumn(NamedTuple):
+    """A column of a table."""
+
+    file: str
+    column: str
 
 
 @dataclass(slots=True)
@@ -34,15 +49,49 @@ class MatchedLabels:
 
     labels: dict[str, Labels] = field(default_factory=dict)
     matched_by: Counter[str] = field(default_factory=Counter)
-    """By what labels name their documents -> how many do."""
+    """How labels identify their documents -> how many do."""
     unmatched: list[UnmatchedLabel] = field(default_factory=list)
     lost_by_cause: Counter[str] = field(default_factory=Counter)
-    """What is wrong with labels that were taken away -> how many are."""
+    """Why labels are lost -> how many are."""
+
+    def add(
+        self,
+        placed: PlacedLabels,
+        matches: Mapping[str, IdMatch],
+        problems: ReadProblems,
+    ) -> None:
+        """Add the labels of a query under document ids; unknown documents are noted."""
+        labels = placed.labels
+        names: dict[str, str] = {}
+        position_by_unknown: dict[str, int] = {}
+        for position, document in enumerate(labels.documents):
+            match = matches.get(document)
+            if match is None:
+                position_by_unknown.setdefault(document, position)
+            else:
+                names[document] = match.document
+                self.matched_by[match.matched_by] += 1
+        for document, position in position_by_unknown.items():
+            if labels.quoted:
+                self.lost_by_cause["are passages that no document holds"] += 1
+                passage = " ".join(document.split())[:MAX_SHOWN_PASSAGE_LENGTH]
+                problems.note("unmatched-context", f"{placed.query_id}: {passage}")
+            else:
+                location = placed.location.of_document(position)
+                label = UnmatchedLabel(location, placed.query_id, document)
+                self.lost_by_cause["name no document"] += 1
+                self.unmatched.append(label)
+                query = _query_or_line(label, problems)
+                problems.note("dangling-document", f"{query} {document}")
+        is_renamed = any(document != name for document, name in names.items())
+        if position_by_unknown or is_renamed:
+            labels = labels.with_renamed_documents(names)
+        self.labels[placed.query_id] = replace(labels, quoted=False)
 
 
 def match_labels(
     source: Source,
-    seen: ReadProblems,
+    problems: ReadProblems,
     documents: CheckedDocuments,
     queries: Mapping[str, Query],
     *,
@@ -51,203 +100,230 @@ def match_labels(
     """Read the labels and find the documents that they name.
 
     Args:
-        source: where they come from.
-        seen: takes the problems, and what is counted.
-        documents: what is known of the corpus.
+        source: has the labels.
+        problems: takes the problems and the notes.
+        documents: the ids of the corpus.
         queries: by id.
-        drop: count labels of what is not there instead of refusing them.
+        drop: whether labels of unknown queries and documents are dropped, not refused.
     """
-    rows = list(source.labels(seen))
-    found = MatchedLabels()
-    guessed = [
-        one
-        for one in columns_read_as(seen, DOCUMENT_NAMING_KINDS[:2])
-        if not normalised_name(one[1]).rstrip("s").endswith("id")
+    all_labels = [PlacedLabels(*row) for row in source.labels(problems)]
+    guessed_columns = [
+        column
+        for column in columns_read_as(problems, DOCUMENT_ID_KINDS)
+        if not _is_named_as_id(column.column)
     ]
-    matches = _matches(source, documents, rows, any_label=bool(guessed))
-    strangers = [(place, query) for place, query, _ in rows if query not in queries]
+    matches = _find_documents(
+        source, documents, all_labels, any_label=bool(guessed_columns)
+    )
     if not drop and queries:
-        _refuse_absent_queries(strangers, len(rows), queries, seen)
-    for place, query_id, given in rows:
-        if query_id not in queries:
-            seen.note("dangling-query", query_id)
-            found.lost_by_cause["are of queries that do not exist"] += len(
-                given.documents
-            )
+        _refuse_unknown_queries(all_labels, queries, problems)
+    matched = MatchedLabels()
+    for placed in all_labels:
+        query = queries.get(placed.query_id)
+        if query is None:
+            problems.note("dangling-query", placed.query_id)
+            count = len(placed.labels.documents)
+            matched.lost_by_cause["are of queries that do not exist"] += count
             continue
-        if not queries[query_id].text.strip():
-            who = (
-                "a judged query"
-                if has_unnamed_queries(seen, place)
-                else f"judged query {query_id!r}"
-            )
-            seen.add(place, f"{who} is blank", "write its text, or remove its labels")
-        found.labels[query_id] = _with_ids(place, query_id, given, matches, found, seen)
+        if not query.text.strip():
+            _add_blank_query(placed, problems)
+        matched.add(placed, matches, problems)
     if documents.ids and not drop:
-        _refuse_absent(found, guessed, documents, seen)
+        _refuse_unknown_documents(matched, guessed_columns, documents, problems)
     if documents.ids and queries:
-        _refuse_losses(found, documents, seen, str(rows[0][0].file) if rows else "")
-    return found
+        file = all_labels[0].location.file if all_labels else ""
+        _refuse_losses(matched, documents, problems, file)
+    return matched
 
 
-def _matches(
+def _is_named_as_id(column: str) -> bool:
+    """Whether the name of a column says that it has ids."""
+    return normalised_name(column).rstrip("s").endswith("id")
+
+
+def _find_documents(
     source: Source,
     documents: CheckedDocuments,
-    rows: Sequence[PlacedLabels],
+    all_labels: Sequence[PlacedLabels],
     *,
     any_label: bool,
 ) -> dict[str, IdMatch]:
-    """What labels name; passages and, if any label may be one, whole texts take a pass over the documents."""
-    quoted = {doc: given.quoted for *_, given in rows for doc in given.documents}
-    matches = documents.match(quoted)
-    unknown = {
-        doc: normalise_text(doc)
-        for doc in quoted
-        if doc not in matches and (any_label or quoted[doc])
-    }
-    wanted = {key for key in unknown.values() if key}
-    if not wanted or documents.by_field:
+    """Return the documents that labels name.
+
+    If labels may quote documents, this takes a pass over the documents.
+
+    Args:
+        source: has the documents.
+        documents: their ids.
+        all_labels: the labels of all queries.
+        any_label: whether any label may be the whole text of a document.
+    """
+    is_quote_by_label: dict[str, bool] = {}
+    for placed in all_labels:
+        for label in placed.labels.documents:
+            is_quote_by_label[label] = placed.labels.quoted
+    matches = documents.match(is_quote_by_label)
+    texts_by_label: dict[str, str] = {}
+    for label, is_quote in is_quote_by_label.items():
+        if label not in matches and (any_label or is_quote):
+            texts_by_label[label] = normalise_text(label)
+    texts = {text for text in texts_by_label.values() if text}
+    if not texts or documents.by_field:
         return matches
-    whole = wanted - {key for doc, key in unknown.items() if quoted[doc]}
-    holders = documents_with_text(
-        wanted, (document for _, document in source.documents(ReadProblems())), whole
-    )
-    return matches | {
-        doc: IdMatch(holders[key], "text")
-        for doc, key in unknown.items()
-        if key in holders
+    quotes = {
+        text for label, text in texts_by_label.items() if is_quote_by_label[label]
     }
+    corpus = (document for _, document in source.documents(ReadProblems()))
+    id_by_text = documents_with_text(texts, corpus, whole=texts - quotes)
+    for label, text in texts_by_label.items():
+        if text in id_by_text:
+            matches[label] = IdMatch(id_by_text[text], "text")
+    return matches
 
 
-def _with_ids(
-    place: SourceLocation,
-    query_id: str,
-    given: Labels,
-    matches: Mapping[str, IdMatch],
-    found: MatchedLabels,
-    seen: ReadProblems,
-) -> Labels:
-    """One query's labels under the ids of the documents; what names none is noted, and left out."""
-    names, dangling = dict[str, str](), dict[str, int]()
-    for position, doc in enumerate(given.documents):
-        if doc in matches:
-            names[doc] = matches[doc].document
-            found.matched_by[matches[doc].matched_by] += 1
-        else:
-            dangling.setdefault(doc, position)
-    for doc, position in dangling.items():
-        if given.quoted:
-            found.lost_by_cause["are passages that no document holds"] += 1
-            seen.note("unmatched-context", f"{query_id}: {' '.join(doc.split())[:80]}")
-            continue
-        found.lost_by_cause["name no document"] += 1
-        found.unmatched.append((place.of_document(position), query_id, doc))
-        # A line, where the query has no id of its own.
-        seen.note(
-            "dangling-document",
-            f"{place.of_document(position) if has_unnamed_queries(seen, place) else query_id} {doc}",
-        )
-    same = not dangling and all(doc == name for doc, name in names.items())
-    return replace(given if same else given.with_renamed_documents(names), quoted=False)
+def _query_or_line(label: UnmatchedLabel, problems: ReadProblems) -> str:
+    """Return the query's id, or the line if queries have no ids of their own."""
+    if has_unnamed_queries(problems, label.location):
+        return str(label.location)
+    return label.query_id
 
 
-def _refuse_absent_queries(
-    strangers: Sequence[tuple[SourceLocation, str]],
-    labelled: int,
+def _add_blank_query(placed: PlacedLabels, problems: ReadProblems) -> None:
+    query = f"judged query {placed.query_id!r}"
+    if has_unnamed_queries(problems, placed.location):
+        query = "a judged query"
+    remedy = "write its text, or remove its labels"
+    problems.add(placed.location, f"{query} is blank", remedy)
+
+
+def _refuse_unknown_queries(
+    all_labels: Sequence[PlacedLabels],
     queries: Mapping[str, Query],
-    seen: ReadProblems,
+    problems: ReadProblems,
 ) -> None:
-    if len(strangers) == labelled >= MIN_LABELS_OF_ONE_CAUSE:
-        (place, query), example = strangers[0], next(iter(queries))
-        what = f"none of the {labelled:,} labelled queries exists: labels name {query!r}, and ids look like {example!r}"
-        seen.add(place.file, what, "give labels and queries the same ids")
-        return
-    for place, query in strangers:
-        near = nearest_word(query, queries) if len(queries) <= MAX_COMPARED_IDS else ""
-        seen.add(
-            place,
-            f"labels name query {query!r}, which does not exist",
-            f"{near} correct the id, or {DROP_REMEDY}".lstrip(),
+    """Add the problem of labels whose query does not exist; one if that is all."""
+    unknown = [placed for placed in all_labels if placed.query_id not in queries]
+    if len(unknown) == len(all_labels) >= MIN_LABELS_OF_ONE_CAUSE:
+        example = next(iter(queries))
+        problems.add(
+            unknown[0].location.file,
+            f"none of the {len(all_labels):,} labelled queries exists: "
+            f"labels name {unknown[0].query_id!r}, and ids look like {example!r}",
+            "give labels and queries the same ids",
         )
+        return
+    for location, query_id, _ in unknown:
+        remedy = f"correct the id, or {DROP_REMEDY}"
+        if len(queries) <= MAX_COMPARED_IDS:
+            remedy = f"{nearest_word(query_id, queries)} {remedy}".lstrip()
+        problem = f"labels name query {query_id!r}, which does not exist"
+        problems.add(location, problem, remedy)
 
 
-def _refuse_absent(
-    found: MatchedLabels,
-    guessed: Sequence[tuple[str, str]],
+def _refuse_unknown_documents(
+    matched: MatchedLabels,
+    guessed_columns: Sequence[TableColumn],
     documents: CheckedDocuments,
-    seen: ReadProblems,
+    problems: ReadProblems,
 ) -> None:
-    """Complain of labels that name no document: one cause, one problem."""
-    failed = dict(
-        note.split(": ", 1) for note in seen.notes.get("unconverted-file", ())
-    )
-    names = list(dict.fromkeys(doc for *_, doc in found.unmatched if doc not in failed))
-    shown = first_names([*map(repr, names)], MIN_LABELS_OF_ONE_CAUSE)
-    folder = common_folder(names) if len(names) >= MIN_LABELS_OF_ONE_CAUSE else ""
-    if guessed and not found.matched_by and len(found.unmatched) > 1 and not folder:
-        file, column = guessed[0]
-        remedy = f"name documents by their ids; or say which column does: {declaration('label_document')}"
-        what = f"Column {column!r}: no value is the id of a document. Found {shown}; {documents.example()}"
-        seen.add(file, what.rstrip("; "), f"{remedy}; {not_labels_remedy(column)}")
+    """Add the problem of labels that name no document: one for each cause."""
+    unconverted = problems.notes.get("unconverted-file", ())
+    failures = dict(note.split(": ", 1) for note in unconverted)
+    unmatched = matched.unmatched
+    names = {label.document: None for label in unmatched}
+    unknown_names = [name for name in names if name not in failures]
+    has_many = len(unknown_names) >= MIN_LABELS_OF_ONE_CAUSE
+    folder = common_folder(unknown_names) if has_many else ""
+    examples = first_names([*map(repr, unknown_names)], MIN_LABELS_OF_ONE_CAUSE)
+    none_matches = not matched.matched_by
+    if guessed_columns and none_matches and len(unmatched) > 1 and not folder:
+        _add_wrong_column(guessed_columns[0], examples, documents, problems)
         return
-    if len(names) >= MIN_LABELS_OF_ONE_CAUSE and (folder or not found.matched_by):
-        begin = f" begin with {folder!r} and" if folder else ""
-        what = f"{count_of(len(names), 'label')}{begin} name no document: {shown}; {documents.example()}"
-        seen.add(
-            found.unmatched[0][0].file,
-            what.rstrip("; "),
-            f"correct the ids, or {DROP_REMEDY}",
-        )
-        found.unmatched = [one for one in found.unmatched if one[2] in failed]
-    for place, query_id, doc in found.unmatched:
-        # A line alone, where the row has no id of its own.
-        who = (
-            "names" if has_unnamed_queries(seen, place) else f"query {query_id!r} names"
-        )
-        why = (
-            f"which could not be converted: {failed[doc]}"
-            if doc in failed
-            else "which does not exist"
-        )
-        remedy = (
-            "write the file again, or as text"
-            if doc in failed
-            else documents.nearest_remedy(doc)
-        )
-        seen.add(place, f"{who} document {doc!r}, {why}", remedy)
+    if has_many and (folder or none_matches):
+        labels = count_of(len(unknown_names), "label")
+        if folder:
+            labels += f" begin with {folder!r} and"
+        problem = f"{labels} name no document: {examples}; {documents.example()}"
+        remedy = f"correct the ids, or {DROP_REMEDY}"
+        problems.add(unmatched[0].location.file, problem.rstrip("; "), remedy)
+        unmatched = [label for label in unmatched if label.document in failures]
+    for label in unmatched:
+        _add_unknown_document(label, failures, documents, problems)
+
+
+def _add_wrong_column(
+    guessed: TableColumn,
+    examples: str,
+    documents: CheckedDocuments,
+    problems: ReadProblems,
+) -> None:
+    problem = (
+        f"Column {guessed.column!r}: no value is the id of a document. "
+        f"Found {examples}; {documents.example()}"
+    )
+    remedy = (
+        "name documents by their ids; or say which column does: "
+        f"{declaration('label_document')}; {not_labels_remedy(guessed.column)}"
+    )
+    problems.add(guessed.file, problem.rstrip("; "), remedy)
+
+
+def _add_unknown_document(
+    label: UnmatchedLabel,
+    failures: Mapping[str, str],
+    documents: CheckedDocuments,
+    problems: ReadProblems,
+) -> None:
+    subject = f"query {label.query_id!r} names"
+    if has_unnamed_queries(problems, label.location):
+        subject = "names"
+    failure = failures.get(label.document)
+    if failure is None:
+        reason = "which does not exist"
+        remedy = documents.nearest_remedy(label.document)
+    else:
+        reason = f"which could not be converted: {failure}"
+        remedy = "write the file again, or as text"
+    problem = f"{subject} document {label.document!r}, {reason}"
+    problems.add(label.location, problem, remedy)
 
 
 def _refuse_losses(
-    found: MatchedLabels, documents: CheckedDocuments, seen: ReadProblems, where: str
+    matched: MatchedLabels,
+    documents: CheckedDocuments,
+    problems: ReadProblems,
+    file: str,
 ) -> None:
-    """Refuse labels if more than one in ten is lost, for any reason."""
-    lost = found.lost_by_cause.total()
-    total = lost + sum(found.matched_by.values())
-    if seen or lost <= MAX_LOST_SHARE * total:
+    """Add a problem if more than one label in ten is lost, for any reason."""
+    lost = matched.lost_by_cause.total()
+    total = lost + matched.matched_by.total()
+    if problems or lost <= MAX_LOST_SHARE * total:
         return
-    told = ", ".join(
-        f"{number:,} {cause}" for cause, number in found.lost_by_cause.items() if number
+    causes = ", ".join(
+        f"{count:,} {cause}" for cause, count in matched.lost_by_cause.items() if count
     )
-    example = (
-        f", such as {found.unmatched[0][2]!r}; {documents.example()}".rstrip("; ")
-        if found.unmatched
-        else ""
-    )
-    what = (
-        f"{lost:,} of {total:,} labels are lost, more than one in ten: {told}{example}"
-    )
-    seen.add(where, what, "correct them, or remove them from the file")
+    example = ""
+    if matched.unmatched:
+        document = matched.unmatched[0].document
+        example = f", such as {document!r}; {documents.example()}".rstrip("; ")
+    problem = f"{lost:,} of {total:,} labels are lost, more than one in ten: {causes}"
+    remedy = "correct them, or remove them from the file"
+    problems.add(file, f"{problem}{example}", remedy)
 
 
-def has_unnamed_queries(seen: ReadProblems, place: SourceLocation) -> bool:
-    """Whether queries of a table have no ids of their own: then the line says which is meant."""
-    taken = seen.columns_used.get(place.file)
-    return taken is not None and not {"query_id", "label_query"} & {*taken.values()}
+def has_unnamed_queries(problems: ReadProblems, location: SourceLocation) -> bool:
+    """Whether queries of a table have no ids, so that messages show the line."""
+    columns = problems.columns_used.get(location.file)
+    if columns is None:
+        return False
+    return {"query_id", "label_query"}.isdisjoint(columns.values())
 
 
 def columns_read_as(
-    seen: ReadProblems, kinds: Iterable[str]
-) -> Iterator[tuple[str, str]]:
-    """File and column of each that was read as one of these kinds."""
-    for file, columns in seen.columns_used.items():
-        yield from ((file, column) for column, kind in columns.items() if kind in kinds)
+    problems: ReadProblems, kinds: Iterable[str]
+) -> Iterator[TableColumn]:
+    """Yield each column that was read as one of these kinds."""
+    for file, columns in problems.columns_used.items():
+        for column, kind in columns.items():
+            if kind in kinds:
+                yield TableColumn(file, column)

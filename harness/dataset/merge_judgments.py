@@ -19,70 +19,76 @@ from retrievers.types import Query
 
 
 def merge_judgments(judgments: Sequence[Judgment]) -> dict[str, Labels]:
-    """Merge judgments into the labels of each query that was judged, in the order of their first judgments.
+    """Merge judgments into the labels of each query, in the order of first judgments.
 
-    Those of an earlier version's `pool --next` chose their documents by what they could change, and make no label.
+    Judgments by `pool --next` of an earlier version are no labels: their documents were
+    chosen because they could change a result.
     """
     by_query: dict[str, list[Judgment]] = {}
     for judgment in judgments:
         if judgment.design != "next":
             by_query.setdefault(judgment.query_id, []).append(judgment)
-    return {query: _merged(given) for query, given in by_query.items()}
+    return {query_id: _merge_query(group) for query_id, group in by_query.items()}
 
 
-def _merged(given: list[Judgment]) -> Labels:
-    people = [one for one in given if one.kind == "human"]
-    human, model = (
-        grades_by_document(people),
-        grades_by_document([one for one in given if one.kind == "llm"]),
-    )
+def _merge_query(judgments: list[Judgment]) -> Labels:
+    by_people = [judgment for judgment in judgments if judgment.kind == "human"]
+    by_models = [judgment for judgment in judgments if judgment.kind == "llm"]
+    human_grades = grades_by_document(by_people)
+    model_grades = grades_by_document(by_models)
     source: LabelSource
-    if not people:
-        source, grades = "model", model
-    elif _finished(people):
-        source, grades = "people", human
+    if not by_people:
+        source = "model"
+        grades = model_grades
+    elif _is_finished(by_people):
+        source = "people"
+        grades = human_grades
     else:
-        source, grades = "mixed", {**model, **human}
-    probabilities, populations = (
-        {getattr(one, name) for one in people} for name in ("inclusion", "population")
-    )
+        source = "mixed"
+        grades = {**model_grades, **human_grades}
+    populations = {judgment.population for judgment in by_people}
     return Labels(
         grades=grades,
-        labelled_by=", ".join(sorted({one.judge for one in given})),
+        labelled_by=", ".join(sorted({judgment.judge for judgment in judgments})),
         source=source,
-        model=model if source != "model" else {},
-        grades_by_labeller=_each(people),
-        inclusion=min(probabilities) if probabilities else 1.0,
+        model={} if source == "model" else model_grades,
+        grades_by_labeller=_grades_by_labeller(by_people),
+        inclusion=min((judgment.inclusion for judgment in by_people), default=1.0),
         population=populations.pop() if len(populations) == 1 else 0,
     )
 
 
 def grades_by_document(judgments: list[Judgment]) -> dict[str, int]:
-    """One grade for each document that got any."""
-    found: dict[str, int] = {}
-    for (_, document), given in group_by_pair(judgments).items():
-        final = [
-            one
-            for one in given
-            if one.design == "adjudication" and one.grade is not None
-        ] or given
-        grades = [one.grade for one in final if one.grade is not None]
-        if grades:
-            found[document] = median_low(grades)
-    return found
+    """Return one grade for each document that has any."""
+    grades: dict[str, int] = {}
+    for (_, document_id), pair_judgments in group_by_pair(judgments).items():
+        graded = [judgment for judgment in pair_judgments if judgment.grade is not None]
+        adjudicated = [
+            judgment for judgment in graded if judgment.design == "adjudication"
+        ]
+        pair_grades = [
+            judgment.grade
+            for judgment in adjudicated or graded
+            if judgment.grade is not None
+        ]
+        if pair_grades:
+            grades[document_id] = median_low(pair_grades)
+    return grades
 
 
-def _each(people: list[Judgment]) -> dict[str, dict[str, int]]:
-    """What each of several people gave; nothing where there is one."""
-    given: dict[str, dict[str, int]] = {}
-    for one in people:
-        if one.round == 1 and one.design == "sample" and one.grade is not None:
-            given.setdefault(one.judge, {})[one.document_id] = one.grade
-    return dict(sorted(given.items())) if len(given) > 1 else {}
+def _grades_by_labeller(by_people: list[Judgment]) -> dict[str, dict[str, int]]:
+    """Return the grades of each of several people; empty if there is only one."""
+    grades: dict[str, dict[str, int]] = {}
+    for judgment in by_people:
+        is_first = judgment.round == 1 and judgment.design == "sample"
+        if is_first and judgment.grade is not None:
+            person_grades = grades.setdefault(judgment.judge, {})
+            person_grades[judgment.document_id] = judgment.grade
+    return dict(sorted(grades.items())) if len(grades) > 1 else {}
 
 
 def group_by_pair(judgments: Iterable[Judgment]) -> dict[PairKey, list[Judgment]]:
-    """The judgments of the first round, by query and document."""
+    """Return the judgments of the first round, by query and document."""
     pairs: dict[PairKey, list[Judgment]] = {}
     for judgment in judgments:
         if judgment.round == 1:
@@ -90,74 +96,84 @@ def group_by_pair(judgments: Iterable[Judgment]) -> dict[PairKey, list[Judgment]
     return pairs
 
 
-def _finished(people: list[Judgment]) -> bool:
-    """Whether people answered all that their pools asked of this query, also where the answer was not a grade."""
-    asked: dict[str, int] = {}
-    answered: dict[str, set[str]] = {}
-    for one in people:
-        asked[one.pool] = max(asked.get(one.pool, 0), one.asked)
-        answered.setdefault(one.pool, set()).add(one.document_id)
-    return all(len(answered[pool]) >= number for pool, number in asked.items())
+def _is_finished(by_people: list[Judgment]) -> bool:
+    """Whether people judged all documents of a query in their pools.
+
+    A judgment without a grade counts, too.
+    """
+    pool_sizes: dict[str, int] = {}
+    judged: dict[str, set[str]] = {}
+    for judgment in by_people:
+        pool = judgment.pool
+        pool_sizes[pool] = max(pool_sizes.get(pool, 0), judgment.asked)
+        judged.setdefault(pool, set()).add(judgment.document_id)
+    return all(len(judged[pool]) >= size for pool, size in pool_sizes.items())
 
 
 def read_replacing_judgments(
-    reference: DatasetReference, seen: ReadProblems
+    reference: DatasetReference, problems: ReadProblems
 ) -> list[Judgment] | None:
-    """Read the `judgments.jsonl` that replaces labels of a folder; None if there is none."""
-    if (
-        reference.scheme
-        or not reference.folder.is_dir()
-        or not (reference.folder / JUDGMENTS_FILE).is_file()
-    ):
+    """Return the judgments that replace the labels of a folder; None without a file."""
+    if reference.scheme or not reference.folder.is_dir():
         return None
-    return resolve_corrections(
-        list(read_judgment_file(reference.folder / JUDGMENTS_FILE, seen)), seen
-    )
+    path = reference.folder / JUDGMENTS_FILE
+    if not path.is_file():
+        return None
+    return resolve_corrections(list(read_judgment_file(path, problems)), problems)
 
 
 def replace_labels(
     labels: Mapping[str, Labels],
     judgments: list[Judgment],
+    *,
     queries: Mapping[str, Query],
-    documents: Collection[str],
-    seen: ReadProblems,
+    document_ids: Collection[str],
+    problems: ReadProblems,
 ) -> dict[str, Labels]:
-    """The labels of the files, with those of the judgments in the place of them where a query was judged.
+    """Return the labels, replaced by judgments for each query that was judged.
 
-    Judgments of queries that are not asked here are counted: several files of queries may share a folder.
+    Judgments of other queries are counted: several files of queries may share a folder.
     """
-    known: list[Judgment] = []
-    for one in judgments:
-        if one.query_id not in queries:
-            seen.note("judged-elsewhere", one.query_id)
-        elif one.document_id not in documents:
-            what = f"judges document {one.document_id!r} for query {one.query_id!r}, which does not exist"
-            seen.add(JUDGMENTS_FILE, what, "restore the document, or remove the line")
+    used_judgments: list[Judgment] = []
+    for judgment in judgments:
+        if judgment.query_id not in queries:
+            problems.note("judged-elsewhere", judgment.query_id)
+        elif judgment.document_id not in document_ids:
+            pair = f"document {judgment.document_id!r} for query {judgment.query_id!r}"
+            problem = f"judges {pair}, which does not exist"
+            remedy = "restore the document, or remove the line"
+            problems.add(JUDGMENTS_FILE, problem, remedy)
         else:
-            known.append(one)
-    merged = merge_judgments(known)
-    kept = dict(labels)
-    for query, given in merged.items():
-        if query in labels:
-            seen.note("replaced-labels", query)
-        kept[query] = given
-    return {query: kept[query] for query in queries if query in kept}
+            used_judgments.append(judgment)
+    all_labels = dict(labels)
+    for query_id, judged_labels in merge_judgments(used_judgments).items():
+        if query_id in labels:
+            problems.note("replaced-labels", query_id)
+        all_labels[query_id] = judged_labels
+    return {
+        query_id: all_labels[query_id] for query_id in queries if query_id in all_labels
+    }
 
 
 def note_changed_texts(
     source: Source,
     judgments: list[Judgment],
     queries: Mapping[str, Query],
-    seen: ReadProblems,
+    problems: ReadProblems,
 ) -> None:
-    """Count the pairs whose question or document is not what was judged: a pass over the corpus."""
-    judged: dict[str, dict[str, str]] = {}
-    for one in judgments:
-        if one.query_id in queries:
-            judged.setdefault(one.document_id, {})[one.query_id] = one.text
-    if not judged:
+    """Count the pairs whose texts have changed since they were judged.
+
+    This takes a pass over the corpus.
+    """
+    digests_by_document: dict[str, dict[str, str]] = {}
+    for judgment in judgments:
+        if judgment.query_id in queries:
+            digests = digests_by_document.setdefault(judgment.document_id, {})
+            digests[judgment.query_id] = judgment.text
+    if not digests_by_document:
         return
     for _, document in source.documents(ReadProblems()):
-        for query, digest in judged.get(document.id, {}).items():
-            if judged_text_digest(queries[query].text, document) != digest:
-                seen.note("changed-text", f"{query} {document.id}")
+        digests = digests_by_document.get(document.id, {})
+        for query_id, digest in digests.items():
+            if judged_text_digest(queries[query_id].text, document) != digest:
+                problems.note("changed-text", f"{query_id} {document.id}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -10,57 +10,73 @@ from harness.dataset.labels import Labels
 from harness.dataset.source import PlacedLabels
 
 MAX_MERGED_DOCUMENTS = 10
-"""So many documents of merged lists are kept, or as many as the longest list has."""
+"""Documents, at most, of merged lists; more if the longest list has more."""
 
 
-def merge_labellers(rows: Iterable[PlacedLabels]) -> Iterator[PlacedLabels]:
-    """Bring the lists of several labellers of one query together; what one labeller labelled alone stays as it is."""
+def merge_labellers(placed_labels: Iterable[PlacedLabels]) -> Iterator[PlacedLabels]:
+    """Merge the lists of several labellers of one query.
+
+    Labels of one labeller stay as they are.
+    """
     by_query: dict[str, list[PlacedLabels]] = {}
-    for row in rows:
-        by_query.setdefault(row[1], []).append(row)
-    for query, given in by_query.items():
-        labelled = [row for row in given if not row[2].source] or given
-        lists = {
-            labels.labelled_by: labels.ranked
-            for _, _, labels in labelled
-            if labels.labelled_by and labels.ranked is not None
-        }
-        if len(lists) == len(labelled) > 1:
-            yield (
-                labelled[0][0],
-                query,
-                replace(merge_lists(lists), source=labelled[0][2].source),
-            )
-        else:
+    for placed in placed_labels:
+        by_query.setdefault(placed.query_id, []).append(placed)
+    for query_id, candidates in by_query.items():
+        by_people = [placed for placed in candidates if not placed.labels.source]
+        labelled = by_people or candidates
+        ranked_lists = _lists_by_labeller(labelled)
+        if len(ranked_lists) != len(labelled) or len(labelled) == 1:
             yield from labelled
+            continue
+        source = labelled[0].labels.source
+        merged = replace(merge_lists(ranked_lists), source=source)
+        yield PlacedLabels(labelled[0].location, query_id, merged)
 
 
-def merge_lists(lists: Mapping[str, tuple[str, ...]]) -> Labels:
-    """Merge the lists of several labellers.
+def _lists_by_labeller(labelled: Sequence[PlacedLabels]) -> dict[str, tuple[str, ...]]:
+    """Return the ranked lists whose labeller is known."""
+    ranked_lists: dict[str, tuple[str, ...]] = {}
+    for placed in labelled:
+        labels = placed.labels
+        if labels.labelled_by and labels.ranked is not None:
+            ranked_lists[labels.labelled_by] = labels.ranked
+    return ranked_lists
+
+
+def merge_lists(ranked_lists: Mapping[str, tuple[str, ...]]) -> Labels:
+    """Merge the ranked lists of several labellers.
 
     >>> merge_lists({"ann": ("x", "y"), "ben": ("y", "z")}).ranked
     ('y', 'x', 'z')
-    >>> merge_lists({"ann": ("x", *"abcy"), "ben": (*"pqrst", "y")}).ranked[0]  # ranks 5 and 6; "x" has 1 and 11
+
+    Ranks 5 and 6 are better than ranks 1 and 11:
+
+    >>> merge_lists({"ann": ("x", *"abcy"), "ben": (*"pqrst", "y")}).ranked[0]
     'y'
     """
-    most = max(MAX_MERGED_DOCUMENTS, *(len(ranked) for ranked in lists.values()))
-    places = {
-        document: [
-            ranked.index(document) + 1 if document in ranked else most + 1
-            for ranked in lists.values()
+    lengths = [len(ranked) for ranked in ranked_lists.values()]
+    length = max(MAX_MERGED_DOCUMENTS, *lengths)
+    ranks: dict[str, list[int]] = {}
+    for document in chain.from_iterable(ranked_lists.values()):
+        ranks[document] = [
+            _rank_of(document, ranked, absent_rank=length + 1)
+            for ranked in ranked_lists.values()
         ]
-        for document in chain.from_iterable(lists.values())
-    }
     order = sorted(
-        places,
-        key=lambda document: (sum(places[document]), min(places[document]), document),
+        ranks,
+        key=lambda document: (sum(ranks[document]), min(ranks[document]), document),
     )
-    given = {
-        judge: {document: len(ranked) - place for place, document in enumerate(ranked)}
-        for judge, ranked in sorted(lists.items())
-    }
+    grades_by_labeller: dict[str, dict[str, int]] = {}
+    for labeller, ranked in sorted(ranked_lists.items()):
+        grades_by_labeller[labeller] = {
+            document: len(ranked) - i for i, document in enumerate(ranked)
+        }
     return Labels(
-        ranked=tuple(order[:most]),
-        labelled_by=", ".join(sorted(lists)),
-        grades_by_labeller=given,
+        ranked=tuple(order[:length]),
+        labelled_by=", ".join(sorted(ranked_lists)),
+        grades_by_labeller=grades_by_labeller,
     )
+
+
+def _rank_of(document: str, ranked: tuple[str, ...], absent_rank: int) -> int:
+    return ranked.index(document) + 1 if document in ranked else absent_rank

@@ -19,121 +19,107 @@ from retrievers.ids import document_id
 from retrievers.types import Document, Query
 
 TEXT_REMEDY = "write it as a string"
+CONVERSATION_DIGEST_LENGTH = 8
 
 
 class PlacedRow(NamedTuple):
-    """A row with all that is needed to read it."""
+    """A row with its location and its columns; reading it adds problems."""
 
     row: TableRow
-    place: SourceLocation
+    location: SourceLocation
     columns: Columns
     problems: ReadProblems
 
     def name(self, kind: str) -> str | None:
-        """The column of a kind, None where there is none."""
+        """Return the column of a kind; None if there is none."""
         return self.columns.name(kind, self.row)
 
     def value(self, kind: str) -> Any:
-        """Its value; None if there is no such column.
+        """Return the value in the column of a kind; None if there is none.
 
+        >>> columns = Columns({"query": "inputs.question"})
         >>> row = {"inputs": {"question": "why"}}
-        >>> from harness.dataset.columns import Columns
-        >>> PlacedRow(row, SourceLocation("q"), Columns({"query": "inputs.question"}), ReadProblems()).value("query")
+        >>> PlacedRow(row, SourceLocation("q"), columns, ReadProblems()).value("query")
         'why'
         """
-        name = self.name(kind)
-        return None if name is None else value_at(self.row, name)
+        column = self.name(kind)
+        return None if column is None else value_at(self.row, column)
 
     def add_problem(self, what: str, remedy: str) -> None:
-        """Complain of the row."""
-        self.problems.add(self.place, what, remedy)
+        """Add a problem of this row."""
+        self.problems.add(self.location, what, remedy)
 
     def id(self, kind: str) -> str | None:
-        """The id in the column of a kind; None after a complaint."""
-        name = self.name(kind)
-        value = None if name is None else value_at(self.row, name)
-        if (id_ := document_id(value)) is None:
-            empty = value is None or isinstance(value, str)
-            what = (
-                "is missing or empty"
-                if empty
-                else f"is not an id but {quoted_value(value)}"
-            )
-            self.add_problem(
-                *(
-                    self.columns.missing_column(kind, self.row)
-                    if name is None
-                    else (f"{name!r} {what}", "an id is text or a whole number")
-                )
-            )
+        """Return the id in the column of a kind; without one, add a problem."""
+        column = self.name(kind)
+        if column is None:
+            self.add_problem(*self.columns.missing_column(kind, self.row))
+            return None
+        cell = value_at(self.row, column)
+        id_ = document_id(cell)
+        if id_ is None:
+            problem = f"is not an id but {quoted_value(cell)}"
+            if cell is None or isinstance(cell, str):
+                problem = "is missing or empty"
+            self.add_problem(f"{column!r} {problem}", "an id is text or a whole number")
         return id_
 
     def text(self, kind: str) -> str | None:
-        """The text in the column of a kind; None after a complaint."""
-        name = self.name(kind)
-        value = None if name is None else value_at(self.row, name)
-        if isinstance(value, str):
-            return value
-        if name is None:
+        """Return the text in the column of a kind; without one, add a problem."""
+        column = self.name(kind)
+        if column is None:
             self.add_problem(*self.columns.missing_column(kind, self.row))
-        else:
-            inner = next(iter(value), "…") if isinstance(value, Mapping) else None
-            remedy = (
-                TEXT_REMEDY
-                if inner is None
-                else f"say what in it is meant: {declaration(kind, f'{name}.{inner}')}"
-            )
-            self.add_problem(
-                f"{name!r} is not a string but {quoted_value(value)}", remedy
-            )
+            return None
+        cell = value_at(self.row, column)
+        if isinstance(cell, str):
+            return cell
+        remedy = TEXT_REMEDY
+        if isinstance(cell, Mapping):
+            path = f"{column}.{next(iter(cell), '…')}"
+            remedy = f"say what in it is meant: {declaration(kind, path)}"
+        problem = f"{column!r} is not a string but {quoted_value(cell)}"
+        self.add_problem(problem, remedy)
         return None
 
     def document(self) -> Document | None:
-        """Read a document; None after a complaint."""
-        id_, text, title = (
-            self.id("document_id"),
-            self.text("text"),
-            self.value("title"),
-        )
+        """Return the document; without one, add a problem."""
+        id_ = self.id("document_id")
+        text = self.text("text")
+        title = self.value("title")
         if title is not None and not isinstance(title, str):
-            self.add_problem(
-                f"'title' is not a string but {quoted_value(title)}", TEXT_REMEDY
-            )
+            problem = f"'title' is not a string but {quoted_value(title)}"
+            self.add_problem(problem, TEXT_REMEDY)
             return None
         if id_ is None or text is None:
             return None
-        return Document(
-            id_,
-            title or "",
-            text,
-            further_fields(self.row, map(self.name, DOCUMENT_KINDS)),
-        )
+        fields = further_fields(self.row, map(self.name, DOCUMENT_KINDS))
+        return Document(id_, title or "", text, fields)
 
-    def query(self, unnamed: str, *, labelled: bool) -> Query | None:
-        """Read a query; None after a complaint.
+    def query(self, default_id: str, *, has_labels: bool) -> Query | None:
+        """Return the query; without one, add a problem.
 
         Args:
-            unnamed: what it is called where there is no column for its id.
-            labelled: whether its labels are in the row, too: they are not fields of it.
+            default_id: its id if there is no column for it.
+            has_labels: whether the row may have labels, which are not fields.
         """
-        id_ = unnamed if self.name("query_id") is None else self.id("query_id")
+        id_ = default_id if self.name("query_id") is None else self.id("query_id")
         text = self.text("query")
         if id_ is None or text is None:
             return None
         reference = read_reference_answer(
-            self.value("reference"), self.value("claims"), self.place, self.problems
+            self.value("reference"), self.value("claims"), self.location, self.problems
         )
-        history = read_history(self.value("history"), self.place, self.problems)
-        kinds = (
-            kind
-            for kind in (UNLABELLED_QUERY_KINDS, QUERY_KINDS)[labelled]
-            if kind != "label_query"
-        )
-        fields = further_fields(self.row, map(self.name, kinds))
-        if history:  # what of one conversation is asked belongs together
-            turn = {
-                "conversation": hashlib.sha256(history[0].encode()).hexdigest()[:8],
-                "turn": str(len(history) // 2 + 1),
-            }
-            fields = turn | fields
+        history = read_history(self.value("history"), self.location, self.problems)
+        kinds = QUERY_KINDS if has_labels else UNLABELLED_QUERY_KINDS
+        used = [self.name(kind) for kind in kinds if kind != "label_query"]
+        fields = further_fields(self.row, used)
+        if history:
+            fields = _conversation_fields(history) | fields
         return Query(id_, text, fields, reference, history)
+
+
+def _conversation_fields(history: tuple[str, ...]) -> dict[str, str]:
+    """Return fields by which the queries of one conversation belong together."""
+    digest = hashlib.sha256(history[0].encode()).hexdigest()
+    turn = len(history) // 2 + 1
+    return {"conversation": digest[:CONVERSATION_DIGEST_LENGTH], "turn": str(turn)}

@@ -10,11 +10,11 @@ from retrievers.errors import InputError, Problem
 from retrievers.options.user_code import OBJECT_PREFIX
 
 REFERENCE_SCHEMES = ("hf:", "irds:", OBJECT_PREFIX)
-"""Beginnings of names that are not paths: Hugging Face's hub, ir_datasets, what is in memory."""
+"""Beginnings of names that are not paths: of the hub, ir_datasets, an object."""
 
 
-def parse_reference(written: str | Path) -> DatasetReference:
-    """The reference that a path or a name on the command line stands for.
+def parse_reference(reference: str | Path) -> DatasetReference:
+    """Return the reference for a path, or for a name on the command line.
 
     Raises:
         InputError: it is a URL.
@@ -22,23 +22,26 @@ def parse_reference(written: str | Path) -> DatasetReference:
     >>> parse_reference("hf:mteb/scifact@main").scheme
     'hf:'
     """
-    text = str(written).replace("\\", "/") if isinstance(written, Path) else written
-    refuse_urls(text)
-    return DatasetReference(
-        text if text.startswith(REFERENCE_SCHEMES) else Path(written)
+    text = (
+        str(reference).replace("\\", "/") if isinstance(reference, Path) else reference
     )
+    refuse_urls(text)
+    if text.startswith(REFERENCE_SCHEMES):
+        return DatasetReference(text)
+    return DatasetReference(Path(reference))
 
 
 def refuse_urls(*names: str | None) -> None:
-    """Raise InputError where the name of a data set, or of a part of one, is a URL, as those of databases were."""
-    if url := next((name for name in names if name and "://" in name), None):
-        raise InputError(
-            Problem(
-                url.partition("://")[0],
-                "databases are retired",
-                "write their tables as CSV files",
-            )
-        )
+    """Refuse URLs, as databases had them, for a data set or a part of it.
+
+    Raises:
+        InputError: one of the names is a URL.
+    """
+    for name in names:
+        if name and "://" in name:
+            scheme = name.partition("://")[0]
+            remedy = "write their tables as CSV files"
+            raise InputError(Problem(scheme, "databases are retired", remedy))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class DatasetReference:
     """Where a data set is, and which part of it is meant."""
 
     path: Path | str
-    """A folder, a zip archive or a file; a name that begins with one of `SCHEMES`."""
+    """A folder, a zip archive or a file; or a name with one of the schemes."""
     split: str | None = None
     queries: tuple[str, ...] = ()
     format: str | None = None
@@ -55,33 +58,27 @@ class DatasetReference:
     labels: str | None = None
     """A file of labels within the data set."""
     columns: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """What the columns of tables are called."""
+    """Kind of column -> its name in the tables."""
     match: tuple[str, ...] = ()
-    """Fields by which labels name documents; their ids where there are none."""
+    """Fields by which labels identify documents; empty if they use ids."""
     header: bool | None = None
-    """Whether the first row of a table names its columns; None: it does, unless it looks like data."""
+    """Whether the first row of a table is its header.
+
+    None: it is, unless it looks like data.
+    """
     drop_dangling: bool = False
-    """Whether labels of what is not there are counted instead of refused."""
+    """Whether labels of unknown queries and documents are dropped, not refused."""
 
     def __post_init__(self) -> None:
-        refuse_urls(
-            self.path if isinstance(self.path, str) else None,
-            self.documents,
-            self.labels,
-            *self.queries,
-        )
+        path = self.path if isinstance(self.path, str) else None
+        refuse_urls(path, self.documents, self.labels, *self.queries)
 
     @property
     def scheme(self) -> str:
-        """`hf:` or `irds:` where the reference is not a path, else empty."""
-        return next(
-            (
-                scheme
-                for scheme in REFERENCE_SCHEMES
-                if str(self.path).startswith(scheme)
-            ),
-            "",
-        )
+        """The scheme, such as `hf:`; empty if the reference is a path."""
+        path = str(self.path)
+        schemes = (scheme for scheme in REFERENCE_SCHEMES if path.startswith(scheme))
+        return next(schemes, "")
 
     @property
     def name(self) -> str:
@@ -90,7 +87,7 @@ class DatasetReference:
 
     @property
     def folder(self) -> Path:
-        """The path; ValueError where the reference is none."""
+        """The path; ValueError if the reference is not a path."""
         if self.scheme:
             raise ValueError(f"{self.path} is not a path")
         return Path(self.path)

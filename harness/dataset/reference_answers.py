@@ -12,74 +12,91 @@ from retrievers.types import Claim, Reference
 
 
 def reference_as_json(reference: Reference) -> dict[str, Any]:
-    """A reference as a row of queries has it; nothing where there is none."""
-    claims = [
-        claim.text if claim.vital else claim._asdict() for claim in reference.claims
-    ]
-    return {
-        key: value
-        for key, value in (("reference", list(reference.answers)), ("claims", claims))
-        if value
-    }
+    """Return a reference as a row of queries stores it; empty if there is none."""
+    row: dict[str, Any] = {}
+    if reference.answers:
+        row["reference"] = list(reference.answers)
+    if reference.claims:
+        row["claims"] = [
+            claim.text if claim.vital else claim._asdict() for claim in reference.claims
+        ]
+    return row
 
 
 def reference_from_json(row: Mapping[str, Any]) -> Reference:
-    """Read what `reference_as_json` wrote."""
-    claims = (
-        Claim(one) if isinstance(one, str) else Claim(**one)
-        for one in row.get("claims", ())
-    )
+    """Return the reference that `reference_as_json` stored."""
+    claims = [
+        Claim(claim) if isinstance(claim, str) else Claim(**claim)
+        for claim in row.get("claims", ())
+    ]
     return Reference(tuple(row.get("reference", ())), tuple(claims))
 
 
 def read_reference_answer(
-    answers: Any, claims: Any, place: SourceLocation, problems: ReadProblems
+    answers: Any, claims: Any, location: SourceLocation, problems: ReadProblems
 ) -> Reference:
-    """Read a query's reference answers (a text, or several) and claims (a list); empty after a complaint.
+    """Return the reference answers and the claims of a query.
 
-    A claim is a text, or an object with `text` and `vital`: whether an answer without it would be no answer. In one
-    cell of text, claims are JSON, or one per line.
+    Answers are a text or a list of texts. Claims are a list of texts, or of objects
+    with `text` and `vital`: whether an answer needs this claim. In one cell of text,
+    claims are JSON, or one per line. Anything else becomes a problem.
 
     >>> claims = ["monthly", {"text": "in advance", "vital": False}]
-    >>> from harness.dataset.source import SourceLocation
-    >>> from harness.dataset.read_problems import ReadProblems
-    >>> rent = read_reference_answer("A fee.", claims, SourceLocation("q"), ReadProblems())
+    >>> location = SourceLocation("q")
+    >>> rent = read_reference_answer("A fee.", claims, location, ReadProblems())
     >>> rent.answers, [claim.vital for claim in rent.claims]
     (('A fee.',), [True, False])
     """
-    answers = (
-        [answers] if isinstance(answers, str) and answers.strip() else answers or []
+    return Reference(
+        _read_answers(answers, location, problems),
+        _read_claims(claims, location, problems),
     )
-    if not isinstance(answers, list | tuple) or not all(
-        isinstance(one, str) and one.strip() for one in answers
-    ):
-        problems.add(
-            place,
-            "'reference' is neither text nor a list of texts",
-            "leave it out where empty",
-        )
-        answers = []
-    listed = parse_cell(claims) or []
-    if isinstance(listed, str) and not listed.lstrip().startswith("["):
-        listed = [line.strip() for line in listed.splitlines() if line.strip()]
-    parsed = (
-        [_claim(one) for one in listed] if isinstance(listed, list | tuple) else [None]
-    )
-    if None in parsed:
-        remedy = 'a list such as ["The fee is monthly.", {"text": "Students pay half.", "vital": false}]'
-        problems.add(place, "'claims' is not a list of texts", remedy)
-        parsed = []
-    return Reference(tuple(answers), tuple(one for one in parsed if one is not None))
 
 
-def _claim(claim: object) -> Claim | None:
+def _read_answers(
+    answers: Any, location: SourceLocation, problems: ReadProblems
+) -> tuple[str, ...]:
+    if isinstance(answers, str) and answers.strip():
+        return (answers,)
+    if not answers:
+        return ()
+    if isinstance(answers, list | tuple) and all(map(_is_text, answers)):
+        return tuple(answers)
+    problem = "'reference' is neither text nor a list of texts"
+    problems.add(location, problem, "leave it out where empty")
+    return ()
+
+
+def _is_text(answer: object) -> bool:
+    return isinstance(answer, str) and answer.strip() != ""
+
+
+def _read_claims(
+    cell: Any, location: SourceLocation, problems: ReadProblems
+) -> tuple[Claim, ...]:
+    claims = parse_cell(cell) or []
+    if isinstance(claims, str) and not claims.lstrip().startswith("["):
+        claims = [line.strip() for line in claims.splitlines() if line.strip()]
+    if isinstance(claims, list | tuple):
+        parsed = [_parse_claim(claim) for claim in claims]
+        if None not in parsed:
+            return tuple(claim for claim in parsed if claim is not None)
+    problems.add(
+        location,
+        "'claims' is not a list of texts",
+        'a list such as ["The fee is monthly.", '
+        '{"text": "Students pay half.", "vital": false}]',
+    )
+    return ()
+
+
+def _parse_claim(claim: object) -> Claim | None:
     if isinstance(claim, str):
         return Claim(claim) if claim.strip() else None
-    if isinstance(claim, dict) and claim.keys() <= {"text", "vital"}:
-        text, vital = claim.get("text"), claim.get("vital", True)
-        return (
-            Claim(text, vital)
-            if isinstance(text, str) and text.strip() and isinstance(vital, bool)
-            else None
-        )
-    return None
+    if not isinstance(claim, dict) or not claim.keys() <= {"text", "vital"}:
+        return None
+    text = claim.get("text")
+    vital = claim.get("vital", True)
+    if not isinstance(text, str) or not text.strip() or not isinstance(vital, bool):
+        return None
+    return Claim(text, vital)

@@ -1,12 +1,12 @@
 """Objects that stand for several rows."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.dataset.source import TableRow
 
 BULK_ACTIONS = ("index", "create")
-"""What a bulk request does with the document on the next line."""
+"""The actions of a bulk request for the document on the next line."""
 KEYS_WITHOUT_TEXT = (
     "fields",
     "type",
@@ -17,153 +17,200 @@ KEYS_WITHOUT_TEXT = (
     "filter",
     "index",
 )
-"""Of a request, what is not searched for."""
-MESSAGE_KEYS, ASKING_ROLES = ("turns", "messages", "user_input"), ("user", "human")
-"""Where a conversation is, and who asks in it: its last question is the query."""
+"""Keys of a request whose values are not searched for."""
+MESSAGE_KEYS = ("turns", "messages", "user_input")
+"""Keys of a conversation: its last question is the query."""
+ASKING_ROLES = ("user", "human")
 QUERY_PLACEHOLDERS = ("$query", "query", "$q", "q")
 
 
-def rows_in_json(whole: Any) -> tuple[str, list[Any]] | None:
-    """Find the rows of a JSON file, and the key of their list, "" for a list; None where neither is clear.
+class JsonRows(NamedTuple):
+    """The rows of a JSON file."""
+
+    key: str
+    """The key of their list; empty if the file is a list."""
+    rows: list[Any]
+
+
+def rows_in_json(content: Any) -> JsonRows | None:
+    """Return the rows of a JSON file; None if it has not exactly one list of objects.
 
     >>> rows_in_json({"version": 1, "examples": [{"input": "a"}]})
-    ('examples', [{'input': 'a'}])
-    >>> rows_in_json({"hits": {"total": 1, "hits": [{"_id": "a"}]}}), rows_in_json({"a": [{}], "b": [{}]})
-    (('hits.hits', [{'_id': 'a'}]), None)
+    JsonRows(key='examples', rows=[{'input': 'a'}])
+    >>> rows_in_json({"hits": {"total": 1, "hits": [{"_id": "a"}]}})
+    JsonRows(key='hits.hits', rows=[{'_id': 'a'}])
+    >>> rows_in_json({"a": [{}], "b": [{}]}) is None
+    True
     """
-    if isinstance(whole, list):
-        return "", whole
-    if not isinstance(whole, dict):
+    if isinstance(content, list):
+        return JsonRows("", content)
+    if not isinstance(content, dict):
         return None
-    held = whole["hits"] if isinstance(whole.get("hits"), dict) else whole
-    keys = [
-        key
-        for key, rows in held.items()
-        if isinstance(rows, list) and any(isinstance(one, dict) for one in rows)
-    ]
+    prefix = ""
+    if isinstance(content.get("hits"), dict):
+        prefix = "hits."
+        content = content["hits"]
+    keys = [key for key, rows in content.items() if _has_objects(rows)]
     if len(keys) != 1:
         return None
-    return (keys[0] if held is whole else f"hits.{keys[0]}"), held[keys[0]]
+    return JsonRows(f"{prefix}{keys[0]}", content[keys[0]])
+
+
+def _has_objects(rows: Any) -> bool:
+    return isinstance(rows, list) and any(isinstance(row, dict) for row in rows)
 
 
 def bulk_action(row: TableRow) -> TableRow | None:
-    """What a bulk request says of the document on the next line; None for a row that says nothing of the kind.
+    """Return the action of a bulk request on the next line; None for any other row.
 
-    >>> bulk_action({"index": {"_index": "help", "_id": "7"}}), bulk_action({"index": 3, "text": "a"})
-    ({'_index': 'help', '_id': '7'}, None)
+    >>> bulk_action({"index": {"_index": "help", "_id": "7"}})
+    {'_index': 'help', '_id': '7'}
+    >>> bulk_action({"index": 3, "text": "a"}) is None
+    True
     """
-    name, said = next(iter(row.items()), ("", None))
-    is_action = (
-        len(row) == 1
-        and name in BULK_ACTIONS
-        and isinstance(said, dict)
-        and all(key[0] == "_" for key in said)
-    )
-    return said if is_action else None
+    if len(row) != 1:
+        return None
+    action_name, action = next(iter(row.items()))
+    if action_name not in BULK_ACTIONS or not isinstance(action, dict):
+        return None
+    return action if all(key[0] == "_" for key in action) else None
 
 
 def rows_of_object(row: TableRow) -> Iterator[TableRow]:
-    """Yield the rows that an object of JSON stands for: itself, a hit's document, or the queries of a group of ratings.
+    """Yield the rows in an object of JSON.
+
+    That is the object itself, the document of a hit, the last question of a
+    conversation, or the queries of a group of ratings.
 
     >>> list(rows_of_object({"_id": "7", "_score": 1.0, "_source": {"title": "a"}}))
     [{'_id': '7', 'title': 'a'}]
-    >>> list(rows_of_object({"queries": [{"placeholders": {"$query": "a"}}], "relevant_documents": {"7": {"gain": 3}}}))
+    >>> group = {"queries": [{"placeholders": {"$query": "a"}}]}
+    >>> list(rows_of_object({**group, "relevant_documents": {"7": {"gain": 3}}}))
     [{'query': 'a', 'relevant_documents': {'7': 3}}]
     """
-    groups = row.get(
-        "query_groups", row.get("queries") if "relevant_documents" in row else None
-    )
-    if (rated := _rank_eval(row)) is not None:
-        yield rated
-    elif (
-        turns := next(
-            (row[key] for key in MESSAGE_KEYS if _are_messages(row.get(key))), None
-        )
-    ) is not None:
-        last = max(
-            place for place, one in enumerate(turns) if _speaker(one) in ASKING_ROLES
-        )
-        rest = {key: value for key, value in row.items() if value is not turns}
-        yield {**rest, "query": turns[last]["content"], "history": turns[:last]}
-    elif isinstance(source := row.get("_source"), dict):
+    rated_query = _rank_eval_row(row)
+    if rated_query is not None:
+        yield rated_query
+        return
+    conversation = _conversation_row(row)
+    if conversation is not None:
+        yield conversation
+        return
+    source = row.get("_source")
+    if isinstance(source, dict):
         yield {"_id": row.get("_id"), **source}
-    elif isinstance(groups, list):
-        shared = {key: row[key] for key in ("relevant_documents",) if key in row}
-        seen: list[TableRow] = []  # one query by several templates is one query
-        for rated in (
-            one
-            for group in groups
-            if isinstance(group, dict)
-            for one in rows_of_object({**shared, **group})
-        ):
-            if rated not in seen:
-                seen.append(rated)
-                yield rated
-    elif isinstance(placeholders := row.get("placeholders"), dict):
-        named = [
-            placeholders[name] for name in QUERY_PLACEHOLDERS if name in placeholders
-        ] or list(placeholders.values())
-        yield {
-            "query": next(iter(named), None),
-            "relevant_documents": _grades(row.get("relevant_documents")),
-        }
-    else:
-        yield row
+        return
+    groups = row.get("queries") if "relevant_documents" in row else None
+    groups = row.get("query_groups", groups)
+    if isinstance(groups, list):
+        yield from _group_rows(row, groups)
+        return
+    placeholders = row.get("placeholders")
+    if isinstance(placeholders, dict):
+        grades = _grades_by_document(row.get("relevant_documents"))
+        query = _placeholder_query(placeholders)
+        yield {"query": query, "relevant_documents": grades}
+        return
+    yield row
 
 
-def _are_messages(held: Any) -> bool:
-    """Whether a value is a conversation with a person in it, as DeepEval and Ragas have it."""
-    messages = isinstance(held, list) and all(
-        isinstance(one, dict) and isinstance(one.get("content"), str) for one in held
-    )
-    return messages and any(_speaker(one) in ASKING_ROLES for one in held)
+def _rank_eval_row(row: TableRow) -> TableRow | None:
+    """Return a query with ratings of Elasticsearch's `_rank_eval`; None if no such."""
+    request = row.get("request", row.get("params"))
+    if not isinstance(row.get("ratings"), list) or not isinstance(request, dict):
+        return None
+    rated_query: dict[str, Any] = {}
+    if "id" in row:
+        rated_query["query_id"] = row["id"]
+    rated_query["query"] = _searched_text(request.get("query", request))
+    rated_query["relevant"] = row["ratings"]
+    return rated_query
 
 
-def _speaker(message: TableRow) -> Any:
+def _searched_text(query: Any) -> str | None:
+    """Return the text for which a request of Elasticsearch searches.
+
+    That is the first text under `query`, else the first of all.
+    """
+    if isinstance(query, str):
+        return query
+    parts: list[Any] = []
+    if isinstance(query, list):
+        parts = query
+    elif isinstance(query, dict):
+        keys = sorted(query, key=lambda key: key != "query")
+        parts = [query[key] for key in keys if key not in KEYS_WITHOUT_TEXT]
+    return next(filter(None, map(_searched_text, parts)), None)
+
+
+def _conversation_row(row: TableRow) -> TableRow | None:
+    """Return a conversation as a query with its history; None if the row has none."""
+    for message_key in MESSAGE_KEYS:
+        messages: Any = row.get(message_key)
+        if not _is_conversation(messages):
+            continue
+        last = len(messages) - 1
+        while _role_of(messages[last]) not in ASKING_ROLES:
+            last -= 1
+        # The same messages may be under two keys, as one object.
+        fields = {key: cell for key, cell in row.items() if cell is not messages}
+        query = messages[last]["content"]
+        return {**fields, "query": query, "history": messages[:last]}
+    return None
+
+
+def _is_conversation(messages: Any) -> bool:
+    """Whether a value is a conversation with a person, as in DeepEval and Ragas."""
+    if not isinstance(messages, list) or not all(map(_is_message, messages)):
+        return False
+    return any(_role_of(message) in ASKING_ROLES for message in messages)
+
+
+def _is_message(message: Any) -> bool:
+    return isinstance(message, dict) and isinstance(message.get("content"), str)
+
+
+def _role_of(message: TableRow) -> Any:
     return message.get("role", message.get("type"))
 
 
-def _rank_eval(row: TableRow) -> TableRow | None:
-    """A query with its ratings as Elasticsearch's `_rank_eval` takes it; None for any other row."""
-    asked = row.get("request", row.get("params"))
-    if not isinstance(row.get("ratings"), list) or not isinstance(asked, dict):
-        return None
-    named = {"query_id": row["id"]} if "id" in row else {}
-    return {
-        **named,
-        "query": _asked_text(asked.get("query", asked)),
-        "relevant": row["ratings"],
-    }
+def _group_rows(row: TableRow, groups: list[Any]) -> Iterator[TableRow]:
+    """Yield the queries of groups; a query by several templates is one query."""
+    shared: dict[str, Any] = {}
+    if "relevant_documents" in row:
+        shared["relevant_documents"] = row["relevant_documents"]
+    queries: list[TableRow] = []
+    for group in groups:
+        if not isinstance(group, dict):
+            continue
+        for query in rows_of_object({**shared, **group}):
+            if query not in queries:
+                queries.append(query)
+                yield query
 
 
-def _asked_text(query: Any) -> str | None:
-    """What a request of Elasticsearch searches for: the first text under `query`, else the first of all."""
-    if isinstance(query, str):
-        return query
-    inner: list[Any] = []
-    if isinstance(query, list):
-        inner = query
-    elif isinstance(query, dict):
-        inner = [
-            query[key]
-            for key in sorted(query, key=lambda key: key != "query")
-            if key not in KEYS_WITHOUT_TEXT
-        ]
-    return next(filter(None, map(_asked_text, inner)), None)
+def _placeholder_query(placeholders: TableRow) -> Any:
+    """Return the value of the placeholder for the query, else the first value."""
+    for placeholder in QUERY_PLACEHOLDERS:
+        if placeholder in placeholders:
+            return placeholders[placeholder]
+    return next(iter(placeholders.values()), None)
 
 
-def _grades(rated: Any) -> Any:
-    """Grades by document, of `{"d1": {"gain": 3}}` or of `{"3": ["d1"]}`; what is neither is left as it is."""
-    if not isinstance(rated, dict):
-        return rated
+def _grades_by_document(ratings: Any) -> Any:
+    """Return grades by document, of `{"d1": {"gain": 3}}` or of `{"3": ["d1"]}`.
+
+    Ratings of another form are returned as they are.
+    """
+    if not isinstance(ratings, dict):
+        return ratings
     grades: dict[str, Any] = {}
-    for key, said in rated.items():
-        grades |= (
-            dict.fromkeys(map(str, said), key)
-            if isinstance(said, list)
-            else {key: said}
-        )
-    return {
-        doc: said.get("gain", said) if isinstance(said, dict) else said
-        for doc, said in grades.items()
-    }
+    for key, rating in ratings.items():
+        if isinstance(rating, list):
+            grades |= dict.fromkeys(map(str, rating), key)
+        else:
+            grades[key] = rating
+    for document, grade in grades.items():
+        if isinstance(grade, dict):
+            grades[document] = grade.get("gain", grade)
+    return grades

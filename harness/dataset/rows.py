@@ -1,17 +1,18 @@
 """The rows of any file.
 
-In JSON they are in a list, under one key of an object, or in what searches say: Elasticsearch and OpenSearch keep a
-document under `_source`, and in a bulk request on the line after its id; RRE (and Quepid, which exports in its form)
-keeps queries in groups that share their ratings.
+In JSON they are in a list, under one key of an object, or in a reply to a search:
+Elasticsearch and OpenSearch have a document under `_source`, and in a bulk request on
+the line after its id; RRE (and Quepid, which exports in its form) has queries in groups
+that share their ratings.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from harness.dataset import columnar
-from harness.dataset.delimited import delimited_rows, rows_of_cells
+from harness.dataset.delimited import CellRow, delimited_rows, rows_of_cells
 from harness.dataset.file import COMPRESSION_SUFFIXES, File
 from harness.dataset.read_problems import ReadProblems
-from harness.dataset.source import SourceLocation, TableRow
+from harness.dataset.source import LocatedRow
 from harness.dataset.text_rows import (
     json_lines_rows,
     json_rows,
@@ -31,78 +32,75 @@ TABLE_SUFFIXES = (
     *columnar.COLUMNAR_SUFFIXES,
     *columnar.WORKBOOK_SUFFIXES,
 )
-"""What tables are read from."""
+"""Suffixes of tables."""
 PLAIN_TEXT_SUFFIXES = (".txt",)
-"""Text with one question a line: of queries alone."""
+"""Suffixes of text with one query per line, and nothing else."""
 
 
-def read_file_rows(
-    file: File, problems: ReadProblems
-) -> Iterator[tuple[SourceLocation, TableRow]]:
-    """Stream the rows of one file, each with its line (of Parquet and Arrow, its number from 1).
+def read_file_rows(file: File, problems: ReadProblems) -> Iterator[LocatedRow]:
+    """Yield the rows of one file, each with its line.
 
-    Cells of CSV, TSV and sheets are text, empty ones too. What cannot be read is added to `problems` and skipped.
+    For Parquet and Arrow the line is the row's number from 1. Cells of CSV, TSV and
+    sheets are text, empty ones too. If a row cannot be read, it becomes a problem.
 
     Args:
-        file: one with a suffix of `SUFFIXES` or of `PLAIN`; any other is read as JSON Lines.
-        problems: where complaints go.
+        file: with a suffix of a table or of plain text; any other is JSON Lines.
+        problems: takes the problems.
     """
-    readers = {
-        ".csv": delimited_rows,
-        ".tsv": delimited_rows,
-        ".json": json_rows,
-        ".txt": query_line_rows,
-        ".yaml": yaml_rows,
-        ".yml": yaml_rows,
-    }
-    readers |= dict.fromkeys(columnar.COLUMNAR_SUFFIXES, _columnar) | dict.fromkeys(
-        columnar.WORKBOOK_SUFFIXES, _sheet
-    )
     with collect_errors(problems):
-        yield from readers.get(file.suffix, json_lines_rows)(file, problems)
+        yield from _row_reader(file.suffix)(file, problems)
 
 
-def _columnar(
-    file: File, problems: ReadProblems
-) -> Iterator[tuple[SourceLocation, TableRow]]:
-    packed = (
-        file.archive is not None
-        or file.same_named_file
-        or file.path.suffix.lower() in COMPRESSION_SUFFIXES
-    )
+def _row_reader(suffix: str) -> Callable[[File, ReadProblems], Iterator[LocatedRow]]:
+    """Return the function that reads the rows of files with a suffix."""
+    match suffix:
+        case ".csv" | ".tsv":
+            return delimited_rows
+        case ".json":
+            return json_rows
+        case ".txt":
+            return query_line_rows
+        case ".yaml" | ".yml":
+            return yaml_rows
+    if suffix in columnar.COLUMNAR_SUFFIXES:
+        return _columnar_rows
+    if suffix in columnar.WORKBOOK_SUFFIXES:
+        return _sheet_rows
+    return json_lines_rows
+
+
+def _columnar_rows(file: File, problems: ReadProblems) -> Iterator[LocatedRow]:
+    is_compressed = file.path.suffix.lower() in COMPRESSION_SUFFIXES
+    # If another file has the same name, `read` raises an error.
+    must_read = file.archive is not None or file.same_named_file or is_compressed
+    raw = file.read() if must_read else None
     kind = "Parquet" if file.suffix == ".parquet" else "Arrow"
-    return columnar.columnar_rows(
-        file.path, kind, file.read() if packed else None, problems
-    )
+    return columnar.columnar_rows(file.path, kind, raw, problems)
 
 
-def _sheet(
-    file: File, problems: ReadProblems
-) -> Iterator[tuple[SourceLocation, TableRow]]:
-    """The rows of a sheet: of the one that is named, else of the only one that holds anything."""
+def _sheet_rows(file: File, problems: ReadProblems) -> Iterator[LocatedRow]:
+    """Yield the rows of the sheet that is named, else of the only one."""
     sheets = columnar.read_sheets(file.read(), file.path)
-    name = _sheet_of(file, tuple(sheets))
-    yield from rows_of_cells(file, enumerate(sheets[name], 1), problems)
+    sheet = _choose_sheet(file, tuple(sheets))
+    rows = (CellRow(line, cells) for line, cells in enumerate(sheets[sheet], 1))
+    yield from rows_of_cells(file, rows, problems)
 
 
-def _sheet_of(file: File, names: Sequence[str]) -> str:
-    """The sheet that is meant: the named one, else the only one; InputError where there is none such."""
-    if file.table in names or (not file.table and len(names) == 1):
-        return file.table or names[0]
-    there = (
-        f"has the sheets {', '.join(map(repr, names))}"
-        if names
-        else "holds no sheet with a value"
-    )
-    what = (
-        f"has no sheet {file.table!r}, but {there.removeprefix('has ')}"
-        if file.table
-        else there
-    )
-    raise InputError(
-        Problem(
-            str(file.path),
-            what,
-            f"name one: {file.path.name}#SHEET" if names else "fill one in",
-        )
-    )
+def _choose_sheet(file: File, names: Sequence[str]) -> str:
+    """Return the sheet that is named, else the only one.
+
+    Raises:
+        InputError: there is no such sheet, or there are several and none is named.
+    """
+    if file.table in names:
+        return file.table
+    if not file.table and len(names) == 1:
+        return names[0]
+    remedy = "fill one in"
+    problem = "holds no sheet with a value"
+    if names:
+        remedy = f"name one: {file.path.name}#SHEET"
+        problem = f"has the sheets {', '.join(map(repr, names))}"
+    if file.table:
+        problem = f"has no sheet {file.table!r}, but {problem.removeprefix('has ')}"
+    raise InputError(Problem(str(file.path), problem, remedy))

@@ -17,22 +17,20 @@ from harness.dataset.reference import DatasetReference
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Document, Query
 
+TableRow = Mapping[str, Any]
+ENTRY_NUMBER = re.compile(r"\[(\d+|'[^']*'|\"[^\"]*\")\]$")
+"""The number, or the key, of an entry in a file."""
+
 
 class FormatReader(NamedTuple):
-    """A format: whether a reference is one, by its files, and how it is opened."""
+    """A format: whether a reference has it, by its files, and how it is opened."""
 
     matches: Callable[[DatasetReference, Files], bool]
     read: Callable[[DatasetReference, Files], Source]
 
 
-TableRow = Mapping[str, Any]
-
-
-ENTRY_PATTERN = re.compile(r"\[(\d+|'[^']*'|\"[^\"]*\")\]$")
-
-
 class SourceLocation(NamedTuple):
-    """A file, and a line where one is known."""
+    """A file, and a line if it is known."""
 
     path: Path
     line: int | None = None
@@ -45,65 +43,76 @@ class SourceLocation(NamedTuple):
     @property
     def file(self) -> str:
         """The file alone, without the number of an entry in it."""
-        return ENTRY_PATTERN.sub("", str(self.path))
+        return ENTRY_NUMBER.sub("", str(self.path))
 
     def of_document(self, position: int) -> SourceLocation:
-        """The place of one document among the labels of a query."""
-        return (
-            SourceLocation(self.path, self.lines[position] or None)
-            if position < len(self.lines)
-            else self
-        )
+        """Return the location of one document among the labels of a query."""
+        if position >= len(self.lines):
+            return self
+        return SourceLocation(self.path, self.lines[position] or None)
 
 
-PlacedLabels = tuple[SourceLocation, str, Labels]
+LocatedRow = tuple[SourceLocation, TableRow]
+LocatedDocument = tuple[SourceLocation, Document]
+LocatedQuery = tuple[SourceLocation, Query]
+
+
+class PlacedLabels(NamedTuple):
+    """The labels of one query, with their location."""
+
+    location: SourceLocation
+    query_id: str
+    labels: Labels
 
 
 class Source(Protocol):
-    """The raw content of a data set; what cannot be read is added to `problems` and skipped."""
+    """The raw content of a data set.
 
-    def documents(
-        self, problems: ReadProblems
-    ) -> Iterator[tuple[SourceLocation, Document]]:
-        """The documents, in file order."""
+    If a part cannot be read, that is added to `problems`, and the part is skipped.
+    """
 
-    def queries(self, problems: ReadProblems) -> Iterator[tuple[SourceLocation, Query]]:
-        """The queries, in file order."""
+    def documents(self, problems: ReadProblems) -> Iterator[LocatedDocument]:
+        """Yield the documents, in file order."""
+
+    def queries(self, problems: ReadProblems) -> Iterator[LocatedQuery]:
+        """Yield the queries, in file order."""
 
     def labels(
         self, problems: ReadProblems
     ) -> Iterator[tuple[SourceLocation, str, Labels]]:
-        """Query ids and what was said about them; each query once."""
+        """Yield query ids with their labels; each query once."""
 
 
 class FunctionSource(NamedTuple):
-    """A source whose parts are read by functions of their own."""
+    """A source whose parts are read by three functions."""
 
-    documents: Callable[[ReadProblems], Iterator[tuple[SourceLocation, Document]]]
-    queries: Callable[[ReadProblems], Iterator[tuple[SourceLocation, Query]]]
+    documents: Callable[[ReadProblems], Iterator[LocatedDocument]]
+    queries: Callable[[ReadProblems], Iterator[LocatedQuery]]
     labels: Callable[[ReadProblems], Iterator[tuple[SourceLocation, str, Labels]]]
 
 
 def choose_split(
-    where: str, splits: Collection[str], asked: str | None, usual: str = ""
+    where: str, splits: Collection[str], requested: str | None, default: str = ""
 ) -> str:
-    """The split that is meant: the one that is asked for, else the only one, else the usual one.
+    """Return the requested split, else the only one, else the default.
 
     Raises:
-        InputError: there is no such split, or several are there and none is named.
+        InputError: there is no such split, or there are several and none is requested.
 
-    >>> choose_split("d", ["dev", "test"], None, "test"), choose_split("d", ["dev"], None)
-    ('test', 'dev')
+    >>> choose_split("d", ["dev", "test"], None, "test")
+    'test'
+    >>> choose_split("d", ["dev"], None)
+    'dev'
     """
-    alone = next(iter(splits)) if len(splits) == 1 else usual
-    if (found := alone if asked is None else asked) in splits:
-        return found
-    what = (
-        f"has the splits {', '.join(splits) or 'of no query'}"
-        if asked is None
-        else f"has no split {asked!r}"
-    )
-    remedy = (
-        did_you_mean(asked, splits) if asked else 'name one: split = "…", or --split'
-    )
-    raise InputError(Problem(where, what, remedy))
+    if requested is not None:
+        split = requested
+        problem = f"has no split {requested!r}"
+    else:
+        split = next(iter(splits)) if len(splits) == 1 else default
+        problem = f"has the splits {', '.join(splits) or 'of no query'}"
+    if split in splits:
+        return split
+    remedy = 'name one: split = "…", or --split'
+    if requested:
+        remedy = did_you_mean(requested, splits)
+    raise InputError(Problem(where, problem, remedy))

@@ -4,7 +4,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import median
+from typing import Any
 
 from harness.dataset.columns import Columns
 from harness.dataset.file import File
@@ -12,7 +14,12 @@ from harness.dataset.label_rows import read_labels
 from harness.dataset.placed_row import PlacedRow
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.rows import read_file_rows
-from harness.dataset.source import PlacedLabels, SourceLocation, TableRow
+from harness.dataset.source import (
+    LocatedDocument,
+    LocatedQuery,
+    LocatedRow,
+    PlacedLabels,
+)
 from harness.dataset.usual_names import (
     DOCUMENT_KINDS,
     FIELDS_KIND,
@@ -21,28 +28,29 @@ from harness.dataset.usual_names import (
     UNLABELLED_QUERY_KINDS,
 )
 from retrievers.errors import did_you_mean
-from retrievers.types import Document, Query
+from retrievers.types import Query
 
-RowSource = Callable[[ReadProblems], Iterable[tuple[SourceLocation, TableRow]]]
+RowSource = Callable[[ReadProblems], Iterable[LocatedRow]]
 REQUIRED_QUERY_KINDS = ("query_id", "query")
-"""What each row of queries has, as far as it is declared."""
 OPTIONAL_KINDS = ("title", "reference", "claims")
-"""What some row has where it is declared."""
-SAMPLED_ROWS, MAX_SAMPLED_CELL_LENGTH = 200, 2_000
-"""Rows, and letters of a cell, at most, of which it is seen whether they name documents."""
+"""Kinds of columns that, if declared, only some rows must have."""
+SAMPLED_ROWS = 200
+"""Rows, at most, whose cells are sampled to find out if they name documents."""
+MAX_SAMPLED_CELL_LENGTH = 2_000
 PLACEHOLDER_QUERY = re.compile(
     r"(?i)to-?do|tbd|tba|n/?a|none|null|unknown|test|xxx*|fixme|question|query|[^\w]*"
 )
 FREQUENT_QUERY_FACTOR = 5
-"""Times as many rows as usual on which a question may be a placeholder."""
+"""If a query is on so many times as many rows as usual, it may be a placeholder."""
+MAX_SHOWN_QUERY_LENGTH = 40
 MAX_HEADERS = 64
-"""Sets of columns that are looked at: rows of JSON may differ in theirs without end."""
+"""Sets of columns, at most, that are noted: each row of JSON may have another one."""
 
 
 def rows_of_files(*files: File) -> RowSource:
-    """The rows of some files, one after the other."""
+    """Return the rows of some files, one file after the other."""
 
-    def read_all(problems: ReadProblems) -> Iterator[tuple[SourceLocation, TableRow]]:
+    def read_all(problems: ReadProblems) -> Iterator[LocatedRow]:
         for file in files:
             yield from read_file_rows(file, problems)
 
@@ -50,172 +58,236 @@ def rows_of_files(*files: File) -> RowSource:
 
 
 @dataclass(frozen=True, slots=True)
+class _TablePart:
+    """The columns of one part of a data set."""
+
+    kinds: tuple[str, ...]
+    """Kinds of columns that the part may have."""
+    required: tuple[str, ...]
+    """Kinds that, if they are declared, each row must have."""
+
+
+DOCUMENT_PART = _TablePart(DOCUMENT_KINDS, required=("document_id", "text"))
+QUERY_PART = _TablePart(UNLABELLED_QUERY_KINDS, required=REQUIRED_QUERY_KINDS)
+LABELLED_QUERY_PART = _TablePart(
+    QUERY_KINDS, required=(*REQUIRED_QUERY_KINDS, *LABEL_KINDS)
+)
+LABEL_PART = _TablePart(QUERY_KINDS, required=LABEL_KINDS)
+
+
+@dataclass(frozen=True, slots=True)
 class TableSource:
-    """Rows of documents, of queries, and of labels if these are not with the queries."""
+    """Rows of documents, of queries, and of labels if queries do not have them."""
 
     document_rows: RowSource
     query_rows: RowSource
     label_rows: RowSource | None
     columns: Columns = field(default_factory=Columns)
 
-    def documents(
-        self, problems: ReadProblems
-    ) -> Iterator[tuple[SourceLocation, Document]]:
-        """One document a row."""
-        for line in self._lines(
-            self.document_rows(problems),
-            problems,
-            DOCUMENT_KINDS,
-            ("document_id", "text"),
-        ):
-            document = line.document()
+    def documents(self, problems: ReadProblems) -> Iterator[LocatedDocument]:
+        """Yield one document per row."""
+        reader = _PartReader(DOCUMENT_PART, self.columns, problems)
+        for row in reader.read(self.document_rows(problems)):
+            document = row.document()
             if document is not None:
-                yield line.place, document
+                yield row.location, document
 
-    def queries(self, problems: ReadProblems) -> Iterator[tuple[SourceLocation, Query]]:
-        """One query a row; without ids they are q0, q1, … A text, or id and text, of further labels come again."""
-        unnamed: dict[str, str] = {}
-        rows_of_text = Counter[str]()
-        texts: dict[str, str] = {}
-        here = self.label_rows is None
-        kinds, needed = (
-            (QUERY_KINDS, (*REQUIRED_QUERY_KINDS, *LABEL_KINDS))
-            if here
-            else (UNLABELLED_QUERY_KINDS, REQUIRED_QUERY_KINDS)
-        )
-        for line in self._lines(self.query_rows(problems), problems, kinds, needed):
-            query = line.query(f"q{len(unnamed)}", labelled=here)
-            if query is None:
-                continue
-            if line.name("query_id") is None:
-                rows_of_text[query.text] += 1
-                if here and (first := unnamed.get(query.text)) is not None:
-                    if not query.text.strip():
-                        problems.note("blank-query", first)
-                    elif not self.columns.has_labels(
-                        line.row
-                    ):  # else it is one more label
-                        problems.note("repeated-row", first)
-                    continue
-                unnamed[query.text] = query.id
-            elif here and line.name("label_document") is not None:
-                if texts.get(query.id) == query.text:
-                    continue  # one more label
-                texts[query.id] = query.text
-            yield line.place, query
-        usual = median(rows_of_text.values()) if rows_of_text else 0
-        for text, number in rows_of_text.items():
-            if number > 1 and (
-                PLACEHOLDER_QUERY.fullmatch(text.strip())
-                or number >= max(FREQUENT_QUERY_FACTOR, FREQUENT_QUERY_FACTOR * usual)
-            ):
-                problems.note(
-                    "placeholder-query", f"{text.strip()[:40]!r} on {number:,} rows"
-                )
+    def queries(self, problems: ReadProblems) -> Iterator[LocatedQuery]:
+        """Yield one query per row.
+
+        Without a column of ids, the ids are q0, q1, and so on. If rows have labels, a
+        query may be on several rows: one for each label.
+        """
+        has_labels = self.label_rows is None
+        part = LABELLED_QUERY_PART if has_labels else QUERY_PART
+        queries = _DistinctQueries(self.columns, problems, has_labels)
+        reader = _PartReader(part, self.columns, problems)
+        for row in reader.read(self.query_rows(problems)):
+            query = row.query(queries.next_id, has_labels=has_labels)
+            if query is not None and queries.add(query, row):
+                yield row.location, query
+        queries.note_placeholders()
 
     def labels(self, problems: ReadProblems) -> Iterator[PlacedLabels]:
-        """The rows of labels, gathered by query."""
-        if self.label_rows is not None:
-            yield from read_labels(
-                self._lines(
-                    self.label_rows(problems), problems, QUERY_KINDS, LABEL_KINDS
-                )
-            )
+        """Yield the labels of each query."""
+        if self.label_rows is None:
+            yield from self._labels_of_queries(problems)
             return
-        lines = [
-            PlacedRow(row, place, self.columns, problems)
-            for place, row in self.query_rows(ReadProblems())
+        reader = _PartReader(LABEL_PART, self.columns, problems)
+        yield from read_labels(reader.read(self.label_rows(problems)))
+
+    def _labels_of_queries(self, problems: ReadProblems) -> Iterator[PlacedLabels]:
+        """Yield the labels in the rows of queries; none if no row has a label."""
+        rows = [
+            PlacedRow(row, location, self.columns, problems)
+            for location, row in self.query_rows(ReadProblems())
         ]
-        if not any(self.columns.has_labels(line.row) for line in lines):
-            return  # questions without labels: a beginning
-        unnamed: dict[str, str] = {}
-        for line in lines:
-            if line.name("query_id") is None:
-                unnamed.setdefault(str(line.value("query")), f"q{len(unnamed)}")
-        # A row without labels is a slip, unless it has claims: those are measured without labels. A row with room for
-        # a document and its grade that nobody has filled in is none.
-        yield from read_labels(
-            (
-                line
-                for line in lines
-                if (self.columns.has_labels(line.row) or not line.value("claims"))
-                and not all(
-                    line.value(kind) == "" for kind in ("label_document", "grade")
-                )
-                and not self.columns.missing_kinds(
-                    line.row, (*REQUIRED_QUERY_KINDS, *LABEL_KINDS)
-                )  # told with the queries
-            ),
-            unnamed or None,
-        )
+        if not any(self.columns.has_labels(row.row) for row in rows):
+            return
+        query_ids: dict[str, str] = {}
+        for row in rows:
+            if row.name("query_id") is None:
+                query_ids.setdefault(str(row.value("query")), f"q{len(query_ids)}")
+        label_rows = (row for row in rows if self._must_have_labels(row))
+        yield from read_labels(label_rows, query_ids or None)
 
-    def _lines(
-        self,
-        rows: Iterable[tuple[SourceLocation, TableRow]],
-        problems: ReadProblems,
-        kinds: tuple[str, ...],
-        needed: tuple[str, ...],
-    ) -> Iterator[PlacedRow]:
-        """The rows; what their columns are read as is noted, and columns that may hold labels are not passed over.
+    def _must_have_labels(self, row: PlacedRow) -> bool:
+        """Whether it is an error if a row has no labels."""
+        if not self.columns.has_labels(row.row) and row.value("claims"):
+            return False  # claims are measured without labels
+        if all(row.value(kind) == "" for kind in ("label_document", "grade")):
+            return False  # nobody has filled in the document or its grade
+        # Rows without a declared column are problems of the queries.
+        required = LABELLED_QUERY_PART.required
+        return not self.columns.missing_kinds(row.row, required)
 
-        Args:
-            rows: of one part.
-            problems: where complaints go.
-            kinds: of columns that the part may have.
-            needed: those of them that each row has, where they are declared; a row without is told of, and left out.
-        """
-        lacking = {
+
+class _DistinctQueries:
+    """The queries of a table, in which a query may be on several rows."""
+
+    def __init__(
+        self, columns: Columns, problems: ReadProblems, has_labels: bool
+    ) -> None:
+        self._columns = columns
+        self._problems = problems
+        self._has_labels = has_labels
+        self._ids_by_text: dict[str, str] = {}
+        """Of queries without a column of ids."""
+        self._texts_by_id: dict[str, str] = {}
+        """Of queries with one, and with labels."""
+        self._rows_by_text = Counter[str]()
+
+    @property
+    def next_id(self) -> str:
+        """The id of the next query without one."""
+        return f"q{len(self._ids_by_text)}"
+
+    def add(self, query: Query, row: PlacedRow) -> bool:
+        """Add a query; False if the row is one more label of an earlier one."""
+        if row.name("query_id") is None:
+            return self._add_without_id(query, row)
+        if self._has_labels and row.name("label_document") is not None:
+            if self._texts_by_id.get(query.id) == query.text:
+                return False
+            self._texts_by_id[query.id] = query.text
+        return True
+
+    def _add_without_id(self, query: Query, row: PlacedRow) -> bool:
+        self._rows_by_text[query.text] += 1
+        first_id = self._ids_by_text.get(query.text)
+        if not self._has_labels or first_id is None:
+            self._ids_by_text[query.text] = query.id
+            return True
+        if not query.text.strip():
+            self._problems.note("blank-query", first_id)
+        elif not self._columns.has_labels(row.row):
+            self._problems.note("repeated-row", first_id)
+        return False
+
+    def note_placeholders(self) -> None:
+        """Note the texts on several rows that are placeholders for queries."""
+        if not self._rows_by_text:
+            return
+        usual_rows = median(self._rows_by_text.values())
+        many_rows = FREQUENT_QUERY_FACTOR * max(1, usual_rows)
+        for text, rows in self._rows_by_text.items():
+            is_placeholder = PLACEHOLDER_QUERY.fullmatch(text.strip()) is not None
+            if rows > 1 and (is_placeholder or rows >= many_rows):
+                shown_text = text.strip()[:MAX_SHOWN_QUERY_LENGTH]
+                note = f"{shown_text!r} on {rows:,} rows"
+                self._problems.note("placeholder-query", note)
+
+
+class _PartReader:
+    """Reads the rows of one part, and notes how their columns are read."""
+
+    def __init__(
+        self, part: _TablePart, columns: Columns, problems: ReadProblems
+    ) -> None:
+        self._part = part
+        self._columns = columns
+        self._problems = problems
+        self._kinds_by_header: dict[tuple[str, ...], dict[str, str]] = {}
+        """Columns of a row -> how each of them is read."""
+        self._absent_kinds = [
             kind
             for kind in OPTIONAL_KINDS
-            if kind in kinds and kind in self.columns.declared
-        }
-        known = dict[tuple[str, ...], dict[str, str]]()
-        path, file = None, ""
-        for place, row in rows:
-            if place.path is not path:
-                path, file = place.path, place.file
-            problems.table_sizes[file]["row"] += 1
-            if (names := tuple(row)) not in known and len(known) < MAX_HEADERS:
-                known[names] = taken = self.columns.kinds_by_column(row, kinds)
-                lacking = {
-                    kind for kind in lacking if self.columns.name(kind, row) is None
-                }
-                if needed == LABEL_KINDS:  # of a table of labels nothing else is kept
-                    taken = {
-                        name: "" if kind == FIELDS_KIND else kind
-                        for name, kind in taken.items()
-                    }
-                there = problems.columns_used.setdefault(file, {})
-                there.update(
-                    (name, kind)
-                    for name, kind in taken.items()
-                    if kind or name not in there
-                )
-            if (
-                kinds != DOCUMENT_KINDS
-                and problems.table_sizes[file]["row"] <= SAMPLED_ROWS
-            ):
-                unused = problems.unused_columns.setdefault(file, {})
-                for name, kind in known.get(names, {}).items():
-                    cell = row.get(name) if kind in ("", FIELDS_KIND) else None
-                    if (
-                        cell not in (None, "", [], {})
-                        and len(str(cell)) <= MAX_SAMPLED_CELL_LENGTH
-                    ):
-                        unused.setdefault(name, []).append(cell)
-                if kinds == UNLABELLED_QUERY_KINDS:
-                    problems.files_without_labels.add(file)
-            line = PlacedRow(row, place, self.columns, problems)
-            if self.columns.declared and (
-                absent := self.columns.missing_kinds(row, needed)
-            ):
-                for kind in absent:
-                    line.add_problem(*self.columns.missing_column(kind, row))
-            else:
-                yield line
-        for kind in lacking if 0 < len(known) < MAX_HEADERS else ():
-            declared = self.columns.declared[kind]
-            remedy = did_you_mean(
-                declared, {str(name) for names in known for name in names}
-            )
-            problems.add(file, f"no row has a column {declared!r}", remedy)
+            if kind in part.kinds and kind in columns.declared
+        ]
+        """Optional kinds whose declared column no row has."""
+        self._path: Path | None = None
+        self._file = ""
+
+    def read(self, rows: Iterable[LocatedRow]) -> Iterator[PlacedRow]:
+        """Yield the rows.
+
+        A row without a column that is declared and required becomes a problem.
+        """
+        for location, row in rows:
+            if location.path is not self._path:
+                self._path = location.path
+                self._file = location.file
+            sizes = self._problems.table_sizes[self._file]
+            sizes["row"] += 1
+            placed_row = PlacedRow(row, location, self._columns, self._problems)
+            header = tuple(row)
+            if header not in self._kinds_by_header:
+                self._note_header(header, placed_row)
+            if self._part != DOCUMENT_PART and sizes["row"] <= SAMPLED_ROWS:
+                self._sample_cells(header, placed_row)
+            if not self._has_missing_columns(placed_row):
+                yield placed_row
+        self._add_absent_columns()
+
+    def _note_header(self, header: tuple[str, ...], row: PlacedRow) -> None:
+        """Note how the columns of a row are read."""
+        if len(self._kinds_by_header) >= MAX_HEADERS:
+            return
+        kinds_by_column = self._columns.kinds_by_column(row.row, self._part.kinds)
+        self._kinds_by_header[header] = kinds_by_column
+        self._absent_kinds = [
+            kind for kind in self._absent_kinds if row.name(kind) is None
+        ]
+        columns_used = self._problems.columns_used.setdefault(self._file, {})
+        for column, kind in kinds_by_column.items():
+            # Fields of a table of labels are not used.
+            is_unused = kind == FIELDS_KIND and self._part == LABEL_PART
+            used_kind = "" if is_unused else kind
+            if used_kind or column not in columns_used:
+                columns_used[column] = used_kind
+
+    def _sample_cells(self, header: tuple[str, ...], row: PlacedRow) -> None:
+        """Sample the cells that nothing uses; they may hold labels."""
+        if self._part == QUERY_PART:
+            self._problems.files_without_labels.add(self._file)
+        cells_by_column = self._problems.unused_columns.setdefault(self._file, {})
+        for column, kind in self._kinds_by_header.get(header, {}).items():
+            if kind not in ("", FIELDS_KIND):
+                continue
+            cell = row.row.get(column)
+            if not _is_empty(cell) and len(str(cell)) <= MAX_SAMPLED_CELL_LENGTH:
+                cells_by_column.setdefault(column, []).append(cell)
+
+    def _has_missing_columns(self, row: PlacedRow) -> bool:
+        """Whether a row lacks a column that is required; each one is a problem."""
+        if not self._columns.declared:
+            return False
+        missing_kinds = self._columns.missing_kinds(row.row, self._part.required)
+        for kind in missing_kinds:
+            row.add_problem(*self._columns.missing_column(kind, row.row))
+        return bool(missing_kinds)
+
+    def _add_absent_columns(self) -> None:
+        """Add the problem of declared columns that no row has."""
+        headers = self._kinds_by_header
+        if not headers or len(headers) >= MAX_HEADERS:
+            return
+        for kind in self._absent_kinds:
+            declared = self._columns.declared[kind]
+            columns = {str(column) for header in headers for column in header}
+            remedy = did_you_mean(declared, columns)
+            self._problems.add(self._file, f"no row has a column {declared!r}", remedy)
+
+
+def _is_empty(cell: Any) -> bool:
+    return cell in (None, "", [], {})

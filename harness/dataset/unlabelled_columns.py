@@ -1,11 +1,15 @@
 """Unused columns that may hold labels."""
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from harness.dataset.check_corpus import CheckedDocuments
-from harness.dataset.columns import declaration, not_labels_remedy
+from harness.dataset.columns import (
+    declaration,
+    declared_field_names,
+    not_labels_remedy,
+)
 from harness.dataset.label_lists import cell_leaves, holds_grades, read_label_list
 from harness.dataset.labels import Labels
 from harness.dataset.read_problems import ReadProblems
@@ -20,17 +24,20 @@ from harness.dataset.usual_names import (
 )
 from harness.dataset.written_values import parse_grade
 
-MIN_SURE_SHARE, MIN_POSSIBLE_SHARE = 0.9, 0.5
-"""Share of a column's parts that name documents, from which on it holds labels, or may hold them."""
+MIN_SURE_SHARE = 0.9
+"""Share of a column's parts that name documents, from which on it has labels."""
+MIN_POSSIBLE_SHARE = 0.5
+"""The same share, from which on it may have labels."""
 LABEL_COLUMN_PATTERN = re.compile(
-    r"gold|expect|relev|correct|truth|target|answer|support|evidence|cit|positiv|label|match|ideal|doc|"
-    r"file|source|page|passage|chunk|context|article|url|ref"
+    r"gold|expect|relev|correct|truth|target|answer|support|evidence|cit|positiv|label|"
+    r"match|ideal|doc|file|source|page|passage|chunk|context|article|url|ref"
 )
 """In the name of a column of labels, or of documents."""
 OTHER_COLUMN_PATTERN = re.compile(
-    r"neg|wrong|distract|irrelev|retriev|predict|return|hits?$|result|exclude|current|actual|rank"
+    r"neg|wrong|distract|irrelev|retriev|predict|return|hits?$|result|exclude|current|"
+    r"actual|rank"
 )
-"""In the name of a column of documents that are no labels: those of some search, or wrong ones."""
+"""In the name of a column of documents that are no labels, but found or wrong."""
 MAX_GUESSED_GRADE = 10
 """Whole numbers from 0 to this one, at most, may be grades."""
 
@@ -41,189 +48,241 @@ class LabelColumnCandidate(NamedTuple):
     file: str
     column: str
     kind: str
-    """As what it would be declared."""
-    named_parts: int
+    """The kind under which it would be declared."""
+    matched_parts: int
     all_parts: int
     is_sure: bool
 
 
-def refuse_unused_columns(seen: ReadProblems, declared: Mapping[str, str]) -> None:
-    """Complain of columns that could hold labels or grades, by their names or as whole numbers, and are not used."""
-    kept = {
-        *declared.values(),
-        *(name.strip() for name in declared.get(FIELDS_KIND, "").split(",")),
-    }
-    for file, cells in seen.unused_columns.items():
-        columns, here = (
-            seen.columns_used.get(file, {}),
-            file not in seen.files_without_labels,
+class _TableUse(NamedTuple):
+    """How a table of queries or labels is read."""
+
+    has_labels: bool
+    """Whether labels are expected in this table."""
+    names_documents: bool
+    """Whether a column of it names documents."""
+    has_grades: bool
+
+
+class _UnusedColumn(NamedTuple):
+    """What a column that is not used may hold."""
+
+    kind: str
+    """Empty if it holds no labels."""
+    grades: str = ""
+    """Its values if they look like grades."""
+
+
+def refuse_unused_columns(problems: ReadProblems, declared: Mapping[str, str]) -> None:
+    """Add a problem for each unused column that may hold labels or grades.
+
+    Its name says so, or it has small whole numbers.
+    """
+    declared_columns = {*declared.values(), *declared_field_names(declared)}
+    for file, cells_by_column in problems.unused_columns.items():
+        columns = problems.columns_used.get(file, {})
+        table = _TableUse(
+            has_labels=file not in problems.files_without_labels,
+            names_documents=any(
+                kind in DOCUMENT_NAMING_KINDS for kind in columns.values()
+            ),
+            has_grades="grade" in columns.values(),
         )
-        named, graded = (
-            not {*kinds}.isdisjoint(columns.values())
-            for kinds in (DOCUMENT_NAMING_KINDS, ("grade",))
-        )
-        for name in (
-            name
-            for name, taken in columns.items()
-            if taken in ("", FIELDS_KIND) and name not in kept
-        ):
-            word, found = normalised_name(name), ""
-            kind = next(
-                (
-                    kind
-                    for kind in LABEL_KINDS
-                    if word in NORMALISED_COLUMN_NAMES[kind]
-                    and word not in LOCATION_COLUMNS
-                ),
-                "",
-            )
-            if here and named and not graded:
-                grades = sorted(
-                    {
-                        -1 if (grade := parse_grade(cell)) is None else grade
-                        for cell in cells.get(name, ())
-                    }
-                )
-                numbers = (
-                    len(grades) > 1
-                    and grades[0] == 0
-                    and grades[-1] <= MAX_GUESSED_GRADE
-                )
-                found = f" ({', '.join(map(str, grades))})" if numbers else ""
-                kind = "grade" if found or word == CLICKS_COLUMN else kind
-            elif word == "contexts" and not named:
-                kind = "contexts"
-            declared_too = here and not declared.keys().isdisjoint(
-                ["grade"] if kind == "grade" else DOCUMENT_NAMING_KINDS
-            )
-            if kind and not (kind == "contexts" and named) and not declared_too:
-                what = f"grades{found}" if kind == "grade" else "the relevant documents"
-                say = (
-                    f"say so: {declaration(kind, name)}"
-                    if here
-                    else "the labels are in another table: remove it"
-                )
-                seen.add(
-                    file,
-                    f"{name!r} could hold {what}, and is not used",
-                    f"{say}; {not_labels_remedy(name)}",
-                )
+        for column, used_kind in columns.items():
+            is_unused = used_kind in ("", FIELDS_KIND)
+            if not is_unused or column in declared_columns:
+                continue
+            unused = _guess_kind(column, cells_by_column.get(column, ()), table)
+            if _is_overlooked(unused.kind, table, declared):
+                _add_overlooked(file, column, unused, table, problems)
+
+
+def _guess_kind(column: str, cells: Sequence[Any], table: _TableUse) -> _UnusedColumn:
+    """Return what a column may hold, by its name and its values."""
+    column_name = normalised_name(column)
+    if table.has_labels and table.names_documents and not table.has_grades:
+        grades = _grades_in(cells)
+        if grades:
+            return _UnusedColumn("grade", f" ({', '.join(map(str, grades))})")
+        if column_name == CLICKS_COLUMN:
+            return _UnusedColumn("grade")
+    elif column_name == "contexts" and not table.names_documents:
+        return _UnusedColumn("contexts")
+    if column_name not in LOCATION_COLUMNS:
+        for kind in LABEL_KINDS:
+            if column_name in NORMALISED_COLUMN_NAMES[kind]:
+                return _UnusedColumn(kind)
+    return _UnusedColumn("")
+
+
+def _grades_in(cells: Sequence[Any]) -> list[int]:
+    """Return the different numbers in a column; empty if they cannot be grades."""
+    grades = {parse_grade(cell) for cell in cells}
+    numbers = sorted(grade for grade in grades if grade is not None)
+    if len(numbers) < 2 or len(numbers) < len(grades):
+        return []
+    if numbers[0] != 0 or numbers[-1] > MAX_GUESSED_GRADE:
+        return []
+    return numbers
+
+
+def _is_overlooked(kind: str, table: _TableUse, declared: Mapping[str, str]) -> bool:
+    """Whether no other column is declared, or read, as what a column may hold."""
+    if not kind or (kind == "contexts" and table.names_documents):
+        return False
+    kinds = ("grade",) if kind == "grade" else DOCUMENT_NAMING_KINDS
+    return not table.has_labels or declared.keys().isdisjoint(kinds)
+
+
+def _add_overlooked(
+    file: str,
+    column: str,
+    unused: _UnusedColumn,
+    table: _TableUse,
+    problems: ReadProblems,
+) -> None:
+    content = "the relevant documents"
+    if unused.kind == "grade":
+        content = f"grades{unused.grades}"
+    remedy = "the labels are in another table: remove it"
+    if table.has_labels:
+        remedy = f"say so: {declaration(unused.kind, column)}"
+    problem = f"{column!r} could hold {content}, and is not used"
+    problems.add(file, problem, f"{remedy}; {not_labels_remedy(column)}")
 
 
 def guess_label_column(
-    seen: ReadProblems, documents: CheckedDocuments, declared: Mapping[str, str]
+    problems: ReadProblems, documents: CheckedDocuments, declared: Mapping[str, str]
 ) -> dict[str, str]:
-    """The column of labels of queries of which no column is known to hold them, as it would be declared; {} if none.
+    """Return the column of labels, found by its values, as it would be declared.
 
-    Several candidates, and weak ones, become a problem that shows what to declare.
+    Several candidates, and weak ones, become a problem that shows what to declare; then
+    the result is empty.
     """
     if any(kind in declared for kind in DOCUMENT_NAMING_KINDS):
         return {}
-    kept = [name.strip() for name in declared.get(FIELDS_KIND, "").split(",")]
-    found = [one for one in _candidates(seen, documents) if one.column not in kept]
-    strong = [one for one in found if one.is_sure]
-    if len({(one.column, one.kind) for one in strong}) == 1:
-        return {strong[0].kind: strong[0].column}
-    if not found and not seen:
-        _ask_for_keys(seen, documents)
-    if found and not seen:
-        told = ", ".join(
-            f"{one.column!r} ({one.named_parts:,} of {one.all_parts:,} parts)"
-            for one in found
-        )
-        first = found[0]
-        which = " or ".join(
-            dict.fromkeys(declaration(one.kind, one.column) for one in found)
-        )
-        verb = "names" if len(found) == 1 else "name"
-        seen.add(
-            first.file,
-            f"{told} {verb} documents, and no column is known to hold labels",
-            f"say which: {which}; {not_labels_remedy(first.column)}",
-        )
+    field_names = declared_field_names(declared)
+    candidates = [
+        candidate
+        for candidate in _find_candidates(problems, documents)
+        if candidate.column not in field_names
+    ]
+    sure = [candidate for candidate in candidates if candidate.is_sure]
+    if len({(candidate.column, candidate.kind) for candidate in sure}) == 1:
+        return {sure[0].kind: sure[0].column}
+    if problems:
+        return {}
+    if candidates:
+        _add_candidates(candidates, problems)
+    else:
+        _refuse_keys_of_documents(problems, documents)
     return {}
 
 
-def _ask_for_keys(seen: ReadProblems, documents: CheckedDocuments) -> None:
-    """Ask about columns of objects that name documents by several of their fields."""
-    for file, columns in seen.unused_columns.items():
+def _add_candidates(
+    candidates: Sequence[LabelColumnCandidate], problems: ReadProblems
+) -> None:
+    """Add the problem that some columns may hold labels."""
+    columns = ", ".join(
+        f"{candidate.column!r} "
+        f"({candidate.matched_parts:,} of {candidate.all_parts:,} parts)"
+        for candidate in candidates
+    )
+    declarations = {
+        declaration(candidate.kind, candidate.column): None for candidate in candidates
+    }
+    first = candidates[0]
+    verb = "names" if len(candidates) == 1 else "name"
+    problems.add(
+        first.file,
+        f"{columns} {verb} documents, and no column is known to hold labels",
+        f"say which: {' or '.join(declarations)}; {not_labels_remedy(first.column)}",
+    )
+
+
+def _refuse_keys_of_documents(
+    problems: ReadProblems, documents: CheckedDocuments
+) -> None:
+    """Add a problem for each column of objects with several fields of documents."""
+    for file, columns in problems.unused_columns.items():
         for column, cells in columns.items():
-            first = next(
-                (
-                    one
-                    for cell in cells
-                    for one in (cell if isinstance(cell, list) else [cell])
-                ),
-                None,
-            )
-            if (
-                isinstance(first, dict)
-                and first
-                and first.keys() <= documents.field_names
-            ):
-                paths = ", ".join(f'"{column}.{key}"' for key in first)
-                fields = ", ".join(f'"{key}"' for key in first)
-                what = f"{column!r} names documents by their fields {fields}, and is not used"
-                say = f"say so: columns = {{ label_document = [{paths}] }}, match = [{fields}]"
-                together = ",".join(f"{column}.{key}" for key in first)
-                say += (
-                    f" (--columns label_document={together} --match {','.join(first)})"
-                )
-                seen.add(file, what, f"{say}; {not_labels_remedy(column)}")
+            keys = _first_object_keys(cells)
+            if keys and documents.field_names.issuperset(keys):
+                _add_keys_of_documents(file, column, keys, problems)
 
 
-def _candidates(
-    seen: ReadProblems, documents: CheckedDocuments
+def _first_object_keys(cells: Sequence[Any]) -> list[Any]:
+    """Return the keys of the first value in a column; empty if it is not an object."""
+    for cell in cells:
+        for value in cell if isinstance(cell, list) else [cell]:
+            return list(value) if isinstance(value, dict) else []
+    return []
+
+
+def _add_keys_of_documents(
+    file: str, column: str, keys: Sequence[str], problems: ReadProblems
+) -> None:
+    paths = ", ".join(f'"{column}.{key}"' for key in keys)
+    fields = ", ".join(f'"{key}"' for key in keys)
+    path_option = ",".join(f"{column}.{key}" for key in keys)
+    problems.add(
+        file,
+        f"{column!r} names documents by their fields {fields}, and is not used",
+        f"say so: columns = {{ label_document = [{paths}] }}, match = [{fields}] "
+        f"(--columns label_document={path_option} --match {','.join(keys)}); "
+        f"{not_labels_remedy(column)}",
+    )
+
+
+def _find_candidates(
+    problems: ReadProblems, documents: CheckedDocuments
 ) -> Iterator[LabelColumnCandidate]:
-    for file, columns in seen.unused_columns.items():
-        leaves = [
-            one
-            for column, cells in columns.items()
-            for cell in cells
-            for one in cell_leaves(cell, column)
-        ]
-        for column in dict.fromkeys(path for path, _ in leaves):
-            cells = [leaf for path, leaf in leaves if path == column]
-            whole = (
-                cell if isinstance(cell, str | list) or holds_grades(cell) else [cell]
-                for cell in cells
-            )
-            labels = [read_label_list(cell, seen.names_document) for cell in whole]
-            parts = [one.documents if isinstance(one, Labels) else () for one in labels]
-            names = [name for some in parts for name in some]
-            matches = documents.match(names)
-            named = sum(name in matches for name in names)
-            if not named or named < MIN_POSSIBLE_SHARE * len(names):
-                continue
+    """Yield the unused columns, or paths into them, whose parts name documents."""
+    for file, cells_by_column in problems.unused_columns.items():
+        cells_by_path: dict[str, list[Any]] = {}
+        for column, cells in cells_by_column.items():
+            for cell in cells:
+                for path, leaf in cell_leaves(cell, column):
+                    cells_by_path.setdefault(path, []).append(leaf)
+        for path, leaves in cells_by_path.items():
+            parts = [_parts_of(leaf, problems) for leaf in leaves]
             # A list with an order is one query's; of single ids each row is one label.
-            lists = any(
-                len(some) > 1 or isinstance(cell, list | dict)
-                for some, cell in zip(parts, cells, strict=True)
-            )
-            lists = lists or column not in columns
-            word = normalised_name(column)
-            by_id = (
-                sum(
-                    matches[name].matched_by != "title"
-                    for name in names
-                    if name in matches
-                )
-                >= MIN_SURE_SHARE * named
-            )
-            numbers = all(
-                name.isdigit() for name in names
-            ) and not LABEL_COLUMN_PATTERN.search(word)
-            strong = (
-                named >= MIN_SURE_SHARE * len(names)
-                and by_id
-                and not numbers
-                and not OTHER_COLUMN_PATTERN.search(word)
+            has_lists = path not in cells_by_column or any(map(_is_list, leaves))
+            kind = "label_document"
+            if has_lists or any(len(cell_parts) > 1 for cell_parts in parts):
+                kind = "relevant"
+            names = [name for cell_parts in parts for name in cell_parts]
+            matches = documents.match(names)
+            matched = [name for name in names if name in matches]
+            if not matched or len(matched) < MIN_POSSIBLE_SHARE * len(names):
+                continue
+            by_id = [name for name in matched if matches[name].matched_by != "title"]
+            is_sure = (
+                len(matched) >= MIN_SURE_SHARE * len(names)
+                and len(by_id) >= MIN_SURE_SHARE * len(matched)
+                and _may_be_named_so(normalised_name(path), names)
             )
             yield LabelColumnCandidate(
-                file,
-                column,
-                "relevant" if lists else "label_document",
-                named,
-                len(names),
-                strong,
+                file, path, kind, len(matched), len(names), is_sure
             )
+
+
+def _parts_of(leaf: Any, problems: ReadProblems) -> tuple[str, ...]:
+    """Return the documents that a cell lists, if it is read as labels."""
+    is_whole = isinstance(leaf, str | list) or holds_grades(leaf)
+    cell = leaf if is_whole else [leaf]
+    labels = read_label_list(cell, problems.names_document)
+    return labels.documents if isinstance(labels, Labels) else ()
+
+
+def _is_list(leaf: Any) -> bool:
+    return isinstance(leaf, list | dict)
+
+
+def _may_be_named_so(column_name: str, names: Sequence[str]) -> bool:
+    """Whether the name of a column allows that it has labels."""
+    if OTHER_COLUMN_PATTERN.search(column_name):
+        return False
+    if LABEL_COLUMN_PATTERN.search(column_name):
+        return True
+    return not all(name.isdigit() for name in names)

@@ -99,15 +99,23 @@ USUAL_COLUMN_NAMES: dict[str, tuple[str, ...]] = {
     ),
     "contexts": ("reference_contexts",),
 }
-"""What a column may be called, in any case and with any of space, hyphen and underscore between its words, where the
-experiment does not declare it; the first one that is there counts."""
+"""Kind of column -> its usual names, for columns that are not declared.
+
+The first name that a table has counts. Case does not count, nor does the separator of
+words: a space, a hyphen, an underscore or nothing.
+"""
 LOCATION_COLUMNS = ("file", "filename", "path", "url", "source")
-"""Names documents where no other column does; else it says where something is from."""
+"""Columns that identify a document if no other column does.
+
+Else they say where something is from.
+"""
 CLICKS_COLUMN = "clicks"
-"""How often a document was clicked: grades only where the experiment says so."""
+"""The clicks on a document: grades only if the experiment says so."""
 LABEL_KINDS = ("label_document", "relevant", "grade", "contexts")
 DOCUMENT_NAMING_KINDS = ("label_document", "relevant", "contexts")
-"""What names the documents of a label."""
+"""Kinds of columns that identify the documents of a label."""
+DOCUMENT_ID_KINDS = ("label_document", "relevant")
+"""Those of them that do so by an id."""
 DOCUMENT_KINDS = ("document_id", "title", "text")
 UNLABELLED_QUERY_KINDS = (
     "query_id",
@@ -117,33 +125,36 @@ UNLABELLED_QUERY_KINDS = (
     "claims",
     "history",
 )
-"""What a row of queries holds if the labels are in a table of their own."""
+"""Kinds of columns of queries if the labels are in another table."""
 QUERY_KINDS = (*UNLABELLED_QUERY_KINDS, *LABEL_KINDS)
 FIELDS_KIND = "fields"
-"""Declares the columns, with commas between, that hold no labels whatever they are called."""
+"""Declares columns, with commas between, that hold no labels despite their names."""
 COLUMN_KINDS = (*USUAL_COLUMN_NAMES, FIELDS_KIND)
 
 
 @lru_cache(maxsize=1024)
 def usual_column(kind: str, names: tuple[str, ...]) -> str | None:
-    """Return the column that holds what is asked for, by the usual names; None where there is none.
+    """Return the column of a kind, by its usual names; None if there is none.
 
-    >>> usual_column("query", ("Query", "Count")), usual_column("query", ("Query", "query")), usual_column("query", ("a",))
-    ('Query', 'query', None)
+    >>> usual_column("query", ("Query", "Count"))
+    'Query'
+    >>> usual_column("query", ("Query", "query")), usual_column("query", ("a",))
+    ('query', None)
     """
-    if exact := next(
-        (name for name in USUAL_COLUMN_NAMES[kind] if name in names), None
-    ):
-        return exact
-    there = {normalised_name(str(name)): name for name in reversed(names)}
-    return next(
-        (there[name] for name in NORMALISED_COLUMN_NAMES[kind] if name in there), None
-    )
+    for usual_name in USUAL_COLUMN_NAMES[kind]:
+        if usual_name in names:
+            return usual_name
+    # Of two columns that differ only in case or separators, the first one counts.
+    columns = {normalised_name(str(name)): name for name in reversed(names)}
+    for usual_name in NORMALISED_COLUMN_NAMES[kind]:
+        if usual_name in columns:
+            return columns[usual_name]
+    return None
 
 
 @lru_cache(maxsize=1024)
 def normalised_name(name: str) -> str:
-    """A name without its case and the separators of its words.
+    """Return a name without its case and the separators of its words.
 
     >>> normalised_name("Doc ID"), normalised_name("relevant-docs")
     ('docid', 'relevantdocs')

@@ -15,42 +15,52 @@ from harness.dataset.source import SourceLocation
 from retrievers.errors import InputError, Problem
 from retrievers.ids import CONTROL_CHARACTERS
 
+MAX_QUOTED_LENGTH = 40
+"""Characters of a value, at most, that a message shows."""
+GRADE_REMEDY = "a grade is a whole number below 2^31; 0 is judged and not relevant"
+GRADE_LIMIT = 2**31
+MAX_GRADE_LENGTH = 32
+"""Characters of a text, at most, that is read as a grade."""
+WHOLE_NUMBER_PATTERN = re.compile(r"[+-]?[0-9]+(\.0*)?")
+HALF_CHARACTER = re.compile("[\ud800-\udfff]")
+"""Half of a surrogate pair: the remainder of an emoji that was cut in two."""
+
 
 def quoted_value(value: object) -> str:
-    """A value as a message shows it."""
+    """Return a value as a message shows it."""
     try:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):
         text = repr(value)
-    return re.sub(r"\s+", " ", text)[:40]
+    return re.sub(r"\s+", " ", text)[:MAX_QUOTED_LENGTH]
 
 
-GRADE_REMEDY = "a grade is a whole number below 2^31; 0 is judged and not relevant"
+def decode_utf8(raw: bytes, location: SourceLocation) -> str:
+    """Decode UTF-8 bytes.
 
-
-WHOLE_NUMBER_PATTERN = re.compile(r"[+-]?[0-9]+(\.0*)?")
-HALF_CHARACTER = re.compile("[\ud800-\udfff]")
-"""Half of a surrogate pair: what is left of an emoji that was cut in two."""
-
-
-def decode_utf8(raw: bytes, place: SourceLocation) -> str:
-    """Decode UTF-8 bytes; other encodings raise InputError with the place."""
+    Raises:
+        InputError: they have another encoding; with the location.
+    """
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        where = SourceLocation(
-            place.path, place.line or raw.count(b"\n", 0, error.start) + 1
-        )
+        line = location.line or raw.count(b"\n", 0, error.start) + 1
+        where = str(SourceLocation(location.path, line))
         if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise InputError(
-                Problem(str(where), "is not UTF-8 but UTF-16", "save the file as UTF-8")
-            ) from None
-        remedy = f"byte 0x{raw[error.start]:02x}; save the file as UTF-8"
-        raise InputError(Problem(str(where), "is not UTF-8", remedy)) from None
+            problem = "is not UTF-8 but UTF-16"
+            remedy = "save the file as UTF-8"
+        else:
+            problem = "is not UTF-8"
+            remedy = f"byte 0x{raw[error.start]:02x}; save the file as UTF-8"
+        raise InputError(Problem(where, problem, remedy)) from None
 
 
 def parse_json(text: str) -> Any:
-    r"""Parse JSON; ValueError also for a key that occurs twice, for deep nesting, and for half a surrogate pair.
+    r"""Parse JSON.
+
+    Raises:
+        ValueError: it is not JSON, a key occurs twice, it is nested too deep, or it
+            has half a surrogate pair.
 
     >>> parse_json('{"text": "cut \\ud83d"}')
     Traceback (most recent call last):
@@ -60,15 +70,31 @@ def parse_json(text: str) -> Any:
         value = _DECODER.decode(text)
     except RecursionError:
         raise ValueError("it is nested too deep") from None
-    if "\\ud" in text.lower() and (
-        half := HALF_CHARACTER.search(json.dumps(value, ensure_ascii=False))
-    ):
+    if "\\ud" not in text.lower():
+        return value
+    half = HALF_CHARACTER.search(json.dumps(value, ensure_ascii=False))
+    if half:
         raise ValueError(f"it holds half a character, \\u{ord(half[0]):x}")
     return value
 
 
+def _object_without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    table = dict(pairs)
+    if len(table) < len(pairs):
+        keys = [key for key, _ in pairs]
+        repeated = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {repeated!r} occurs twice in one object")
+    return table
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object_without_repeated_keys)
+"""Built once, since `json.loads` builds a decoder for every text."""
+
+
 def parse_cell(cell: object) -> object:
-    """What a cell holds; lists and objects in CSV, as JSON or Python's repr, are read; an empty text is nothing.
+    """Return the value of a cell; None for a blank text.
+
+    A text that is a list or an object, as JSON or Python's repr, is parsed.
 
     >>> parse_cell("['a', 'b']"), parse_cell(" "), parse_cell("a"), parse_cell("[a")
     (['a', 'b'], None, 'a', '[a')
@@ -84,70 +110,71 @@ def parse_cell(cell: object) -> object:
     return cell
 
 
-def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    table = dict(pairs)
-    if len(table) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {twice!r} occurs twice in one object")
-    return table
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_each_key_once)
-"""Made once: `json.loads` makes one for every text."""
-
-
 def id_problem(id_: str) -> str:
-    r"""Return why an id cannot be used, "" where it can.
+    r"""Return why an id cannot be used; empty if it can.
 
-    Ids are written into CSV and TREC files: line breaks and other control characters would make rows of their own,
-    and a byte order mark at the beginning is read as that of the file.
+    Ids are written into CSV and TREC files: line breaks and other control characters
+    would begin new rows, and a byte order mark at the beginning is read as the file's.
 
-    >>> id_problem("a b"), id_problem("a\rb"), id_problem("\ufeffq1")
-    ('', 'holds the control character U+000D', 'begins with a byte order mark')
+    >>> id_problem("a b"), id_problem("a\rb")
+    ('', 'holds the control character U+000D')
+    >>> id_problem("\ufeffq1")
+    'begins with a byte order mark'
     """
-    if control := CONTROL_CHARACTERS.search(id_):
+    control = CONTROL_CHARACTERS.search(id_)
+    if control:
         return f"holds the control character U+{ord(control[0][0]):04X}"
     return "begins with a byte order mark" if id_.startswith("\ufeff") else ""
 
 
 def parse_grade(value: object) -> int | None:
-    """A grade as an integer, None where it is not a whole number below 2^31.
+    """Return a grade as an integer; None if it is not a whole number below 2^31.
 
-    >>> parse_grade("2"), parse_grade(1.0), parse_grade("high"), parse_grade(0.5), parse_grade(True), parse_grade("1_0"), parse_grade(3e9)
-    (2, 1, None, None, None, None, None)
+    >>> parse_grade("2"), parse_grade(1.0), parse_grade("high"), parse_grade(0.5)
+    (2, 1, None, None)
+    >>> parse_grade(True), parse_grade("1_0"), parse_grade(3e9)
+    (None, None, None)
     """
     if isinstance(value, str):
-        return (
-            parse_grade(int(float(value)))
-            if len(value) <= 32 and WHOLE_NUMBER_PATTERN.fullmatch(value.strip())
-            else None
-        )
-    if type(value) is int:  # as nearly all are
-        return value if abs(value) < 2**31 else None
+        if len(value) > MAX_GRADE_LENGTH:
+            return None
+        if not WHOLE_NUMBER_PATTERN.fullmatch(value.strip()):
+            return None
+        return parse_grade(int(float(value)))
+    if type(value) is int:  # nearly all grades are
+        return value if abs(value) < GRADE_LIMIT else None
     if isinstance(value, bool) or not isinstance(value, Real):
         return None
     number = float(value)
-    return int(number) if number.is_integer() and abs(number) < 2**31 else None
+    if not number.is_integer() or abs(number) >= GRADE_LIMIT:
+        return None
+    return int(number)
 
 
 def read_history(
-    cell: Any, place: SourceLocation, problems: ReadProblems
+    cell: Any, location: SourceLocation, problems: ReadProblems
 ) -> tuple[str, ...]:
-    """Read what was said before a query, oldest first: texts, or messages with a `content`; empty after a complaint.
+    """Return the conversation before a query, oldest message first.
 
-    >>> from harness.dataset.source import SourceLocation
-    >>> from harness.dataset.read_problems import ReadProblems
-    >>> read_history([{"role": "user", "content": "Is there a fee?"}, "Yes."], SourceLocation("q"), ReadProblems())
+    A message is a text or an object with a `content`; anything else is a problem.
+
+    >>> fee = {"role": "user", "content": "Is there a fee?"}
+    >>> read_history([fee, "Yes."], SourceLocation("q"), ReadProblems())
     ('Is there a fee?', 'Yes.')
     """
-    listed = parse_cell(cell) or []
-    if isinstance(listed, list):
-        said: list[Any] = [
-            one.get("content") if isinstance(one, dict) else one for one in listed
-        ]
-        if all(isinstance(one, str) for one in said):
-            return tuple(said)
-    remedy = 'such as ["Is there a fee?", "Yes."]; or keep it as a field: --columns fields=history'
-    problems.add(place, "'history' is not a list of messages", remedy)
+    messages = parse_cell(cell) or []
+    if isinstance(messages, list):
+        texts = [_message_text(message) for message in messages]
+        if all(isinstance(text, str) for text in texts):
+            return tuple(texts)
+    problems.add(
+        location,
+        "'history' is not a list of messages",
+        'such as ["Is there a fee?", "Yes."]; '
+        "or keep it as a field: --columns fields=history",
+    )
     return ()
+
+
+def _message_text(message: Any) -> Any:
+    return message.get("content") if isinstance(message, dict) else message

@@ -119,6 +119,7 @@ def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
     columns = scores.values[primary]
     units = scores.units
     span = scores.span_of(primary)
+    pairs = paired_differences(columns[CHALLENGER_ARM], columns[BASELINE_ARM])
     (test,) = non_inferiority_tests(
         columns,
         [(CHALLENGER_ARM, BASELINE_ARM)],
@@ -126,7 +127,6 @@ def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
     )
     needed = None
     if span is not None:
-        pairs = paired_differences(columns[CHALLENGER_ARM], columns[BASELINE_ARM])
         ahead = mean(pairs.values, units.weights)
         needed = min_units_for_margin(margin, span, settings.alpha, ahead)
     measured = any(np.any(column) for column in columns.values())

@@ -24,41 +24,41 @@ JsonSchema = dict[str, Any]
 
 
 class _Arguments(StrictTable):
-    """A class's options, described where they are declared: no source is read for them again."""
+    """The options of a class, with their own descriptions."""
 
     model_config = pydantic.ConfigDict(use_attribute_docstrings=False)
 
 
 class PartConfig(StrictTable):
-    """Something with a kind and the options of that kind, such as an encoder; defaults are filled in."""
+    """A kind with its options, such as an encoder; defaults are filled in."""
 
     kind: str
     options: dict[str, Any]
 
     @pydantic.model_serializer
     def as_table(self) -> dict[str, Any]:
-        """The table as an experiment file holds it."""
+        """Return the table as an experiment file has it."""
         return {"kind": self.kind, **self.options}
 
 
 @dataclass(frozen=True, slots=True)
 class PartField:
-    """Annotates a `Kind`: read from a table `{kind = …, option = …}`, whose kind names the class that checks the rest.
+    """Annotates a `PartConfig`, which is read from `{kind = …, option = …}`.
 
-    To a reader of the schema it is a union that its `kind` tells apart; here a class is looked up, and imported, when
-    its kind is in a file.
+    The kind names the class that checks the options. In the schema it is a union of all
+    kinds; in a file only the class of its kind is imported.
     """
 
     name: str
-    """In the schema."""
+    """The name of the union in the schema."""
     find_class: Callable[[str], type]
-    """The class of a kind, or InputError."""
+    """Returns the class of a kind, or raises InputError."""
     list_kinds: Callable[[], Iterable[str]]
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        """Check a table, unless it was checked before."""
+        """Check a table, unless it is a PartConfig."""
         return core_schema.no_info_before_validator_function(
             self._read, handler(source)
         )
@@ -66,88 +66,88 @@ class PartField:
     def __get_pydantic_json_schema__(
         self, _: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchema:
-        """All kinds that can be here, those of other packages too."""
-        tables = kind_union(
-            self.name,
-            [
-                kind_table(self.find_class(kind), kind)
-                for kind in sorted(self.list_kinds())
-            ],
-        )
-        return handler(tables.__pydantic_core_schema__)
+        """Return the schema of all kinds, those of other packages too."""
+        kinds = sorted(self.list_kinds())
+        tables = [kind_table(self.find_class(kind), kind) for kind in kinds]
+        return handler(kind_union(self.name, tables).__pydantic_core_schema__)
 
     def _read(self, table: object) -> object:
         if isinstance(table, PartConfig):
             return table
         with as_validation_error():
-            if not isinstance(table, Mapping) or not isinstance(table.get("kind"), str):
-                raise InputError(
-                    Problem(
-                        "", "is not a table with a kind", '{ kind = "…", model = "…" }'
-                    )
-                )
-            options = {key: value for key, value in table.items() if key != "kind"}
-            model = options_model(self.find_class(table["kind"]))
-            return PartConfig(
-                kind=table["kind"],
-                options=validated(model, options, "").model_dump(by_alias=True),
-            )
+            kind = table.get("kind") if isinstance(table, Mapping) else None
+            if not isinstance(table, Mapping) or not isinstance(kind, str):
+                problem = "is not a table with a kind"
+                raise InputError(Problem("", problem, '{ kind = "…", model = "…" }'))
+            options = {key: option for key, option in table.items() if key != "kind"}
+            model = options_model(self.find_class(kind))
+            checked_options = validated(model, options, "").model_dump(by_alias=True)
+            return PartConfig(kind=kind, options=checked_options)
 
 
-def shown_as(shown: Any, text: str = "") -> BeforeValidator:
-    """Annotate a value that the schema shows as another; a plain text is the table with that one key."""
-    return BeforeValidator(
-        lambda value: {text: value} if text and isinstance(value, str) else value,
-        json_schema_input_type=shown,
-    )
+def shown_as(schema_type: Any, text_key: str = "") -> BeforeValidator:
+    """Annotate a value that has another type in the schema.
+
+    Args:
+        schema_type: its type in the schema.
+        text_key: if given, a plain text is read as a table with this one key.
+    """
+
+    def read_text(value: Any) -> Any:
+        return {text_key: value} if text_key and isinstance(value, str) else value
+
+    return BeforeValidator(read_text, json_schema_input_type=schema_type)
 
 
 @cache
 def options_model(cls: type) -> type[BaseModel]:
-    """A model of a class's options: the fields of a `Configured` one, of any other its keyword arguments."""
-    return create_model(
-        cls.__name__, __base__=_Arguments, __doc__=inspect.getdoc(cls), **_fields(cls)
-    )
+    """Return a model of the options of a class.
 
-
-def _fields(cls: type) -> dict[str, Any]:
-    if issubclass(cls, BaseModel):
-        return {
-            name: (field.annotation, field) for name, field in cls.model_fields.items()
-        }
-    hints = get_type_hints(cls.__init__)
-    return {
-        one.name: (
-            hints.get(one.name, Any),
-            ... if one.default is one.empty else one.default,
-        )
-        for one in inspect.signature(cls).parameters.values()
-    }
+    These are its fields if it is a pydantic model, else its keyword arguments.
+    """
+    return _create_model(cls, _model_fields(cls))
 
 
 def kind_table(
     cls: type, kind: str, base: type[BaseModel] | None = None
 ) -> type[BaseModel]:
-    """A class's options as the schema shows them, beside their kind and the keys of every such table."""
-    shared = (
-        {}
-        if base is None
-        else {
-            key: one
-            for key, one in _fields(base).items()
-            if key not in ("kind", "options")
+    """Return a model of a kind's table, as the schema shows it.
+
+    Args:
+        cls: the class of the kind.
+        kind: its name.
+        base: has the keys of all such tables.
+    """
+    model_fields: dict[str, Any] = {"kind": (Literal[kind], ...)}
+    if base is not None:
+        for key, model_field in _model_fields(base).items():
+            if key not in ("kind", "options"):
+                model_fields[key] = model_field
+    return _create_model(cls, model_fields | _model_fields(cls))
+
+
+def _create_model(cls: type, model_fields: dict[str, Any]) -> type[BaseModel]:
+    doc = inspect.getdoc(cls)
+    return create_model(cls.__name__, __base__=_Arguments, __doc__=doc, **model_fields)
+
+
+def _model_fields(cls: type) -> dict[str, Any]:
+    """Return the options of a class as pydantic defines fields: type and default."""
+    if issubclass(cls, BaseModel):
+        return {
+            name: (field.annotation, field) for name, field in cls.model_fields.items()
         }
-    )
-    own = {"kind": (Literal[kind], ...), **shared, **_fields(cls)}
-    return create_model(
-        cls.__name__, __base__=_Arguments, __doc__=inspect.getdoc(cls), **own
-    )
+    types = get_type_hints(cls.__init__)
+    model_fields: dict[str, Any] = {}
+    for name, parameter in inspect.signature(cls).parameters.items():
+        is_required = parameter.default is parameter.empty
+        default = ... if is_required else parameter.default
+        model_fields[name] = (types.get(name, Any), default)
+    return model_fields
 
 
 def kind_union(name: str, tables: Iterable[type[BaseModel]]) -> type[BaseModel]:
-    """One model for several tables that their `kind` tells apart."""
+    """Return one model for several tables, which differ in their `kind`."""
     members: Any = Union[tuple(tables)]  # noqa: UP007 - as many as there are
-    return create_model(
-        name,
-        __base__=pydantic.RootModel[Annotated[members, Field(discriminator="kind")]],
-    )
+    union = Annotated[members, Field(discriminator="kind")]
+    return create_model(name, __base__=pydantic.RootModel[union])

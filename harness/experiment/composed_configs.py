@@ -22,24 +22,26 @@ class FusionConfig(RetrieverConfig):
     of: tuple[str | NestedRetriever, ...] = Field(min_length=2)
     """The retrievers that this one uses: names, or tables without a name."""
     method: FusionMethod = "rrf"
-    """By ranks (rrf: reciprocal rank fusion), by scores of one scale (dbsf: distribution-based score fusion), or by
-    scores between the query's lowest and highest (convex)."""
+    """By ranks (rrf: reciprocal rank fusion), by scores of one scale (dbsf:
+    distribution-based score fusion), or by scores between the query's lowest and
+    highest (convex)."""
     constant: float = Field(default=60, gt=0, allow_inf_nan=False)
     """Of rrf: added to every rank, the first being 1."""
     weights: tuple[Annotated[float, Field(ge=0, allow_inf_nan=False)], ...] = ()
     """How much each ranking counts, in the order of `of`; left out, all alike."""
     minimum: tuple[Annotated[float, Field(allow_inf_nan=False)], ...] = ()
-    """Of convex: the lowest score that each retriever could give, such as [0, -1] for BM25 and cosine; left out, the
-    lowest of its hits."""
+    """Of convex: the lowest score that each retriever could give, such as [0, -1] for
+    BM25 and cosine; left out, the lowest of its hits."""
     omitted_when_empty = ("weights", "minimum")
 
     @model_validator(mode="after")
     def _each_once(self) -> Self:
         names = [name for name in self.of if isinstance(name, str)]
-        twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-        if twice:
+        repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+        if repeated:
             raise ValueError(
-                f"{', '.join(map(repr, twice))} occurs twice in `of`; name each retriever once"
+                f"{', '.join(map(repr, repeated))} occurs twice in `of`; "
+                "name each retriever once"
             )
         return self
 
@@ -49,10 +51,11 @@ class FusionConfig(RetrieverConfig):
             raise ValueError(
                 f'minimum has no effect on {self.method}; it is for method = "convex"'
             )
-        for key, values in (("weights", self.weights), ("minimum", self.minimum)):
-            if values and len(values) != len(self.of):
+        for key, numbers in (("weights", self.weights), ("minimum", self.minimum)):
+            if numbers and len(numbers) != len(self.of):
                 raise ValueError(
-                    f"{key} has {len(values)} numbers for {len(self.of)} retrievers; one for each of `of`"
+                    f"{key} has {len(numbers)} numbers for {len(self.of)} retrievers; "
+                    "one for each of `of`"
                 )
         if self.weights and not any(self.weights):
             raise ValueError("weights are all 0; one must be above")
@@ -63,7 +66,8 @@ class RerankConfig(RetrieverConfig):
     """Another retriever, its first hits put into a better order."""
 
     kind: Literal["rerank"] = "rerank"
-    """What it is; left out where there is an encoder (dense), or a rerank with an `of` (rerank)."""
+    """What it is; left out where there is an encoder (dense), or a rerank with an `of`
+    (rerank)."""
     of: str | NestedRetriever
     """The retrievers that this one uses: names, or tables without a name."""
     rerank: RerankerField

@@ -1,23 +1,20 @@
 """A sweep written out."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from itertools import product
 from typing import Any, NamedTuple
 
 from harness.experiment.experiment_tables import SweepConfig
 from harness.experiment.value_labels import label_axis
+from harness.experiment.variants import RetrieverEntry
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.options.tables import validated
 
 MAX_SWEEP_CONFIGURATIONS = 500
-"""Configurations of a sweep."""
-
-
 UNSWEPT_KEYS = ("name", "color", "variants", "derive")
-"""Keys of the table as it is written that its configurations do not take over."""
-
+"""Keys of a retriever's table that its configurations do not have."""
 
 RetrieverTables = Mapping[str, Mapping[str, Any]]
 """Retriever -> its table, as it is written."""
@@ -27,206 +24,251 @@ class _Axis(NamedTuple):
     """One key that takes several values."""
 
     key: str
-    block: str
-    """The retriever whose table holds it."""
+    retriever: str
+    """The retriever whose table has the key."""
     path: tuple[str, ...]
     values: tuple[Any, ...]
-    words: tuple[str, ...]
-    """Of the values, in names."""
+    labels: tuple[str, ...]
+    """The values in names of configurations."""
 
 
 def expand_sweep(
     tables: Mapping[str, Any],
-) -> tuple[dict[str, Any], list[tuple[str, dict[str, Any]]]]:
-    """Write out the sweep of an experiment.
+) -> tuple[dict[str, Any], list[RetrieverEntry]]:
+    """Return the tables of an experiment with its sweep, and the configurations.
 
-    Args:
-        tables: as they were written.
-
-    Returns:
-        The tables, `sweep` as `Sweep` has it and the default as baseline where none is named; and the retrievers that
-        stand for the configurations, each with its place.
+    In the tables, `sweep` has the form of `Sweep`, and the default is the baseline if
+    there is none. The configurations are retrievers.
 
     Raises:
-        InputError: every fault of `[sweep]`.
+        InputError: with every problem of `[sweep]`.
 
     >>> base = {"name": "words", "kind": "bm25", "k1": 0.9}
     >>> sweep = {"default": "words", "of": "words", "k1": [0.9, 1.2], "b": [0, 0.4]}
-    >>> [table["name"] for _, table in expand_sweep({"retrievers": [base], "sweep": sweep})[1]]
+    >>> _, entries = expand_sweep({"retrievers": [base], "sweep": sweep})
+    >>> [entry.table["name"] for entry in entries]
     ['words[0.9, 0]', 'words[0.9, 0.4]', 'words[1.2, 0]', 'words[1.2, 0.4]']
     """
-    entries = tables.get("retrievers")
-    blocks = {
-        one["name"]: one
-        for one in (entries if isinstance(entries, Sequence) else ())
-        if isinstance(one, Mapping) and isinstance(one.get("name"), str)
-    }
-    written = tables["sweep"] if isinstance(tables["sweep"], Mapping) else {}
-    if "default" not in written:
-        remedy = f"name the retriever in use today: {', '.join(map(repr, blocks)) or 'one of [[retrievers]]'}"
-        raise InputError(Problem("sweep.default", "is missing", remedy))
-    table = validated(SweepConfig, written, "sweep")
-    of = (table.of,) if isinstance(table.of, str) else table.of
-    if unknown := [name for name in of if name not in blocks]:
-        wrong = (
-            (f"{name!r} is not a retriever", did_you_mean(name, blocks))
-            for name in unknown
-        )
-        raise InputError([Problem("sweep.of", *one) for one in wrong])
-    axes = _axes(table.model_extra or {}, of, blocks)
-    count = sum(
-        math.prod(
-            len(axis.values) for axis in axes if axis.block in _parts(name, blocks)
-        )
-        for name in of
-    )
+    retrievers = _retriever_tables(tables.get("retrievers"))
+    sweep = _parse_sweep(tables["sweep"], retrievers)
+    of = (sweep.of,) if isinstance(sweep.of, str) else sweep.of
+    unknown = [name for name in of if name not in retrievers]
+    if unknown:
+        raise InputError([_unknown_retriever(name, retrievers) for name in unknown])
+    axes = _read_axes(sweep.model_extra or {}, of, retrievers)
+    writer = _ConfigurationWriter(retrievers, axes)
+    count = sum(map(writer.count_configurations, of))
     if count > MAX_SWEEP_CONFIGURATIONS:
-        what = f"makes {count:,} configurations; at most {MAX_SWEEP_CONFIGURATIONS} are run"
-        raise InputError(Problem("sweep", what, "leave out values, or an axis"))
-    made: dict[str, dict[str, Any]] = {}
-    cells: dict[str, dict[str, int]] = {}
-    for top in of:
-        own = [axis for axis in axes if axis.block in _parts(top, blocks)]
-        for places in product(*(range(len(axis.values)) for axis in own)):
-            chosen = dict(zip((axis.key for axis in own), places, strict=True))
-            name = _write(top, chosen, (blocks, axes), made)
-            cells[name] = chosen if len(of) == 1 else {"of": of.index(top), **chosen}
-    values = {axis.key: axis.values for axis in axes}
-    resolved = {
-        "default": table.default,
+        limit = f"at most {MAX_SWEEP_CONFIGURATIONS} are run"
+        problem = f"makes {count:,} configurations; {limit}"
+        raise InputError(Problem("sweep", problem, "leave out values, or an axis"))
+    configurations: dict[str, dict[str, int]] = {}
+    for number, retriever in enumerate(of):
+        of_choice = {"of": number} if len(of) > 1 else {}
+        retriever_axes = writer.axes_of(retriever)
+        for choices in _choices(retriever_axes):
+            name = writer.write(retriever, choices)
+            configurations[name] = {**of_choice, **choices}
+    values_by_axis: dict[str, tuple[Any, ...]] = {"of": of} if len(of) > 1 else {}
+    values_by_axis |= {axis.key: axis.values for axis in axes}
+    expanded_sweep = {
+        "default": sweep.default,
         "of": of,
-        "axes": values if len(of) == 1 else {"of": of, **values},
+        "axes": values_by_axis,
+        "configurations": configurations,
     }
-    return {
-        "baseline": table.default,
-        **tables,
-        "sweep": {**resolved, "configurations": cells},
-    }, [(f"sweep: {one}", given) for one, given in made.items()]
+    expanded = {"baseline": sweep.default, **tables, "sweep": expanded_sweep}
+    return expanded, writer.entries()
 
 
-def _write(
-    name: str,
-    chosen: Mapping[str, int],
-    grid: tuple[RetrieverTables, Sequence[_Axis]],
-    made: dict[str, dict[str, Any]],
-) -> str:
-    """Write out one configuration of a retriever, and of what it uses, into `made`; returns its name.
+def _retriever_tables(entries: Any) -> RetrieverTables:
+    """Return the tables of retrievers that have a name."""
+    retrievers: dict[str, Mapping[str, Any]] = {}
+    for entry in entries if isinstance(entries, Sequence) else ():
+        if isinstance(entry, Mapping) and isinstance(entry.get("name"), str):
+            retrievers[entry["name"]] = entry
+    return retrievers
 
-    One that is the retriever as it is written is that retriever.
-    """
-    blocks, axes = grid
-    parts = _parts(name, blocks)
-    own = [axis for axis in axes if axis.block in parts]
-    if not own:
+
+def _parse_sweep(table: Any, retrievers: RetrieverTables) -> SweepConfig:
+    """Check the table of a sweep; InputError if it has errors."""
+    if not isinstance(table, Mapping) or "default" not in table:
+        names = ", ".join(map(repr, retrievers)) or "one of [[retrievers]]"
+        remedy = f"name the retriever in use today: {names}"
+        raise InputError(Problem("sweep.default", "is missing", remedy))
+    return validated(SweepConfig, table, "sweep")
+
+
+def _unknown_retriever(name: str, retrievers: RetrieverTables) -> Problem:
+    remedy = did_you_mean(name, retrievers)
+    return Problem("sweep.of", f"{name!r} is not a retriever", remedy)
+
+
+def _choices(axes: Sequence[_Axis]) -> Iterator[dict[str, int]]:
+    """Yield every choice of one value per axis: axis -> the index of its value."""
+    keys = [axis.key for axis in axes]
+    for indices in product(*(range(len(axis.values)) for axis in axes)):
+        yield dict(zip(keys, indices, strict=True))
+
+
+class _ConfigurationWriter:
+    """Writes the tables of configurations, and of the retrievers that they use."""
+
+    def __init__(self, retrievers: RetrieverTables, axes: Sequence[_Axis]) -> None:
+        self._retrievers = retrievers
+        self._axes = axes
+        self._tables: dict[str, dict[str, Any]] = {}
+
+    def axes_of(self, retriever: str) -> list[_Axis]:
+        """Return the axes of a retriever and of all that it uses."""
+        parts = _parts_of(retriever, self._retrievers)
+        return [axis for axis in self._axes if axis.retriever in parts]
+
+    def count_configurations(self, retriever: str) -> int:
+        """Return how many choices of one value per axis there are."""
+        return math.prod(len(axis.values) for axis in self.axes_of(retriever))
+
+    def write(self, retriever: str, choices: Mapping[str, int]) -> str:
+        """Write one configuration of a retriever, and return its name.
+
+        If it is the same as the retriever's table, it is that retriever.
+        """
+        axes = self.axes_of(retriever)
+        if not axes:
+            return retriever
+        base = {
+            key: option
+            for key, option in self._retrievers[retriever].items()
+            if key not in UNSWEPT_KEYS
+        }
+        table = deepcopy(base)
+        for axis in axes:
+            if axis.retriever == retriever:
+                _set_value(table, axis, axis.values[choices[axis.key]])
+        of = table.get("of")
+        if isinstance(of, str):
+            table["of"] = self.write(of, choices)
+        elif isinstance(of, Sequence):
+            table["of"] = [self.write(part, choices) for part in of]
+        if table == base:
+            return retriever
+        labels = [axis.labels[choices[axis.key]] for axis in axes]
+        name = f"{retriever}[{', '.join(labels)}]"
+        self._tables[name] = {"name": name, **table}
         return name
-    entry = {
-        key: value for key, value in blocks[name].items() if key not in UNSWEPT_KEYS
-    }
-    table = deepcopy(entry)
-    for axis in own:
-        if axis.block == name:
-            _set(table, axis, axis.values[chosen[axis.key]])
-    if isinstance(of := table.get("of"), str):
-        table["of"] = _write(of, chosen, grid, made)
-    elif isinstance(of, Sequence):
-        table["of"] = [_write(one, chosen, grid, made) for one in of]
-    if table == entry:
-        return name
-    called = f"{name}[{', '.join(axis.words[chosen[axis.key]] for axis in own)}]"
-    made[called] = {"name": called, **table}
-    return called
 
-
-def _axes(
-    written: Mapping[str, Any], of: Sequence[str], blocks: RetrieverTables
-) -> list[_Axis]:
-    parts = {part for name in of for part in _parts(name, blocks)}
-    axes, problems = [], []
-    # TOML writes tables last, and a manifest's experiment is written as TOML to be reproduced: the names stay the same.
-    for key, values in sorted(written.items(), key=lambda item: _holds_tables(item[1])):
-        where = f"sweep.{key}"
-        first, _, rest = key.partition(".")
-        named = first in blocks and bool(rest) and first not in blocks[of[0]]
-        block, path = (first, rest) if named else (of[0], key)
-        if isinstance(values, Mapping):
-            remedy = f'quote the whole key: "{key}.{next(iter(values), "…")}" = […]'
-            problems.append(Problem(where, "is a table", remedy))
-        elif not isinstance(values, tuple) or not values:
-            problems.append(
-                Problem(
-                    where,
-                    f"{values!r} is not a list of values",
-                    f'"{key}" = [128, 256]',
-                )
-            )
-        elif block not in parts:
-            problems.append(
-                Problem(
-                    where,
-                    f"{' and '.join(of)} does not use {block!r}",
-                    "name a part of it",
-                )
-            )
-        elif path.split(".")[0] in (*UNSWEPT_KEYS, "of"):
-            problems.append(
-                Problem(
-                    where, "cannot be swept", "name a key that changes what is found"
-                )
-            )
-        elif twice := [
-            one for place, one in enumerate(values) if one in values[:place]
-        ]:
-            problems.append(
-                Problem(where, f"{twice[0]!r} occurs twice", "name each value once")
-            )
-        else:
-            axes.append(
-                _Axis(
-                    key, block, tuple(path.split(".")), values, label_axis(values, path)
-                )
-            )
-    if not axes and not problems:
-        problems = [
-            Problem(
-                "sweep",
-                "has no axis",
-                'name a key and its values, such as "chunk.size" = [128, 256]',
-            )
+    def entries(self) -> list[RetrieverEntry]:
+        """Return the tables, each with its place."""
+        return [
+            RetrieverEntry(f"sweep: {name}", table)
+            for name, table in self._tables.items()
         ]
+
+
+def _read_axes(
+    options: Mapping[str, Any], of: Sequence[str], retrievers: RetrieverTables
+) -> list[_Axis]:
+    """Return the axes of a sweep.
+
+    Raises:
+        InputError: with the problem of each axis, or there is none.
+    """
+    parts = {part for name in of for part in _parts_of(name, retrievers)}
+    axes: list[_Axis] = []
+    problems: list[Problem] = []
+    # TOML writes tables last, and a manifest's experiment is written as TOML to be
+    # reproduced: so the order of axes, and their names, stay the same.
+    for key in sorted(options, key=lambda key: _holds_tables(options[key])):
+        values = options[key]
+        retriever, _, path = key.partition(".")
+        is_part = (
+            retriever in retrievers and path and retriever not in retrievers[of[0]]
+        )
+        if not is_part:
+            retriever = of[0]
+            path = key
+        problem = _axis_problem(key, values)
+        if problem is None and retriever not in parts:
+            text = f"{' and '.join(of)} does not use {retriever!r}"
+            problem = Problem(f"sweep.{key}", text, "name a part of it")
+        if problem is None:
+            problem = _value_problem(key, path, values)
+        if problem is not None:
+            problems.append(problem)
+            continue
+        labels = label_axis(values, path)
+        axes.append(_Axis(key, retriever, tuple(path.split(".")), values, labels))
+    if not axes and not problems:
+        remedy = 'name a key and its values, such as "chunk.size" = [128, 256]'
+        problems = [Problem("sweep", "has no axis", remedy)]
     if problems:
         raise InputError(problems)
     return axes
 
 
+def _axis_problem(key: str, values: Any) -> Problem | None:
+    """Return the problem of an axis that is not a list of values."""
+    if isinstance(values, Mapping):
+        inner_key = next(iter(values), "…")
+        remedy = f'quote the whole key: "{key}.{inner_key}" = […]'
+        return Problem(f"sweep.{key}", "is a table", remedy)
+    if not isinstance(values, tuple) or not values:
+        problem = f"{values!r} is not a list of values"
+        return Problem(f"sweep.{key}", problem, f'"{key}" = [128, 256]')
+    return None
+
+
+def _value_problem(key: str, path: str, values: tuple[Any, ...]) -> Problem | None:
+    """Return the problem of a key that cannot be swept, or of a repeated value."""
+    if path.split(".")[0] in (*UNSWEPT_KEYS, "of"):
+        remedy = "name a key that changes what is found"
+        return Problem(f"sweep.{key}", "cannot be swept", remedy)
+    for number, value in enumerate(values):
+        if value in values[:number]:
+            problem = f"{value!r} occurs twice"
+            return Problem(f"sweep.{key}", problem, "name each value once")
+    return None
+
+
 def _holds_tables(values: Any) -> bool:
-    return isinstance(values, tuple) and any(isinstance(one, Mapping) for one in values)
+    if not isinstance(values, tuple):
+        return False
+    return any(isinstance(value, Mapping) for value in values)
 
 
-def _parts(name: str, blocks: RetrieverTables, above: tuple[str, ...] = ()) -> set[str]:
-    """A retriever and all that it uses, as far as these are tables of the file; a circle is reported elsewhere."""
-    of = blocks[name].get("of", ()) if name in blocks and name not in above else ()
-    inner = (of,) if isinstance(of, str) else of if isinstance(of, Sequence) else ()
-    found = (
-        _parts(one, blocks, (*above, name)) for one in inner if isinstance(one, str)
-    )
-    return {name}.union(*found)
+def _parts_of(
+    retriever: str, retrievers: RetrieverTables, users: tuple[str, ...] = ()
+) -> set[str]:
+    """Return a retriever and all that it uses, if these are tables of the file.
+
+    A circle is reported elsewhere.
+
+    Args:
+        retriever: its name.
+        retrievers: the tables.
+        users: the retrievers that use it.
+    """
+    parts = {retriever}
+    if retriever not in retrievers or retriever in users:
+        return parts
+    of = retrievers[retriever].get("of", ())
+    names = [of] if isinstance(of, str) else of
+    for name in names if isinstance(names, Sequence) else ():
+        if isinstance(name, str):
+            parts |= _parts_of(name, retrievers, (*users, retriever))
+    return parts
 
 
-def _set(table: dict[str, Any], axis: _Axis, value: Any) -> None:
-    """Set a key of a table, which may be in tables of tables; a chunk of 0 is none."""
+def _set_value(table: dict[str, Any], axis: _Axis, value: Any) -> None:
+    """Set a key, which may be in nested tables; a chunk size of 0 is no chunk."""
     if axis.path == ("chunk", "size") and value == 0:
         table.pop("chunk", None)
         return
-    *outer, last = axis.path
-    for key in outer:
+    *outer_keys, last_key = axis.path
+    for key in outer_keys:
         inner = table.setdefault(key, {})
         if not isinstance(inner, dict):
-            raise InputError(
-                Problem(
-                    f"sweep.{axis.key}",
-                    f"{key} of {axis.block!r} is not a table",
-                    "write it as one",
-                )
-            )
+            problem = f"{key} of {axis.retriever!r} is not a table"
+            raise InputError(Problem(f"sweep.{axis.key}", problem, "write it as one"))
         table = inner
-    table[last] = list(value) if isinstance(value, tuple) else value
+    table[last_key] = list(value) if isinstance(value, tuple) else value

@@ -33,7 +33,7 @@ from retrievers.options.tables import (
 )
 
 RESERVED_RETRIEVER_NAME = "dataset"
-"""What no retriever may be called: the manifest's ledger has the data set beside the retrievers."""
+"""The name of the data set in the manifest, which no retriever may have."""
 
 
 class Experiment(StrictTable):
@@ -41,16 +41,19 @@ class Experiment(StrictTable):
 
     >>> from harness.experiment import parse_experiment
     >>> words = {"name": "words", "kind": "bm25"}
-    >>> made = parse_experiment({"name": "one", "dataset": "data", "primary": "RR", "measures": ["RR"], "retrievers": [words]})
-    >>> made.primary, made.depth
+    >>> tables = {"name": "one", "dataset": "data", "retrievers": [words]}
+    >>> experiment = parse_experiment(tables | {"primary": "RR", "measures": ["RR"]})
+    >>> experiment.primary, experiment.depth
     ('RR', 100)
     """
 
     name: ValidName
-    """Of the results folder: letters, digits, full stops, hyphens, underscores; at most 64."""
+    """Of the results folder: letters, digits, full stops, hyphens, underscores; at most
+    64."""
     dataset: Annotated[DatasetConfig, shown_as(str | DatasetConfig, "path")]
-    """A folder, or a table that says more; relative to the working directory, else to the nearest folder above this
-    file that has it. Or a list of them, several data sets: a table may have a `name` there."""
+    """A folder, or a table that says more; relative to the working directory, else to
+    the nearest folder above this file that has it. Or a list of them, several data
+    sets: a table may have a `name` there."""
     primary: Annotated[str, PASS_NAMED_OBJECT]
     """The measure that decides, one of `measures`."""
     baseline: str | None = None
@@ -68,17 +71,20 @@ class Experiment(StrictTable):
     statistics: Statistics = Statistics()
     """Which test decides, and how strict it is."""
     judge: JudgeConfig | None = None
-    """Who decides whether a text entails a claim: for measures by claims, and for answers."""
+    """Who decides whether a text entails a claim: for measures by claims, and for
+    answers."""
     latency: LatencyConfig | None = None
     """Whether single queries are timed."""
     vectors: StoredVectorsConfig | None = None
     """Where vectors are that were embedded elsewhere."""
     conversation: ConversationConfig = Field(default=ConversationConfig(), exclude=True)
-    """What retrievers search with in a conversation; a retriever may have a table of its own."""
+    """What retrievers search with in a conversation; a retriever may have a table of
+    its own."""
     sweep: Annotated[Sweep, shown_as(SweepConfig)] | None = None
     """Many configurations of a retriever, one of which is to be chosen."""
     report: bool = True
-    """Whether a run writes the report: `harness report` writes it later all the same, and no figure depends on it."""
+    """Whether a run writes the report: `harness report` writes it later all the same,
+    and no figure depends on it."""
     retrievers: tuple[
         Annotated[SerializeAsAny[RetrieverConfig], RetrieverSchema()], ...
     ] = Field(min_length=1)
@@ -87,76 +93,81 @@ class Experiment(StrictTable):
     @model_validator(mode="before")
     @classmethod
     def _primary_is_measured(cls, tables: Any) -> Any:
-        if (
-            isinstance(tables, Mapping)
-            and "primary" in tables
-            and "measures" not in tables
-        ):
-            return {**tables, "measures": (tables["primary"],)}
-        return tables
+        if not isinstance(tables, Mapping) or "measures" in tables:
+            return tables
+        if "primary" not in tables:
+            return tables
+        return {**tables, "measures": (tables["primary"],)}
 
     @field_validator("statistics", mode="before")
     @classmethod
     def _statistics_make_sense(cls, table: object) -> object:
+        if not isinstance(table, Mapping):
+            return table
         with as_validation_error():
-            return parse_statistics(table, "") if isinstance(table, Mapping) else table
+            return parse_statistics(table, "")
 
     @model_validator(mode="after")
     def _names_fit(self) -> Self:
-        names = [block.name for block in self.retrievers]
-        if RESERVED_RETRIEVER_NAME in names:
-            raise ValueError(
-                f"retriever name {RESERVED_RETRIEVER_NAME!r} is used for the data set in manifest.json; choose another"
-            )
-        for number, name in enumerate(names):
-            alike = [other for other in names[:number] if other.lower() == name.lower()]
-            if alike:
-                twice = (
-                    f"{name!r} occurs twice"
-                    if name in alike
-                    else f"{alike[0]!r} and {name!r} differ by case only"
-                )
-                raise ValueError(
-                    f"retriever names: {twice}; names must differ by more than case"
-                )
+        names = [retriever.name for retriever in self.retrievers]
+        _check_distinct(names)
         if self.sweep is not None:
-            default = self.sweep.default
-            if default not in names:
-                raise ValueError(
-                    f"sweep.default {default!r} is not a retriever; {did_you_mean(default, names)}"
-                )
-            if self.baseline != default:
-                what = f"baseline {self.baseline!r} is not sweep.default"
-                raise ValueError(f"{what}: leave the baseline out, or name it there")
-            if not set(self.sweep.configurations) - {default}:
-                raise ValueError(
-                    "sweep: the default is its only configuration; name more values"
-                )
+            self._check_sweep(self.sweep, names)
         if self.baseline is not None and self.baseline not in names:
-            raise ValueError(
-                f"baseline {self.baseline!r} is not a retriever; {did_you_mean(self.baseline, names)}"
-            )
+            remedy = did_you_mean(self.baseline, names)
+            raise ValueError(f"baseline {self.baseline!r} is not a retriever; {remedy}")
         self._check_graph(names)
         return self
 
-    def _check_graph(self, names: list[str]) -> None:
-        uses = {block.name: used_retrievers(block) for block in self.retrievers}
-        for name, other in (
-            (name, other)
-            for name, of in uses.items()
-            for other in of
-            if other not in names
-        ):
+    def _check_sweep(self, sweep: Sweep, names: list[str]) -> None:
+        default = sweep.default
+        if default not in names:
+            remedy = did_you_mean(default, names)
+            raise ValueError(f"sweep.default {default!r} is not a retriever; {remedy}")
+        if self.baseline != default:
+            problem = f"baseline {self.baseline!r} is not sweep.default"
+            raise ValueError(f"{problem}: leave the baseline out, or name it there")
+        if not set(sweep.configurations) - {default}:
             raise ValueError(
-                f"retriever {name!r} uses unknown {other!r}; {did_you_mean(other, names)}"
+                "sweep: the default is its only configuration; name more values"
             )
+
+    def _check_graph(self, names: list[str]) -> None:
+        """Check that retrievers use retrievers of the experiment, in no circle."""
+        uses = {config.name: used_retrievers(config) for config in self.retrievers}
+        for user, used_names in uses.items():
+            for used in used_names:
+                if used not in names:
+                    remedy = did_you_mean(used, names)
+                    problem = f"retriever {user!r} uses unknown {used!r}"
+                    raise ValueError(f"{problem}; {remedy}")
         try:
             TopologicalSorter(uses).prepare()
         except CycleError as error:
+            circle = ", ".join(error.args[1])
             raise ValueError(
-                f"retrievers use each other in a circle: {', '.join(error.args[1])}"
+                f"retrievers use each other in a circle: {circle}"
             ) from None
 
     def resolved(self) -> dict[str, Any]:
-        """The experiment with every default filled in, as the manifest keeps it."""
+        """Return the experiment with all defaults, as the manifest stores it."""
         return self.model_dump(mode="json", by_alias=True)
+
+
+def _check_distinct(names: list[str]) -> None:
+    """Raise ValueError if a name is reserved, or two names differ only by case."""
+    if RESERVED_RETRIEVER_NAME in names:
+        raise ValueError(
+            f"retriever name {RESERVED_RETRIEVER_NAME!r} is used for the data set "
+            "in manifest.json; choose another"
+        )
+    for number, name in enumerate(names):
+        alike = [other for other in names[:number] if other.lower() == name.lower()]
+        if not alike:
+            continue
+        problem = f"{alike[0]!r} and {name!r} differ by case only"
+        if name in alike:
+            problem = f"{name!r} occurs twice"
+        raise ValueError(
+            f"retriever names: {problem}; names must differ by more than case"
+        )

@@ -17,29 +17,45 @@ from retrievers.options.tables import (
     validated,
 )
 
+MIN_ALPHA = 0.0001
+MAX_ALPHA = 0.5
+_SERVICE_KEYS = ("base_url", "key_name", "longest", "input_price", "output_price")
+KEYS_WITHOUT_EFFECT = {
+    "lexical": ("model", *_SERVICE_KEYS),
+    "nli": _SERVICE_KEYS,
+    "openai": ("threshold",),
+}
+"""Kind of judge -> the keys that only other kinds have."""
+
 
 class DatasetConfig(StrictTable):
     """Which data set, and which part of it."""
 
     path: Annotated[str, PASS_NAMED_OBJECT]
-    """A folder, a zip archive or a file; or a name: hf:NAME@REVISION of the hub, irds:NAME of ir_datasets."""
+    """A folder, a zip archive or a file; or a name: hf:NAME@REVISION of the hub,
+    irds:NAME of ir_datasets."""
     split: str | None = None
     """Which file or part of judgments; left out, the only one, else test."""
     queries: str | tuple[str, ...] | None = None
-    """The file of queries, or several asked as one set; left out, queries.* or questions.*."""
+    """The file of queries, or several asked as one set; left out, queries.* or
+    questions.*."""
     format: str | None = None
     """The reader; left out, seen from what is there."""
     documents: str | None = None
     """A table of documents, or a folder of them; left out, documents.* or corpus.*."""
     labels: str | None = None
-    """The table of labels; left out, labels.*, qrels.* or judgments.*, else the queries' own."""
+    """The table of labels; left out, labels.*, qrels.* or judgments.*, else the
+    queries' own."""
     columns: dict[str, str | tuple[str, ...]] = Field(default_factory=dict)
-    """What columns of tables are called: { text = "body", relevant = "answers" }; several that together name a document
-    as a list: { label_document = ["file", "page"] }, with match = ["file", "page"]."""
+    """What columns of tables are called: { text = "body", relevant = "answers" };
+    several that together name a document as a list: { label_document = ["file", "page"]
+    }, with match = ["file", "page"]."""
     header: bool | None = None
-    """Whether the first row of a table names its columns; without, they are called 1, 2, … in `columns`."""
+    """Whether the first row of a table names its columns; without, they are called 1,
+    2, … in `columns`."""
     match: str | tuple[str, ...] | None = None
-    """The field, or fields, by which labels name documents, such as page; left out, their ids."""
+    """The field, or fields, by which labels name documents, such as page; left out,
+    their ids."""
     exclude_self: bool = False
     """Keep the document that has a query's id out of that query's answers."""
 
@@ -52,12 +68,13 @@ class RelevanceConfig(StrictTable):
         | tuple[tuple[int, int], ...]
         | None
     ) = None
-    """A rule, or buckets: pairs of the last place and the grade down to it, `[[1, 3], [3, 2], [10, 1]]`. Left out:
-    explicit where the data has grades, else linear."""
+    """A rule, or buckets: pairs of the last place and the grade down to it, `[[1, 3],
+    [3, 2], [10, 1]]`. Left out: explicit where the data has grades, else linear."""
     gain: Literal["linear", "exponential"] = "linear"
     """The grade itself, or 2^grade - 1."""
     ideal: Literal["judged", "retrieved"] = "judged"
-    """What nDCG is divided by: the best order of all judged documents, or of those retrieved."""
+    """What nDCG is divided by: the best order of all judged documents, or of those
+    retrieved."""
     dangling: Literal["error", "drop"] = "error"
     """What to do with labels of documents or queries that do not exist."""
 
@@ -66,19 +83,21 @@ class JudgeConfig(StrictTable):
     """Who decides whether a text entails a claim."""
 
     kind: Literal["lexical", "nli", "openai"] = "lexical"
-    """Words alone (weak, offline), a local model of natural language inference, or a chat model."""
+    """Words alone (weak, offline), a local model of natural language inference, or a
+    chat model."""
     model: str = ""
     """A name of the hub or a folder (nli); a name that the endpoint knows (openai)."""
     base_url: str = ""
     """An OpenAI-compatible endpoint; left out, OpenAI's own."""
     key_name: str = ""
-    """The environment variable that holds the key; left out, OPENAI_API_KEY for OpenAI's server."""
+    """The environment variable that holds the key; left out, OPENAI_API_KEY for
+    OpenAI's server."""
     threshold: float | None = Field(default=None, gt=0, le=1)
-    """lexical: the share of a claim's distinct words that a text must hold, 0.8 if left out; nli: the least
-    probability, 0.5 if left out."""
+    """lexical: the share of a claim's distinct words that a text must hold, 0.8 if left
+    out; nli: the least probability, 0.5 if left out."""
     longest: int | None = Field(default=None, ge=100)
-    """openai: tokens of a text that the model is shown, as estimated, 8,000 if left out; the rest is cut off,
-    and counted."""
+    """openai: tokens of a text that the model is shown, as estimated, 8,000 if left
+    out; the rest is cut off, and counted."""
     concurrency: int = Field(default=4, ge=1)
     """Requests at once."""
     rpm: float = Field(default=0, ge=0)
@@ -104,23 +123,14 @@ class JudgeConfig(StrictTable):
     def _keys_fit_the_kind(self) -> Self:
         if self.kind != "lexical" and not self.model:
             raise ValueError(f"a judge of kind {self.kind!r} needs a model")
-        without_effect = {
-            "lexical": (
-                "model",
-                "base_url",
-                "key_name",
-                "longest",
-                "input_price",
-                "output_price",
-            ),
-            "nli": ("base_url", "key_name", "longest", "input_price", "output_price"),
-            "openai": ("threshold",),
-        }[self.kind]
-        if given := [
-            key for key in without_effect if getattr(self, key) not in ("", None)
-        ]:
+        keys = [
+            key
+            for key in KEYS_WITHOUT_EFFECT[self.kind]
+            if getattr(self, key) not in ("", None)
+        ]
+        if keys:
             raise ValueError(
-                f"{', '.join(given)} has no effect on a judge of kind {self.kind!r}"
+                f"{', '.join(keys)} has no effect on a judge of kind {self.kind!r}"
             )
         return self
 
@@ -136,41 +146,50 @@ class StoredVectorsConfig(StrictTable):
     """Vectors that were embedded elsewhere, by `harness embed`."""
 
     location: str = Field(alias="from")
-    """A folder, or a URL (`s3://…`, `gs://…`, what fsspec opens): read before anything is embedded."""
-
-
-MIN_ALPHA, MAX_ALPHA = 0.0001, 0.5
+    """A folder, or a URL (`s3://…`, `gs://…`, what fsspec opens): read before anything
+    is embedded."""
 
 
 def parse_statistics(table: Mapping[str, Any], where: str) -> Statistics:
-    """Check `[statistics]`; raises InputError with every problem."""
-    given = without_retired_statistics(table)
-    if isinstance(given.get("looks"), Mapping):
-        given["looks"] = Looks(
-            **validated(
-                options_model(Looks), given["looks"], key_path(where, ["looks"])
-            ).model_dump()
-        )
-    known = validated(options_model(Statistics), given, where)
-    alpha: float = getattr(known, "alpha", MIN_ALPHA)
+    """Check `[statistics]`.
+
+    Args:
+        table: the table.
+        where: comes before the key in each problem.
+
+    Raises:
+        InputError: with every problem.
+    """
+    options = without_retired_statistics(table)
+    if isinstance(options.get("looks"), Mapping):
+        looks_path = key_path(where, ["looks"])
+        looks = validated(options_model(Looks), options["looks"], looks_path)
+        options["looks"] = Looks(**looks.model_dump())
+    checked = validated(options_model(Statistics), options, where)
+    alpha: float = getattr(checked, "alpha", MIN_ALPHA)
     if not MIN_ALPHA <= alpha <= MAX_ALPHA:
-        what = f"{alpha} is not between {MIN_ALPHA} and {MAX_ALPHA}"
-        raise InputError(Problem(key_path(where, ["alpha"]), what, "0.05 is usual"))
+        problem = f"{alpha} is not between {MIN_ALPHA} and {MAX_ALPHA}"
+        raise InputError(Problem(key_path(where, ["alpha"]), problem, "0.05 is usual"))
     try:
         return Statistics(
-            **{name: getattr(known, name) for name in type(known).model_fields}
+            **{name: getattr(checked, name) for name in type(checked).model_fields}
         )
     except InputError as error:
         raise InputError(
-            [
-                p._replace(where=key_path(where, p.where.split()[-1:]))
-                for p in error.problems
-            ]
+            [_under_key(problem, where) for problem in error.problems]
         ) from None
 
 
+def _under_key(problem: Problem, where: str) -> Problem:
+    """Return a problem of an option with the path of its key."""
+    option = problem.where.split()[-1:]
+    return problem._replace(where=key_path(where, option))
+
+
 class SweepConfig(StrictTable):
-    """Many configurations of one retriever; every key but these two is an axis with the list of its values."""
+    """Many configurations of one retriever; every key but these two is an axis with the
+    list of its values.
+    """  # noqa: D205  (the schema has this sentence)
 
     model_config = ConfigDict(extra="allow")
 
@@ -190,4 +209,5 @@ class Sweep(StrictTable):
     axes: dict[str, tuple[Any, ...]] = Field(min_length=1)
     """Axis -> its values."""
     configurations: dict[str, dict[str, int]]
-    """Configuration -> axis -> the place of its value there; axis "of" is its retriever."""
+    """Configuration -> axis -> the place of its value there; axis "of" is its
+    retriever."""

@@ -1,39 +1,49 @@
 """Which retriever uses which."""
 
+from collections.abc import Iterator
+
 from harness.experiment.composed_configs import FusionConfig, RerankConfig
 from harness.experiment.retriever_config import RetrieverConfig
 from harness.experiment.vector_configs import DenseConfig
 
 
-def direct_parts(block: RetrieverConfig) -> tuple[str | RetrieverConfig, ...]:
-    """What a block uses: names of retrievers, or tables."""
-    match block:
+def direct_parts(config: RetrieverConfig) -> tuple[str | RetrieverConfig, ...]:
+    """Return the retrievers that a retriever uses: names, or tables."""
+    match config:
         case FusionConfig():
-            return block.of
+            return config.of
         case RerankConfig():
-            return (block.of,)
+            return (config.of,)
     return ()
 
 
-def used_retrievers(block: RetrieverConfig) -> tuple[str, ...]:
-    """The names of the retrievers that a block uses, those in its own tables too."""
-    match block:
+def used_retrievers(config: RetrieverConfig) -> tuple[str, ...]:
+    """Return the names of the retrievers that a retriever or its parts use."""
+    return tuple(dict.fromkeys(_used_names(config)))
+
+
+def _used_names(config: RetrieverConfig) -> Iterator[str]:
+    match config:
         case DenseConfig(derived_from=str(base)):
-            return (base,)
-    names = [
-        (part,) if isinstance(part, str) else used_retrievers(part)
-        for part in direct_parts(block)
-    ]
-    return tuple(dict.fromkeys(name for some in names for name in some))
+            yield base
+            return
+    for part in direct_parts(config):
+        if isinstance(part, str):
+            yield part
+        else:
+            yield from _used_names(part)
 
 
-def order_retrievers(blocks: tuple[RetrieverConfig, ...]) -> list[RetrieverConfig]:
-    """Return the blocks, each after those it uses."""
-    waiting, placed = list(blocks), dict[str, RetrieverConfig]()
+def order_retrievers(configs: tuple[RetrieverConfig, ...]) -> list[RetrieverConfig]:
+    """Return the retrievers, each after those that it uses."""
+    waiting = list(configs)
+    ordered: dict[str, RetrieverConfig] = {}
     while waiting:
-        block = next(
-            block for block in waiting if placed.keys() >= set(used_retrievers(block))
+        ready = next(
+            config
+            for config in waiting
+            if ordered.keys() >= set(used_retrievers(config))
         )
-        placed[block.name] = block
-        waiting.remove(block)
-    return list(placed.values())
+        ordered[ready.name] = ready
+        waiting.remove(ready)
+    return list(ordered.values())

@@ -25,22 +25,39 @@ from retrievers.errors import InputError, Problem, collect_errors
 from retrievers.options.tables import NAME_RULE
 
 SEVERAL_SETS_REMEDY = "harness run and check take several; in Python harness.run_sets"
+PATH_OF_TABLES = Path("experiment")
+"""The path of an experiment that is built in code."""
 
 
 class LoadedExperiment(NamedTuple):
-    """An experiment, what was written for it, and where its data set is."""
+    """An experiment, its tables as they were written, and its data set."""
 
     question: MeasuredExperiment
     tables: Mapping[str, Any]
     path: Path
     dataset: DatasetReference
     set_of: str = ""
-    """The name of the experiment that has several data sets, this being one of them; "" for an experiment with one."""
+    """The experiment on several data sets that has this one; empty if it is alone."""
 
     @property
     def experiment(self) -> Experiment:
         """The experiment itself."""
         return self.question.experiment
+
+
+class _Source(NamedTuple):
+    """Where the tables of an experiment are from."""
+
+    path: Path
+    is_file: bool
+    allow_code: bool
+
+
+class _NamedDataset(NamedTuple):
+    """One entry of a list of data sets."""
+
+    name: str
+    table: Any
 
 
 def load(
@@ -51,149 +68,176 @@ def load(
     """Read and check an experiment on one data set.
 
     Args:
-        source: an experiment file; or its tables, or an Experiment, built in code: paths are then seen from the
-            working directory. What is loaded already stays as it is.
-        allow_code: whether it may name code that is run: a Python function, a kind of another package, a model's own code.
+        source: an experiment file; or its tables, or an Experiment, built in code: then
+            paths are relative to the working directory. A LoadedExperiment is returned
+            as it is.
+        allow_code: whether it may run code: a Python function, a kind of another
+            package, a model's own code.
 
     Raises:
-        InputError: with every problem that was found, each with its key; or it names several data sets.
+        InputError: with every problem and its key; or it names several data sets.
     """
     if isinstance(source, LoadedExperiment):
         return source
     sets = load_sets(source, allow_code=allow_code)
     if sets[0].set_of:
-        what = f"names {len(sets)} data sets, and this takes one"
-        raise InputError(Problem(f"{sets[0].path}: dataset", what, SEVERAL_SETS_REMEDY))
+        problem = f"names {len(sets)} data sets, and this takes one"
+        where = f"{sets[0].path}: dataset"
+        raise InputError(Problem(where, problem, SEVERAL_SETS_REMEDY))
     return sets[0]
 
 
 def load_sets(
     source: str | Path | Mapping[str, Any] | Experiment, *, allow_code: bool = True
 ) -> list[LoadedExperiment]:
-    """As `load`; of an experiment whose `dataset` is a list, one for each, named as the data set is."""
-    built = isinstance(source, Mapping | Experiment)
-    path = (
-        Path("experiment") if isinstance(source, Mapping | Experiment) else Path(source)
-    )
-    tables = (
-        _tables(source) if isinstance(source, Mapping | Experiment) else _read(path)
-    )
+    """Read and check an experiment on one data set, or on several.
+
+    If its `dataset` is a list, there is one experiment for each, with its name.
+
+    Raises:
+        InputError: with every problem and its key.
+    """
+    if isinstance(source, Mapping | Experiment):
+        origin = _Source(PATH_OF_TABLES, is_file=False, allow_code=allow_code)
+        tables = _tables_of(source)
+    else:
+        origin = _Source(Path(source), is_file=True, allow_code=allow_code)
+        tables = _read_tables(origin.path)
     if not isinstance(tables.get("dataset"), list):
-        return [_loaded(tables, path, built=built, code=allow_code)]
+        return [_load_tables(tables, origin)]
+    experiment_name = str(tables.get("name", ""))
+    if not re.fullmatch(NAME_PATTERN, experiment_name):
+        # It leads to a folder: raise its problem before those of the data sets.
+        _load_tables({**tables, "dataset": "."}, origin)
     sets: list[LoadedExperiment] = []
     problems: list[Problem] = []
-    within = str(tables.get("name", ""))
-    if not re.fullmatch(NAME_PATTERN, within):  # it leads to a folder
-        _loaded({**tables, "dataset": "."}, path, built=built, code=allow_code)
-    for name, table in _each(tables["dataset"], path):
-        one = {**tables, "name": name, "dataset": table}
+    for name, table in _name_datasets(tables["dataset"], origin.path):
+        set_tables = {**tables, "name": name, "dataset": table}
         with collect_errors(problems):
-            sets.append(
-                _loaded(one, path, built=built, code=allow_code)._replace(set_of=within)
-            )
+            loaded = _load_tables(set_tables, origin)
+            sets.append(loaded._replace(set_of=experiment_name))
     if problems:
         raise InputError(list(dict.fromkeys(problems)))
     return sets
 
 
-def _each(listed: Sequence[Any], path: Path) -> list[tuple[str, Any]]:
-    """The data sets of a list, each with its name: the one that it is given, else the last part of its path."""
-    sets: list[tuple[str, Any]] = []
-    for place, entry in enumerate(listed):
-        table = dict(entry) if isinstance(entry, Mapping) else {"path": entry}
-        name = table.pop("name", None) or PurePosixPath(str(table.get("path"))).stem
-        where, remedy = f"{path}: dataset[{place}]", '{ path = "…", name = "…" }'
+def _name_datasets(entries: Sequence[Any], path: Path) -> list[_NamedDataset]:
+    """Return the data sets of a list, each with its own name or that of its path.
+
+    Raises:
+        InputError: a name is not a folder's, or occurs twice; or the list is empty.
+    """
+    datasets: list[_NamedDataset] = []
+    names: set[str] = set()
+    for number, entry in enumerate(entries):
+        where = f"{path}: dataset[{number}]"
+        dataset = _name_dataset(entry)
+        name = dataset.name
+        example = '{ path = "…", name = "…" }'
         if not isinstance(name, str) or not re.fullmatch(NAME_PATTERN, name):
-            what = f"{name!r} is not a name of a folder, which has {NAME_RULE}"
-            raise InputError(Problem(where, what, f"name it: {remedy}"))
-        if name.lower() in [known.lower() for known, _ in sets]:
+            problem = f"{name!r} is not a name of a folder, which has {NAME_RULE}"
+            raise InputError(Problem(where, problem, f"name it: {example}"))
+        if name.lower() in names:
+            problem = f"{name!r} occurs twice"
             raise InputError(
-                Problem(
-                    where, f"{name!r} occurs twice", f"give it another name: {remedy}"
-                )
+                Problem(where, problem, f"give it another name: {example}")
             )
-        sets.append((name, table if isinstance(entry, Mapping) else entry))
-    if not sets:
-        raise InputError(
-            Problem(
-                f"{path}: dataset", "is an empty list", "name one data set, or several"
-            )
-        )
-    return sets
+        names.add(name.lower())
+        datasets.append(dataset)
+    if not datasets:
+        remedy = "name one data set, or several"
+        raise InputError(Problem(f"{path}: dataset", "is an empty list", remedy))
+    return datasets
 
 
-def _loaded(
-    tables: dict[str, Any], path: Path, *, built: bool, code: bool
-) -> LoadedExperiment:
+def _name_dataset(entry: Any) -> _NamedDataset:
+    if not isinstance(entry, Mapping):
+        return _NamedDataset(PurePosixPath(str(entry)).stem, entry)
+    table = {key: option for key, option in entry.items() if key != "name"}
+    path_name = PurePosixPath(str(table.get("path"))).stem
+    return _NamedDataset(entry.get("name") or path_name, table)
+
+
+def _load_tables(tables: dict[str, Any], source: _Source) -> LoadedExperiment:
+    """Check the tables of an experiment, and find its data set.
+
+    Raises:
+        InputError: with every problem.
+    """
     problems: list[Problem] = []
-    question = table = dataset = None
+    question = None
     with collect_errors(problems):
-        question = parse_measures(
-            parse_experiment(with_run_paths(tables, path), allow_code=code)
-        )
-    if not built:
-        problems = [
-            one._replace(where=f"{path}: {one.where}".removesuffix(": "))
-            for one in problems
-        ]
-    with suppress(InputError):  # what is wrong with its table is reported above
+        located = with_run_paths(tables, source.path)
+        experiment = parse_experiment(located, allow_code=source.allow_code)
+        question = parse_measures(experiment)
+    prefix = ""
+    if source.is_file:
+        prefix = f"{source.path}: "
+        problems = [_with_prefix(problem, prefix) for problem in problems]
+    table = None
+    with suppress(InputError):  # the problems of its table are reported above
         table = parse_dataset_config(tables)
-    with collect_errors(problems):
-        dataset = None if table is None else locate_dataset(table, path)
+    dataset = None
+    if table is not None:
+        with collect_errors(problems):
+            dataset = locate_dataset(table, source.path)
     if question is None:
-        problems += [
-            p
-            for p in measure_problems(tables, "" if built else f"{path}: ")
-            if p not in problems
-        ]
+        for problem in measure_problems(tables, prefix):
+            if problem not in problems:
+                problems.append(problem)
     if problems or question is None or dataset is None:
         raise InputError(problems)
-    return LoadedExperiment(question, tables, path, dataset)
+    return LoadedExperiment(question, tables, source.path, dataset)
+
+
+def _with_prefix(problem: Problem, prefix: str) -> Problem:
+    return problem._replace(where=f"{prefix}{problem.where}".removesuffix(": "))
 
 
 def find_reference(path: Path) -> tuple[DatasetReference, bool]:
-    """Find the data set of an experiment file that may be wrong elsewhere, and whether dangling labels are dropped.
+    """Return the data set of a file, and whether unknown labels are dropped.
+
+    The file may have errors elsewhere.
 
     Raises:
-        InputError: the file is not TOML, or its data set cannot be found.
+        InputError: the file is not TOML, or its data set does not exist.
     """
-    tables = _read(path)
+    tables = _read_tables(path)
     relevance = tables.get("relevance")
     drops = isinstance(relevance, Mapping) and relevance.get("dangling") == "drop"
     return locate_dataset(parse_dataset_config(tables), path), drops
 
 
-def _read(path: Path) -> dict[str, Any]:
-    """The tables of an experiment file."""
+def _read_tables(path: Path) -> dict[str, Any]:
+    """Return the tables of an experiment file; InputError if it is not TOML."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
+        problem = f"cannot be read: {error.strerror}"
         remedy = "give the path of an experiment, a .toml file"
-        raise InputError(
-            Problem(str(path), f"cannot be read: {error.strerror}", remedy)
-        ) from None
     except UnicodeDecodeError:
-        raise InputError(
-            Problem(str(path), "is not UTF-8", "save the file as UTF-8")
-        ) from None
+        problem = "is not UTF-8"
+        remedy = "save the file as UTF-8"
     except (ValueError, RecursionError) as error:
-        raise InputError(Problem(str(path), f"is not TOML: {error}")) from None
+        problem = f"is not TOML: {error}"
+        remedy = ""
+    raise InputError(Problem(str(path), problem, remedy))
 
 
-def _tables(source: Mapping[str, Any] | Experiment) -> dict[str, Any]:
-    """The tables of an experiment built in code, as a file would hold them."""
-    return dict(
-        _without_none(source.resolved() if isinstance(source, Experiment) else source)
-    )
+def _tables_of(source: Mapping[str, Any] | Experiment) -> dict[str, Any]:
+    """Return the tables of an experiment built in code, as a file would have them."""
+    tables = source.resolved() if isinstance(source, Experiment) else source
+    return dict(_as_file_value(tables))
 
 
-def _without_none(value: Any) -> Any:
+def _as_file_value(value: Any) -> Any:
+    """Return nested values without None, with lists and texts for tuples and paths."""
     if isinstance(value, Mapping):
         return {
-            key: _without_none(inner)
+            key: _as_file_value(inner)
             for key, inner in value.items()
             if inner is not None
         }
     if isinstance(value, list | tuple):
-        return [_without_none(inner) for inner in value]
+        return [_as_file_value(inner) for inner in value]
     return value.as_posix() if isinstance(value, Path) else value

@@ -1,6 +1,6 @@
 """The paths that an experiment names."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,78 +12,89 @@ from retrievers.options.tables import validated
 
 
 def locate_dataset(table: DatasetConfig, path: Path) -> DatasetReference:
-    """Find the data set: relative to the working directory, else to the nearest parent of the file that has it."""
-    queries, match = (
-        (one,) if isinstance(one, str) else one or ()
-        for one in (table.queries, table.match)
-    )
+    """Return the data set of an experiment file.
+
+    A path is relative to the working directory, else to the nearest folder above the
+    file that has it.
+
+    Raises:
+        InputError: the path does not exist.
+    """
     columns = {
         kind: name if isinstance(name, str) else ",".join(name)
         for kind, name in table.columns.items()
     }
     reference = DatasetReference(
-        table.path,
-        table.split,
-        queries,
-        table.format,
-        table.documents,
-        table.labels,
-        columns,
-        match,
-        table.header,
+        path=table.path,
+        split=table.split,
+        queries=_as_tuple(table.queries),
+        format=table.format,
+        documents=table.documents,
+        labels=table.labels,
+        columns=columns,
+        match=_as_tuple(table.match),
+        header=table.header,
     )
     if reference.scheme:
         return reference
-    tried = [Path(), *path.resolve().parents]
-    place = next(
-        (folder / table.path for folder in tried if (folder / table.path).exists()),
-        None,
-    )
-    if place is None:
-        looked = (
-            "looked in the working directory and in every folder above the experiment"
-        )
-        remedy = f"{suggest_path(reference.folder)} {looked}".lstrip()
-        raise InputError(
-            Problem(f"{path}: dataset", f"{table.path!r} does not exist", remedy)
-        )
-    return replace(reference, path=place)
+    for candidate in _candidate_paths(table.path, path):
+        if candidate.exists():
+            return replace(reference, path=candidate)
+    remedy = "looked in the working directory and in every folder above the experiment"
+    remedy = f"{suggest_path(reference.folder)} {remedy}".lstrip()
+    problem = f"{table.path!r} does not exist"
+    raise InputError(Problem(f"{path}: dataset", problem, remedy))
+
+
+def _as_tuple(names: str | tuple[str, ...] | None) -> tuple[str, ...]:
+    if isinstance(names, str):
+        return (names,)
+    return names or ()
+
+
+def _candidate_paths(name: str, experiment_path: Path) -> Iterator[Path]:
+    """Yield the paths that a name in an experiment file may mean, in order."""
+    for folder in (Path(), *experiment_path.resolve().parents):
+        yield folder / name
 
 
 def with_run_paths(tables: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """The tables of an experiment, saved runs named by where they are: looked for as the data set is."""
+    """Return the tables of an experiment with the paths of its saved runs.
+
+    These are searched for like the data set.
+    """
     entries = tables.get("retrievers")
     if not isinstance(entries, list):
         return dict(tables)
-    tried = [Path(), *path.resolve().parents]
+    return {**tables, "retrievers": [_with_run_path(entry, path) for entry in entries]}
 
-    def located(entry: Any) -> Any:
-        of = entry.get("of") if isinstance(entry, Mapping) else None
-        if isinstance(of, list | Mapping):
-            return {
-                **entry,
-                "of": list(map(located, of)) if isinstance(of, list) else located(of),
-            }
-        path = (
-            entry.get("path")
-            if isinstance(entry, Mapping) and entry.get("kind") == "run"
-            else None
-        )
-        if not isinstance(path, str):
-            return entry
-        place = next(
-            (folder / path for folder in tried if (folder / path).is_file()), Path(path)
-        )
-        return {**entry, "path": place.as_posix()}
 
-    return {**tables, "retrievers": list(map(located, entries))}
+def _with_run_path(entry: Any, experiment_path: Path) -> Any:
+    """Return a retriever's table with the path of its run, and of those it uses."""
+    if not isinstance(entry, Mapping):
+        return entry
+    of = entry.get("of")
+    if isinstance(of, list):
+        return {**entry, "of": [_with_run_path(part, experiment_path) for part in of]}
+    if isinstance(of, Mapping):
+        return {**entry, "of": _with_run_path(of, experiment_path)}
+    name = entry.get("path")
+    if entry.get("kind") != "run" or not isinstance(name, str):
+        return entry
+    candidates = _candidate_paths(name, experiment_path)
+    run_path = next((path for path in candidates if path.is_file()), Path(name))
+    return {**entry, "path": run_path.as_posix()}
 
 
 def parse_dataset_config(tables: Mapping[str, Any]) -> DatasetConfig:
-    """The data set's table alone, so that a wrong path is reported with whatever else is wrong."""
+    """Check the table of the data set.
+
+    It is checked alone, so that a wrong path is reported with all other problems.
+
+    Raises:
+        InputError: with every problem of the table.
+    """
     table = tables.get("dataset")
-    return validated(
-        DatasetConfig,
-        {"path": table} if isinstance(table, str) else table or {},
-        "dataset",
-    )
+    if isinstance(table, str):
+        table = {"path": table}
+    return validated(DatasetConfig, table or {}, "dataset")

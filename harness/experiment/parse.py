@@ -1,7 +1,7 @@
 """Tables to an Experiment."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.experiment.experiment import Experiment
@@ -13,7 +13,7 @@ from harness.experiment.table_values import (
     unset_variables,
     walk_values,
 )
-from harness.experiment.variants import expand_variants
+from harness.experiment.variants import RetrieverEntry, expand_variants
 from harness.retired import retired_keys
 from retrievers import (
     ENCODERS,
@@ -26,129 +26,8 @@ from retrievers import (
 from retrievers.errors import InputError, Problem, collect_errors, did_you_mean
 from retrievers.options.tables import validated
 
-
-def parse_experiment(
-    written: Mapping[str, Any], *, allow_code: bool = True
-) -> Experiment:
-    """Check the tables of an experiment and the variables that they name; raises InputError with every problem."""
-    if gone := list(retired_keys(written)):
-        raise InputError(gone)
-    problems = [
-        *literal_secrets(written),
-        *unset_variables(written),
-        *oversized_numbers(written),
-    ]
-    tables = dict(written)
-    judge = tables.get("judge")
-    if (
-        not allow_code
-        and isinstance(judge, Mapping)
-        and (runs := user_code_in({"encoder": judge.get("encoder")}))
-    ):
-        problems.append(_refused("judge", runs))
-        tables["judge"] = {
-            key: value for key, value in judge.items() if key != "encoder"
-        }
-    made: list[RetrieverConfig] = []
-    entries = tables.get("retrievers", [])
-    configurations: list[tuple[str, dict[str, Any]]] = []
-    if "sweep" in tables:
-        from harness.experiment.expand_sweep import (
-            expand_sweep,  # a wing: an experiment without a sweep needs none of it
-        )
-
-        sweep = tables.pop("sweep")
-        with collect_errors(problems):  # the rest of the file is checked all the same
-            tables, configurations = expand_sweep({**tables, "sweep": sweep})
-    given = list(
-        expand_variants(entries if isinstance(entries, list) else ["no table"])
-    )
-    for place, entry in (*given, *configurations):
-        if "conversation" in tables and isinstance(entry, Mapping):
-            entry = {"conversation": tables["conversation"], **entry}
-        with collect_errors(problems):
-            if not allow_code and (runs := user_code_in(entry)):
-                raise InputError(_refused(place, runs))
-            made.append(_block(entry, place))
-            continue
-        # Its name still counts: others may use it, and the rest of the file is checked all the same.
-        name = entry.get("name") if isinstance(entry, Mapping) else None
-        made += (
-            [RetrieverConfig(name=name)]
-            if isinstance(name, str) and re.fullmatch(SWEPT_NAME, name)
-            else []
-        )
-    try:
-        experiment = validated(Experiment, {**tables, "retrievers": made}, "")
-    except (
-        InputError
-    ) as error:  # that one is needed is no news where the only one is refused
-        problems.extend(
-            one
-            for one in error.problems
-            if made or not given or one.where != "retrievers"
-        )
-    if problems:  # once, although several retrievers may be written out from one table
-        raise InputError(list(dict.fromkeys(problems)))
-    return experiment
-
-
-def _refused(where: str, runs: str) -> Problem:
-    return Problem(
-        where,
-        f"runs code: {runs}",
-        "--no-code refuses it; look at that code, then run without the option",
-    )
-
-
-def _block(entry: object, where: str) -> RetrieverConfig:
-    if not isinstance(entry, Mapping):
-        raise InputError(
-            Problem(
-                "retrievers",
-                "is not a list of tables",
-                "write each under [[retrievers]]",
-            )
-        )
-    kind = _kind_in(entry, where)
-    if kind not in ("fusion", "rerank"):
-        return validated(
-            CONFIGS_BY_KIND.get(kind, CustomConfig), {**entry, "kind": kind}, where
-        )
-    of = entry.get("of")
-    several = list(of) if isinstance(of, list | tuple) else [of]
-    parts = [
-        _block({"name": f"part-{number}", **part}, f"{where}.of[{number}]")
-        if isinstance(part, Mapping)
-        else part
-        for number, part in enumerate(several)
-    ]
-    made = (
-        {}
-        if of is None
-        else {"of": parts if isinstance(of, list | tuple) else parts[0]}
-    )
-    return validated(CONFIGS_BY_KIND[kind], {**entry, **made, "kind": kind}, where)
-
-
-def _kind_in(entry: Mapping[str, Any], where: str) -> str:
-    """The kind of a retriever, which must be known."""
-    kind = entry.get("kind") or (
-        "dense" if "encoder" in entry else "rerank" if "rerank" in entry else None
-    )
-    if isinstance(kind, str) and kind in CONFIGS_BY_KIND:
-        return kind
-    foreign = retriever_kinds()
-    if not isinstance(kind, str) or kind not in foreign:
-        what = f"unknown kind {kind!r}" if kind else "has neither an encoder nor a kind"
-        raise InputError(
-            Problem(
-                where, what, did_you_mean(str(kind or ""), {*CONFIGS_BY_KIND, *foreign})
-            )
-        )
-    return kind
-
-
+KINDS_OF_PARTS = ("fusion", "rerank")
+"""Kinds of retrievers whose `of` has other retrievers."""
 KINDS_WITHOUT_CODE = {
     "": {*CONFIGS_BY_KIND, *RETRIEVERS},
     "of": {*CONFIGS_BY_KIND, *RETRIEVERS},
@@ -156,31 +35,194 @@ KINDS_WITHOUT_CODE = {
     "rerank": RERANKERS,
     "chunk": (),
 }
-"""Table within a retriever's, "" for its own -> the kinds of it that come with the harness."""
+"""Key of a table in a retriever's table -> the kinds that come with the harness.
+
+The key is empty for the retriever's table itself.
+"""
 
 
-def user_code_in(entry: object) -> str:
-    """Return which code a retriever's table makes run; "" for none. Nothing is imported.
+def parse_experiment(
+    tables: Mapping[str, Any], *, allow_code: bool = True
+) -> Experiment:
+    """Check the tables of an experiment, and the variables that they name.
+
+    Raises:
+        InputError: with every problem.
+    """
+    retired = list(retired_keys(tables))
+    if retired:
+        raise InputError(retired)
+    problems = [
+        *literal_secrets(tables),
+        *unset_variables(tables),
+        *oversized_numbers(tables),
+    ]
+    if not allow_code:
+        tables = _without_judge_code(tables, problems)
+    entries: list[RetrieverEntry] = []
+    if "sweep" in tables:
+        # Imported here, since most experiments have no sweep.
+        from harness.experiment.expand_sweep import expand_sweep
+
+        with_sweep = tables
+        tables = {key: table for key, table in tables.items() if key != "sweep"}
+        with collect_errors(problems):  # the other tables are checked all the same
+            tables, entries = expand_sweep(with_sweep)
+    retriever_tables = tables.get("retrievers", [])
+    if not isinstance(retriever_tables, list):
+        retriever_tables = ["no table"]
+    listed = list(expand_variants(retriever_tables))
+    configs = _parse_retrievers(
+        [*listed, *entries],
+        problems,
+        conversation=tables.get("conversation"),
+        allow_code=allow_code,
+    )
+    try:
+        experiment = validated(Experiment, {**tables, "retrievers": configs}, "")
+    except InputError as error:
+        for problem in error.problems:
+            # If the only retriever has an error, that one is needed is no news.
+            if configs or not listed or problem.where != "retrievers":
+                problems.append(problem)
+    if problems:
+        # Several retrievers may be from one table: each problem is reported once.
+        raise InputError(list(dict.fromkeys(problems)))
+    return experiment
+
+
+def _without_judge_code(
+    tables: Mapping[str, Any], problems: list[Problem]
+) -> Mapping[str, Any]:
+    """Return tables without the encoder of the judge if it runs code; a problem."""
+    judge = tables.get("judge")
+    if not isinstance(judge, Mapping):
+        return tables
+    code = user_code_in({"encoder": judge.get("encoder")})
+    if not code:
+        return tables
+    problems.append(_refused_code("judge", code))
+    safe_judge = {key: option for key, option in judge.items() if key != "encoder"}
+    return {**tables, "judge": safe_judge}
+
+
+def _parse_retrievers(
+    entries: Sequence[RetrieverEntry],
+    problems: list[Problem],
+    *,
+    conversation: Any,
+    allow_code: bool,
+) -> list[RetrieverConfig]:
+    """Check the tables of retrievers; their problems are added.
+
+    A retriever with an error still counts by its name, since others may use it.
+    """
+    configs: list[RetrieverConfig] = []
+    for where, table in entries:
+        if conversation is not None and isinstance(table, Mapping):
+            table = {"conversation": conversation, **table}
+        with collect_errors(problems):
+            code = "" if allow_code else user_code_in(table)
+            if code:
+                raise InputError(_refused_code(where, code))
+            configs.append(_parse_retriever(table, where))
+            continue
+        name = table.get("name") if isinstance(table, Mapping) else None
+        if isinstance(name, str) and re.fullmatch(SWEPT_NAME, name):
+            configs.append(RetrieverConfig(name=name))
+    return configs
+
+
+def _refused_code(where: str, code: str) -> Problem:
+    remedy = "--no-code refuses it; look at that code, then run without the option"
+    return Problem(where, f"runs code: {code}", remedy)
+
+
+def _parse_retriever(table: object, where: str) -> RetrieverConfig:
+    """Check the table of a retriever, and those in its `of`; InputError on errors."""
+    if not isinstance(table, Mapping):
+        problem = "is not a list of tables"
+        remedy = "write each under [[retrievers]]"
+        raise InputError(Problem("retrievers", problem, remedy))
+    kind = _kind_of(table, where)
+    config_class = CONFIGS_BY_KIND.get(kind, CustomConfig)
+    config_table = {**table, "kind": kind}
+    of = table.get("of")
+    if kind in KINDS_OF_PARTS and of is not None:
+        if isinstance(of, list | tuple):
+            config_table["of"] = [
+                _parse_part(part, number, where) for number, part in enumerate(of)
+            ]
+        else:
+            config_table["of"] = _parse_part(of, 0, where)
+    return validated(config_class, config_table, where)
+
+
+def _parse_part(part: object, number: int, where: str) -> object:
+    """Return a retriever in the `of` of another: a name, or a table that is checked."""
+    if not isinstance(part, Mapping):
+        return part
+    table = {"name": f"part-{number}", **part}
+    return _parse_retriever(table, f"{where}.of[{number}]")
+
+
+def _kind_of(table: Mapping[str, Any], where: str) -> str:
+    """Return the kind of a retriever.
+
+    Raises:
+        InputError: it has none, or no retriever has this kind.
+    """
+    kind = table.get("kind")
+    if not kind and "encoder" in table:
+        kind = "dense"
+    elif not kind and "rerank" in table:
+        kind = "rerank"
+    if isinstance(kind, str) and kind in CONFIGS_BY_KIND:
+        return kind
+    custom_kinds = retriever_kinds()
+    if isinstance(kind, str) and kind in custom_kinds:
+        return kind
+    problem = f"unknown kind {kind!r}" if kind else "has neither an encoder nor a kind"
+    remedy = did_you_mean(str(kind or ""), {*CONFIGS_BY_KIND, *custom_kinds})
+    raise InputError(Problem(where, problem, remedy))
+
+
+def user_code_in(table: object) -> str:
+    """Return the code that a retriever's table runs; empty if none.
+
+    Nothing is imported.
 
     >>> user_code_in({"name": "ours", "kind": "python", "call": "search:ask"})
     'call = search:ask'
     """
-    for place, one in walk_values(entry):
-        path = re.sub(r"\[\d+\]", "", place)
-        name, before = path.rpartition(".")[2], f"{place}." if place else ""
-        kind = one.get("kind") if isinstance(one, Mapping) else None
-        if isinstance(one, Mapping) and name in KINDS_WITHOUT_CODE:
-            if kind == "python" or (name == "chunk" and one.get("call")):
-                return f"{before}call = {one.get('call')}"
-            if isinstance(kind, str) and kind not in KINDS_WITHOUT_CODE[name]:
-                return f"{before}kind = {kind}, of another package"
-            if one.get("trust_remote_code"):
-                return f"{before}trust_remote_code"
-        scheme = (
-            one.partition("://")[0]
-            if isinstance(one, str) and re.search(r"\bstore(\.location)?$", path)
-            else ""
-        )
-        if scheme not in STORES and scheme in store_kinds():
-            return f"store = {one}, of another package"
+    for key_path, value in walk_values(table):
+        plain_path = re.sub(r"\[\d+\]", "", key_path)
+        if isinstance(value, Mapping):
+            code = _code_of_part(value, key=plain_path.rpartition(".")[2])
+            if code:
+                return f"{key_path}.{code}" if key_path else code
+        is_store = re.search(r"\bstore(\.location)?$", plain_path)
+        if isinstance(value, str) and is_store:
+            scheme = value.partition("://")[0]
+            if scheme not in STORES and scheme in store_kinds():
+                return f"store = {value}, of another package"
+    return ""
+
+
+def _code_of_part(part: Mapping[Any, Any], key: str) -> str:
+    """Return the code that a part of a retriever runs; empty if none.
+
+    Args:
+        part: the table of the part.
+        key: of the part in the table of the retriever.
+    """
+    if key not in KINDS_WITHOUT_CODE:
+        return ""
+    kind = part.get("kind")
+    if kind == "python" or (key == "chunk" and part.get("call")):
+        return f"call = {part.get('call')}"
+    if isinstance(kind, str) and kind not in KINDS_WITHOUT_CODE[key]:
+        return f"kind = {kind}, of another package"
+    if part.get("trust_remote_code"):
+        return "trust_remote_code"
     return ""

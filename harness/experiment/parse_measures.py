@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from harness import measures
@@ -11,86 +11,95 @@ from harness.measures import Measure
 from retrievers.errors import InputError, Problem, collect_errors
 
 
-def measure_problems(tables: Mapping[str, Any], where: str) -> Iterator[Problem]:
-    """The measures that cannot be read, told also where another key is wrong."""
-    listed = tables.get("measures")
-    for key, some in (
-        ("primary", [tables.get("primary")]),
-        ("measures", listed if isinstance(listed, list) else []),
-    ):
-        for text in (one for one in some if isinstance(one, str)):
+class MeasuredExperiment(NamedTuple):
+    """An experiment with its measures parsed."""
+
+    experiment: Experiment
+    measures: tuple[Measure, ...]
+    """The measures with the options of `[relevance]`, each once."""
+    primary: Measure
+    """The measure that decides, one of them."""
+
+
+def measure_problems(tables: Mapping[str, Any], prefix: str) -> Iterator[Problem]:
+    """Yield the measures that cannot be parsed, in tables that may have other errors.
+
+    Args:
+        tables: of an experiment.
+        prefix: comes before the key in each problem.
+    """
+    names = tables.get("measures")
+    if not isinstance(names, list):
+        names = []
+    for key, key_names in (("primary", [tables.get("primary")]), ("measures", names)):
+        for name in key_names:
+            if not isinstance(name, str):
+                continue
             problems: list[Problem] = []
             with collect_errors(problems):
-                measures.parse_measure_list([text])
-            yield from (
-                one._replace(where=f"{where}{key}: {text!r}") for one in problems
-            )
+                measures.parse_measure_list([name])
+            for problem in problems:
+                yield problem._replace(where=f"{prefix}{key}: {name!r}")
 
 
 def parse_measures(experiment: Experiment) -> MeasuredExperiment:
     """Parse the measures, and the primary one among them.
 
     Raises:
-        InputError: one is unknown, looks deeper than `depth`, or the primary measure is not among them.
+        InputError: one is unknown or needs more hits than `depth`, the primary measure
+            is not among them, or a measure by claims has no judge.
     """
-    relevance, problems = experiment.relevance, list[Problem]()
-    named: list[Measure] = []
-    written: set[Measure] = (
-        set()
-    )  # without what rows put beside: RBP's residual may be named too
-    for where, text in [
-        ("primary", experiment.primary),
-        *(("measures", text) for text in experiment.measures),
-    ]:
-        try:
-            parsed = measures.parse_measure_list(
-                [text], gain=relevance.gain, ideal=relevance.ideal
-            )
-        except InputError as error:
-            problems += [
-                Problem(f"{where}: {text!r}", p.what, p.remedy) for p in error.problems
-            ]
+    problems: list[Problem] = []
+    primary = None
+    parsed_primary = _parse_name(experiment, "primary", experiment.primary, problems)
+    if parsed_primary:
+        primary = parsed_primary[0]
+    all_measures: list[Measure] = []
+    named_measures: set[Measure] = set()
+    """Without those that a name adds: RBP's residual may be named, too."""
+    for name in experiment.measures:
+        parsed = _parse_name(experiment, "measures", name, problems)
+        if not parsed:
             continue
-        if where == "measures" and parsed[0] in written:
-            problems.append(
-                Problem(where, f"{text} occurs twice", "name each measure once")
-            )
-        written |= {parsed[0]} if where == "measures" else set()
-        named += parsed[:1] if where == "primary" else parsed
-        if where == "measures" and (parsed[0].cutoff or 0) > experiment.depth:
-            what = f"{text} needs depth {parsed[0].cutoff} or more; depth is {experiment.depth}"
-            problems.append(Problem(where, what, "raise depth"))
-    primary, others = (named[0], named[1:]) if named else (None, [])
-    if not problems and primary not in others:
-        known = ", ".join(experiment.measures)
-        problems.append(
-            Problem(
-                "primary",
-                f"{experiment.primary} is not among the measures",
-                f"they are {known}",
-            )
-        )
-    if experiment.judge is None and (
-        claimed := [str(one) for one in others if one.uses_claims]
-    ):
-        remedy = (
-            'say who judges whether a text entails a claim: [judge] kind = "lexical"'
-        )
-        problems.append(
-            Problem(
-                "judge", f"is missing: {claimed[0]} needs verdicts on claims", remedy
-            )
-        )
+        measure = parsed[0]
+        if measure in named_measures:
+            remedy = "name each measure once"
+            problems.append(Problem("measures", f"{name} occurs twice", remedy))
+        named_measures.add(measure)
+        all_measures += parsed
+        if (measure.cutoff or 0) > experiment.depth:
+            needed = f"{name} needs depth {measure.cutoff} or more"
+            problem = f"{needed}; depth is {experiment.depth}"
+            problems.append(Problem("measures", problem, "raise depth"))
+    if not problems and primary not in all_measures:
+        problem = f"{experiment.primary} is not among the measures"
+        remedy = f"they are {', '.join(experiment.measures)}"
+        problems.append(Problem("primary", problem, remedy))
+    claim_measures = [measure for measure in all_measures if measure.uses_claims]
+    if experiment.judge is None and claim_measures:
+        problems.append(_missing_judge(claim_measures[0]))
     if problems or primary is None:
         raise InputError(problems)
-    return MeasuredExperiment(experiment, tuple(dict.fromkeys(others)), primary)
+    return MeasuredExperiment(experiment, tuple(dict.fromkeys(all_measures)), primary)
 
 
-class MeasuredExperiment(NamedTuple):
-    """An experiment with its measures parsed."""
+def _parse_name(
+    experiment: Experiment, key: str, name: str, problems: list[Problem]
+) -> Sequence[Measure]:
+    """Return the measures for a name; empty if it cannot be parsed, with a problem."""
+    relevance = experiment.relevance
+    try:
+        return measures.parse_measure_list(
+            [name], gain=relevance.gain, ideal=relevance.ideal
+        )
+    except InputError as error:
+        for problem in error.problems:
+            where = f"{key}: {name!r}"
+            problems.append(Problem(where, problem.what, problem.remedy))
+    return ()
 
-    experiment: Experiment
-    measures: tuple[Measure, ...]
-    """What is measured, `[relevance]` filled in; each once."""
-    primary: Measure
-    """The measure that decides, one of them."""
+
+def _missing_judge(measure: Measure) -> Problem:
+    problem = f"is missing: {measure} needs verdicts on claims"
+    remedy = 'say who judges whether a text entails a claim: [judge] kind = "lexical"'
+    return Problem("judge", problem, remedy)

@@ -17,7 +17,8 @@ ValidName = Annotated[str, Field(pattern=NAME_PATTERN)]
 SWEPT_NAME = (
     r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}(\[[A-Za-z0-9._+-][A-Za-z0-9._+, -]{0,119}\])?$"
 )
-"""Of a retriever too: a sweep writes its values behind it, such as `dense[MiniLM, 256]`."""
+"""Of a retriever too: a sweep writes its values behind it, such as `dense[MiniLM,
+256]`."""
 OMITTED_WHEN_EMPTY = ("conversation", "floor", "comparable_scores")
 """Keys of every retriever that are not written where they say nothing."""
 RESERVED_KEYS = {
@@ -32,7 +33,8 @@ RESERVED_KEYS = {
     "color",
     "options",
 }
-"""What keys of retrievers mean everywhere: no option of a whole retriever has such a name."""
+"""What keys of retrievers mean everywhere: no option of a whole retriever has such a
+name."""
 
 
 EncoderField = Annotated[PartConfig, PartField("Encoder", encoder_class, encoder_kinds)]
@@ -45,7 +47,8 @@ class ConversationConfig(StrictTable):
     """What is searched with where a query has a history."""
 
     text: str = Field(default="last", pattern=r"^(last|all|.*\{query\}.*)$")
-    """The query alone ("last"), all that was said ("all"), or a text with {history} and {query}."""
+    """The query alone ("last"), all that was said ("all"), or a text with {history} and
+    {query}."""
 
 
 class RetrieverConfig(StrictTable):
@@ -56,42 +59,54 @@ class RetrieverConfig(StrictTable):
     rerank: RerankerField | None = None
     """A reranker of the first hits."""
     color: str = ""
-    """Of the retriever in every report, such as "#0b6e4f"; left out, it follows from what the retriever is."""
+    """Of the retriever in every report, such as "#0b6e4f"; left out, it follows from
+    what the retriever is."""
     conversation: ConversationConfig | None = None
-    """What is searched with where a query has a history; left out, as [conversation] says."""
+    """What is searched with where a query has a history; left out, as [conversation]
+    says."""
     floor: Annotated[float, Field(allow_inf_nan=False)] | None = None
-    """Hits with a lower score are dropped: a query that nothing answers may then get an empty answer."""
+    """Hits with a lower score are dropped: a query that nothing answers may then get an
+    empty answer."""
     comparable_scores: bool = False
-    """Whether scores can be compared between queries, as those of cosines and cross-encoders can."""
+    """Whether scores can be compared between queries, as those of cosines and
+    cross-encoders can."""
     omitted_when_empty: ClassVar[tuple[str, ...]] = ()
-    """Keys that are not written where they say nothing: manifests of earlier versions know the same retriever."""
+    """Keys that are not written where they say nothing: manifests of earlier versions
+    know the same retriever."""
 
     @model_serializer(mode="wrap")
-    def _without_silent(
-        self, table_of: pydantic.SerializerFunctionWrapHandler
+    def _as_table(
+        self, serialize: pydantic.SerializerFunctionWrapHandler
     ) -> dict[str, Any]:
-        table: dict[str, Any] = table_of(self)
-        return self._spoken(table)
+        table: dict[str, Any] = serialize(self)
+        return self._without_empty_keys(table)
 
-    def _spoken(self, table: Mapping[str, Any]) -> dict[str, Any]:
-        """A table without the keys that say nothing; a floor of 0 says something."""
-        silent = {*self.omitted_when_empty, *OMITTED_WHEN_EMPTY} - (
-            {"floor"} if self.floor == 0 else set()
-        )
+    def _without_empty_keys(self, table: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a table without empty keys that are omitted; a floor of 0 stays."""
+        omitted = {*self.omitted_when_empty, *OMITTED_WHEN_EMPTY}
+        if self.floor == 0:
+            omitted.remove("floor")
         return {
-            key: value for key, value in table.items() if value or key not in silent
+            key: option for key, option in table.items() if option or key not in omitted
         }
 
     @field_validator("color")
     @classmethod
     def _is_seen(cls, color: str) -> str:
-        if color and not is_color(color.lower()):
+        if not color:
+            return color
+        if not is_color(color.lower()):
             raise ValueError(
-                f"{color!r} is not a colour; write six hexadecimal digits, such as '#0b6e4f'"
+                f"{color!r} is not a colour; "
+                "write six hexadecimal digits, such as '#0b6e4f'"
             )
-        if color and (seen := color_contrast(color, WHITE_PAPER)) < MIN_CONTRAST:
-            what = f"{color!r} is too light to be seen on white paper (contrast {seen:.1f} : 1)"
-            raise ValueError(f"{what}; take a darker one, {MIN_CONTRAST:g} : 1 or more")
+        contrast = color_contrast(color, WHITE_PAPER)
+        if contrast < MIN_CONTRAST:
+            raise ValueError(
+                f"{color!r} is too light to be seen on white paper "
+                f"(contrast {contrast:.1f} : 1); "
+                f"take a darker one, {MIN_CONTRAST:g} : 1 or more"
+            )
         return color.lower()
 
 
@@ -108,16 +123,20 @@ FieldFilter = dict[
 
 
 def check_vector_form(encoder: PartConfig, form: object) -> None:
-    """Refuse an encoder whose vectors have another form than its place wants; raises InputError.
+    """Refuse an encoder whose vectors have another form than a retriever needs.
 
     Args:
         encoder: its kind and options.
-        form: as the type of a key `kind` says it.
+        form: the form, as the type of a key `kind`.
+
+    Raises:
+        InputError: they have another form.
     """
-    wanted = get_args(form)[0]
-    given = getattr(encoder_class(encoder.kind), "form", wanted)
-    if given != wanted:
-        what = f"the encoder {encoder.kind!r} gives {given} vectors, not {wanted} ones"
-        raise InputError(
-            Problem("kind", what, f'it belongs to a retriever of kind = "{given}"')
-        )
+    needed_form = get_args(form)[0]
+    encoder_form = getattr(encoder_class(encoder.kind), "form", needed_form)
+    if encoder_form == needed_form:
+        return
+    encoder_name = f"the encoder {encoder.kind!r}"
+    problem = f"{encoder_name} gives {encoder_form} vectors, not {needed_form} ones"
+    remedy = f'it belongs to a retriever of kind = "{encoder_form}"'
+    raise InputError(Problem("kind", problem, remedy))

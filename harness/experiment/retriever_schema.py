@@ -35,44 +35,55 @@ CUSTOM_CONFIG_KEYS = ("name", "kind", "rerank", "color", "filter", *OMITTED_WHEN
 
 
 class CustomConfig(RetrieverConfig):
-    """A whole retriever that indexes and searches by itself, such as BM25 or one of another package."""
+    """A whole retriever that indexes and searches by itself, such as BM25 or one of
+    another package.
+    """  # noqa: D205  (the schema has this sentence)
 
     kind: str
-    """What it is; left out where there is an encoder (dense), or a rerank with an `of` (rerank)."""
+    """What it is; left out where there is an encoder (dense), or a rerank with an `of`
+    (rerank)."""
     filter: FieldFilter = Field(default_factory=dict)
-    """Documents that are searched, as of a dense retriever; not where the system has an index of its own."""
+    """Documents that are searched, as of a dense retriever; not where the system has an
+    index of its own."""
     options: dict[str, Any] = Field(default_factory=dict)
-    """The keyword arguments of its class, defaults filled in; they follow `kind` in the file."""
+    """The keyword arguments of its class, defaults filled in; they follow `kind` in the
+    file."""
     omitted_when_empty = ("unknown_hits",)
 
     @model_validator(mode="before")
     @classmethod
-    def _options_apart(cls, table: Mapping[str, Any]) -> dict[str, Any]:
-        own = {key: value for key, value in table.items() if key in CUSTOM_CONFIG_KEYS}
+    def _collect_options(cls, table: Mapping[str, Any]) -> dict[str, Any]:
+        """Put the options of the class, which are beside its keys, under `options`."""
+        config: dict[str, Any] = {}
+        options: dict[str, Any] = {}
+        for key, option in table.items():
+            (config if key in CUSTOM_CONFIG_KEYS else options)[key] = option
         with as_validation_error():
-            found: type[Retriever] = retriever_class(str(table["kind"]))
-            options = options_model(found)
-            if own.get("filter") and found.own_index:
-                remedy = "filter where its index is: in the body of the request, or in the function"
-                what = f"a retriever of kind {table['kind']!r} has its own index"
-                raise InputError(Problem("filter", what, remedy))
-            if taken := sorted(RESERVED_KEYS & options.model_fields.keys()):
-                what = f"{found.__name__} has an option {taken[0]!r}, which is a word of every experiment"
-                raise InputError(
-                    Problem("kind", what, "its package has to call it otherwise")
+            custom_class: type[Retriever] = retriever_class(str(table["kind"]))
+            model = options_model(custom_class)
+            if config.get("filter") and custom_class.own_index:
+                problem = f"a retriever of kind {table['kind']!r} has its own index"
+                remedy = (
+                    "filter where its index is: "
+                    "in the body of the request, or in the function"
                 )
-            others = {key: value for key, value in table.items() if key not in own}
-            return {
-                **own,
-                "options": validated(options, others, "").model_dump(by_alias=True),
-            }
+                raise InputError(Problem("filter", problem, remedy))
+            reserved = sorted(RESERVED_KEYS & model.model_fields.keys())
+            if reserved:
+                option = f"{custom_class.__name__} has an option {reserved[0]!r}"
+                problem = f"{option}, which is a word of every experiment"
+                remedy = "its package has to call it otherwise"
+                raise InputError(Problem("kind", problem, remedy))
+            checked = validated(model, options, "")
+            return {**config, "options": checked.model_dump(by_alias=True)}
 
     @model_serializer(mode="wrap")
-    def _options_beside(
-        self, table_of: pydantic.SerializerFunctionWrapHandler
+    def _as_table(
+        self, serialize: pydantic.SerializerFunctionWrapHandler
     ) -> dict[str, Any]:
-        table: dict[str, Any] = table_of(self)
-        return self._spoken(table | table.pop("options"))
+        table: dict[str, Any] = serialize(self)
+        options = table.pop("options")
+        return self._without_empty_keys(table | options)
 
 
 CONFIGS_BY_KIND: dict[str, type[RetrieverConfig]] = {
@@ -82,26 +93,25 @@ CONFIGS_BY_KIND: dict[str, type[RetrieverConfig]] = {
     "rerank": RerankConfig,
     "sparse": SparseConfig,
 }
-"""Blocks that the harness makes; any other kind is a whole retriever."""
+"""Kinds of retrievers that the harness builds; any other kind is custom."""
 
 
 class RetrieverSchema:
-    """Annotates a retriever: to a reader of the schema it is a union of all kinds, those of other packages too."""
+    """Annotates a retriever: in the schema it is a union of all kinds.
+
+    Kinds of other packages are included.
+    """
 
     def __get_pydantic_json_schema__(
         self, _: CoreSchema, handler: pydantic.GetJsonSchemaHandler
     ) -> JsonSchema:
-        """Blocks that the harness makes, and whole retrievers with the options of their classes."""
-        whole = [
+        """Return the schema of all kinds, with the options of custom classes."""
+        custom_tables = [
             kind_table(retriever_class(kind), kind, CustomConfig)
             for kind in sorted(retriever_kinds())
         ]
-        made, others = (
+        unions = (
             kind_union("Made", CONFIGS_BY_KIND.values()),
-            kind_union("Standalone", whole),
+            kind_union("Standalone", custom_tables),
         )
-        return {
-            "anyOf": [
-                handler(model.__pydantic_core_schema__) for model in (made, others)
-            ]
-        }
+        return {"anyOf": [handler(union.__pydantic_core_schema__) for union in unions]}

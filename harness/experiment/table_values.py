@@ -3,79 +3,92 @@
 import os
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from retrievers.errors import Problem
 from retrievers.options.placeholders import VARIABLE_REFERENCE
 
-MAX_WHOLE_NUMBER, MAX_SEED = 2**31 - 1, 2**63 - 1
-"""Whole numbers of an experiment, at most."""
-_NAMES = "api[_-]?key|authorization|secret|password|passwd|token|credential"
-SECRET_KEY_PATTERN = re.compile(rf"({_NAMES})s?$", re.IGNORECASE)
+MAX_WHOLE_NUMBER = 2**31 - 1
+MAX_SEED = 2**63 - 1
+_WORDS = "api[_-]?key|authorization|secret|password|passwd|token|credential"
+"""Names of what is secret."""
+SECRET_KEY_PATTERN = re.compile(rf"({_WORDS})s?$", re.IGNORECASE)
 SECRET_URL_PATTERN = re.compile(
-    rf"://([^/@\s:]*:[^/@\s]+@|\S*[?&]([\w-]*({_NAMES})|key|sig)=[^&#\s{{])",
+    rf"://([^/@\s:]*:[^/@\s]+@|\S*[?&]([\w-]*({_WORDS})|key|sig)=[^&#\s{{])",
     re.IGNORECASE,
 )
 AUTHORIZATION_SCHEME = re.compile(r"^(basic|bearer|apikey|token)\b", re.IGNORECASE)
-"""What comes before a secret in a header."""
+"""The word before a secret in a header."""
 
 
-def walk_values(value: Any, where: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield a value and all that is in it, each with its place, such as `retrievers[0].name`.
+class NestedValue(NamedTuple):
+    """A value in nested tables, with its path."""
 
-    >>> list(walk_values({"a": [1]}))
+    key_path: str
+    """Such as `retrievers[0].name`; empty for the outermost value."""
+    value: Any
+
+
+class NestedText(NamedTuple):
+    """A text in nested tables, with its path."""
+
+    key_path: str
+    text: str
+
+
+def walk_values(value: Any, key_path: str = "") -> Iterator[NestedValue]:
+    """Yield a value and all values in it, each with its path.
+
+    >>> [tuple(nested) for nested in walk_values({"a": [1]})]
     [('', {'a': [1]}), ('a', [1]), ('a[0]', 1)]
     """
-    yield where, value
+    yield NestedValue(key_path, value)
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            yield from walk_values(inner, f"{where}.{key}" if where else str(key))
+            inner_path = f"{key_path}.{key}" if key_path else str(key)
+            yield from walk_values(inner, inner_path)
     elif isinstance(value, list | tuple):
         for number, inner in enumerate(value):
-            yield from walk_values(inner, f"{where}[{number}]")
+            yield from walk_values(inner, f"{key_path}[{number}]")
 
 
-def walk_texts(value: Any, where: str = "") -> Iterator[tuple[str, str]]:
-    """Yield every text in nested tables, with its place."""
-    return (
-        (place, one) for place, one in walk_values(value, where) if isinstance(one, str)
-    )
+def walk_texts(value: Any, key_path: str = "") -> Iterator[NestedText]:
+    """Yield every text in nested tables, with its path."""
+    for nested in walk_values(value, key_path):
+        if isinstance(nested.value, str):
+            yield NestedText(nested.key_path, nested.value)
 
 
-def oversized_numbers(written: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield the whole numbers that the libraries behind cannot hold; a seed may be longer."""
-    for place, value in walk_values(written):
-        if isinstance(value, int) and abs(value) > (
-            MAX_SEED if place == "seed" else MAX_WHOLE_NUMBER
-        ):
-            yield Problem(
-                place, "is too large a number", f"at most {MAX_WHOLE_NUMBER:,}"
-            )
+def oversized_numbers(tables: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield a problem for each number that is too large for a library.
+
+    A seed may be larger.
+    """
+    for key_path, value in walk_values(tables):
+        limit = MAX_SEED if key_path == "seed" else MAX_WHOLE_NUMBER
+        if isinstance(value, int) and abs(value) > limit:
+            remedy = f"at most {MAX_WHOLE_NUMBER:,}"
+            yield Problem(key_path, "is too large a number", remedy)
 
 
-def literal_secrets(written: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield the keys and passwords that are in the file itself."""
-    for place, value in walk_texts(written):
-        plain = AUTHORIZATION_SCHEME.sub(
-            "", VARIABLE_REFERENCE.sub("", value).strip()
-        ).strip()
-        if (
-            SECRET_KEY_PATTERN.search(place.rpartition(".")[2]) and plain
-        ) or SECRET_URL_PATTERN.search(plain):
-            yield Problem(
-                place,
-                "a secret does not belong in a file",
-                'put it in the environment, write "${NAME}"',
-            )
+def literal_secrets(tables: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield a problem for each key or password that is in the file itself."""
+    for key_path, text in walk_texts(tables):
+        secret = VARIABLE_REFERENCE.sub("", text).strip()
+        secret = AUTHORIZATION_SCHEME.sub("", secret).strip()
+        key = key_path.rpartition(".")[2]
+        has_secret_key = secret and SECRET_KEY_PATTERN.search(key)
+        if has_secret_key or SECRET_URL_PATTERN.search(secret):
+            problem = "a secret does not belong in a file"
+            remedy = 'put it in the environment, write "${NAME}"'
+            yield Problem(key_path, problem, remedy)
 
 
-def unset_variables(written: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield each `${NAME}` that the environment lacks."""
-    for place, value in walk_texts(written):
-        for reference in VARIABLE_REFERENCE.finditer(value):
-            if reference[1] not in os.environ:
-                yield Problem(
-                    place,
-                    f"${{{reference[1]}}} is not set in the environment",
-                    f"export {reference[1]}=…",
-                )
+def unset_variables(tables: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield a problem for each `${NAME}` that the environment does not have."""
+    for key_path, text in walk_texts(tables):
+        for reference in VARIABLE_REFERENCE.finditer(text):
+            variable = reference[1]
+            if variable not in os.environ:
+                problem = f"${{{variable}}} is not set in the environment"
+                yield Problem(key_path, problem, f"export {variable}=…")

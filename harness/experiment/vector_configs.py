@@ -12,7 +12,7 @@ from harness.experiment.retriever_config import (
     check_vector_form,
 )
 from harness.experiment.table_values import unset_variables
-from retrievers.errors import InputError
+from retrievers.errors import InputError, Problem
 from retrievers.options.placeholders import expand, redact_url_users
 from retrievers.options.tables import StrictTable, as_validation_error, validated
 from retrievers.ragged import VectorForm
@@ -24,31 +24,36 @@ StoreField = Annotated[dict[str, Any], shown_as(str | StoreOptions, "location")]
 
 
 class DerivedVectorsConfig(StrictTable):
-    """Further retrievers from the vectors of this one: every choice of `dimensions`, of `quantization`, and of both."""
+    """Further retrievers from the vectors of this one: every choice of `dimensions`, of
+    `quantization`, and of both.
+    """  # noqa: D205  (the schema has this sentence)
 
     dimensions: tuple[Annotated[int, Field(ge=1)], ...] = ()
-    """Leading numbers that are kept of each vector, which is scaled to length 1 again: NAME-256."""
+    """Leading numbers that are kept of each vector, which is scaled to length 1 again:
+    NAME-256."""
     quantization: tuple[NumberFormat, ...] = ()
     """Smaller numbers: NAME-int8, and with dimensions NAME-256-int8."""
     proof: bool = True
-    """Whether 20 texts must show, before it is believed, that a service which has dimensions of its own gives what
-    cutting gives."""
+    """Whether 20 texts must show, before it is believed, that a service which has
+    dimensions of its own gives what cutting gives."""
 
     @model_validator(mode="after")
     def _gives_something(self) -> Self:
         if not self.dimensions and not self.quantization:
             raise ValueError(
-                "names neither dimensions nor quantization; write derive = { dimensions = [256] }"
+                "names neither dimensions nor quantization; "
+                "write derive = { dimensions = [256] }"
             )
-        for key, choices in (
-            ("dimensions", self.dimensions),
-            ("quantization", self.quantization),
-        ):
-            if twice := [
-                one for one in dict.fromkeys(choices) if choices.count(one) > 1
-            ]:
-                raise ValueError(f"{key} names {twice[0]} twice")
+        _check_repeated("dimensions", self.dimensions)
+        _check_repeated("quantization", self.quantization)
         return self
+
+
+def _check_repeated(key: str, choices: tuple[int | str, ...]) -> None:
+    """Raise ValueError if a choice occurs twice."""
+    for choice in choices:
+        if choices.count(choice) > 1:
+            raise ValueError(f"{key} names {choice} twice")
 
 
 class VectorRetrieverConfig(RetrieverConfig):
@@ -59,14 +64,16 @@ class VectorRetrieverConfig(RetrieverConfig):
     encoder: EncoderField
     """What turns texts into vectors."""
     store: StoreField = Field(default_factory=dict)
-    """Where the vectors are: `:memory:`, `edge`, a folder, a server's URL, or a table that says more."""
+    """Where the vectors are: `:memory:`, `edge`, a folder, a server's URL, or a table
+    that says more."""
     filter: FieldFilter = Field(default_factory=dict)
-    """Documents that are searched: field = "value", several values, or { query = "field" }, the query's own."""
+    """Documents that are searched: field = "value", several values, or { query =
+    "field" }, the query's own."""
     chunk: Chunk | None = None
     """Cut long documents into passages; a document is worth its best one."""
     variants: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    """Further retrievers by the same model, NAME-KEY, each with options of the encoder in place of those above:
-    { plain = { query_prompt = "" } }."""
+    """Further retrievers by the same model, NAME-KEY, each with options of the encoder
+    in place of those above: { plain = { query_prompt = "" } }."""
     omitted_when_empty = ("derive", "variants")
 
     @field_validator("encoder")
@@ -84,17 +91,18 @@ class VectorRetrieverConfig(RetrieverConfig):
         if not store:
             return store
         with as_validation_error():
-            return _store(store, info.data.get("kind", ""))
+            return _check_store(store, info.data.get("kind", ""))
 
     @field_validator("variants")
     @classmethod
     def _of_one_kind(
         cls, variants: dict[str, dict[str, Any]]
     ) -> dict[str, dict[str, Any]]:
-        if named := [name for name, options in variants.items() if "kind" in options]:
-            raise ValueError(
-                f"{named[0]!r} has another kind: write another retriever for it"
-            )
+        for name, options in variants.items():
+            if "kind" in options:
+                raise ValueError(
+                    f"{name!r} has another kind: write another retriever for it"
+                )
         return variants
 
 
@@ -102,32 +110,39 @@ class DenseConfig(VectorRetrieverConfig):
     """Nearest neighbours by cosine in one collection of vectors."""
 
     kind: Literal["dense"] = "dense"
-    """What it is; left out where there is an encoder (dense), or a rerank with an `of` (rerank)."""
+    """What it is; left out where there is an encoder (dense), or a rerank with an `of`
+    (rerank)."""
     dimensions: int | None = Field(default=None, ge=1)
-    """Leading numbers that are kept of each of the encoder's vectors, which is scaled to length 1 again."""
+    """Leading numbers that are kept of each of the encoder's vectors, which is scaled
+    to length 1 again."""
     quantization: NumberFormat | None = None
-    """How vectors are made smaller: one byte a dimension (int8), or one bit, compared by the bits of the query
-    (binary) or by its full numbers (binary-dot). They are searched exactly, in memory."""
+    """How vectors are made smaller: one byte a dimension (int8), or one bit, compared
+    by the bits of the query (binary) or by its full numbers (binary-dot). They are
+    searched exactly, in memory."""
     proof: bool = True
-    """Whether 20 texts must show that a service which has dimensions of its own gives what cutting gives."""
+    """Whether 20 texts must show that a service which has dimensions of its own gives
+    what cutting gives."""
     derived_from: str | None = None
-    """The retriever whose vectors these are; where it fails, this one does not ask again."""
+    """The retriever whose vectors these are; where it fails, this one does not ask
+    again."""
     derive: DerivedVectorsConfig | None = None
     """Further retrievers from the same vectors; nothing is embedded for them."""
 
     @model_validator(mode="after")
     def _one_compression(self) -> Self:
-        if self.quantization and (
-            self.store.get("m") or self.store.get("quantization")
-        ):
+        is_approximate = self.store.get("m") or self.store.get("quantization")
+        if self.quantization and is_approximate:
             raise ValueError(
-                "quantization is searched exactly: give the store neither m nor quantization"
+                "quantization is searched exactly: "
+                "give the store neither m nor quantization"
             )
         return self
 
 
 class SparseConfig(VectorRetrieverConfig):
-    """Learned sparse retrieval: weights of a vocabulary's words, compared by their dot product."""
+    """Learned sparse retrieval: weights of a vocabulary's words, compared by their dot
+    product.
+    """  # noqa: D205  (the schema has this sentence)
 
     kind: Literal["sparse"]
     """What it is."""
@@ -140,26 +155,24 @@ class MultivectorConfig(VectorRetrieverConfig):
     """What it is."""
 
 
-def _store(table: dict[str, Any], form: str) -> dict[str, Any]:
-    """The options of a store, which have to suit the form of its vectors."""
-    options: dict[str, Any] = validated(
-        options_model(StoreOptions), table, ""
-    ).model_dump()
+def _check_store(table: dict[str, Any], form: str) -> dict[str, Any]:
+    """Return the options of a store, which has to support the form of its vectors."""
+    model = validated(options_model(StoreOptions), table, "")
+    options: dict[str, Any] = model.model_dump()
+    # If a variable is not set, which is another problem, options stay as written.
+    has_unset_variables = any(unset_variables(options))
+    expanded = options if has_unset_variables else expand(options)
     try:
-        # As it will be used; as it is written where a variable is not set, which is said elsewhere.
-        store = StoreOptions(
-            **(options if any(unset_variables(options)) else expand(options))
-        )
+        store = StoreOptions(**expanded)
         if form in get_args(VectorForm):
             store.check(form)
     except InputError as error:
-        raise InputError(
-            [
-                one._replace(
-                    where=one.where.removeprefix("store").removeprefix("."),
-                    what=redact_url_users(one.what),
-                )
-                for one in error.problems
-            ]
-        ) from None
+        problems = [_without_store_key(problem) for problem in error.problems]
+        raise InputError(problems) from None
     return options
+
+
+def _without_store_key(problem: Problem) -> Problem:
+    """Return a problem of a store without its key and without users in URLs."""
+    key = problem.where.removeprefix("store").removeprefix(".")
+    return problem._replace(where=key, what=redact_url_users(problem.what))

@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from harness.dataset import DatasetReference, detect_format, list_reference
 from harness.dataset.file import File
@@ -14,69 +15,107 @@ from harness.english import count_of
 from harness.wording.reading import reading_sentence
 from retrievers.errors import InputError, Problem
 
+DEFAULT_QUERY_FILE = "queries.json"
 
-def find_files(given: DatasetReference) -> tuple[DatasetReference, list[str]]:
-    """The data set with its files of queries, and those ignored, found; InputError where something is missing."""
-    said = any(
-        (given.documents, given.queries, given.labels, given.format, given.split)
-    )
-    if said or given.scheme or not given.folder.is_dir():
-        return given, []
-    folder, files = given.folder, list_reference(given)
-    if detect_format(given, files) != "markdown":
-        return given, []
-    documents, others = list_documents(files)
-    unread = reading_sentence(len(documents), others)
+
+class DatasetFiles(NamedTuple):
+    """A data set with its files of queries."""
+
+    reference: DatasetReference
+    repeated_files: list[str]
+    """Files that are ignored, since other files have the same queries."""
+
+
+def find_files(reference: DatasetReference) -> DatasetFiles:
+    """Return a data set with its files of labelled queries.
+
+    A reference that names its files stays as it is.
+
+    Raises:
+        InputError: a folder has no documents, or no labels.
+    """
+    unchanged = DatasetFiles(reference, [])
+    names = (reference.documents, reference.queries, reference.labels)
+    if any(names) or reference.format or reference.split:
+        return unchanged
+    if reference.scheme or not reference.folder.is_dir():
+        return unchanged
+    folder = reference.folder
+    files = list_reference(reference)
+    if detect_format(reference, files) != "markdown":
+        return unchanged
+    documents, unread_files = list_documents(files)
+    unread = reading_sentence(len(documents), unread_files)
     if not documents:
         raise InputError(Problem(str(folder), "holds no documents", unread))
-    labelled, repeated = _query_files(folder)
-    if not labelled and (folder / "queries.json").is_file():
-        return given, []  # questions without labels: a beginning
-    if not labelled:
+    query_files = _find_query_files(folder)
+    if not query_files.labelled:
+        if (folder / DEFAULT_QUERY_FILE).is_file():
+            return unchanged  # queries without labels
         raise InputError(_missing_labels(folder, documents, unread))
-    queries = () if labelled == ["queries.json"] else tuple(labelled)
-    return replace(given, queries=queries), repeated
+    queries = tuple(query_files.labelled)
+    if queries == (DEFAULT_QUERY_FILE,):
+        queries = ()
+    return DatasetFiles(replace(reference, queries=queries), query_files.repeated)
 
 
-def _query_files(folder: Path) -> tuple[list[str], list[str]]:
-    """The files of labelled queries, queries.json first, then by size; and those that repeat the ids of others."""
+class _QueryFiles(NamedTuple):
+    """The files of labelled queries in a folder, by their names."""
+
+    labelled: list[str]
+    repeated: list[str]
+    """Those with ids of queries that are in other files, too."""
+
+
+def _find_query_files(folder: Path) -> _QueryFiles:
+    """Return the files of labelled queries, queries.json first, then by size."""
     ids = {file.name: _labelled_ids(file) for file in sorted(folder.glob("*.json"))}
-    known: set[str] = set()
-    taken, repeated = list[str](), list[str]()
-    for name in sorted(ids, key=lambda name: (name != "queries.json", -len(ids[name]))):
-        if ids[name]:
-            (repeated if known & ids[name] else taken).append(name)
-            known |= ids[name]
-    return taken, repeated
+    query_files = _QueryFiles([], [])
+    all_ids: set[str] = set()
+    for name in sorted(
+        ids, key=lambda name: (name != DEFAULT_QUERY_FILE, -len(ids[name]))
+    ):
+        if not ids[name]:
+            continue
+        is_repeated = not all_ids.isdisjoint(ids[name])
+        names = query_files.repeated if is_repeated else query_files.labelled
+        names.append(name)
+        all_ids |= ids[name]
+    return query_files
 
 
 def _labelled_ids(file: Path) -> set[str]:
-    """The ids of the queries in a file, as the reader gives them; empty where it holds no labels."""
+    """Return the ids of the queries in a file; empty if it has no labels."""
     try:
         rows = read_json(File(file))
     except InputError:
-        # What is wrong with it is for the reader to say.
-        return {"q0"} if file.name == "queries.json" else set()
-    if not isinstance(rows, list) or not any(
-        isinstance(row, dict) and "relevant_documents" in row for row in rows
-    ):
+        # The reader reports the problem of this file.
+        return {"q0"} if file.name == DEFAULT_QUERY_FILE else set()
+    if not isinstance(rows, list):
         return set()
-    return {
-        str(row.get("id", f"q{number}"))
-        for number, row in enumerate(rows)
-        if isinstance(row, dict)
-    }
+    ids: set[str] = set()
+    has_labels = False
+    for number, row in enumerate(rows):
+        if isinstance(row, dict):
+            ids.add(str(row.get("id", f"q{number}")))
+            has_labels = has_labels or "relevant_documents" in row
+    return ids if has_labels else set()
 
 
 def _missing_labels(folder: Path, documents: Sequence[str], unread: str) -> str:
-    asked = {"query": "what someone would ask", "relevant_documents": documents[:2]}
-    example = json.dumps([asked], ensure_ascii=False)
+    query = {"query": "what someone would ask", "relevant_documents": documents[:2]}
+    example = json.dumps([query], ensure_ascii=False)
+    unread_line = f"{unread}\n" if unread else ""
     return (
         f"{folder}: {count_of(len(documents), 'document')}, but no query\n"
-        f"{unread}{unread and chr(10)}"
-        f"write {folder / 'queries.json'}: for each query, the documents that answer it, best first:\n"
+        f"{unread_line}"
+        f"write {folder / 'queries.json'}: for each query, "
+        "the documents that answer it, best first:\n"
         f"  {example}\n"
-        f"or {folder / 'queries.txt'} with one query per line, to be judged later (docs/labels.md);\n"
-        f"a search log or another table is named queries.csv, .tsv, .jsonl or .parquet\n"
-        f"20 to 50 real queries are a good start; then: harness init {shlex.quote(str(folder))}"
+        f"or {folder / 'queries.txt'} with one query per line, "
+        "to be judged later (docs/labels.md);\n"
+        "a search log or another table is named queries.csv, "
+        ".tsv, .jsonl or .parquet\n"
+        "20 to 50 real queries are a good start; "
+        f"then: harness init {shlex.quote(str(folder))}"
     )

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.dataset.file import File
 from harness.dataset.read_problems import ReadProblems
@@ -12,76 +12,85 @@ from harness.dataset.rows import read_file_rows
 from harness.dataset.source import SourceLocation
 
 OTLP_ATTRIBUTE_KEYS = {"key", "value"}
-"""Of an attribute in OTLP's JSON."""
+"""The keys of an attribute in OTLP's JSON."""
+NESTED_SPAN_KEYS = ("resourceSpans", "scopeSpans", "spans", "child_runs")
+FlatSpan = dict[str, Any]
+"""Path with dots -> value."""
 
 
-def read_spans(
-    path: Path, problems: ReadProblems
-) -> Iterator[tuple[SourceLocation, dict[str, Any]]]:
-    """Every span of a file, flattened, in whatever objects it is nested."""
-    for place, row in read_file_rows(File(path), problems):
-        for span in _nested(row):
-            yield (
-                place,
-                {
-                    path.removeprefix("attributes."): value
-                    for path, value in _flat(span, "")
-                },
-            )
+class LocatedSpan(NamedTuple):
+    """A flat span with its location."""
+
+    location: SourceLocation
+    span: FlatSpan
 
 
-def _nested(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    inner = [
-        one
-        for key in ("resourceSpans", "scopeSpans", "spans", "child_runs")
-        for one in row.get(key) or ()
-    ]
-    inner += (
-        [row["data"]]
-        if isinstance(row.get("data"), Mapping) and "spans" in row["data"]
-        else []
-    )
+def read_spans(path: Path, problems: ReadProblems) -> Iterator[LocatedSpan]:
+    """Yield every span of a file, flattened, from whatever objects it is nested in."""
+    for location, row in read_file_rows(File(path), problems):
+        for span in _nested_spans(row):
+            flat_span: FlatSpan = {}
+            for key_path, value in _flatten(span, ""):
+                flat_span[key_path.removeprefix("attributes.")] = value
+            yield LocatedSpan(location, flat_span)
+
+
+def _nested_spans(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the spans in an object; the object itself if it has none, or is a run."""
+    inner: list[Mapping[str, Any]] = []
+    for key in NESTED_SPAN_KEYS:
+        inner += row.get(key) or ()
+    response = row.get("data")
+    if isinstance(response, Mapping) and "spans" in response:
+        inner.append(response)
     if not inner or "child_runs" in row:
         yield row
-    for one in inner:
-        yield from _nested(one)
+    for span in inner:
+        yield from _nested_spans(span)
 
 
-def _flat(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """What is in a value, by paths with dots; JSON in a text and OTLP's typed values are opened."""
+def _flatten(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Yield the values in a value by their paths.
+
+    JSON in a text is parsed, and OTLP's typed values lose their types.
+    """
     if isinstance(value, str) and value[:1] in ("{", "["):
         with suppress(ValueError, RecursionError):
             value = json.loads(value)
-    if (
-        isinstance(value, list)
-        and value
-        and all(
-            isinstance(one, Mapping) and one.keys() == OTLP_ATTRIBUTE_KEYS
-            for one in value
-        )
-    ):
-        value = {one["key"]: _plain(one["value"]) for one in value}
-    if isinstance(value, Mapping):
-        for key, held in value.items():
-            yield from _flat(held, f"{path}.{key}" if path else str(key))
-    elif isinstance(value, list):
-        for place, held in enumerate(value):
-            yield from _flat(held, f"{path}.{place}")
-    else:
+    if _are_otlp_attributes(value):
+        value = {
+            attribute["key"]: _untyped_value(attribute["value"]) for attribute in value
+        }
+    if isinstance(value, list):
+        value = dict(enumerate(value))
+    elif not isinstance(value, Mapping):
         yield path, value
+        return
+    for key, inner in value.items():
+        yield from _flatten(inner, f"{path}.{key}" if path else str(key))
 
 
-def _plain(value: Any) -> Any:
-    """A value of OTLP without its type."""
+def _are_otlp_attributes(value: Any) -> bool:
+    if not isinstance(value, list) or not value:
+        return False
+    for attribute in value:
+        if not isinstance(attribute, Mapping):
+            return False
+        if attribute.keys() != OTLP_ATTRIBUTE_KEYS:
+            return False
+    return True
+
+
+def _untyped_value(value: Any) -> Any:
+    """Return a value of OTLP without its type."""
     if not isinstance(value, Mapping) or len(value) != 1:
         return value
-    ((kind, held),) = value.items()
-    if kind == "arrayValue":
-        return [_plain(one) for one in held.get("values", ())]
-    return (
-        held.get("values", [])
-        if kind == "kvlistValue"
-        else int(held)
-        if kind == "intValue"
-        else held
-    )
+    value_type, inner = next(iter(value.items()))
+    match value_type:
+        case "arrayValue":
+            return [_untyped_value(element) for element in inner.get("values", ())]
+        case "kvlistValue":
+            return inner.get("values", [])
+        case "intValue":
+            return int(inner)
+    return inner

@@ -1,15 +1,16 @@
 """Retrieval spans of an application.
 
-OpenInference (`retrieval.documents.N.document.id`), OpenTelemetry (`gen_ai.retrieval.*`, OTLP JSON), exports of runs by
-LangSmith and Langfuse, and MLflow's spans and evaluation rows differ in their keys alone: each span is flattened to
+OpenInference (`retrieval.documents.N.document.id`), OpenTelemetry
+(`gen_ai.retrieval.*`, OTLP JSON), exports of runs by LangSmith and Langfuse, and
+MLflow's spans and evaluation rows differ only in their keys: each span is flattened to
 paths, and the paths are looked up.
 """
 
 import hashlib
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from harness.dataset.file import File
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.source import SourceLocation
 from harness.dataset.written_values import parse_grade
-from harness.init.flat_spans import read_spans
+from harness.init.flat_spans import FlatSpan, read_spans
 from retrievers.ids import document_id, normalise_text
 
 SPAN_SUFFIXES = (".jsonl", ".ndjson", ".json")
@@ -29,7 +30,7 @@ SPAN_KIND_KEYS = (
     "type",
     "mlflow.spanType",
 )
-"""Where a span says that it is a retriever's."""
+"""Keys of the kind of a span."""
 SPAN_QUERY_PATHS = (
     "input.value",
     "gen_ai.retrieval.query.text",
@@ -37,19 +38,20 @@ SPAN_QUERY_PATHS = (
     "inputs",
     "input",
 )
-"""Where the query is: a text, or an object with one."""
+"""Paths of the query: a text, or an object with one."""
 QUERY_KEYS = ("query", "question", "input", "text")
 """The key of the query in such an object; else its first text."""
 RETRIEVED_PATH = re.compile(
-    r"(?:(?:gen_ai\.)?retrieval\.documents|(?:outputs?|output\.value|mlflow\.spanOutputs)(?:\.documents|\.output)?)"
+    r"(?:(?:gen_ai\.)?retrieval\.documents"
+    r"|(?:outputs?|output\.value|mlflow\.spanOutputs)(?:\.documents|\.output)?)"
     r"\.(\d+)\.(?:document\.)?(.+)"
 )
-"""The path of one document: its place, and what of it is there."""
+"""The path of a document's value: its number, and its path in the document."""
 EXPECTED_PATH = re.compile(r"expectations\.expected_retrieved_context\.(\d+)\.(.+)")
 DOCUMENT_ID_KEYS = ("id", "document_id", "doc_id", "doc_uri")
 DOCUMENT_ID_PATHS = (
     *DOCUMENT_ID_KEYS,
-    *(f"metadata.{name}" for name in DOCUMENT_ID_KEYS),
+    *(f"metadata.{key}" for key in DOCUMENT_ID_KEYS),
     "metadata.source",
 )
 DOCUMENT_TEXT_PATHS = ("content", "page_content", "pageContent", "text")
@@ -59,20 +61,24 @@ SPAN_FIELD_PATHS = {
     "session": ("session.id", "session_id", "sessionId", "gen_ai.conversation.id"),
     "trace": ("trace_id", "traceId", "context.trace_id"),
 }
-
-
 ANNOTATION_PATH = re.compile(r"(?:document_)?annotations\.(\d+)\.(.+)")
 ANNOTATION_GRADES = {"relevant": 1, "irrelevant": 0, "unrelated": 0}
+RETRIEVAL_KEY_PREFIXES = ("gen_ai.retrieval.", "expectations.expected_")
+TEXT_ID_PREFIX = "text:"
+"""Begins the name of a document that only its text identifies."""
+TEXT_ID_LENGTH = 12
+MAX_EXAMINED_SPANS = 100
+"""Spans, at most, by which a file of spans is recognised."""
 
 
 @dataclass(slots=True)
 class RetrievalSpans:
-    """What spans hold: queries by text, the texts of documents, what was retrieved, what was annotated."""
+    """The queries, documents, hits and annotations in spans."""
 
     queries: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Text, without white space and case -> id, text and fields; of a repeated query those of its first span."""
+    """Normalised text -> id, text and fields, which are those of the first span."""
     texts: dict[str, str] = field(default_factory=dict)
-    """Document -> its text, where a span carries it."""
+    """Document -> its text, if a span has it."""
     hits: dict[str, dict[str, float]] = field(default_factory=dict)
     """Query id -> document -> score, of the query's last span."""
     grades: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -80,135 +86,156 @@ class RetrievalSpans:
 
     @property
     def documents_without_id(self) -> set[str]:
-        """Documents that are named by their texts alone."""
-        return {name for name in self.texts if name.startswith("text:")}
+        """Documents that only their texts identify."""
+        return {name for name in self.texts if name.startswith(TEXT_ID_PREFIX)}
+
+    def add(
+        self, location: SourceLocation, span: FlatSpan, problems: ReadProblems
+    ) -> None:
+        """Add a retrieval span; a document without id and text becomes a problem."""
+        query_text = _find_query(span)
+        if query_text is None or not _is_retrieval(span):
+            return
+        query = self._add_query(query_text, span)
+        scores = self._add_documents(location, span, problems)
+        if scores:
+            self.hits[query["id"]] = scores
+        grades = _annotated_grades(span, [*scores]) | _expected_grades(span)
+        if grades:
+            self.grades.setdefault(query["id"], {}).update(grades)
+
+    def _add_query(self, text: str, span: FlatSpan) -> dict[str, Any]:
+        new_query = {"id": f"q{len(self.queries)}", "query": text, "traffic": 0}
+        query = self.queries.setdefault(normalise_text(text), new_query)
+        query["traffic"] += 1
+        for field_name, paths in SPAN_FIELD_PATHS.items():
+            value = next((span[path] for path in paths if path in span), None)
+            if value:
+                query.setdefault(field_name, str(value))
+        return query
+
+    def _add_documents(
+        self, location: SourceLocation, span: FlatSpan, problems: ReadProblems
+    ) -> dict[str, float]:
+        """Add the documents of a span; return their scores, or scores by rank."""
+        scores: dict[str, Any] = {}
+        for number, document in _numbered_objects(span, RETRIEVED_PATH).items():
+            name = document_id(_first_value(document, DOCUMENT_ID_PATHS))
+            text = _first_value(document, DOCUMENT_TEXT_PATHS)
+            if name is None and not isinstance(text, str):
+                id_path = f"retrieval.documents.{number}.document.id"
+                subject = f"document {number} of a span"
+                problem = f"{subject} has neither {id_path} nor its content"
+                problems.add(location, problem, "record one of the two")
+                continue
+            if not name:
+                name = _text_id(text)
+            if isinstance(text, str):
+                self.texts.setdefault(name, text)
+            scores.setdefault(name, _first_value(document, HIT_SCORE_PATHS))
+        if all(map(_is_score, scores.values())):
+            return {name: float(score) for name, score in scores.items()}
+        return {name: float(len(scores) - i) for i, name in enumerate(scores)}
 
 
 def holds_spans(reference: DatasetReference) -> bool:
-    """Whether a reference is a file of spans: one of its first rows is a retriever's."""
-    if (
-        reference.scheme
-        or reference.format not in (None, "traces")
-        or File(reference.folder).suffix not in SPAN_SUFFIXES
-    ):
+    """Whether one of the first spans of a file is a retriever's."""
+    if reference.scheme or reference.format not in (None, "traces"):
         return False
-    if not reference.folder.is_file():
+    path = reference.folder
+    if File(path).suffix not in SPAN_SUFFIXES or not path.is_file():
         return False
-    first = (
-        span
-        for _, (_, span) in zip(
-            range(100), read_spans(reference.folder, ReadProblems()), strict=False
-        )
-    )
-    return any(_is_retrieval(span) for span in first)
+    first_spans = islice(read_spans(path, ReadProblems()), MAX_EXAMINED_SPANS)
+    return any(_is_retrieval(span) for _, span in first_spans)
 
 
 def collect_spans(path: Path, problems: ReadProblems) -> RetrievalSpans:
-    """Gather the retrieval spans of a file; what cannot be read is added to the problems."""
-    traces = RetrievalSpans()
-    for place, span in read_spans(path, problems):
-        asked = next(
-            filter(None, (_text_at(span, path) for path in SPAN_QUERY_PATHS)), None
-        )
-        if not _is_retrieval(span) or asked is None:
+    """Return the retrieval spans of a file; the problems of others are added."""
+    spans = RetrievalSpans()
+    for location, span in read_spans(path, problems):
+        spans.add(location, span, problems)
+    return spans
+
+
+def _is_retrieval(span: FlatSpan) -> bool:
+    kinds = [str(span.get(key)).upper() for key in SPAN_KIND_KEYS]
+    if "RETRIEVER" in kinds:
+        return True
+    return any(key.startswith(RETRIEVAL_KEY_PREFIXES) for key in span)
+
+
+def _find_query(span: FlatSpan) -> str | None:
+    """Return the text of the query of a span; None if it has none."""
+    texts = (_text_at(span, path) for path in SPAN_QUERY_PATHS)
+    return next(filter(None, texts), None)
+
+
+def _text_at(span: FlatSpan, path: str) -> str | None:
+    """Return the text at a path, or the most likely one below it."""
+    values = [span.get(path)]
+    values += [span.get(f"{path}.{key}") for key in QUERY_KEYS]
+    values += [span[key] for key in span if key.startswith(f"{path}.")]
+    for value in values:
+        if isinstance(value, str) and value.strip():
+            return value
+    return None
+
+
+def _text_id(text: Any) -> str:
+    """Return the name of a document that only its text identifies."""
+    digest = hashlib.sha256(normalise_text(str(text)).encode()).hexdigest()
+    return f"{TEXT_ID_PREFIX}{digest[:TEXT_ID_LENGTH]}"
+
+
+def _is_score(score: Any) -> bool:
+    return isinstance(score, int | float) and math.isfinite(score)
+
+
+def _annotated_grades(span: FlatSpan, documents: list[str]) -> dict[str, int]:
+    """Return the grades of the documents in a span that people or models annotated."""
+    grades: dict[str, int] = {}
+    for annotation in _numbered_objects(span, ANNOTATION_PATH).values():
+        position = annotation.get("document_position")
+        grade = _annotation_grade(annotation)
+        if grade is None or not isinstance(position, int):
             continue
-        new = {"id": f"q{len(traces.queries)}", "query": asked, "traffic": 0}
-        query = traces.queries.setdefault(normalise_text(asked), new)
-        query["traffic"] += 1
-        for name, paths in SPAN_FIELD_PATHS.items():
-            if value := next((span[path] for path in paths if path in span), None):
-                query.setdefault(name, str(value))
-        names = _documents(place, span, traces, problems)
-        if names:
-            traces.hits[query["id"]] = names
-        for note in _numbered(span, ANNOTATION_PATH).values():
-            position, grade = note.get("document_position"), _grade_of(note)
-            if (
-                grade is not None
-                and isinstance(position, int)
-                and position < len(names)
-            ):
-                traces.grades.setdefault(query["id"], {})[[*names][position]] = grade
-        for one in _numbered(span, EXPECTED_PATH).values():
-            if (name := _first(one, DOCUMENT_ID_PATHS)) is not None:
-                traces.grades.setdefault(query["id"], {})[str(document_id(name))] = 1
-    return traces
+        if position < len(documents):
+            grades[documents[position]] = grade
+    return grades
 
 
-def _documents(
-    place: SourceLocation,
-    span: Mapping[str, Any],
-    traces: RetrievalSpans,
-    problems: ReadProblems,
-) -> dict[str, float]:
-    """The documents of a span with their scores; those without, by their places."""
-    found: dict[str, Any] = {}
-    for number, one in _numbered(span, RETRIEVED_PATH).items():
-        name, text = (
-            document_id(_first(one, DOCUMENT_ID_PATHS)),
-            _first(one, DOCUMENT_TEXT_PATHS),
-        )
-        if name is None and not isinstance(text, str):
-            what = f"document {number} of a span has neither retrieval.documents.{number}.document.id nor its content"
-            problems.add(place, what, "record one of the two")
-            continue
-        name = (
-            name
-            or f"text:{hashlib.sha256(normalise_text(str(text)).encode()).hexdigest()[:12]}"
-        )
-        if isinstance(text, str):
-            traces.texts.setdefault(name, text)
-        found.setdefault(name, _first(one, HIT_SCORE_PATHS))
-    if all(
-        isinstance(score, int | float) and math.isfinite(score)
-        for score in found.values()
-    ):
-        return {name: float(score) for name, score in found.items()}
-    return {name: float(len(found) - place) for place, name in enumerate(found)}
+def _annotation_grade(annotation: FlatSpan) -> int | None:
+    """Return the grade of an annotation: by its label, else by its score."""
+    label = str(_first_value(annotation, ("label", "result.label")) or "").lower()
+    if label in ANNOTATION_GRADES:
+        return ANNOTATION_GRADES[label]
+    return parse_grade(_first_value(annotation, ("score", "result.score")))
 
 
-def _is_retrieval(span: Mapping[str, Any]) -> bool:
-    kinds = (str(span.get(key)).upper() for key in SPAN_KIND_KEYS)
-    return "RETRIEVER" in kinds or any(
-        key.startswith(("gen_ai.retrieval.", "expectations.expected_")) for key in span
-    )
+def _expected_grades(span: FlatSpan) -> dict[str, int]:
+    """Return a grade of 1 for each document that a span expects."""
+    grades: dict[str, int] = {}
+    for document in _numbered_objects(span, EXPECTED_PATH).values():
+        name = _first_value(document, DOCUMENT_ID_PATHS)
+        if name is not None:
+            grades[str(document_id(name))] = 1
+    return grades
 
 
-def _text_at(span: Mapping[str, Any], path: str) -> str | None:
-    """The text at a path, or the likeliest below it."""
-    below = (value for key, value in span.items() if key.startswith(f"{path}."))
-    found = (
-        span.get(path),
-        *(span.get(f"{path}.{name}") for name in QUERY_KEYS),
-        *below,
-    )
-    return next((one for one in found if isinstance(one, str) and one.strip()), None)
-
-
-def _numbered(
-    span: Mapping[str, Any], pattern: re.Pattern[str]
-) -> dict[int, dict[str, Any]]:
-    """The entries of a list of the span, each by its paths, in their order."""
-    found: dict[int, dict[str, Any]] = {}
-    for match, value in (
-        (pattern.fullmatch(key), value) for key, value in span.items()
-    ):
+def _numbered_objects(span: FlatSpan, pattern: re.Pattern[str]) -> dict[int, FlatSpan]:
+    """Return the objects of a list in a span, in their order."""
+    objects: dict[int, FlatSpan] = {}
+    for path, value in span.items():
+        match = pattern.fullmatch(path)
         if match:
-            found.setdefault(int(match[1]), {})[match[2]] = value
-    return dict(sorted(found.items()))
+            objects.setdefault(int(match[1]), {})[match[2]] = value
+    return dict(sorted(objects.items()))
 
 
-def _first(held: Mapping[str, Any], names: tuple[str, ...]) -> Any:
-    return next(
-        (held[name] for name in names if held.get(name) not in (None, "")), None
-    )
-
-
-def _grade_of(note: Mapping[str, Any]) -> int | None:
-    """The grade of an annotation: its label's, else its score."""
-    label = str(_first(note, ("label", "result.label")) or "").lower()
-    return (
-        ANNOTATION_GRADES[label]
-        if label in ANNOTATION_GRADES
-        else parse_grade(_first(note, ("score", "result.score")))
-    )
+def _first_value(flat_object: FlatSpan, paths: tuple[str, ...]) -> Any:
+    """Return the value at the first of several paths that is not empty."""
+    for path in paths:
+        value = flat_object.get(path)
+        if value not in (None, ""):
+            return value
+    return None

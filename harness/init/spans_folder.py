@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.dataset import DatasetReference
 from harness.dataset.check_corpus import documents_with_text
 from harness.dataset.read_problems import ReadProblems
-from harness.dataset.readers.dataset_folder import open_documents, search_folder
+from harness.dataset.readers.dataset_folder import find_folder, open_documents
 from harness.init.spans import SPAN_QUERY_PATHS, RetrievalSpans, collect_spans
 from retrievers.errors import InputError, Problem
 from retrievers.files.text_files import explain_write_errors, open_text_file
@@ -19,108 +19,136 @@ from retrievers.files.trec_files import write_trec_run
 from retrievers.ids import normalise_text
 from retrievers.ranking import ranked
 
+MAX_SHOWN_TEXT_LENGTH = 60
 
-def spans_to_folder(
-    reference: DatasetReference, folder: Path
-) -> tuple[DatasetReference, Path | None, bool]:
-    """Write queries, documents and labels of spans into a folder, and the run of the system that served them.
+
+class SpansFolder(NamedTuple):
+    """Spans, written as a data set."""
+
+    reference: DatasetReference
+    run: Path | None
+    """The run of the system that served the spans; None if nothing was retrieved."""
+    has_conversations: bool
+    """Whether a trace has several queries."""
+
+
+def spans_to_folder(reference: DatasetReference, folder: Path) -> SpansFolder:
+    """Write queries, documents, labels and the run of spans into a folder.
 
     Args:
-        reference: a file of spans; it names the documents where the spans carry no texts.
+        reference: a file of spans; it names the documents if the spans have no texts.
         folder: a new one.
 
-    Returns:
-        The data set in the folder, the run (None where the spans retrieved nothing), and whether one trace holds
-        several queries.
-
     Raises:
-        InputError: nothing was retrieved, a document has neither id nor text, or the folder is there already.
+        InputError: nothing was retrieved, a document has neither id nor text, or the
+            folder exists.
     """
-    seen = ReadProblems()
-    traces = collect_spans(reference.folder, seen)
-    if not traces.queries and not seen:
-        seen.add(
-            reference.name,
-            "no retrieval span has a query",
-            f"one of {', '.join(SPAN_QUERY_PATHS)}",
-        )
-    named = {
-        doc
-        for held in (traces.hits, traces.grades)
-        for docs in held.values()
-        for doc in docs
-    }
-    if (
-        reference.documents is None
-        and (bare := named - traces.texts.keys())
-        and not seen
-    ):
-        what = f"{len(bare):,} of {len(named):,} documents have no text, such as {min(bare)!r}"
-        remedy = "name the documents: --documents; or record retrieval.documents.N.document.content"
-        seen.add(reference.name, what, remedy)
-    if seen:
-        raise InputError(seen.problems)
-    ids = _ids_of(traces, reference)
-    with explain_write_errors(
-        folder, "remove it, or name another experiment with --output"
-    ):
+    problems = ReadProblems()
+    spans = collect_spans(reference.folder, problems)
+    if not spans.queries and not problems:
+        remedy = f"one of {', '.join(SPAN_QUERY_PATHS)}"
+        problems.add(reference.name, "no retrieval span has a query", remedy)
+    if reference.documents is None and not problems:
+        _refuse_missing_texts(reference, spans, problems)
+    if problems:
+        raise InputError(problems.problems)
+    ids = _text_document_ids(spans, reference)
+    remedy = "remove it, or name another experiment with --output"
+    with explain_write_errors(folder, remedy):
         folder.mkdir(parents=True)
-    queries = []
-    for query in traces.queries.values():
-        grades = {
-            ids.get(doc, doc): grade
-            for doc, grade in traces.grades.get(query["id"], {}).items()
-        }
-        queries.append({**query, **({"relevant_documents": grades} if grades else {})})
-    _write(folder / "queries.jsonl", queries)
+    queries = _query_rows(spans, ids)
+    _write_rows(folder / "queries.jsonl", queries)
     documents = None
     if reference.documents is None:
-        texts = (
-            {"_id": ids.get(name, name), "text": text}
-            for name, text in traces.texts.items()
-        )
-        _write(folder / "documents.jsonl", texts)
+        texts = spans.texts.items()
+        rows = ({"_id": ids.get(name, name), "text": text} for name, text in texts)
+        _write_rows(folder / "documents.jsonl", rows)
     else:
-        documents = Path(
-            os.path.relpath(reference.folder.parent / reference.documents, folder)
-        ).as_posix()
-    run = folder / "production.trec" if traces.hits else None
-    if run is not None:
-        rankings = (
-            (query, ranked([ids.get(doc, doc) for doc in hits], [*hits.values()]))
-            for query, hits in traces.hits.items()
-        )
-        write_trec_run(run, rankings, tag="production")
-    several = Counter(query.get("trace") for query in queries if "trace" in query)
-    return (
+        document_path = reference.folder.parent / reference.documents
+        documents = Path(os.path.relpath(document_path, folder)).as_posix()
+    run = None
+    if spans.hits:
+        run = folder / "production.trec"
+        _write_run(run, spans, ids)
+    traces = Counter(query["trace"] for query in queries if "trace" in query)
+    return SpansFolder(
         replace(reference, path=folder, documents=documents, format=None),
         run,
-        max(several.values(), default=0) > 1,
+        has_conversations=max(traces.values(), default=0) > 1,
     )
 
 
-def _write(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+def _refuse_missing_texts(
+    reference: DatasetReference, spans: RetrievalSpans, problems: ReadProblems
+) -> None:
+    """Add a problem if a document of the spans has no text."""
+    documents: set[str] = set()
+    for hits in spans.hits.values():
+        documents.update(hits)
+    for grades in spans.grades.values():
+        documents.update(grades)
+    without_text = documents - spans.texts.keys()
+    if not without_text:
+        return
+    count = f"{len(without_text):,} of {len(documents):,} documents"
+    problem = f"{count} have no text, such as {min(without_text)!r}"
+    remedy = (
+        "name the documents: --documents; "
+        "or record retrieval.documents.N.document.content"
+    )
+    problems.add(reference.name, problem, remedy)
+
+
+def _query_rows(spans: RetrievalSpans, ids: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return the rows of queries with their labels."""
+    rows: list[dict[str, Any]] = []
+    for query in spans.queries.values():
+        grades = spans.grades.get(query["id"], {})
+        row = dict(query)
+        if grades:
+            row["relevant_documents"] = {
+                ids.get(document, document): grade for document, grade in grades.items()
+            }
+        rows.append(row)
+    return rows
+
+
+def _write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     with open_text_file(path, "w") as file:
-        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        for row in rows:
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-def _ids_of(traces: RetrievalSpans, reference: DatasetReference) -> dict[str, str]:
-    """Ids of the documents that spans name by their texts alone: those of the named documents with the same text."""
-    if reference.documents is None or not traces.documents_without_id:
-        return {
-            name: name.replace("text:", "text-") for name in traces.documents_without_id
-        }
-    keys = {
-        name: normalise_text(traces.texts[name]) for name in traces.documents_without_id
-    }
-    read = open_documents(reference, *search_folder(reference, {}))
-    holders = documents_with_text(
-        keys.values(), (document for _, document in read(ReadProblems()))
-    )
-    if lost := [name for name, key in keys.items() if key not in holders]:
-        example = traces.texts[lost[0]][:60]
-        what = f"{len(lost):,} documents without an id have the text of no document, such as {example!r}"
-        raise InputError(
-            Problem(reference.name, what, "record retrieval.documents.N.document.id")
-        )
-    return {name: holders[key] for name, key in keys.items()}
+def _write_run(path: Path, spans: RetrievalSpans, ids: Mapping[str, str]) -> None:
+    rankings = []
+    for query_id, hits in spans.hits.items():
+        documents = [ids.get(document, document) for document in hits]
+        rankings.append((query_id, ranked(documents, [*hits.values()])))
+    write_trec_run(path, rankings, tag="production")
+
+
+def _text_document_ids(
+    spans: RetrievalSpans, reference: DatasetReference
+) -> dict[str, str]:
+    """Return the ids of the documents that only their texts identify.
+
+    If the reference names documents, these are the ids of those with the same text.
+
+    Raises:
+        InputError: no document has such a text.
+    """
+    names = spans.documents_without_id
+    if reference.documents is None or not names:
+        return {name: name.replace("text:", "text-") for name in names}
+    text_by_name = {name: normalise_text(spans.texts[name]) for name in names}
+    read_documents = open_documents(reference, find_folder(reference, {}))
+    documents = (document for _, document in read_documents(ReadProblems()))
+    id_by_text = documents_with_text(text_by_name.values(), documents)
+    unmatched = [name for name in names if text_by_name[name] not in id_by_text]
+    if unmatched:
+        example = spans.texts[unmatched[0]][:MAX_SHOWN_TEXT_LENGTH]
+        count = f"{len(unmatched):,} documents without an id"
+        problem = f"{count} have the text of no document, such as {example!r}"
+        remedy = "record retrieval.documents.N.document.id"
+        raise InputError(Problem(reference.name, problem, remedy))
+    return {name: id_by_text[text] for name, text in text_by_name.items()}

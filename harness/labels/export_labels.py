@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from harness.dataset import MODEL_LABELLER_PREFIX, Dataset, Labels
 from harness.dataset.judgment import JUDGMENTS_FILE, read_judgments
@@ -25,20 +25,20 @@ class ExportedLabels(NamedTuple):
     """Queries of a model that were omitted, because people judged others."""
 
     def sentence(self) -> str:
-        """The result as a sentence."""
-        of_model = (
-            f", {self.model:,} of them judged by a model, completely or in part"
-            if self.model
-            else ""
-        )
-        left = (
-            f"; {self.omitted:,} that a model judged are omitted (--with-model writes them too)"
-            if self.omitted
-            else ""
-        )
-        return (
-            f"labels of {count_of(self.people + self.model, 'query')}{of_model}{left}"
-        )
+        """Return the result as a sentence."""
+        by_model = ""
+        if self.model:
+            by_model = (
+                f", {self.model:,} of them judged by a model, completely or in part"
+            )
+        omitted = ""
+        if self.omitted:
+            omitted = (
+                f"; {self.omitted:,} that a model judged are omitted "
+                "(--with-model writes them too)"
+            )
+        queries = count_of(self.people + self.model, "query")
+        return f"labels of {queries}{by_model}{omitted}"
 
 
 def export_labels(
@@ -54,85 +54,99 @@ def export_labels(
         dataset: with the labels.
         path: a new file.
         form: of the file; JSON has the labellers of each query, models as `llm:NAME`.
-        with_model: also write the labels of models if there are labels of people; by default those are omitted, as in
-            scores.
+        with_model: also write the labels of models if there are labels of people; by
+            default those are omitted, as in scores.
 
     Raises:
         InputError: the file exists or cannot be written, or there are no labels.
     """
     check_new_file(path)  # it may be the file of judgments
-    there = {query: given for query, given in dataset.labels.items() if given.judged}
-    if not there:
-        raise InputError(
-            Problem(
-                dataset.path, "has no labels", "use harness labels merge to add some"
-            )
-        )
-    labels = there if with_model else deciding_labels(there)
+    all_labels = {
+        query_id: labels for query_id, labels in dataset.labels.items() if labels.judged
+    }
+    if not all_labels:
+        remedy = "use harness labels merge to add some"
+        raise InputError(Problem(dataset.path, "has no labels", remedy))
+    labels_by_query = all_labels if with_model else deciding_labels(all_labels)
     with explain_write_errors(path):
         if form == "trec":
-            write_trec_qrels(
-                path, {query: _grades(given) for query, given in labels.items()}
-            )
+            qrels = {
+                query_id: _grades_of(labels)
+                for query_id, labels in labels_by_query.items()
+            }
+            write_trec_qrels(path, qrels)
         else:
-            by = _labellers(dataset, labels)
-            rows = [
-                {
-                    "id": query.id,
-                    "query": query.text,
-                    **({"fields": dict(query.fields)} if query.fields else {}),
-                    **({"labelled_by": by[query.id]} if by[query.id] else {}),
-                    "relevant_documents": _written(labels[query.id]),
-                }
-                for query in dataset.judged_queries
-                if query.id in labels
-            ]
+            rows = _query_rows(dataset, labels_by_query)
             with open_text_file(path, "w") as file:
                 file.write(json.dumps(rows, ensure_ascii=False, indent=1) + "\n")
-    by_model = sum(given.source in ("model", "mixed") for given in labels.values())
-    return ExportedLabels(len(labels) - by_model, by_model, len(there) - len(labels))
+    by_model = [
+        labels
+        for labels in labels_by_query.values()
+        if labels.source in ("model", "mixed")
+    ]
+    return ExportedLabels(
+        people=len(labels_by_query) - len(by_model),
+        model=len(by_model),
+        omitted=len(all_labels) - len(labels_by_query),
+    )
 
 
-def _labellers(dataset: Dataset, labels: Mapping[str, Labels]) -> dict[str, str]:
-    """The labellers of each query: people by name, models as `llm:NAME`."""
-    beside = Path(dataset.path) / JUDGMENTS_FILE
+def _query_rows(
+    dataset: Dataset, labels_by_query: Mapping[str, Labels]
+) -> list[dict[str, Any]]:
+    """Return the rows of `queries.json`."""
+    labellers = _labellers_by_query(dataset, labels_by_query)
+    rows: list[dict[str, Any]] = []
+    for query in dataset.judged_queries:
+        if query.id not in labels_by_query:
+            continue
+        row: dict[str, Any] = {"id": query.id, "query": query.text}
+        if query.fields:
+            row["fields"] = dict(query.fields)
+        if labellers[query.id]:
+            row["labelled_by"] = labellers[query.id]
+        row["relevant_documents"] = _labels_as_json(labels_by_query[query.id])
+        rows.append(row)
+    return rows
+
+
+def _labellers_by_query(
+    dataset: Dataset, labels_by_query: Mapping[str, Labels]
+) -> dict[str, str]:
+    """Return the labellers of each query: people by name, models as `llm:NAME`."""
     people: dict[str, set[str]] = {}
     models: dict[str, set[str]] = {}
-    for one in read_judgments([beside]) if beside.is_file() else []:
-        if one.design != "next":
-            of, name = (
-                (people, one.judge)
-                if one.kind == "human"
-                else (models, MODEL_LABELLER_PREFIX + one.judge)
-            )
-            of.setdefault(one.query_id, set()).add(name)
-    by = {}
-    for query, given in labels.items():
-        persons = people.get(query, set()) if given.source != "model" else set()
-        named = persons | (
-            models.get(query, set()) if given.source != "people" else set()
-        )
-        by[query] = (
-            ", ".join([*sorted(persons), *sorted(named - persons)])
-            if given.source and named
-            else given.labelled_by
-        )
-    return by
+    path = Path(dataset.path) / JUDGMENTS_FILE
+    for judgment in read_judgments([path]) if path.is_file() else []:
+        if judgment.design == "next":
+            continue
+        if judgment.kind == "human":
+            people.setdefault(judgment.query_id, set()).add(judgment.judge)
+        else:
+            model = MODEL_LABELLER_PREFIX + judgment.judge
+            models.setdefault(judgment.query_id, set()).add(model)
+    labellers: dict[str, str] = {}
+    for query_id, labels in labels_by_query.items():
+        names: list[str] = []
+        if labels.source != "model":
+            names += sorted(people.get(query_id, ()))
+        if labels.source != "people":
+            names += sorted(models.get(query_id, set()).difference(names))
+        is_merged = labels.source and names
+        labellers[query_id] = ", ".join(names) if is_merged else labels.labelled_by
+    return labellers
 
 
-def _grades(labels: Labels) -> dict[str, int]:
-    return (
-        dict(labels.grades)
-        if labels.grades is not None
-        else dict.fromkeys(labels.documents, 1)
-    )
-
-
-def _written(labels: Labels) -> object:
+def _grades_of(labels: Labels) -> dict[str, int]:
+    """Return the grades of labels; 1 for each document of a list."""
     if labels.grades is not None:
         return dict(labels.grades)
-    return (
-        [list(group) for group in labels.groups]
-        if labels.groups is not None
-        else list(labels.ranked or ())
-    )
+    return dict.fromkeys(labels.documents, 1)
+
+
+def _labels_as_json(labels: Labels) -> object:
+    if labels.grades is not None:
+        return dict(labels.grades)
+    if labels.groups is not None:
+        return [list(group) for group in labels.groups]
+    return list(labels.ranked or ())

@@ -8,9 +8,18 @@ from harness.english import count_of
 from harness.labels.pool import Pool, PooledDocument, PooledQuery, shuffle_key
 
 REPEATED_SHARE = 0.1
-"""The share of the pairs that a person sees twice, to measure self-agreement."""
+"""The share of the pairs that a person judges twice, to measure self-agreement."""
 REPEAT_DISTANCE = 3
 """A pair is repeated after this many further queries, or at the end."""
+PairRound = tuple[str, str, int]
+"""Query id, document id, round: judged once."""
+
+
+class PairTexts(NamedTuple):
+    """The query and the document of a pair."""
+
+    query: PooledQuery
+    document: PooledDocument
 
 
 class OrderedPair(NamedTuple):
@@ -23,10 +32,10 @@ class OrderedPair(NamedTuple):
     round: int
     """1; 2 or more if the pair is repeated."""
 
-    def pair_texts(self, pool: Pool) -> tuple[PooledQuery, PooledDocument]:
-        """The text to read."""
+    def pair_texts(self, pool: Pool) -> PairTexts:
+        """Return the texts to read."""
         query = pool.queries[self.query]
-        return query, query.documents[self.document]
+        return PairTexts(query, query.documents[self.document])
 
 
 class JudgeSignature(NamedTuple):
@@ -41,46 +50,47 @@ class JudgeSignature(NamedTuple):
 def judging_order(pool: Pool, *, repeated: float = REPEATED_SHARE) -> list[OrderedPair]:
     """Return the pairs of a pool in the order of judging, some of them twice.
 
-    Query by query, so that a judge who stops early leaves few half done. A hash decides which pairs are repeated;
-    they come after three further queries.
+    The order is query by query, so that few queries are half done if a judge stops
+    early. A hash decides which pairs are repeated, after three further queries.
     """
     pairs = round_pairs(pool, 1)
-    by_chance = sorted(
-        pairs,
-        key=lambda one: shuffle_key(pool.drawn.seed, "again", *pair_key(pool, one)[:2]),
-    )
-    again: dict[int, list[OrderedPair]] = {}
-    for one in by_chance[: math.ceil(len(pairs) * repeated)]:
-        again.setdefault(
-            min(one.query + REPEAT_DISTANCE, len(pool.queries) - 1), []
-        ).append(one._replace(round=2))
-    return [
-        one
-        for number in range(len(pool.queries))
-        for one in [
-            *(pair for pair in pairs if pair.query == number),
-            *again.get(number, ()),
-        ]
-    ]
+
+    def random_key(pair: OrderedPair) -> bytes:
+        query_id, document_id, _ = pair_key(pool, pair)
+        return shuffle_key(pool.drawn.seed, "again", query_id, document_id)
+
+    repeats_by_query: dict[int, list[OrderedPair]] = {}
+    count = math.ceil(len(pairs) * repeated)
+    last_query = len(pool.queries) - 1
+    for pair in sorted(pairs, key=random_key)[:count]:
+        after_query = min(pair.query + REPEAT_DISTANCE, last_query)
+        repeats = repeats_by_query.setdefault(after_query, [])
+        repeats.append(pair._replace(round=2))
+    order: list[OrderedPair] = []
+    for query in range(len(pool.queries)):
+        order += [pair for pair in pairs if pair.query == query]
+        order += repeats_by_query.get(query, ())
+    return order
 
 
 def repeats_sentence(pool: Pool) -> str:
-    """The number of pairs that come twice, and the number of labels, which the page counts to."""
+    """Return how many pairs are repeated, and the number of labels in total."""
     judgments = len(judging_order(pool))
-    return f"{judgments - pool.pairs:,} of them twice, which makes {count_of(judgments, 'label')}"
+    repeats = judgments - pool.pairs
+    return f"{repeats:,} of them twice, which makes {count_of(judgments, 'label')}"
 
 
 def round_pairs(pool: Pool, number: int) -> list[OrderedPair]:
     """Return every pair of a pool once, as one round of judging."""
-    return [
-        OrderedPair(q, d, number)
-        for q, query in enumerate(pool.queries)
-        for d in range(len(query.documents))
-    ]
+    pairs: list[OrderedPair] = []
+    for query_index, query in enumerate(pool.queries):
+        for document_index in range(len(query.documents)):
+            pairs.append(OrderedPair(query_index, document_index, number))
+    return pairs
 
 
-def pair_key(pool: Pool, pair: OrderedPair) -> tuple[str, str, int]:
-    """Query id, document id, round: judged once."""
+def pair_key(pool: Pool, pair: OrderedPair) -> PairRound:
+    """Return the query id, the document id and the round of a pair."""
     query, document = pair.pair_texts(pool)
     return query.query_id, document.id, pair.round
 
@@ -90,21 +100,29 @@ def build_judgment(
     pair: OrderedPair,
     grade: int | None,
     signature: JudgeSignature,
-    **more: object,
+    **further_fields: object,
 ) -> Judgment:
-    """Make the judgment of one pair; `more` has further fields, such as the note and the time."""
+    """Return the judgment of one pair.
+
+    Args:
+        pool: has the pair.
+        pair: the query and the document.
+        grade: None if the judge gave none.
+        signature: the judge.
+        further_fields: such as the note and the time.
+    """
     query, document = pair.pair_texts(pool)
-    who = {
+    fields = {
         "query_id": query.query_id,
         "document_id": document.id,
         "grade": grade,
         **signature._asdict(),
         "round": pair.round,
-    }
-    drawn = {
         "design": pool.drawn.design,
         "inclusion": query.inclusion,
         "population": pool.drawn.population,
+        "pool": pool.digest,
+        "text": document.digest,
+        "asked": len(query.documents),
     }
-    read = {"pool": pool.digest, "text": document.digest, "asked": len(query.documents)}
-    return Judgment.model_validate({**who, **drawn, **read, **more})
+    return Judgment.model_validate({**fields, **further_fields})

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from harness.dataset.judgment import read_judgments
 from harness.dataset.read_problems import ReadProblems
+from harness.dataset.source import TableRow
 from harness.dataset.text_rows import read_json_lines
 from harness.labels.pool import (
     Pool,
@@ -18,7 +19,10 @@ from harness.labels.pool import (
 from retrievers.errors import InputError, Problem
 from retrievers.types import Document
 
-KEEP_POLICY = "Keep what a real person might type and what this document answers. Drop what is unclear, copied, or nobody asks."
+KEEP_POLICY = (
+    "Keep what a real person might type and what this document answers. "
+    "Drop what is unclear, copied, or nobody asks."
+)
 
 
 class DraftQuery(NamedTuple):
@@ -35,55 +39,59 @@ class DraftQuery(NamedTuple):
     """Id of its document."""
 
     def line(self) -> str:
-        """The draft as one line of a file, and of a table of queries."""
+        """Return the draft as one line of a file, and of a table of queries."""
         return json.dumps(self._asdict(), ensure_ascii=False) + "\n"
 
 
 def drafts_pool(drafts: Sequence[DraftQuery], texts: Mapping[str, Document]) -> Pool:
-    """The drafts as a pool, for the judging page: 1 keeps a query, 0 drops it."""
-    lines = tuple(
-        build_pooled_query(one.id, one.query, [texts[one.document_id]])
-        for one in drafts
+    """Return the drafts as a pool for the judging page: 1 keeps a query, 0 drops it."""
+    queries = tuple(
+        build_pooled_query(draft.id, draft.query, [texts[draft.document_id]])
+        for draft in drafts
     )
-    return build_pool(
-        KEEP_POLICY,
-        PoolDesign(depth=1, seed=0, population=len(lines), sampled=len(lines)),
-        lines,
-    )
+    design = PoolDesign(depth=1, seed=0, population=len(queries), sampled=len(queries))
+    return build_pool(KEEP_POLICY, design, queries)
 
 
 def write_drafts(path: Path, drafts: Iterable[DraftQuery]) -> None:
     """Write drafts as lines; InputError if the file exists or cannot be written."""
-    write_new_file(path, (one.line() for one in drafts))
+    write_new_file(path, (draft.line() for draft in drafts))
 
 
-def select_kept_drafts(path: Path, judgments: Sequence[Path]) -> list[DraftQuery]:
+def select_kept_drafts(path: Path, judgment_paths: Sequence[Path]) -> list[DraftQuery]:
     """Return the drafts that a person kept.
 
     Raises:
         InputError: a file cannot be read, or the judgments are of other drafts.
     """
-    drafts = {one.id: one for one in _read(path)}
-    judged = read_judgments(judgments)
-    if foreign := next((one for one in judged if one.query_id not in drafts), None):
-        what = f"query {foreign.query_id!r} is not one of the drafts"
-        raise InputError(
-            Problem(str(path), what, "use the labels that this file's page exported")
-        )
-    kept = {one.query_id for one in judged if one.round == 1 and one.grade == 1}
-    return [one for id_, one in drafts.items() if id_ in kept]
+    drafts = {draft.id: draft for draft in _read_drafts(path)}
+    judgments = read_judgments(judgment_paths)
+    for judgment in judgments:
+        if judgment.query_id not in drafts:
+            problem = f"query {judgment.query_id!r} is not one of the drafts"
+            remedy = "use the labels that this file's page exported"
+            raise InputError(Problem(str(path), problem, remedy))
+    kept_ids = {
+        judgment.query_id
+        for judgment in judgments
+        if judgment.round == 1 and judgment.grade == 1
+    }
+    return [draft for id_, draft in drafts.items() if id_ in kept_ids]
 
 
-def _read(path: Path) -> Iterator[DraftQuery]:
+def _read_drafts(path: Path) -> Iterator[DraftQuery]:
     problems = ReadProblems()
-    for place, row in read_json_lines(path, problems):
-        if row.keys() != set(DraftQuery._fields) or not all(
-            isinstance(value, str) for value in row.values()
-        ):
-            problems.add(
-                place, "is not a draft", "use a file of `harness queries draft`"
-            )
-        else:
+    for location, row in read_json_lines(path, problems):
+        if _is_draft(row):
             yield DraftQuery(**row)
+        else:
+            remedy = "use a file of `harness queries draft`"
+            problems.add(location, "is not a draft", remedy)
     if problems:
         raise InputError(problems.problems)
+
+
+def _is_draft(row: TableRow) -> bool:
+    if row.keys() != set(DraftQuery._fields):
+        return False
+    return all(isinstance(field, str) for field in row.values())

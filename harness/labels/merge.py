@@ -1,7 +1,7 @@
 """Judgments merged into a data set."""
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,12 +21,17 @@ from harness.labels.keep_drafts import KEEP_POLICY
 from harness.labels.pool import (
     Pool,
     PoolDesign,
+    PooledQuery,
     build_pool,
     build_pooled_query,
     digest_texts,
 )
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.files.text_files import explain_write_errors, open_text_file
+from retrievers.types import Document, Query
+
+MAX_COMPARED_IDS = 2_000
+"""Ids, at most, that a remedy compares with an unknown one."""
 
 
 def corrections_as_rounds(
@@ -34,39 +39,34 @@ def corrections_as_rounds(
     new_judgments: Iterable[PlacedJudgment],
     correcting_judges: Collection[str],
 ) -> Iterator[PlacedJudgment]:
-    """Yield judgments; a correction that another person may have sent becomes a second round.
+    """Yield judgments; some corrections become a second round.
 
-    A correction counts if its judge is in `correcting_judges`, or if a model gave no grade before; otherwise anyone could
-    overwrite another person's grades with a file in their name.
+    A correction counts if its judge is in `correcting_judges`, or if a model gave no
+    grade before. Otherwise anyone could overwrite another person's grades with a file
+    in their name.
 
     Args:
         earlier_judgments: the existing judgments, with corrections resolved.
         new_judgments: the lines to add.
         correcting_judges: judges whose corrections count.
     """
-    known = {
-        (*one.key, one.judge, one.design, one.round): one for one in earlier_judgments
-    }
-    for place, judgment in new_judgments:
-        key = (*judgment.key, judgment.judge, judgment.design, judgment.round)
-        first = known.get(key)
-        written_over = first is not None and (
-            first.kind == "human" or first.grade is not None
-        )
-        if (
-            written_over
-            and judgment.corrects
-            and judgment.judge not in correcting_judges
-        ):
-            yield (
-                place,
-                judgment.model_copy(
-                    update={"corrects": False, "round": judgment.round + 1}
-                ),
-            )
+    latest = {_judgment_key(judgment): judgment for judgment in earlier_judgments}
+    for location, judgment in new_judgments:
+        key = _judgment_key(judgment)
+        earlier = latest.get(key)
+        is_allowed = judgment.judge in correcting_judges
+        if earlier is not None and earlier.kind != "human" and earlier.grade is None:
+            is_allowed = True
+        if earlier is None or not judgment.corrects or is_allowed:
+            latest[key] = judgment
+            yield PlacedJudgment(location, judgment)
         else:
-            known[key] = judgment
-            yield place, judgment
+            changes = {"corrects": False, "round": judgment.round + 1}
+            yield PlacedJudgment(location, judgment.model_copy(update=changes))
+
+
+def _judgment_key(judgment: Judgment) -> tuple[str, str, str, str, int]:
+    return (*judgment.key, judgment.judge, judgment.design, judgment.round)
 
 
 class MergedJudgments(NamedTuple):
@@ -83,7 +83,7 @@ class MergedJudgments(NamedTuple):
     """Queries that only a model judged."""
     disputed: tuple[Dispute, ...]
     opinions: tuple[str, ...]
-    """Judges whose corrections were not accepted and are kept as a second round."""
+    """Judges whose corrections are kept as a second round."""
 
 
 def merge_into_dataset(
@@ -91,110 +91,130 @@ def merge_into_dataset(
     reference: DatasetReference,
     correcting_judges: Collection[str] = (),
 ) -> MergedJudgments:
-    """Add judgments to a data set's own; all of them or none.
+    """Add judgments to those of a data set; all of them or none.
 
     Args:
         paths: files of judgments.
         reference: the data set.
-        correcting_judges: people whose corrections of their own grades count; other corrections are second rounds.
+        correcting_judges: people whose corrections of their own grades count; other
+            corrections are second rounds.
 
     Raises:
-        InputError: a line cannot be read, judges a query, document or text that the data set does not have, or
-            contradicts another judgment of the same judge; then nothing is written.
+        InputError: a line cannot be read, judges a query, document or text that the
+            data set does not have, or contradicts another judgment of the same judge;
+            then nothing is written.
     """
     if reference.scheme or not reference.folder.is_dir():
-        raise InputError(
-            Problem(
-                reference.name,
-                "is not a folder",
-                "labels are stored in the data set's folder",
-            )
-        )
+        remedy = "labels are stored in the data set's folder"
+        raise InputError(Problem(reference.name, "is not a folder", remedy))
     path = reference.folder / JUDGMENTS_FILE
-    dataset, seen = load_dataset(reference), ReadProblems()
-    there = list(read_judgment_file(path, seen)) if path.is_file() else []
-    before = resolve_corrections(there, seen)
-    said = [line for file in paths for line in read_judgment_file(file, seen)]
-    joining = list(corrections_as_rounds(before, said, correcting_judges))
-    whole = resolve_corrections([*there, *joining], seen)
-    if seen:
-        raise InputError(seen.problems)
-    _check([one for _, one in joining], dataset)
-    opinions = {
-        new.judge
-        for (_, old), (_, new) in zip(said, joining, strict=True)
-        if old.round != new.round
-    }
+    dataset = load_dataset(reference)
+    problems = ReadProblems()
+    existing = list(read_judgment_file(path, problems)) if path.is_file() else []
+    before = resolve_corrections(existing, problems)
+    new: list[PlacedJudgment] = []
+    for new_path in paths:
+        new += read_judgment_file(new_path, problems)
+    added = list(corrections_as_rounds(before, new, correcting_judges))
+    merged = resolve_corrections([*existing, *added], problems)
+    if problems:
+        raise InputError(problems.problems)
+    _check_judgments([placed.judgment for placed in added], dataset)
+    _replace_file(path, merged)
+    sources = [labels.source for labels in merge_judgments(merged).values()]
+    return MergedJudgments(
+        path,
+        judgments=len(merged),
+        added=len(merged) - len(before),
+        people=sources.count("people"),
+        mixed=sources.count("mixed"),
+        model=sources.count("model"),
+        disputed=tuple(people_disputes(merged)),
+        opinions=_judges_with_second_rounds(new, added),
+    )
+
+
+def _replace_file(path: Path, judgments: Iterable[Judgment]) -> None:
     temporary = path.with_name(f"{JUDGMENTS_FILE}.part")
     with explain_write_errors(path):
         with open_text_file(temporary, "w") as file:
-            file.writelines(one.line() for one in whole)
+            file.writelines(judgment.line() for judgment in judgments)
         os.replace(temporary, path)  # noqa: PTH105 - replaces on Windows, too
-    sources = [labels.source for labels in merge_judgments(whole).values()]
-    return MergedJudgments(
-        path,
-        len(whole),
-        len(whole) - len(before),
-        sources.count("people"),
-        sources.count("mixed"),
-        sources.count("model"),
-        tuple(people_disputes(whole)),
-        tuple(sorted(opinions)),
-    )
+
+
+def _judges_with_second_rounds(
+    new: Sequence[PlacedJudgment], added: Sequence[PlacedJudgment]
+) -> tuple[str, ...]:
+    """Return the judges of corrections that became a second round."""
+    judges: set[str] = set()
+    for placed, added_placed in zip(new, added, strict=True):
+        judgment = added_placed.judgment
+        if placed.judgment.round != judgment.round:
+            judges.add(judgment.judge)
+    return tuple(sorted(judges))
 
 
 def adjudication_pool(
-    disputed: Sequence[Dispute], reference: DatasetReference, policy: str
+    disputes: Sequence[Dispute], reference: DatasetReference, policy: str
 ) -> Pool:
-    """The disputed pairs as a pool, whose judgments take precedence."""
+    """Return the disputed pairs as a pool, whose judgments take precedence."""
     dataset = load_dataset(reference)
-    queries = {query.id: query for query in dataset.stored_queries}
-    texts = dataset.texts({one.document_id for one in disputed})
-    lines = tuple(
-        build_pooled_query(
-            one.query_id, queries[one.query_id].text, [texts[one.document_id]]
+    texts_by_id = {query.id: query.text for query in dataset.stored_queries}
+    documents = dataset.texts({dispute.document_id for dispute in disputes})
+    pooled_queries: list[PooledQuery] = []
+    for dispute in disputes:
+        query_text = texts_by_id[dispute.query_id]
+        document = documents[dispute.document_id]
+        pooled_queries.append(
+            build_pooled_query(dispute.query_id, query_text, [document])
         )
-        for one in disputed
-    )
-    drawn = PoolDesign(
+    design = PoolDesign(
         depth=0,
         seed=0,
-        population=len(queries),
-        sampled=len(lines),
+        population=len(texts_by_id),
+        sampled=len(pooled_queries),
         design="adjudication",
     )
-    return build_pool(policy, drawn, lines)
+    return build_pool(policy, design, tuple(pooled_queries))
 
 
-def _check(judgments: Sequence[Judgment], dataset: Dataset) -> None:
-    """Refuse judgments of queries, documents or texts that the data set does not have."""
+def _check_judgments(judgments: Sequence[Judgment], dataset: Dataset) -> None:
+    """Refuse judgments of queries, documents or texts that the data set does not have.
+
+    Raises:
+        InputError: with every such judgment.
+    """
     queries = {query.id: query for query in dataset.stored_queries}
-    texts = dataset.texts({one.document_id for one in judgments})
-    seen = ReadProblems()
-    for one in judgments:
-        where = f"query {one.query_id!r}, document {one.document_id!r}"
-        if one.prompt == digest_texts(KEEP_POLICY):
-            seen.add(
-                where,
-                "keeps or drops a draft; it is not a grade of a document",
-                "harness queries keep",
-            )
-        elif one.query_id not in queries:
-            remedy = (
-                did_you_mean(one.query_id, queries) if len(queries) <= 2_000 else ""
-            )
-            seen.add(
-                where,
-                f"the data set has no such query: a pool of other queries? {remedy}",
-            )
-        elif one.document_id not in texts:
-            seen.add(
-                where, "the data set has no such document: a pool of another corpus?"
-            )
-        elif one.text != judged_text_digest(
-            queries[one.query_id].text, texts[one.document_id]
-        ):
-            what = "the query or the document has changed since it was judged"
-            seen.add(where, what, "make a new pool and judge it again")
-    if seen:
-        raise InputError(seen.problems)
+    documents = dataset.texts({judgment.document_id for judgment in judgments})
+    problems = ReadProblems()
+    for judgment in judgments:
+        problem = _judgment_problem(judgment, queries, documents)
+        if problem is not None:
+            problems.append(problem)
+    if problems:
+        raise InputError(problems.problems)
+
+
+def _judgment_problem(
+    judgment: Judgment, queries: Mapping[str, Query], documents: Mapping[str, Document]
+) -> Problem | None:
+    """Return the problem of a judgment that does not belong to a data set."""
+    where = f"query {judgment.query_id!r}, document {judgment.document_id!r}"
+    if judgment.prompt == digest_texts(KEEP_POLICY):
+        problem = "keeps or drops a draft; it is not a grade of a document"
+        return Problem(where, problem, "harness queries keep")
+    query = queries.get(judgment.query_id)
+    if query is None:
+        remedy = ""
+        if len(queries) <= MAX_COMPARED_IDS:
+            remedy = did_you_mean(judgment.query_id, queries)
+        problem = "the data set has no such query: a pool of other queries?"
+        return Problem(where, f"{problem} {remedy}")
+    document = documents.get(judgment.document_id)
+    if document is None:
+        problem = "the data set has no such document: a pool of another corpus?"
+        return Problem(where, problem)
+    if judgment.text != judged_text_digest(query.text, document):
+        problem = "the query or the document has changed since it was judged"
+        return Problem(where, problem, "make a new pool and judge it again")
+    return None

@@ -12,6 +12,7 @@ from harness.english import count_of
 from harness.labels.judging_order import (
     JudgeSignature,
     OrderedPair,
+    PairRound,
     build_judgment,
     pair_key,
     round_pairs,
@@ -32,7 +33,7 @@ from retrievers.files.text_files import (
 )
 from retrievers.meter import Meter
 from retrievers.services.chat import Chat, quote_reply
-from retrievers.services.chat_model import ChatForecast
+from retrievers.services.chat_model import ChatForecast, Reply
 from retrievers.services.chat_replies import (
     MAX_TEXT_TOKENS,
     ChatRequest,
@@ -43,33 +44,32 @@ from retrievers.services.chat_replies import (
 
 def read_earlier_judgments(
     path: Path, pool: Pool, signature: JudgeSignature
-) -> dict[tuple[str, str, int], Judgment]:
-    """Read a judge's judgments of a pool: (query id, document id, round) -> judgment; empty without a file.
+) -> dict[PairRound, Judgment]:
+    """Return a judge's judgments of a pool; empty without a file.
 
     Raises:
-        InputError: a line cannot be read, judges another pool, or has another server or prompt.
+        InputError: a line cannot be read, judges another pool, or has another server or
+            prompt.
     """
     if not path.exists():
         return {}
     judgments = read_judgments([path])
-    if foreign := next((one for one in judgments if one.pool != pool.digest), None):
-        what = f"holds labels of pool {foreign.pool}, and this is pool {pool.digest}"
-        raise InputError(
-            Problem(str(path), what, "use one file per pool: --output FILE")
-        )
-    mine = {
-        (*one.key, one.round): one for one in judgments if one.judge == signature.judge
-    }
-    if any(one.prompt != signature.prompt for one in mine.values()):
-        what = (
-            f"holds labels of {signature.judge} of another server, prompt or --longest"
-        )
-        raise InputError(
-            Problem(
-                str(path), what, "use the same options, or another file: --output FILE"
-            )
-        )
-    return mine
+    for judgment in judgments:
+        if judgment.pool != pool.digest:
+            pools = f"labels of pool {judgment.pool}, and this is pool {pool.digest}"
+            remedy = "use one file per pool: --output FILE"
+            raise InputError(Problem(str(path), f"holds {pools}", remedy))
+    by_judge: dict[PairRound, Judgment] = {}
+    for judgment in judgments:
+        if judgment.judge == signature.judge:
+            by_judge[*judgment.key, judgment.round] = judgment
+    for judgment in by_judge.values():
+        if judgment.prompt != signature.prompt:
+            options = "another server, prompt or --longest"
+            problem = f"holds labels of {signature.judge} of {options}"
+            remedy = "use the same options, or another file: --output FILE"
+            raise InputError(Problem(str(path), problem, remedy))
+    return by_judge
 
 
 class ModelJudging(NamedTuple):
@@ -90,20 +90,19 @@ class ModelJudging(NamedTuple):
     """Replies of a server that supports no schema."""
 
     def sentence(self) -> str:
-        """The same in words."""
-        nulls = f", {self.unreadable:,} unreadable and {self.declined:,} declined (null, never 0)"
-        cut = (
-            f"; {self.truncated:,} by the start of a longer document (--longest)"
-            if self.truncated
-            else ""
+        """Return the counts in words."""
+        pairs = count_of(self.asked, "pair")
+        sentence = (
+            f"{pairs} requested, {self.cached:,} from the cache: "
+            f"{self.graded:,} graded, {self.unreadable:,} unreadable "
+            f"and {self.declined:,} declined (null, never 0)"
         )
-        plain = (
-            f"; {self.without_schema:,} replies came without a schema"
-            if self.without_schema
-            else ""
-        )
-        whole = f"{count_of(self.asked, 'pair')} requested, {self.cached:,} from the cache: {self.graded:,} graded"
-        return f"{whole}{nulls}{cut}{plain}"
+        if self.truncated:
+            reason = "by the start of a longer document (--longest)"
+            sentence += f"; {self.truncated:,} {reason}"
+        if self.without_schema:
+            sentence += f"; {self.without_schema:,} replies came without a schema"
+        return sentence
 
 
 class ModelJudgingOptions(NamedTuple):
@@ -118,12 +117,22 @@ class ModelJudgingOptions(NamedTuple):
 ONE_ROUND = ModelJudgingOptions()
 
 
+class _PendingPairs(NamedTuple):
+    """The pairs that a model must still judge."""
+
+    pairs: list[OrderedPair]
+    unreadable: set[PairRound]
+    """Those with an unreadable reply, which are judged again."""
+
+
 def forecast_pool_judging(
     pool: Pool, path: Path, chat: Chat, options: ModelJudgingOptions = ONE_ROUND
 ) -> ChatForecast:
-    """Forecast the remaining calls, tokens and dollars; no network."""
-    waiting, _ = _left(pool, path, _signature(pool, chat, options), options.repeat)
-    prompts = [one.prompt for one in _asked(pool, waiting, options.longest)]
+    """Forecast the remaining calls, tokens and dollars, without a network."""
+    signature = _model_signature(pool, chat, options)
+    pending = _pending_pairs(pool, path, signature, options.repeat)
+    requests = _grade_requests(pool, pending.pairs, options.longest)
+    prompts = [request.prompt for request in requests]
     return chat.forecast(prompts, lambda _, reply: read_grade(reply.text) is not None)
 
 
@@ -134,10 +143,11 @@ def judge_by_model(
     meter: Meter,
     options: ModelJudgingOptions = ONE_ROUND,
 ) -> ModelJudging:
-    """Ask a model for a grade of each pair of a pool, and append the judgments to a file as they arrive.
+    """Judge each pair of a pool by a model, and append the judgments to a file.
 
-    Judgments in the file are not requested or paid again: a stopped run resumes. Only unreadable replies are requested
-    again at the next call; the new judgment corrects the earlier one.
+    Judgments are written as they arrive, and those in the file are not requested or
+    paid again: a stopped run resumes. Only unreadable replies are requested again at
+    the next call; the new judgment corrects the earlier one.
 
     Args:
         pool: to judge.
@@ -147,103 +157,139 @@ def judge_by_model(
         options: rounds, and the tokens of a document.
 
     Raises:
-        InputError: the file holds judgments of another pool or prompt, or the key is not set.
-        BackendError: the endpoint failed permanently, the budget is spent, or no reply has a grade; the file has the
-            judgments so far.
+        InputError: the file has judgments of another pool or prompt, or the key is not
+            set.
+        BackendError: the endpoint failed permanently, the budget is spent, or no reply
+            has a grade; the file has the judgments so far.
     """
-    by = _signature(pool, chat, options)
-    outcomes: Counter[str] = Counter()
-    example = ""
+    signature = _model_signature(pool, chat, options)
     with explain_write_errors(path):
         path.parent.stat()  # a lock would create the folder
-        alone = exclusive_lock(
+        lock = exclusive_lock(
             path,
             "is in use by another process",
             "wait for it, or name another file with --output",
         )
-    with alone:
-        waiting, before = _left(pool, path, by, options.repeat)
-        asked = _asked(pool, waiting, options.longest)
-        whole = path.read_bytes() if path.exists() else b""
-        with explain_write_errors(path), meter.stage("judge", total=len(waiting)):
-            replies = ask_requests(chat, meter, asked, read_grade)
-            first = list(islice(replies, 1))  # a refusal leaves no empty file
+    with lock:
+        pending = _pending_pairs(pool, path, signature, options.repeat)
+        requests = _grade_requests(pool, pending.pairs, options.longest)
+        writer = _JudgmentWriter(pool, pending, signature, options)
+        with explain_write_errors(path), meter.stage("judge", total=len(requests)):
+            replies = ask_requests(chat, meter, requests, read_grade)
+            # Opened after the first reply: a refusal leaves no empty file.
+            first_reply = list(islice(replies, 1))
+            lacks_line_end = _lacks_line_end(path)
             with open_text_file(path, "a") as file:
-                file.write(
-                    "\n" if whole and not whole.endswith(b"\n") else ""
-                )  # an editor's last line
-                for place, reply, grade in chain(first, replies):
-                    why = "" if grade is not None else missing_grade_reason(reply)
-                    example = example or (
-                        "" if grade is not None else quote_reply(reply)
-                    )
-                    if asked[place].is_truncated:
-                        why = f"{why}; read to {options.longest:,} tokens".removeprefix(
-                            "; "
-                        )
-                    outcomes[
-                        "declined"
-                        if reply.declined
-                        else "unreadable"
-                        if grade is None
-                        else "graded"
-                    ] += 1
-                    now = datetime.now(UTC).isoformat(timespec="seconds")
-                    more = {
-                        "note": why,
-                        "at": now,
-                        "corrects": pair_key(pool, waiting[place]) in before,
-                    }
-                    file.write(
-                        build_judgment(pool, waiting[place], grade, by, **more).line()
-                    )
-    if waiting and not outcomes["graded"]:
+                if lacks_line_end:
+                    file.write("\n")
+                for number, reply, grade in chain(first_reply, replies):
+                    is_truncated = requests[number].is_truncated
+                    file.write(writer.line(number, reply, grade, is_truncated))
+    outcomes = writer.outcomes
+    if requests and not outcomes["graded"]:
         raise unreadable_replies_error(
-            chat.model.model, len(waiting), "grade", "graded", example
+            chat.model.model,
+            len(requests),
+            "grade",
+            "graded",
+            writer.unreadable_example,
         )
     counts = meter.counts("judge")
-    graded = (outcomes["graded"], outcomes["unreadable"], outcomes["declined"])
-    cached, truncated, without_schema = (
-        int(counts.get(one, 0)) for one in ("cached", "truncated", "without_schema")
-    )
     return ModelJudging(
-        len(waiting), *graded, cached, counts.get("usd", 0.0), truncated, without_schema
+        asked=len(requests),
+        graded=outcomes["graded"],
+        unreadable=outcomes["unreadable"],
+        declined=outcomes["declined"],
+        cached=int(counts.get("cached", 0)),
+        usd=counts.get("usd", 0.0),
+        truncated=int(counts.get("truncated", 0)),
+        without_schema=int(counts.get("without_schema", 0)),
     )
 
 
-def _signature(pool: Pool, chat: Chat, manner: ModelJudgingOptions) -> JudgeSignature:
+def _lacks_line_end(path: Path) -> bool:
+    """Whether the last line of a file has no end, as some editors leave it."""
+    content = path.read_bytes() if path.exists() else b""
+    return content != b"" and not content.endswith(b"\n")
+
+
+class _JudgmentWriter:
+    """Writes the judgments of a model as lines, and counts their outcomes."""
+
+    def __init__(
+        self,
+        pool: Pool,
+        pending: _PendingPairs,
+        signature: JudgeSignature,
+        options: ModelJudgingOptions,
+    ) -> None:
+        self._pool = pool
+        self._pending = pending
+        self._signature = signature
+        self._longest = options.longest
+        self.outcomes = Counter[str]()
+        self.unreadable_example = ""
+
+    def line(
+        self, number: int, reply: Reply, grade: int | None, is_truncated: bool
+    ) -> str:
+        """Return the line of a judgment, for a pair by its number."""
+        self._count(reply, grade)
+        pair = self._pending.pairs[number]
+        notes: list[str] = []
+        if grade is None:
+            notes.append(missing_grade_reason(reply))
+        if is_truncated:
+            notes.append(f"read to {self._longest:,} tokens")
+        judgment = build_judgment(
+            self._pool,
+            pair,
+            grade,
+            self._signature,
+            note="; ".join(notes),
+            at=datetime.now(UTC).isoformat(timespec="seconds"),
+            corrects=pair_key(self._pool, pair) in self._pending.unreadable,
+        )
+        return judgment.line()
+
+    def _count(self, reply: Reply, grade: int | None) -> None:
+        if grade is None and not self.unreadable_example:
+            self.unreadable_example = quote_reply(reply)
+        outcome = "graded" if grade is not None else "unreadable"
+        if reply.declined:
+            outcome = "declined"
+        self.outcomes[outcome] += 1
+
+
+def _model_signature(
+    pool: Pool, chat: Chat, options: ModelJudgingOptions
+) -> JudgeSignature:
     model = chat.model
-    return JudgeSignature(
-        model.model,
-        "llm",
-        prompt_digest(pool.policy, manner.longest, model.other_server),
-    )
+    prompt = prompt_digest(pool.policy, options.longest, model.other_server)
+    return JudgeSignature(model.model, "llm", prompt)
 
 
-def _left(
-    pool: Pool, path: Path, by: JudgeSignature, repeat: int
-) -> tuple[list[OrderedPair], set[tuple[str, str, int]]]:
-    """The pairs that are left, and those of them with an unreadable reply."""
-    before = read_earlier_judgments(path, pool, by)
-    again = {
-        key
-        for key, one in before.items()
-        if one.grade is None and one.note.startswith(UNREADABLE_NOTE)
-    }
-    done = before.keys() - again
-    left = [
-        one
-        for number in range(1, repeat + 1)
-        for one in round_pairs(pool, number)
-        if pair_key(pool, one) not in done
-    ]
-    return left, again
+def _pending_pairs(
+    pool: Pool, path: Path, signature: JudgeSignature, rounds: int
+) -> _PendingPairs:
+    earlier = read_earlier_judgments(path, pool, signature)
+    unreadable: set[PairRound] = set()
+    for key, judgment in earlier.items():
+        if judgment.grade is None and judgment.note.startswith(UNREADABLE_NOTE):
+            unreadable.add(key)
+    done = earlier.keys() - unreadable
+    pairs: list[OrderedPair] = []
+    for number in range(1, rounds + 1):
+        for pair in round_pairs(pool, number):
+            if pair_key(pool, pair) not in done:
+                pairs.append(pair)
+    return _PendingPairs(pairs, unreadable)
 
 
-def _asked(
-    pool: Pool, waiting: Sequence[OrderedPair], longest: int
+def _grade_requests(
+    pool: Pool, pairs: Sequence[OrderedPair], longest: int
 ) -> list[ChatRequest]:
     return [
-        grade_request(pool.policy, *one.pair_texts(pool), one.round, longest)
-        for one in waiting
+        grade_request(pool.policy, pair.pair_texts(pool), pair.round, longest)
+        for pair in pairs
     ]

@@ -1,7 +1,8 @@
 """A pool as a file.
 
-The first line of `pool.jsonl` describes the pool (digest, drawing, policy); each further line is a query with its
-documents, in the order of judging. The sample of queries and the order depend only on hashes of the seed and the ids.
+The first line of `pool.jsonl` describes the pool (digest, drawing, policy); each
+further line is a query with its documents, in the order of judging. The sample of
+queries and the order depend only on hashes of the seed and the ids.
 """
 
 import hashlib
@@ -14,6 +15,7 @@ from pydantic import Field
 
 from harness.dataset.judgment import JudgmentDesign, judged_text_digest
 from harness.dataset.read_problems import ReadProblems
+from harness.dataset.source import TableRow
 from harness.dataset.text_rows import read_json_lines, read_text
 from retrievers.errors import InputError, Problem
 from retrievers.files.text_files import explain_write_errors, open_text_file
@@ -30,13 +32,19 @@ GRADE_MEANINGS = {
 
 SKIP_INSTRUCTION = " Where you cannot tell, skip the document and write a note."
 """For people only: the reply of a model is always a grade."""
-DEFAULT_POLICY = f"""\
-Somebody typed the question into a search box. Grade each document by how far it would help that person.
-
-Judge only what the document says, not how well it is written, how long it is, or whether you like it.
-A document that shares words with the question and serves another purpose gets grade 0 or 1.
-Read spelling mistakes as they were meant.{SKIP_INSTRUCTION}"""
+DEFAULT_POLICY = (
+    "Somebody typed the question into a search box. "
+    "Grade each document by how far it would help that person.\n"
+    "\n"
+    "Judge only what the document says, not how well it is written, "
+    "how long it is, or whether you like it.\n"
+    "A document that shares words with the question "
+    "and serves another purpose gets grade 0 or 1.\n"
+    f"Read spelling mistakes as they were meant.{SKIP_INSTRUCTION}"
+)
 POOL_VERSION = 1
+DIGEST_BYTES = 8
+POOL_DIGEST_LENGTH = 16
 
 
 def read_policy(path: Path | None) -> str:
@@ -56,9 +64,8 @@ def digest_texts(*parts: str) -> str:
     >>> digest_texts("a", "b") == digest_texts("ab")
     False
     """
-    return hashlib.blake2b(
-        "\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=8
-    ).hexdigest()
+    joined = "\0".join(parts).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(joined, digest_size=DIGEST_BYTES).hexdigest()
 
 
 class PooledDocument(StrictTable):
@@ -84,18 +91,21 @@ class PooledQuery(StrictTable):
 def build_pooled_query(
     query_id: str, query: str, documents: Iterable[Document], inclusion: float = 1.0
 ) -> PooledQuery:
-    """Make one line of a pool: a query with its documents and their digests."""
-    shown = tuple(
+    """Return one line of a pool: a query with its documents and their digests."""
+    pooled_documents = tuple(
         PooledDocument(
-            id=one.id,
-            title=one.title,
-            text=one.text,
-            digest=judged_text_digest(query, one),
+            id=document.id,
+            title=document.title,
+            text=document.text,
+            digest=judged_text_digest(query, document),
         )
-        for one in documents
+        for document in documents
     )
     return PooledQuery(
-        query_id=query_id, query=query, inclusion=inclusion, documents=shown
+        query_id=query_id,
+        query=query,
+        inclusion=inclusion,
+        documents=pooled_documents,
     )
 
 
@@ -131,29 +141,27 @@ class Pool(NamedTuple):
 def build_pool(
     policy: str, drawn: PoolDesign, queries: tuple[PooledQuery, ...]
 ) -> Pool:
-    """Make a pool with its digest."""
-    return Pool(_digest(policy, drawn, queries), policy, drawn, queries)
+    """Return a pool with its digest."""
+    return Pool(_pool_digest(policy, drawn, queries), policy, drawn, queries)
 
 
 def pool_lines(pool: Pool) -> Iterator[str]:
-    """The lines of a pool's file."""
+    """Yield the lines of a pool's file."""
     head = {
         "pool": POOL_VERSION,
         "digest": pool.digest,
         "drawn": pool.drawn.model_dump(),
         "policy": pool.policy,
     }
-    for row in (head, *(query.model_dump() for query in pool.queries)):
+    queries = [query.model_dump() for query in pool.queries]
+    for row in (head, *queries):
         yield json.dumps(row, ensure_ascii=False) + "\n"
 
 
 def write_pool(path: Path, pool: Pool) -> None:
     """Write a pool; InputError if the file exists, or cannot be written."""
-    write_new_file(
-        path,
-        pool_lines(pool),
-        "labels may belong to it; name another file with --output",
-    )
+    remedy = "labels may belong to it; name another file with --output"
+    write_new_file(path, pool_lines(pool), remedy)
 
 
 def write_new_file(
@@ -177,13 +185,8 @@ def check_new_file(path: Path) -> None:
     if path.exists() or path.is_symlink():
         raise InputError(Problem(str(path), "already exists", "name another file"))
     if not path.parent.is_dir():
-        raise InputError(
-            Problem(
-                str(path),
-                "cannot be written: the folder does not exist",
-                f"make {path.parent}",
-            )
-        )
+        problem = "cannot be written: the folder does not exist"
+        raise InputError(Problem(str(path), problem, f"make {path.parent}"))
 
 
 def read_pool(path: Path) -> Pool:
@@ -196,50 +199,44 @@ def read_pool(path: Path) -> Pool:
     rows = list(read_json_lines(path, problems))
     if problems:
         raise InputError(problems.problems)
-    if not rows or rows[0][1].get("pool") != POOL_VERSION:
-        what = (
-            "is not a pool"
-            if not rows or "pool" not in rows[0][1]
-            else f"is not a pool of version {POOL_VERSION}"
-        )
-        raise InputError(Problem(str(path), what, "make one with harness pool RESULTS"))
-    head = rows[0][1]
+    head: TableRow = rows[0][1] if rows else {}
+    if head.get("pool") != POOL_VERSION:
+        problem = "is not a pool"
+        if "pool" in head:
+            problem += f" of version {POOL_VERSION}"
+        remedy = "make one with harness pool RESULTS"
+        raise InputError(Problem(str(path), problem, remedy))
     try:
-        drawn = validated(PoolDesign, head.get("drawn") or {}, f"{rows[0][0]}: drawn")
+        drawn_path = f"{rows[0][0]}: drawn"
+        drawn = validated(PoolDesign, head.get("drawn") or {}, drawn_path)
         queries = tuple(
-            validated(PooledQuery, row, str(place)) for place, row in rows[1:]
+            validated(PooledQuery, row, str(location)) for location, row in rows[1:]
         )
     except InputError as error:
         remedy = "the pool is damaged: make a new one with harness pool"
         raise InputError(
-            [one._replace(remedy=remedy) for one in error.problems]
+            [problem._replace(remedy=remedy) for problem in error.problems]
         ) from None
     pool = build_pool(str(head.get("policy", "")), drawn, queries)
     if pool.digest != head.get("digest"):
-        raise InputError(
-            Problem(
-                str(path),
-                "was changed after it was made",
-                "make a new one with harness pool",
-            )
-        )
+        problem = "was changed after it was made"
+        remedy = "make a new one with harness pool"
+        raise InputError(Problem(str(path), problem, remedy))
     return pool
 
 
 def shuffle_key(seed: int, *ids: str) -> bytes:
-    """The sort key of a query, or of a document of a query, for a seed."""
-    return hashlib.sha256(
-        "\0".join((str(seed), *ids)).encode("utf-8", "surrogatepass")
-    ).digest()
+    """Return the sort key of a query, or of a document of a query, for a seed."""
+    joined = "\0".join((str(seed), *ids)).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(joined).digest()
 
 
-def _digest(policy: str, drawn: PoolDesign, queries: tuple[PooledQuery, ...]) -> str:
-    whole = hashlib.sha256()
-    for row in (policy, drawn.model_dump(), *(query.model_dump() for query in queries)):
-        whole.update(
-            json.dumps(row, ensure_ascii=False, sort_keys=True).encode(
-                "utf-8", "surrogatepass"
-            )
-            + b"\n"
-        )
-    return whole.hexdigest()[:16]
+def _pool_digest(
+    policy: str, drawn: PoolDesign, queries: tuple[PooledQuery, ...]
+) -> str:
+    digest = hashlib.sha256()
+    query_rows = [query.model_dump() for query in queries]
+    for row in (policy, drawn.model_dump(), *query_rows):
+        line = json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n"
+        digest.update(line.encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()[:POOL_DIGEST_LENGTH]

@@ -46,27 +46,24 @@ class ComparedRuns:
 
     def __repr__(self) -> str:
         primary = str(self.summary["measure"].iloc[0])
-        rows = self.summary[self.summary["measure"] == primary].sort_values(
-            "mean", ascending=False, kind="stable"
-        )
+        rows = self.summary[self.summary["measure"] == primary]
+        rows = rows.sort_values("mean", ascending=False, kind="stable")
         means = ", ".join(
-            f"{name} {mean:.4f}"
-            for name, mean in zip(rows["retriever"], rows["mean"], strict=True)
+            f"{retriever} {mean:.4f}"
+            for retriever, mean in zip(rows["retriever"], rows["mean"], strict=True)
         )
-        return (
-            f"<{primary} over {count_of(int(rows['count'].iloc[0]), 'query')}: {means}>"
-        )
+        queries = count_of(int(rows["count"].iloc[0]), "query")
+        return f"<{primary} over {queries}: {means}>"
 
     def _repr_html_(self) -> str:
         """The means and the verdict, for notebooks."""
         from html import escape
 
         table = self.summary.pivot(index="retriever", columns="measure", values="mean")
-        paragraphs = "".join(
-            f"<p>{escape(sentence)}</p>" for sentence in self.sentences
-        )
         in_order = table[list(dict.fromkeys(self.summary["measure"]))]
-        return f"{in_order.to_html(float_format='{:.4f}'.format)}{paragraphs}"
+        means = in_order.to_html(float_format="{:.4f}".format)
+        paragraphs = [f"<p>{escape(sentence)}</p>" for sentence in self.sentences]
+        return f"{means}{''.join(paragraphs)}"
 
 
 def compare(
@@ -81,23 +78,28 @@ def compare(
     """Score runs and compare them query by query, with exact tests and a verdict.
 
     Args:
-        runs: by name: {query: {document: score}}, {query: [documents, best first]}, a frame with the columns query_id,
-            doc_id and score (or qid and docno), or a TREC file.
-        qrels: {query: {document: grade}}, {query: relevant documents}, a frame with query_id, doc_id and relevance, or
-            a TREC file.
-        measures: one name or several; the first one decides.
+        runs: by name: {query: {document: score}}, {query: [documents, best first]}, a
+            frame with the columns query_id, doc_id and score (or qid and docno), or a
+            TREC file.
+        qrels: {query: {document: grade}}, {query: relevant documents}, a frame with
+            query_id, doc_id and relevance, or a TREC file.
+        measures: a name or several; the first decides.
         baseline: each other run is compared with it; without it, all pairs.
-        progress: whether it is shown on standard error; by default in a terminal or a notebook.
+        progress: whether it is shown on standard error; by default in a terminal or a
+            notebook.
         settings: of the statistics: test, correction, alpha, margin, seed.
 
     Returns:
         Frames as in a results folder, and the verdict in words.
 
     Raises:
-        InputError: fewer than two runs, another type of input, an unknown measure or setting.
+        InputError: fewer than two runs, another type of input, an unknown measure or
+            setting.
 
     >>> qrels = {"q1": {"a": 1}, "q2": {"b": 1}}
-    >>> compare({"x": {"q1": ["a"], "q2": ["b"]}, "y": {"q1": ["b", "a"], "q2": ["b"]}}, qrels, ["RR"])
+    >>> x = {"q1": ["a"], "q2": ["b"]}
+    >>> y = {"q1": ["b", "a"], "q2": ["b"]}
+    >>> compare({"x": x, "y": y}, qrels, ["RR"])
     <RR over 2 queries: x 1.0000, y 0.7500>
     """
     if not isinstance(runs, Mapping):
@@ -109,40 +111,40 @@ def compare(
             )
         )
     if len(runs) < 2:
-        raise InputError(
-            Problem(
-                "runs",
-                "there is only one run" if runs else "there is no run",
-                "give two or more",
-            )
-        )
-    judgments = grades_in_memory(qrels)
+        problem = "there is only one run" if runs else "there is no run"
+        raise InputError(Problem("runs", problem, "give two or more"))
+    grades = grades_in_memory(qrels)
     parsed = parse_measure_list([measures] if isinstance(measures, str) else measures)
-    chosen = _settings(settings)
+    parsed_settings = _parse_settings(settings)
     with progress_display(progress) as watch:
-        meter, scored = Meter(on_change=lambda meter: watch("", meter)), []
+        meter = Meter(on_change=lambda meter: watch("", meter))
+        scored_runs = []
         with meter.stage("scoring", total=len(runs)):
             for name, run in runs.items():
-                scored.append(
-                    score_run_in_memory(
-                        name, run_in_memory(run, f"runs[{name!r}]"), judgments, parsed
-                    )
-                )
+                rankings = run_in_memory(run, f"runs[{name!r}]")
+                scored_runs.append(score_run_in_memory(name, rankings, grades, parsed))
                 meter.step()
-        return _compared(join_runs(scored, judgments, parsed), baseline, chosen, meter)
+        scores = join_runs(scored_runs, grades, parsed)
+        return _compare_scores(scores, baseline, parsed_settings, meter)
 
 
 def compare_folders(
     folders: Sequence[Path], baseline: str | None, settings: Mapping[str, Any]
 ) -> ComparedRuns:
-    """Compare the retrievers of several results folders on their common queries, as `harness compare` does."""
-    scores, declared = score_folders(folders, ()), read_declared_settings(folders)
-    chosen = settings_at_look(_settings(settings, declared.settings), scores.n)
-    scores = replace(scores, notes=(*filter(None, [declared.note]), *scores.notes))
-    return _compared(scores, baseline, chosen, Meter())
+    """Compare the retrievers of several results folders on their common queries.
+
+    This is the comparison of `harness compare`.
+    """
+    scores = score_folders(folders, ())
+    declared = read_declared_settings(folders)
+    parsed_settings = _parse_settings(settings, declared.settings)
+    parsed_settings = settings_at_look(parsed_settings, scores.n)
+    notes = (*filter(None, [declared.note]), *scores.notes)
+    scores = replace(scores, notes=notes)
+    return _compare_scores(scores, baseline, parsed_settings, Meter())
 
 
-def _compared(
+def _compare_scores(
     scores: Scores, baseline: str | None, settings: Settings, meter: Meter
 ) -> ComparedRuns:
     import pandas as pd
@@ -150,22 +152,24 @@ def _compared(
     with meter.stage("comparing"):
         evaluation = evaluate_scores(scores, baseline=baseline, settings=settings)
     return ComparedRuns(
-        pd.DataFrame(list(scores.rows())),
-        pd.DataFrame(summary_rows(evaluation.summary)),
-        pd.DataFrame(comparison_rows(evaluation)),
-        tuple(conclusion_sentences(evaluation)),
-        scores.notes,
+        scores=pd.DataFrame(list(scores.rows())),
+        summary=pd.DataFrame(summary_rows(evaluation.summary)),
+        comparisons=pd.DataFrame(comparison_rows(evaluation)),
+        sentences=tuple(conclusion_sentences(evaluation)),
+        notes=scores.notes,
     )
 
 
-def _settings(given: Mapping[str, Any], declared: Settings = Settings()) -> Settings:  # noqa: B008 - frozen
+def _parse_settings(
+    options: Mapping[str, Any],
+    declared: Settings = Settings(),  # noqa: B008 - frozen
+) -> Settings:
+    """Return the declared settings with the options."""
     try:
-        parse_statistics(
-            {key: value for key, value in given.items() if key == "alpha"}, "settings"
-        )
-        return replace(declared, **given)
+        if "alpha" in options:
+            parse_statistics({"alpha": options["alpha"]}, "settings")
+        return replace(declared, **options)
     except TypeError as error:
         message = str(error).partition(") ")[2] or str(error)
-        raise InputError(
-            Problem("settings", message, "test, correction, alpha, margin, seed")
-        ) from None
+        remedy = "test, correction, alpha, margin, seed"
+        raise InputError(Problem("settings", message, remedy)) from None

@@ -1,6 +1,7 @@
 """A data set in memory.
 
-A row or text without an id gets its position as id: the index of a frame, else 0, 1, 2 and so on.
+A row or text without an id gets its position as id: the index of a frame, else 0, 1, 2
+and so on.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +22,7 @@ from harness.notebook.rows_in_memory import (
     DOCUMENT_SHAPES,
     is_path,
     is_table_file,
-    read_rows_in_memory,
+    open_rows,
 )
 from retrievers.errors import InputError, Problem
 from retrievers.files.trec_files import Qrels
@@ -34,86 +35,80 @@ def source_in_memory(documents: Any, queries: Any, qrels: Any) -> OpenSource:
     """Return the opener of a data set in memory; each part may also be a path.
 
     Args:
-        documents: {id: text}, texts, {id: {"title": …, "text": …}}, rows, or a frame with id, text and title.
+        documents: {id: text}, texts, {id: {"title": …, "text": …}}, rows, or a frame
+            with id, text and title.
         queries: the same; None: those of the path in `documents`.
-        qrels: see `judgments_of`, or a table of labels; None: those in the rows of the queries, if any.
+        qrels: see `grades_in_memory`, or a table of labels; None: those in the rows of
+            the queries, if any.
 
     Raises:
         InputError: one of them has another type.
     """
-    if documents is None or (queries is None and not is_path(documents)):
-        raise InputError(
-            Problem(
-                "documents" if documents is None else "queries",
-                "is None",
-                DOCUMENT_SHAPES,
-            )
-        )
-    table = rows_of_files(File(Path(qrels))) if is_table_file(qrels) else None
-    judgments = (
-        None if qrels is None or table else grades_in_memory(qrels, by_place=True)
-    )
+    if documents is None:
+        raise InputError(Problem("documents", "is None", DOCUMENT_SHAPES))
+    if queries is None and not is_path(documents):
+        raise InputError(Problem("queries", "is None", DOCUMENT_SHAPES))
+    label_rows: RowSource | None = None
+    grades: Qrels | None = None
+    if is_table_file(qrels):
+        label_rows = rows_of_files(File(Path(qrels)))
+    elif qrels is not None:
+        grades = grades_in_memory(qrels, has_query_order=True)
 
-    def opened(columns: Mapping[str, str]) -> Source:
-        labels = table or (None if judgments is None else rows_of_files())
-        asked = _opened(
-            documents if queries is None else queries, "queries", labels, columns
-        )
+    def open_parts(columns: Mapping[str, str]) -> Source:
+        labels_of_queries = label_rows if grades is None else rows_of_files()
+        query_part = documents if queries is None else queries
+        query_source = _open_part(query_part, "queries", labels_of_queries, columns)
+        document_source = _open_part(documents, "documents", None, columns)
         parts = FunctionSource(
-            _opened(documents, "documents", None, columns).documents,
-            asked.queries,
-            asked.labels,
+            document_source.documents, query_source.queries, query_source.labels
         )
-        if table is not None:
-            return parts._replace(
-                labels=TableSource(
-                    rows_of_files(), rows_of_files(), table, Columns(columns)
-                ).labels
-            )
-        return (
-            parts
-            if judgments is None
-            else parts._replace(labels=partial(_labels, parts, judgments, qrels))
-        )
+        if label_rows is not None:
+            no_rows = rows_of_files()
+            table = TableSource(no_rows, no_rows, label_rows, Columns(columns))
+            return parts._replace(labels=table.labels)
+        if grades is None:
+            return parts
+        in_order = isinstance(qrels, list | tuple)
+        labels = partial(_read_labels, parts, grades, len(qrels) if in_order else None)
+        return parts._replace(labels=labels)
 
-    opened({})  # other types are refused here
-    return opened
+    open_parts({})  # other types are refused here
+    return open_parts
 
 
-def _labels(
-    source: Source, judgments: Qrels, qrels: Any, problems: ReadProblems
+def _read_labels(
+    source: Source, grades: Qrels, list_length: int | None, problems: ReadProblems
 ) -> Iterator[tuple[SourceLocation, str, Labels]]:
-    """The labels; a list is in the order of the queries."""
-    names: dict[str, str] = {}
-    if isinstance(qrels, list | tuple):
+    """Yield the labels.
+
+    Args:
+        source: with the queries.
+        grades: by query id; of a list by the position of the query.
+        list_length: number of entries of a list in the order of the queries; None for
+            other labels.
+        problems: gets the problem that the length is wrong.
+    """
+    query_ids: dict[str, str] = {}
+    if list_length is not None:
         ids = [query.id for _, query in source.queries(ReadProblems())]
-        if len(ids) != len(qrels):
-            what = f"{len(qrels):,} lists of labels for {len(ids):,} queries"
-            problems.add(
-                "qrels",
-                what,
-                "give one list for each query, in the order of the queries",
-            )
+        if len(ids) != list_length:
+            problem = f"{list_length:,} lists of labels for {len(ids):,} queries"
+            remedy = "give one list for each query, in the order of the queries"
+            problems.add("qrels", problem, remedy)
             return
-        names = {str(place): id_ for place, id_ in enumerate(ids)}
-    for query, grades in judgments.items():
-        yield (
-            SourceLocation(Path("qrels")),
-            names.get(query, query),
-            Labels(grades=grades),
-        )
+        query_ids = {str(position): id_ for position, id_ in enumerate(ids)}
+    location = SourceLocation(Path("qrels"))
+    for query, query_grades in grades.items():
+        yield location, query_ids.get(query, query), Labels(grades=query_grades)
 
 
-def _opened(
-    given: Any, where: str, labels: RowSource | None, columns: Mapping[str, str]
+def _open_part(
+    part: Any, where: str, labels: RowSource | None, columns: Mapping[str, str]
 ) -> Source:
-    """Documents or queries: rows of any type, or the data set of a path or a name."""
-    if is_path(given) and not is_table_file(given):
-        reference = parse_reference(given if isinstance(given, str) else Path(given))
+    """Open documents or queries: rows of any type, or the data set of a path."""
+    if is_path(part) and not is_table_file(part):
+        reference = parse_reference(part if isinstance(part, str) else Path(part))
         return open_source(replace(reference, columns=columns))[1]
-    rows = (
-        rows_of_files(File(Path(given)))
-        if is_path(given)
-        else read_rows_in_memory(given, where)
-    )
+    rows = open_rows(part, where)
     return TableSource(rows, rows, labels, Columns(columns))

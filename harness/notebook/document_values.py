@@ -1,20 +1,25 @@
 """Grades or scores of documents in memory."""
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Set
-from pathlib import Path
-from typing import Any, TypeVar
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set,
+)
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from harness.dataset.file import File
 from harness.dataset.read_problems import ReadProblems
-from harness.dataset.table_source import rows_of_files
 from harness.dataset.written_values import GRADE_REMEDY, parse_grade
 from harness.english import count_of
 from harness.notebook.rows_in_memory import (
     is_missing_cell,
     is_path,
     is_table_file,
-    read_rows_in_memory,
+    open_rows,
     repr_in_message,
 )
 from retrievers.errors import InputError, Problem
@@ -34,17 +39,34 @@ DOCUMENT_COLUMNS = (
 SCORE_COLUMNS = ("score",)
 GRADE_COLUMNS = ("relevance", "grade", "label", "score", "rel")
 
-
 Value = TypeVar("Value")
 
 
-def grades_in_memory(qrels: Any, *, by_place: bool = False) -> Qrels:
+class _ValueKind(NamedTuple, Generic[Value]):
+    """The kind of value that documents have: a grade or a score."""
+
+    columns: tuple[str, ...]
+    """Names of its column."""
+    parse: Callable[[Any, Any, str], Value]
+    """Returns the value of a document, whose name and place are for messages."""
+    default: int | None
+    """The value of a document without one."""
+    allows_sets: bool
+    """Whether the documents of a query may be without an order."""
+    shape_problem: str
+    shape_remedy: str
+    """The problem with documents of another type."""
+
+
+def grades_in_memory(qrels: Any, *, has_query_order: bool = False) -> Qrels:
     """Labels as query id -> document id -> grade.
 
     Args:
-        qrels: {query: {document: grade}}, {query: relevant documents} (each of grade 1), the same as a list with one
-            entry per query, a frame with query_id, doc_id and relevance (default 1), a table in a file, or a TREC file.
-        by_place: whether a list is in the order of the queries, whose ids are unknown here.
+        qrels: {query: {document: grade}}, {query: relevant documents} (each of grade
+            1), the same as a list with one entry per query, a frame with query_id,
+            doc_id and relevance (default 1), a table in a file, or a TREC file.
+        has_query_order: whether a list is in the order of the queries, whose ids are
+            unknown here.
 
     Raises:
         InputError: another type, a grade that is not a whole number, or a duplicate.
@@ -56,77 +78,72 @@ def grades_in_memory(qrels: Any, *, by_place: bool = False) -> Qrels:
     """
     if is_path(qrels) and not is_table_file(qrels):
         return read_qrels(str(qrels))
-    if isinstance(qrels, list | tuple) and (
-        by_place or not all(isinstance(one, Mapping) and len(one) > 1 for one in qrels)
-    ):
+    if isinstance(qrels, list | tuple) and (has_query_order or not _are_rows(qrels)):
         qrels = dict(enumerate(qrels))
-    judgments = _by_query(qrels, "qrels", GRADE_COLUMNS)
-    if not any(judgments.values()):
+    grades_by_query = _values_by_query(qrels, "qrels", _GRADES)
+    if not any(grades_by_query.values()):
         raise InputError(Problem("qrels", "there are no labels", '{"q1": {"d1": 1}}'))
-    return {query: judged for query, judged in judgments.items() if judged}
+    return {query: grades for query, grades in grades_by_query.items() if grades}
+
+
+def _are_rows(qrels: Iterable[Any]) -> bool:
+    """Whether the entries of a list are rows of a table."""
+    return all(isinstance(row, Mapping) and len(row) > 1 for row in qrels)
 
 
 def run_in_memory(source: Any, where: str) -> RunScores:
     """A run from any type that `harness.compare` takes; InputError for other types."""
     if is_path(source) and not is_table_file(source):
         return read_run(str(source))
-    return _by_query(source, where, SCORE_COLUMNS)
+    return _values_by_query(source, where, _SCORES)
 
 
-def _by_query(
-    given: Any, where: str, values: tuple[str, ...]
-) -> dict[str, dict[str, Any]]:
+def _values_by_query(
+    source: Any, where: str, kind: _ValueKind[Value]
+) -> dict[str, dict[str, Value]]:
     """The documents of each query with their values.
 
     Args:
-        given: {query: {document: value}}, {query: documents}, a table in a file, or a frame.
+        source: {query: {document: value}}, {query: documents}, a table in a file, or a
+            frame.
         where: its place in a message.
-        values: names of the value column: grades (default 1), or scores.
+        kind: of the values.
     """
-    read = _grade if values is GRADE_COLUMNS else _score
-    held: dict[str, list[tuple[Any, Any]]] = {}
-    if isinstance(given, Mapping):
-        table = unique_by_id(given.items(), where, "query")
-        held = {
-            query: _held(documents, f"{where}[{query!r}]", values)
-            for query, documents in table.items()
-        }
+    documents_by_query: dict[str, list[tuple[Any, Any]]] = {}
+    if isinstance(source, Mapping):
+        for query, documents in unique_by_id(source.items(), where, "query").items():
+            query_where = f"{where}[{query!r}]"
+            documents_by_query[query] = _query_documents(documents, query_where, kind)
     else:
-        for query, document, value in zip(*_columns(given, where, values), strict=True):
-            held.setdefault(query, []).append((document, value))
-    found = {}
-    for query, pairs in held.items():
-        place = f"{where}[{query!r}]"
-        found[query] = unique_by_id(
-            ((doc, read(value, doc, place)) for doc, value in pairs), place, "document"
+        for query, document, value in _read_rows(source, where, kind):
+            documents_by_query.setdefault(query, []).append((document, value))
+    values_by_query: dict[str, dict[str, Value]] = {}
+    for query, pairs in documents_by_query.items():
+        query_where = f"{where}[{query!r}]"
+        parsed = (
+            (document, kind.parse(value, document, query_where))
+            for document, value in pairs
         )
-    return found
+        values_by_query[query] = unique_by_id(parsed, query_where, "document")
+    return values_by_query
 
 
-def _held(held: Any, where: str, values: tuple[str, ...]) -> list[tuple[Any, Any]]:
-    """The documents of one query with their values; in a list they have grade 1, or descending scores."""
-    if isinstance(held, Mapping):
-        return list(held.items())
-    if (
-        isinstance(held, str | bytes)
-        or not isinstance(held, Iterable)
-        or (values is SCORE_COLUMNS and isinstance(held, Set))
-    ):
-        what, remedy = (
-            "is neither a dict nor a list",
-            "{document: grade}, or the relevant documents",
-        )
-        if values is SCORE_COLUMNS:
-            what, remedy = (
-                "is neither a list nor a dict",
-                "documents best first, or {document: score}",
-            )
-        raise InputError(Problem(where, what, remedy))
-    documents = list(held)
-    return [
-        (doc, 1 if values is GRADE_COLUMNS else len(documents) - place)
-        for place, doc in enumerate(documents)
-    ]
+def _query_documents(
+    documents: Any, where: str, kind: _ValueKind[Value]
+) -> list[tuple[Any, Any]]:
+    """The documents of one query with their values.
+
+    In a list they have the default, or descending scores.
+    """
+    if isinstance(documents, Mapping):
+        return list(documents.items())
+    is_list = isinstance(documents, Iterable) and not isinstance(documents, str | bytes)
+    if not is_list or (isinstance(documents, Set) and not kind.allows_sets):
+        raise InputError(Problem(where, kind.shape_problem, kind.shape_remedy))
+    listed = list(documents)
+    if kind.default is not None:
+        return [(document, kind.default) for document in listed]
+    return [(document, len(listed) - i) for i, document in enumerate(listed)]
 
 
 def unique_by_id(
@@ -135,113 +152,128 @@ def unique_by_id(
     """A table by id, as text; InputError for duplicates, such as 1 and "1"."""
     table: dict[str, Value] = {}
     for key, value in pairs:
-        id_ = _id(key, where)
+        id_ = _parse_id(key, where)
         if id_ in table:
-            raise InputError(
-                Problem(where, f"{noun} {id_!r} occurs twice", f"give each {noun} once")
-            )
+            problem = f"{noun} {id_!r} occurs twice"
+            raise InputError(Problem(where, problem, f"give each {noun} once"))
         table[id_] = value
     return table
 
 
-def _id(value: Any, where: str) -> str:
+def _parse_id(value: Any, where: str) -> str:
     id_ = document_id(value)
     if id_ is None:
-        raise InputError(
-            Problem(
-                where,
-                f"{repr_in_message(value)} is not an id",
-                "an id is a text or a whole number",
-            )
-        )
+        problem = f"{repr_in_message(value)} is not an id"
+        remedy = "an id is a text or a whole number"
+        raise InputError(Problem(where, problem, remedy))
     return id_
 
 
-def _grade(given: Any, document: Any, where: str) -> int:
-    if (grade := parse_grade(given)) is None:
-        raise InputError(
-            Problem(
-                where,
-                f"grade {repr_in_message(given)} of document {document!r} is not a whole number",
-                GRADE_REMEDY,
-            )
+def _parse_grade(value: Any, document: Any, where: str) -> int:
+    grade = parse_grade(value)
+    if grade is None:
+        problem = (
+            f"grade {repr_in_message(value)} of document {document!r} "
+            "is not a whole number"
         )
+        raise InputError(Problem(where, problem, GRADE_REMEDY))
     return grade
 
 
-def _score(given: Any, document: Any, where: str) -> float:
+def _parse_score(value: Any, document: Any, where: str) -> float:
     try:
-        number = float(given)
+        score = float(value)
     except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise InputError(
-            Problem(
-                where,
-                f"{repr_in_message(given)} is not a score of document {document!r}",
-                "a finite number",
-            )
+        score = math.nan
+    if not math.isfinite(score):
+        problem = f"{repr_in_message(value)} is not a score of document {document!r}"
+        raise InputError(Problem(where, problem, "a finite number"))
+    return score
+
+
+_GRADES = _ValueKind[int](
+    GRADE_COLUMNS,
+    _parse_grade,
+    default=1,
+    allows_sets=True,
+    shape_problem="is neither a dict nor a list",
+    shape_remedy="{document: grade}, or the relevant documents",
+)
+_SCORES = _ValueKind[float](
+    SCORE_COLUMNS,
+    _parse_score,
+    default=None,
+    allows_sets=False,
+    shape_problem="is neither a list nor a dict",
+    shape_remedy="documents best first, or {document: score}",
+)
+
+
+def _read_rows(
+    source: Any, where: str, kind: _ValueKind[Value]
+) -> Iterator[tuple[str, str, Any]]:
+    """Query, document and value of each row of a table or a frame."""
+    problems = ReadProblems()
+    read_rows = open_rows(source, where)
+    rows = [row for _, row in read_rows(problems)]
+    if problems:
+        raise InputError(problems.problems)
+    columns = list(rows[0]) if rows else []
+    query_column = _find_column(QUERY_COLUMNS, columns)
+    document_column = _find_column(DOCUMENT_COLUMNS, columns)
+    value_column = _find_column(kind.columns, columns)
+    lacks_values = value_column is None and kind.default is None
+    if query_column is None or document_column is None or lacks_values:
+        problem = "is neither a dict, a file nor a frame that can be read"
+        remedy = (
+            f"query_id, doc_id, {kind.columns[0]}; its columns are {', '.join(columns)}"
         )
-    return number
+        raise InputError(Problem(where, problem, remedy))
+    query_ids = _id_column(rows, query_column, where)
+    document_ids = _id_column(rows, document_column, where)
+    for row, query_id, doc_id in zip(rows, query_ids, document_ids, strict=True):
+        value = kind.default if value_column is None else row[value_column]
+        yield query_id, doc_id, value
 
 
-def _columns(given: Any, where: str, values: tuple[str, ...]) -> tuple[list[Any], ...]:
-    """Query, document and value of each row of a table or a frame; the default grade is 1."""
-    seen = ReadProblems()
-    read = (
-        rows_of_files(File(Path(given)))
-        if is_path(given)
-        else read_rows_in_memory(given, where)
-    )
-    rows = [row for _, row in read(seen)]
-    if seen:
-        raise InputError(seen.problems)
-    there = list(dict.fromkeys(name for row in rows[:1] for name in row))
-    named = [
-        next((name for name in names if name in there), None)
-        for names in (QUERY_COLUMNS, DOCUMENT_COLUMNS, values)
-    ]
-    query, document, value = named
-    if query is None or document is None or (value is None and values is SCORE_COLUMNS):
-        what = "is neither a dict, a file nor a frame that can be read"
-        raise InputError(
-            Problem(
-                where,
-                what,
-                f"query_id, doc_id, {values[0]}; its columns are {', '.join(there)}",
-            )
-        )
-    ids = [
-        _id_column([row[name] for row in rows], f"{where}[{name!r}]", name)
-        for name in (query, document)
-    ]
-    return (*ids, [1 if value is None else row[value] for row in rows])
+def _find_column(usual_names: Iterable[str], columns: Collection[str]) -> str | None:
+    """Return the first usual name that is a column."""
+    return next((name for name in usual_names if name in columns), None)
 
 
-def _id_column(column: list[Any], where: str, name: str) -> list[str]:
+def _id_column(rows: Sequence[Mapping[str, Any]], column: str, where: str) -> list[str]:
     """A column of ids; other values become a problem that shows the first."""
-    if (
-        set(map(type, column)) <= {str}
-        and all(map(str.isascii, column))
-        and all(column)
-    ):
-        return column
-    if several := [
+    column_where = f"{where}[{column!r}]"
+    cells = [row[column] for row in rows]
+    if _are_ascii_ids(cells):
+        return cells
+    collections = [
         cell
-        for cell in column
+        for cell in cells
         if isinstance(cell, Collection) and not isinstance(cell, str)
-    ]:
-        what = f"{count_of(len(several), 'row')} with several ids, such as {repr_in_message(several[0])}"
-        raise InputError(
-            Problem(where, what, f"give one document a row: frame.explode({name!r})")
+    ]
+    if collections:
+        problem = (
+            f"{count_of(len(collections), 'row')} with several ids, "
+            f"such as {repr_in_message(collections[0])}"
         )
-    ids = id_column(column)
-    if wrong := [cell for cell, id_ in zip(column, ids, strict=True) if id_ is None]:
-        what = (
-            "is without an id"
-            if is_missing_cell(wrong[0])
-            else f"has {repr_in_message(wrong[0])}, which is not an id"
-        )
-        remedy = f"in {count_of(len(wrong), 'row')}; an id is a text or a whole number"
-        raise InputError(Problem(where, f"a row {what}", remedy))
-    return [id_ for id_ in ids if id_ is not None]
+        remedy = f"give one document a row: frame.explode({column!r})"
+        raise InputError(Problem(column_where, problem, remedy))
+    parsed = id_column(cells)
+    ids = [id_ for id_ in parsed if id_ is not None]
+    if len(ids) < len(cells):
+        first = cells[parsed.index(None)]
+        problem = f"has {repr_in_message(first)}, which is not an id"
+        if is_missing_cell(first):
+            problem = "is without an id"
+        rows_without_id = count_of(len(cells) - len(ids), "row")
+        remedy = f"in {rows_without_id}; an id is a text or a whole number"
+        raise InputError(Problem(column_where, f"a row {problem}", remedy))
+    return ids
+
+
+def _are_ascii_ids(cells: Sequence[Any]) -> bool:
+    """Whether no cell needs to be parsed: most columns are like this."""
+    if not set(map(type, cells)) <= {str}:
+        return False
+    return all(map(str.isascii, cells)) and all(cells)

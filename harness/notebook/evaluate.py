@@ -13,7 +13,7 @@ from harness.measures import parse_measure
 from harness.notebook.dataset_in_memory import source_in_memory
 from harness.notebook.results import NotebookResults
 from harness.notebook.retriever_tables import retriever_tables
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from retrievers.errors import InputError, Problem
 from retrievers.options.user_code import OBJECT_PREFIX, NamedObject
 
@@ -38,25 +38,33 @@ def evaluate(
     progress: bool | None = None,
     **more: Any,
 ) -> NotebookResults:
-    """Compare retrievers on documents and queries in memory, like an experiment on files.
+    """Compare retrievers on documents and queries in memory.
+
+    The comparison is like that of an experiment on files.
 
     Args:
-        documents: {id: text}, a list of texts (their ids are 0, 1, 2, …), a frame with id, text and title, a `Dataset`
-            of Hugging Face, or a path.
+        documents: {id: text}, a list of texts (their ids are 0, 1, 2, …), a frame with
+            id, text and title, a `Dataset` of Hugging Face, or a path.
         queries: the same; None: those of the path.
-        qrels: {query: {document: grade}}, {query: relevant documents}, a frame with query_id, doc_id and relevance, or
-            a path; None: the labels in the queries, if any.
-        retrievers: by name: classes of `retrievers` (`BM25()`, `Dense(model)`, `Fused([...])`, `Reranked(..., model)`,
-            `Endpoint`, `Function`, `SavedRun`, `Filtered`); a model's name or folder, an object with `encode`, a
-            function of texts (or of texts and their role) that returns (n, d); or a table as in a file.
+        qrels: {query: {document: grade}}, {query: relevant documents}, a frame with
+            query_id, doc_id and relevance, or a path; None: the labels in the queries,
+            if any.
+        retrievers: by name: classes of `retrievers` (`BM25()`, `Dense(model)`,
+            `Fused([...])`, `Reranked(..., model)`, `Endpoint`, `Function`, `SavedRun`,
+            `Filtered`); a model's name or folder, an object with `encode`, a function
+            of texts (or of texts and their role) that returns (n, d); or a table as in
+            a file.
         primary: the measure that decides.
         measures: further measures; names, or what `harness.measure` returns.
         baseline: each other retriever is compared with it; without it, all pairs.
-        margin: the largest difference that does not matter; needed to call retrievers equivalent.
+        margin: the largest difference that does not matter; needed to call retrievers
+            equivalent.
         name: of the results.
         columns: names of columns of frames and tables, such as {"text": "description"}.
-        progress: whether it is shown on standard error; by default in a terminal or a notebook.
-        more: further keys of an experiment file: depth=10, relevance={"dangling": "drop"}, statistics={"alpha": 0.01}.
+        progress: whether it is shown on standard error; by default in a terminal or a
+            notebook.
+        more: further keys of an experiment file: depth=10,
+            relevance={"dangling": "drop"}, statistics={"alpha": 0.01}.
 
     Returns:
         The results in a temporary folder; save them to keep them.
@@ -66,7 +74,9 @@ def evaluate(
         BackendError: every retriever failed.
 
     >>> documents = {"d1": "a red apple", "d2": "a green pear"}
-    >>> evaluate(documents, {"q1": "red", "q2": "pear"}, {"q1": ["d1"], "q2": ["d2"]}, {"bm25": "bm25"}, primary="RR")
+    >>> queries = {"q1": "red", "q2": "pear"}
+    >>> labels = {"q1": ["d1"], "q2": ["d2"]}
+    >>> evaluate(documents, queries, labels, {"bm25": "bm25"}, primary="RR")
     <Results 'evaluation': 1 retrievers, 2 queries>
     """
     if not isinstance(retrievers, Mapping):
@@ -77,58 +87,70 @@ def evaluate(
                 'give each a name: {"bm25": "bm25"}',
             )
         )
-    beside = [measures] if isinstance(measures, str) else measures
-    others = [
-        one for one in beside if str(parse_measure(one)) != str(parse_measure(primary))
-    ]
-    statistics = {
-        **more.pop("statistics", {}),
-        **({} if margin is None else {"margin": margin}),
-    }
+    all_measures = _all_measures(primary, measures)
+    statistics = {**more.pop("statistics", {})}
+    if margin is not None:
+        statistics["margin"] = margin
     tables: dict[str, Any] = {
         "name": name,
-        "dataset": _dataset(documents, queries, qrels, dict(columns or {})),
+        "dataset": _dataset_table(documents, queries, qrels, dict(columns or {})),
         "primary": primary,
-        "measures": [primary, *others],
-        **({} if baseline is None else {"baseline": baseline}),
+        "measures": all_measures,
+    }
+    if baseline is not None:
+        tables["baseline"] = baseline
+    tables |= {
         "statistics": statistics,
         "report": False,
         "retrievers": retriever_tables(retrievers),
         **more,
     }
-    place = tempfile.mkdtemp(prefix="harness-")
+    folder = tempfile.mkdtemp(prefix="harness-")
     try:
         with progress_display(progress) as watch:
-            return NotebookResults.from_results(
-                pipeline.run(tables, RunOptions(place, on_progress=watch)), place
-            )
+            results = pipeline.run(tables, RunOptions(folder, on_progress=watch))
+            return NotebookResults.from_results(results, folder)
     except BaseException as error:
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
         if isinstance(error, InputError):
-            raise _by_name(error, list(retrievers)) from None
+            raise _with_argument_names(error, list(retrievers)) from None
         raise
 
 
-def _by_name(error: InputError, names: Sequence[str]) -> InputError:
-    """The same problems with the names of arguments, and of retrievers instead of their numbers."""
+def _all_measures(primary: str, measures: str | Sequence[str]) -> list[str]:
+    """Return the primary measure, then the others."""
+    names = [measures] if isinstance(measures, str) else measures
+    others = [
+        name
+        for name in names
+        if str(parse_measure(name)) != str(parse_measure(primary))
+    ]
+    return [primary, *others]
 
-    def renamed(where: str) -> str:
-        return RETRIEVER_INDEX.sub(
-            lambda place: f"retrievers[{names[int(place[1])]!r}]", where
-        ).removeprefix(NO_FILE_PREFIX)
 
-    return InputError(
-        [
-            one._replace(where=renamed(one.where), remedy=remedy_as_python(one.remedy))
-            for one in error.problems
-        ]
-    )
+def _with_argument_names(error: InputError, retrievers: Sequence[str]) -> InputError:
+    """The same problems with the names of arguments.
+
+    Retrievers are named instead of numbered.
+    """
+
+    def name_retriever(match: re.Match[str]) -> str:
+        return f"retrievers[{retrievers[int(match[1])]!r}]"
+
+    problems: list[Problem] = []
+    for problem in error.problems:
+        where = RETRIEVER_INDEX.sub(name_retriever, problem.where)
+        where = where.removeprefix(NO_FILE_PREFIX)
+        remedy = remedy_as_python(problem.remedy)
+        problems.append(problem._replace(where=where, remedy=remedy))
+    return InputError(problems)
 
 
 def remedy_as_python(remedy: str) -> str:
     """The fix in terms of Python arguments.
 
-    >>> remedy_as_python('say which: columns = { grade = "stars" } (--columns grade=stars)')
+    >>> remedy = 'say which: columns = { grade = "stars" } (--columns grade=stars)'
+    >>> remedy_as_python(remedy)
     'say which: columns={"grade": "stars"}'
     >>> remedy_as_python('set dangling = "drop" under [relevance] (--dangling drop)')
     'set relevance={"dangling": "drop"}'
@@ -139,15 +161,17 @@ def remedy_as_python(remedy: str) -> str:
     return re.sub(r"(\w+) = (?=[\"\[{…])", r"\1=", plain)
 
 
-def _dataset(
+def _dataset_table(
     documents: Any, queries: Any, qrels: Any, columns: dict[str, str]
 ) -> dict[str, Any]:
     """The data set's table; a single path as in a file."""
-    named = {"columns": columns} if columns else {}
+    table: dict[str, Any] = {}
     if queries is None and qrels is None and isinstance(documents, str | Path):
-        return {"path": str(documents), **named}
-    opened = source_in_memory(documents, queries, qrels)
-    return {
-        "path": NamedObject(f"{OBJECT_PREFIX}documents and queries in memory", opened),
-        **named,
-    }
+        table["path"] = str(documents)
+    else:
+        source = source_in_memory(documents, queries, qrels)
+        label = f"{OBJECT_PREFIX}documents and queries in memory"
+        table["path"] = NamedObject(label, source)
+    if columns:
+        table["columns"] = columns
+    return table

@@ -18,7 +18,7 @@ from harness.evaluation.evaluation_file import read_or_evaluate
 from harness.experiment import NAME_PATTERN
 from harness.export.trackers import log_to_tracker
 from harness.notebook.compare import ComparedRuns, compare_folders
-from harness.records import LabelledQuery, Results
+from harness.records import LabelledQuery, Manifest, Results
 from harness.report.page import first_screen_html
 from harness.report.write import write_report
 from harness.scoring.stored_scores import primary_measure
@@ -41,43 +41,43 @@ class Chart(str):
 
 
 class LabelledQueries(dict[str, LabelledQuery]):
-    """Queries by id; a call returns those on which one retriever loses to another, the largest loss first."""
+    """Queries by id.
+
+    A call returns those on which one retriever loses to another, the largest loss
+    first.
+    """
 
     def __init__(self, results: Results) -> None:
         """Use the queries of results."""
         super().__init__(results.queries)
-        self._scores, self._names = results.scores, results.retrievers
+        self._scores = results.scores
+        self._retrievers = results.retrievers
         self._primary = primary_measure(results.manifest.resolved)
 
     def __call__(self, *, lost_by: str, to: str) -> pd.DataFrame:
-        """The queries on which `lost_by` loses to `to`: id, text, both primary values, the difference.
+        """The queries on which `lost_by` loses to `to`.
+
+        The columns are id, text, both primary values, and the difference.
 
         Raises:
             InputError: there is no such retriever.
         """
         if lost_by == to:
-            raise InputError(
-                Problem(
-                    "to", f"lost_by and to are the same retriever, {to!r}", "name two"
-                )
-            )
-        for where, name in (("lost_by", lost_by), ("to", to)):
-            if name not in self._names:
-                remedy = did_you_mean(str(name), self._names)
-                raise InputError(
-                    Problem(where, f"there is no retriever {name!r}", remedy)
-                )
-        table = self._scores[self._scores["measure"] == self._primary]
-        values = table.pivot(index="query_id", columns="retriever", values="value")[
-            [lost_by, to]
-        ]
-        values["difference"] = values[lost_by] - values[to]
-        lost = (
-            values[values["difference"] < 0]
-            .sort_values("difference", kind="stable")
-            .reset_index()
-        )
-        lost.insert(1, "text", [self[query].query.text for query in lost["query_id"]])
+            problem = f"lost_by and to are the same retriever, {to!r}"
+            raise InputError(Problem("to", problem, "name two"))
+        for argument, retriever in (("lost_by", lost_by), ("to", to)):
+            if retriever not in self._retrievers:
+                problem = f"there is no retriever {retriever!r}"
+                remedy = did_you_mean(str(retriever), self._retrievers)
+                raise InputError(Problem(argument, problem, remedy))
+        rows = self._scores[self._scores["measure"] == self._primary]
+        scores = rows.pivot(index="query_id", columns="retriever", values="value")
+        scores = scores[[lost_by, to]]
+        scores["difference"] = scores[lost_by] - scores[to]
+        lost = scores[scores["difference"] < 0]
+        lost = lost.sort_values("difference", kind="stable").reset_index()
+        texts = [self[query_id].query.text for query_id in lost["query_id"]]
+        lost.insert(1, "text", texts)
         return lost.rename_axis(columns=None)
 
 
@@ -85,31 +85,37 @@ class NotebookResults(Results):
     """The results of a run: frames, sentences, charts, comparison, export.
 
     >>> import harness
-    >>> found = harness.evaluate(["red", "green"], {"q": "red"}, {"q": ["0"]}, {"bm25": "bm25"}, primary="RR")
-    >>> found.sentences[0]
+    >>> labels = {"q": ["0"]}
+    >>> results = harness.evaluate(
+    ...     ["red", "green"], {"q": "red"}, labels, {"bm25": "bm25"}, primary="RR"
+    ... )
+    >>> results.sentences[0]
     'bm25 ran alone: there is nothing to compare it with.'
     """
 
     queries: LabelledQueries
 
     @classmethod
-    def from_results(cls, results: Results, place: str | None = None) -> Self:
+    def from_results(cls, results: Results, temporary: str | None = None) -> Self:
         """The same results; a temporary folder is deleted with them."""
-        table = {field.name: getattr(results, field.name) for field in fields(Results)}
-        made = cls(**{**table, "queries": LabelledQueries(results)})
-        made.__dict__.update(
-            {name: getattr(results, name) for name in records.TABLE_NAMES}
-        )  # a later run replaces it
-        if place is not None:
-            weakref.finalize(made, shutil.rmtree, place, ignore_errors=True)
-        return made
+        values = {field.name: getattr(results, field.name) for field in fields(Results)}
+        notebook_results = cls(**{**values, "queries": LabelledQueries(results)})
+        # The tables are read now: a later run replaces their files.
+        notebook_results.__dict__.update(
+            {table: getattr(results, table) for table in records.TABLE_NAMES}
+        )
+        if temporary is not None:
+            weakref.finalize(
+                notebook_results, shutil.rmtree, temporary, ignore_errors=True
+            )
+        return notebook_results
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:
         """The verdict in words, most important first; empty without labels."""
-        return (
-            tuple(conclusion_sentences(read_or_evaluate(self))) if self.scored else ()
-        )
+        if not self.scored:
+            return ()
+        return tuple(conclusion_sentences(read_or_evaluate(self)))
 
     def __str__(self) -> str:
         """The terminal's output at the end of a run."""
@@ -135,33 +141,34 @@ class NotebookResults(Results):
         return Path(path)
 
     def save(self, folder: str | Path) -> Path:
-        """Write a results folder with its report, for every command; its last part is the results' name.
+        """Write a results folder with its report, for every command.
 
-        Results of another experiment or other data in that folder are kept as NAME.1.
+        The last part of its path is the results' name. Results of another experiment or
+        other data in that folder are kept as NAME.1.
 
         Raises:
             InputError: the name is invalid, or the folder cannot be written.
         """
-        place = Path(folder)
-        if not re.fullmatch(NAME_PATTERN, place.name):
-            raise InputError(
-                Problem(f"folder {place.name!r}", INVALID_NAME, "choose another name")
-            )
-        with records.staging_folder(place) as staging_dir:
+        path = Path(folder)
+        if not re.fullmatch(NAME_PATTERN, path.name):
+            where = f"folder {path.name!r}"
+            raise InputError(Problem(where, INVALID_NAME, "choose another name"))
+        with records.staging_folder(path) as staging_dir:
             shutil.copytree(self.folder, staging_dir, dirs_exist_ok=True)
             (staging_dir / records.REPORT_FILE).unlink(missing_ok=True)
-            manifest = self.manifest
-            resolved = replace(manifest.resolved, name=place.name)
-            written = {**manifest.experiment, "name": place.name}
-            records.write_manifest(
-                staging_dir,
-                replace(
-                    manifest, name=place.name, experiment=written, resolved=resolved
-                ),
-            )
+            records.write_manifest(staging_dir, self._renamed_manifest(path.name))
             write_report(records.read_results(staging_dir))
-            records.publish(staging_dir, place)
-        return place
+            records.publish(staging_dir, path)
+        return path
+
+    def _renamed_manifest(self, name: str) -> Manifest:
+        manifest = self.manifest
+        return replace(
+            manifest,
+            name=name,
+            experiment={**manifest.experiment, "name": name},
+            resolved=replace(manifest.resolved, name=name),
+        )
 
     def compare(
         self,
@@ -169,7 +176,9 @@ class NotebookResults(Results):
         baseline: str | None = None,
         **settings: Any,
     ) -> ComparedRuns:
-        """Compare these retrievers with those of other results, on their common queries.
+        """Compare these retrievers with those of other results.
+
+        The comparison is on their common queries.
 
         Args:
             others: results, or their folders.
@@ -177,38 +186,37 @@ class NotebookResults(Results):
             settings: of the statistics, as for `harness.compare`.
         """
         folders = [
-            one.folder if isinstance(one, Results) else Path(one) for one in others
+            other.folder if isinstance(other, Results) else Path(other)
+            for other in others
         ]
         return compare_folders([self.folder, *folders], baseline, settings)
 
     def to_mteb(self) -> dict[str, dict[str, Any]]:
         """A result of each retriever in MTEB's format."""
         self.report()
-        files = {
-            name: self.folder / "tables" / f"{name}.mteb.json"
-            for name in self.retrievers
-        }
-        return {
-            name: json.loads(file.read_text(encoding="utf-8"))
-            for name, file in files.items()
-        }
+        results: dict[str, dict[str, Any]] = {}
+        for retriever in self.retrievers:
+            file = self.folder / "tables" / f"{retriever}.mteb.json"
+            results[retriever] = json.loads(file.read_text(encoding="utf-8"))
+        return results
 
     def plot(self, chart: str = "leaderboard") -> Chart:
-        """A chart of the report, by the name of its file under figures/; by default the paired leaderboard."""
+        """A chart of the report, by the name of its file under figures/.
+
+        By default it is the paired leaderboard.
+        """
         self.report()
-        drawn = {
-            file.stem: file for file in sorted((self.folder / "figures").glob("*.svg"))
-        }
-        if chart not in drawn:
-            raise InputError(
-                Problem(
-                    "chart", f"there is no chart {chart!r}", did_you_mean(chart, drawn)
-                )
-            )
-        return Chart(drawn[chart].read_text(encoding="utf-8"))
+        files = sorted((self.folder / "figures").glob("*.svg"))
+        charts = {file.stem: file for file in files}
+        if chart not in charts:
+            problem = f"there is no chart {chart!r}"
+            raise InputError(Problem("chart", problem, did_you_mean(chart, charts)))
+        return Chart(charts[chart].read_text(encoding="utf-8"))
 
     def log_to(self, tracker: str, **options: Any) -> str:
-        """Log parameters, means and the page to "mlflow" or "wandb", in the active run, else in a new one.
+        """Log parameters, means and the page to "mlflow" or "wandb".
+
+        They are logged in the active run, else in a new one.
 
         Args:
             tracker: "mlflow" or "wandb"; its package must be installed.

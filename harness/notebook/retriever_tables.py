@@ -18,7 +18,9 @@ RetrieverTable = dict[str, Any]
 
 
 def retriever_tables(retrievers: Mapping[str, Any]) -> list[RetrieverTable]:
-    """Return the table of each retriever; a part that is one of the retrievers is given by its name.
+    """Return the table of each retriever.
+
+    A part that is one of the retrievers is replaced by its name.
 
     Args:
         retrievers: by name.
@@ -28,71 +30,90 @@ def retriever_tables(retrievers: Mapping[str, Any]) -> list[RetrieverTable]:
 
     >>> from retrievers import BM25, Dense, Fused
     >>> words = BM25()
-    >>> retriever_tables({"words": words, "both": Fused([words, Dense("minilm")])})[1]["of"]
-    ['words', {'kind': 'dense', 'encoder': {'kind': 'sentence-transformers', 'model': 'minilm'}}]
+    >>> both = Fused([words, Dense("minilm")])
+    >>> parts = retriever_tables({"words": words, "both": both})[1]["of"]
+    >>> parts[0]
+    'words'
+    >>> parts[1]["encoder"]
+    {'kind': 'sentence-transformers', 'model': 'minilm'}
     """
-    tables = {name: _table(value, name) for name, value in retrievers.items()}
-    called: dict[int, str] = {}
-    for name, table in tables.items():
-        for number, held in enumerate(
-            one for _, one in walk_values(table) if isinstance(one, NamedObject)
-        ):
-            called.setdefault(
-                id(held.value), name if not number else f"{name}-{number + 1}"
-            )
-    tables = {name: name_objects(table, called) for name, table in tables.items()}
+    tables = {
+        name: _retriever_table(retriever, name)
+        for name, retriever in retrievers.items()
+    }
+    object_names = _object_names(tables)
+    tables = {name: name_objects(table, object_names) for name, table in tables.items()}
     return [
-        {"name": name, **_named_parts(table, tables)} for name, table in tables.items()
+        {"name": name, **_replace_parts(table, tables)}
+        for name, table in tables.items()
     ]
 
 
-def _named_parts(
-    table: RetrieverTable, tables: Mapping[str, RetrieverTable]
-) -> RetrieverTable:
-    """A table in which parts that are retrievers of the experiment are names."""
-
-    def part(one: Any) -> Any:
-        if not isinstance(one, Mapping):
-            return one
-        return next(
-            (name for name, other in tables.items() if other == one), None
-        ) or _named_parts(dict(one), tables)
-
-    if "of" not in table:
-        return table
-    of = table["of"]
-    return {**table, "of": list(map(part, of)) if isinstance(of, list) else part(of)}
-
-
-def _table(value: Any, name: Any) -> RetrieverTable:
+def _retriever_table(retriever: Any, name: Any) -> RetrieverTable:
+    where = f"retrievers[{name!r}]"
     if not isinstance(name, str) or not re.fullmatch(NAME_PATTERN, name):
-        raise InputError(
-            Problem(f"retrievers[{name!r}]", INVALID_NAME, "choose another name")
-        )
-    if isinstance(value, Retriever):
-        return value.to_config()
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, str) and value in retriever_kinds():
-        return {"kind": value}
+        raise InputError(Problem(where, INVALID_NAME, "choose another name"))
+    if isinstance(retriever, Retriever):
+        return retriever.to_config()
+    if isinstance(retriever, Mapping):
+        return dict(retriever)
+    if isinstance(retriever, str) and retriever in retriever_kinds():
+        return {"kind": retriever}
     try:
-        encoder = encoder_table(value)
+        encoder = encoder_table(retriever)
     except InputError:
-        what = f"an object of type {type(value).__name__} is not a retriever"
-        remedy = "a name, an object with encode, a function of texts; retrievers.Function for a function that searches"
-        raise InputError(Problem(f"retrievers[{name!r}]", what, remedy)) from None
+        problem = f"an object of type {type(retriever).__name__} is not a retriever"
+        remedy = (
+            "a name, an object with encode, a function of texts; "
+            "retrievers.Function for a function that searches"
+        )
+        raise InputError(Problem(where, problem, remedy)) from None
     form = getattr(encoder_class(encoder["kind"]), "form", "dense")
     return {"kind": form, "encoder": encoder}
 
 
-def name_objects(value: Any, names: Mapping[int, str]) -> Any:
+def _object_names(tables: Mapping[str, RetrieverTable]) -> dict[int, str]:
+    """Return the identity of each Python object -> its name.
+
+    It is named after the first retriever that has it.
+    """
+    object_names: dict[int, str] = {}
+    for name, table in tables.items():
+        values = (value for _, value in walk_values(table))
+        objects = [value for value in values if isinstance(value, NamedObject)]
+        for number, named_object in enumerate(objects, start=1):
+            object_name = name if number == 1 else f"{name}-{number}"
+            object_names.setdefault(id(named_object.value), object_name)
+    return object_names
+
+
+def name_objects(value: Any, object_names: Mapping[int, str]) -> Any:
     """A table whose objects are named after the first retriever that has them."""
     if isinstance(value, NamedObject):
-        return NamedObject.wrap(value.value, names[id(value.value)])
+        return NamedObject.wrap(value.value, object_names[id(value.value)])
     if isinstance(value, Mapping):
-        return {key: name_objects(inner, names) for key, inner in value.items()}
-    return (
-        [name_objects(one, names) for one in value]
-        if isinstance(value, list | tuple)
-        else value
-    )
+        return {key: name_objects(inner, object_names) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [name_objects(inner, object_names) for inner in value]
+    return value
+
+
+def _replace_parts(
+    table: RetrieverTable, tables: Mapping[str, RetrieverTable]
+) -> RetrieverTable:
+    """A table in which parts that are retrievers of the experiment are names."""
+    if "of" not in table:
+        return table
+    part = table["of"]
+    if isinstance(part, list):
+        return {**table, "of": [_name_or_table(inner, tables) for inner in part]}
+    return {**table, "of": _name_or_table(part, tables)}
+
+
+def _name_or_table(part: Any, tables: Mapping[str, RetrieverTable]) -> Any:
+    if not isinstance(part, Mapping):
+        return part
+    for name, table in tables.items():
+        if table == part:
+            return name
+    return _replace_parts(dict(part), tables)

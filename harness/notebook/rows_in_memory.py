@@ -1,5 +1,6 @@
 """Rows of frames as of lists."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from os import PathLike
@@ -10,110 +11,105 @@ from harness.dataset.file import File
 from harness.dataset.read_problems import ReadProblems, report_repeated_column
 from harness.dataset.rows import PLAIN_TEXT_SUFFIXES, TABLE_SUFFIXES
 from harness.dataset.source import SourceLocation, TableRow
-from harness.dataset.table_source import RowSource
+from harness.dataset.table_source import RowSource, rows_of_files
 from harness.dataset.usual_names import usual_column
 from retrievers.errors import InputError, Problem
 
 DOCUMENT_SHAPES = "{id: text}, a list of texts, a frame with id and text, or a path"
 
 
-def is_path(given: Any) -> bool:  # noqa: D103
-    return isinstance(given, str | PathLike)
+def is_path(source: Any) -> bool:
+    """Whether data are a path."""
+    return isinstance(source, str | PathLike)
 
 
-def is_table_file(given: Any) -> bool:  # noqa: D103
-    return (
-        is_path(given)
-        and File(Path(given)).suffix in (*TABLE_SUFFIXES, *PLAIN_TEXT_SUFFIXES)
-        and Path(given).is_file()
-    )
+def is_table_file(source: Any) -> bool:
+    """Whether data are the path of a table."""
+    if not is_path(source):
+        return False
+    path = Path(source)
+    suffix = File(path).suffix
+    return suffix in (*TABLE_SUFFIXES, *PLAIN_TEXT_SUFFIXES) and path.is_file()
 
 
-def read_rows_in_memory(given: Any, where: str) -> RowSource:
+def open_rows(source: Any, where: str) -> RowSource:
+    """Rows of a table in a file, or of any type in memory."""
+    if is_path(source):
+        return rows_of_files(File(Path(source)))
+    return _rows_in_memory(source, where)
+
+
+def _rows_in_memory(source: Any, where: str) -> RowSource:
     """Rows with an id each, of any type."""
-    if getattr(given, "ndim", 0) == 1 and hasattr(given, "items"):  # a pandas series
-        given = dict(given.items())
-    if getattr(given, "ndim", 0) == 1 and hasattr(given, "tolist"):
-        given = given.tolist()
-    if isinstance(given, Mapping):
-        return partial(_of_items, given.items, where)
-    if hasattr(given, "to_pylist"):  # a pyarrow table
-        given = given.to_pylist()
-    if hasattr(given, "columns"):
-        return partial(_of_frame, given, where)
-    if hasattr(given, "column_names") or (
-        isinstance(given, Sequence) and not isinstance(given, str | bytes)
-    ):
-        return partial(_of_items, partial(enumerate, given), where)
-    shapes = (
-        DOCUMENT_SHAPES
-        if where in ("documents", "queries")
-        else "a dict, a file, or a frame with query_id and doc_id"
-    )
-    raise InputError(
-        Problem(where, f"cannot be read: it is of type {type(given).__name__}", shapes)
-    )
+    rows = source
+    if getattr(rows, "ndim", 0) == 1 and hasattr(rows, "items"):  # a pandas series
+        rows = dict(rows.items())
+    if getattr(rows, "ndim", 0) == 1 and hasattr(rows, "tolist"):
+        rows = rows.tolist()
+    if isinstance(rows, Mapping):
+        return partial(_rows_of_items, rows.items, where)
+    if hasattr(rows, "to_pylist"):  # a pyarrow table
+        rows = rows.to_pylist()
+    if hasattr(rows, "columns"):
+        return partial(_rows_of_frame, rows, where)
+    is_list = isinstance(rows, Sequence) and not isinstance(rows, str | bytes)
+    if is_list or hasattr(rows, "column_names"):
+        return partial(_rows_of_items, partial(enumerate, rows), where)
+    shapes = "a dict, a file, or a frame with query_id and doc_id"
+    if where in ("documents", "queries"):
+        shapes = DOCUMENT_SHAPES
+    problem = f"cannot be read: it is of type {type(rows).__name__}"
+    raise InputError(Problem(where, problem, shapes))
 
 
-def _of_items(
+def _rows_of_items(
     items: Callable[[], Iterable[tuple[Any, Any]]], where: str, problems: ReadProblems
 ) -> Iterator[tuple[SourceLocation, TableRow]]:
     """Rows of ids with a text or columns."""
     path = Path(where)
-    for number, (key, value) in enumerate(items(), 1):
-        if isinstance(value, str):
-            yield SourceLocation(path, number), {"_id": key, "text": value}
-        elif isinstance(value, Mapping):
-            named = (
-                usual_column(
-                    "document_id" if where == "documents" else "query_id", tuple(value)
-                )
-                is not None
-            )
-            yield (
-                SourceLocation(path, number),
-                dict(value) if named else {"_id": key, **value},
-            )
+    for number, (key, content) in enumerate(items(), start=1):
+        location = SourceLocation(path, number)
+        if isinstance(content, str):
+            yield location, {"_id": key, "text": content}
+        elif isinstance(content, Mapping):
+            row = dict(content)
+            yield location, row if _has_id(row, where) else {"_id": key, **row}
         else:
-            what = f"is not text but {repr_in_message(value)}"
-            problems.append(
-                Problem(
-                    f"{where}[{repr_in_message(key)}]",
-                    what,
-                    'a text, or {"title": …, "text": …}',
-                )
-            )
+            problem = f"is not text but {repr_in_message(content)}"
+            remedy = 'a text, or {"title": …, "text": …}'
+            key_where = f"{where}[{repr_in_message(key)}]"
+            problems.append(Problem(key_where, problem, remedy))
 
 
-def _of_frame(
+def _has_id(columns: Iterable[str], where: str) -> bool:
+    """Whether one of the columns has ids."""
+    kind = "document_id" if where == "documents" else "query_id"
+    return usual_column(kind, tuple(columns)) is not None
+
+
+def _rows_of_frame(
     frame: Any, where: str, problems: ReadProblems
 ) -> Iterator[tuple[SourceLocation, TableRow]]:
     """Rows of a frame of any library; a missing cell is None."""
-    path, names = Path(where), [str(name) for name in frame.columns]
+    path = Path(where)
+    names = [str(column) for column in frame.columns]
     if report_repeated_column(names, where, problems):
         return
-    columns = [frame[name].to_list() for name in frame.columns]
-    if (
-        usual_column(
-            "document_id" if where == "documents" else "query_id", tuple(names)
-        )
-        is None
-    ):
+    columns = [frame[column].to_list() for column in frame.columns]
+    if not _has_id(names, where):
         index = getattr(frame, "index", None)
         names.insert(0, "_id")
-        columns.insert(0, [*(range(len(frame)) if index is None else index)])
-    for number, cells in enumerate(zip(*columns, strict=True), 1):
-        kept = (None if is_missing_cell(cell) else cell for cell in cells)
-        yield SourceLocation(path, number), dict(zip(names, kept, strict=True))
+        columns.insert(0, list(range(len(frame)) if index is None else index))
+    for number, cells in enumerate(zip(*columns, strict=True), start=1):
+        values = (None if is_missing_cell(cell) else cell for cell in cells)
+        yield SourceLocation(path, number), dict(zip(names, values, strict=True))
 
 
 def is_missing_cell(cell: Any) -> bool:
     """Whether a cell is empty: None, NaN, pandas' NA or NaT."""
-    return (
-        cell is None
-        or (isinstance(cell, float) and cell != cell)
-        or type(cell).__name__ in ("NAType", "NaTType")
-    )
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(cell, float) and math.isnan(cell)
 
 
 def repr_in_message(value: Any) -> str:

@@ -1,9 +1,9 @@
-"""Differences that queries detect."""
+"""The difference that a data set's queries detect."""
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from harness.dataset import Dataset
-from harness.english import count_of
 from harness.experiment import LoadedExperiment
 from harness.measures import value_span
 from harness.measures.score import Grades
@@ -11,11 +11,22 @@ from harness.scoring.query_units import query_clusters
 from retrievers.types import Query
 
 ASSUMED_DEVIATION = 0.2
-"""The standard deviation of the differences over the queries that is assumed, as a share of the measure's range."""
+"""The standard deviation that differences over queries are assumed to have.
+
+It is a share of the measure's range.
+"""
+MAX_UNITS_NEEDED = 100
+"""Units beyond which no corrected p is looked for."""
 
 
 class DetectableDifference(NamedTuple):
-    """What is to be compared, and over how many queries."""
+    """How much the planned comparisons can show.
+
+    >>> round(DetectableDifference(25).difference(), 2)
+    0.12
+    >>> DetectableDifference(5, comparisons=3).units_needed()
+    7
+    """
 
     units: int
     """Queries, or clusters of them."""
@@ -24,89 +35,70 @@ class DetectableDifference(NamedTuple):
     """Differences that are tested for the primary measure."""
     alpha: float = 0.05
     range_of: float = 1.0
-    """Of the primary measure."""
+    """Range of the primary measure."""
 
-    def sentence(self) -> str:
-        """Say what so many queries can show.
+    def smallest_p(self, units: int | None = None) -> float:
+        """The smallest corrected p that so many units can give."""
+        if units is None:
+            units = self.units
+        return min(1.0, self.comparisons * 2.0 ** (1 - units))
 
-        >>> DetectableDifference(25).sentence()
-        'enough queries? 25 queries reliably detect a difference of about 0.12'
-        >>> DetectableDifference(138, comparisons=3).sentence()
-        'enough queries? 138 queries and 3 pairs reliably detect a difference of about 0.056'
-        >>> DetectableDifference(5, comparisons=3).sentence()
-        'enough queries? No: 5 queries and 3 comparisons give no corrected p below 0.19; at least 7 are needed'
-        """
-        kind = "cluster" if self.clusters else "query"
-        smallest = min(1.0, self.comparisons * 2.0 ** (1 - self.units))
-        if smallest > self.alpha:
-            needed = next(
-                n
-                for n in range(1, 100)
-                if self.comparisons * 2.0 ** (1 - n) <= self.alpha
-            )
-            asked = f"{count_of(self.units, kind)} and {count_of(self.comparisons, 'comparison')}"
-            what = f"No: {asked} give no corrected p below {smallest:.2g}"
-            return f"enough queries? {what}; at least {needed} are needed"
-        pairs = (
-            f" and {count_of(self.comparisons, 'pair')}" if self.comparisons > 1 else ""
+    def units_needed(self) -> int:
+        """The fewest units with which a corrected p can reach alpha."""
+        return next(
+            units
+            for units in range(1, MAX_UNITS_NEEDED)
+            if self.smallest_p(units) <= self.alpha
         )
-        difference = f"{self.difference():.2g}"
-        return f"enough queries? {count_of(self.units, kind)}{pairs} reliably detect a difference of about {difference}"
 
     def difference(self) -> float:
-        """Return the true difference that is found with 80 % power if the differences scatter as assumed."""
+        """The true difference found with 80 % power, if differences scatter as assumed."""
         from harness.stats.power import detectable_effect
 
-        return (
-            ASSUMED_DEVIATION
-            * self.range_of
-            * detectable_effect(self.units, self.alpha / self.comparisons)
-        )
-
-    def as_json(self) -> dict[str, Any]:
-        """The same as data."""
-        return {
-            **self._asdict(),
-            "difference": self.difference() if self.units > 1 else None,
-        }
-
-
-def scorable_queries(dataset: Dataset) -> tuple[Query, ...]:
-    """The queries that can be scored: those with a relevant document; all if there are no labels yet."""
-    found = (
-        query
-        for query in dataset.queries
-        if (given := dataset.labels.get(query.id)) and given.relevant
-    )
-    return tuple(found) or dataset.queries
+        effect = detectable_effect(self.units, self.alpha / self.comparisons)
+        return ASSUMED_DEVIATION * self.range_of * effect
 
 
 def detectable_difference(
     loaded: LoadedExperiment, dataset: Dataset, judgments: Grades
 ) -> DetectableDifference:
-    """Return what an experiment means to compare.
+    """Return what the comparisons of an experiment can show.
 
     Args:
         loaded: the experiment.
         dataset: its data.
-        judgments: its labels after the grade rule: they decide the range of a measure that has no bound.
+        judgments: its graded labels: they decide the range of a measure without a bound.
     """
-    experiment, statistics = loaded.experiment, loaded.experiment.statistics
-    names = len(experiment.retrievers)
-    queries = (
-        dataset.queries
-        if loaded.question.primary.uses_claims
-        else scorable_queries(dataset)
-    )
-    together = query_clusters(queries, statistics.cluster)
+    statistics = loaded.experiment.statistics
+    primary = loaded.question.primary
+    queries = dataset.queries if primary.uses_claims else scorable_queries(dataset)
+    clusters = query_clusters(queries, statistics.cluster)
     return DetectableDifference(
-        units=len(queries)
-        if together is None
-        else len({*together} - {""}) + together.count(""),
-        clusters=together is not None,
-        comparisons=max(
-            names - 1 if experiment.baseline else names * (names - 1) // 2, 1
-        ),
+        units=len(queries) if clusters is None else _count_clusters(clusters),
+        clusters=clusters is not None,
+        comparisons=_count_comparisons(loaded),
         alpha=statistics.alpha,
-        range_of=value_span(loaded.question.primary, judgments) if judgments else 1.0,
+        range_of=value_span(primary, judgments) if judgments else 1.0,
     )
+
+
+def scorable_queries(dataset: Dataset) -> tuple[Query, ...]:
+    """Return the queries with a relevant document; all of them without labels."""
+    scorable = [
+        query
+        for query in dataset.queries
+        if query.id in dataset.labels and dataset.labels[query.id].relevant
+    ]
+    return tuple(scorable) or dataset.queries
+
+
+def _count_clusters(clusters: Sequence[str]) -> int:
+    """The number of clusters; a query without one is a cluster of its own."""
+    return len(set(clusters) - {""}) + clusters.count("")
+
+
+def _count_comparisons(loaded: LoadedExperiment) -> int:
+    retrievers = len(loaded.experiment.retrievers)
+    if loaded.experiment.baseline:
+        return max(1, retrievers - 1)
+    return max(1, retrievers * (retrievers - 1) // 2)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from harness.build.built_retriever import BuiltRetriever
 from harness.dataset import Dataset
@@ -17,74 +18,91 @@ from retrievers.embedder import (
 )
 from retrievers.files.parquet_vectors import import_vectors
 from retrievers.texts.chunking import Chunk, passages_in_context
-from retrievers.types import Query, Role
+from retrievers.types import Encoder, Query, Role
+
+ROLES: tuple[Role, ...] = ("document", "query")
+WARM_UP_QUERIES = 3
+"""Queries that are answered first and not timed."""
 
 
 def import_stored_vectors(
-    vectors: StoredVectorsConfig | None, built: Iterable[BuiltRetriever], cache: Cache
+    vectors: StoredVectorsConfig | None,
+    retrievers: Iterable[BuiltRetriever],
+    cache: Cache,
 ) -> None:
-    """Copy the vectors that `[vectors]` names into the cache; raises InputError where there are none."""
-    if vectors is not None:
-        roles: tuple[Role, ...] = ("document", "query")
-        denses = [dense for one in built for dense in one.dense_parts]
-        encoders = [
-            encoder
-            for dense in denses
-            for encoder in (dense.encoder, dense.reduction.native_encoder)
-        ]
-        names = {
-            encoder.fingerprint_for(role)
-            for encoder in encoders
-            if encoder is not None
-            for role in roles
-        }
-        import_vectors(cache, vectors.location, sorted(names))
+    """Copy the vectors that `[vectors]` names into the cache.
+
+    Raises:
+        InputError: there are none.
+    """
+    if vectors is None:
+        return
+    fingerprints = {
+        encoder.fingerprint_for(role)
+        for encoder in _encoders(retrievers)
+        for role in ROLES
+    }
+    import_vectors(cache, vectors.location, sorted(fingerprints))
+
+
+def _encoders(retrievers: Iterable[BuiltRetriever]) -> Iterator[Encoder]:
+    for built in retrievers:
+        for dense in built.dense_parts:
+            yield dense.encoder
+            if dense.reduction.native_encoder is not None:
+                yield dense.reduction.native_encoder
 
 
 def forecast_embedding(
     embedder: Embedder, dataset: Dataset, chunks: Chunk | None, queries: Sequence[Query]
 ) -> dict[Role, EmbeddingForecast]:
-    """Count what embedding documents and queries would take, window by window as they are embedded.
+    """Count the texts, requests and tokens of documents and of queries.
 
-    A text that is in two windows counts in both: the figures are then a little too high.
+    Documents are counted window by window, as they are embedded: a text in two windows
+    counts in both, so that the figures are slightly too high.
     """
-    read = passages_in_context(
+    passages = passages_in_context(
         dataset.documents(), chunks, contextual=embedder.encoder.contextual
     )
     contents = (
-        (piece.text, whole) if whole and chunks else (piece.content, whole)
-        for piece, whole in read
+        (passage.text if context and chunks else passage.content, context)
+        for passage, context in passages
     )
-    distinct = map(
-        sort_distinct_passages, split_windows(contents, embedder.encoder.form)
-    )
-    parts = [embedder.forecast_passages(window, "document") for window in distinct]
-    nothing = EmbeddingForecast(0, 0, 0, 0, exact=True)
-    texts, cached, calls, tokens, _ = (
-        sum(column) for column in zip(nothing, *parts, strict=True)
-    )
-    whole = EmbeddingForecast(
-        texts, cached, calls, tokens, exact=all(one.exact for one in parts)
-    )
+    forecasts = [
+        embedder.forecast_passages(sort_distinct_passages(window), "document")
+        for window in split_windows(contents, embedder.encoder.form)
+    ]
     return {
-        "document": whole,
+        "document": _total(forecasts),
         "query": embedder.forecast((query.text for query in queries), "query"),
     }
 
 
+def _total(forecasts: Sequence[EmbeddingForecast]) -> EmbeddingForecast:
+    return EmbeddingForecast(
+        sum(forecast.texts for forecast in forecasts),
+        sum(forecast.cached for forecast in forecasts),
+        sum(forecast.calls for forecast in forecasts),
+        sum(forecast.tokens for forecast in forecasts),
+        exact=all(forecast.exact for forecast in forecasts),
+    )
+
+
 def has_user_chunker(dense: Dense) -> bool:
-    """Whether the user's own function cuts the documents: `check` does not run it."""
+    """Whether a function of the user cuts the documents; `check` does not run it."""
     return dense.chunks is not None and bool(dense.chunks.call)
 
 
-WARM_UP_QUERIES = 3
-"""Queries that are answered first and not counted."""
+class LatencyQueries(NamedTuple):
+    """The queries that are sent one at a time."""
+
+    warm_up: Sequence[Query]
+    """Sent first, and not timed."""
+    timed: Sequence[Query]
 
 
-def latency_queries(
-    queries: Sequence[Query], sample: int
-) -> tuple[Sequence[Query], Sequence[Query]]:
-    """Return the queries that are asked first and not counted, and those that are timed: evenly spread over all."""
+def latency_queries(queries: Sequence[Query], sample: int) -> LatencyQueries:
+    """Choose the queries that are timed: evenly spread over all of them."""
     count = min(sample, len(queries))
     chosen = [queries[i * len(queries) // count] for i in range(count)]
-    return chosen[:WARM_UP_QUERIES], chosen
+    return LatencyQueries(chosen[:WARM_UP_QUERIES], chosen)

@@ -1,10 +1,11 @@
-"""Whether services answer."""
+"""Whether the services of an experiment respond."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
+from typing import NamedTuple
 
 from harness.build.built_retriever import BuiltRetriever
 from harness.dataset import Dataset
@@ -21,77 +22,95 @@ from retrievers.types import Query
 PING_PROMPT = Prompt("Answer with one word.", "Are you there?")
 
 
+class Service(NamedTuple):
+    """A service behind a network, with the first retriever that uses it."""
+
+    retriever: str
+    """A retriever, or "judge"."""
+    kind: str
+    """encoder, reranker, endpoint, store, or model."""
+    ping: Callable[[], object]
+    """Sends one request."""
+
+
 def ping_services(
-    built: Sequence[BuiltRetriever], judge: JudgeConfig | None, dataset: Dataset
-) -> list[str]:
-    """Ask each model behind a network, endpoint, store on a server and judge for one text; past every cache.
+    retrievers: Sequence[BuiltRetriever], judge: JudgeConfig | None, dataset: Dataset
+) -> list[Service]:
+    """Send one text to each model, endpoint, server of a store and judge, past every cache.
 
     Args:
-        built: the retrievers.
-        judge: who decides whether a text entails a claim, if anybody.
-        dataset: its first query is what is asked.
+        retrievers: of the experiment.
+        judge: of claims, if the experiment has one.
+        dataset: its first query is the text.
 
     Returns:
-        A line for each that answered.
+        The services that responded.
 
     Raises:
-        BackendError: with a line for each that did not.
+        BackendError: a line for each that did not.
     """
-    lines, failures = [], []
-    for name, what, ask in _services(built, judge, dataset.queries[0]):
+    responding: list[Service] = []
+    failures: list[str] = []
+    for service in _services(retrievers, judge, dataset.queries[0]):
         try:
             with wrap_user_errors(()):
-                ask()
-            lines.append(f"{name}: its {what} answers")
+                service.ping()
         except HarnessError as failure:
-            failures.append(f"{name}: {failure}")
+            failures.append(f"{service.retriever}: {failure}")
+        else:
+            responding.append(service)
     if failures:
         raise BackendError("\n".join(failures))
-    return lines
+    return responding
 
 
 def _services(
-    built: Sequence[BuiltRetriever], judge: JudgeConfig | None, query: Query
-) -> Iterator[tuple[str, str, Callable[[], object]]]:
-    """Each service once, with the first retriever that uses it, what it is, and what asks it."""
-    seen: set[object] = set()
-    for one in built:
-        for encoder in [dense.encoder for dense in one.dense_parts]:
-            if encoder.limits is not None and id(encoder) not in seen:
-                seen.add(id(encoder))
-                yield (
-                    one.name,
-                    "encoder",
-                    partial(encoder.embed, [query.text], "query", single_call()),
-                )
-        for reranker in one.rerankers:
-            if reranker.limits is not None and id(reranker) not in seen:
-                seen.add(id(reranker))
-                yield (
-                    one.name,
-                    "reranker",
-                    partial(reranker.score, [(query.text, query.text)], single_call()),
-                )
-        for whole in one.other_retrievers:
-            if isinstance(whole, Endpoint):
-                yield one.name, "endpoint", partial(whole.answer, query, 1, Meter())
-        for store in [dense.store for dense in one.dense_parts]:
-            if store not in seen and store.on_server:
-                yield one.name, "store", partial(_ask_store, store)
-            seen.add(store)
+    retrievers: Sequence[BuiltRetriever], judge: JudgeConfig | None, query: Query
+) -> Iterator[Service]:
+    """Yield each service once."""
+    pinged: set[object] = set()
+    for built in retrievers:
+        for key, service in _services_of(built, query):
+            if key not in pinged:
+                pinged.add(key)
+                yield service
     if judge is not None and judge.kind == "openai":
-        yield "judge", "model", partial(_ask_judge, judge)
+        yield Service("judge", "model", partial(_ping_judge, judge))
 
 
-def _ask_store(options: StoreOptions) -> None:
+def _services_of(
+    built: BuiltRetriever, query: Query
+) -> Iterator[tuple[object, Service]]:
+    """Yield the services of a retriever, each with what makes it the same as another."""
+    for dense in built.dense_parts:
+        encoder = dense.encoder
+        if encoder.limits is not None:
+            ping = partial(encoder.embed, [query.text], "query", single_call())
+            yield id(encoder), Service(built.name, "encoder", ping)
+    for reranker in built.rerankers:
+        if reranker.limits is not None:
+            pairs = [(query.text, query.text)]
+            ping_reranker = partial(reranker.score, pairs, single_call())
+            yield id(reranker), Service(built.name, "reranker", ping_reranker)
+    for retriever in built.other_retrievers:
+        if isinstance(retriever, Endpoint):
+            ping_endpoint = partial(retriever.answer, query, 1, Meter())
+            yield object(), Service(built.name, "endpoint", ping_endpoint)
+    for dense in built.dense_parts:
+        if dense.store.on_server:
+            ping_store = partial(_ping_store, dense.store)
+            yield dense.store, Service(built.name, "store", ping_store)
+
+
+def _ping_store(options: StoreOptions) -> None:
     from retrievers.stores.connection import Connection, list_collections
 
     with closing(Connection(options)) as server:
         list_collections(server)
 
 
-def _ask_judge(table: JudgeConfig) -> None:
+def _ping_judge(judge: JudgeConfig) -> None:
     from harness.answers.declared_judge import judge_chat
 
     with Cache(default_cache_path()) as cache:
-        judge_chat(table, cache).model.ask(PING_PROMPT, single_call())
+        judge_chat(judge, cache).model.ask(PING_PROMPT, single_call())

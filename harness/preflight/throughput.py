@@ -13,7 +13,14 @@ from retrievers.prices import FREE_PRICE, Price
 from retrievers.types import Limits
 
 REQUEST_SECONDS = 0.5
-"""Seconds that a request to an API is taken to last."""
+"""Seconds that a request to an API is assumed to last."""
+PART_STAGES = {
+    "encoder": ("embed-documents", "embed-queries"),
+    "rerank": ("rerank",),
+}
+"""Key of a model's table -> the stages in which it works."""
+KEYS_WITHOUT_SPEED = ("load", "depth")
+"""Keys of a machine or a model's table that say nothing about its speed."""
 
 
 class Throughput(NamedTuple):
@@ -22,12 +29,12 @@ class Throughput(NamedTuple):
     price: Price | None = FREE_PRICE
     """None: unknown."""
     limits: Limits | None = None
-    """An API's."""
+    """Of an API."""
     speed: float | None = None
-    """Tokens a second of a local model; None where it was never measured."""
+    """Tokens a second of a local model; None if it was never measured."""
 
     def usd(self, tokens: int, searches: int = 0) -> float | None:
-        """Dollars of so many tokens and searches; None where the price is unknown."""
+        """Dollars of so many tokens and searches; None if the price is unknown."""
         if not tokens:
             return 0.0
         return None if self.price is None else self.price.usd(tokens, searches)
@@ -40,11 +47,21 @@ class Throughput(NamedTuple):
             return 0.0
         if self.limits is None:
             return tokens / self.speed / 60 if self.speed else None
-        at_once = self.limits.concurrency if together else 1
-        paces = [-(-calls // at_once) * REQUEST_SECONDS / 60]
-        paces += [calls / self.limits.rpm] if self.limits.rpm else []
-        paces += [tokens / self.limits.tpm] if self.limits.tpm else []
-        return max(paces)
+        concurrency = self.limits.concurrency if together else 1
+        rounds = -(-calls // concurrency)
+        minutes = [rounds * REQUEST_SECONDS / 60]
+        if self.limits.rpm:
+            minutes.append(calls / self.limits.rpm)
+        if self.limits.tpm:
+            minutes.append(tokens / self.limits.tpm)
+        return max(minutes)
+
+
+class TokensRead(NamedTuple):
+    """Tokens that a model read, and the seconds that it took."""
+
+    tokens: float
+    seconds: float
 
 
 class EarlierRun(NamedTuple):
@@ -54,24 +71,23 @@ class EarlierRun(NamedTuple):
     costs: Sequence[dict[str, Any]]
     """The rows of costs.csv."""
 
-    def speed(self, part: str, model: Mapping[str, Any]) -> tuple[float, float]:
-        """The tokens that an encoder or reranker read, and the seconds that it took, its loading included."""
-        blocks = self.manifest.resolved.retrievers
-        same = _lasting(model)
-        names = {
-            block["name"] for block in blocks if _lasting(block.get(part) or {}) == same
+    def tokens_read(self, part: str, model: Mapping[str, Any]) -> TokensRead:
+        """The tokens that an encoder or a reranker read, its loading included."""
+        comparable_model = _without_load(model)
+        retrievers = {
+            table["name"]
+            for table in self.manifest.resolved.retrievers
+            if _without_load(table.get(part) or {}) == comparable_model
         }
-        stages = {
-            "encoder": ("embed-documents", "embed-queries"),
-            "rerank": ("rerank",),
-        }[part]
-        read = [
+        rows = [
             row
             for row in self.costs
-            if row["retriever"] in names and row["stage"] in stages and row["tokens"]
+            if row["retriever"] in retrievers and row["stage"] in PART_STAGES[part]
         ]
-        return math.fsum(row["tokens"] for row in read), math.fsum(
-            row["seconds"] for row in read
+        rows = [row for row in rows if row["tokens"]]
+        return TokensRead(
+            math.fsum(row["tokens"] for row in rows),
+            math.fsum(row["seconds"] for row in rows),
         )
 
     @property
@@ -81,36 +97,22 @@ class EarlierRun(NamedTuple):
 
 
 def read_earlier_runs(results: Path) -> Iterator[EarlierRun]:
-    """The results folders made on this machine, those of several data sets too, which are one level deeper."""
-    for manifest in sorted(
-        [*results.glob("*/manifest.json"), *results.glob("*/*/manifest.json")]
-    ):
+    """Yield the results folders that were made on this machine.
+
+    Those of several data sets are one level deeper.
+    """
+    machine = _without_load(describe_machine())
+    manifests = [*results.glob("*/manifest.json"), *results.glob("*/*/manifest.json")]
+    for manifest_file in sorted(manifests):
+        folder = manifest_file.parent
         try:
-            run = EarlierRun(
-                records.read_manifest(manifest.parent),
-                records.read_table_rows(manifest.parent / "costs.csv"),
-            )
+            manifest = records.read_manifest(folder)
+            costs = records.read_table_rows(folder / "costs.csv")
         except (InputError, OSError, ValueError):
-            continue  # no results folder of today's form: nothing is known from it
-        if _lasting(run.manifest.machine) == _lasting(describe_machine()):
-            yield run
+            continue  # not a results folder of today's form
+        if _without_load(manifest.machine) == machine:
+            yield EarlierRun(manifest, costs)
 
 
-def _lasting(table: Mapping[str, Any]) -> dict[str, Any]:
-    """A machine without how busy it was; an encoder or reranker without what leaves its speed as it is."""
-    return {key: value for key, value in table.items() if key not in ("load", "depth")}
-
-
-def price_sentence(price: Price | None) -> str:
-    """What a price is and where it is from, in words."""
-    if price is None:
-        return "price unknown: write price = dollars for a million tokens"
-    if price.usd_per_thousand_searches:
-        return (
-            f"${price.usd_per_thousand_searches:g} a thousand searches ({price.source})"
-        )
-    return (
-        price.source
-        if price is FREE_PRICE
-        else f"${price.usd_per_million_tokens:g} a million tokens ({price.source})"
-    )
+def _without_load(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in table.items() if key not in KEYS_WITHOUT_SPEED}

@@ -34,14 +34,15 @@ def shorten_text(text: str, length: int) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    r"""Return a text that GitHub shows literally, on one line, also in a list or a table.
+    r"""Return a text that GitHub shows literally, on one line.
+
+    This holds also in a list or a table.
 
     >>> print(escape_markdown("a|b <i>*x* nDCG@10 @you"))
     a\|b &lt;i&gt;\*x\* nDCG@10 &#64;you
     """
-    line = MARKDOWN_SPECIAL.sub(
-        r"\\\1", html.escape(" ".join(visible_text(text).split()), quote=False)
-    )
+    line = " ".join(visible_text(text).split())
+    line = MARKDOWN_SPECIAL.sub(r"\\\1", html.escape(line, quote=False))
     # Entities start no list, mention or link.
     line = re.sub(r"^(\d+)([.)])", lambda match: f"{match[1]}&#{ord(match[2])};", line)
     return re.sub(

@@ -22,73 +22,74 @@ MTEB_NAMES = {
 
 
 def mteb_results(view: View) -> dict[str, str]:
-    """Return a result for each retriever in MTEB's format, without measures that MTEB defines differently.
+    """Return a result for each retriever in MTEB's format.
 
-    `main_score` is the primary measure.
+    Measures that MTEB defines differently are left out. `main_score` is the primary
+    measure.
     """
-    manifest = view.manifest
-    files = {}
-    for name in view.retrievers:
-        means = {full: view.mean(full, name) for full in view.measures}
-        scores = {
-            key: means[full]
-            for full in view.measures
-            if (key := _called(full)) is not None
-        }
-        result: dict[str, Any] = {
-            "dataset_revision": manifest.dataset.digest,
-            "task_name": manifest.name,
-            "mteb_version": None,
-            "scores": {
-                "test": [
-                    {
-                        **scores,
-                        "main_score": means[view.primary],
-                        "hf_subset": "default",
-                        "languages": ["und"],
-                    }
-                ]
-            },
-            "evaluation_time": None,
-            "kg_co2_emissions": None,
-        }
-        files[name] = json.dumps(result, ensure_ascii=False, indent=2) + "\n"
-    return files
+    return {retriever: _mteb_result(view, retriever) for retriever in view.retrievers}
 
 
-def spreadsheet_csv(view: View) -> str:
-    """Return the scores of every query as CSV for spreadsheets, in which no cell is run as a formula."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    columns = [(measure, name) for measure in view.measures for name in view.retrievers]
-    writer.writerow(
-        [
-            "query",
-            "text",
-            *(
-                escape_spreadsheet_cell(f"{view.names[measure].short} {name}")
-                for measure, name in columns
-            ),
-        ]
-    )
-    scored = [
-        view.values_by_measure[measure][name].tolist() for measure, name in columns
-    ]
-    for i in view.order:
-        values = ("" if math.isnan(values[i]) else repr(values[i]) for values in scored)
-        writer.writerow(
-            [
-                escape_spreadsheet_cell(view.ids[i]),
-                escape_spreadsheet_cell(view.query(i).query.text),
-                *values,
+def _mteb_result(view: View, retriever: str) -> str:
+    scores: dict[str, Any] = {}
+    for measure in view.measures:
+        mteb_name = _mteb_measure(measure)
+        if mteb_name is not None:
+            scores[mteb_name] = view.mean(measure, retriever)
+    result: dict[str, Any] = {
+        "dataset_revision": view.manifest.dataset.digest,
+        "task_name": view.manifest.name,
+        "mteb_version": None,
+        "scores": {
+            "test": [
+                {
+                    **scores,
+                    "main_score": view.mean(view.primary, retriever),
+                    "hf_subset": "default",
+                    "languages": ["und"],
+                }
             ]
-        )
-    # Spreadsheets detect UTF-8 by its byte order mark.
-    return "\ufeff" + out.getvalue()
+        },
+        "evaluation_time": None,
+        "kg_co2_emissions": None,
+    }
+    return json.dumps(result, ensure_ascii=False, indent=2) + "\n"
 
 
-def _called(full: str) -> str | None:
-    measure = parse_measure(full)
+def _mteb_measure(measure_name: str) -> str | None:
+    """Return MTEB's name of a measure; None if MTEB defines it differently."""
+    measure = parse_measure(measure_name)
     if measure.params or measure.cutoff is None or measure.name not in MTEB_NAMES:
         return None
     return f"{MTEB_NAMES[measure.name]}_at_{measure.cutoff}"
+
+
+def spreadsheet_csv(view: View) -> str:
+    """Return the scores of every query as CSV for spreadsheets.
+
+    No cell is run as a formula.
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    columns = [
+        (measure, retriever)
+        for measure in view.measures
+        for retriever in view.retrievers
+    ]
+    heads = [
+        escape_spreadsheet_cell(f"{view.names[measure].short} {retriever}")
+        for measure, retriever in columns
+    ]
+    writer.writerow(["query", "text", *heads])
+    scores_by_column = [
+        view.values_by_measure[measure][retriever].tolist()
+        for measure, retriever in columns
+    ]
+    for i in view.order:
+        scores = [scores[i] for scores in scores_by_column]
+        cells = ["" if math.isnan(score) else repr(score) for score in scores]
+        query_id = escape_spreadsheet_cell(view.ids[i])
+        text = escape_spreadsheet_cell(view.query(i).query.text)
+        writer.writerow([query_id, text, *cells])
+    # Spreadsheets detect UTF-8 by its byte order mark.
+    return "\ufeff" + out.getvalue()

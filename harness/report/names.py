@@ -19,40 +19,39 @@ class MeasureName(NamedTuple):
 
 
 def measure_names(
-    measures: Sequence[str], depth: int, largest: int
+    measures: Sequence[str], depth: int, largest_grade: int
 ) -> dict[str, MeasureName]:
-    """Short names with their parameters, which become part of the name if two short names are equal."""
-    names = {}
-    for full in measures:
-        measure = parse_measure(full)
-        at = "" if measure.cutoff is None else f"@{measure.cutoff}"
-        params = dict(measure.params)
-        glosses = []
-        if "dcg" in row_of(measure).options:
-            glosses.append(
-                "exponential gain"
-                if params.pop("dcg", None) == "exp-log2"
-                else "linear gain"
-            )
-        ideal = params.pop("ideal", None)
-        if ideal is not None:
-            glosses.append("ideal of what was retrieved")
-        if row_of(measure).by_largest_grade:
-            glosses.append(f"largest grade {largest}")
-        glosses += [f"{key} {value}" for key, value in params.items()]
-        if measure.cutoff is None:
-            glosses.append(f"over the {depth} hits kept")
-        names[full] = MeasureName(full, measure.name + at, ", ".join(glosses))
-    shorts = Counter(name.short for name in names.values())
+    """Short names with their parameters.
+
+    If two short names are equal, the parameters become part of the name.
+    """
+    names = {full: _measure_name(full, depth, largest_grade) for full in measures}
+    short_counts = Counter(name.short for name in names.values())
     return {
-        full: name if shorts[name.short] == 1 else _with_parameters(name)
+        full: name if short_counts[name.short] == 1 else _with_parameters(name)
         for full, name in names.items()
     }
 
 
+def _measure_name(full: str, depth: int, largest_grade: int) -> MeasureName:
+    measure = parse_measure(full)
+    parameters = dict(measure.params)
+    glosses: list[str] = []
+    if "dcg" in row_of(measure).options:
+        is_exponential = parameters.pop("dcg", None) == "exp-log2"
+        glosses.append("exponential gain" if is_exponential else "linear gain")
+    if parameters.pop("ideal", None) is not None:
+        glosses.append("ideal of what was retrieved")
+    if row_of(measure).by_largest_grade:
+        glosses.append(f"largest grade {largest_grade}")
+    glosses += [f"{key} {value}" for key, value in parameters.items()]
+    if measure.cutoff is None:
+        glosses.append(f"over the {depth} hits kept")
+        return MeasureName(full, measure.name, ", ".join(glosses))
+    return MeasureName(full, f"{measure.name}@{measure.cutoff}", ", ".join(glosses))
+
+
 def _with_parameters(name: MeasureName) -> MeasureName:
-    return (
-        MeasureName(name.full, f"{name.short} ({name.gloss})", "")
-        if name.gloss
-        else name
-    )
+    if not name.gloss:
+        return name
+    return MeasureName(name.full, f"{name.short} ({name.gloss})", "")

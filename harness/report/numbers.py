@@ -13,10 +13,10 @@ def score_text(value: float | None) -> str:
     >>> score_text(0.46154), score_text(None), score_text(-0.0001)
     ('0.462', '–', '0.000')
     """
-    if _missing(value):
+    if _is_missing(value):
         return "–"
-    shown = f"{value:.3f}"
-    return shown.removeprefix("-") if float(shown) == 0 else with_minus_sign(shown)
+    text = f"{value:.3f}"
+    return text.removeprefix("-") if float(text) == 0 else with_minus_sign(text)
 
 
 def difference_text(value: float | None) -> str:
@@ -25,7 +25,7 @@ def difference_text(value: float | None) -> str:
     >>> difference_text(-0.0307), difference_text(0.2), difference_text(0.0)
     ('−0.031', '+0.200', '0.000')
     """
-    if _missing(value):
+    if _is_missing(value):
         return "–"
     text = f"{value:+.3f}"
     return text[1:] if float(text) == 0 else with_minus_sign(text)
@@ -37,11 +37,9 @@ def interval_text(ends: tuple[float | None, float | None]) -> str:
     >>> interval_text((0.2, 0.41)), interval_text((None, None))
     ('0.200 to 0.410', 'not estimable')
     """
-    return (
-        "not estimable"
-        if any(map(_missing, ends))
-        else " to ".join(map(score_text, ends))
-    )
+    if any(map(_is_missing, ends)):
+        return "not estimable"
+    return " to ".join(map(score_text, ends))
 
 
 def difference_interval_text(ends: tuple[float | None, float | None]) -> str:
@@ -50,25 +48,26 @@ def difference_interval_text(ends: tuple[float | None, float | None]) -> str:
     >>> difference_interval_text((-0.01, 0.2))
     '−0.010 to +0.200'
     """
-    return (
-        "not estimable"
-        if any(map(_missing, ends))
-        else " to ".join(map(difference_text, ends))
-    )
+    if any(map(_is_missing, ends)):
+        return "not estimable"
+    return " to ".join(map(difference_text, ends))
 
 
 def power_p_text(p: float | None) -> str:
     """Return a p-value with three digits, never as 0.
 
-    >>> power_p_text(0.046875), power_p_text(1.5575e-9), power_p_text(0.0), power_p_text(1.0)
-    ('0.0469', '1.56×10⁻⁹', '< 10⁻¹²', '1.00')
+    >>> power_p_text(0.046875), power_p_text(1.5575e-9)
+    ('0.0469', '1.56×10⁻⁹')
+    >>> power_p_text(0.0), power_p_text(1.0)
+    ('< 10⁻¹²', '1.00')
     """
     if p is None or math.isnan(p):
         return "–"
     digits, _, power = p_text(p).partition("e")
     if not power:
         return digits
-    return f"{'< ' if digits == '< 1' else digits + '×'}10{str(int(power)).translate(SUPERSCRIPT_DIGITS)}"
+    factor = "< " if digits == "< 1" else f"{digits}×"
+    return f"{factor}10{str(int(power)).translate(SUPERSCRIPT_DIGITS)}"
 
 
 def number_text(value: float | None) -> str:
@@ -77,13 +76,10 @@ def number_text(value: float | None) -> str:
     >>> number_text(51.5), number_text(20.0), number_text(None)
     ('51.5', '20', '–')
     """
-    return (
-        "–"
-        if _missing(value)
-        else with_minus_sign(
-            f"{value:,.6g}" if abs(value or 0) < 1e6 else f"{value:,.0f}"
-        )
-    )
+    if value is None or math.isnan(value):
+        return "–"
+    text = f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.0f}"
+    return with_minus_sign(text)
 
 
 def dollars_text(value: float | None) -> str:
@@ -92,28 +88,29 @@ def dollars_text(value: float | None) -> str:
     >>> dollars_text(0.0), dollars_text(0.00004), dollars_text(12.3), dollars_text(None)
     ('$0', '$0.00004', '$12.30', 'unknown')
     """
-    if _missing(value) or value is None:
+    if value is None or math.isnan(value):
         return "unknown"
     if value == 0 or value >= 0.01:
         return f"${value:,.2f}" if value else "$0"
-    return "$" + f"{value:.{1 - math.floor(math.log10(value))}f}".rstrip("0")
+    decimals = 1 - math.floor(math.log10(value))
+    return "$" + f"{value:.{decimals}f}".rstrip("0")
 
 
 def milliseconds_text(value: float | None) -> str:
     """Return a duration given in milliseconds.
 
-    >>> milliseconds_text(0.5), milliseconds_text(12.34), milliseconds_text(999.7), milliseconds_text(1500)
-    ('0.50 ms', '12.3 ms', '1000 ms', '1.50 s')
+    >>> milliseconds_text(0.5), milliseconds_text(12.34)
+    ('0.50 ms', '12.3 ms')
+    >>> milliseconds_text(999.7), milliseconds_text(1500)
+    ('1000 ms', '1.50 s')
     """
-    if _missing(value) or value is None:
+    if value is None or math.isnan(value):
         return "–"
     if value >= 1000:
         return seconds_text(value / 1000)
-    return (
-        f"{value:.2f} ms"
-        if value < 1
-        else f"{value:#.3g} ms".replace(". ", " ").replace("1.00e+03", "1000")
-    )
+    if value < 1:
+        return f"{value:.2f} ms"
+    return f"{value:#.3g} ms".replace(". ", " ").replace("1.00e+03", "1000")
 
 
 def seconds_text(value: float | None) -> str:
@@ -122,18 +119,16 @@ def seconds_text(value: float | None) -> str:
     >>> seconds_text(0.0514), seconds_text(75.0), seconds_text(7300)
     ('51.4 ms', '1 min 15 s', '2 h 1 min')
     """
-    if _missing(value) or value is None:
+    if value is None or math.isnan(value):
         return "–"
     if value < 1:
         return milliseconds_text(value * 1000) if value else "0 s"
     if value < 60:
         return f"{value:.2f} s" if value < 10 else f"{value:.1f} s"
-    minutes, rest = divmod(round(value), 60)
-    return (
-        f"{minutes} min {rest} s"
-        if minutes < 60
-        else f"{minutes // 60} h {minutes % 60} min"
-    )
+    minutes, seconds = divmod(round(value), 60)
+    if minutes < 60:
+        return f"{minutes} min {seconds} s"
+    return f"{minutes // 60} h {minutes % 60} min"
 
 
 def byte_size_text(value: float | None) -> str:
@@ -142,13 +137,14 @@ def byte_size_text(value: float | None) -> str:
     >>> byte_size_text(279_552), byte_size_text(None)
     ('280 kB', '–')
     """
-    if _missing(value) or value is None:
+    if value is None or math.isnan(value):
         return "–"
+    amount = value
     for unit in ("B", "kB", "MB", "GB"):
-        if value < 1000:
-            return f"{value:.3g} {unit}"
-        value /= 1000
-    return f"{value:,.3g} TB"
+        if amount < 1000:
+            return f"{amount:.3g} {unit}"
+        amount /= 1000
+    return f"{amount:,.3g} TB"
 
 
 def whole_number_text(value: float) -> str:
@@ -160,5 +156,5 @@ def whole_number_text(value: float) -> str:
     return f"{value:,.0f}"
 
 
-def _missing(value: float | None) -> bool:
+def _is_missing(value: float | None) -> bool:
     return value is None or math.isnan(value)

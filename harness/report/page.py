@@ -36,40 +36,41 @@ def report_page(
         sections: in the order of the page.
         files: the files in the same folder, to link to.
     """
-    env, scores = html_environment(), filter_data(view)
-    lang = (
-        Markup(' lang="{}"').format(view.language)
-        if view.language not in ("", "en")
-        else ""
-    )
+    environment = html_environment()
+    scores = filter_data(view)
+    language = view.language
+    lang: Markup | str = ""
+    if language not in ("", "en"):
+        lang = Markup(' lang="{}"').format(language)
     bodies = {
-        one.id: trusted_markup(render_section(env, one, "html", view=view, lang=lang))
-        for one in sections
+        section.id: trusted_markup(
+            render_section(environment, section, "html", view=view, lang=lang)
+        )
+        for section in sections
     }
-    parts = {
+    variables = {
         "view": view,
         "sections": sections,
         "bodies": bodies,
         "scores": scores,
         "packed": pack_json(scores),
+        "quote": citation_texts(view),
+        "files": sorted(files),
     }
-    parts |= {"quote": citation_texts(view), "files": sorted(files)}
     return render_page(
-        "page.html", parts, PAGE_SCRIPTS, shades=declared_shades(view.colors)
+        "page.html", variables, PAGE_SCRIPTS, shades=declared_shades(view.colors)
     )
 
 
 def first_screen_html(results: Results) -> str:
     """Return the first screen as self-contained HTML; without labels, the next step."""
     if not results.scored:
-        return str(
-            Markup("<p>No query has labels. Next: {}</p>").format(
-                visible_text(pool_command(results))
-            )
-        )
-    view, style = build_view(results), Markup(template_text("board.css"))  # noqa: S704 - ours
-    return (
-        html_environment()
-        .get_template("first_screen.html")
-        .render(view=view, style=style, screen=first_screen(view))
+        command = visible_text(pool_command(results))
+        return str(Markup("<p>No query has labels. Next: {}</p>").format(command))
+    view = build_view(results)
+    template = html_environment().get_template("first_screen.html")
+    return template.render(
+        view=view,
+        style=trusted_markup(template_text("board.css")),
+        screen=first_screen(view),
     )

@@ -8,7 +8,10 @@ from typing import Any, NamedTuple
 from harness.pages import DARK_PAPER, WHITE_PAPER, dark_mode_color, is_color
 from harness.records import Results
 
-PAGE_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Helvetica Neue', Arial, sans-serif"
+PAGE_FONT = (
+    "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', "
+    "'Helvetica Neue', Arial, sans-serif"
+)
 
 
 class Shade(NamedTuple):
@@ -34,8 +37,11 @@ RETRIEVER_SHADES = (
     Shade("#d12fa6", "#ff5fe0"),
     Shade("#7b5a48", "#b58f78"),
 )
-"""At least 3 : 1 against their paper (WCAG 2.2, 1.4.11). The first five are 20 apart or more (CIE 1976) to readers with
-each of the three colour deficiencies; each appears with a name. None is close to the hues of the verdicts."""
+"""At least 3 : 1 against their paper (WCAG 2.2, 1.4.11).
+
+The first five are 20 apart or more (CIE 1976) to readers with each of the three colour
+deficiencies; each appears with a name. None is close to the hues of the verdicts.
+"""
 PAGE_SHADES = (PAPER_SHADE, INK_SHADE, MUTED_SHADE, RULE_SHADE, *RETRIEVER_SHADES)
 
 
@@ -44,50 +50,56 @@ def assign_colors(
 ) -> dict[str, str]:
     """Give each retriever a colour that depends on its identity, not on its rank.
 
-    The same retriever has the same colour in every report. If two would share one, the first by name keeps it, and
-    the other gets the next free one; beyond ten, colours repeat.
+    The same retriever has the same colour in every report. If two would share one, the
+    first by name keeps it, and the other gets the next free one; beyond ten, colours
+    repeat.
 
     Args:
         identities: retriever -> its identity, without its name.
         declared: retriever -> the colour that its table declares, "" for none.
     """
-    declared = declared or {}
-    drawn: dict[str, str] = {}
-    for name in sorted(identities):
-        wanted = int.from_bytes(
-            hashlib.sha256(identities[name].encode()).digest()[:4], "big"
-        )
-        turned = [
-            RETRIEVER_SHADES[(wanted + step) % len(RETRIEVER_SHADES)].light
-            for step in range(len(RETRIEVER_SHADES))
-        ]
-        taken = Counter(drawn.values())
-        drawn[name] = declared.get(name) or min(turned, key=lambda color: taken[color])
-    return {name: drawn[name] for name in identities}
+    colors: dict[str, str] = {}
+    for retriever in sorted(identities):
+        color = (declared or {}).get(retriever)
+        colors[retriever] = color or _next_color(identities[retriever], colors)
+    return {retriever: colors[retriever] for retriever in identities}
 
 
-def declared_shades(drawn: Mapping[str, str]) -> list[Shade]:
-    """The colours that an experiment declares, with their counterparts on a dark screen."""
+def _next_color(identity: str, colors: Mapping[str, str]) -> str:
+    """Return the colour of an identity, or the next one that is used least."""
+    digest = hashlib.sha256(identity.encode()).digest()
+    start = int.from_bytes(digest[:4], "big") % len(RETRIEVER_SHADES)
+    in_order = RETRIEVER_SHADES[start:] + RETRIEVER_SHADES[:start]
+    uses = Counter(colors.values())
+    return min((shade.light for shade in in_order), key=uses.__getitem__)
+
+
+def declared_shades(colors: Mapping[str, str]) -> list[Shade]:
+    """The colours that an experiment declares, with those on a dark screen."""
     ours = {shade.light for shade in RETRIEVER_SHADES}
-    return [
-        Shade(color, dark_mode_color(color))
-        for color in sorted(set(drawn.values()) - ours)
-    ]
+    declared = sorted(set(colors.values()) - ours)
+    return [Shade(color, dark_mode_color(color)) for color in declared]
 
 
 def retriever_colors(results: Results) -> dict[str, str]:
     """The colour of each retriever: declared, or derived from its identity."""
-    blocks = results.manifest.resolved.retriever_tables
-    return assign_colors(
-        {
-            name: results.manifest.retriever_identity(name)
-            for name in results.retrievers
-        },
-        {name: _declared_color(blocks[name]) for name in results.retrievers},
-    )
+    manifest = results.manifest
+    tables = manifest.resolved.retriever_tables
+    identities = {
+        retriever: manifest.retriever_identity(retriever)
+        for retriever in results.retrievers
+    }
+    declared = {
+        retriever: _declared_color(tables[retriever])
+        for retriever in results.retrievers
+    }
+    return assign_colors(identities, declared)
 
 
-def _declared_color(block: Mapping[str, Any]) -> str:
-    """A manifest is not trusted: only a colour gets into the style sheet."""
-    color = block.get("color")
+def _declared_color(table: Mapping[str, Any]) -> str:
+    """Return the colour of a retriever's table; "" for none.
+
+    A manifest is not trusted: only a colour gets into the style sheet.
+    """
+    color = table.get("color")
     return color if isinstance(color, str) and is_color(color) else ""

@@ -13,32 +13,28 @@ from harness.report.escape import escape_latex
 from harness.report.numbers import interval_text, score_text
 from harness.report.view import View, beaten_letters, retriever_letters, runner_up
 from harness.wording.verdicts import pair_sentence, settings_sentence, verdict_cell
-from harness.writing.evaluation_tables import summary_rows
 
 
 def citation_texts(view: View) -> Mapping[str, str]:
-    """The texts to copy, by name: the leader against the next, with n, test, interval and adjusted p."""
-    leader, other, manifest = view.evaluation.leader, runner_up(view), view.manifest
+    """The texts to copy, by name.
+
+    The sentence compares the leader with the next, with n, test, interval and adjusted
+    p.
+    """
+    manifest = view.manifest
     queries = count_units(view.n, view.evaluation.clusters)
-    if other == leader:
-        own = next(
-            one
-            for one in summary_rows(view.evaluation.summary)
-            if one["measure"] == view.primary
-        )
-        ends = f"{100 * view.settings.level:g} % interval {interval_text((own['ci_low'], own['ci_high']))}"
-        sentence = f"On {queries}, {leader} has a mean {view.primary} of {score_text(own['mean'])} ({ends})."
-    else:
-        row = view.evaluation.leader_comparisons[other]
-        sentence = f"On {queries}: {pair_sentence(row, view.settings)} {settings_sentence(view.settings)}"
-    digest, version = manifest.dataset.digest, manifest.versions["retriever-harness"]
+    sentence = _citation_sentence(view, queries)
+    digest = manifest.dataset.digest
+    version = manifest.versions["retriever-harness"]
     key = re.sub(r"[^A-Za-z0-9]+", "", manifest.name) or "results"
+    retrievers = count_of(len(view.retrievers), "retriever")
     bibtex = (
         f"@misc{{{key}{manifest.started[:4]},\n"
-        f"  title = {{{escape_latex(manifest.name)}: {escape_latex(view.primary)} of {count_of(len(view.retrievers), 'retriever')} "
-        f"over {queries}}},\n"
+        f"  title = {{{escape_latex(manifest.name)}: {escape_latex(view.primary)} "
+        f"of {retrievers} over {queries}}},\n"
         f"  year = {{{manifest.started[:4]}}},\n"
-        f"  note = {{retriever-harness {escape_latex(version)}, data {escape_latex(digest)}}}\n}}"
+        f"  note = {{retriever-harness {escape_latex(version)}, "
+        f"data {escape_latex(digest)}}}\n}}"
     )
     return {
         "Sentence": sentence,
@@ -48,9 +44,45 @@ def citation_texts(view: View) -> Mapping[str, str]:
     }
 
 
+def _citation_sentence(view: View, queries: str) -> str:
+    """Return the leader's comparison with the next; without one, its mean."""
+    leader = view.evaluation.leader
+    other = runner_up(view)
+    if other != leader:
+        row = view.evaluation.leader_comparisons[other]
+        comparison = pair_sentence(row, view.settings)
+        return f"On {queries}: {comparison} {settings_sentence(view.settings)}"
+    summary = view.evaluation.summary[view.primary][leader]
+    interval = interval_text((summary.ci_low, summary.ci_high))
+    return (
+        f"On {queries}, {leader} has a mean {view.primary} of "
+        f"{score_text(summary.mean)} ({100 * view.settings.level:g} % interval "
+        f"{interval})."
+    )
+
+
 def latex_tables(view: View) -> dict[str, str]:
     """Return the LaTeX tables by name: leaderboard, comparisons, describe."""
-    env = jinja2.Environment(
+    measures = view.measures
+    variables = {
+        "view": view,
+        "settings": settings_sentence(view.settings),
+        "glosses": [
+            f"{name.short}: {name.gloss}" for name in view.names.values() if name.gloss
+        ],
+        "letters": retriever_letters(view),
+        "marks": {measure: beaten_letters(view, measure) for measure in measures},
+        "best": {measure: _highest_mean(view, measure) for measure in measures},
+    }
+    tables = ["leaderboard", "describe"]
+    if len(view.retrievers) > 1:
+        tables.append("comparisons")
+    template = _latex_environment().get_template("table.tex")
+    return {table: template.render(which=table, **variables) for table in tables}
+
+
+def _latex_environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).with_name("templates")),
         block_start_string="<%",
         block_end_string="%>",
@@ -60,64 +92,44 @@ def latex_tables(view: View) -> dict[str, str]:
         comment_end_string="#>",
         trim_blocks=True,
         keep_trailing_newline=True,
-        finalize=_escaped,
+        finalize=_escape_value,
         undefined=jinja2.StrictUndefined,
         autoescape=False,  # noqa: S701 - `finalize` escapes
     )
-    env.filters |= {
+    environment.filters |= {
         "counted": count_of,
         "score": score_text,
-        "number": _number,
-        "p": _p,
+        "number": _latex_number,
+        "p": _latex_p,
         "verdict": verdict_cell,
     }
-    shown = {
-        "view": view,
-        "settings": settings_sentence(view.settings),
-        "glosses": [
-            f"{name.short}: {name.gloss}" for name in view.names.values() if name.gloss
-        ],
-        "letters": retriever_letters(view),
-        "marks": {measure: beaten_letters(view, measure) for measure in view.measures},
-        "best": {
-            one: score_text(max(view.mean(one, name) for name in view.ranked))
-            for one in view.measures
-        },
-    }
-    names = (
-        "leaderboard",
-        "describe",
-        *(("comparisons",) if len(view.retrievers) > 1 else ()),
-    )
-    return {
-        name: env.get_template("table.tex").render(which=name, **shown)
-        for name in names
-    }
+    return environment
 
 
-def _escaped(value: object) -> object:
-    return (
-        escape_latex(value)
-        if isinstance(value, str) and not isinstance(value, Markup)
-        else value
-    )
+def _highest_mean(view: View, measure: str) -> str:
+    return score_text(max(view.mean(measure, name) for name in view.ranked))
 
 
-def _number(value: float | None, form: str) -> Markup:
+def _escape_value(value: object) -> object:
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return escape_latex(value)
+    return value
+
+
+def _latex_number(value: float | None, form: str) -> Markup:
     if value is None or math.isnan(value):
         return Markup("--")
     digits = f"{value:{form}}"
-    return Markup(f"${digits if float(digits) else digits.lstrip('+-')}$")  # noqa: S704 - a number
+    if not float(digits):
+        digits = digits.lstrip("+-")
+    return Markup(f"${digits}$")  # noqa: S704 - a number
 
 
-def _p(p: float | None) -> Markup:
-    digits, _, power = ("--" if p is None else p_text(p)).partition("e")
-    start = "<" if digits == "< 1" else rf"{digits}\times"
-    shown = (
-        f"${start}10^{{{int(power)}}}$"
-        if power
-        else digits
-        if p is None
-        else f"${digits}$"
-    )
-    return Markup(shown)  # noqa: S704 - a number
+def _latex_p(p: float | None) -> Markup:
+    if p is None:
+        return Markup("--")
+    digits, _, power = p_text(p).partition("e")
+    if not power:
+        return Markup(f"${digits}$")  # noqa: S704 - a number
+    factor = "<" if digits == "< 1" else rf"{digits}\times"
+    return Markup(f"${factor}10^{{{int(power)}}}$")  # noqa: S704 - a number

@@ -1,7 +1,7 @@
-"""What a page shows of one retriever's rankings."""
+"""Digests of the rankings that a page shows."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,10 @@ TIE_TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankingDigest:
-    """One retriever's rankings of the scored queries; arrays are in the order of the ids."""
+    """One retriever's rankings of the scored queries.
+
+    Arrays are in the order of the ids.
+    """
 
     primary_hits: Mapping[str, tuple[str, ...]]
     """Query id -> the hits that the primary measure uses."""
@@ -28,7 +31,10 @@ class RankingDigest:
     first_relevant_rank: Floats
     """(n,) rank of the first relevant hit; infinite if there is none."""
     tied_queries: int
-    """Queries whose last hit within the primary cutoff has the score of the next: the order of ids decided."""
+    """Queries whose last hit within the primary cutoff has the score of the next.
+
+    There the order of ids decided.
+    """
     short_queries: int
     """Queries with fewer hits than the primary cutoff."""
 
@@ -48,52 +54,87 @@ def read_ranking_digests(
     """
     depth = results.manifest.resolved.depth
     cutoff = primary.cutoff or depth
-    looked_at = depth if primary.get("ideal") == "retrieved-all" else cutoff
-    judged = {query: grades[query] for query in sorted(grades)}
-    relevant = {
-        query: frozenset(doc for doc, grade in of.items() if grade > 0)
-        for query, of in judged.items()
+    relevant: dict[str, frozenset[str]] = {}
+    for query_id in sorted(grades):
+        query_grades = grades[query_id].items()
+        documents = frozenset(doc for doc, grade in query_grades if grade > 0)
+        relevant[query_id] = documents
+    reader = _DigestReader(
+        relevant,
+        cutoff=cutoff,
+        primary_depth=depth if primary.get("ideal") == "retrieved-all" else cutoff,
+        document_ids={},
+    )
+    return {
+        retriever: reader.read(results.iter_rankings(retriever))
+        for retriever in results.retrievers
     }
-    ids: dict[str, str] = {}  # one string per document
-    answers = {}
-    for name in results.retrievers:
-        heads: dict[str, tuple[str, ...]] = {}
-        top: dict[str, Ranking] = {}
-        places: dict[str, Mapping[str, int]] = {}
-        tied = short = 0
-        for query, ranking in results.iter_rankings(name):
-            if query in judged:
-                documents, scores = ranking.doc_ids, ranking.scores
-                kept = tuple(
-                    map(
-                        ids.setdefault,
-                        documents[: max(looked_at, KEPT_RANKS)],
-                        documents,
-                    )
-                )
-                heads[query], top[query] = (
-                    kept[:looked_at],
-                    Ranking(kept[:KEPT_RANKS], scores[:KEPT_RANKS].copy()),
-                )
-                wanted = relevant[query]
-                places[query] = {
-                    ids.setdefault(doc, doc): i
-                    for i, doc in enumerate(documents, 1)
-                    if doc in wanted
-                }
-                tied += _tied(scores, cutoff)
-                short += len(documents) < cutoff
-        first = np.array(
-            [min(places.get(query, {}).values(), default=np.inf) for query in judged]
+
+
+@dataclass(frozen=True, slots=True)
+class _DigestReader:
+    """Reads the digests of the retrievers of one run."""
+
+    relevant: Mapping[str, frozenset[str]]
+    """Query id -> its relevant documents; in the order of the ids."""
+    cutoff: int
+    """Of the primary measure."""
+    primary_depth: int
+    """Number of hits that the primary measure uses."""
+    document_ids: dict[str, str]
+    """One string per document, which all digests share."""
+
+    def read(self, rankings: Iterable[tuple[str, Ranking]]) -> RankingDigest:
+        """Return the digest of one retriever's rankings."""
+        primary_hits: dict[str, tuple[str, ...]] = {}
+        top_hits: dict[str, Ranking] = {}
+        relevant_ranks: dict[str, Mapping[str, int]] = {}
+        tied_queries = 0
+        short_queries = 0
+        for query_id, ranking in rankings:
+            if query_id not in self.relevant:
+                continue
+            hits = self._shared_ids(ranking.doc_ids)
+            scores = ranking.scores
+            primary_hits[query_id] = hits[: self.primary_depth]
+            top_scores = scores[:KEPT_RANKS].copy()
+            top_hits[query_id] = Ranking(hits[:KEPT_RANKS], top_scores)
+            relevant_ranks[query_id] = self._relevant_ranks(query_id, ranking)
+            tied_queries += _is_tied_at(scores, self.cutoff)
+            short_queries += len(ranking.doc_ids) < self.cutoff
+        first_relevant_rank = np.array(
+            [
+                min(relevant_ranks.get(query_id, {}).values(), default=np.inf)
+                for query_id in self.relevant
+            ]
         )
-        answers[name] = RankingDigest(heads, top, places, first, tied, short)
-    return answers
+        return RankingDigest(
+            primary_hits,
+            top_hits,
+            relevant_ranks,
+            first_relevant_rank,
+            tied_queries,
+            short_queries,
+        )
+
+    def _shared_ids(self, documents: Sequence[str]) -> tuple[str, ...]:
+        """Return the first hits, as shared strings."""
+        first = documents[: max(self.primary_depth, KEPT_RANKS)]
+        return tuple(self.document_ids.setdefault(doc, doc) for doc in first)
+
+    def _relevant_ranks(self, query_id: str, ranking: Ranking) -> dict[str, int]:
+        relevant = self.relevant[query_id]
+        return {
+            self.document_ids.setdefault(doc, doc): rank
+            for rank, doc in enumerate(ranking.doc_ids, start=1)
+            if doc in relevant
+        }
 
 
-def _tied(scores: Floats, cutoff: int) -> bool:
+def _is_tied_at(scores: Floats, cutoff: int) -> bool:
+    """Whether the last hit within the cutoff has the score of the next."""
     if len(scores) <= cutoff:
         return False
-    last, after = scores[cutoff - 1 : cutoff + 1].tolist()
-    return bool(
-        last - after <= TIE_TOLERANCE * max(abs(last), abs(after), sys.float_info.min)
-    )
+    last, following = scores[cutoff - 1 : cutoff + 1].tolist()
+    largest = max(abs(last), abs(following), sys.float_info.min)
+    return bool(last - following <= TIE_TOLERANCE * largest)

@@ -35,22 +35,27 @@ def write_scores_page(
     Raises:
         InputError: the file cannot be written.
     """
-    summary, rows = summary_rows(evaluation.summary), comparison_rows(evaluation)
+    summary = summary_rows(evaluation.summary)
+    rows = comparison_rows(evaluation)
     measures = list(dict.fromkeys(row["measure"] for row in summary))
-    shown = {
+    families = {measure: _rows_of_measure(rows, measure) for measure in measures}
+    variables = {
         "title": title,
-        "said": verdict_lines(evaluation),
+        "verdict": verdict_lines(evaluation),
         "evaluation": evaluation,
-        "asked": count_units(evaluation.n, evaluation.clusters),
+        "queries": count_units(evaluation.n, evaluation.clusters),
         "measures": measures,
         "names": list(dict.fromkeys(row["retriever"] for row in summary)),
         "means": {(row["retriever"], row["measure"]): row for row in summary},
-        "families": {
-            measure: [row for row in rows if row["measure"] == measure]
-            for measure in measures
-        },
+        "families": families,
         "notes": notes,
         "section": section,
     }
     with new_text_file(path) as file:
-        file.write(render_page("scores.html", shown))
+        file.write(render_page("scores.html", variables))
+
+
+def _rows_of_measure(
+    rows: Sequence[Mapping[str, Any]], measure: str
+) -> list[Mapping[str, Any]]:
+    return [row for row in rows if row["measure"] == measure]

@@ -22,74 +22,93 @@ MAX_PAIR_SENTENCES = 20
 def write_sets_page(
     folder: Path, sets: Sequence[Results], *, report: bool = True
 ) -> None:
-    """Write data_sets.csv next to the folders of the sets, and report.html and report.md if `report` is set.
+    """Write data_sets.csv next to the folders of the sets.
+
+    If `report` is set, report.html and report.md are written, too.
 
     Raises:
         InputError: the sets have nothing in common, or a file cannot be written.
     """
-    found = compare_sets_of_folder(sets)
-    out = io.StringIO()
-    writer = csv.DictWriter(
-        out,
-        [*SETS_COLUMNS, *(f"{SET_COLUMN_PREFIX}{name}" for name in found.sets)],
-        lineterminator="\n",
-    )
-    writer.writeheader()
-    writer.writerows(found.rows())
-    files = {}
-    if report:
-        shown = {
-            "title": folder.name,
-            "found": found,
-            "sentences": sets_sentences(found, MAX_PAIR_SENTENCES),
-        }
-        more = _besides(found, sets)
-        page = render_page(
-            "data_sets.html", shown | more, shades=declared_shades(more["colors"])
-        )
-        files = {
-            "report.md": html_environment()
-            .get_template("data_sets.md")
-            .render(**shown),
-            "report.html": page,
-        }
-    for name, content in {
-        **files,
-        SETS_FILE: out.getvalue(),
-    }.items():  # the table last: it marks the folder as complete
-        with new_text_file(folder / name) as file:
+    comparison = compare_sets_of_folder(sets)
+    files = _report_files(folder.name, comparison, sets) if report else {}
+    # The table is last: it marks the folder as complete.
+    files[SETS_FILE] = _sets_table(comparison)
+    for file_name, content in files.items():
+        with new_text_file(folder / file_name) as file:
             file.write(content)
 
 
-def _besides(found: SetsComparison, sets: Sequence[Results]) -> dict[str, Any]:
-    """The other variables of the page: the pairs, and the sets that have a report."""
-    of = [{pair.a, pair.b} for pair in found.pairs]
-    leads = (
-        sum(found.ranked_retrievers[0] in names for names in of)
-        == len(found.ranked_retrievers) - 1
+def _sets_table(comparison: SetsComparison) -> str:
+    """Return data_sets.csv."""
+    out = io.StringIO()
+    set_columns = [f"{SET_COLUMN_PREFIX}{name}" for name in comparison.sets]
+    writer = csv.DictWriter(out, [*SETS_COLUMNS, *set_columns], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(comparison.rows())
+    return out.getvalue()
+
+
+def _report_files(
+    title: str, comparison: SetsComparison, sets: Sequence[Results]
+) -> dict[str, str]:
+    """Return the files of the report: file name -> content."""
+    variables = {
+        "title": title,
+        "comparison": comparison,
+        "sentences": sets_sentences(comparison, MAX_PAIR_SENTENCES),
+    }
+    colors = retriever_colors(sets[0])
+    page = render_page(
+        "data_sets.html",
+        {**variables, **_page_variables(comparison, sets), "colors": colors},
+        shades=declared_shades(colors),
     )
-    reference = found.ranked_retrievers[0] if leads else found.pairs[0].b
-    turned = [
-        pair if pair.b == reference else pair.swapped
-        for pair in found.pairs
-        if reference in (pair.a, pair.b)
-    ]
+    markdown = html_environment().get_template("data_sets.md").render(**variables)
+    return {"report.md": markdown, "report.html": page}
+
+
+def _page_variables(
+    comparison: SetsComparison, sets: Sequence[Results]
+) -> dict[str, Any]:
+    """Return the other variables of the page: pairs, and sets that have a report."""
+    reference = _reference(comparison)
+    rows = {}
+    for pair in comparison.pairs:
+        if reference in (pair.a, pair.b):
+            reference_pair = pair if pair.b == reference else pair.swapped
+            rows[reference_pair.a] = reference_pair
     return {
-        "colors": retriever_colors(sets[0]),
         "reported": {
-            one.manifest.name: (one.folder / "report.html").is_file() for one in sets
+            results.manifest.name: (results.folder / "report.html").is_file()
+            for results in sets
         },
-        "best": {
-            name: max(found.mean(name, one) for one in found.ranked_retrievers)
-            for name in found.sets
-        },
+        "best": {name: _highest_mean(comparison, name) for name in comparison.sets},
         "pairs": sorted(
-            (pair.leader_first for pair in found.pairs),
+            (pair.leader_first for pair in comparison.pairs),
             key=lambda pair: -abs(pair.mean_difference),
         ),
-        "rows": {pair.a: pair for pair in turned},
+        "rows": rows,
         "reference": reference,
         "few": FEW_SETS_NOTE,
-        "beyond": all(pair.new_sets is not None for pair in found.pairs),
+        "beyond": all(pair.new_sets is not None for pair in comparison.pairs),
         "signs": VERDICT_SIGNS,
     }
+
+
+def _reference(comparison: SetsComparison) -> str:
+    """Return the retriever that the others are compared with.
+
+    It is the leader if it was compared with all others, else the baseline.
+    """
+    leader = comparison.ranked_retrievers[0]
+    leader_pairs = sum(leader in (pair.a, pair.b) for pair in comparison.pairs)
+    if leader_pairs == len(comparison.ranked_retrievers) - 1:
+        return leader
+    return comparison.pairs[0].b
+
+
+def _highest_mean(comparison: SetsComparison, set_name: str) -> float:
+    return max(
+        comparison.mean(set_name, retriever)
+        for retriever in comparison.ranked_retrievers
+    )

@@ -29,7 +29,10 @@ from harness.report.numbers import (
 
 
 class Section(NamedTuple):
-    """One section: its template is `<id>.html`, with a block for the page and one for Markdown."""
+    """One section.
+
+    Its template is `<id>.html`, with a block for the page and one for Markdown.
+    """
 
     id: str
     title: str
@@ -57,14 +60,17 @@ TEMPLATE_FILTERS = {
 """Name in the templates -> function."""
 TEMPLATES_FOLDER = Path(__file__).with_name("templates")
 SHARED_MACROS = ("dot", "retriever", "measure", "grade_chip", "chart", "fixed")
-"""What all templates use of `parts.html`."""
+"""The macros of `parts.html` that all templates use."""
 
 
 def render_section(
-    env: jinja2.Environment, section: Section, block: str, **variables: Any
+    environment: jinja2.Environment, section: Section, block: str, **variables: Any
 ) -> str:
-    """Render one of the two blocks of a section's template, "html" or "markdown", from the section's context."""
-    template = env.get_template(f"{section.id}.html")
+    """Render one of the two blocks of a section's template, from its context.
+
+    The block is "html" or "markdown".
+    """
+    template = environment.get_template(f"{section.id}.html")
     context = template.new_context(
         {"section": section, "context": section.context, **variables}
     )
@@ -79,7 +85,9 @@ def render_page(
     shades: Sequence[palette.Shade] = (),
     styles: Sequence[str] = ("board.css",),
 ) -> str:
-    """Fill in the template of a page, with its scripts, its style sheet, and the policy that allows no others.
+    """Fill in the template of a page.
+
+    The page gets its scripts, its style sheet, and the policy that allows no others.
 
     Args:
         template: its file.
@@ -88,85 +96,84 @@ def render_page(
         shades: the colours that an experiment declares.
         styles: further style sheets.
     """
-    env, code = (
-        html_environment(),
-        "".join(template_text(f"scripts/{name}.js") for name in scripts),
+    environment = html_environment()
+    base_style = environment.get_template("style.css").render(
+        paper=palette.PAPER_SHADE,
+        ink=palette.INK_SHADE,
+        muted=palette.MUTED_SHADE,
+        rule=palette.RULE_SHADE,
+        font=trusted_markup(palette.PAGE_FONT),
+        shades=(*palette.PAGE_SHADES, *shades),
     )
-    own = {
-        "paper": palette.PAPER_SHADE,
-        "ink": palette.INK_SHADE,
-        "muted": palette.MUTED_SHADE,
-        "rule": palette.RULE_SHADE,
-        "font": trusted_markup(palette.PAGE_FONT),
-    }
-    style = env.get_template("style.css").render(
-        own, shades=(*palette.PAGE_SHADES, *shades)
-    ) + "".join(map(template_text, styles))
+    style = base_style + "".join(map(template_text, styles))
+    code = "".join(template_text(f"scripts/{script}.js") for script in scripts)
     script = f'"use strict";\n(() => {{\n{code}}})();\n'
-    beside = {
-        "style": trusted_markup(style),
-        "script": trusted_markup(script),
-        "policy": content_security_policy([script] if code else [], style),
-    }
-    return env.get_template(template).render(variables, **beside)
+    return environment.get_template(template).render(
+        variables,
+        style=trusted_markup(style),
+        script=trusted_markup(script),
+        policy=content_security_policy([script] if code else [], style),
+    )
 
 
 @cache
 def html_environment() -> jinja2.Environment:
     """The templates, autoescaped; invisible characters are made visible."""
-    env = _environment(autoescape=True, finalize=_visible)
-    env.filters |= {**TEMPLATE_FILTERS, "inline": inline_svg}
-    parts = env.get_template("parts.html").module
-    env.globals |= {
-        "head": page_head,
-        **{name: getattr(parts, name) for name in SHARED_MACROS},
-    }
-    return env
+    environment = _environment(autoescape=True, finalize=_show_invisible)
+    environment.filters |= {**TEMPLATE_FILTERS, "inline": inline_svg}
+    parts = environment.get_template("parts.html").module
+    environment.globals["head"] = page_head
+    for macro in SHARED_MACROS:
+        environment.globals[macro] = getattr(parts, macro)
+    return environment
 
 
 @cache
 def text_environment(escape: Any) -> jinja2.Environment:
     """The same for a text format: every string is escaped, except our numbers."""
-    env = _environment(autoescape=False, finalize=escape)
-    env.filters |= {
-        name: partial(_trusted, function) for name, function in TEMPLATE_FILTERS.items()
+    environment = _environment(autoescape=False, finalize=escape)
+    environment.filters |= {
+        filter_name: partial(_call_trusted, function)
+        for filter_name, function in TEMPLATE_FILTERS.items()
     }
-    env.filters["shortened"] = shorten_text
-    return env
+    environment.filters["shortened"] = shorten_text
+    return environment
 
 
 @cache
-def template_text(name: str) -> str:
-    """The text of a template; scripts and styles without indents and comment lines, a tenth of their size."""
-    content = TEMPLATES_FOLDER.joinpath(name).read_text(encoding="utf-8")
-    if not name.endswith((".js", ".css")):
+def template_text(file_name: str) -> str:
+    """The text of a template.
+
+    Scripts and styles are without indents and comment lines, a tenth of their size.
+    """
+    content = TEMPLATES_FOLDER.joinpath(file_name).read_text(encoding="utf-8")
+    if not file_name.endswith((".js", ".css")):
         return content
     lines = (line.lstrip() for line in content.splitlines(keepends=True))
     return "".join(line for line in lines if not line.startswith(("//", "/*")))
 
 
 def _environment(autoescape: bool, finalize: Any) -> jinja2.Environment:
-    env = jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(template_text),
-        autoescape=autoescape,  # noqa: S701 - off only where `finalize` escapes for a text format
+        autoescape=autoescape,  # noqa: S701 - off only if `finalize` escapes
         finalize=finalize,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        optimized=False,  # each template is rendered once: searching for constants costs more than it saves
+        # Each template is rendered once: a search for constants would not pay.
+        optimized=False,
     )
     # A summary in Markdown is HTML; only digests and checked names are trusted.
-    env.filters |= {"html": escape, "trusted": Markup, "listed": join_names}
-    return env
+    environment.filters |= {"html": escape, "trusted": Markup, "listed": join_names}
+    return environment
 
 
-def _visible(value: Any) -> Any:
-    return (
-        visible_text(value)
-        if isinstance(value, str) and not isinstance(value, Markup)
-        else value
-    )
+def _show_invisible(value: Any) -> Any:
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return visible_text(value)
+    return value
 
 
 def trusted_markup(code: str) -> Markup:
@@ -174,9 +181,9 @@ def trusted_markup(code: str) -> Markup:
     return Markup(code)  # noqa: S704
 
 
-def _trusted(function: Any, *given: Any) -> Markup:
-    return trusted_markup(function(*given).replace("<", "&lt;"))
+def _call_trusted(function: Any, *arguments: Any) -> Markup:
+    return trusted_markup(function(*arguments).replace("<", "&lt;"))
 
 
 TemplateRow = Mapping[str, Any]
-"""A row of a table, by what the template calls it."""
+"""A row of a table, by the names in its template."""

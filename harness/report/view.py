@@ -25,37 +25,41 @@ from retrievers.texts.languages import LANGUAGE_NAMES
 LANGUAGE_CODE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
 
 
-def data_language(results: Results) -> str:
-    """The BCP 47 code of the data's language from declarations alone; "" if there is none.
+MAX_PAGE_RANKINGS = 10_000
+"""The most rankings of a page.
 
-    The queries' field `language` or `lang` is used if all have the same value; else the language of the run's stemmer.
+They are those of all queries, or of the queries on which the retrievers differ most.
+"""
+
+
+def data_language(results: Results) -> str:
+    """The BCP 47 code of the data's language from declarations alone; "" for none.
+
+    The queries' field `language` or `lang` is used if all have the same value; else the
+    language of the run's stemmer.
     """
     declared = {
-        _declared(labelled.query.fields) for labelled in results.queries.values()
+        _declared_language(labelled.query.fields)
+        for labelled in results.queries.values()
     }
-    if len(declared) == 1 and (code := declared.pop()):
-        return code
-    taken = {
-        str(facts.provenance.get("words", ""))
-        for facts in results.manifest.retrievers.values()
-    } - {""}
-    return next(
-        (
-            code
-            for code, name in LANGUAGE_NAMES.items()
-            if taken == {f"stemmed as {name.capitalize()}"}
-        ),
-        "",
-    )
+    if len(declared) == 1:
+        code = declared.pop()
+        if code:
+            return code
+    stemmers = {
+        str(outcome.provenance.get("words", ""))
+        for outcome in results.manifest.retrievers.values()
+    }
+    stemmers.discard("")
+    for code, language in LANGUAGE_NAMES.items():
+        if stemmers == {f"stemmed as {language.capitalize()}"}:
+            return code
+    return ""
 
 
-def _declared(fields: Mapping[str, str]) -> str:
+def _declared_language(fields: Mapping[str, str]) -> str:
     code = str(fields.get("language", fields.get("lang", "")))
     return code if LANGUAGE_CODE.fullmatch(code) else ""
-
-
-MAX_PAGE_RANKINGS = 10_000
-"""The most rankings of a page: all queries, or those on which the retrievers differ most."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +69,7 @@ class View:
     results: Results
     evaluation: Evaluation
     scores: Scores
-    """Scores of the queries for which every retriever has a value of the primary measure."""
+    """Scores of the queries for which every retriever has a primary score."""
     names: Mapping[str, MeasureName]
     """Measure -> its names."""
     order: tuple[int, ...]
@@ -152,79 +156,85 @@ class View:
         return len(self.ids)
 
     def mean(self, measure: str, retriever: str) -> float:
-        """The mean over the queries for which the measure is defined; NaN without any."""
+        """The mean over the queries that have a value; NaN without any."""
         return self.scores.mean(measure, retriever)
 
     def with_short_names(self, sentence: str) -> str:
-        """A sentence with short names of measures; no line break before a percent sign or after "(p"."""
-        sentence = sentence.replace("(p ", "(p\N{NO-BREAK SPACE}").replace(
-            " %", "\N{NO-BREAK SPACE}%"
-        )
-        for full in sorted(self.measures, key=len, reverse=True):
-            if "(" in full and full in sentence:
-                return sentence.replace(full, self.names[full].short)
+        """A sentence with short names of measures.
+
+        No line breaks before a percent sign or after "(p".
+        """
+        sentence = sentence.replace("(p ", "(p\N{NO-BREAK SPACE}")
+        sentence = sentence.replace(" %", "\N{NO-BREAK SPACE}%")
+        for measure in sorted(self.measures, key=len, reverse=True):
+            if "(" in measure and measure in sentence:
+                return sentence.replace(measure, self.names[measure].short)
         return sentence
 
-    def query(self, place: int) -> LabelledQuery:
+    def query(self, index: int) -> LabelledQuery:
         """The query at an index of the arrays."""
-        return self.results.queries[self.ids[place]]
+        return self.results.queries[self.ids[index]]
 
 
 def build_view(results: Results) -> View:
     """Put results in the order of reading."""
-    evaluation, scores = read_or_evaluate(results), stored_scores(results)
-    scores = scores.select_queries(scores.defined(scores.primary))
-    resolved = results.manifest.resolved
-    measures = (
-        scores.primary,
-        *(measure for measure in scores.values if measure != scores.primary),
-    )
+    evaluation = read_or_evaluate(results)
+    scores = stored_scores(results)
+    primary = scores.primary
+    scores = scores.select_queries(scores.defined(primary))
+    measures = (primary, *(name for name in scores.values if name != primary))
     order = scores.source_order or ()
-    shown = _shown(scores.values[scores.primary], order)
     qrels = results.grades()
-    grades = {
-        query: qrels.get(query, {}) for query in scores.ids
-    }  # a query may have claims and no labels
+    # A query may have claims and no labels.
+    grades = {query_id: qrels.get(query_id, {}) for query_id in scores.ids}
+    depth = results.manifest.resolved.depth
     return View(
         results=results,
         evaluation=evaluation,
         scores=scores,
-        names=measure_names(measures, resolved.depth, _largest(grades)),
+        names=measure_names(measures, depth, _largest_grade(grades)),
         order=order,
         colors=retriever_colors(results),
         grades=grades,
-        listed_queries=shown,
-        ranking_digests=read_ranking_digests(
-            results, grades, parse_measure(scores.primary)
-        ),
+        listed_queries=_listed_queries(scores.values[primary], order),
+        ranking_digests=read_ranking_digests(results, grades, parse_measure(primary)),
         language=data_language(results),
     )
 
 
+def _largest_grade(grades: Qrels) -> int:
+    return max(
+        (grade for query_grades in grades.values() for grade in query_grades.values()),
+        default=0,
+    )
+
+
+def _listed_queries(scores: ScoreTable, order: tuple[int, ...]) -> tuple[int, ...]:
+    """Return all queries, or those on which the retrievers differ most."""
+    max_queries = max(1, MAX_PAGE_RANKINGS // len(scores))
+    if len(order) <= max_queries:
+        return order
+    ranges = np.ptp(np.column_stack(list(scores.values())), axis=1)
+    by_range = sorted(order, key=lambda i: -ranges[i])
+    listed = set(by_range[:max_queries])
+    return tuple(i for i in order if i in listed)
+
+
 def runner_up(view: View) -> str:
-    """The first to compare the leader with: the baseline, else the next by mean, else itself."""
+    """The first retriever to compare the leader with.
+
+    It is the baseline, else the next by mean, else the leader itself.
+    """
     if view.baseline not in (None, view.evaluation.leader):
         return str(view.baseline)
     return next(iter(view.ranked[1:]), view.evaluation.leader)
 
 
-def _largest(grades: Qrels) -> int:
-    return max(
-        (grade for judged in grades.values() for grade in judged.values()), default=0
-    )
-
-
-def _shown(scores: ScoreTable, order: tuple[int, ...]) -> tuple[int, ...]:
-    most = max(1, MAX_PAGE_RANKINGS // len(scores))
-    if len(order) <= most:
-        return order
-    spread = np.ptp(np.column_stack(list(scores.values())), axis=1)
-    kept = set(sorted(order, key=lambda i: -spread[i])[:most])
-    return tuple(i for i in order if i in kept)
-
-
 def beaten_letters(view: View, measure: str) -> dict[str, str]:
-    """Return, for each retriever, the letters of the retrievers that it was shown to beat on a measure."""
+    """Return, for each retriever, the letters of those that it was shown to beat.
+
+    This is by one measure.
+    """
     letters = retriever_letters(view)
     beaten: dict[str, set[str]] = {name: set() for name in view.ranked}
     for row in view.comparisons[measure]:
@@ -236,9 +246,10 @@ def beaten_letters(view: View, measure: str) -> dict[str, str]:
 
 
 def retriever_letters(view: View) -> dict[str, str]:
-    """Name each retriever by a letter, in the order of the table; by a number if there are too many."""
-    few = len(view.ranked) <= len(ascii_lowercase)
-    return {
-        name: ascii_lowercase[i] if few else f"{i + 1} "
-        for i, name in enumerate(view.ranked)
-    }
+    """Name each retriever by a letter, in the order of the table.
+
+    If there are too many, by a number.
+    """
+    if len(view.ranked) <= len(ascii_lowercase):
+        return dict(zip(view.ranked, ascii_lowercase, strict=False))
+    return {name: f"{number} " for number, name in enumerate(view.ranked, start=1)}

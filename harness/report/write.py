@@ -31,27 +31,30 @@ MAX_TABLE_QUERIES = 200
 
 
 def markdown_report(view: View, sections: Sequence[Section]) -> str:
-    """Return report.md, from the same contexts as the page; images are the files under figures/."""
-    env = text_environment(escape_markdown_value)
-    env.globals |= {"image": _image, "most": MAX_TABLE_QUERIES}
-    return "\n".join(
-        render_section(env, section, "markdown", view=view).strip("\n") + "\n"
+    """Return report.md, from the same contexts as the page.
+
+    Images are the files under figures/.
+    """
+    environment = text_environment(escape_markdown_value)
+    environment.globals |= {"image": _markdown_image, "most": MAX_TABLE_QUERIES}
+    texts = (
+        render_section(environment, section, "markdown", view=view)
         for section in sections
     )
+    return "\n".join(text.strip("\n") + "\n" for text in texts)
 
 
-def _image(figure: Figure) -> Markup:
-    words = escape_markdown(f"{figure.title}: {figure.description}")
-    return Markup(f"![{words}](figures/{quote(figure.name, safe='@')}.svg)")  # noqa: S704 - escaped above
+def _markdown_image(figure: Figure) -> Markup:
+    description = escape_markdown(f"{figure.title}: {figure.description}")
+    file_name = quote(figure.name, safe="@")
+    return Markup(f"![{description}](figures/{file_name}.svg)")  # noqa: S704 - escaped
 
 
 def escape_markdown_value(value: Any) -> Any:
     """A value for Markdown: text is escaped."""
-    return (
-        escape_markdown(value)
-        if isinstance(value, str) and not isinstance(value, Markup)
-        else value
-    )
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return escape_markdown(value)
+    return value
 
 
 def unlabelled_report(results: Results) -> dict[str, str]:
@@ -62,66 +65,67 @@ def unlabelled_report(results: Results) -> dict[str, str]:
         "next_step": pool_command(results),
         "overlaps": list(ranking_overlaps(results)),
         "judging": judging_effort(results),
-        "text_of": lambda query: results.queries[query].query.text,
+        "text_of": lambda query_id: results.queries[query_id].query.text,
         "costs": retriever_costs(results),
     }
-    text = (
-        text_environment(escape_markdown_value)
-        .get_template("unlabelled.md")
-        .render(**variables)
-    )
-    return {"report.html": render_page("unlabelled.html", variables), "report.md": text}
+    environment = text_environment(escape_markdown_value)
+    markdown = environment.get_template("unlabelled.md").render(**variables)
+    page = render_page("unlabelled.html", variables)
+    return {"report.html": page, "report.md": markdown}
 
 
 def write_report(results: Results) -> None:
-    """Write report.html, report.md, tables and figures, and remove those of an earlier report.
+    """Write report.html, report.md, tables and figures.
+
+    Those of an earlier report are removed.
 
     Raises:
         InputError: the folder cannot be written to.
     """
-    files = _report(results) if results.scored else unlabelled_report(results)
-    for part in ("figures", "tables"):
-        shutil.rmtree(results.folder / part, ignore_errors=True)
+    files = _scored_report(results) if results.scored else unlabelled_report(results)
+    for folder in ("figures", "tables"):
+        shutil.rmtree(results.folder / folder, ignore_errors=True)
     if REMAINING_PAGE not in files:
         (results.folder / REMAINING_PAGE).unlink(missing_ok=True)
-    for name, content in files.items():
-        with new_text_file(results.folder / name) as file:
+    for file_name, content in files.items():
+        with new_text_file(results.folder / file_name) as file:
             file.write(content)
 
 
-def _report(results: Results) -> dict[str, str]:
+def _scored_report(results: Results) -> dict[str, str]:
     """The files of a report with scores: file name -> content."""
     view = build_view(results)
-    shown = [
-        section for function in SECTIONS if (section := function(view)) is not None
-    ]
-    files = {
-        f"figures/{figure.name}.svg": svg_file(figure)
-        for section in shown
-        for figure in section.figures
-    }
-    files |= {f"tables/{name}.tex": table for name, table in latex_tables(view).items()}
-    files |= {
-        f"tables/{name}.mteb.json": result
-        for name, result in mteb_results(view).items()
-    }
+    sections: list[Section] = []
+    for build_section in SECTIONS:
+        section = build_section(view)
+        if section is not None:
+            sections.append(section)
+    files: dict[str, str] = {}
+    for section in sections:
+        for figure in section.figures:
+            files[f"figures/{figure.name}.svg"] = svg_file(figure)
+    for table_name, table in latex_tables(view).items():
+        files[f"tables/{table_name}.tex"] = table
+    for retriever, result in mteb_results(view).items():
+        files[f"tables/{retriever}.mteb.json"] = result
     files["tables/queries.csv"] = spreadsheet_csv(view)
-    files["report.md"] = markdown_report(view, shown)
-    beside = {
-        file.relative_to(results.folder).as_posix()
-        for file in results.folder.rglob("*")
-        if file.is_file()
-    }
-    (queries_section,) = (section for section in shown if section.id == "queries")
-    if more := remaining_queries(view, queries_section):
-        others, section = more
-        files[REMAINING_PAGE] = report_page(others, [shown[0], section])
-    kept = {
-        name
-        for name in beside
-        if not name.startswith(("figures/", "tables/", REMAINING_PAGE))
-    }
-    files["report.html"] = report_page(
-        view, shown, (kept | files.keys() | {"manifest.json"}) - {"report.html"}
-    )
+    files["report.md"] = markdown_report(view, sections)
+    (queries_section,) = (section for section in sections if section.id == "queries")
+    remaining = remaining_queries(view, queries_section)
+    if remaining is not None:
+        remaining_sections = [sections[0], remaining.section]
+        files[REMAINING_PAGE] = report_page(remaining.view, remaining_sections)
+    linked_files = {*_other_files(results), *files, "manifest.json"} - {"report.html"}
+    files["report.html"] = report_page(view, sections, linked_files)
     return files
+
+
+def _other_files(results: Results) -> list[str]:
+    """The files of the folder that no report writes."""
+    paths: list[str] = []
+    for file in results.folder.rglob("*"):
+        path = file.relative_to(results.folder).as_posix()
+        is_report = path.startswith(("figures/", "tables/", REMAINING_PAGE))
+        if file.is_file() and not is_report:
+            paths.append(path)
+    return paths

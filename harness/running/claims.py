@@ -1,50 +1,107 @@
-"""Judging claims while a run goes on."""
+"""The judging of claims during a run."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from harness.records import Run
+from harness.build.build import BuiltExperiment
+from harness.experiment import LoadedExperiment
+from harness.records import Manifest, Run
 from harness.records.judge_files import ANSWERS_FOLDER
 from harness.records.judge_readings import JudgedClaims
-from harness.writing.write_results import RunMaterial
+from harness.running.accounts import RunAccounts
+from harness.running.context import RunContext
 from retrievers.cache import Cache
 from retrievers.errors import BackendError
 from retrievers.options.placeholders import redact_keys
 
+JUDGE_COUNTS = ("truncated", "without_schema")
+"""Counts of the judge's requests that the manifest keeps."""
 
-def judge_claims(
-    staging_dir: Path, work: RunMaterial, runs: Sequence[Run], cache: Cache
-) -> JudgedClaims:
-    """Have the claims of reference answers judged, where the experiment measures by them.
+
+def check_judge_price(
+    loaded: LoadedExperiment, accounts: RunAccounts, cache: Cache
+) -> None:
+    """Refuse a judge without a price where the run may only spend so much.
 
     Raises:
-        BackendError: the judge failed, and the measure that decides rests on it; rankings and replies are kept.
+        InputError: the price of the judge is unknown.
     """
-    loaded, meter = work.loaded, work.meter
+    judge = loaded.experiment.judge
+    if accounts.budget.limit is None or judge is None:
+        return
+    from harness.answers.declared_judge import check_judge_price
+
+    check_judge_price(judge, loaded.question.measures, cache)
+
+
+def judge_claims(
+    loaded: LoadedExperiment,
+    runs: Sequence[Run],
+    context: RunContext,
+    accounts: RunAccounts,
+    *,
+    staging: Path,
+    earlier: Path,
+) -> JudgedClaims:
+    """Judge the claims of reference answers, where the experiment measures by them.
+
+    Args:
+        loaded: the experiment.
+        runs: the rankings.
+        context: of the run; the cache keeps the replies of a chat model.
+        accounts: of the run; the judge has a stage in them.
+        staging: the folder under way, where verdicts are written.
+        earlier: the results folder, whose verdicts are used again.
+
+    Raises:
+        BackendError: the judge failed, and the primary measure needs it; rankings and
+            replies are kept.
+    """
     measures = [measure for measure in loaded.question.measures if measure.uses_claims]
-    if not measures or loaded.experiment.judge is None:
+    judge_config = loaded.experiment.judge
+    if not measures or judge_config is None:
         return JudgedClaims({}, {})
     from harness.answers.declared_judge import build_judge
     from harness.answers.rankings_judge import judge_hits
 
-    rankings = {one.retriever: one.rankings for one in runs if not one.error}
+    rankings = {run.retriever: run.rankings for run in runs if not run.error}
+    meter = accounts.meter
     with meter.stage("judge"):
-        judge = build_judge(loaded.experiment.judge, cache, meter)
-        judgment = judge_hits(
-            staging_dir / ANSWERS_FOLDER,
-            work.folder / ANSWERS_FOLDER,
-            judge,
-            work.dataset,
+        judged = judge_hits(
+            staging / ANSWERS_FOLDER,
+            earlier / ANSWERS_FOLDER,
+            build_judge(judge_config, context.cache, meter),
+            context.dataset,
             rankings,
             measures,
         )
     counts = meter.counts("judge")
-    asked = {
-        name: str(int(counts[name]))
-        for name in ("truncated", "without_schema")
-        if counts.get(name)
+    judge_counts = {
+        count: str(int(counts[count])) for count in JUDGE_COUNTS if counts.get(count)
     }
-    warning = redact_keys(judgment.warning)
+    warning = redact_keys(judged.warning)
     if warning and loaded.question.primary.uses_claims:
         raise BackendError(warning)
-    return judgment._replace(facts={**judgment.facts, **asked}, warning=warning)
+    return judged._replace(facts={**judged.facts, **judge_counts}, warning=warning)
+
+
+def with_judged_claims(built: BuiltExperiment, judged: JudgedClaims) -> BuiltExperiment:
+    """Return an experiment whose labels hold the claims that were judged."""
+    return built._replace(labels=built.labels._replace(claims=judged.claims))
+
+
+def complete_manifest(
+    manifest: Manifest, judged: JudgedClaims, accounts: RunAccounts
+) -> Manifest:
+    """Return a manifest with the judge of the claims and the times of the run."""
+    warnings = manifest.warnings
+    if judged.warning:
+        warnings = (*warnings, judged.warning)
+    return replace(
+        manifest,
+        judge=dict(judged.facts),
+        warnings=warnings,
+        started=accounts.started.isoformat(timespec="seconds"),
+        seconds=accounts.seconds(),
+    )

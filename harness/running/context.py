@@ -1,52 +1,19 @@
-"""How one run is made."""
+"""What all retrievers of one run share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from harness.dataset import Dataset
+from harness.experiment import LoadedExperiment
 from harness.records import StageLatency
+from harness.running.accounts import RunAccounts
+from harness.running.options import OnProgress
 from retrievers.cache import Cache
-from retrievers.meter import Budget, Meter
+from retrievers.meter import Budget
 from retrievers.resources import Corpus, Resources
-
-OnProgress = Callable[[str, Meter], None]
-"""Called with the retriever's name and its meter whenever something was counted; the name is "" where a stage, such as
-scoring, is for all of them."""
-
-
-class RunOptions(NamedTuple):
-    """How one run is made.
-
-    >>> RunOptions(results="out", only=("bm25",)).fresh
-    False
-    """
-
-    results: Path | str = Path("results")
-    """The folder under which `<name>/` is written."""
-    only: tuple[str, ...] = ()
-    """Retrievers to run; the others' rankings are taken from the existing folder."""
-    fresh: bool = False
-    """Embed this run's texts anew and replace them in the cache."""
-    max_cost: float | None = None
-    """Dollars."""
-    allow_code: bool = True
-    """Whether the experiment may name code that is run."""
-    on_message: Callable[[str], None] = lambda line: None
-    """Called with each message: how many of a folder's files are not read, and where earlier results went that say
-    something else."""
-    on_progress: OnProgress = lambda name, meter: None
-
-    def with_progress_prefix(self, name: str) -> RunOptions:
-        """The options of one run among several, with its name before what its progress is called by."""
-        return self._replace(
-            on_progress=lambda part, meter: self.on_progress(
-                ": ".join(filter(None, (name, part))), meter
-            )
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +36,37 @@ class RunContext:
     """Queries timed one at a time; 0: none."""
     latencies: Mapping[str, Mapping[str, StageLatency]] = field(default_factory=dict)
     """Retriever -> stage -> what was measured before: kept, so that a warm run loads no model."""
+
+
+def build_run_context(
+    loaded: LoadedExperiment,
+    dataset: Dataset,
+    cache: Cache,
+    accounts: RunAccounts,
+    latencies: Mapping[str, Mapping[str, StageLatency]],
+) -> RunContext:
+    """Return what the retrievers of an experiment share.
+
+    Args:
+        loaded: the experiment.
+        dataset: its data.
+        cache: of the models' answers; collections on disk are beside it.
+        accounts: of the run.
+        latencies: retriever -> stage -> what was measured before.
+    """
+    experiment = loaded.experiment
+    return RunContext(
+        dataset,
+        cache,
+        cache.path.parent / "collections",
+        experiment.depth,
+        accounts.budget,
+        accounts.options.on_progress,
+        fresh=accounts.options.fresh,
+        exclude_self=experiment.dataset.exclude_self,
+        latency_sample=experiment.latency.sample if experiment.latency else 0,
+        latencies=latencies,
+    )
 
 
 def run_resources(shared: RunContext) -> Resources:

@@ -1,35 +1,66 @@
 """The texts of each encoder."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.build.build import build
+from harness.build.build import BuiltExperiment, build
+from harness.build.built_retriever import BuiltRetriever
 from harness.build.missing import missing_price, missing_requirements
 from harness.dataset import Dataset
 from harness.experiment import load
-from retrievers.embedder import verification_texts
+from harness.experiment.class_options import PartConfig
 from retrievers.errors import InputError, Problem
 from retrievers.texts.chunking import Chunk, passages_of
 from retrievers.types import Encoder, Role
+from retrievers.vector_reduction import verification_texts
 
-ReadPassages = Callable[[], Iterator[tuple[str, str]]]
-"""Reads the id and the text of each passage, or query."""
+
+class Passage(NamedTuple):
+    """A text with its id: a passage of a document, or a query."""
+
+    id: str
+    text: str
+
+
+ReadPassages = Callable[[], Iterator[Passage]]
 
 
 class EmbeddingTask(NamedTuple):
     """The texts of one role that one encoder embeds."""
 
     encoder: Encoder
+    config: PartConfig
+    """The table of the encoder, with which another process builds it again."""
     role: Role
-    passages: tuple[ReadPassages, ...]
-    """For each choice of the documents' texts."""
+    sources: tuple[ReadPassages, ...]
+    """One for each way in which the documents are cut."""
+
+
+class PassageChoice(NamedTuple):
+    """Which passages of the documents an encoder embeds."""
+
+    chunks: Chunk | None
+    verification: bool
+    """Only those that verify that a service's smaller vectors are cut ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderTexts:
+    """An encoder with the passages that it embeds."""
+
+    encoder: Encoder
+    config: PartConfig
+    choices: dict[PassageChoice, None] = field(default_factory=dict)
+    """In the order of the experiment."""
 
 
 def embedding_tasks(
     experiment: Path, *, limited: bool = False, allow_code: bool = True
 ) -> list[EmbeddingTask]:
-    """Return what an experiment embeds: for each distinct encoder its documents and its queries.
+    """Return what an experiment embeds: its documents and queries, once per encoder.
 
     Args:
         experiment: its file.
@@ -37,71 +68,98 @@ def embedding_tasks(
         allow_code: whether the experiment may name code that is run.
 
     Raises:
-        InputError: the experiment, its data or its environment is at fault; or it has no encoder.
+        InputError: a problem of the experiment, its data or its environment; or it has no
+            encoder.
     """
-    loaded = load(experiment, allow_code=allow_code)
-    dataset, _, built = build(loaded)
-    cuts: dict[str, tuple[Encoder, dict[tuple[Chunk | None, bool], None]]] = {}
-    asking: dict[str, Encoder] = {}
-    problems: list[Problem] = []
-    for name, dense in [
-        (one.name, dense) for one in built for dense in one.dense_parts
-    ]:
-        for one, proof in (
-            (dense.encoder, False),
-            (dense.reduction.native_encoder, True),
-        ):
-            if one is not None:
-                problems += [
-                    *missing_requirements(name, one),
-                    *(missing_price(name, "encoder", one) if limited else ()),
-                ]
-                fingerprint = one.fingerprint_for("document")
-                cuts.setdefault(fingerprint, (one, {}))[1][dense.chunks, proof] = None
-        asking.setdefault(dense.encoder.fingerprint_for("query"), dense.encoder)
-    if not asking:
-        problems = [
-            Problem(str(experiment), "has no encoder", "nothing is to be embedded")
-        ]
+    built = build(load(experiment, allow_code=allow_code))
+    problems = _missing(built.retrievers, limited=limited)
+    query_encoders = _query_encoders(built.retrievers)
+    if not query_encoders:
+        message = "has no encoder"
+        problems = [Problem(str(experiment), message, "nothing is to be embedded")]
     if problems:
         raise InputError(problems)
-    documents = [
+    queries = _distinct_queries(built)
+    tasks = [
         EmbeddingTask(
-            encoder,
+            texts.encoder,
+            texts.config,
             "document",
-            tuple(_documents(dataset, chunks, proof=proof) for chunks, proof in some),
+            tuple(
+                partial(_read_passages, built.dataset, choice)
+                for choice in texts.choices
+            ),
         )
-        for encoder, some in cuts.values()
+        for texts in _document_encoders(built.retrievers)
     ]
-    searched = {
-        text: query.id
-        for one in built
-        for query in one.conversation_queries(dataset.queries)
-        for text in [query.text]
-    }
-    queries = [(id_, text) for text, id_ in searched.items()]
-    return [
-        *documents,
-        *(
-            EmbeddingTask(encoder, "query", (lambda: iter(queries),))
-            for encoder in asking.values()
-        ),
-    ]
-
-
-def _documents(dataset: Dataset, chunks: Chunk | None, *, proof: bool) -> ReadPassages:
-    """Read a corpus as a retriever cuts it; with `proof` only what shows that a service's smaller vectors are cut."""
-
-    def read() -> Iterator[tuple[str, str]]:
-        every = (
-            (piece.id, piece.content)
-            for piece in passages_of(dataset.documents(), chunks)
+    for texts in query_encoders:
+        read_queries = partial(iter, queries)
+        tasks.append(
+            EmbeddingTask(texts.encoder, texts.config, "query", (read_queries,))
         )
-        if not proof:
-            return every
-        some = verification_texts(
-            piece.content for piece in passages_of(dataset.documents(), chunks)
-        )
-        return ((id_, text) for id_, text in every if text in some)
+    return tasks
 
-    return read
+
+def _missing(retrievers: Sequence[BuiltRetriever], *, limited: bool) -> list[Problem]:
+    problems: list[Problem] = []
+    for built in retrievers:
+        for dense in built.dense_parts:
+            for encoder in (dense.encoder, dense.reduction.native_encoder):
+                if encoder is None:
+                    continue
+                problems += missing_requirements(built.name, encoder)
+                if limited:
+                    problems += missing_price(built.name, "encoder", encoder)
+    return problems
+
+
+def _document_encoders(retrievers: Sequence[BuiltRetriever]) -> list[EncoderTexts]:
+    """The distinct encoders of documents, each with the passages that it embeds."""
+    by_fingerprint: dict[str, EncoderTexts] = {}
+    for built in retrievers:
+        for dense in built.dense_parts:
+            encoders = [(dense.encoder, False)]
+            if dense.reduction.native_encoder is not None:
+                encoders.append((dense.reduction.native_encoder, True))
+            for encoder, verification in encoders:
+                fingerprint = encoder.fingerprint_for("document")
+                texts = EncoderTexts(encoder, _config(built, encoder))
+                texts = by_fingerprint.setdefault(fingerprint, texts)
+                texts.choices[PassageChoice(dense.chunks, verification)] = None
+    return list(by_fingerprint.values())
+
+
+def _query_encoders(retrievers: Sequence[BuiltRetriever]) -> list[EncoderTexts]:
+    """The distinct encoders of queries."""
+    by_fingerprint: dict[str, EncoderTexts] = {}
+    for built in retrievers:
+        for dense in built.dense_parts:
+            fingerprint = dense.encoder.fingerprint_for("query")
+            texts = EncoderTexts(dense.encoder, _config(built, dense.encoder))
+            by_fingerprint.setdefault(fingerprint, texts)
+    return list(by_fingerprint.values())
+
+
+def _config(built: BuiltRetriever, encoder: Encoder) -> PartConfig:
+    table = dict(built.model_configs[id(encoder)])
+    return PartConfig(kind=table.pop("kind"), options=table)
+
+
+def _distinct_queries(built: BuiltExperiment) -> list[Passage]:
+    """The texts of the queries as retrievers search with them, each once."""
+    query_ids: dict[str, str] = {}
+    for retriever in built.retrievers:
+        for query in retriever.conversation_queries(built.dataset.queries):
+            query_ids[query.text] = query.id
+    return [Passage(query_id, text) for text, query_id in query_ids.items()]
+
+
+def _read_passages(dataset: Dataset, choice: PassageChoice) -> Iterator[Passage]:
+    """Read a corpus as a retriever cuts it."""
+    verified: set[str] | None = None
+    if choice.verification:
+        passages = passages_of(dataset.documents(), choice.chunks)
+        verified = set(verification_texts(passage.content for passage in passages))
+    for passage in passages_of(dataset.documents(), choice.chunks):
+        if verified is None or passage.content in verified:
+            yield Passage(passage.id, passage.content)

@@ -15,10 +15,56 @@ from retrievers.types import Query, Retriever
 
 TimeQuery = Callable[[Query], Mapping[str, float]]
 """Answers one query and returns the seconds of each stage."""
-
-
 BILLED_COUNTS = ("calls", "tokens", "usd", "retries")
-"""What a timed answer costs, which its retriever has to bear; what it counts besides is the clock's business alone."""
+"""Counts of a timed answer that its retriever bears."""
+
+
+def time_retriever(
+    built: BuiltRetriever, retriever: Retriever, context: RunContext, meter: Meter
+) -> dict[str, StageLatency]:
+    """Time some queries one at a time; each is a step of progress."""
+
+    def time_query(query: Query) -> Mapping[str, float]:
+        seconds = time_call(
+            "search",
+            lambda query_meter: retriever.answer(query, context.depth, query_meter),
+            meter,
+        )
+        meter.step()
+        return seconds
+
+    queries = built.conversation_queries(context.dataset.queries)
+    warm_up, timed = latency_queries(queries, context.latency_sample)
+    with meter.stage("latency", total=len(warm_up) + len(timed)):
+        return measure_latency(queries, context.latency_sample, time_query)
+
+
+def measure_latency(
+    queries: Sequence[Query], sample: int, time_query: TimeQuery
+) -> dict[str, StageLatency]:
+    """Time some queries one at a time, evenly spread over all of them.
+
+    Args:
+        queries: in the data set's order.
+        sample: how many to time; all of them if there are fewer.
+        time_query: answers one query.
+
+    Returns:
+        Stage -> percentiles in milliseconds.
+    """
+    warm_up, timed = latency_queries(queries, sample)
+    for query in warm_up:
+        time_query(query)
+    seconds_by_query = [time_query(query) for query in timed]
+    measured_at = datetime.now(UTC).isoformat(timespec="seconds")
+    stages = dict.fromkeys(stage for seconds in seconds_by_query for stage in seconds)
+    latencies: dict[str, StageLatency] = {}
+    for stage in stages:
+        # A query may pass a stage that another does not need.
+        seconds = [by_stage.get(stage, 0.0) for by_stage in seconds_by_query]
+        p50, p95, p99 = (1000 * np.quantile(seconds, [0.5, 0.95, 0.99])).tolist()
+        latencies[stage] = StageLatency(p50, p95, p99, measured_at)
+    return latencies
 
 
 def time_call(
@@ -27,74 +73,26 @@ def time_call(
     """Answer once, and return the seconds by stage.
 
     Args:
-        stage: what the whole time is booked to where the call opens no stage of its own.
-        answer: is given a meter of its own, which shares the retriever's budget.
-        meter: the retriever's; what the answer cost is counted in it.
+        stage: of the whole time, if the call opens no stage of its own.
+        answer: receives a meter of its own, which shares the retriever's budget.
+        meter: the retriever's, which counts what the answer costs.
     """
-    alone = Meter(meter.budget)
+    call_meter = Meter(meter.budget)
     started = time.perf_counter()
     try:
-        answer(alone)
+        answer(call_meter)
     finally:
         seconds = time.perf_counter() - started
-        for totals in alone.stages().values():
-            meter.count(
-                **{
-                    name: number
-                    for name, number in totals.counts.items()
-                    if name in BILLED_COUNTS
-                }
-            )
-    timed = {
-        name: totals.seconds
-        for name, totals in alone.stages().items()
+        for totals in call_meter.stages().values():
+            billed = {
+                count: number
+                for count, number in totals.counts.items()
+                if count in BILLED_COUNTS
+            }
+            meter.count(**billed)
+    stage_seconds = {
+        call_stage: totals.seconds
+        for call_stage, totals in call_meter.stages().items()
         if totals.seconds
     }
-    return timed or {stage: seconds}
-
-
-def measure_latency(
-    queries: Sequence[Query], sample: int, timed: TimeQuery
-) -> dict[str, StageLatency]:
-    """Ask some queries one at a time, evenly spread over all of them.
-
-    Args:
-        queries: in the data set's order.
-        sample: how many to time; all of them if there are fewer.
-        timed: answers one query.
-
-    Returns:
-        Percentiles by stage, in milliseconds.
-    """
-    warm_up, chosen = latency_queries(queries, sample)
-    for query in warm_up:
-        timed(query)
-    seconds = [timed(query) for query in chosen]
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    percentiles = {}
-    for stage in dict.fromkeys(stage for one in seconds for stage in one):
-        taken = [
-            one.get(stage, 0.0) for one in seconds
-        ]  # a query may pass a stage that another does not need
-        p50, p95, p99 = (1000 * np.quantile(taken, [0.5, 0.95, 0.99])).tolist()
-        percentiles[stage] = StageLatency(p50, p95, p99, now)
-    return percentiles
-
-
-def time_retriever(
-    one: BuiltRetriever, retriever: Retriever, shared: RunContext, meter: Meter
-) -> dict[str, StageLatency]:
-    """Time some queries one at a time, each a step of progress."""
-
-    def timed(query: Query) -> Mapping[str, float]:
-        seconds = time_call(
-            "search", lambda alone: retriever.answer(query, shared.depth, alone), meter
-        )
-        meter.step()
-        return seconds
-
-    queries = one.conversation_queries(shared.dataset.queries)
-    with meter.stage(
-        "latency", total=sum(map(len, latency_queries(queries, shared.latency_sample)))
-    ):
-        return measure_latency(queries, shared.latency_sample, timed)
+    return stage_seconds or {stage: seconds}

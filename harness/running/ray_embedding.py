@@ -9,7 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.running.embedding_tasks import EmbeddingTask, embedding_tasks
+from harness.experiment.class_options import PartConfig
+from harness.running.embedding_tasks import EmbeddingTask, Passage, embedding_tasks
+from retrievers import encoder_class
 from retrievers.cache import Cache, default_cache_path
 from retrievers.embedder import Embedder, split_windows
 from retrievers.errors import BackendError, InputError, Problem, require_package
@@ -22,12 +24,13 @@ from retrievers.files.parquet_vectors import (
 )
 from retrievers.identity import text_keys
 from retrievers.meter import Budget, Meter
+from retrievers.options.placeholders import instantiate
 from retrievers.types import Encoder, Role
 
 RAY_BATCH_SIZE = 1024
-"""Texts that an actor is given at once; its requests are planned among them."""
+"""Texts of one call of an actor, among which its requests are planned."""
 CLUSTER_TIMEOUT_SECONDS = 10.0
-"""Seconds in which a cluster takes a connection: Ray itself waits for minutes where nothing is."""
+"""Seconds in which a cluster accepts a connection; Ray itself waits for minutes."""
 
 
 class EncoderVectors(NamedTuple):
@@ -39,7 +42,7 @@ class EncoderVectors(NamedTuple):
     texts: int
     """Distinct texts."""
     present: int
-    """Of which the vectors were there."""
+    """Texts whose vectors existed before."""
 
 
 class RaySettings(NamedTuple):
@@ -52,92 +55,128 @@ class RaySettings(NamedTuple):
     allow_code: bool = True
     """Whether the experiment may name code that is run."""
     progress: bool = True
-    """Whether Ray shows how far it is."""
+    """Whether Ray shows its progress."""
+
+
+class EncoderWork(NamedTuple):
+    """What an actor needs to embed texts: no data set and no other retriever."""
+
+    config: PartConfig
+    """The table of the encoder."""
+    role: Role
+    max_cost: float | None
+    """Dollars."""
+
+
+class PlannedTask(NamedTuple):
+    """The texts of a task that have no vectors yet."""
+
+    task: EmbeddingTask
+    folder: VectorFolder
+    tables: list[Any]
+    """Tables of pyarrow with the columns id, text, digest."""
+    vectors: EncoderVectors
 
 
 def embed_on_ray(
     experiment: Path, url: str, settings: RaySettings
 ) -> list[EncoderVectors]:
-    """Embed the texts of every encoder in an experiment on a Ray cluster; what is there is not embedded again.
+    """Embed the texts of every encoder in an experiment on a Ray cluster.
 
-    Each node keeps in its cache what it was answered, so that a batch which Ray gives out again is not paid twice.
+    Texts with vectors are not embedded again. Each node caches the vectors, so that a
+    batch which Ray sends again is not paid twice.
 
     Args:
-        experiment: its file; every node can read it and its data set.
-        url: where files go, reached by every node: a folder, or what fsspec opens.
+        experiment: its file, which only this machine reads.
+        url: of the vectors, writable by every node: a folder, or what fsspec opens.
         settings: how.
 
     Raises:
-        InputError: the experiment, its data or its environment is at fault, or no cluster answers.
-        BackendError: an encoder failed for good, or the cluster; what was written stays.
+        InputError: a problem of the experiment, its data or its environment, or no cluster
+            responds.
+        BackendError: an encoder failed for good, or the cluster; written vectors stay.
     """
     tasks = embedding_tasks(
         experiment,
         limited=settings.max_cost is not None,
         allow_code=settings.allow_code,
     )
-    planned = [_planned(task, url) for task in tasks]
-    if any(one.tables for one in planned):
-        # Ray calls its own deprecated options, also while it connects.
+    planned_tasks = [_plan(task, url) for task in tasks]
+    pending = [planned for planned in planned_tasks if planned.tables]
+    if pending:
+        # Ray uses its own deprecated options, also while it connects.
         with (
             warnings.catch_warnings(action="ignore", category=DeprecationWarning),
             _connected(settings),
         ):
-            for number, (task, one) in enumerate(zip(tasks, planned, strict=True)):
-                if one.tables:
-                    _embed_tables(
-                        (str(experiment.absolute()), number, settings),
-                        task.encoder,
-                        one,
-                    )
-    return [one.vectors for one in planned]
+            for planned in pending:
+                _embed_tables(planned, settings)
+    return [planned.vectors for planned in planned_tasks]
 
 
-class _Planned(NamedTuple):
-    """What is to be embedded for one encoder and role."""
-
-    folder: VectorFolder
-    tables: list[Any]
-    """Of pyarrow, with the columns id, text, digest."""
-    vectors: EncoderVectors
-
-
-def _planned(task: EmbeddingTask, url: str) -> _Planned:
-    """Read the texts of one encoder and role, and leave out those whose vectors are there."""
+def _plan(task: EmbeddingTask, url: str) -> PlannedTask:
+    """Read the texts of one encoder and role, without those that have vectors."""
     folder = vector_folder(url, task.encoder.fingerprint_for(task.role), task.role)
-    there = read_digests(folder)
+    present = read_digests(folder)
     distinct: set[bytes] = set()
-    tables = [
-        table
-        for read in task.passages
-        for table in _new_texts(read(), task, there, distinct)
-    ]
-    absent = sum(table.num_rows for table in tables)
+    tables: list[Any] = []
+    for read in task.sources:
+        tables += _tables_without_vectors(read(), task, present, distinct)
+    missing = sum(table.num_rows for table in tables)
     vectors = EncoderVectors(
-        folder.fingerprint, task.role, len(distinct), len(distinct) - absent
+        folder.fingerprint, task.role, len(distinct), len(distinct) - missing
     )
-    return _Planned(folder, tables, vectors)
+    return PlannedTask(task, folder, tables, vectors)
 
 
-def _embed_tables(
-    arguments: tuple[Any, ...], encoder: Encoder, planned: _Planned
-) -> None:
-    """Embed the texts of one encoder and role on the cluster that Ray is connected to."""
-    ray, data = importlib.import_module("ray"), importlib.import_module("ray.data")
-    write_vector_manifest(planned.folder, encoder.form)
+def _tables_without_vectors(
+    passages: Iterator[Passage],
+    task: EmbeddingTask,
+    present: set[bytes],
+    distinct: set[bytes],
+) -> Iterator[Any]:
+    """Yield the texts without vectors, sorted by length within a window.
+
+    The digests of all texts are added to `distinct`.
+    """
+    import pyarrow as pa
+
+    fingerprint = task.encoder.fingerprint_for(task.role)
+    for window in split_windows(passages, task.encoder.form):
+        digests = text_keys(fingerprint, task.role, [text for _, text in window])
+        new: dict[bytes, Passage] = {}
+        for digest, passage in zip(digests, window, strict=True):
+            if passage.text.strip() and digest not in distinct:
+                new[digest] = passage
+        distinct.update(new)
+        missing = sorted(
+            (len(passage.text), passage.text, passage.id, digest)
+            for digest, passage in new.items()
+            if digest not in present
+        )
+        if missing:
+            _, texts, ids, missing_digests = zip(*missing, strict=True)
+            yield pa.table({"id": ids, "text": texts, "digest": missing_digests})
+
+
+def _embed_tables(planned: PlannedTask, settings: RaySettings) -> None:
+    """Embed texts on the cluster that Ray is connected to."""
+    ray = importlib.import_module("ray")
+    data = importlib.import_module("ray.data")
+    task = planned.task
+    write_vector_manifest(planned.folder, task.encoder.form)
     resources = ray.cluster_resources()
-    gpus = 0 if encoder.limits is not None else int(resources.get("GPU", 0))
-    cpus = (
-        1 if encoder.limits is not None else max(1, int(resources.get("CPU", 1)) // 2)
-    )
+    # The limits of a provider, and the dollars, are those of one actor.
+    is_remote = task.encoder.limits is not None
+    gpus = 0 if is_remote else int(resources.get("GPU", 0))
+    cpus = 1 if is_remote else max(1, int(resources.get("CPU", 1)) // 2)
+    work = EncoderWork(task.config, task.role, settings.max_cost)
     embedded = data.from_arrow(planned.tables).map_batches(
         _EmbedTexts,
-        fn_constructor_args=arguments,
+        fn_constructor_args=(work,),
         batch_format="pyarrow",
         batch_size=RAY_BATCH_SIZE,
-        compute=data.ActorPoolStrategy(
-            size=gpus or cpus
-        ),  # a provider's limits, and the dollars, hold for one actor
+        compute=data.ActorPoolStrategy(size=gpus or cpus),
         num_gpus=1 if gpus else None,
     )
     embedded.write_parquet(
@@ -145,74 +184,57 @@ def _embed_tables(
     )
 
 
-def _new_texts(
-    passages: Iterator[tuple[str, str]],
-    task: EmbeddingTask,
-    there: set[bytes],
-    distinct: set[bytes],
-) -> Iterator[Any]:
-    """Yield the texts whose vectors are not there, sorted by length within a window, and note all that were met."""
-    import pyarrow as pa
-
-    for window in split_windows(passages, task.encoder.form):
-        names = text_keys(
-            task.encoder.fingerprint_for(task.role),
-            task.role,
-            [text for _, text in window],
-        )
-        new = {
-            name: row
-            for name, row in zip(names, window, strict=True)
-            if row[1].strip() and name not in distinct
-        }
-        distinct.update(new)
-        rows = sorted(
-            (len(text), text, id_, name)
-            for name, (id_, text) in new.items()
-            if name not in there
-        )
-        if rows:
-            _, texts, ids, digest = zip(*rows, strict=True)
-            yield pa.table({"id": ids, "text": texts, "digest": digest})
-
-
 class _EmbedTexts:
     """An actor of Ray: an encoder that is built once, with the cache of its node."""
 
-    def __init__(self, experiment: str, number: int, settings: RaySettings) -> None:
-        self._task = embedding_tasks(Path(experiment), allow_code=settings.allow_code)[
-            number
-        ]
-        self._meter = Meter(Budget(settings.max_cost))
+    def __init__(self, work: EncoderWork) -> None:
+        encoder_type = encoder_class(work.config.kind)
+        self._encoder: Encoder = instantiate(encoder_type, work.config.options)
+        self._role = work.role
+        self._meter = Meter(Budget(work.max_cost))
 
     def __call__(self, batch: Any) -> Any:
         """Embed a table of texts."""
         with Cache(default_cache_path()) as cache, self._meter.stage("embed"):
-            embedder = Embedder(self._task.encoder, cache)
-            embedded = embedder.embed(
-                batch["text"].to_pylist(), self._task.role, self._meter
-            )
-        return vector_table(
-            batch["id"].to_pylist(), batch["digest"].to_pylist(), embedded
-        )
+            embedder = Embedder(self._encoder, cache)
+            texts = batch["text"].to_pylist()
+            embedded = embedder.embed(texts, self._role, self._meter)
+        ids = batch["id"].to_pylist()
+        return vector_table(ids, batch["digest"].to_pylist(), embedded)
 
 
 @contextmanager
 def _connected(settings: RaySettings) -> Iterator[None]:
-    """Connect Ray to a cluster, or to one that is started on this machine, inside.
+    """Connect Ray to a cluster, or to one that is started on this machine.
 
     Raises:
-        InputError: none answers.
-        BackendError: what is done inside failed.
+        InputError: no cluster responds.
+        BackendError: work on the cluster failed.
     """
     with require_package("harness embed", "ray[data]", "ray"):
-        ray, data = importlib.import_module("ray"), importlib.import_module("ray.data")
-    address = settings.address
+        ray = importlib.import_module("ray")
+        data = importlib.import_module("ray.data")
+    _connect(ray, settings.address)
+    try:
+        data.DataContext.get_current().enable_progress_bars = settings.progress
+        if not settings.progress:
+            logging.getLogger("ray.data").setLevel(logging.ERROR)
+        yield
+    except ray.exceptions.RayError as failure:
+        last_line = str(failure).strip().splitlines()[-1]
+        raise BackendError(f"embedding failed: {last_line}") from None
+    finally:
+        ray.shutdown()
+
+
+def _connect(ray: Any, address: str | None) -> None:
     host, _, port = (address or "").removeprefix("ray://").rpartition(":")
     try:
         if host and port.isdecimal():
-            socket.create_connection((host, int(port)), CLUSTER_TIMEOUT_SECONDS).close()
-        # "local": without an address Ray would take any cluster that runs on this machine, and end with it.
+            timeout = CLUSTER_TIMEOUT_SECONDS
+            socket.create_connection((host, int(port)), timeout).close()
+        # "local": without an address Ray would use any cluster that runs on this
+        # machine, and shut it down at the end.
         ray.init(
             address=address or "local",
             log_to_driver=False,
@@ -221,21 +243,6 @@ def _connected(settings: RaySettings) -> Iterator[None]:
         )
     except (OSError, ValueError) as failure:
         where = f"at {address}" if address else "on this machine"
-        raise InputError(
-            Problem(
-                "--address",
-                f"no Ray cluster {where}: {failure}",
-                "`ray status` names it",
-            )
-        ) from None
-    try:
-        data.DataContext.get_current().enable_progress_bars = settings.progress
-        if not settings.progress:
-            logging.getLogger("ray.data").setLevel(logging.ERROR)
-        yield
-    except ray.exceptions.RayError as failure:
-        raise BackendError(
-            f"embedding failed: {str(failure).strip().splitlines()[-1]}"
-        ) from None
-    finally:
-        ray.shutdown()
+        message = f"no Ray cluster {where}: {failure}"
+        remedy = "`ray status` names it"
+        raise InputError(Problem("--address", message, remedy)) from None

@@ -1,4 +1,4 @@
-"""A part that has answered."""
+"""A part of a retriever that has answered."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,68 +9,65 @@ from retrievers.types import Query, Ranking, Retriever
 
 @dataclass(frozen=True, slots=True)
 class StageResult:
-    """What a retriever answered to all queries."""
+    """The answers of a retriever to all queries."""
 
     answers: Mapping[str, Ranking]
+    """Query id -> ranking."""
     provenance: Mapping[str, str] = field(default_factory=dict)
-    """What the manifest keeps: models, store, kind of search, dimensions, bytes."""
+    """Models, store, kind of search, dimensions, bytes, for the manifest."""
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """What was noted of documents and queries, by kind."""
+    """Kind of a note -> ids of documents or queries."""
     per_query: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """The counts of the stages that every query passes, by stage."""
+    """Stage that every query passes -> its counts."""
 
 
 class ReplayedRetriever(Retriever):
-    """A part that has answered already: it gives its answers, and is asked anew only against the clock.
+    """A part that gives the answers that it gave; only its time is taken anew.
 
     Args:
-        part: what answered.
-        answered: its answers.
-        named: whether it is a retriever of the experiment, which reports its own costs, time and models.
+        part: the part.
+        result: its answers.
+        named: whether it is a retriever of the experiment, which reports its own costs,
+            times and models.
     """
 
-    def __init__(self, part: Retriever, answered: StageResult, *, named: bool) -> None:
-        self._part, self._answered, self._named = part, answered, named
+    def __init__(self, part: Retriever, result: StageResult, *, named: bool) -> None:
+        self._part = part
+        self._result = result
+        self._named = named
 
     @property
     def provenance(self) -> Mapping[str, str]:
-        """What the part says of itself, if nothing else does."""
-        return {} if self._named else self._answered.provenance
+        """What the part reports, unless it reports it under its own name."""
+        return {} if self._named else self._result.provenance
 
     def index(self, documents: object, meter: Meter) -> None:
-        """Nothing: it has answered."""
+        """Do nothing: it has answered."""
 
     def search(
         self, queries: Sequence[Query], depth: int, meter: Meter
     ) -> list[Ranking]:
-        """Return what it answered."""
-        return [self._answered.answers[query.id] for query in queries]
+        """Return the answers that it gave."""
+        return [self._result.answers[query.id] for query in queries]
 
     def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
-        """Ask the part again, where its time counts; the answer is the one that it gave."""
+        """Return the answer that it gave, after a new search that takes its time."""
         if not self._named:
             with meter.stage_by_default("search"):
                 self._part.answer(query, depth, meter)
-        return self._answered.answers[query.id]
+        return self._result.answers[query.id]
 
 
-def replay_costs(first: StageResult, meter: Meter) -> StageResult:
-    """The answers of an equal retriever: what was noted holds here too, and each query costs what it cost there.
-
-    Nothing was asked again, so that every text counts as cached and nothing as spent.
-    """
-    for kind, ids in first.notes.items():
-        for id_ in ids:
-            meter.note(kind, id_)
-    for stage, counts in first.per_query.items():
-        texts, tokens = (
-            counts.get("texts", 0),
-            counts.get("tokens", 0) + counts.get("cached_tokens", 0),
-        )
+def replay_costs(result: StageResult, meter: Meter) -> StageResult:
+    """Count the answers of an equal retriever: each text as cached, nothing as spent."""
+    for kind, ids in result.notes.items():
+        for noted_id in ids:
+            meter.note(kind, noted_id)
+    for stage, counts in result.per_query.items():
+        texts = counts.get("texts", 0)
+        tokens = counts.get("tokens", 0) + counts.get("cached_tokens", 0)
         with meter.stage(stage):
-            meter.count(
-                texts=texts,
-                cached=texts,
-                **({"cached_tokens": tokens} if tokens else {}),
-            )
-    return first
+            meter.count(texts=texts, cached=texts)
+            if tokens:
+                meter.count(cached_tokens=tokens)
+    return result

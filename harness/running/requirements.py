@@ -19,62 +19,68 @@ from retrievers.types import Model, Retriever
 
 
 def check_requirements(
-    built: Sequence[BuiltRetriever], shared: RunContext, *, timed: Sequence[str] = ()
+    retrievers: Sequence[BuiltRetriever],
+    context: RunContext,
+    *,
+    timed: Sequence[str] = (),
 ) -> None:
-    """Let every part say what a run lacks, such as a key; of an encoder whose texts are all cached nothing is needed.
+    """Refuse a run whose retrievers lack something, such as a key.
+
+    An encoder whose texts are all cached needs nothing.
 
     Args:
-        built: the retrievers that are run.
-        shared: what is embedded, where vectors may be, and whether the run may not spend more than a limit, so that
-            every price must be known.
-        timed: those whose queries are asked past the cache.
+        retrievers: those that run.
+        context: of the run; with a limited budget every price must be known.
+        timed: the retrievers whose queries are sent past the cache.
 
     Raises:
-        InputError: with what is missing of each.
+        InputError: what each of them lacks.
     """
     problems: list[Problem] = []
-    names = {one.name for one in built}
-    for one in built:
-        parts: list[Model | Retriever] = [*one.other_retrievers, *one.rerankers]
-        problems += [
-            fault for part in parts for fault in missing_requirements(one.name, part)
-        ]
-        if shared.budget.limit is not None:
-            for where, models in (
-                ("encoder", [dense.encoder for dense in one.dense_parts]),
-                ("rerank", one.rerankers),
-            ):
-                problems += [
-                    fault
-                    for model in models
-                    for fault in missing_price(one.name, where, model)
-                ]
-        for dense in one.dense_parts:
+    names = {built.name for built in retrievers}
+    for built in retrievers:
+        parts: list[Model | Retriever] = [*built.other_retrievers, *built.rerankers]
+        for part in parts:
+            problems += missing_requirements(built.name, part)
+        if context.budget.limit is not None:
+            problems += _missing_prices(built)
+        for dense in built.dense_parts:
             if dense.reduction.derived_from not in names:
-                problems += _lacking_of(one, dense, shared, timed=one.name in timed)
+                is_timed = built.name in timed
+                problems += _missing_of_dense(built, dense, context, timed=is_timed)
     if problems:
         raise InputError(problems)
 
 
-def _lacking_of(
-    one: BuiltRetriever, dense: Dense, shared: RunContext, *, timed: bool
-) -> list[Problem]:
-    """What a retriever by vectors lacks for the texts that are not cached, and for the queries that are timed."""
+def _missing_prices(built: BuiltRetriever) -> list[Problem]:
     problems: list[Problem] = []
-    with collect_part_errors(problems, one.name, dense.encoder):
+    for dense in built.dense_parts:
+        problems += missing_price(built.name, "encoder", dense.encoder)
+    for reranker in built.rerankers:
+        problems += missing_price(built.name, "rerank", reranker)
+    return problems
+
+
+def _missing_of_dense(
+    built: BuiltRetriever, dense: Dense, context: RunContext, *, timed: bool
+) -> list[Problem]:
+    """What a vector search lacks for texts that are not cached, and for timed queries."""
+    problems: list[Problem] = []
+    with collect_part_errors(problems, built.name, dense.encoder):
         if dense.chunks is not None:
             dense.chunks.check()
-        if lacks := missing_requirements(one.name, dense.encoder):
-            embedder, queries = (
-                Embedder(dense.encoder, shared.cache),
-                one.conversation_queries(shared.dataset.queries),
-            )
-            expected = forecast_embedding(
-                embedder, shared.dataset, dense.chunks, queries
-            )
-            problems += (
-                lacks
-                if timed or any(some.cached < some.texts for some in expected.values())
-                else []
-            )
+        missing = missing_requirements(built.name, dense.encoder)
+        if missing and (timed or not _is_cached(built, dense, context)):
+            problems += missing
     return problems
+
+
+def _is_cached(built: BuiltRetriever, dense: Dense, context: RunContext) -> bool:
+    """Whether every vector that the retriever needs is in the cache."""
+    forecasts = forecast_embedding(
+        Embedder(dense.encoder, context.cache),
+        context.dataset,
+        dense.chunks,
+        built.conversation_queries(context.dataset.queries),
+    )
+    return all(forecast.cached >= forecast.texts for forecast in forecasts.values())

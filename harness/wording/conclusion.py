@@ -15,16 +15,26 @@ from harness.english import (
     with_minus_sign,
 )
 from harness.evaluation.evaluation import MIN_SWEEP_QUERIES, Evaluation, SweepChoice
-from harness.evaluation.verdict import Reason, Verdict
+from harness.evaluation.verdict import Comparison, Reason, Verdict
 from harness.evaluation.warnings import WarningKind, warning_sentence
 from harness.stats.power import MAX_POWER_QUERIES
 from harness.stats.settings import Settings
 from harness.wording.looks import look_step
 from harness.wording.verdicts import opposite_warning
 
+RECOMPUTED_NOTE = (
+    "This folder has no evaluation of this version: "
+    "its comparisons are computed again from its scores."
+)
+MIN_VISIBLE_LEAD = 0.0005
+"""Smaller leads would read 0.000."""
+
 
 class VerdictLines(NamedTuple):
-    """The lines above the leaderboard, which repeat none of its numbers, and the details of `--explain`."""
+    """The lines above the leaderboard, and the details of `--explain`.
+
+    The lines repeat no number of the leaderboard.
+    """
 
     headline: str
     reason: str
@@ -37,289 +47,341 @@ class VerdictLines(NamedTuple):
     """What may change the verdict."""
 
 
-RECOMPUTED_NOTE = "This folder has no evaluation of this version: its comparisons are computed again from its scores."
+class Conclusion(NamedTuple):
+    """The first lines above the leaderboard."""
+
+    headline: str
+    reason: str
+    next_step: str
 
 
-def verdict_lines(found: Evaluation, *, complete: bool = True) -> VerdictLines:
-    """Return the verdict in a few lines; nothing is recommended while retrievers are missing."""
-    pairs = (
-        found.baseline_comparisons
-        if found.baseline
-        else tuple(found.leader_comparisons.values())
-    )
-    warning = (
-        opposite_warning(pairs, found.settings)
-        if found.measured and found.sweep is None
-        else ""
-    )
-    fragile = [
-        warning_sentence(one)
-        for one in found.warnings
-        if one.kind is WarningKind.FRAGILE and found.measured
-    ]
-    alerts = [
-        *([warning] if warning else fragile),
-        *([RECOMPUTED_NOTE] if found.recomputed else []),
-    ]
-    details = (
-        _details(found) if found.measured and found.settings.judged_by_people else ()
-    )
-    return VerdictLines(
-        *_lines(found, complete), tuple(filter(None, details)), tuple(alerts)
-    )
+def verdict_lines(evaluation: Evaluation, *, complete: bool = True) -> VerdictLines:
+    """Return the verdict in a few lines.
+
+    Args:
+        evaluation: of a run.
+        complete: whether all retrievers ran; nothing is recommended otherwise.
+    """
+    details: list[str] = []
+    if evaluation.measured and evaluation.settings.judged_by_people:
+        details = _details(evaluation)
+    alerts = _alerts(evaluation)
+    if evaluation.recomputed:
+        alerts.append(RECOMPUTED_NOTE)
+    conclusion = _conclude(evaluation, complete=complete)
+    return VerdictLines(*conclusion, tuple(filter(None, details)), tuple(alerts))
 
 
-def conclusion_sentences(found: Evaluation) -> list[str]:
+def conclusion_sentences(evaluation: Evaluation) -> list[str]:
     """Return the same as a list, most important first."""
-    said = verdict_lines(found)
+    lines = verdict_lines(evaluation)
+    sentences = [f"{lines.headline}."]
+    sentences += filter(None, [lines.reason, lines.next_step])
+    return [*sentences, *lines.details, *lines.alerts]
+
+
+def conclusion_headline(evaluation: Evaluation) -> str:
+    """Return the conclusion in one line."""
+    return verdict_lines(evaluation).headline
+
+
+def _alerts(evaluation: Evaluation) -> list[str]:
+    """Return the other test's opposite result, else the fragile verdicts."""
+    if not evaluation.measured:
+        return []
+    if evaluation.sweep is None:
+        rows = evaluation.baseline_comparisons
+        if not evaluation.baseline:
+            rows = tuple(evaluation.leader_comparisons.values())
+        opposite = opposite_warning(rows, evaluation.settings)
+        if opposite:
+            return [opposite]
     return [
-        f"{said.headline}.",
-        *filter(None, [said.reason, said.next_step]),
-        *said.details,
-        *said.alerts,
+        warning_sentence(warning)
+        for warning in evaluation.warnings
+        if warning.kind is WarningKind.FRAGILE
     ]
 
 
-def conclusion_headline(found: Evaluation) -> str:
-    """Return the conclusion in one line."""
-    return verdict_lines(found).headline
-
-
-def _lines(found: Evaluation, complete: bool) -> tuple[str, str, str]:
-    """Headline, reason and step of the first case that holds."""
-    leader, missing = found.leader, len(found.failed)
-    if missing:
-        head = (
-            f"Incomplete: {missing} of {missing + len(found.means)} retrievers failed"
+def _conclude(evaluation: Evaluation, *, complete: bool) -> Conclusion:
+    """Return headline, reason and step of the first case that holds."""
+    leader = evaluation.leader
+    if evaluation.failed:
+        return _incomplete(evaluation)
+    if not evaluation.measured:
+        return Conclusion(
+            f"Nothing was measured: every score of {evaluation.measure} is 0",
+            "",
+            "Check that the labels name documents by the ids that the retrievers "
+            "return.",
         )
-        head += f"; {leader} leads the others" if found.others else ""
-        return head, "", "Nothing is recommended: run it again."
-    if not found.measured:
-        check = "Check that the labels name documents by the ids that the retrievers return."
-        return f"Nothing was measured: every score of {found.measure} is 0", "", check
-    if not found.others:
-        return (
+    if not evaluation.others:
+        return Conclusion(
             f"{leader} ran alone: there is nothing to compare it with",
             "",
             "Add a second [[retrievers]].",
         )
-    if not found.settings.judged_by_people:
-        head = (
-            f"Only a model judged these queries, which decides nothing; {leader} leads"
+    if not evaluation.settings.judged_by_people:
+        return Conclusion(
+            f"Only a model judged these queries, which decides nothing; {leader} leads",
+            "",
+            "Let people judge a random part of these queries.",
         )
-        return head, "", "Let people judge a random part of these queries."
-    if found.sweep is not None:
-        return *_of_sweep(found.sweep), _alike_sentence(found.sweep)
-    head, reason = _against_leader(found), _why(found)
-    if any(row.verdict.shows_difference for row in found.baseline_comparisons):
-        told = list(found.queries_needed) == [found.baseline] or (
-            found.queries_needed and leader == found.baseline
-        )
-        head, reason = _against_baseline(found), "" if told else f"{head}."
-    return head, reason, _step(found, complete)
+    if evaluation.sweep is not None:
+        return _conclude_sweep(evaluation.sweep)
+    step = _next_step(evaluation, complete=complete)
+    rows = evaluation.baseline_comparisons
+    if not any(row.verdict.shows_difference for row in rows):
+        headline = _leader_headline(evaluation)
+        return Conclusion(headline, _leader_reason(evaluation), step)
+    headline = _baseline_headline(evaluation)
+    reason = "" if _leader_line_shows_baseline(evaluation) else f"{headline}."
+    return Conclusion(headline, reason, step)
 
 
-def _of_sweep(choice: SweepChoice) -> tuple[str, str]:
+def _incomplete(evaluation: Evaluation) -> Conclusion:
+    """Return the conclusion if retrievers failed."""
+    failed = len(evaluation.failed)
+    retrievers = failed + len(evaluation.means)
+    headline = f"Incomplete: {failed} of {retrievers} retrievers failed"
+    if evaluation.others:
+        headline += f"; {evaluation.leader} leads the others"
+    return Conclusion(headline, "", "Nothing is recommended: run it again.")
+
+
+def _leader_line_shows_baseline(evaluation: Evaluation) -> bool:
+    """Whether only the baseline is undecided, or it leads with something undecided."""
+    undecided = list(evaluation.queries_needed)
+    if undecided == [evaluation.baseline]:
+        return True
+    return bool(undecided) and evaluation.leader == evaluation.baseline
+
+
+def _conclude_sweep(choice: SweepChoice) -> Conclusion:
     tried = count_of(choice.configurations, "configuration")
+    step = _alike_sentence(choice)
     if choice.too_few:
-        return (
-            f"Too few queries to choose among {tried}",
-            f"That takes {MIN_SWEEP_QUERIES}.",
-        )
+        headline = f"Too few queries to choose among {tried}"
+        return Conclusion(headline, f"That takes {MIN_SWEEP_QUERIES}.", step)
     if choice.beats:
-        return (
-            f"Take {choice.chosen}",
-            f"The best of {tried}, it is shown to beat {choice.default}.",
-        )
+        reason = f"The best of {tried}, it is shown to beat {choice.default}."
+        return Conclusion(f"Take {choice.chosen}", reason, step)
+    headline = f"Keep {choice.default}"
     if choice.gain <= 0:
-        return f"Keep {choice.default}", f"None of {tried} has a higher mean."
-    return (
-        f"Keep {choice.default}",
-        f"The best of {tried}, {choice.chosen}, is not shown to beat it.",
-    )
+        return Conclusion(headline, f"None of {tried} has a higher mean.", step)
+    reason = f"The best of {tried}, {choice.chosen}, is not shown to beat it."
+    return Conclusion(headline, reason, step)
 
 
-def _why(found: Evaluation) -> str:
-    others, plans = found.others, found.queries_needed
-    if len(found.shown_worse) == len(others):
-        if found.settings.test == "wilcoxon":
+def _leader_reason(evaluation: Evaluation) -> str:
+    """Return why the leader leads, or why nothing is decided; "" for neither."""
+    others = evaluation.others
+    if len(evaluation.shown_worse) == len(others):
+        if evaluation.settings.test == "wilcoxon":
             return f"On the typical query it is better than {names_or_count(others)}."
-        of = "lower" if found.measure in found.low_is_good else "higher"
-        whose = (
-            join_names([f"{name}'s" for name in others])
-            if len(others) < 4
-            else f"those of the {len(others)} others"
-        )
-        return f"Its mean is {of} than {whose}."
-    few = len(plans) == len(others) and all(
-        found.leader_comparisons[name].reason is Reason.TOO_FEW for name in plans
-    )
-    return (
-        f"{count_units(found.n, found.clusters)} {'is' if found.n == 1 else 'are'} too few to show one."
-        if few
-        else ""
-    )
+        relation = "higher"
+        if evaluation.measure in evaluation.low_is_good:
+            relation = "lower"
+        possessors = f"those of the {len(others)} others"
+        if len(others) < 4:
+            possessors = join_names([f"{name}'s" for name in others])
+        return f"Its mean is {relation} than {possessors}."
+    if len(evaluation.queries_needed) < len(others):
+        return ""
+    for row in evaluation.leader_comparisons.values():
+        if row.reason is not Reason.TOO_FEW:
+            return ""
+    queries = count_units(evaluation.n, evaluation.clusters)
+    return f"{queries} {'is' if evaluation.n == 1 else 'are'} too few to show one."
 
 
-def _details(found: Evaluation) -> list[str]:
-    leader, close, said = (
-        found.leader,
-        found.as_good_as_leader[1:],
-        [lead_sentence(found)],
-    )
-    if found.sweep is not None:
-        said = [_sweep_sentence(found.sweep, found.settings)]
-    if found.effective is not None:
-        alike = count_of(
-            round(found.effective), "query" if found.clusters is None else "cluster"
+def _details(evaluation: Evaluation) -> list[str]:
+    leader = evaluation.leader
+    sentences = [lead_sentence(evaluation)]
+    if evaluation.sweep is not None:
+        sentences = [_sweep_sentence(evaluation.sweep, evaluation.settings)]
+    if evaluation.effective is not None:
+        unit = "query" if evaluation.clusters is None else "cluster"
+        units = count_of(round(evaluation.effective), unit)
+        weight = evaluation.settings.weight
+        sentences.append(
+            f"Means are weighted by {weight}, "
+            f"which leaves about {units} of equal weight."
         )
-        said.append(
-            f"Means are weighted by {found.settings.weight}, which leaves about {alike} of equal weight."
+    identical = _identical_to_leader(evaluation)
+    if identical:
+        sentences.append(
+            f"Identical to {leader} on these queries, ranking by ranking: "
+            f"{join_names(identical)}."
         )
-    if same := [
-        name
-        for name in close
-        if found.leader_comparisons[name].reason is Reason.IDENTICAL
-    ]:
-        said.append(
-            f"Identical to {leader} on these queries, ranking by ranking: {join_names(same)}."
-        )
-    if shown := [name for name in close if name not in same]:
-        said.append(
-            f"Shown to be as good as {leader} within {found.settings.margin:g}: {join_names(shown)}."
-        )
-    return said
-
-
-def _step(found: Evaluation, complete: bool) -> str:
-    """The next look, or how many queries detect the declared difference for every undecided pair, or the choice."""
-    why = {
-        name: found.leader_comparisons[name].reason
-        for name in found.queries_needed
-        if name not in found.better_on_typical_query
-    }
-    undecided = [name for name, reason in why.items() if reason is not Reason.IDENTICAL]
-    helped = [
-        name
-        for name in undecided
-        if (one := why[name]) is None or one.helped_by_queries
+    as_good = [
+        name for name in evaluation.as_good_as_leader[1:] if name not in identical
     ]
-    needed = max(
-        (
-            queries
-            for name in helped
-            if (queries := found.queries_needed[name]) is not None
-        ),
-        default=0,
-    )
-    if found.look is not None:
-        return look_step(found)
-    if needed > (found.clusters or found.n):
-        words = queries_needed_words(needed, clusters=found.clusters is not None)
-        return (
-            f"Label more: {words} reliably detect a difference of {found.difference:g}."
+    if as_good:
+        margin = f"{evaluation.settings.margin:g}"
+        sentences.append(
+            f"Shown to be as good as {leader} within {margin}: {join_names(as_good)}."
         )
+    return sentences
+
+
+def _identical_to_leader(evaluation: Evaluation) -> list[str]:
+    """Return the retrievers within the margin whose rankings are the leader's."""
+    rows = evaluation.leader_comparisons
+    return [
+        name
+        for name in evaluation.as_good_as_leader[1:]
+        if rows[name].reason is Reason.IDENTICAL
+    ]
+
+
+def _next_step(evaluation: Evaluation, *, complete: bool) -> str:
+    """Return the next look, how many queries to label, or the choice that remains.
+
+    The queries detect the declared difference for every undecided pair.
+    """
+    if evaluation.look is not None:
+        return look_step(evaluation)
+    undecided: list[str] = []
+    helped: list[str] = []
+    needed = 0
+    for name, queries in evaluation.queries_needed.items():
+        reason = evaluation.leader_comparisons[name].reason
+        if name in evaluation.better_on_typical_query or reason is Reason.IDENTICAL:
+            continue
+        undecided.append(name)
+        if reason is None or reason.helped_by_queries:
+            helped.append(name)
+            needed = max(needed, queries or 0)
+    difference = f"a difference of {evaluation.difference:g}"
+    if needed > (evaluation.clusters or evaluation.n):
+        has_clusters = evaluation.clusters is not None
+        queries_text = queries_needed_words(needed, clusters=has_clusters)
+        return f"Label more: {queries_text} reliably detect {difference}."
     if needed:
-        return f"These queries would probably have shown a difference of {found.difference:g}."
-    if undecided:
-        return "Label more queries." if helped else ""
-    close = found.as_good_as_leader if complete else ()
-    return f"Among {join_names(close)}, choose by cost and speed." if close[1:] else ""
+        return f"These queries would probably have shown {difference}."
+    if helped:
+        return "Label more queries."
+    close = evaluation.as_good_as_leader
+    if undecided or not complete or len(close) < 2:
+        return ""
+    return f"Among {join_names(close)}, choose by cost and speed."
 
 
 def queries_needed_words(needed: int, *, clusters: bool = False) -> str:
-    """Return a number of queries with two digits, rounded up: more would be false precision.
+    """Return a number of queries with two digits, rounded up.
 
-    >>> queries_needed_words(138), queries_needed_words(MAX_POWER_QUERIES + 1)
-    ('about 140 queries', 'more than 1,000,000 queries')
+    More digits would be false precision.
+
+    >>> queries_needed_words(138)
+    'about 140 queries'
+    >>> queries_needed_words(MAX_POWER_QUERIES + 1)
+    'more than 1,000,000 queries'
     """
-    things = "clusters" if clusters else "queries"
+    units = "clusters" if clusters else "queries"
     if needed > MAX_POWER_QUERIES:
-        return f"more than {MAX_POWER_QUERIES:,} {things}"
-    unit = 10 ** max(0, math.floor(math.log10(max(1, needed))) - 1)
-    return f"about {math.ceil(needed / unit) * unit:,} {things}"
+        return f"more than {MAX_POWER_QUERIES:,} {units}"
+    step = 10 ** max(0, math.floor(math.log10(max(1, needed))) - 1)
+    return f"about {math.ceil(needed / step) * step:,} {units}"
 
 
-def _against_baseline(found: Evaluation) -> str:
+def _baseline_headline(evaluation: Evaluation) -> str:
     better = [
-        row.a for row in found.baseline_comparisons if row.verdict is Verdict.BETTER
+        row.a
+        for row in evaluation.baseline_comparisons
+        if row.verdict is Verdict.BETTER
     ]
     if not better:
-        return f"Keep {found.baseline}: nothing is shown to beat it"
-    return f"{names_or_count(better)} {'beat' if better[1:] else 'beats'} the baseline {found.baseline}"
+        return f"Keep {evaluation.baseline}: nothing is shown to beat it"
+    verb = "beats" if len(better) == 1 else "beat"
+    return f"{names_or_count(better)} {verb} the baseline {evaluation.baseline}"
 
 
-def lead_sentence(found: Evaluation) -> str:
-    """Return how far the highest mean is ahead of the next; "" where there is no other, or the two are level."""
-    row = next(iter(found.leader_comparisons.values()), None)
-    if row is None or abs(row.mean_difference) < 0.0005:  # it would read 0.000
+def lead_sentence(evaluation: Evaluation) -> str:
+    """Return how far the highest mean is ahead of the next.
+
+    "" if there is no other, or the two are equal.
+    """
+    if not evaluation.leader_comparisons:
         return ""
-    other, row = row.b, row.swapped if found.measure in found.low_is_good else row
-    ends = (
-        ""
-        if row.ci_low is None or row.ci_high is None
-        else f" ({row.ci_low:z.3f} to {row.ci_high:z.3f})"
-    )
-    return f"Mean ahead of {other} by {with_minus_sign(f'{row.mean_difference:.3f}{ends}')}."
+    row = next(iter(evaluation.leader_comparisons.values()))
+    other = row.b
+    if abs(row.mean_difference) < MIN_VISIBLE_LEAD:
+        return ""
+    if evaluation.measure in evaluation.low_is_good:
+        row = row.swapped
+    lead = f"{row.mean_difference:.3f}"
+    if row.ci_low is not None and row.ci_high is not None:
+        lead += f" ({row.ci_low:z.3f} to {row.ci_high:z.3f})"
+    return f"Mean ahead of {other} by {with_minus_sign(lead)}."
 
 
-def _against_leader(found: Evaluation) -> str:
-    leader, others, close, plans = (
-        found.leader,
-        found.others,
-        found.as_good_as_leader,
-        list(found.queries_needed),
-    )
-    every = (
-        f"the {len(found.means)} retrievers"
-        if others[1:]
-        else join_names(list(found.means))
-    )
-    if found.better_on_typical_query:
-        ahead = f"{join_names(found.better_on_typical_query)} {'is' if len(found.better_on_typical_query) == 1 else 'are'}"
-        return f"{leader} has the highest mean, but {ahead} shown to be better on the typical query"
-    same = [
+def _leader_headline(evaluation: Evaluation) -> str:
+    leader = evaluation.leader
+    others = evaluation.others
+    better = evaluation.better_on_typical_query
+    if better:
+        verb = "is" if len(better) == 1 else "are"
+        return (
+            f"{leader} has the highest mean, but {join_names(better)} {verb} "
+            "shown to be better on the typical query"
+        )
+    identical = [
         name
         for name in others
-        if found.leader_comparisons[name].reason is Reason.IDENTICAL
+        if evaluation.leader_comparisons[name].reason is Reason.IDENTICAL
     ]
-    if same and (
-        len(same) == len(others) or (not plans and len(same) == len(close[1:]))
-    ):
-        return f"{names_or_count([leader, *same], 2)} rank identically on these queries"
-    if plans == list(others) and not any(
-        row.verdict.shows_difference for row in found.comparisons[found.measure]
-    ):
-        return f"Undecided: no difference is shown between {every}"
-    if plans:
-        against = "all others" if plans == list(others) else names_or_count(plans, 2)
-        return f"{leader} leads; undecided against {against}"
-    return (
-        f"{names_or_count(close, 2)} are equally good within {found.settings.margin:g}"
-        if close[1:]
-        else f"Use {leader}"
-    )
+    undecided = list(evaluation.queries_needed)
+    close = evaluation.as_good_as_leader
+    if identical and _are_all_identical(identical, evaluation):
+        names = names_or_count([leader, *identical], 2)
+        return f"{names} rank identically on these queries"
+    if undecided == list(others) and not _shows_any_difference(evaluation):
+        retrievers = join_names(list(evaluation.means))
+        if len(others) > 1:
+            retrievers = f"the {len(evaluation.means)} retrievers"
+        return f"Undecided: no difference is shown between {retrievers}"
+    if undecided:
+        opponents = names_or_count(undecided, 2)
+        if undecided == list(others):
+            opponents = "all others"
+        return f"{leader} leads; undecided against {opponents}"
+    if len(close) > 1:
+        margin = f"{evaluation.settings.margin:g}"
+        return f"{names_or_count(close, 2)} are equally good within {margin}"
+    return f"Use {leader}"
+
+
+def _are_all_identical(identical: list[str], evaluation: Evaluation) -> bool:
+    """Whether all others, or all as good as the leader, are identical to it."""
+    if len(identical) == len(evaluation.others):
+        return True
+    has_undecided = bool(evaluation.queries_needed)
+    as_good = len(evaluation.as_good_as_leader) - 1
+    return not has_undecided and len(identical) == as_good
+
+
+def _shows_any_difference(evaluation: Evaluation) -> bool:
+    rows: tuple[Comparison, ...] = evaluation.comparisons[evaluation.measure]
+    return any(row.verdict.shows_difference for row in rows)
 
 
 def _sweep_sentence(choice: SweepChoice, settings: Settings) -> str:
-    def signed(value: float) -> str:
-        return with_minus_sign(
-            f"{round(value, 4) + 0.0:+.4f}"
-        )  # float noise below 0 shows no minus
+    level = settings.alpha / 2
+    gain = f"{choice.chosen} scores {_signed(choice.gain)} against {choice.default}"
+    if choice.expected is not None:
+        expected = _signed(choice.expected)
+        gain += f"; on new queries expect {expected} (cross-fitted)"
+    if choice.low is not None:
+        confidence = f"{100 * (1 - level):.3g} % confidence"
+        gain += f"; its true gain is above {_signed(choice.low)} with {confidence}"
+    p = p_relation(p_text(choice.p_value))
+    return f"{gain}; p {p} by the max-T test (one-sided, level {level:.3g})."
 
-    expected = (
-        ""
-        if choice.expected is None
-        else f"; on new queries expect {signed(choice.expected)} (cross-fitted)"
-    )
-    sure = f"{100 * (1 - settings.alpha / 2):.3g} % confidence"
-    least = (
-        ""
-        if choice.low is None
-        else f"; its true gain is above {signed(choice.low)} with {sure}"
-    )
-    test = f"p {p_relation(p_text(choice.p_value))} by the max-T test (one-sided, level {settings.alpha / 2:.3g})"
-    return f"{choice.chosen} scores {signed(choice.gain)} against {choice.default}{expected}{least}; {test}."
+
+def _signed(number: float) -> str:
+    """Return a number with its sign; float noise below 0 has no minus."""
+    return with_minus_sign(f"{round(number, 4) + 0.0:+.4f}")
 
 
 def _alike_sentence(choice: SweepChoice) -> str:

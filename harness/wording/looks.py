@@ -7,45 +7,50 @@ from harness.evaluation.evaluation import Evaluation
 from harness.stats.looks import InterimAnalysis
 
 
-def look_sentences(found: Evaluation) -> list[str]:
-    """Return what counts as one observation if that is not a query, and which look this is, with its level."""
-    if not found.measured:
+def look_sentences(evaluation: Evaluation) -> list[str]:
+    """Return the unit of observation if it is not a query, and the look's level."""
+    if not evaluation.measured:
         return []
-    said = []
-    if found.clusters is not None:
-        said.append(
-            f"Queries that ask the same count as one: {count_units(found.n, found.clusters)}."
+    sentences: list[str] = []
+    if evaluation.clusters is not None:
+        units = count_units(evaluation.n, evaluation.clusters)
+        sentences.append(f"Queries that ask the same count as one: {units}.")
+    earlier = len(evaluation.settings.earlier)
+    if evaluation.look is not None:
+        sentences.append(look_sentence(evaluation.look, evaluation.n))
+    elif evaluation.others and earlier:
+        sentences.append(
+            f"This is look number {earlier + 1}: earlier runs tested the same on some "
+            "of these queries, and each further look makes a false claim more likely. "
+            "Declare `looks` under [statistics]."
         )
-    if found.look is not None:
-        said.append(look_sentence(found.look, found.n))
-    elif found.others and found.settings.earlier:
-        said.append(
-            f"This is look number {len(found.settings.earlier) + 1}: earlier runs tested the same on some of these "
-            "queries, and each further look makes a false claim more likely. Declare `looks` under [statistics]."
-        )
-    return said
+    return sentences
 
 
 def look_sentence(look: InterimAnalysis, queries: int) -> str:
     """Return which of the planned looks this is, and its level."""
-    planned = ", ".join(f"{n:,}" for n in look.planned)
+    planned = ", ".join(f"{size:,}" for size in look.planned)
     if look.alpha_spent:
-        return f"Looks were planned at {planned} queries, these are {queries:,}: alpha is spent, nothing is claimed."
-    other = "" if queries in look.planned else f"; {queries:,} was not planned"
-    return f"Look {look.number} (planned at {planned}{other}): level {look.level:.2g}."
+        return (
+            f"Looks were planned at {planned} queries, these are {queries:,}: "
+            "alpha is spent, nothing is claimed."
+        )
+    unplanned = "" if queries in look.planned else f"; {queries:,} was not planned"
+    position = f"Look {look.number} (planned at {planned}{unplanned})"
+    return f"{position}: level {look.level:.2g}."
 
 
-def look_step(found: Evaluation) -> str:
-    """Return whether the planned looks are over, and the next one with its power."""
-    cost, following = (
-        f"{found.judgments:,} labels of {count_queries(found.n)}",
-        found.next_look,
-    )
-    if not found.queries_needed or following is None:
-        return f"{'Undecided at the last look' if found.queries_needed else 'Decided'}, with {cost}."
-    power = (
-        "power unknown"
-        if following.power is None
-        else f"{100 * following.power:.0f} % power"
-    )
-    return f"Go on to {count_queries(following.queries)} ({power}): harness pool RESULTS --next-look."
+def look_step(evaluation: Evaluation) -> str:
+    """Return whether the planned looks are over, else the next one with its power."""
+    next_look = evaluation.next_look
+    if not evaluation.queries_needed or next_look is None:
+        outcome = "Decided"
+        if evaluation.queries_needed:
+            outcome = "Undecided at the last look"
+        queries = count_queries(evaluation.n)
+        return f"{outcome}, with {evaluation.judgments:,} labels of {queries}."
+    power = "power unknown"
+    if next_look.power is not None:
+        power = f"{100 * next_look.power:.0f} % power"
+    queries = count_queries(next_look.queries)
+    return f"Go on to {queries} ({power}): harness pool RESULTS --next-look."

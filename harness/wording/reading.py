@@ -1,7 +1,7 @@
 """How data were read, in words."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from harness.dataset.convert import CONVERTED_SUFFIXES, CONVERTER_REMEDY, can_convert
@@ -32,94 +32,100 @@ COLUMN_PHRASES = {
 
 
 def column_lines(dataset: Dataset) -> Iterator[str]:
-    """Every table with its rows and all its columns: what each was read as, how many labels; and folders."""
-    for file, columns in dataset.columns.items():
+    """Yield every table with its rows and columns, and every folder with its files.
+
+    Each column with its meaning, and how many labels it has.
+    """
+    for file, kinds_by_column in dataset.columns.items():
         rows = dataset.table_sizes.get(file, {}).get("row")
         yield f"{file}: {count_of(rows, 'row')}" if rows else f"{file}:"
-        names = [" ".join(name.split()) or "(no name)" for name in columns]
-        width = max(map(len, names), default=0)
-        of = (
-            "document"
-            if "query" not in columns.values()
-            and set(columns.values()) & set(DOCUMENT_KINDS)
-            else "query"
-        )
-        for column, kind in zip(names, columns.values(), strict=True):
-            meaning = (
-                f"kept as a field of the {of}"
-                if kind == FIELDS_KIND
-                else COLUMN_PHRASES[kind]
-            )
-            counts = _counts(dataset, kind)
-            yield f"  {column:<{width}} -> {meaning}{counts and f' ({counts})'}"
-    for folder, kinds in dataset.table_sizes.items():
-        if folder not in dataset.columns and (len(kinds) > 1 or folder != dataset.path):
-            (first, number), *others = sorted(kinds.items(), key=lambda kind: -kind[1])
-            files = ", ".join(
-                [
-                    count_of(number, f"{first} file"),
-                    *(f"{many:,} {kind}" for kind, many in others),
-                ]
-            )
-            yield f"{folder}: {files} -> {count_of(dataset.document_count, 'document')}"
+        columns = [" ".join(name.split()) or "(no name)" for name in kinds_by_column]
+        width = max(map(len, columns), default=0)
+        kinds = list(kinds_by_column.values())
+        for column, kind in zip(columns, kinds, strict=True):
+            meaning = _column_meaning(kind, kinds)
+            counts = _label_counts(dataset, kind)
+            suffix = f" ({counts})" if counts else ""
+            yield f"  {column:<{width}} -> {meaning}{suffix}"
+    for folder, file_counts in dataset.table_sizes.items():
+        is_single_data_file = len(file_counts) == 1 and folder == dataset.path
+        if folder not in dataset.columns and not is_single_data_file:
+            documents = count_of(dataset.document_count, "document")
+            yield f"{folder}: {_file_counts(file_counts)} -> {documents}"
 
 
-def _counts(dataset: Dataset, kind: str) -> str:
-    """A count of the labels of a kind of column; "" for what is no label."""
+def _column_meaning(kind: str, kinds: Sequence[str]) -> str:
+    """Return what a column of a table with these kinds of columns is read as."""
+    if kind != FIELDS_KIND:
+        return COLUMN_PHRASES[kind]
+    has_documents = bool(set(kinds) & set(DOCUMENT_KINDS))
+    row = "document" if has_documents and "query" not in kinds else "query"
+    return f"kept as a field of the {row}"
+
+
+def _file_counts(file_counts: Mapping[str, int]) -> str:
+    """Return how many files of each kind a folder has, the most frequent first."""
+    kinds = sorted(file_counts, key=file_counts.__getitem__, reverse=True)
+    first, *others = kinds
+    counts = [count_of(file_counts[first], f"{first} file")]
+    counts += [f"{file_counts[kind]:,} {kind}" for kind in others]
+    return ", ".join(counts)
+
+
+def _label_counts(dataset: Dataset, kind: str) -> str:
+    """Return how many labels a kind of column has; "" if it has no labels."""
     if kind == "grade":
-        return ", ".join(
-            f"{grade}: {number:,}"
-            for grade, number in count_grades(dataset.labels.values())
-        )
+        grades = count_grades(dataset.labels.values())
+        return ", ".join(f"{grade}: {number:,}" for grade, number in grades)
     if kind not in DOCUMENT_NAMING_KINDS:
         return ""
-    found, unmatched = (
-        sum(dataset.matched_by.values()),
-        len(dataset.data_quality.get("unmatched-context", ())),
-    )
-    named = first_names([*map(repr, dict.fromkeys(dataset.unknown_documents))])
-    ways = ", ".join(
-        f"{number:,} by {way}"
-        for way, number in dataset.matched_by.items()
-        if way != "id"
-    )
-    missing = f"; not found: {named}" if named else ""
-    return f"matched {found:,} of {found + len(dataset.unknown_documents) + unmatched:,}{ways and f', {ways}'}{missing}"
+    matched = sum(dataset.matched_by.values())
+    unmatched_contexts = len(dataset.data_quality.get("unmatched-context", ()))
+    unknown_documents = dict.fromkeys(dataset.unknown_documents)
+    total = matched + len(dataset.unknown_documents) + unmatched_contexts
+    counts = [f"matched {matched:,} of {total:,}"]
+    for way, number in dataset.matched_by.items():
+        if way != "id":
+            counts.append(f"{number:,} by {way}")
+    text = ", ".join(counts)
+    names = first_names([*map(repr, unknown_documents)])
+    return f"{text}; not found: {names}" if names else text
 
 
 def reading_line(dataset: Dataset) -> str:
-    """How many of a folder's files are read, and what would read the others; "" where all are."""
-    ledger = dataset.data_quality
+    """Return how many of a folder's files are read, and how to read the others.
+
+    "" if all are read.
+    """
     return reading_sentence(
         dataset.document_count,
-        ledger.get("unread-file", ()),
-        ledger.get("unconverted-file", ()),
+        dataset.data_quality.get("unread-file", ()),
+        dataset.data_quality.get("unconverted-file", ()),
     )
 
 
 def reading_sentence(
     count: int, unread: Sequence[str], failed: Sequence[str] = ()
 ) -> str:
-    """How many files are read, and what would read the others; "" where all are.
+    """Return how many files are read, and how to read the others; "" if all are.
 
     Args:
         count: documents that are read.
-        unread: names of the files that no reader takes.
+        unread: names of the files in formats that are not supported.
         failed: those that could not be converted.
     """
     if not unread and not failed:
         return ""
-    suffixes = Counter(
-        PurePosixPath(name).suffix.lower() or PurePosixPath(name).name
-        for name in unread
-    )
-    parts = [f"{count:,} of {count + len(unread) + len(failed):,} files are read"]
+    total = count + len(unread) + len(failed)
+    parts = [f"{count:,} of {total:,} files are read"]
+    suffixes = Counter(map(_suffix, unread))
     if unread:
-        common = sorted(suffixes.items(), key=lambda item: (-item[1], item[0]))
-        kinds = first_names([f"{suffix} {count:,}" for suffix, count in common])
-        parts.append(
-            f"{len(unread):,} {'is' if len(unread) == 1 else 'are'} not ({kinds})"
+        by_frequency = sorted(suffixes, key=lambda suffix: (-suffixes[suffix], suffix))
+        kinds = first_names(
+            [f"{suffix} {suffixes[suffix]:,}" for suffix in by_frequency]
         )
+        verb = "is" if len(unread) == 1 else "are"
+        parts.append(f"{len(unread):,} {verb} not ({kinds})")
     if failed:
         parts.append(f"{len(failed):,} could not be converted")
     if not can_convert() and suffixes.keys() & CONVERTED_SUFFIXES:
@@ -127,27 +133,48 @@ def reading_sentence(
     return "; ".join(parts)
 
 
+def _suffix(name: str) -> str:
+    """Return the suffix of a file; its name if it has none."""
+    path = PurePosixPath(name)
+    return path.suffix.lower() or path.name
+
+
 QUALITY_PHRASES = {
     "empty-document": "empty documents: never embedded, never retrieved",
     "duplicate-text": "documents with the text of another",
-    "unanswerable-query": "queries without an answer: searched, and measured by Abstain and by their scores",
+    "unanswerable-query": (
+        "queries without an answer: searched, and measured by Abstain "
+        "and by their scores"
+    ),
     "no-relevant-document": "labelled queries without a relevant document: in no mean",
     "unjudged-query": "queries without labels: not searched",
-    "unlabelled-query": "queries without labels: searched, but in no mean except those of claims",
+    "unlabelled-query": (
+        "queries without labels: searched, but in no mean except those of claims"
+    ),
     "judged-elsewhere": "labels of queries that are not in this data set",
-    "replaced-labels": "queries whose labels in the files are replaced by judgments.jsonl",
-    "changed-text": "labels whose query or document has changed since: judge these pairs again",
+    "replaced-labels": (
+        "queries whose labels in the files are replaced by judgments.jsonl"
+    ),
+    "changed-text": (
+        "labels whose query or document has changed since: judge these pairs again"
+    ),
     "dangling-document": "labels of documents that do not exist: dropped",
     "dangling-query": "labels of queries that do not exist: dropped",
     "repeated-row": "rows that repeat an earlier query: searched once",
     "repeated-label": "rows that name a query and a document again: counted once",
     "clicked-label": "queries whose labels are clicks, not grades",
     "blank-query": "queries without text: not searched",
-    "document-without-key": "documents without the fields that labels use: no label can name them",
+    "document-without-key": (
+        "documents without the fields that labels use: no label can name them"
+    ),
     "unread-file": "files that cannot be read",
-    "unread-table": "tables that are not read, although no query has labels: name one with --labels",
+    "unread-table": (
+        "tables that are not read, although no query has labels: name one with --labels"
+    ),
     "unconverted-file": "files that could not be converted",
     "unmatched-context": "reference contexts that match no document",
-    "placeholder-query": "queries on so many rows that they may be placeholders: each counts once",
+    "placeholder-query": (
+        "queries on so many rows that they may be placeholders: each counts once"
+    ),
     "found-labels": "columns read as labels, since their values name documents",
 }

@@ -9,46 +9,63 @@ from harness.stats.differences import SCORE_TOLERANCE
 
 if TYPE_CHECKING:
     from harness.evaluation.sets import PairOnSets, SetsComparison
+    from harness.stats.over_sets import NewSetsDifference
 
 FEW_SETS_NOTE = "Nothing follows for other data sets: that takes five sets or more."
 
 
-def sets_sentences(found: SetsComparison, most: int) -> list[str]:
-    """Return who leads on several data sets, the result of each pair, and whether the sets are too few."""
-    first, sets = found.ranked_retrievers[0], len(found.sets)
-    best = {
-        name: max(found.mean(name, one) for one in found.retrievers)
-        for name in found.sets
-    }
-    leads = sum(
-        found.mean(name, first) >= mean - SCORE_TOLERANCE for name, mean in best.items()
-    )
-    shown = sorted(
-        found.pairs,
-        key=lambda pair: (
-            not pair.verdict.shows_difference,
-            -abs(pair.mean_difference),
-        ),
-    )
-    head = f"{first} has the highest mean on {leads} of {count_of(sets, 'data set')}."
-    return [
-        head,
-        *map(sets_sentence, shown[:most]),
-        *([FEW_SETS_NOTE] if shown and not shown[0].new_sets else []),
-    ]
+def sets_sentences(comparison: SetsComparison, limit: int) -> list[str]:
+    """Return which retriever leads on several data sets, and the result of each pair.
+
+    And whether the sets are too few.
+
+    Args:
+        comparison: over the data sets.
+        limit: how many pairs have a sentence.
+    """
+    first = comparison.ranked_retrievers[0]
+    leads = sum(_leads_on(first, name, comparison) for name in comparison.sets)
+    sets = count_of(len(comparison.sets), "data set")
+    pairs = sorted(comparison.pairs, key=_clearest_first)
+    sentences = [f"{first} has the highest mean on {leads} of {sets}."]
+    sentences += map(sets_sentence, pairs[:limit])
+    if pairs and pairs[0].new_sets is None:
+        sentences.append(FEW_SETS_NOTE)
+    return sentences
+
+
+def _leads_on(retriever: str, name: str, comparison: SetsComparison) -> bool:
+    """Whether a retriever has the highest mean on a data set."""
+    highest = max(comparison.mean(name, other) for other in comparison.retrievers)
+    return comparison.mean(name, retriever) >= highest - SCORE_TOLERANCE
+
+
+def _clearest_first(pair: PairOnSets) -> tuple[bool, float]:
+    return not pair.verdict.shows_difference, -abs(pair.mean_difference)
 
 
 def sets_sentence(pair: PairOnSets) -> str:
-    """Return the result of two retrievers on several data sets; from five sets on, also on sets like these."""
+    """Return the result of two retrievers on several data sets.
+
+    From five sets on, also on other sets like these.
+    """
     pair = pair.leader_first
     sets = len(pair.differences)
-    head = f"{pair.a} is ahead of {pair.b} on {pair.sets_ahead} of {sets} sets, mean {pair.mean_difference:+z.3f}"
-    shown = "shown" if pair.verdict.shows_difference else "not shown"
-    these_sets = f"on these {sets} sets the difference is {shown} (p {short_p_text(pair.p_adjusted)})"
-    if pair.new_sets is None:
-        return f"{head}; {these_sets}."
-    low, high, least, most = (
-        float(end or 0)
-        for end in (*pair.new_sets.interval[:2], *pair.new_sets.new_set_interval[:2])
-    )
-    return f"{head}{with_minus_sign(f' ({low:z.3f} to {high:z.3f}); on a new set {least:+z.3f} to {most:+z.3f}')}; {these_sets}."
+    lead = f"{pair.a} is ahead of {pair.b} on {pair.sets_ahead} of {sets} sets"
+    mean = f"mean {pair.mean_difference:+z.3f}"
+    new_sets = ""
+    if pair.new_sets is not None:
+        new_sets = _new_sets_words(pair.new_sets)
+    is_shown = "shown" if pair.verdict.shows_difference else "not shown"
+    p = short_p_text(pair.p_adjusted)
+    these_sets = f"on these {sets} sets the difference is {is_shown} (p {p})"
+    return f"{lead}, {mean}{new_sets}; {these_sets}."
+
+
+def _new_sets_words(difference: NewSetsDifference) -> str:
+    interval = difference.interval
+    on_new_set = difference.new_set_interval
+    ends = f"{float(interval.low or 0):z.3f} to {float(interval.high or 0):z.3f}"
+    low = f"{float(on_new_set.low or 0):+z.3f}"
+    high = f"{float(on_new_set.high or 0):+z.3f}"
+    return with_minus_sign(f" ({ends}); on a new set {low} to {high}")

@@ -1,6 +1,6 @@
 """Verdicts in words, of pairs or gates.
 
-No other file turns the enums and numbers of an evaluation into sentences, and none reads them back.
+No other file turns the enums of an evaluation into words, and none reads them back.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from harness.english import (
     p_text,
     with_minus_sign,
 )
-from harness.evaluation.abstention import Abstention
+from harness.evaluation.abstention import Abstention, ScoreThreshold
 from harness.evaluation.evaluation import Ceilings
 from harness.evaluation.gate import Gate
 from harness.evaluation.verdict import Comparison, Finding, Reason, Verdict
@@ -32,7 +32,7 @@ REASON_WORDS = {
     Reason.MODEL_ALONE: "judged by a model alone",
     Reason.ALPHA_SPENT: "alpha is spent",
 }
-"""As the column `verdict` of comparisons.csv has them."""
+"""The words in the column `verdict` of comparisons.csv."""
 VERDICT_SIGNS = {
     Verdict.BETTER: "▲",
     Verdict.WORSE: "▼",
@@ -49,7 +49,10 @@ STANDING_WORDS = {
     "better": ("▲", "better"),
     "failed": ("×", "failed"),
 }
-"""A sign and a word for each standing of the leaderboard: never a colour alone. Pairs have the same signs."""
+"""A sign and a word for each standing of the leaderboard: never a colour alone.
+
+Pairs have the same signs.
+"""
 TEST_NAMES = {
     "wilcoxon": "the exact Wilcoxon signed-rank test",
     "randomization": "the sign-flip test of the mean",
@@ -68,7 +71,9 @@ def verdict_word(finding: Finding) -> str:
     >>> verdict_word(Finding(Verdict.BETTER, negligible=True))
     'better but negligible'
     """
-    return finding.verdict.value + (" but negligible" if finding.negligible else "")
+    if finding.negligible:
+        return f"{finding.verdict.value} but negligible"
+    return finding.verdict.value
 
 
 def reason_words(reason: Reason | None) -> str:
@@ -82,115 +87,127 @@ def verdict_cell(finding: Finding) -> str:
     >>> verdict_cell(Finding(Verdict.UNDECIDED, Reason.TOO_FEW))
     'undecided: too few queries'
     """
-    return ": ".join(
-        part for part in (verdict_word(finding), reason_words(finding.reason)) if part
-    )
+    if finding.reason is None:
+        return verdict_word(finding)
+    return f"{verdict_word(finding)}: {reason_words(finding.reason)}"
 
 
 def settings_sentence(settings: Settings) -> str:
-    """Return which test is behind the verdicts."""
-    drops = ", zero differences dropped" if settings.test == "wilcoxon" else ""
-    correction = f"p adjusted within each measure by {CORRECTION_NAMES[settings.correction]}; level {settings.alpha:.3g}."
-    return f"Decided by {TEST_NAMES[settings.test]}{drops}; {correction}"
+    """Return the test and the correction of the verdicts."""
+    dropped = ", zero differences dropped" if settings.test == "wilcoxon" else ""
+    correction = CORRECTION_NAMES[settings.correction]
+    return (
+        f"Decided by {TEST_NAMES[settings.test]}{dropped}; p adjusted within each "
+        f"measure by {correction}; level {settings.alpha:.3g}."
+    )
 
 
-def p_phrase(p: float) -> str:  # noqa: D103
+def p_phrase(p: float) -> str:
+    """Return a p-value with its relation, such as "= 0.03" or "< 0.001"."""
     return p_relation(p_text(p))
 
 
 def pair_sentence(row: Comparison, settings: Settings) -> str:
-    """Return one comparison as a sentence: the difference and its interval come before p."""
-    low, high, exact = (
-        row.ci_low,
-        row.ci_high,
-        None if settings.test == "wilcoxon" else row.p_wilcoxon_adjusted,
-    )
-    ends = (
-        ""
-        if None in (low, high)
-        else f" ({100 * settings.level:.3g} % interval {low:+.4f} to {high:+.4f})"
-    )
-    beside = "" if exact is None else f", exact Wilcoxon p {p_phrase(exact)}"
-    gap, reason = (
-        with_minus_sign(f"{row.mean_difference:+.4f}{ends}"),
-        reason_words(row.reason),
-    )
-    numbers = f"mean difference in {row.measure} {gap}, adjusted p {p_phrase(row.p_adjusted)}{beside}"
+    """Return one comparison as a sentence: the difference and its interval, then p."""
+    numbers = _pair_numbers(row, settings)
     if not row.verdict.shows_difference:
-        within = (
-            f" within {settings.margin:g}" if row.verdict is Verdict.EQUIVALENT else ""
-        )
-        return f"{row.a} and {row.b}: {row.verdict.value}{within}{reason and f', {reason}'}; {numbers}."
-    best, worst = (row.a, row.b) if row.verdict is Verdict.BETTER else (row.b, row.a)
-    word = (
-        "higher"
-        if (row.mean_difference > 0) == (best == row.a)
-        else "lower, which is better,"
-    )
-    shown = f"the mean of {best} is {word} than that of {worst}"
+        outcome = row.verdict.value
+        if row.verdict is Verdict.EQUIVALENT:
+            outcome += f" within {settings.margin:g}"
+        if row.reason is not None:
+            outcome += f", {reason_words(row.reason)}"
+        return f"{row.a} and {row.b}: {outcome}; {numbers}."
+    shown = _difference_words(row, settings)
+    if row.finding.negligible:
+        shown += f", but by less than the margin of {settings.margin:g}"
+    return f"By {TEST_NAMES[settings.test]}, {shown}: {numbers}."
+
+
+def _pair_numbers(row: Comparison, settings: Settings) -> str:
+    difference = f"{row.mean_difference:+.4f}"
+    if row.ci_low is not None and row.ci_high is not None:
+        level = f"{100 * settings.level:.3g} % interval"
+        difference += f" ({level} {row.ci_low:+.4f} to {row.ci_high:+.4f})"
+    numbers = f"mean difference in {row.measure} {with_minus_sign(difference)}"
+    numbers += f", adjusted p {p_phrase(row.p_adjusted)}"
+    exact_p = row.p_wilcoxon_adjusted
+    if settings.test != "wilcoxon" and exact_p is not None:
+        numbers += f", exact Wilcoxon p {p_phrase(exact_p)}"
+    return numbers
+
+
+def _difference_words(row: Comparison, settings: Settings) -> str:
+    """Return which retriever is shown to be better."""
+    better = row.a
+    worse = row.b
+    if row.verdict is not Verdict.BETTER:
+        better = row.b
+        worse = row.a
     if settings.test == "wilcoxon":
-        shown = f"{best} is better than {worst} on the typical query"
-    small = (
-        f", but by less than the margin of {settings.margin:g}"
-        if row.finding.negligible
-        else ""
-    )
-    return f"By {TEST_NAMES[settings.test]}, {shown}{small}: {numbers}."
+        return f"{better} is better than {worse} on the typical query"
+    relation = "higher"
+    if (row.mean_difference > 0) != (better == row.a):
+        relation = "lower, which is better,"
+    return f"the mean of {better} is {relation} than that of {worse}"
 
 
 def opposite_warning(rows: Sequence[Comparison], settings: Settings) -> str:
-    """Return the pairs for which the other test rejects in the opposite direction of the verdict; "" for none.
+    """Return the pairs whose other test rejects in the opposite direction; "" for none.
 
     Args:
         rows: comparisons of one measure.
         settings: the settings of these comparisons.
     """
-    found, by_ranks = [], settings.test == "wilcoxon"
+    opposites: list[str] = []
     for row in rows:
-        ranks, mean = row.w_plus - row.w_minus, row.mean_difference
-        p = row.p_randomization_adjusted if by_ranks else row.p_wilcoxon_adjusted
-        if (
-            row.verdict.shows_difference
-            and ranks * mean < 0
-            and p is not None
-            and p <= settings.alpha
-        ):
-            name, other = (
-                (row.a, row.b) if (mean if by_ranks else ranks) > 0 else (row.b, row.a)
-            )
-            typical = f"on the typical query {name} is better than {other} (exact Wilcoxon p {p_phrase(p)})"
-            found.append(
-                f"the mean of {name} is higher (sign-flip p {p_phrase(p)})"
-                if by_ranks
-                else typical
-            )
-    return f"Yet {'; '.join(found)}." if found else ""
+        rank_difference = row.w_plus - row.w_minus
+        is_opposite = rank_difference * row.mean_difference < 0
+        if not row.verdict.shows_difference or not is_opposite:
+            continue
+        if settings.test == "wilcoxon":
+            p = row.p_randomization_adjusted
+            if p <= settings.alpha:
+                name = row.a if row.mean_difference > 0 else row.b
+                test = f"sign-flip p {p_phrase(p)}"
+                opposites.append(f"the mean of {name} is higher ({test})")
+        elif row.p_wilcoxon_adjusted is not None:
+            p = row.p_wilcoxon_adjusted
+            if p <= settings.alpha:
+                pair = f"{row.a} is better than {row.b}"
+                if rank_difference <= 0:
+                    pair = f"{row.b} is better than {row.a}"
+                test = f"exact Wilcoxon p {p_phrase(p)}"
+                opposites.append(f"on the typical query {pair} ({test})")
+    return f"Yet {'; '.join(opposites)}." if opposites else ""
 
 
 def gate_sentence(gate: Gate) -> str:
     """Return the outcome of a gate as one line for a log."""
-    queries, numbers, unchanged = (
-        count_units(gate.n, gate.clusters),
-        with_minus_sign(f"difference {gate.mean_difference:+.4f}"),
-        "",
-    )
+    queries = count_units(gate.n, gate.clusters)
+    numbers = with_minus_sign(f"difference {gate.mean_difference:+.4f}")
     if not gate.measured:
         return f"nothing was measured: every score is 0 on {queries} ({numbers})"
     if gate.alpha_spent:
-        return f"alpha is spent: {queries} are more than were planned for the last look ({numbers})"
-    if gate.identical:
-        missed = min(100, 300 / (gate.clusters or gate.n))
-        share = f"{missed:.0f}" if missed >= 10 else f"{missed:.1f}"
-        unchanged = f"; no change was seen; a defect that affects fewer than {share} % of the queries would be missed"
+        problem = f"{queries} are more than were planned for the last look"
+        return f"alpha is spent: {problem} ({numbers})"
     if gate.needed is None:
-        shown = "not shown, the measure's range is unknown"
+        outcome = "not shown, the measure's range is unknown"
     elif gate.too_few:
-        needed = f"{gate.needed:,}{'' if gate.clusters is None else ' clusters'}"
-        shown = f"{queries}, at least {needed} needed"
+        clusters = "" if gate.clusters is None else " clusters"
+        outcome = f"{queries}, at least {gate.needed:,}{clusters} needed"
     else:
-        shown = f"{'shown' if gate.passed else 'not shown'} on {queries}"
+        outcome = f"{'shown' if gate.passed else 'not shown'} on {queries}"
         numbers = f"{numbers}, p {p_phrase(gate.p_value)}"
-    return f"not worse by {gate.margin:g}: {shown} ({numbers}){unchanged}"
+    unchanged = _unchanged_words(gate) if gate.identical else ""
+    return f"not worse by {gate.margin:g}: {outcome} ({numbers}){unchanged}"
+
+
+def _unchanged_words(gate: Gate) -> str:
+    """Return how rare a defect can be that these queries did not show."""
+    missed = min(100, 300 / (gate.clusters or gate.n))
+    share = f"{missed:.0f}" if missed >= 10 else f"{missed:.1f}"
+    defect = f"a defect that affects fewer than {share} % of the queries"
+    return f"; no change was seen; {defect} would be missed"
 
 
 def gate_cells(gate: Gate) -> dict[str, Any]:
@@ -206,22 +223,37 @@ def gate_cells(gate: Gate) -> dict[str, Any]:
     }
 
 
-def abstention_sentence(found: Abstention, best: int = 2) -> str:
-    """Return how well scores separate queries without an answer, for the best retrievers."""
-    first = sorted(found.floors, key=lambda one: -one.area)[:best]
-    areas = join_names(
-        [
-            f"{one.retriever} {one.area:.3f}"
-            if one.low is None
-            else f"{one.retriever} {one.area:.3f} ({one.low:.3f}, {one.high:.3f})"
-            for one in first
-        ]
-    )
-    return f"No answer, {count_queries(found.unanswerable)}: area under ROC {areas}."
+def abstention_sentence(abstention: Abstention, limit: int = 2) -> str:
+    """Return how well scores separate queries without an answer.
+
+    Args:
+        abstention: of a run.
+        limit: how many retrievers are named, the best.
+    """
+    by_area = sorted(abstention.floors, key=lambda floor: -floor.area)
+    areas = [_area_text(floor) for floor in by_area[:limit]]
+    queries = count_queries(abstention.unanswerable)
+    return f"No answer, {queries}: area under ROC {join_names(areas)}."
 
 
-def ceiling_sentences(found: Ceilings, measure: str, mean: float) -> list[str]:
-    """Return the upper bounds that no single retriever reaches."""
-    best = f"{measure} {found.best_per_query:.4f} with the best retriever of each query (one for all: {mean:.4f})"
-    union = f"R@{found.cutoff} {found.union_recall:.4f} of all hits together (best alone: {found.best_recall:.4f})"
-    return [f"Ceiling, chance included: {best}.", f"Ceiling: {union}."]
+def _area_text(floor: ScoreThreshold) -> str:
+    area = f"{floor.retriever} {floor.area:.3f}"
+    if floor.low is None:
+        return area
+    return f"{area} ({floor.low:.3f}, {floor.high:.3f})"
+
+
+def ceiling_sentences(ceilings: Ceilings, measure: str, mean: float) -> list[str]:
+    """Return the upper bounds that no single retriever reaches.
+
+    Args:
+        ceilings: of a run.
+        measure: the primary one.
+        mean: the best mean of a single retriever.
+    """
+    router = f"{measure} {ceilings.best_per_query:.4f} with the best retriever"
+    union = f"R@{ceilings.cutoff} {ceilings.union_recall:.4f} of all hits together"
+    return [
+        f"Ceiling, chance included: {router} of each query (one for all: {mean:.4f}).",
+        f"Ceiling: {union} (best alone: {ceilings.best_recall:.4f}).",
+    ]

@@ -1,60 +1,59 @@
 """The manifest of a run."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from harness import records
 from harness.dataset import Dataset
 from harness.experiment import LoadedExperiment
+from harness.identity import query_identity
 from harness.records import (
     Commit,
     DataQuality,
     DatasetFacts,
     Manifest,
+    ResolvedExperiment,
     RetrieverOutcome,
     Run,
 )
 from harness.records.environment import describe_machine, git_commit, installed_versions
 from harness.scoring.grades import GradedLabels
+from harness.stats.looks import nested_look_sizes
 
 
 def describe_run(
     loaded: LoadedExperiment,
     dataset: Dataset,
-    graded: GradedLabels,
+    labels: GradedLabels,
     runs: Sequence[Run],
+    folder: Path,
 ) -> Manifest:
-    """The record of a run, but for its times and the digests of its tables."""
-    resolved = loaded.experiment.resolved()
-    resolved |= {
-        "measures": map(str, loaded.question.measures),
-        "primary": str(loaded.question.primary),
-    }
-    return Manifest(
+    """Return the manifest of a run without its times, its judge and the digests.
+
+    Args:
+        loaded: the experiment.
+        dataset: its data.
+        labels: its graded labels.
+        runs: the rankings.
+        folder: of the results; earlier runs are in the folders beside it.
+    """
+    manifest = Manifest(
         name=loaded.experiment.name,
         experiment=loaded.tables,
-        resolved=records.resolved_experiment(resolved),
+        resolved=_resolve(loaded),
         experiment_file=loaded.path.as_posix(),
-        dataset=DatasetFacts(
-            path=loaded.experiment.dataset.path,
-            format=dataset.format,
-            digest=dataset.digest,
-            corpus_digest=dataset.corpus_digest,
-            documents=dataset.document_count,
-            queries=len(dataset.queries),
-            judged=len(dataset.labels),
-            scored=len(graded.grades),
-        ),
-        warnings=(graded.warning,) if graded.warning else (),
+        dataset=_describe_dataset(loaded, dataset, labels),
+        warnings=(labels.warning,) if labels.warning else (),
         ledger=DataQuality(
             dataset=dataset.data_quality,
-            retrievers={one.retriever: records.quality_of_run(one) for one in runs},
+            retrievers={run.retriever: records.quality_of_run(run) for run in runs},
         ),
         retrievers={
-            one.retriever: RetrieverOutcome(
-                error=one.error, provenance=dict(one.provenance)
+            run.retriever: RetrieverOutcome(
+                error=run.error, provenance=dict(run.provenance)
             )
-            for one in runs
+            for run in runs
         },
         started="",
         seconds=0.0,
@@ -62,3 +61,46 @@ def describe_run(
         machine=describe_machine(),
         git=Commit(**git_commit(Path.cwd())),
     )
+    looks = _count_earlier_looks(folder, manifest, dataset, labels)
+    return replace(manifest, earlier_looks=looks)
+
+
+def _resolve(loaded: LoadedExperiment) -> ResolvedExperiment:
+    """The experiment with its defaults, its measures by their full names."""
+    tables = loaded.experiment.resolved()
+    tables |= {
+        "measures": map(str, loaded.question.measures),
+        "primary": str(loaded.question.primary),
+    }
+    return records.resolved_experiment(tables)
+
+
+def _describe_dataset(
+    loaded: LoadedExperiment, dataset: Dataset, labels: GradedLabels
+) -> DatasetFacts:
+    return DatasetFacts(
+        path=loaded.experiment.dataset.path,
+        format=dataset.format,
+        digest=dataset.digest,
+        corpus_digest=dataset.corpus_digest,
+        documents=dataset.document_count,
+        queries=len(dataset.queries),
+        judged=len(dataset.labels),
+        scored=len(labels.grades),
+    )
+
+
+def _count_earlier_looks(
+    folder: Path, manifest: Manifest, dataset: Dataset, labels: GradedLabels
+) -> tuple[int, ...]:
+    """How many queries each earlier run of the same question scored.
+
+    Only runs that scored a part of this run's queries count.
+    """
+    scored = frozenset(
+        query_identity(query)
+        for query in dataset.stored_queries
+        if query.id in labels.grades
+    )
+    earlier = records.earlier_scored_queries(folder, manifest, scored)
+    return nested_look_sizes(earlier, scored)

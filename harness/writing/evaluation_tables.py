@@ -12,75 +12,104 @@ from harness.stats.summary import ScoreSummary
 from harness.wording.verdicts import verdict_cell
 
 CsvRows = list[dict[str, Any]]
-EVALUATION_COLUMNS = {
-    "scores": ("retriever", "query_id", "measure", "value"),
-    "summary": ("retriever", "measure", *(one.name for one in fields(ScoreSummary))),
-    "comparisons": tuple(
-        "verdict" if one.name == "finding" else one.name for one in fields(Comparison)
-    ),
-    "tests": (
-        *(one.name for one in fields(TestRow) if one.name != "finding"),
+
+SCORE_COLUMNS = ("retriever", "query_id", "measure", "value")
+SUMMARY_FIELDS = tuple(field.name for field in fields(ScoreSummary))
+COMPARISON_FIELDS = [field.name for field in fields(Comparison)]
+TEST_FIELDS = [field.name for field in fields(TestRow)]
+FINDING_INDEX = COMPARISON_FIELDS.index("finding")
+EVALUATION_COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "scores": SCORE_COLUMNS,
+    "summary": ("retriever", "measure", *SUMMARY_FIELDS),
+    "comparisons": (
+        *COMPARISON_FIELDS[:FINDING_INDEX],
         "verdict",
+        *COMPARISON_FIELDS[FINDING_INDEX + 1 :],
     ),
+    "tests": (*(name for name in TEST_FIELDS if name != "finding"), "verdict"),
 }
 """Table -> its columns, in their order."""
 
 
 def summary_rows(summary: Mapping[str, Mapping[str, ScoreSummary]]) -> CsvRows:
-    """The rows of summary.csv, retriever by retriever."""
-    return [
-        {"retriever": name, "measure": measure, **asdict(of[name])}
-        for name in dict.fromkeys(name for of in summary.values() for name in of)
-        for measure, of in summary.items()
-        if name in of
-    ]
+    """Return the rows of summary.csv, retriever by retriever.
+
+    Args:
+        summary: measure -> retriever -> its statistics.
+    """
+    retrievers: dict[str, None] = {}
+    for summary_by_retriever in summary.values():
+        retrievers.update(dict.fromkeys(summary_by_retriever))
+    rows: CsvRows = []
+    for retriever in retrievers:
+        for measure, summary_by_retriever in summary.items():
+            if retriever in summary_by_retriever:
+                statistics = asdict(summary_by_retriever[retriever])
+                rows.append({"retriever": retriever, "measure": measure, **statistics})
+    return rows
 
 
 def comparison_rows(evaluation: Evaluation) -> CsvRows:
-    """The rows of comparisons.csv."""
-    return [
-        row_cells(row, "comparisons")
-        for rows in evaluation.comparisons.values()
-        for row in rows
-    ]
+    """Return the rows of comparisons.csv."""
+    rows: CsvRows = []
+    for comparisons in evaluation.comparisons.values():
+        rows += [row_cells(comparison, "comparisons") for comparison in comparisons]
+    return rows
 
 
 def row_cells(row: Comparison | TestRow, table: str) -> dict[str, Any]:
-    """A comparison as a row of comparisons.csv, or a test of another family as one of tests.csv."""
-    verdict = None if row.finding is None else verdict_cell(row.finding)
-    return {
-        name: verdict if name == "verdict" else getattr(row, name)
-        for name in EVALUATION_COLUMNS[table]
-    }
+    """Return a comparison, or a test of another family, as a row of its table."""
+    cells: dict[str, Any] = {}
+    for column in EVALUATION_COLUMNS[table]:
+        if column != "verdict":
+            cells[column] = getattr(row, column)
+        else:
+            cells[column] = None if row.finding is None else verdict_cell(row.finding)
+    return cells
 
 
 def evaluation_tables(
     scores: Scores, evaluation: Evaluation | None
 ) -> dict[str, TableColumns]:
-    """Return the tables of a results folder by name; empty without an evaluation, for which nothing was scored."""
+    """Return the tables of a results folder by name.
+
+    They are empty without an evaluation, if nothing was scored.
+    """
+    tables: dict[str, TableColumns] = {}
     if evaluation is None:
-        return {
-            name: dict.fromkeys(columns, ())
-            for name, columns in EVALUATION_COLUMNS.items()
-        }
-    rows = {
+        for table, columns in EVALUATION_COLUMNS.items():
+            tables[table] = dict.fromkeys(columns, ())
+        return tables
+    rows_by_table = {
         "summary": summary_rows(evaluation.summary),
         "comparisons": comparison_rows(evaluation),
         "tests": [row_cells(row, "tests") for row in evaluation.tests],
     }
-    columns = {
-        name: {key: [row[key] for row in of] for key in EVALUATION_COLUMNS[name]}
-        for name, of in rows.items()
-    }
-    parts = [(name, measure) for name in scores.retrievers for measure in scores.values]
-    every = {
-        "retriever": [name for name, _ in parts for _ in scores.ids],
-        "query_id": list(scores.ids) * len(parts),
-        "measure": [measure for _, measure in parts for _ in scores.ids],
-        "value": [
-            value
-            for name, measure in parts
-            for value in scores.values[measure][name].tolist()
-        ],
-    }
-    return {"scores": every, **columns}
+    tables["scores"] = _score_columns(scores)
+    for table, rows in rows_by_table.items():
+        tables[table] = _columns_of(rows, EVALUATION_COLUMNS[table])
+    return tables
+
+
+def _columns_of(rows: CsvRows, columns: tuple[str, ...]) -> TableColumns:
+    cells: dict[str, list[Any]] = {column: [] for column in columns}
+    for row in rows:
+        for column in columns:
+            cells[column].append(row[column])
+    return cells
+
+
+def _score_columns(scores: Scores) -> TableColumns:
+    """Return the columns of scores.csv: retriever by retriever, measure by measure."""
+    retrievers: list[str] = []
+    query_ids: list[str] = []
+    measures: list[str] = []
+    values: list[float] = []
+    for retriever in scores.retrievers:
+        for measure, scores_by_retriever in scores.values.items():
+            retrievers += [retriever] * scores.n
+            query_ids += scores.ids
+            measures += [measure] * scores.n
+            values += scores_by_retriever[retriever].tolist()
+    cells = (retrievers, query_ids, measures, values)
+    return dict(zip(SCORE_COLUMNS, cells, strict=True))

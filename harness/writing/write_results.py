@@ -1,74 +1,63 @@
-"""The files of a results folder."""
+"""The files of a results folder, written one by one."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from harness import records
 from harness.dataset import Dataset
-from harness.evaluation.costs import price_points
-from harness.evaluation.evaluate_run import EvaluationInput, evaluate_run
+from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.evaluation_file import write_evaluation
-from harness.experiment import LoadedExperiment
-from harness.records import Manifest, Run
+from harness.records import Manifest, Results, Run
 from harness.scoring.grades import GradedLabels, exponential_gains
-from harness.scoring.score_rankings import ScoringSetup, score_rankings
+from harness.scoring.scores import Scores
 from harness.writing.evaluation_tables import evaluation_tables
 from retrievers.files.trec_files import write_trec_qrels
-from retrievers.meter import Meter
 
 
-class RunMaterial(NamedTuple):
-    """The inputs of a run."""
+class EvaluatedRun(NamedTuple):
+    """The scores of a run with what they show."""
 
-    loaded: LoadedExperiment
+    scores: Scores
+    evaluation: Evaluation | None
+    """None if no query has a score."""
+
+
+def write_qrels_files(folder: Path, labels: GradedLabels) -> None:
+    """Write the graded labels as qrels, and as gains where they are exponential.
+
+    They are the first files: the rankings of a stopped run can then be scored.
+    """
+    write_trec_qrels(folder / "qrels.trec", labels.grades)
+    gains = exponential_gains(labels.grades)
+    if gains is not None:
+        write_trec_qrels(folder / "qrels.gains.trec", gains)
+
+
+class RunOutput(NamedTuple):
+    """What one run has to write."""
+
+    manifest: Manifest
+    """Complete but for the digests of the other files."""
     dataset: Dataset
-    graded: GradedLabels
-    folder: Path
-    """Where the results will be."""
-    meter: Meter
-    """Of what is done for all retrievers together."""
-    started: datetime
-    clock: float
+    runs: Sequence[Run]
+    evaluated: EvaluatedRun
 
 
-def write_qrels_files(folder: Path, graded: GradedLabels) -> None:
-    """Write the judgments after the grade rule: first of all, so that a stopped run's rankings can be scored."""
-    write_trec_qrels(folder / "qrels.trec", graded.grades)
-    exponential = exponential_gains(graded.grades)
-    if exponential is not None:
-        write_trec_qrels(folder / "qrels.gains.trec", exponential)
-
-
-def write_score_files(
-    folder: Path, work: RunMaterial, runs: Sequence[Run], manifest: Manifest
-) -> None:
-    """Write what follows from rankings and labels: the scores, their evaluation, and the tables that show it."""
-    graded, meter = work.graded, work.meter
-    question, queries = (
-        work.loaded.question,
-        {query.id: query for query in work.dataset.stored_queries},
-    )
-    judged = ScoringSetup(
-        question.measures,
-        question.primary,
-        graded,
-        queries,
-        question.experiment.statistics,
-    )
-    with meter.stage("scoring"):
-        scores = score_rankings(
-            judged, {one.retriever: one.ranked_ids for one in runs if not one.error}
-        )
-    prices = price_points(manifest, records.read_table_rows(folder / "costs.csv"))
-    with meter.stage("comparing"):
-        evaluation = None
-        answers = {one.retriever: one.rankings.items for one in runs if not one.error}
-        if scores.n:
-            evaluation = evaluate_run(
-                EvaluationInput(manifest, scores, graded, queries, prices, answers)
-            )
-            write_evaluation(folder, evaluation)
-    for name, table in evaluation_tables(scores, evaluation).items():
+def write_results(folder: Path, output: RunOutput) -> Results:
+    """Write every file that is not there yet, the manifest last; read the folder back."""
+    for run in output.runs:
+        rankings_file = folder / "rankings" / f"{run.retriever}.jsonl"
+        if not run.error and not rankings_file.exists():
+            records.write_run_files(folder, run)  # of an earlier run, by --only
+    records.write_labels_and_documents(folder, output.dataset, output.runs)
+    evaluated = output.evaluated
+    if evaluated.evaluation is not None:
+        write_evaluation(folder, evaluated.evaluation)
+    tables = evaluation_tables(evaluated.scores, evaluated.evaluation)
+    for name, table in tables.items():
         records.write_table(folder, name, table)
+    digests = records.file_digests(folder)
+    records.write_manifest(folder, replace(output.manifest, file_digests=digests))
+    return records.read_results(folder)

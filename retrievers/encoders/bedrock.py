@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from pydantic import Field
 
 from retrievers.embedded import Role
-from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
+from retrievers.encoders.remote_encoder import (
+    EmbeddingReply,
+    EmbeddingRow,
+    RemoteEncoder,
+)
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.identity import fingerprint
 from retrievers.options.placeholders import (
@@ -35,20 +39,22 @@ from retrievers.texts.token_estimate import Tokens, estimate_tokens
 if TYPE_CHECKING:
     import boto3
 
-_CONFIGURE = "run `aws configure`, or set AWS_PROFILE"
+_CREDENTIALS_REMEDY = "run `aws configure`, or set AWS_PROFILE"
+_BILLING_HEADER = "x-amzn-bedrock-input-token-count"
+_MAX_TOKEN_COUNT_DIGITS = 12
 
 
 class _Family(NamedTuple):
     """What models of one make have in common."""
 
     texts: int
-    """Texts a call."""
+    """Texts of one call, at most."""
     tokens: int
-    """Tokens of one text."""
+    """Tokens of one text, at most."""
     characters: int
-    """Characters of one text; 0: no limit."""
+    """Characters of one text, at most; 0: no limit."""
     dimensions: tuple[int, ...]
-    """What may be asked for; empty: nothing."""
+    """The dimensions that may be set; empty if none may."""
 
 
 _FAMILIES = {
@@ -59,11 +65,21 @@ _FAMILIES = {
     "cohere.embed-multilingual-": _Family(96, 512, 2048, ()),
     "cohere.embed-v4": _Family(96, 128_000, 0, (256, 512, 1024, 1536)),
 }
-"""What a model's name contains -> its family (Amazon Bedrock User Guide, model parameters)."""
+"""Part of a model's name -> its family (Amazon Bedrock User Guide, model parameters)."""
+
+
+class _InvokedAnswer(NamedTuple):
+    """The answer of one call."""
+
+    content: Any
+    headers: Mapping[str, str]
 
 
 class BedrockEncoder(RemoteEncoder):
-    """Embeds with InvokeModel; credentials, region, profile and endpoint come by AWS's own chain."""
+    """Embeds with InvokeModel.
+
+    AWS's own chain supplies credentials, region, profile and endpoint.
+    """
 
     kind = "bedrock"
 
@@ -84,32 +100,33 @@ class BedrockEncoder(RemoteEncoder):
     _family: _Family
 
     def model_post_init(self, _: object) -> None:
-        """Describe the model; nothing is sent, and no credentials are looked for."""
+        """Set how the model is reached; nothing is sent, no credentials are read."""
         if self.endpoint_url:
             check_address("encoder.endpoint_url", self.endpoint_url)
-        self._family = family = _family(expand(self.model))
-        if self.dimensions is not None and self.dimensions not in family.dimensions:
-            known = ", ".join(map(str, family.dimensions)) or "only its own"
-            what = f"{self.model} cannot have {self.dimensions}"
-            raise InputError(Problem("encoder.dimensions", what, f"it has {known}"))
-        self._reached(EndpointAccess("aws"), family.tokens)
+        self._family = _find_family(expand(self.model))
+        allowed = self._family.dimensions
+        if self.dimensions is not None and self.dimensions not in allowed:
+            problem = f"{self.model} cannot have {self.dimensions}"
+            remedy = f"it has {', '.join(map(str, allowed)) or 'only its own'}"
+            raise InputError(Problem("encoder.dimensions", problem, remedy))
+        self._set_access(EndpointAccess("aws"), self._family.tokens)
 
     @property
     def request_size(self) -> int:
-        """Texts a request, at most."""
+        """Texts of one request, at most."""
         return min(self.batch_size, self._family.texts)
 
     @property
     def max_characters(self) -> int:
-        """Of one text that the model takes, at most; 0: no limit."""
+        """Characters of one text that the model accepts, at most; 0: no limit."""
         return self._family.characters
 
     @property
     def name(self) -> str:
-        """As messages call it."""
+        """The server and the model in messages."""
         return f"{redact_url(self.endpoint_url) or 'Amazon Bedrock'} ({self.model})"
 
-    def _named(self, said: Mapping[str, Any]) -> str:
+    def _fingerprint_of(self, **role_options: Any) -> str:
         return fingerprint(
             self.kind,
             self.model,
@@ -120,79 +137,80 @@ class BedrockEncoder(RemoteEncoder):
 
     @property
     def provenance(self) -> Mapping[str, str]:
-        """What the manifest keeps."""
-        where = {"region": self.region} if self.region else {}
-        return {**self._described(**where), "source": "bedrock"}
+        """What the manifest records."""
+        facts = self._facts(region=self.region) if self.region else self._facts()
+        return {**facts, "source": "bedrock"}
 
     def check(self) -> None:
-        """Look for what a run needs, before it starts: credentials and a region, by AWS's chain.
+        """Check that AWS's chain has credentials and a region.
 
         Raises:
-            InputError: something is missing.
+            InputError: one of them is missing.
         """
         import botocore.exceptions
 
         try:
             session = self._session()
-            if (
-                session.get_credentials() is None
-                and "AWS_BEARER_TOKEN_BEDROCK" not in os.environ
-            ):
+            has_bearer_token = "AWS_BEARER_TOKEN_BEDROCK" in os.environ
+            if session.get_credentials() is None and not has_bearer_token:
                 raise InputError(
-                    Problem("AWS credentials", "were not found", _CONFIGURE)
+                    Problem("AWS credentials", "were not found", _CREDENTIALS_REMEDY)
                 )
             if not session.region_name:
-                what = "is not known to AWS's chain either"
-                raise InputError(
-                    Problem("encoder.region", what, 'region = "us-east-1"')
-                )
+                problem = "is not known to AWS's chain either"
+                remedy = 'region = "us-east-1"'
+                raise InputError(Problem("encoder.region", problem, remedy))
         except botocore.exceptions.BotoCoreError as failure:
             raise InputError(Problem("AWS", error_line(str(failure)))) from None
 
-    def _counted(self, texts: Sequence[str]) -> Tokens:
-        """Estimate the tokens that would be billed; Bedrock's tokenizers are not public."""
-        return Tokens(
-            estimate_tokens([text[: self.max_characters or None] for text in texts]),
-            exact=False,
-        )
+    def _count_billed(self, texts: Sequence[str]) -> Tokens:
+        """Return an estimate of billed tokens: Bedrock's tokenizers are not public."""
+        sent_texts = [text[: self.max_characters or None] for text in texts]
+        return Tokens(estimate_tokens(sent_texts), exact=False)
 
     async def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
-        cohere = "cohere." in expand(self.model)
-        body: dict[str, Any] = {
+        is_cohere = "cohere." in expand(self.model)
+        body = self._cohere_body(texts, role) if is_cohere else self._titan_body(texts)
+        invoke = partial(self._invoke, self._client(), json.dumps(body))
+        answer = await in_thread(invoke)
+        content = answer.content
+        with explain_unreadable(self.name, content):
+            if not is_cohere:
+                row = EmbeddingRow(0, content["embedding"])
+                return EmbeddingReply([row], content.get("inputTextTokenCount"))
+            embeddings = content["embeddings"]
+            if isinstance(embeddings, dict):
+                embeddings = embeddings["float"]
+            rows = [EmbeddingRow(i, vector) for i, vector in enumerate(embeddings)]
+            return EmbeddingReply(rows, _billed_in_header(answer.headers))
+
+    def _cohere_body(self, texts: list[str], role: Role) -> dict[str, Any]:
+        """Return the JSON of a request to one of Cohere's models."""
+        return {
             "texts": texts,
             "input_type": f"search_{role}",
             "truncate": "NONE",
+            **self._dimensions_option("output_dimension"),
         }
-        if not cohere:
-            body = {"inputText": texts[0]} | (
-                {"normalize": self.normalize} if self._family.dimensions else {}
-            )
-        body |= self._fewer("output_dimension" if cohere else "dimensions")
-        answer, headers = await in_thread(
-            partial(self._invoke, self._client(), json.dumps(body))
-        )
-        with explain_unreadable(self.name, answer):
-            if not cohere:
-                return EmbeddingReply(
-                    [(0, answer["embedding"])], answer.get("inputTextTokenCount")
-                )
-            embeddings = answer["embeddings"]
-            rows = embeddings["float"] if isinstance(embeddings, dict) else embeddings
-            count = headers.get("x-amzn-bedrock-input-token-count", "")
-            return EmbeddingReply(
-                list(enumerate(rows)),
-                int(count) if count.isdecimal() and len(count) < 13 else None,
-            )
+
+    def _titan_body(self, texts: list[str]) -> dict[str, Any]:
+        """Return the JSON of a request to one of Amazon's models."""
+        body: dict[str, Any] = {"inputText": texts[0]}
+        if self._family.dimensions:
+            body["normalize"] = self.normalize
+        return body | self._dimensions_option("dimensions")
 
     def _open(self) -> Any:
         from botocore.config import Config
 
         session = self._session()
-        known = session.get_credentials()
-        for key in filter(None, (known.secret_key, known.token) if known else ()):
-            resolve_secret(key)
+        credentials = session.get_credentials()
+        if credentials:
+            for secret in (credentials.secret_key, credentials.token):
+                if secret:
+                    resolve_secret(secret)
         hide_values(self.endpoint_url)
-        once = Config(
+        config_without_retries = Config(
             retries={"total_max_attempts": 1},
             max_pool_connections=self._limits.concurrency,
             connect_timeout=self.timeout,
@@ -201,48 +219,54 @@ class BedrockEncoder(RemoteEncoder):
         return session.client(
             "bedrock-runtime",
             endpoint_url=expand(self.endpoint_url) or None,
-            config=once,
+            config=config_without_retries,
         )
 
-    def _invoke(self, client: Any, body: str) -> tuple[Any, Mapping[str, str]]:
-        """Call the model once, and read the whole body; returns it with the headers."""
-        import botocore.exceptions as lost
+    def _invoke(self, client: Any, body: str) -> _InvokedAnswer:
+        """Call the model once, and read the whole answer.
+
+        Raises:
+            Exception: as by `_send`.
+        """
+        import botocore.exceptions
         from botocore.parsers import ResponseParserError
 
         try:
-            kind = "application/json"
             answer = client.invoke_model(
-                modelId=expand(self.model), body=body, contentType=kind, accept=kind
+                modelId=expand(self.model),
+                body=body,
+                contentType="application/json",
+                accept="application/json",
             )
             text = answer["body"].read()
-        except lost.ClientError as refused:
-            said, error = (
-                refused.response["ResponseMetadata"],
-                refused.response["Error"],
-            )
-            words, code = (
-                json.dumps({"message": error.get("Message", "")}),
-                error.get("Code", ""),
-            )
+        except botocore.exceptions.ClientError as refused:
+            metadata = refused.response["ResponseMetadata"]
+            error = refused.response["Error"]
             raise classify_response_error(
-                self.name, said["HTTPStatusCode"], words, said["HTTPHeaders"], code
+                self.name,
+                metadata["HTTPStatusCode"],
+                json.dumps({"message": error.get("Message", "")}),
+                metadata["HTTPHeaders"],
+                error.get("Code", ""),
             ) from None
         except ResponseParserError as failure:
             raise TransientFailure(
-                f"{self.name}: an answer that cannot be read came back: {error_line(str(failure))}"
+                f"{self.name}: an answer that cannot be read came back: "
+                f"{error_line(str(failure))}"
             ) from None
         except (
-            lost.HTTPClientError,
-            lost.ConnectionError,
-            lost.IncompleteReadError,
+            botocore.exceptions.HTTPClientError,
+            botocore.exceptions.ConnectionError,
+            botocore.exceptions.IncompleteReadError,
         ) as failure:
             raise classify_connection_error(
                 self.name, client.meta.endpoint_url, failure
             ) from None
-        except lost.BotoCoreError as failure:
+        except botocore.exceptions.BotoCoreError as failure:
             raise BackendError(f"{self.name}: {error_line(str(failure))}") from None
         with explain_unreadable(self.name, text.decode("utf-8", "replace")):
-            return json.loads(text), answer["ResponseMetadata"]["HTTPHeaders"]
+            headers = answer["ResponseMetadata"]["HTTPHeaders"]
+            return _InvokedAnswer(json.loads(text), headers)
 
     def _session(self) -> boto3.Session:
         import boto3
@@ -253,12 +277,20 @@ class BedrockEncoder(RemoteEncoder):
         )
 
 
-def _family(model: str) -> _Family:
-    family = next((family for name, family in _FAMILIES.items() if name in model), None)
-    if family is None:
-        what, known = (
-            f"{model!r} is not an embedding model of Bedrock's",
-            ", ".join(_FAMILIES),
-        )
-        raise InputError(Problem("encoder.model", what, f"known: {known}…"))
-    return family
+def _billed_in_header(headers: Mapping[str, str]) -> int | None:
+    """Return the billed tokens in a header; None if it has no plausible number."""
+    count = headers.get(_BILLING_HEADER, "")
+    if not count.isdecimal() or len(count) > _MAX_TOKEN_COUNT_DIGITS:
+        return None
+    return int(count)
+
+
+def _find_family(model: str) -> _Family:
+    """Return the family of a model; raise InputError for an unknown model."""
+    for name, family in _FAMILIES.items():
+        if name in model:
+            return family
+    problem = f"{model!r} is not an embedding model of Bedrock's"
+    raise InputError(
+        Problem("encoder.model", problem, f"known: {', '.join(_FAMILIES)}…")
+    )

@@ -19,16 +19,17 @@ from retrievers.model import Encoder
 from retrievers.options.tables import Configured
 from retrievers.texts.token_estimate import Tokens
 
-_LENGTHS = (2, 3, 4)
+_NGRAM_LENGTHS = (2, 3, 4)
 
 
 class HashingEncoder(Configured, Encoder):
-    """Hashes words' character n-grams into signed buckets and scales the result to length 1.
+    """Hashes words' character n-grams into signed buckets, scaled to length 1.
 
-    A text is folded (NFKC, case), split into runs of word characters with a space at either end, and every
-    2-, 3- and 4-gram falls into one of `dimensions` buckets with weight 1 + ln(count) and a sign of its own
-    (feature hashing: Weinberger et al. 2009). Runs of kana and kanji need no word boundaries, so Japanese
-    works as English does. A text without a word character becomes the zero vector.
+    A text is folded (NFKC, case) and split into runs of word characters with a space at
+    either end. Every 2-, 3- and 4-gram falls into one of `dimensions` buckets with
+    weight 1 + ln(count) and a sign of its own (feature hashing: Weinberger et al.
+    2009). Runs of kana and kanji need no word boundaries, so Japanese works as English
+    does. A text without a word character becomes the zero vector.
     """
 
     request_size: ClassVar[int] = 256
@@ -39,12 +40,12 @@ class HashingEncoder(Configured, Encoder):
     def fingerprint(self) -> str:
         """All that changes a vector: the lengths of the n-grams, and the dimensions."""
         return fingerprint(
-            "hashing", "ngrams", lengths=_LENGTHS, dimensions=self.dimensions
+            "hashing", "ngrams", lengths=_NGRAM_LENGTHS, dimensions=self.dimensions
         )
 
     @property
     def provenance(self) -> Mapping[str, str]:
-        """What the manifest keeps."""
+        """What the manifest records."""
         return {
             "model": "hashed 2-, 3- and 4-grams",
             "source": "computed",
@@ -52,43 +53,41 @@ class HashingEncoder(Configured, Encoder):
         }
 
     def count(self, texts: Sequence[str], role: Role) -> Tokens:
-        """Count the n-grams."""
-        return Tokens(
-            np.asarray(
-                [sum(1 for _ in _grams(text)) for text in texts], dtype=np.int64
-            ),
-            exact=True,
-        )
+        """Return the number of n-grams."""
+        counts = [len(list(_ngrams(text))) for text in texts]
+        return Tokens(np.asarray(counts, dtype=np.int64), exact=True)
 
     def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
-        """Hash every text; `tokens` are its n-grams, none is ever lost."""
+        """Hash every text; `tokens` are its n-grams, and none is ever truncated."""
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         tokens = np.zeros(len(texts), dtype=np.int64)
         for row, text in enumerate(texts):
-            counts = Counter(_grams(text))
+            counts = Counter(_ngrams(text))
             tokens[row] = counts.total()
-            for gram, count in counts.items():
-                number = _hash(gram)
+            for ngram, count in counts.items():
+                ngram_hash = _hash(ngram)
+                bucket = (ngram_hash >> 1) % self.dimensions
                 weight = 1 + math.log(count)
-                vectors[row, (number >> 1) % self.dimensions] += (
-                    weight if number & 1 else -weight
-                )
+                is_positive = ngram_hash & 1
+                vectors[row, bucket] += weight if is_positive else -weight
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         vectors /= np.where(lengths, lengths, 1)
         call.meter.count(calls=1, tokens=int(tokens.sum()))
         return Embedded(vectors, tokens, np.zeros(len(texts), dtype=np.int64))
 
 
-def _grams(text: str) -> Iterable[str]:
-    for run in re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold()):
-        padded = f" {run} "
-        for n in _LENGTHS:
-            yield from (padded[i : i + n] for i in range(len(padded) - n + 1))
+def _ngrams(text: str) -> Iterable[str]:
+    """Yield the n-grams of each word, with a space at either end."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    for word in re.findall(r"\w+", folded):
+        padded = f" {word} "
+        for n in _NGRAM_LENGTHS:
+            for i in range(len(padded) - n + 1):
+                yield padded[i : i + n]
 
 
 @lru_cache(maxsize=1 << 18)
-def _hash(gram: str) -> int:
-    return int.from_bytes(
-        hashlib.blake2b(gram.encode("utf-8", "surrogatepass"), digest_size=8).digest(),
-        "little",
-    )
+def _hash(ngram: str) -> int:
+    encoded_ngram = ngram.encode("utf-8", "surrogatepass")
+    digest = hashlib.blake2b(encoded_ngram, digest_size=8).digest()
+    return int.from_bytes(digest, "little")

@@ -22,7 +22,10 @@ from retrievers.texts.token_estimate import Tokens
 
 
 class LocalEncoder(LocalModel, Encoder):
-    """An encoder over a local model; a kind adds what it asks for, and what it makes of the rows that come back."""
+    """An encoder with a local model.
+
+    A kind adds the options of the library's call, and how vectors follow from its rows.
+    """
 
     query_prompt: str | None = None
     """Put before every query; left out, what the model's files say."""
@@ -31,107 +34,112 @@ class LocalEncoder(LocalModel, Encoder):
 
     @property
     def _prompts(self) -> Mapping[Role, str | None]:
-        """What the experiment says."""
+        """The experiment's prompts."""
         return {
             "query": expand(self.query_prompt),
             "document": expand(self.document_prompt),
         }
 
     @property
-    def _own(self) -> Mapping[str, object]:
+    def _kind_options(self) -> Mapping[str, object]:
         """Options of the kind that change a vector."""
         return {}
 
     @property
     def fingerprint(self) -> str:
-        """All that changes a vector: the weights, the prompts, the options of the kind, dtype, backend."""
-        return self._named(prompts=self._prompts, **self._own)
+        """All that changes a vector: weights, prompts, options of the kind, backend."""
+        return self._fingerprint_of(prompts=self._prompts, **self._kind_options)
 
     @property
     def provenance(self) -> Mapping[str, str]:
-        """What the manifest keeps: the model, where its weights come from, which they are, its prompts."""
-        prompts = {
-            f"{role}_prompt": prompt
-            for role, prompt in self._shown().items()
-            if prompt is not None
-        }
-        own = {
-            name: str(option)
-            for name, option in self._own.items()
-            if option is not None
-        }
-        return {**super().provenance, **prompts, **own}
+        """What the manifest records: the model, its weights' source, its prompts."""
+        facts = dict(super().provenance)
+        for role, prompt in self._recorded_prompts().items():
+            if prompt is not None:
+                facts[f"{role}_prompt"] = prompt
+        for name, option in self._kind_options.items():
+            if option is not None:
+                facts[name] = str(option)
+        return facts
 
     @property
     def token_limit(self) -> int | None:
-        """Tokens of a document that the model reads, as its files say; None where it reads all, or it is not known."""
+        """Tokens of a document that the model reads, by its files.
+
+        None if it reads all, or the limit is unknown.
+        """
         folder = self.weights.snapshot
-        limit = (
-            reading_of_role(folder, "document").limit if folder else UNLIMITED_TOKENS
-        )
+        if folder is None:
+            return None
+        limit = reading_of_role(folder, "document").limit
         return limit if limit < UNLIMITED_TOKENS else None
 
     def count(self, texts: Sequence[str], role: Role) -> Tokens:
-        """Count the tokens that the model would read, without loading it; estimated where it is not on this machine."""
+        """Return the tokens that the model would read, without loading it.
+
+        They are estimated if its files are not on this machine.
+        """
         return count_role_tokens(
-            self.weights.snapshot, role, self._prompted(texts, role)
+            self.weights.snapshot, role, self._with_known_prompts(texts, role)
         )
 
     def count_whole(self, texts: Sequence[str], role: Role) -> Tokens:
-        """Count the tokens of whole texts, as `count` does."""
+        """Return the tokens of whole texts, as `count` does."""
         return count_role_tokens(
-            self.weights.snapshot, role, self._prompted(texts, role), whole=True
+            self.weights.snapshot,
+            role,
+            self._with_known_prompts(texts, role),
+            whole=True,
         )
 
     def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
         """Embed the texts of one request."""
         model = self._loaded.model
         prompt = self._prompt(role, model.prompts) or ""
-        tokens = self._tokens([prompt + text for text in texts], role)
-        rows = self._run(
-            texts, tokens.read, self._call(model, role, prompt), call.stopped
-        )
+        tokens = self._count_read([prompt + text for text in texts], role)
+        encode = self._encode_function(model, role, prompt)
+        rows = self._run(texts, tokens.read, encode, call.stopped)
         call.meter.count(calls=1, tokens=int(tokens.read.sum()))
-        return Embedded(self._vectors(rows), *tokens)
+        return Embedded(self._vectors(rows), tokens.read, tokens.truncated)
 
-    def _call(self, model: Any, role: Role, prompt: str) -> Callable[..., Any]:
-        """The library's way to embed texts of a role."""
+    def _encode_function(
+        self, model: Any, role: Role, prompt: str
+    ) -> Callable[..., Any]:
+        """Return the library's function that embeds texts of a role."""
         encode = model.encode_query if role == "query" else model.encode_document
         return partial(
-            encode, prompt=prompt, show_progress_bar=False, **self._wanted(model)
+            encode, prompt=prompt, show_progress_bar=False, **self._call_options(model)
         )
 
-    def _set_up(self, model: Any) -> None:
+    def _warm_up(self, model: Any) -> None:
         roles: tuple[Role, ...] = ("query", "document")
         for role in roles:
-            self._call(model, role, "")(["a"], batch_size=1)
+            self._encode_function(model, role, "")(["a"], batch_size=1)
 
     @abstractmethod
-    def _wanted(self, model: Any) -> dict[str, Any]:
-        """Options of the library's call."""
+    def _call_options(self, model: Any) -> dict[str, Any]:
+        """Return options of the library's call."""
 
     @abstractmethod
     def _vectors(self, rows: Sequence[Any]) -> AnyVectors:
-        """Put the rows of a request together."""
+        """Return the vectors of a request, from the library's row for each text."""
 
-    def _shown(self) -> Mapping[Role, str | None]:
-        """The prompts that the manifest keeps: what the experiment says."""
+    def _recorded_prompts(self) -> Mapping[Role, str | None]:
+        """Return the prompts for the manifest: the experiment's."""
         return self._prompts
 
-    def _prompted(self, texts: Sequence[str], role: Role) -> list[str]:
-        """The texts with what is put before them, as far as that is known without the model."""
+    def _with_known_prompts(self, texts: Sequence[str], role: Role) -> list[str]:
+        """Return texts with the prompt that is known without loading the model."""
         folder = self.weights.snapshot
-        prompt = (
-            self._prompts[role]
-            if folder is None
-            else self._prompt(role, stored_prompts(folder))
-        ) or ""
-        return [prompt + text for text in texts]
+        prompt = self._prompts[role]
+        if folder is not None:
+            prompt = self._prompt(role, stored_prompts(folder))
+        return [(prompt or "") + text for text in texts]
 
-    def _prompt(self, role: Role, own: Mapping[str, str | None]) -> str | None:
-        """What is put before a text: what the experiment says, else the model's `own`."""
-        return (
-            prompt_of_role(own, role)
-            if self._prompts[role] is None
-            else self._prompts[role]
-        )
+    def _prompt(
+        self, role: Role, model_prompts: Mapping[str, str | None]
+    ) -> str | None:
+        """Return the text before a role's texts: the experiment's, else the model's."""
+        if self._prompts[role] is not None:
+            return self._prompts[role]
+        return prompt_of_role(model_prompts, role)

@@ -2,13 +2,16 @@
 
 import json
 from collections.abc import Mapping
-from functools import partial
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from retrievers.embedded import Role
-from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
+from retrievers.encoders.remote_encoder import (
+    EmbeddingReply,
+    EmbeddingRow,
+    RemoteEncoder,
+)
 from retrievers.options.placeholders import expand
 from retrievers.options.tables import PositiveInt
 from retrievers.services import remote_model
@@ -27,19 +30,23 @@ from retrievers.services.service_errors import explain_unreadable
 
 
 class OpenAIEncoder(RemoteEncoder):
-    """Embeds through OpenAI's protocol; the key is asked for at the first request, from the environment."""
+    """Embeds through OpenAI's protocol.
+
+    The key is read from the environment at the first request.
+    """
 
     kind = "openai"
     max_request_tokens = 300_000
 
     base_url: str = ""
-    """Another server; left out, OPENAI_BASE_URL, else OpenAI's. A query in it, such as Azure's `?api-version=…`, is
-    kept."""
+    """Another server; left out, OPENAI_BASE_URL, else OpenAI's. A query in it, such as
+    Azure's `?api-version=…`, is kept."""
     api_key: str = ""
-    """"${NAME}" in an experiment; left out, OPENAI_API_KEY for OpenAI's own server and that of OPENAI_BASE_URL,
-    AZURE_OPENAI_API_KEY for Azure's, none for others."""
+    """"${NAME}" in an experiment; left out, OPENAI_API_KEY for OpenAI's own server and
+    that of OPENAI_BASE_URL, AZURE_OPENAI_API_KEY for Azure's, none for others."""
     headers: dict[str, str] | None = None
-    """Sent with every request, secrets as "${NAME}": `{ api-key = "${AZURE_OPENAI_API_KEY}" }`."""
+    """Sent with every request, secrets as "${NAME}":
+    `{ api-key = "${AZURE_OPENAI_API_KEY}" }`."""
     query_prompt: str = ""
     """Put before every query."""
     document_prompt: str = ""
@@ -54,51 +61,53 @@ class OpenAIEncoder(RemoteEncoder):
     """Tokens that the model reads of one text."""
 
     def model_post_init(self, _: object) -> None:
-        """Describe the model; nothing is sent."""
-        url, headers = openai_server_url(self.base_url), self.headers or {}
+        """Set how the model is reached; nothing is sent."""
+        url = openai_server_url(self.base_url)
         check_address("encoder.base_url" if self.base_url else OPENAI_URL_VARIABLE, url)
-        azure = is_azure(url) and not {name.lower() for name in headers} & {
-            "api-key",
-            "authorization",
-        }
+        headers = self.headers or {}
+        given_headers = {header.lower() for header in headers}
+        has_key_header = not given_headers.isdisjoint({"api-key", "authorization"})
+        uses_azure_key = is_azure(url) and not has_key_header
+        is_foreign_server = bool(self.base_url) and not uses_azure_key
+        key_header = "Authorization"
+        if uses_azure_key or is_azure_deployment(url):
+            key_header = "api-key"
         access = remote_model.EndpointAccess(
             provider="openai",
-            provider_url=OPENAI_URL if self.base_url and not azure else url,
+            provider_url=OPENAI_URL if is_foreign_server else url,
             base_url="" if url == OPENAI_URL else url,
             api_key=self.api_key,
             headers=headers,
-            key_variables=(AZURE_KEY_VARIABLE,) if azure else (OPENAI_KEY_VARIABLE,),
-            key_header="api-key"
-            if azure or is_azure_deployment(url)
-            else "Authorization",
+            key_variables=(
+                AZURE_KEY_VARIABLE if uses_azure_key else OPENAI_KEY_VARIABLE,
+            ),
+            key_header=key_header,
         )
-        self._reached(access, self.max_tokens)
+        self._set_access(access, self.max_tokens)
 
     @property
     def _extra(self) -> Mapping[Role, Mapping[str, Any]]:
         return {"query": self.query_extra or {}, "document": self.document_extra or {}}
 
     @property
-    def _by_role(self) -> Mapping[str, Mapping[Role, Any]]:
+    def _role_options(self) -> Mapping[str, Mapping[Role, Any]]:
         return {"prompts": self._prompts, "extra": self._extra}
 
-    def _named(self, said: Mapping[str, Any]) -> str:
-        # as it was before anything could be added
-        return super()._named(
-            said if any(said["extra"].values()) else {"prompts": said["prompts"]}
-        )
+    def _fingerprint_of(self, **role_options: Any) -> str:
+        """Return the fingerprint, without `extra` if it is empty, as in old versions."""
+        if not any(role_options["extra"].values()):
+            del role_options["extra"]
+        return super()._fingerprint_of(**role_options)
 
     @property
     def provenance(self) -> Mapping[str, str]:
-        """What the manifest keeps."""
-        written = partial(json.dumps, ensure_ascii=False, sort_keys=True)
-        return self._described(
-            **{
-                f"{role}_extra": written(extra)
-                for role, extra in self._extra.items()
-                if extra
-            }
-        )
+        """What the manifest records."""
+        extra_facts = {
+            f"{role}_extra": json.dumps(extra, ensure_ascii=False, sort_keys=True)
+            for role, extra in self._extra.items()
+            if extra
+        }
+        return self._facts(**extra_facts)
 
     def _open(self) -> OpenAIClient:
         return OpenAIClient(self._url, self._headers(), self.name)
@@ -111,14 +120,15 @@ class OpenAIEncoder(RemoteEncoder):
             model=expand(self.model),
             encoding_format="base64",
             extra_body=expand(self._extra[role]),
-            **self._fewer("dimensions"),
+            **self._dimensions_option("dimensions"),
         )
         with explain_unreadable(self.name, answer):
-            rows = [(int(one["index"]), one["embedding"]) for one in answer["data"]]
+            rows = [
+                EmbeddingRow(int(row["index"]), row["embedding"])
+                for row in answer["data"]
+            ]
             usage = answer.get("usage")
-        said = usage if isinstance(usage, dict) else {}
-        return EmbeddingReply(
-            rows,
-            said.get("prompt_tokens") or said.get("total_tokens"),
-            answer.get("model"),
-        )
+        if not isinstance(usage, dict):
+            usage = {}
+        tokens = usage.get("prompt_tokens") or usage.get("total_tokens")
+        return EmbeddingReply(rows, tokens, answer.get("model"))

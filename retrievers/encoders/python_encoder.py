@@ -22,29 +22,33 @@ from retrievers.prices import Price
 VectorsByText = dict[tuple[Role, bytes], DenseVectors]
 """Vectors by role and digest of the text."""
 PROCESS_VECTORS: WeakKeyDictionary[Any, dict[str, VectorsByText]] = WeakKeyDictionary()
-"""What functions and objects of this process have made, for as long as each of them lives, by digest of its weights."""
+"""The vectors that functions and objects of this process returned, by digest of their
+weights; they are deleted with the function or object."""
 
 
 class PythonEncoder(Configured, Encoder):
-    """Embeds with a function of texts, or of texts and their role, that returns a row for each text.
+    """Embeds with a function of texts, or of texts and their role.
 
-    An object is asked by its `encode_query` and `encode_document`, else by its `encode`. What it makes is kept for as
-    long as it lives; on disk only under a name that says which version it is.
+    The function returns a row for each text. An object embeds with its `encode_query`
+    and `encode_document`, or its `encode`. Vectors are kept as long as the function or
+    object lives; on disk only under a name that identifies its version.
     """
 
     positional_option = "call"
     call: TextOrObject
-    """"package.module:function", found as Python finds modules, the working directory included."""
+    """"package.module:function", found as Python finds modules, the working directory
+    included."""
     cache: str = ""
-    """The name of this version of it, under which vectors are kept for later runs; left out, they are not."""
+    """The name of this version of it, under which vectors are kept for later runs; left
+    out, they are not."""
     batch_size: PositiveInt = 256
     """Texts a call, at most."""
 
-    def __init__(self, *given: Any, **options: Any) -> None:
-        """Take the function or the object, or its name; nothing is imported before it is asked."""
-        if given and not isinstance(given[0], str):
-            given = (NamedObject.wrap(given[0]),)
-        super().__init__(*given, **options)
+    def __init__(self, *args: Any, **options: Any) -> None:
+        """Set the function or the object, or its name; it is imported on first use."""
+        if args and not isinstance(args[0], str):
+            args = (NamedObject.wrap(args[0]),)
+        super().__init__(*args, **options)
 
     @property
     def fingerprint(self) -> str:
@@ -53,112 +57,139 @@ class PythonEncoder(Configured, Encoder):
 
     @property
     def is_cacheable(self) -> bool:
-        """Whether a name says which version this is."""
+        """Whether a name identifies its version."""
         return bool(self.cache)
 
     @property
     def provenance(self) -> Mapping[str, str]:
-        """What is called, and which version of it."""
-        return {"call": self.call, **({"version": self.cache} if self.cache else {})}
+        """The function, and its version."""
+        if not self.cache:
+            return {"call": self.call}
+        return {"call": self.call, "version": self.cache}
 
     @property
     def price(self) -> Price | None:
-        """Not known: a function may ask any service."""
+        """Unknown: a function may use any service."""
         return None
 
     def check(self) -> None:
         """Import the function: the code of its module runs."""
-        self._function("document")
+        self._embedding_function("document")
 
     def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
         """Call the function on the texts that it has not embedded yet.
 
         Raises:
-            BackendError: it raised an exception, or did not return a row of numbers for each text.
+            BackendError: it raised an exception, or did not return a row of numbers for
+                each text.
         """
-        made = self._made
-        names = [
-            (
-                role,
-                blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest(),
-            )
-            for text in texts
-        ]
-        if missing := [
-            i for i, name in enumerate(names) if name not in made or len(texts) == 1
-        ]:  # one is timed
-            rows = self._called([texts[i] for i in missing], role)
-            made.update(zip((names[i] for i in missing), rows, strict=True))
+        vectors = self._process_vectors
+        keys = [(role, _text_digest(text)) for text in texts]
+        missing = [i for i, key in enumerate(keys) if key not in vectors]
+        is_timed = len(texts) == 1
+        if is_timed:
+            missing = [0]
+        if missing:
+            rows = self._call_function([texts[i] for i in missing], role)
+            for i, row in zip(missing, rows, strict=True):
+                vectors[keys[i]] = row
             call.meter.count(calls=1)
-        sizes = sorted({len(made[name]) for name in names})
-        if len(sizes) > 1:
+        dimensions = sorted({len(vectors[key]) for key in keys})
+        if len(dimensions) > 1:
             raise BackendError(
-                f"{self.call} gave vectors of {sizes[0]} and of {sizes[-1]} numbers"
+                f"{self.call} gave vectors of {dimensions[0]} and of {dimensions[-1]} "
+                "numbers"
             )
         return Embedded(
-            np.stack([made[name] for name in names]),
-            *np.zeros((2, len(texts)), dtype=np.int64),
+            vectors=np.stack([vectors[key] for key in keys]),
+            tokens=np.zeros(len(texts), dtype=np.int64),
+            truncated_tokens=np.zeros(len(texts), dtype=np.int64),
         )
 
     @cached_property
-    def _made(self) -> VectorsByText:
-        """Where this object's vectors are kept; those of one that cannot be told from others, for this run alone."""
-        found = resolve_callable(self.call)
-        state = model_digest(found) if hasattr(found, "state_dict") else ""
+    def _process_vectors(self) -> VectorsByText:
+        """The vectors of this process.
+
+        Those of an object that cannot be hashed are kept for this encoder only.
+        """
+        target = resolve_callable(self.call)
+        weights = model_digest(target) if hasattr(target, "state_dict") else ""
         try:
-            return PROCESS_VECTORS.setdefault(found, {}).setdefault(state, {})
+            return PROCESS_VECTORS.setdefault(target, {}).setdefault(weights, {})
         except TypeError:
             return {}
 
-    def _called(self, texts: list[str], role: Role) -> DenseVectors:
+    def _call_function(self, texts: list[str], role: Role) -> DenseVectors:
+        """Return the function's vectors of texts.
+
+        Raises:
+            BackendError: it raised an exception, or returned another shape.
+        """
         with wrap_user_errors((self.call,)):
-            returned = self._function(role)(texts)
-            on_a_device = hasattr(
-                returned, "detach"
-            )  # a tensor of torch, on any device
-            numbers = np.asarray(
-                returned.detach().cpu().float() if on_a_device else returned
-            )
-            vectors = numbers.astype(
-                np.float32
-            )  # a copy: the function may write into its array again
+            returned = self._embedding_function(role)(texts)
+            is_tensor = hasattr(returned, "detach")
+            if is_tensor:
+                returned = returned.detach().cpu().float()
+            # A copy: the function may write into its array again.
+            vectors = np.asarray(returned).astype(np.float32)
         if vectors.ndim != 2 or len(vectors) != len(texts):
-            what = f"returned an array of shape {vectors.shape} for {len(texts)} texts"
             raise BackendError(
-                f"{self.call} {what}: it has to be ({len(texts)}, dimensions), a row for each text"
+                f"{self.call} returned an array of shape {vectors.shape} for "
+                f"{len(texts)} texts: it has to be ({len(texts)}, dimensions), "
+                "a row for each text"
             )
         return vectors
 
-    def _function(self, role: Role) -> Callable[[list[str]], Any]:
-        """What embeds texts of a role."""
-        found = resolve_callable(self.call)
-        for name in (f"encode_{role}", "encode"):
-            if callable(method := getattr(found, name, None)):
-                with_role = name == "encode" and "prompt_type" in _parameters(
-                    method
-                )  # as models of MTEB are asked
-                return partial(method, prompt_type=role) if with_role else method
-        if not callable(found):
-            what = f"{self.call!r} is not a function, and has no encode"
-            raise InputError(
-                Problem(
-                    "call", what, "give a function of texts that returns a row for each"
-                )
-            )
-        named = (
-            inspect.Parameter.POSITIONAL_ONLY,
-            inspect.Parameter.POSITIONAL_OR_KEYWORD,
-        )
-        second = [one for one in _parameters(found).values() if one.kind in named][1:2]
-        two = any(
-            one.name == "role" or one.default is inspect.Parameter.empty
-            for one in second
-        )
-        return (lambda texts: found(texts, role)) if two else found
+    def _embedding_function(self, role: Role) -> Callable[[list[str]], Any]:
+        """Return the function that embeds texts of a role.
+
+        Raises:
+            InputError: there is none.
+        """
+        target = resolve_callable(self.call)
+        role_method = getattr(target, f"encode_{role}", None)
+        if callable(role_method):
+            return partial(role_method)
+        encode = getattr(target, "encode", None)
+        if callable(encode):
+            takes_prompt_type = "prompt_type" in _parameters(encode)
+            if takes_prompt_type:  # as models of MTEB
+                return partial(encode, prompt_type=role)
+            return partial(encode)
+        if not callable(target):
+            problem = f"{self.call!r} is not a function, and has no encode"
+            remedy = "give a function of texts that returns a row for each"
+            raise InputError(Problem("call", problem, remedy))
+        if _takes_role(target):
+            return lambda texts: target(texts, role)
+        return partial(target)
+
+
+def _text_digest(text: str) -> bytes:
+    encoded_text = text.encode("utf-8", "surrogatepass")
+    return blake2b(encoded_text, digest_size=16).digest()
+
+
+def _takes_role(function: Callable[..., Any]) -> bool:
+    """Return whether a function has a second parameter that is required, or `role`."""
+    positional_kinds = (
+        inspect.Parameter.POSITIONAL_ONLY,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    )
+    positional = [
+        parameter
+        for parameter in _parameters(function).values()
+        if parameter.kind in positional_kinds
+    ]
+    if len(positional) < 2:
+        return False
+    second = positional[1]
+    return second.name == "role" or second.default is inspect.Parameter.empty
 
 
 def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    """Return a function's parameters; none for one in C that does not show them."""
     try:
         return inspect.signature(function).parameters
-    except (TypeError, ValueError):  # what is written in C may not say
+    except (TypeError, ValueError):
         return {}

@@ -16,7 +16,7 @@ from retrievers.identity import fingerprint
 from retrievers.meter import Call
 from retrievers.model import Encoder
 from retrievers.options.placeholders import expand, redact_url
-from retrievers.services.caller import RequestCost
+from retrievers.services.caller import PaidAnswer
 from retrievers.services.concurrency import run_request
 from retrievers.services.remote_model import (
     RemoteModel,
@@ -27,46 +27,67 @@ from retrievers.services.remote_model import (
 from retrievers.services.service_errors import RequestRefused
 from retrievers.texts.token_estimate import Counts, Tokens, estimate_tokens
 
-_HALVINGS = 5
+MAX_TEXT_HALVINGS = 5
+"""How often a text that is refused is cut in half, at most."""
+
+
+class EmbeddingRow(NamedTuple):
+    """The vector of one text in a reply."""
+
+    position: int
+    """The text's position in the request."""
+    vector: Any
+    """Numbers, or the base64 form of 32-bit floats."""
 
 
 class EmbeddingReply(NamedTuple):
-    """What one request brought, as the service said it."""
+    """The reply to one request, unchecked."""
 
-    rows: Sequence[tuple[int, Any]]
-    """The place of each text and its vector."""
+    rows: Sequence[EmbeddingRow]
     tokens: object = None
-    """Billed."""
+    """Billed tokens."""
     model: object = None
-    """What the service calls the model."""
+    """The service's name for the model."""
+
+
+class _WholeVectors(NamedTuple):
+    """Checked vectors of whole texts, and the tokens that are billed for them."""
+
+    vectors: DenseVectors
+    tokens: int
 
 
 class RemoteEncoder(RemoteModel, Encoder):
-    """An encoder behind an API; each provider defines a request and reads the response.
+    """An encoder behind an API; each provider defines a request and reads the reply.
 
-    A batch that is refused is split; a single text is halved until it is taken, and counted as truncated.
+    A batch that is refused is split; a single text is halved until it is accepted, and
+    counted as truncated.
     """
 
     kind: ClassVar[str]
     max_request_tokens: ClassVar[int] = sys.maxsize
-    """Of all texts of one request."""
+    """Tokens of all texts of one request, at most."""
     refuses_long_texts: ClassVar[bool] = True
-    """Whether the provider refuses what it does not read to the end, so that a text that may be too long goes alone."""
+    """Whether the provider refuses texts that it cannot read to the end.
+
+    A text that may be too long is then sent alone."""
     dimensions: Annotated[int, Field(ge=1, le=MAX_DIMENSIONS)] | None = None
     """Fewer dimensions, where the model can."""
     batch_size: Annotated[int, Field(ge=1, le=96)] = 96
     """Texts a request, at most."""
-    _width: int | None = None
-    _answering: str = ""
+    _received_dimensions: int | None = None
+    """None before the first reply."""
+    _answering_model: str = ""
+    """The service's name for the model that replied first."""
 
     @property
     def max_characters(self) -> int:
-        """Of one text that the provider takes, at most; 0: no limit."""
+        """Characters of one text that the provider accepts, at most; 0: no limit."""
         return 0
 
     @property
     def _prompts(self) -> Mapping[Role, str]:
-        """What is put before every text, by role."""
+        """The text before every query and every document."""
         return {
             "query": getattr(self, "query_prompt", ""),
             "document": getattr(self, "document_prompt", ""),
@@ -74,66 +95,71 @@ class RemoteEncoder(RemoteModel, Encoder):
 
     @property
     def fingerprint(self) -> str:
-        """All that changes a vector: server, model, dimensions, what is said with texts of either role."""
-        return self._named(self._by_role)
+        """All that changes a vector: server, model, dimensions, options of each role."""
+        return self._fingerprint_of(**self._role_options)
 
     def fingerprint_for(self, role: Role) -> str:
-        """All that changes a vector in this role: not what is said with the other."""
-        return self._named(
-            {
-                name: {
-                    one: value if one == role else type(value)()
-                    for one, value in said.items()
-                }
-                for name, said in self._by_role.items()
+        """Return all that changes a vector in this role, without the other's options."""
+        role_options = {}
+        for name, options in self._role_options.items():
+            role_options[name] = {
+                each_role: option if each_role == role else type(option)()
+                for each_role, option in options.items()
             }
-        )
+        return self._fingerprint_of(**role_options)
 
     @property
-    def _by_role(self) -> Mapping[str, Mapping[Role, Any]]:
-        """What is said with texts of each role, by the name that it has in the fingerprint."""
+    def _role_options(self) -> Mapping[str, Mapping[Role, Any]]:
+        """Options of each role, by their name in the fingerprint."""
         return {"prompts": self._prompts}
 
-    def _named(self, said: Mapping[str, Any]) -> str:
+    def _fingerprint_of(self, **role_options: Any) -> str:
+        """Return the fingerprint for some options of the roles."""
         return fingerprint(
-            self.kind, self.model, server=self._url, dimensions=self.dimensions, **said
+            self.kind,
+            self.model,
+            server=self._url,
+            dimensions=self.dimensions,
+            **role_options,
         )
 
-    def _fewer(self, name: str) -> dict[str, int]:
-        """What is sent of the dimensions that are asked for, by the provider's name for them."""
+    def _dimensions_option(self, name: str) -> dict[str, int]:
+        """Return the dimensions by the provider's name; empty if none are set."""
         return {} if self.dimensions is None else {name: self.dimensions}
 
     @abstractmethod
     async def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
-        """Ask the provider once; raises Transient, Refused or BackendError."""
+        """Send one request.
 
-    def _counted(self, texts: Sequence[str]) -> Tokens:
-        """Count the tokens that would be billed; no network."""
+        Raises:
+            TransientFailure: the failure may pass.
+            RequestRefused: the provider refuses the texts.
+            BackendError: the request failed for good.
+        """
+
+    def _count_billed(self, texts: Sequence[str]) -> Tokens:
+        """Return the tokens that would be billed, counted without network."""
         return Tokens(estimate_tokens(texts), exact=False)
 
-    def _described(self, **more: str) -> Mapping[str, str]:
-        """What the manifest keeps."""
-        prompts = {
-            f"{role}_prompt": prompt for role, prompt in self._prompts.items() if prompt
-        }
-        dimensions = {
-            name: str(number) for name, number in self._fewer("dimensions").items()
-        }
-        return {
-            "model": self.model,
-            "source": redact_url(self._url),
-            **prompts,
-            **more,
-            **dimensions,
-        }
+    def _facts(self, **provider_facts: str) -> Mapping[str, str]:
+        """Return what the manifest records, with facts of the provider."""
+        facts = {"model": self.model, "source": redact_url(self._url)}
+        for role, prompt in self._prompts.items():
+            if prompt:
+                facts[f"{role}_prompt"] = prompt
+        facts |= provider_facts
+        if self.dimensions is not None:
+            facts["dimensions"] = str(self.dimensions)
+        return facts
 
-    def _prompted(self, texts: Sequence[str], role: Role) -> list[str]:
+    def _with_prompts(self, texts: Sequence[str], role: Role) -> list[str]:
+        """Return texts with the role's prompt before them."""
         prompt = expand(self._prompts[role])
         return [prompt + text for text in texts]
 
     def count(self, texts: Sequence[str], role: Role) -> Tokens:
-        """Count the tokens that would be billed, the prompt's among them; no network."""
-        return self._counted(self._prompted(texts, role))
+        """Return the tokens that would be billed, with those of the prompt."""
+        return self._count_billed(self._with_prompts(texts, role))
 
     def batches(self, texts: Sequence[str], role: Role) -> Iterator[Sequence[int]]:
         """Pack texts into requests by their tokens, those that may be too long alone."""
@@ -141,166 +167,183 @@ class RemoteEncoder(RemoteModel, Encoder):
         counts = np.minimum(self.count(texts, role).counts, limit)
         return pack_requests(
             counts,
-            self.request_size,
-            self.max_request_tokens,
-            limit if self.refuses_long_texts else limit + 1,
+            max_texts=self.request_size,
+            max_tokens=self.max_request_tokens,
+            lone_tokens=limit if self.refuses_long_texts else limit + 1,
         )
 
     def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
-        """Send one request; `tokens` are shared out from what the provider billed.
+        """Send one request; billed `tokens` are divided among the texts.
 
         Raises:
-            BackendError: for good; OverBudget before anything is sent.
+            BackendError: it failed for good; OverBudget before anything is sent.
         """
         self._client()
-        prompted = self._prompted(texts, role)
-        sent = [text[: self.max_characters or None] for text in prompted]
-        embedded = Embedded.concatenate(
-            run_request(
-                split_when_refused(sent, lambda some: self._taken(some, role, call)),
-                call.stopped,
-            )
-        )
-        beyond = [
-            _beyond(*pair)
-            for pair in zip(prompted, sent, embedded.tokens.tolist(), strict=True)
-        ]
-        return embedded._replace(
-            truncated_tokens=embedded.truncated_tokens
-            + np.asarray(beyond, dtype=np.int64)
-        )
+        prompted_texts = self._with_prompts(texts, role)
+        sent_texts = [text[: self.max_characters or None] for text in prompted_texts]
 
-    async def _taken(self, texts: list[str], role: Role, call: Call) -> Embedded:
-        """Send texts as they are; of one that is refused as much as the provider takes.
+        async def send(some_texts: list[str]) -> Embedded:
+            return await self._embed_accepted(some_texts, role, call)
+
+        request = split_when_refused(sent_texts, send)
+        embedded = Embedded.concatenate(run_request(request, call.stopped))
+        truncated = embedded.truncated_tokens + np.asarray(
+            [
+                _estimate_cut_tokens(text, sent_text, tokens)
+                for text, sent_text, tokens in zip(
+                    prompted_texts, sent_texts, embedded.tokens.tolist(), strict=True
+                )
+            ],
+            dtype=np.int64,
+        )
+        return embedded._replace(truncated_tokens=truncated)
+
+    async def _embed_accepted(
+        self, texts: list[str], role: Role, call: Call
+    ) -> Embedded:
+        """Embed texts; of one that is refused, as much as the provider accepts.
 
         Raises:
-            Refused: not even the beginning of a text is taken: what was said of the whole text.
+            RequestRefused: several texts are refused, or even the beginning of one; the
+                message is that of the whole text.
         """
         try:
-            return await self._whole(texts, role, call)
+            return await self._embed_whole(texts, role, call)
         except RequestRefused as refusal:
-            first = refusal
+            whole_refusal = refusal
         if len(texts) > 1:
-            raise first
+            raise whole_refusal
         (text,) = texts
-        for halving in range(1, _HALVINGS + 1):
-            kept = text[: len(text) >> halving]
-            if not kept.strip():
+        for halving in range(1, MAX_TEXT_HALVINGS + 1):
+            beginning = text[: len(text) >> halving]
+            if not beginning.strip():
                 break
             try:
-                embedded = await self._whole([kept], role, call)
+                embedded = await self._embed_whole([beginning], role, call)
             except RequestRefused:
                 continue
-            lost = max(_beyond(text, kept, int(embedded.tokens[0])), 1)
-            return embedded._replace(
-                truncated_tokens=np.asarray([lost], dtype=np.int64)
-            )
-        raise first
+            tokens = int(embedded.tokens[0])
+            cut_tokens = max(_estimate_cut_tokens(text, beginning, tokens), 1)
+            truncated = np.asarray([cut_tokens], dtype=np.int64)
+            return embedded._replace(truncated_tokens=truncated)
+        raise whole_refusal
 
-    async def _whole(self, texts: list[str], role: Role, call: Call) -> Embedded:
-        """Send texts as they are."""
-        expected = self._counted(texts).counts
-        promised = self._charge(int(expected.sum()))
+    async def _embed_whole(self, texts: list[str], role: Role, call: Call) -> Embedded:
+        """Embed texts in one request."""
+        expected_tokens = self._count_billed(texts).counts
+        expected_cost = self._billed_cost(int(expected_tokens.sum()))
 
-        async def attempt() -> tuple[tuple[DenseVectors, int], RequestCost]:
+        async def attempt() -> PaidAnswer[_WholeVectors]:
             reply = await self._send(texts, role)
-            vectors = check_vectors(
-                self.name, reply.rows, len(texts), self._width or self.dimensions
-            )
-            if isinstance(reply.model, str):
-                self._answering = self._answering or reply.model
-                if reply.model != self._answering:
-                    what = f"{reply.model!r} answers now, and {self._answering!r} did before"
-                    raise BackendError(
-                        f"{self.name}: {what}: their vectors cannot be compared; run again with --fresh"
-                    )
-            self._width = vectors.shape[1]
-            tokens = billed_tokens(
-                reply.tokens, least=len(texts)
-            )  # each has a token at least
-            charge = self._charge(tokens) if tokens else promised
-            return (vectors, charge.tokens), charge
+            dimensions = self._received_dimensions or self.dimensions
+            vectors = check_vectors(self.name, reply.rows, len(texts), dimensions)
+            self._check_model(reply.model)
+            self._received_dimensions = vectors.shape[1]
+            # A text has at least one token.
+            tokens = billed_tokens(reply.tokens, minimum=len(texts))
+            cost = self._billed_cost(tokens) if tokens else expected_cost
+            return PaidAnswer(_WholeVectors(vectors, cost.tokens), cost)
 
-        vectors, tokens = await self._caller.call(
-            attempt, promised, call, promised.tokens
+        answer = await self._caller.call(
+            attempt, expected_cost, call, expected_cost.tokens
         )
         return Embedded(
-            vectors,
-            share_by_weight(tokens, expected),
-            np.zeros(len(texts), dtype=np.int64),
+            vectors=answer.vectors,
+            tokens=share_by_weight(answer.tokens, expected_tokens),
+            truncated_tokens=np.zeros(len(texts), dtype=np.int64),
         )
+
+    def _check_model(self, model: object) -> None:
+        """Raise BackendError if another model replies than before."""
+        if not isinstance(model, str):
+            return
+        self._answering_model = self._answering_model or model
+        if model != self._answering_model:
+            raise BackendError(
+                f"{self.name}: {model!r} answers now, and {self._answering_model!r} did "
+                "before: their vectors cannot be compared; run again with --fresh"
+            )
 
 
 def check_vectors(
-    name: str, rows: Iterable[tuple[int, Any]], count: int, width: int | None
+    name: str, rows: Iterable[EmbeddingRow], count: int, dimensions: int | None
 ) -> DenseVectors:
-    """Return an answer's vectors as (n, d) of float32, in the order of their texts.
+    """Return a reply's vectors as (n, d) of float32, in the order of their texts.
 
     Args:
-        name: of who answered.
-        rows: the place of each text and its vector: numbers, or the base64 form of 32-bit floats.
-        count: of the texts.
-        width: numbers that a vector must have; None: not known yet.
+        name: the service's name in messages.
+        rows: the vectors.
+        count: the number of texts.
+        dimensions: numbers that a vector must have; None if unknown.
 
     Raises:
-        BackendError: not one vector for each text, or one that no text can have.
+        BackendError: there is not one vector for each text, or a vector is invalid.
 
-    >>> check_vectors("it", [(1, [3.0]), (0, "AACAPw==")], 2, None).tolist()
+    >>> rows = [EmbeddingRow(1, [3.0]), EmbeddingRow(0, "AACAPw==")]
+    >>> check_vectors("it", rows, 2, None).tolist()
     [[1.0], [3.0]]
     """
     ordered = sorted(rows, key=lambda row: row[0])
-    if [place for place, _ in ordered] != list(range(count)):
-        number = len(ordered) or "no"
+    if [position for position, _ in ordered] != list(range(count)):
         raise BackendError(
-            f"{name}: {number} vectors came back for {count} texts, not one for each"
+            f"{name}: {len(ordered) or 'no'} vectors came back for {count} texts, "
+            "not one for each"
         )
     try:
-        with np.errstate(
-            over="ignore"
-        ):  # what overflows is not finite, and refused as such
-            vectors = np.stack([_numbers(vector) for _, vector in ordered])
+        # Numbers that overflow are not finite, and refused below.
+        with np.errstate(over="ignore"):
+            vectors = np.stack([_as_float32(vector) for _, vector in ordered])
     except (ValueError, TypeError):
         raise BackendError(
             f"{name}: vectors came back that are none, or of several dimensions"
         ) from None
-    if vectors.ndim != 2 or vectors.shape[1] != (width or vectors.shape[1] or -1):
-        instead = f" instead of {width}" if width else ""
+    if vectors.ndim != 2 or vectors.shape[1] != (dimensions or vectors.shape[1] or -1):
+        expected = f" instead of {dimensions}" if dimensions else ""
         raise BackendError(
-            f"{name}: a vector has {vectors.shape[-1]} dimensions{instead}"
+            f"{name}: a vector has {vectors.shape[-1]} dimensions{expected}"
         )
     if not np.isfinite(vectors).all():
         raise BackendError(f"{name}: a vector that is not finite came back")
     return vectors
 
 
-def _numbers(vector: Any) -> npt.NDArray[np.float32]:
+def _as_float32(vector: Any) -> npt.NDArray[np.float32]:
+    """Return a vector of numbers, or of their base64 form."""
     if isinstance(vector, str):
         return np.frombuffer(binascii.a2b_base64(vector, strict_mode=True), dtype="<f4")
     return np.asarray(vector, dtype=np.float32)
 
 
-def _beyond(text: str, kept: str, tokens: int) -> int:
-    """The tokens that were cut off, as many to a character as in what was kept."""
-    return -(-(len(text) - len(kept)) * tokens // len(kept))
+def _estimate_cut_tokens(text: str, beginning: str, beginning_tokens: int) -> int:
+    """Return the tokens that were cut off, at the tokens per character of the rest."""
+    cut_characters = len(text) - len(beginning)
+    return -(-cut_characters * beginning_tokens // len(beginning))
 
 
-def pack_requests(counts: Counts, size: int, total: int, alone: int) -> Iterator[range]:
-    """Split texts into requests of at most `size` texts and `total` tokens; one of `alone` tokens goes alone.
+def pack_requests(
+    counts: Counts, *, max_texts: int, max_tokens: int, lone_tokens: int
+) -> Iterator[range]:
+    """Split texts into requests.
 
-    >>> list(pack_requests(np.array([1, 2, 3, 9, 4]), 3, 5, 9))
+    Args:
+        counts: the tokens of each text.
+        max_texts: texts of one request, at most.
+        max_tokens: tokens of one request, at most.
+        lone_tokens: a text with so many tokens is sent alone.
+
+    >>> counts = np.array([1, 2, 3, 9, 4])
+    >>> list(pack_requests(counts, max_texts=3, max_tokens=5, lone_tokens=9))
     [range(0, 2), range(2, 3), range(3, 4), range(4, 5)]
     """
-    start, sum_ = 0, 0
+    start = 0
+    request_tokens = 0
     for i, count in enumerate(counts.tolist()):
-        full = (
-            i - start >= size
-            or sum_ + count > total
-            or count >= alone
-            or counts[i - 1] >= alone
-        )
-        if full and i > start:
+        is_full = i - start >= max_texts or request_tokens + count > max_tokens
+        is_alone = count >= lone_tokens or counts[i - 1] >= lone_tokens
+        if i > start and (is_full or is_alone):
             yield range(start, i)
-            start, sum_ = i, 0
-        sum_ += count
+            start = i
+            request_tokens = 0
+        request_tokens += count
     if len(counts) > start:
         yield range(start, len(counts))

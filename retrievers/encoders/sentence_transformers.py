@@ -23,16 +23,18 @@ from retrievers.ragged import (
     unit_rows,
 )
 
-_E5 = re.compile(
+_E5_NAME = re.compile(
     r"(multilingual-)?e5-(small|base|large)(-v2|-unsupervised)?", re.IGNORECASE
 )
-"""Models trained with "query: " and "passage: " that do not say so in their files (Wang et al. 2022, 2024)."""
+"""Models trained with "query: " and "passage: ", of which their files have nothing
+(Wang et al. 2022, 2024)."""
 
 
 class SentenceTransformerEncoder(LocalEncoder):
-    """Embeds with a SentenceTransformer: a folder, the `offline` package, or a model of the hub.
+    """Embeds with a SentenceTransformer: a folder, the `offline` package, or the hub's.
 
-    Nothing is loaded, and no heavy library imported, before the first `embed` (or `concurrency`).
+    Nothing is loaded, and no large library imported, before the first `embed` (or
+    `concurrency`).
     """
 
     kind = "sentence-transformers"
@@ -40,7 +42,8 @@ class SentenceTransformerEncoder(LocalEncoder):
     supports_late_chunking: ClassVar[bool] = True
 
     query_prompt: str | None = None
-    """Put before every query; left out, what the model's files say, and e5's "query: "."""
+    """Put before every query; left out, what the model's files say, and e5's
+    "query: "."""
     document_prompt: str | None = None
     """Put before every document; left out, likewise, and e5's "passage: "."""
     query_prompt_name: str = ""
@@ -53,175 +56,187 @@ class SentenceTransformerEncoder(LocalEncoder):
     """Keep so many leading dimensions (Matryoshka models)."""
 
     def model_post_init(self, _: object) -> None:
-        """Describe the model; raises InputError."""
-        given = super()._prompts
-        if both := [
-            role for role in given if given[role] is not None and self._names[role]
-        ]:
-            raise InputError(
-                Problem(
-                    f"encoder.{both[0]}_prompt",
-                    "is given twice: by name and as text",
-                    "write one",
+        """Check the prompts, and the model's files if they are on this machine.
+
+        Raises:
+            InputError: a prompt is set twice, or unknown; or the files are of another
+                type of model.
+        """
+        given_prompts = super()._prompts
+        for role, prompt in given_prompts.items():
+            if prompt is not None and self._prompt_names[role]:
+                problem = "is given twice: by name and as text"
+                raise InputError(
+                    Problem(f"encoder.{role}_prompt", problem, "write one")
                 )
-            )
         super().model_post_init(None)
         if self.weights.snapshot is not None:
-            for role in given:
-                self._prompt(
-                    role, stored_prompts(self.weights.snapshot)
-                )  # a name that the model lacks is told now
+            model_prompts = stored_prompts(self.weights.snapshot)
+            for role in given_prompts:
+                self._prompt(role, model_prompts)  # raises for an unknown name
 
     @property
-    def _names(self) -> Mapping[Role, str]:
+    def _prompt_names(self) -> Mapping[Role, str]:
         return {
             "query": expand(self.query_prompt_name),
             "document": expand(self.document_prompt_name),
         }
 
     @property
-    def _defaults(self) -> Mapping[Role, str | None]:
-        e5 = _E5.fullmatch(Path(expand(self.model)).name)
-        return {
-            "query": "query: " if e5 else None,
-            "document": "passage: " if e5 else None,
-        }
+    def _default_prompts(self) -> Mapping[Role, str | None]:
+        """The prompts that the model's family is trained with."""
+        if _E5_NAME.fullmatch(Path(expand(self.model)).name):
+            return {"query": "query: ", "document": "passage: "}
+        return {"query": None, "document": None}
 
     @property
     def _prompts(self) -> Mapping[Role, str | None]:
-        return {
-            role: self._defaults[role] if text is None else text
-            for role, text in super()._prompts.items()
-        }
+        """The experiment's prompts, or those of the model's family."""
+        prompts = dict(super()._prompts)
+        for role, default_prompt in self._default_prompts.items():
+            if prompts[role] is None:
+                prompts[role] = default_prompt
+        return prompts
 
     @property
     def fingerprint(self) -> str:
-        """All that changes a vector: the weights, the prompts, normalisation, dimensions, dtype, backend."""
-        return self._of(self._prompts, self._names)
+        """All that changes a vector: weights, prompts, normalisation, dimensions."""
+        return self._fingerprint_with(self._prompts, self._prompt_names)
 
     def fingerprint_for(self, role: Role) -> str:
-        """All that changes a vector in this role: not the prompt of the other."""
-        names: dict[Role, str] = {"query": "", "document": "", role: self._names[role]}
-        return self._of({**self._defaults, role: self._prompts[role]}, names)
+        """Return all that changes a vector in this role, without the other's prompt."""
+        prompts = {**self._default_prompts, role: self._prompts[role]}
+        names: dict[Role, str] = {"query": "", "document": ""}
+        names[role] = self._prompt_names[role]
+        return self._fingerprint_with(prompts, names)
 
-    def _of(self, prompts: Mapping[Role, str | None], names: Mapping[Role, str]) -> str:
-        own = {"prompt_names": names} if any(names.values()) else {}
-        return self._named(
-            prompts=prompts,
-            **own,
-            normalize=self.normalize,
-            truncate_dim=self.truncate_dim,
+    def _fingerprint_with(
+        self, prompts: Mapping[Role, str | None], names: Mapping[Role, str]
+    ) -> str:
+        """Return the fingerprint with these prompts and names of prompts."""
+        options: dict[str, Any] = {"prompts": prompts}
+        if any(names.values()):
+            options["prompt_names"] = names
+        return self._fingerprint_of(
+            **options, normalize=self.normalize, truncate_dim=self.truncate_dim
         )
 
     @property
     def provenance(self) -> Mapping[str, str]:
-        """What the manifest keeps: the model, where its weights come from, which they are."""
-        dimensions = (
-            {} if self.truncate_dim is None else {"dimensions": str(self.truncate_dim)}
-        )
-        return {**super().provenance, **dimensions}
+        """What the manifest records: the model, and the source of its weights."""
+        if self.truncate_dim is None:
+            return super().provenance
+        return {**super().provenance, "dimensions": str(self.truncate_dim)}
 
-    def _shown(self) -> Mapping[Role, str | None]:
-        """The prompts that are sent, the model's own among them."""
-        snapshot, held = self.weights.snapshot, self.weights.model_object
-        own = (
-            getattr(held, "prompts", {})
-            if snapshot is None
-            else stored_prompts(snapshot)
-        )
-        return {role: self._prompt(role, own) for role in self._prompts}
+    def _recorded_prompts(self) -> Mapping[Role, str | None]:
+        """Return the prompts that are sent, also the model's own."""
+        model_prompts = getattr(self.weights.model_object, "prompts", {})
+        if self.weights.snapshot is not None:
+            model_prompts = stored_prompts(self.weights.snapshot)
+        return {role: self._prompt(role, model_prompts) for role in self._prompts}
 
     def embed_passages(
         self, passages: Sequence[str], documents: Sequence[str], call: Call
     ) -> Embedded:
-        """Embed passages by late chunking (Günther et al. 2024): the mean of the document's token vectors over each.
+        """Embed passages by late chunking (Günther et al. 2024).
 
-        A passage that the model does not read in its document is embedded alone, and counted as truncated.
+        A passage's vector is the mean of its tokens' vectors in the document. A passage
+        that the model does not read in its document is embedded alone, and counted as
+        truncated.
         """
-        model = self._loaded.model
-        prompt = self._prompt("document", model.prompts) or ""
-        wholes = list(dict.fromkeys(documents))
-        tokens = self._tokens([prompt + whole for whole in wholes])
-        read = partial(
-            model.encode_document,
+        prompt = self._prompt("document", self._loaded.model.prompts) or ""
+        token_vectors = self._token_vectors(
+            list(dict.fromkeys(documents)), prompt, call
+        )
+        mean_vectors = [
+            self._mean_vector(token_vectors[document], prompt, document, passage)
+            for passage, document in zip(passages, documents, strict=True)
+        ]
+        unread = np.array([vector is None for vector in mean_vectors])
+        unread_passages = [passages[i] for i in np.flatnonzero(unread).tolist()]
+        if unread_passages:
+            embedded = self.embed(unread_passages, "document", call)
+            lone_vectors = np.asarray(embedded.vectors)
+            for i, vector in zip(np.flatnonzero(unread), lone_vectors, strict=True):
+                mean_vectors[i] = vector
+        tokens = self._count_read(list(passages)).read
+        return Embedded(self._vectors(mean_vectors), tokens, unread * tokens)
+
+    def _token_vectors(
+        self, documents: Sequence[str], prompt: str, call: Call
+    ) -> dict[str, Any]:
+        """Return the token vectors of each document, read whole."""
+        tokens = self._count_read([prompt + document for document in documents])
+        encode = partial(
+            self._loaded.model.encode_document,
             prompt=prompt,
             show_progress_bar=False,
             output_value="token_embeddings",
             convert_to_numpy=False,
         )
-        rows = dict(
-            zip(wholes, self._run(wholes, tokens.read, read, call.stopped), strict=True)
-        )
+        rows = self._run(documents, tokens.read, encode, call.stopped)
         call.meter.count(calls=1, tokens=int(tokens.read.sum()))
-        found = [
-            self._within(rows[whole], prompt, whole, one)
-            for one, whole in zip(passages, documents, strict=True)
-        ]
-        unread = np.array([one is None for one in found])
-        alone = [
-            passage for passage, one in zip(passages, found, strict=True) if one is None
-        ]
-        more = iter(
-            np.asarray(self.embed(alone, "document", call).vectors) if alone else []
-        )
-        counts = self._tokens(list(passages)).read
-        return Embedded(
-            self._vectors([next(more) if one is None else one for one in found]),
-            counts,
-            unread * counts,
-        )
+        return dict(zip(documents, rows, strict=True))
 
-    def _within(self, row: Any, prompt: str, whole: str, passage: str) -> Any:
-        """The mean vector of a passage's tokens among those of its document; None where they were not all read."""
-        spans = self._loaded.tokenizer.encode(prompt + whole).offsets
-        spans = (
-            spans if len(spans) == len(row) else spans[: len(row) - 1]
-        )  # its end was cut off
-        start = whole.find(passage) + len(prompt)
+    def _mean_vector(
+        self, token_vectors: Any, prompt: str, document: str, passage: str
+    ) -> Any:
+        """Return the mean vector of a passage's tokens; None if not all were read."""
+        spans = self._loaded.tokenizer.encode(prompt + document).offsets
+        if len(spans) != len(token_vectors):  # the document's end was cut off
+            spans = spans[: len(token_vectors) - 1]
+        start = document.find(passage) + len(prompt)
         end = start + len(passage)
-        inside = [place for place, (a, b) in enumerate(spans) if start <= a < b <= end]
-        if start < len(prompt) or not inside or max(b for _, b in spans) < end:
+        positions = []
+        for position, (token_start, token_end) in enumerate(spans):
+            if start <= token_start < token_end <= end:
+                positions.append(position)
+        last_end = max((token_end for _, token_end in spans), default=0)
+        if start < len(prompt) or not positions or last_end < end:
             return None
-        return row[inside].mean(0).float().numpy()[: self.truncate_dim]
+        mean = token_vectors[positions].mean(0)
+        return mean.float().numpy()[: self.truncate_dim]
 
-    def _wanted(self, model: Any) -> dict[str, Any]:
+    def _call_options(self, model: Any) -> dict[str, Any]:
         return {"truncate_dim": self.truncate_dim}
 
     def _vectors(self, rows: Sequence[Any]) -> AnyVectors:
-        """The vectors of one request; scaled here, since the library scales a bfloat16 vector in bfloat16."""
+        """Return vectors, scaled if they are to be.
+
+        The library would scale a bfloat16 vector in bfloat16.
+        """
         vectors = np.stack(rows).astype(np.float32)
         return unit_rows(vectors) if self.normalize else vectors
 
-    def _prompt(self, role: Role, own: Mapping[str, str | None]) -> str | None:
-        """What is put before a text: as the experiment says it, or by its name, or as the model's files have it.
+    def _prompt(
+        self, role: Role, model_prompts: Mapping[str, str | None]
+    ) -> str | None:
+        """Return the text before a role's texts.
 
-        Empty ones of the model's are passed over: the library writes them for "query" and "document" where a model has
-        "passage" alone.
+        It is the experiment's, or the model's prompt that the experiment names, or the
+        model's for the role. Empty ones of the model's do not count: the library adds
+        them for "query" and "document" if a model has only "passage".
+
+        Raises:
+            InputError: the model has no prompt with the name.
         """
-        name = self._names[role]
+        name = self._prompt_names[role]
         if not name:
-            return (
-                super()._prompt(
-                    role, {key: prompt for key, prompt in own.items() if prompt}
-                )
-                or self._prompts[role]
-            )
-        if name not in own:
-            known, what = (
-                ", ".join(map(repr, own)) or "none",
-                f"the model's configuration has no prompt {name!r}",
-            )
-            raise InputError(
-                Problem(f"encoder.{role}_prompt_name", what, f"it has {known}")
-            )
-        return own[name]
+            prompts = {key: prompt for key, prompt in model_prompts.items() if prompt}
+            return super()._prompt(role, prompts) or self._prompts[role]
+        if name not in model_prompts:
+            problem = f"the model's configuration has no prompt {name!r}"
+            remedy = f"it has {', '.join(map(repr, model_prompts)) or 'none'}"
+            raise InputError(Problem(f"encoder.{role}_prompt_name", problem, remedy))
+        return model_prompts[name]
 
 
 class LearnedSparseEncoder(LocalEncoder):
-    """Weighs words with a SparseEncoder, such as SPLADE: a folder, or a model of the hub.
+    """Weighs words with a SparseEncoder, such as SPLADE: a folder, or the hub's.
 
-    Queries and documents go the ways that the model has for them, also where queries need no inference. Nothing is
-    loaded, and no heavy library imported, before the first `embed` (or `concurrency`).
+    Queries and documents are encoded by the model's own functions for them, also if
+    queries need no inference. Nothing is loaded, and no large library imported, before
+    the first `embed` (or `concurrency`).
     """
 
     form: ClassVar[VectorForm] = "sparse"
@@ -229,20 +244,28 @@ class LearnedSparseEncoder(LocalEncoder):
     library = "SparseEncoder"
 
     max_active_dims: PositiveInt | None = None
-    """Keep so many of the largest weights of a text; left out, what the model's files say."""
+    """Keep so many of the largest weights of a text; left out, what the model's files
+    say."""
 
     @property
-    def _own(self) -> Mapping[str, object]:
+    def _kind_options(self) -> Mapping[str, object]:
         return {"max_active_dims": self.max_active_dims}
 
-    def _wanted(self, model: Any) -> dict[str, Any]:
+    def _call_options(self, model: Any) -> dict[str, Any]:
         if model.similarity_fn_name not in ("cosine", "dot"):
-            what = f"the model compares vectors by {model.similarity_fn_name}: only dot and cosine are searched by"
-            raise InputError(Problem("encoder.model", what))
-        return {**self._own, "convert_to_sparse_tensor": False, "save_to_cpu": True}
+            problem = (
+                f"the model compares vectors by {model.similarity_fn_name}: "
+                "only dot and cosine are searched by"
+            )
+            raise InputError(Problem("encoder.model", problem))
+        return {
+            "max_active_dims": self.max_active_dims,
+            "convert_to_sparse_tensor": False,
+            "save_to_cpu": True,
+        }
 
     def _vectors(self, rows: Sequence[Any]) -> AnyVectors:
-        """The weights of one request; of a model that compares by cosine, scaled to length 1."""
+        """Return the weights, at length 1 if the model compares by cosine."""
         import torch
 
         weights = torch.stack(list(rows)).float()
@@ -252,23 +275,22 @@ class LearnedSparseEncoder(LocalEncoder):
 
 
 class LateInteractionEncoder(LocalEncoder):
-    """Gives each token a vector with a MultiVectorEncoder, such as ColBERT: a folder, or a model of the hub.
+    """Gives each token a vector with a MultiVectorEncoder, such as ColBERT.
 
-    It reads what sentence-transformers, PyLate and Stanford's ColBERT have saved. Nothing is loaded, and no heavy
-    library imported, before the first `embed` (or `concurrency`).
+    It reads what sentence-transformers, PyLate and Stanford's ColBERT have saved: a
+    folder, or a model of the hub. Nothing is loaded, and no large library imported,
+    before the first `embed` (or `concurrency`).
     """
 
     form: ClassVar[VectorForm] = "multivector"
     kind = "multivector-encoder"
     library = "MultiVectorEncoder"
-    threaded: ClassVar[bool] = (
-        False  # queries are filled up, documents are not: one tokenizer for both
-    )
+    # Queries are padded, documents are not, with one tokenizer for both.
+    threaded: ClassVar[bool] = False
 
-    def _wanted(self, model: Any) -> dict[str, Any]:
+    def _call_options(self, model: Any) -> dict[str, Any]:
         return {"convert_to_numpy": True}
 
     def _vectors(self, rows: Sequence[Any]) -> AnyVectors:
-        return TokenVectors.from_matrices(
-            [row.astype(np.float32, copy=False) for row in rows]
-        )
+        matrices = [row.astype(np.float32, copy=False) for row in rows]
+        return TokenVectors.from_matrices(matrices)

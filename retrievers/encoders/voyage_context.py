@@ -1,25 +1,33 @@
 """Voyage's contextualized embeddings.
 
-https://docs.voyageai.com/docs/contextualized-chunk-embeddings: `inputs` holds a list for each document; queries stand
-alone.
+https://docs.voyageai.com/docs/contextualized-chunk-embeddings: `inputs` has one list
+per document, and one per query.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from retrievers.embedded import Embedded, Role
-from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
+from retrievers.encoders.remote_encoder import (
+    EmbeddingReply,
+    EmbeddingRow,
+    RemoteEncoder,
+)
 from retrievers.meter import Call
 from retrievers.options.placeholders import expand
 from retrievers.services.concurrency import run_request
 from retrievers.services.remote_model import EndpointAccess, split_when_refused
 from retrievers.services.service_errors import explain_unreadable
 
-_URL = "https://api.voyageai.com/v1"
+_VOYAGE_URL = "https://api.voyageai.com/v1"
+_MAX_DOCUMENT_TOKENS = 32_000
 
 
 class VoyageContextEncoder(RemoteEncoder):
-    """Embeds passages with their neighbours by Voyage's contextualized embeddings; a request for each document."""
+    """Embeds passages with their neighbours by Voyage's contextualized embeddings.
+
+    It sends one request per document.
+    """
 
     kind = "voyage-context"
     contextual: ClassVar[bool] = True
@@ -29,16 +37,19 @@ class VoyageContextEncoder(RemoteEncoder):
     base_url: str = ""
     """Another server that speaks this protocol; left out, Voyage's."""
     api_key: str = ""
-    """"${NAME}" in an experiment; left out, VOYAGE_API_KEY for Voyage's own server, none for others."""
+    """"${NAME}" in an experiment; left out, VOYAGE_API_KEY for Voyage's own server, none
+    for others."""
 
     def model_post_init(self, _: object) -> None:
-        """Describe the model; nothing is sent."""
-        self._reached(
-            EndpointAccess(
-                "voyage", _URL, self.base_url, self.api_key, ("VOYAGE_API_KEY",)
-            ),
-            32_000,
+        """Set how the model is reached; nothing is sent."""
+        access = EndpointAccess(
+            provider="voyage",
+            provider_url=_VOYAGE_URL,
+            base_url=self.base_url,
+            api_key=self.api_key,
+            key_variables=("VOYAGE_API_KEY",),
         )
+        self._set_access(access, _MAX_DOCUMENT_TOKENS)
 
     @property
     def request_size(self) -> int:
@@ -47,8 +58,8 @@ class VoyageContextEncoder(RemoteEncoder):
 
     @property
     def provenance(self) -> Mapping[str, str]:
-        """What the manifest keeps."""
-        return self._described(
+        """What the manifest records."""
+        return self._facts(
             query_extra="input_type query",
             document_extra="input_type document, by document",
         )
@@ -56,12 +67,14 @@ class VoyageContextEncoder(RemoteEncoder):
     def embed_passages(
         self, passages: Sequence[str], documents: Sequence[str], call: Call
     ) -> Embedded:
-        """Embed the passages of one document; one that is refused is sent in two parts."""
+        """Embed the passages of one document, in two parts if it is refused."""
         self._client()
-        sent = split_when_refused(
-            list(passages), lambda some: self._taken(some, "document", call)
-        )
-        return Embedded.concatenate(run_request(sent, call.stopped))
+
+        async def send(some_passages: list[str]) -> Embedded:
+            return await self._embed_accepted(some_passages, "document", call)
+
+        request = split_when_refused(list(passages), send)
+        return Embedded.concatenate(run_request(request, call.stopped))
 
     async def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
         inputs = [texts] if role == "document" else [[text] for text in texts]
@@ -69,17 +82,13 @@ class VoyageContextEncoder(RemoteEncoder):
             "model": expand(self.model),
             "inputs": inputs,
             "input_type": role,
-            **self._fewer("output_dimension"),
+            **self._dimensions_option("output_dimension"),
         }
         answer = await self._client().ask("contextualizedembeddings", body)
         with explain_unreadable(self.name, answer):
-            found = sorted(answer["data"], key=lambda one: one["index"])
-            rows = [
-                one
-                for group in found
-                for one in sorted(group["data"], key=lambda one: one["index"])
-            ]
-            vectors = list(enumerate(row["embedding"] for row in rows))
-            return EmbeddingReply(
-                vectors, answer["usage"]["total_tokens"], answer.get("model")
-            )
+            rows: list[EmbeddingRow] = []
+            for group in sorted(answer["data"], key=lambda group: group["index"]):
+                for passage in sorted(group["data"], key=lambda row: row["index"]):
+                    rows.append(EmbeddingRow(len(rows), passage["embedding"]))
+            tokens = answer["usage"]["total_tokens"]
+            return EmbeddingReply(rows, tokens, answer.get("model"))

@@ -28,21 +28,24 @@ TextOrPair = TypeVar("TextOrPair", str, tuple[str, str])
 MAX_MODEL_THREADS = 8
 """Calls at once on a processor, at most: more would wait for one another in Python."""
 MAX_CALL_TOKENS = 2048
-"""Tokens, padding included, that a processor is given at once: what passes from layer to layer stays in its cache."""
+"""Tokens, padding included, of one call on a processor: what passes from layer to layer
+stays in its cache."""
+MAX_FAILURE_CHARACTERS = 300
 log = logging.getLogger(__name__)
 
 
 class LoadedModel(NamedTuple):
-    """A model at work."""
+    """A loaded model, and how it is called."""
 
     model: Any
     threads: int
-    """Calls that may be under way at once."""
+    """Calls at once, at most."""
     cores: int
     workers: Mapping[str, Any]
-    """Arguments of a call that hand it to the library's pool of devices; none for a single device."""
+    """Arguments of a call that use the library's pool of devices; empty for a single
+    device."""
     tokenizer: Any
-    """The model's own, or a copy of it that no call sets up in another way."""
+    """The model's own, or a copy of it that no call changes."""
 
 
 class TokenCounts(NamedTuple):
@@ -54,21 +57,24 @@ class TokenCounts(NamedTuple):
 
 
 class LocalModel(Configured, Model):
-    """What encoders and rerankers share that run a model on this machine: it is loaded at its first use."""
+    """A model on this machine, which is loaded at its first use."""
 
     expands: ClassVar[bool] = True
     library: ClassVar[text_limits.ModelClass]
     kind: ClassVar[str]
     table_name: ClassVar[str] = "encoder"
-    """The table of the experiment that holds the options."""
+    """The table of the experiment with the options."""
     threaded: ClassVar[bool] = True
-    """Whether several threads may call one model: its tokenizer is set up once, in the same way for all texts."""
+    """Whether several threads may call one model.
+
+    Its tokenizer is then set up once, in the same way for all texts."""
 
     positional_option = "model"
     model: TextOrObject
     """A folder, or a name of the hub."""
     revision: str = ""
-    """A commit, tag or branch of the hub; without one, what is on this machine, else the newest."""
+    """A commit, tag or branch of the hub; without one, what is on this machine, else the
+    newest."""
     device: str = "auto"
     """"cpu", "cuda:1", several with commas between, or "auto": the best there is."""
     dtype: Dtype = "float32"
@@ -81,31 +87,37 @@ class LocalModel(Configured, Model):
     """Run code that comes with the model."""
 
     def model_post_init(self, _: object) -> None:
-        """Describe the model; raises InputError where its files are here and are of another sort of model."""
+        """Check the model's files, if they are on this machine.
+
+        Raises:
+            InputError: they are of another type of model.
+        """
         self._check_trained()
 
     @cached_property
     def weights(self) -> Weights:
-        """Where its weights come from."""
+        """The source of its weights."""
         return Weights(self.model, self.revision)
 
     @property
     def _devices(self) -> list[str]:
-        return [name.strip() for name in expand(self.device).split(",")]
+        return [device.strip() for device in expand(self.device).split(",")]
 
     @property
     def request_size(self) -> int:
         """Texts, or pairs, of one request."""
         return self.batch_size * len(self._devices)
 
-    def _named(self, **parts: object) -> str:
-        """The name of all that changes what comes out: the weights, dtype, backend, and the parts that are given."""
-        how = {
-            "weights": self.weights.revision,
-            "dtype": self.dtype,
-            "backend": self.backend,
-        }
-        return fingerprint(self.kind, self.weights.name, **how, **parts)
+    def _fingerprint_of(self, **options: object) -> str:
+        """Return all that changes a result: weights, dtype, backend, and the options."""
+        return fingerprint(
+            self.kind,
+            self.weights.name,
+            weights=self.weights.revision,
+            dtype=self.dtype,
+            backend=self.backend,
+            **options,
+        )
 
     @property
     def concurrency(self) -> int:
@@ -114,20 +126,21 @@ class LocalModel(Configured, Model):
 
     @property
     def at_hand(self) -> bool:
-        """Whether the weights are on this machine, so that the fingerprint needs no network."""
+        """Whether the weights are on this machine: the fingerprint needs no network."""
         return self.weights.at_hand
 
     @property
     def provenance(self) -> Mapping[str, str]:
-        """What the manifest keeps: the model, where its weights come from, which they are."""
+        """What the manifest records: the model, and the source of its weights."""
         return {**self.weights.provenance, "dtype": self.dtype, "backend": self.backend}
 
     def _class(self) -> text_limits.ModelClass:
-        """The class of sentence-transformers that loads the model."""
+        """Return the class of sentence-transformers that loads the model."""
         return self.library
 
     @cached_property
     def _loaded(self) -> LoadedModel:
+        """The loaded model."""
         import torch
 
         model = self.weights.model_object
@@ -135,145 +148,162 @@ class LocalModel(Configured, Model):
             log.info("loading %s", self.weights.name)
             with explain_load_errors(self.weights.name_as_written):
                 model = self._load()
-        self._check_trained()  # of the hub's, the files are here now
-        cores, tokenizer = torch.get_num_threads(), text_limits.uncut_tokenizer(model)
+        # The files of a model of the hub are on this machine only now.
+        self._check_trained()
+        cores = torch.get_num_threads()
+        tokenizer = text_limits.uncut_tokenizer(model)
         if len(self._devices) > 1:
             pool = model.start_multi_process_pool(self._devices)
             atexit.register(model.stop_multi_process_pool, pool)
-            return LoadedModel(
-                model,
-                1,
-                cores,
-                {"pool": pool, "chunk_size": self.batch_size},
-                tokenizer,
-            )
-        # onnx has threads of its own, and code that comes with a model may keep things between calls.
-        alone = (
-            not self.threaded
-            or self.backend == "onnx"
-            or self.trust_remote_code
-            or model.device.type != "cpu"
-        )
-        if not alone:
-            self._set_up(model)
-        return LoadedModel(
-            model, 1 if alone else min(cores, MAX_MODEL_THREADS), cores, {}, tokenizer
-        )
+            workers = {"pool": pool, "chunk_size": self.batch_size}
+            return LoadedModel(model, 1, cores, workers, tokenizer)
+        threads = 1
+        if self._is_thread_safe(model):
+            self._warm_up(model)
+            threads = min(cores, MAX_MODEL_THREADS)
+        return LoadedModel(model, threads, cores, {}, tokenizer)
+
+    def _is_thread_safe(self, model: Any) -> bool:
+        """Return whether several threads may call a loaded model.
+
+        onnx has threads of its own, and a model's own code may keep state between
+        calls.
+        """
+        if not self.threaded or self.backend == "onnx" or self.trust_remote_code:
+            return False
+        is_on_processor: bool = model.device.type == "cpu"
+        return is_on_processor
 
     @abstractmethod
-    def _set_up(self, model: Any) -> None:
-        """Call the model once in each way, so that its tokenizer is set up before several threads use it."""
+    def _warm_up(self, model: Any) -> None:
+        """Call the model once in each way.
+
+        Its tokenizer is then set up before several threads use it.
+        """
 
     def _load(self) -> Any:
+        """Load the model with sentence-transformers."""
         if self.backend == "onnx" and importlib.util.find_spec("onnxruntime") is None:
-            raise InputError(
-                Problem(
-                    "backend",
-                    "onnx is not installed",
-                    "pip install 'sentence-transformers[onnx]'",
-                )
-            )
-        chatter: Any = importlib.import_module("transformers.utils.logging")
-        chatter.disable_progress_bar()
-        return getattr(importlib.import_module("sentence_transformers"), self._class())(
+            remedy = "pip install 'sentence-transformers[onnx]'"
+            raise InputError(Problem("backend", "onnx is not installed", remedy))
+        transformers_logging: Any = importlib.import_module(
+            "transformers.utils.logging"
+        )
+        transformers_logging.disable_progress_bar()
+        library: Any = importlib.import_module("sentence_transformers")
+        model_class = getattr(library, self._class())
+        uses_one_device = len(self._devices) == 1 and self._devices != ["auto"]
+        options: dict[str, Any] = {}
+        if self.backend == "torch":
+            options["model_kwargs"] = {"dtype": self.dtype}
+        return model_class(
             str(self.weights.folder or self.weights.model),
-            device=None
-            if len(self._devices) > 1 or self._devices == ["auto"]
-            else self._devices[0],
+            device=self._devices[0] if uses_one_device else None,
             trust_remote_code=self.trust_remote_code,
             revision=None if self.weights.folder else self.weights.revision,
             backend=self.backend,
-            **(
-                {"model_kwargs": {"dtype": self.dtype}}
-                if self.backend == "torch"
-                else {}
-            ),
+            **options,
         ).eval()
 
-    def _tokens(
-        self, items: Sequence[TextOrPair], role: Role = "document"
+    def _count_read(
+        self, texts: Sequence[TextOrPair], role: Role = "document"
     ) -> TokenCounts:
-        """Count what the loaded model reads: by its files, else by its own tokenizer."""
-        model, folder = self._loaded.model, self.weights.snapshot
-        side = None if folder is None else text_limits.reading_of_role(folder, role)
-        if side is None or side.tokenizer is None:
-            limit = model.max_seq_length or text_limits.UNLIMITED_TOKENS
-            side = text_limits.RoleReading(
-                self._loaded.tokenizer,
+        """Return the tokens that the loaded model reads of texts, or pairs.
+
+        They are counted by the model's files, or else by its own tokenizer.
+        """
+        folder = self.weights.snapshot
+        reading = None
+        if folder is not None:
+            reading = text_limits.reading_of_role(folder, role)
+        if reading is None or reading.tokenizer is None:
+            model_limit = self._loaded.model.max_seq_length
+            reading = text_limits.RoleReading(
+                tokenizer=self._loaded.tokenizer,
                 adds_special_tokens=True,
-                limit=limit,
+                limit=model_limit or text_limits.UNLIMITED_TOKENS,
                 min_tokens=0,
             )
-        whole = text_limits.count_tokens(
-            side.tokenizer, items, special=side.adds_special_tokens
+        all_tokens = text_limits.count_tokens(
+            reading.tokenizer, texts, special=reading.adds_special_tokens
         )
-        read = np.clip(whole, side.min_tokens, side.limit)
-        return TokenCounts(read, np.maximum(whole - read, 0))
+        read = np.clip(all_tokens, reading.min_tokens, reading.limit)
+        return TokenCounts(read, truncated=np.maximum(all_tokens - read, 0))
 
     def _run(
         self,
-        items: Sequence[TextOrPair],
+        texts: Sequence[TextOrPair],
         tokens: Counts,
         call: Callable[..., Sequence[Any]],
         stopped: Stop | None = None,
     ) -> list[Any]:
-        """Run the model over the texts, or pairs, of one request and return what comes of each, in their order.
+        """Return the model's row for each text, or pair, of one request, in order.
 
-        On a processor they are given in calls of like length, up to CALL tokens: 0.85 of the time of one call.
+        On a processor they are divided into calls of similar length, up to 2,048
+        tokens, which takes 0.85 of the time of one call.
 
         Args:
-            items: of the request.
-            tokens: of each.
-            call: of the library: takes a list, `batch_size` and what hands it to a pool; returns a row for each.
-            stopped: tells before each call whether the run was interrupted.
+            texts: the texts, or pairs.
+            tokens: the tokens of each.
+            call: the library's function: takes a list, `batch_size` and arguments for
+                a pool, and returns a row for each.
+            stopped: checked before each call.
 
         Raises:
             BackendError: the run was interrupted, or the memory was short.
         """
         import torch
 
-        model, threads, cores, workers, _ = self._loaded
-        split = model.device.type == "cpu" and not workers
-        order = np.argsort(-tokens, kind="stable").tolist()
+        loaded = self._loaded
+        is_divided = loaded.model.device.type == "cpu" and not loaded.workers
+        longest_first = np.argsort(-tokens, kind="stable").tolist()
         rows: list[Any] = []
-        torch.set_num_threads(cores if len(items) == 1 else max(1, cores // threads))
+        call_cores = loaded.cores
+        if len(texts) > 1:
+            call_cores = max(1, loaded.cores // loaded.threads)
+        torch.set_num_threads(call_cores)
         try:
-            while len(rows) < len(items):
+            while len(rows) < len(texts):
                 if stopped is not None and stopped.interrupted:
                     raise BackendError("stopped, since the run was interrupted")
-                longest = max(1, int(tokens[order[len(rows)]]))
-                some = (
-                    order[len(rows) : len(rows) + max(1, MAX_CALL_TOKENS // longest)]
-                    if split
-                    else order
+                positions = longest_first
+                if is_divided:
+                    positions = _next_call(longest_first[len(rows) :], tokens)
+                new_rows = call(
+                    [texts[i] for i in positions],
+                    batch_size=min(len(positions), self.batch_size),
+                    **loaded.workers,
                 )
-                rows.extend(
-                    call(
-                        [items[i] for i in some],
-                        batch_size=min(len(some), self.batch_size),
-                        **workers,
-                    )
-                )
-        except (
-            RuntimeError
-        ) as failure:  # how torch says that memory is short, or that a kernel failed
-            message = " ".join(str(failure).strip().splitlines()[:1])[:300]
+                rows.extend(new_rows)
+        except RuntimeError as failure:
+            # torch raises it if memory is short, or an operation failed.
+            first_line = " ".join(str(failure).strip().splitlines()[:1])
             raise BackendError(
-                f"{self.weights.name}: {message} (a smaller batch_size may help)"
+                f"{self.weights.name}: {first_line[:MAX_FAILURE_CHARACTERS]} "
+                "(a smaller batch_size may help)"
             ) from None
         finally:
-            torch.set_num_threads(cores)  # threads to come begin with what was set last
-        return [rows[i] for i in np.argsort(order).tolist()]
+            # New threads begin with the number that was set last.
+            torch.set_num_threads(loaded.cores)
+        return [rows[i] for i in np.argsort(longest_first).tolist()]
 
     def _check_trained(self) -> None:
+        """Raise InputError if the model's files are of another type of model."""
         folder = self.weights.snapshot
-        if folder is not None and not text_limits.is_trained_as(folder, self.library):
-            why = "layers with random weights would be put on top of it"
-            if self.library == "SentenceTransformer":
-                why = "it scores pairs, as a reranker does, and its numbers of single texts mean nothing"
-            what = f"{self.weights.name_as_written} is not a {self.library}: {why}"
-            raise InputError(
-                Problem(
-                    "model", what, f"name a model that was trained as a {self.library}"
-                )
+        if folder is None or text_limits.is_trained_as(folder, self.library):
+            return
+        reason = "layers with random weights would be put on top of it"
+        if self.library == "SentenceTransformer":
+            reason = (
+                "it scores pairs, as a reranker does, "
+                "and its numbers of single texts mean nothing"
             )
+        problem = f"{self.weights.name_as_written} is not a {self.library}: {reason}"
+        remedy = f"name a model that was trained as a {self.library}"
+        raise InputError(Problem("model", problem, remedy))
+
+
+def _next_call(positions: list[int], tokens: Counts) -> list[int]:
+    """Return the first positions that fit into one call; the first is the longest."""
+    longest = max(1, int(tokens[positions[0]]))
+    return positions[: max(1, MAX_CALL_TOKENS // longest)]

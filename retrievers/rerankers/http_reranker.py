@@ -18,7 +18,7 @@ from retrievers.options.placeholders import expand, hide_values, redact_url
 from retrievers.options.tables import NonNegativeNumber, PositiveInt
 from retrievers.prices import Price, count_searches
 from retrievers.ranking import Floats
-from retrievers.services.caller import RequestCost
+from retrievers.services.caller import PaidAnswer
 from retrievers.services.concurrency import run_request
 from retrievers.services.remote_model import (
     EndpointAccess,
@@ -36,49 +36,85 @@ from retrievers.texts.token_estimate import (
 )
 
 RerankDialect = Literal["cohere", "voyage", "jina", "tei", "vllm"]
+MAX_BILLED_SEARCHES = 1e9
+"""A service that reports more searches for one request is wrong."""
 
 
 class RerankProtocol(NamedTuple):
-    """What one provider's protocol for reranking has of its own."""
+    """What is special to one provider's protocol for reranking."""
 
     url: str
-    """The provider's own server; "" where everybody has their own."""
+    """The provider's own server; empty if each user has another."""
     path: str
     key: str
     """The environment variable of the provider's key."""
     tokens: int
-    """Of one document, that the service reads."""
+    """Tokens of one document that the service reads, at most."""
     more: Mapping[str, Any] = MappingProxyType({})
-    """What else is in the body."""
+    """Further keys of the body."""
     documents: str = "documents"
-    """What the list of documents is called in the body."""
+    """The key of the list of documents in the body."""
 
 
 RERANK_PROTOCOLS: Mapping[RerankDialect, RerankProtocol] = {
-    "cohere": RerankProtocol("https://api.cohere.com", "v2/rerank", "CO_API_KEY", 4096),
+    "cohere": RerankProtocol(
+        url="https://api.cohere.com", path="v2/rerank", key="CO_API_KEY", tokens=4096
+    ),
     "voyage": RerankProtocol(
-        "https://api.voyageai.com/v1",
-        "rerank",
-        "VOYAGE_API_KEY",
-        8000,
-        {"truncation": True},
+        url="https://api.voyageai.com/v1",
+        path="rerank",
+        key="VOYAGE_API_KEY",
+        tokens=8000,
+        more={"truncation": True},
     ),
     "jina": RerankProtocol(
-        "https://api.jina.ai/v1",
-        "rerank",
-        "JINA_API_KEY",
-        8192,
-        {"return_documents": False},
+        url="https://api.jina.ai/v1",
+        path="rerank",
+        key="JINA_API_KEY",
+        tokens=8192,
+        more={"return_documents": False},
     ),
     "tei": RerankProtocol(
-        "", "rerank", "", 512, {"raw_scores": True, "truncate": True}, "texts"
+        url="",
+        path="rerank",
+        key="",
+        tokens=512,
+        more={"raw_scores": True, "truncate": True},
+        documents="texts",
     ),
-    "vllm": RerankProtocol("", "rerank", "", 512),
+    "vllm": RerankProtocol(url="", path="rerank", key="", tokens=512),
 }
 
 
+class _RerankReply(NamedTuple):
+    """The checked reply to one request."""
+
+    scores: Floats
+    tokens: int
+    """Billed tokens; 0 if the service reports none."""
+    searches: float
+    """Billed searches; 0 if the service reports none."""
+
+
+class _BilledScores(NamedTuple):
+    """The scores of one request, and the tokens that are billed for it."""
+
+    scores: Floats
+    tokens: int
+
+
+class _DocumentScores(NamedTuple):
+    """The scores of some documents, and the tokens that are billed for each."""
+
+    scores: Floats
+    tokens: Counts
+
+
 class HttpReranker(RemoteModel, Reranker):
-    """Orders the first `depth` candidates by the scores of a service; the others keep their order beneath."""
+    """Orders the first `depth` candidates by the scores of a service.
+
+    The others stay below in their order.
+    """
 
     table_name = "rerank"
     is_listwise: ClassVar[bool] = True
@@ -88,10 +124,11 @@ class HttpReranker(RemoteModel, Reranker):
     model: str = ""
     """The provider's name for it; TEI serves one model and needs none."""
     base_url: str = ""
-    """A server of your own, to which `rerank` is added (`v2/rerank` for cohere); required for tei and vllm."""
+    """A server of your own, to which `rerank` is added (`v2/rerank` for cohere);
+    required for tei and vllm."""
     api_key: str = ""
-    """"${NAME}" in an experiment; left out, CO_API_KEY, VOYAGE_API_KEY or JINA_API_KEY for the providers' own servers,
-    none for others."""
+    """"${NAME}" in an experiment; left out, CO_API_KEY, VOYAGE_API_KEY or JINA_API_KEY
+    for the providers' own servers, none for others."""
     headers: dict[str, str] | None = None
     """Sent with every request, secrets as "${NAME}"."""
     extra: dict[str, Any] | None = None
@@ -99,42 +136,33 @@ class HttpReranker(RemoteModel, Reranker):
     candidate_depth: PositiveInt = Field(default=10, alias="depth")
     """How many candidates of each query are read again."""
     max_tokens: Annotated[int, Field(ge=0)] = 0
-    """Documents are cut to so many tokens, as estimated, and counted; 0: 4,096 for cohere, 8,000 for voyage, 8,192 for
-    jina, 512 for tei and vllm."""
+    """Documents are cut to so many tokens, as estimated, and counted; 0: 4,096 for
+    cohere, 8,000 for voyage, 8,192 for jina, 512 for tei and vllm."""
     batch_size: PositiveInt = 100
     """Documents a request."""
     search_price: NonNegativeNumber | None = None
-    """Dollars for a thousand searches, as Cohere bills: one query with up to 100 documents, of which one above 500
-    tokens counts several times."""
+    """Dollars for a thousand searches, as Cohere bills: one query with up to 100
+    documents, of which one above 500 tokens counts several times."""
 
     def model_post_init(self, _: object) -> None:
-        """Describe the service; nothing is sent."""
-        protocol, dialect = self._protocol, self.dialect
+        """Set how the service is reached; nothing is sent."""
+        protocol = self._protocol
         if not (self.base_url or protocol.url):
-            raise InputError(
-                Problem(
-                    "rerank.base_url",
-                    f"{dialect} has no server of its own",
-                    "http://localhost:8080",
-                )
-            )
-        if not (self.model or dialect == "tei"):
-            raise InputError(
-                Problem(
-                    "rerank.model",
-                    "is missing",
-                    f"the name of one of {dialect}'s models",
-                )
-            )
+            problem = f"{self.dialect} has no server of its own"
+            remedy = "http://localhost:8080"
+            raise InputError(Problem("rerank.base_url", problem, remedy))
+        if not (self.model or self.dialect == "tei"):
+            remedy = f"the name of one of {self.dialect}'s models"
+            raise InputError(Problem("rerank.model", "is missing", remedy))
         access = EndpointAccess(
-            dialect,
-            protocol.url,
-            self.base_url,
-            self.api_key,
-            (protocol.key,),
+            provider=self.dialect,
+            provider_url=protocol.url,
+            base_url=self.base_url,
+            api_key=self.api_key,
+            key_variables=(protocol.key,),
             headers=self.headers or {},
         )
-        self._reached(access, self.max_tokens or protocol.tokens)
+        self._set_access(access, self.max_tokens or protocol.tokens)
 
     @property
     def _protocol(self) -> RerankProtocol:
@@ -142,21 +170,23 @@ class HttpReranker(RemoteModel, Reranker):
 
     @property
     def depth(self) -> int:  # type: ignore[override]
-        """How many candidates of each query are read again."""
+        """How many candidates of each query are scored."""
         return self.candidate_depth
 
     @cached_property
     def price(self) -> Price | None:
-        """The experiment's prices, nothing for a server on this machine, else the list price."""
+        """The experiment's prices, else 0 on this machine, else the list price."""
         if self.search_price is None:
             return super().price
         return Price(
-            self.given_price or 0.0, "the experiment's price", self.search_price
+            usd_per_million_tokens=self.given_price or 0.0,
+            source="the experiment's price",
+            usd_per_thousand_searches=self.search_price,
         )
 
     @property
     def fingerprint(self) -> str:
-        """All that changes a score: the service, the model, what is added to the body, and where documents are cut."""
+        """All that changes a score: service, model, further keys, cut documents."""
         return fingerprint(
             f"http-{self.dialect}",
             self.model,
@@ -167,118 +197,124 @@ class HttpReranker(RemoteModel, Reranker):
 
     @property
     def provenance(self) -> Mapping[str, str]:
-        """What the manifest keeps."""
-        extra = (
-            {"extra": json.dumps(self.extra, ensure_ascii=False, sort_keys=True)}
-            if self.extra
-            else {}
-        )
-        model = self.model or "the server's"
-        return {
-            "model": model,
+        """What the manifest records."""
+        facts = {
+            "model": self.model or "the server's",
             "source": redact_url(self._url),
             "dialect": self.dialect,
             "depth": str(self.depth),
             "max_tokens": str(self._limits.tokens),
-            **extra,
         }
+        if self.extra:
+            extra_text = json.dumps(self.extra, ensure_ascii=False, sort_keys=True)
+            facts["extra"] = extra_text
+        return facts
 
     def count(self, texts: Sequence[str]) -> Tokens:
-        """Estimate the tokens of texts, each as one side of a pair."""
-        return Tokens(
-            np.minimum(estimate_tokens(texts), self._limits.tokens), exact=False
-        )
+        """Return an estimate of the tokens of texts, each as one side of a pair."""
+        counts = np.minimum(estimate_tokens(texts), self._limits.tokens)
+        return Tokens(counts, exact=False)
 
     def batches(self, pairs: Sequence[TextPair]) -> Iterator[Sequence[int]]:
-        """Put the documents of a query into requests of at most `batch_size`, in the order of the pairs."""
-        of: dict[str, list[int]] = {}
+        """Yield requests with documents of one query each, in the order of the pairs.
+
+        They have at most `batch_size` documents.
+        """
+        positions_by_query: dict[str, list[int]] = {}
         for i, (query, _) in enumerate(pairs):
-            of.setdefault(query, []).append(i)
-        for positions in of.values():
-            yield from (
-                positions[some.start : some.stop]
-                for some in index_ranges(len(positions), self.batch_size)
-            )
+            positions_by_query.setdefault(query, []).append(i)
+        for positions in positions_by_query.values():
+            for part in index_ranges(len(positions), self.batch_size):
+                yield positions[part.start : part.stop]
 
     def score(self, pairs: Sequence[TextPair], call: Call) -> PairScores:
         """Score the documents of one query."""
         self._client()
         hide_values(self.extra)
         query = pairs[0][0]
-        whole = [document for _, document in pairs]
-        sent = [truncate_to_tokens(document, self._limits.tokens) for document in whole]
-        parts = run_request(
-            split_when_refused(sent, lambda some: self._whole(query, some, call)),
-            call.stopped,
-        )
-        scores, tokens = map(np.concatenate, zip(*parts, strict=True))
+        documents = [document for _, document in pairs]
+        max_tokens = self._limits.tokens
+        sent = [truncate_to_tokens(document, max_tokens) for document in documents]
+
+        async def send(some_documents: list[str]) -> _DocumentScores:
+            return await self._score_documents(query, some_documents, call)
+
+        parts = run_request(split_when_refused(sent, send), call.stopped)
         return PairScores(
-            scores, tokens, estimate_tokens(whole) - estimate_tokens(sent)
+            scores=np.concatenate([part.scores for part in parts]),
+            tokens=np.concatenate([part.tokens for part in parts]),
+            truncated_tokens=estimate_tokens(documents) - estimate_tokens(sent),
         )
 
-    async def _whole(
+    async def _score_documents(
         self, query: str, documents: list[str], call: Call
-    ) -> tuple[Floats, Counts]:
-        """Send documents as they are."""
-        counts = estimate_tokens(documents) + int(estimate_tokens([query])[0])
-        expected = (
-            int(counts.sum()),
-            count_searches(estimate_tokens(documents).tolist()),
+    ) -> _DocumentScores:
+        """Score documents in one request."""
+        document_tokens = estimate_tokens(documents)
+        pair_tokens = document_tokens + int(estimate_tokens([query])[0])
+        expected_tokens = int(pair_tokens.sum())
+        expected_searches = count_searches(document_tokens.tolist())
+        expected_cost = self._billed_cost(expected_tokens, expected_searches)
+
+        async def attempt() -> PaidAnswer[_BilledScores]:
+            reply = await self._send(query, documents)
+            cost = self._billed_cost(
+                reply.tokens or expected_tokens, reply.searches or expected_searches
+            )
+            return PaidAnswer(_BilledScores(reply.scores, cost.tokens), cost)
+
+        answer = await self._caller.call(
+            attempt, expected_cost, call, expected_cost.tokens
         )
-        promised = self._charge(*expected)
+        tokens = share_by_weight(answer.tokens, pair_tokens)
+        return _DocumentScores(answer.scores, tokens)
 
-        async def attempt() -> tuple[tuple[Floats, int], RequestCost]:
-            scores, tokens, searched = await self._send(query, documents)
-            charge = self._charge(tokens or expected[0], searched or expected[1])
-            return (scores, charge.tokens), charge
+    async def _send(self, query: str, documents: list[str]) -> _RerankReply:
+        """Send one request and check the reply.
 
-        scores, tokens = await self._caller.call(
-            attempt, promised, call, promised.tokens
-        )
-        return scores, share_by_weight(tokens, counts)
-
-    async def _send(
-        self, query: str, documents: list[str]
-    ) -> tuple[Floats, int, float]:
-        """Return the scores of documents, and the tokens and searches that are billed, 0 where the service says none.
-
-        Fewer tokens than documents cannot be meant.
+        Raises:
+            BackendError: there is not a finite score for each document.
         """
-        model = {"model": expand(self.model)} if self.model else {}
-        limit = (
-            {"max_tokens_per_doc": self._limits.tokens}
-            if self.dialect == "cohere"
-            else {}
-        )
-        body = {
-            **model,
-            "query": query,
-            self._protocol.documents: documents,
-            **self._protocol.more,
-            **limit,
-            **expand(self.extra or {}),
-        }
+        body = self._request_body(query, documents)
         answer = await self._client().ask(self._protocol.path, body)
         with explain_unreadable(self.name, answer):
-            whole = {"results": answer} if self.dialect == "tei" else answer
-            rows = whole["data"] if self.dialect == "voyage" else whole["results"]
-            key = "score" if self.dialect == "tei" else "relevance_score"
-            results = sorted((int(row["index"]), float(row[key])) for row in rows)
-            tokens = billed_tokens(
-                (whole.get("usage") or {}).get("total_tokens"), least=len(documents)
+            content = {"results": answer} if self.dialect == "tei" else answer
+            list_key = "data" if self.dialect == "voyage" else "results"
+            score_key = "score" if self.dialect == "tei" else "relevance_score"
+            score_pairs = sorted(
+                (int(row["index"]), float(row[score_key])) for row in content[list_key]
             )
-            units = ((whole.get("meta") or {}).get("billed_units") or {}).get(
-                "search_units"
+            usage = content.get("usage") or {}
+            # A document has at least one token.
+            tokens = billed_tokens(usage.get("total_tokens"), minimum=len(documents))
+            units = (content.get("meta") or {}).get("billed_units") or {}
+            searches = _billed_searches(units.get("search_units"))
+        positions = [position for position, _ in score_pairs]
+        scores = np.asarray([score for _, score in score_pairs], dtype=np.float64)
+        is_complete = positions == list(range(len(documents)))
+        if not is_complete or not np.isfinite(scores).all():
+            raise BackendError(
+                f"{self.name}: {len(score_pairs) or 'no'} scores came back for "
+                f"{len(documents)} documents, not a finite one for each"
             )
-            searched = (
-                float(units)
-                if isinstance(units, int | float) and 0 < units <= 1e9
-                else 0.0
-            )
-        scores = np.asarray([score for _, score in results], dtype=np.float64)
-        if [place for place, _ in results] != list(
-            range(len(documents))
-        ) or not np.isfinite(scores).all():
-            what = f"{len(results) or 'no'} scores came back for {len(documents)} documents, not a finite one for each"
-            raise BackendError(f"{self.name}: {what}")
-        return scores, tokens, searched
+        return _RerankReply(scores, tokens, searches)
+
+    def _request_body(self, query: str, documents: list[str]) -> dict[str, Any]:
+        """Return the JSON of a request."""
+        body: dict[str, Any] = {}
+        if self.model:
+            body["model"] = expand(self.model)
+        body["query"] = query
+        body[self._protocol.documents] = documents
+        body |= self._protocol.more
+        if self.dialect == "cohere":
+            body["max_tokens_per_doc"] = self._limits.tokens
+        body |= expand(self.extra or {})
+        return body
+
+
+def _billed_searches(reported: object) -> float:
+    """Return the searches that a service reports as billed; 0 if not plausible."""
+    if not isinstance(reported, int | float):
+        return 0.0
+    return float(reported) if 0 < reported <= MAX_BILLED_SEARCHES else 0.0

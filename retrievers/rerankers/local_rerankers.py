@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,36 +23,44 @@ from retrievers.model import Reranker, TextPair
 from retrievers.options.tables import PositiveInt, TextOrObject
 from retrievers.texts.token_estimate import Tokens
 
+MIN_VECTOR_LENGTH = 1e-12
+"""Shorter vectors of tokens are not scaled to length 1."""
+
 
 class LocalReranker(LocalModel, Reranker):
-    """A reranker over a local model; a kind adds its fingerprint and how it scores."""
+    """A reranker with a local model; a kind adds its fingerprint and how it scores."""
 
     table_name = "rerank"
 
     model: TextOrObject
-    """A folder, or a name of the hub: of a cross-encoder with one output, for late interaction any embedding model."""
+    """A folder, or a name of the hub: of a cross-encoder with one output, for late
+    interaction any embedding model."""
     candidate_depth: PositiveInt = Field(default=10, alias="depth")
     """How many candidates of each query are read again."""
 
     @property
     def depth(self) -> int:  # type: ignore[override]
-        """How many candidates of each query are read again."""
+        """How many candidates of each query are scored."""
         return self.candidate_depth
 
     @property
     def provenance(self) -> Mapping[str, str]:
-        """What the manifest keeps: the model, where its weights come from, which they are, and the depth."""
+        """What the manifest records: the model, its weights' source, and the depth."""
         return {**super().provenance, "depth": str(self.depth)}
 
     def count(self, texts: Sequence[str]) -> Tokens:
-        """Count the tokens of texts, each as one side of a pair, without loading the model."""
+        """Return the tokens of texts, each as one side of a pair.
+
+        The model is not loaded.
+        """
         return count_role_tokens(self.weights.snapshot, "document", texts)
 
 
 class CrossEncoderReranker(LocalReranker):
-    """Orders the first `depth` candidates by a cross-encoder's raw score; the others keep their order beneath.
+    """Orders the first `depth` candidates by a cross-encoder's raw score.
 
-    Raw scores (logits), since the usual sigmoid makes ties of high ones and never changes an order.
+    The others stay below in their order. Raw scores (logits) are used, since the usual
+    sigmoid makes ties of high ones and never changes an order.
     """
 
     kind = "cross-encoder"
@@ -60,145 +68,161 @@ class CrossEncoderReranker(LocalReranker):
 
     @property
     def fingerprint(self) -> str:
-        """All that changes a score: the weights, dtype and backend, and the prompt of a model that has one."""
+        """All that changes a score: weights, dtype, backend, and the model's prompt."""
         prompt = self.weights.default_prompt
-        return self._named(**({"prompt": prompt} if prompt else {}))
+        return self._fingerprint_of(**({"prompt": prompt} if prompt else {}))
 
     def score(self, pairs: Sequence[TextPair], call: Call) -> PairScores:
         """Score the pairs of one request."""
-        if (outputs := self._loaded.model.num_labels) != 1:
-            raise InputError(
-                Problem(
-                    "rerank.model",
-                    f"{self.weights.name_as_written} has {outputs} outputs, not one",
-                )
-            )
+        outputs = self._loaded.model.num_labels
+        if outputs != 1:
+            problem = f"{self.weights.name_as_written} has {outputs} outputs, not one"
+            raise InputError(Problem("rerank.model", problem))
         logits, tokens = self.logits(pairs, call.stopped)
         call.meter.count(calls=1, tokens=int(tokens.read.sum()))
-        return PairScores(logits.reshape(len(pairs)), *tokens)
+        return PairScores(logits.reshape(len(pairs)), tokens.read, tokens.truncated)
 
     @property
     def labels(self) -> Mapping[int, str]:
-        """What the model's configuration calls its outputs; loads the model."""
+        """The names of the outputs in the model's configuration; loads the model."""
         return getattr(self._loaded.model.config, "id2label", None) or {}
 
     def logits(
         self, pairs: Sequence[TextPair], stopped: Stop | None = None
     ) -> tuple[npt.NDArray[np.float64], TokenCounts]:
-        """Return what the model gives each pair, before any activation, and the tokens that it read."""
+        """Return the outputs for each pair, before any activation, and its tokens."""
         model = self._loaded.model
         prompt = (model.prompts or {}).get(model.default_prompt_name) or ""
-        tokens = self._tokens([(prompt + first, second) for first, second in pairs])
-        rows = self._run(pairs, tokens.read, self._call(model), stopped)
+        tokens = self._count_read(
+            [(prompt + query, document) for query, document in pairs]
+        )
+        predict = self._predict_function(model)
+        rows = self._run(pairs, tokens.read, predict, stopped)
         return np.asarray(rows, dtype=np.float64), tokens
 
-    def _call(self, model: Any) -> Any:
+    def _predict_function(self, model: Any) -> Any:
+        """Return the library's function that scores pairs."""
         import torch
 
         return partial(
             model.predict, activation_fn=torch.nn.Identity(), show_progress_bar=False
         )
 
-    def _set_up(self, model: Any) -> None:
-        self._call(model)([("a", "b")], batch_size=1)
+    def _warm_up(self, model: Any) -> None:
+        self._predict_function(model)([("a", "b")], batch_size=1)
+
+
+class _TokenMatrices(NamedTuple):
+    """The token vectors of some texts, at length 1."""
+
+    matrices: list[npt.NDArray[np.float32]]
+    tokens: TokenCounts
 
 
 class LateInteractionReranker(LocalReranker):
-    """Orders candidates by how well each token of the query is met by some token of the document.
+    """Orders candidates by how well document tokens match each token of the query.
 
-    The score is the mean, over the query's tokens, of the largest cosine with any of the document's: MaxSim of
-    ColBERT (Khattab & Zaharia 2020). A MultiVectorEncoder, which was trained for it, reads queries and documents in
-    the ways that its files name; any other sentence-transformers model lends its token vectors.
+    The score is the mean, over the query's tokens, of the largest cosine with any of
+    the document's: MaxSim of ColBERT (Khattab & Zaharia 2020). A MultiVectorEncoder,
+    which was trained for it, reads queries and documents as its files define; any other
+    sentence-transformers model supplies its token vectors.
     """
 
     kind = "late-interaction"
     library = "SentenceTransformer"
-    threaded = (
-        False  # queries may be filled up, documents are not: one tokenizer for both
-    )
+    # Queries may be padded, documents are not, with one tokenizer for both.
+    threaded = False
 
     @property
     def fingerprint(self) -> str:
         """All that changes a score: the weights, dtype and backend."""
-        return self._named(**({"trained": True} if self._trained else {}))
+        options = {"trained": True} if self._is_trained else {}
+        return self._fingerprint_of(**options)
 
     def count(self, texts: Sequence[str]) -> Tokens:
-        """Count the tokens of texts, each as one side of a pair, without loading the model."""
-        prompt = (
-            prompt_of_role(stored_prompts(self.weights.snapshot), "document")
-            if self._trained
-            else ""
-        )
+        """Return the tokens of texts, each as one side of a pair.
+
+        The model is not loaded.
+        """
+        prompt = ""
+        if self._is_trained:
+            prompts = stored_prompts(self.weights.snapshot)
+            prompt = prompt_of_role(prompts, "document")
         return super().count([prompt + text for text in texts])
 
     def score(self, pairs: Sequence[TextPair], call: Call) -> PairScores:
         """Score the pairs of one request."""
-        asked, candidates = zip(*pairs, strict=True)
-        queries, first = self._side(asked, "query", call.stopped)
-        documents, second = self._side(candidates, "document", call.stopped)
-        scores = [
-            float((q @ d.T).max(axis=1).mean())
-            for q, d in zip(queries, documents, strict=True)
-        ]
-        tokens = TokenCounts(
-            first.read + second.read, first.truncated + second.truncated
+        query_texts = [query for query, _ in pairs]
+        document_texts = [document for _, document in pairs]
+        queries = self._token_matrices(query_texts, "query", call.stopped)
+        documents = self._token_matrices(document_texts, "document", call.stopped)
+        scores = []
+        for query, document in zip(queries.matrices, documents.matrices, strict=True):
+            cosines = query @ document.T
+            scores.append(float(cosines.max(axis=1).mean()))
+        tokens = queries.tokens.read + documents.tokens.read
+        call.meter.count(calls=1, tokens=int(tokens.sum()))
+        return PairScores(
+            scores=np.asarray(scores, dtype=np.float64),
+            tokens=tokens,
+            truncated_tokens=queries.tokens.truncated + documents.tokens.truncated,
         )
-        call.meter.count(calls=1, tokens=int(tokens.read.sum()))
-        return PairScores(np.asarray(scores, dtype=np.float64), *tokens)
 
     @property
-    def _trained(self) -> bool:
-        """Whether the model was trained for late interaction, as its files say."""
+    def _is_trained(self) -> bool:
+        """Whether the model was trained for late interaction, by its files."""
         folder = self.weights.snapshot
         return folder is not None and is_trained_as(folder, "MultiVectorEncoder")
 
     def _class(self) -> ModelClass:
-        return "MultiVectorEncoder" if self._trained else "SentenceTransformer"
+        return "MultiVectorEncoder" if self._is_trained else "SentenceTransformer"
 
     def _load(self) -> Any:
         model = super()._load()
-        if (
-            type(model).__name__ != self._class()
-        ):  # of the hub's, the files are here only now
-            what = f"{self.weights.name_as_written} is a MultiVectorEncoder, which was not known before its files were here"
+        # The files of a model of the hub are on this machine only now.
+        if type(model).__name__ != self._class():
+            problem = (
+                f"{self.weights.name_as_written} is a MultiVectorEncoder, "
+                "which was not known before its files were here"
+            )
             raise InputError(
-                Problem("rerank.model", what, "run again: now it is known")
+                Problem("rerank.model", problem, "run again: now it is known")
             )
         return model
 
-    def _set_up(self, model: Any) -> None:
-        """Nothing: it is called by one thread."""
+    def _warm_up(self, model: Any) -> None:
+        """Do nothing: only one thread calls the model."""
 
-    def _side(
+    def _token_matrices(
         self, texts: Sequence[str], role: Role, stopped: Stop
-    ) -> tuple[list[npt.NDArray[np.float32]], TokenCounts]:
-        """Return the token vectors of one side of some pairs, of length 1, and the tokens that were read."""
+    ) -> _TokenMatrices:
+        """Return the token vectors of one side of some pairs.
+
+        Raises:
+            InputError: the model has no vectors of tokens.
+        """
         model = self._loaded.model
-        prompt, task = (
-            (prompt_of_role(model.prompts, role), {"task": role})
-            if self._trained
-            else ("", {})
-        )
+        prompt = ""
+        options: dict[str, Any] = {}
+        if self._is_trained:
+            prompt = prompt_of_role(model.prompts, role)
+            options["task"] = role
         encode = partial(
             model.encode,
             output_value="token_embeddings",
             show_progress_bar=False,
-            **task,
+            prompt=prompt,
+            **options,
         )
-        tokens = self._tokens([prompt + text for text in texts], role)
+        tokens = self._count_read([prompt + text for text in texts], role)
         try:
-            rows = self._run(
-                texts, tokens.read, partial(encode, prompt=prompt), stopped
-            )
+            rows = self._run(texts, tokens.read, encode, stopped)
         except KeyError:  # a static model
-            raise InputError(
-                Problem(
-                    "rerank.model",
-                    f"{self.weights.name_as_written} has no vectors of tokens",
-                )
-            ) from None
-        vectors = [row.float().cpu().numpy() for row in rows]
-        return [
-            one / np.maximum(np.linalg.norm(one, axis=1, keepdims=True), 1e-12)
-            for one in vectors
-        ], tokens
+            problem = f"{self.weights.name_as_written} has no vectors of tokens"
+            raise InputError(Problem("rerank.model", problem)) from None
+        matrices = []
+        for row in rows:
+            vectors = row.float().cpu().numpy()
+            lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+            matrices.append(vectors / np.maximum(lengths, MIN_VECTOR_LENGTH))
+        return _TokenMatrices(matrices, tokens)

@@ -1,8 +1,9 @@
 """The requests of one service, tried again while failures pass.
 
-An SDK sends the request, reads the answer and signs; its own retries are off. An attempt waits for its turn, promises
-its dollars, ends after `timeout` and can be cancelled. It is tried again, after pauses that grow, until patience ends.
-Everything runs on one event loop in a thread of its own, so that callers need not be asynchronous.
+An SDK sends the request, reads the answer and signs; its own retries are off. An
+attempt waits for its turn, reserves its dollars, ends after `timeout` and can be
+cancelled. It is tried again, after pauses that grow, until patience ends. Everything
+runs on one event loop in a thread of its own, so that callers need not be asynchronous.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Generic, NamedTuple
 
 from retrievers.errors import BackendError
 from retrievers.meter import Call, Meter, Stop
@@ -23,19 +24,20 @@ if TYPE_CHECKING:
     from tenacity import RetryCallState
 
 STORE_PATIENCE = 30.0
-"""Seconds after which a store that does not answer is given up; models and endpoints have their own."""
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
-"""Seconds, at most, before the second try and before any: doubled from try to try, and less by chance."""
+"""Seconds after which a store that does not answer is given up; models and endpoints
+have their own."""
+FIRST_PAUSE = 0.5
+"""Seconds before the second try, at most; pauses double, and are shortened by chance."""
+LONGEST_PAUSE = 30.0
+"""Seconds before any try, at most."""
 NOTICE_SECONDS = 10.0
-"""Seconds between two lines about one service."""
+"""Seconds between two log messages about one service."""
 MAX_UNLIKELY_TRIES = 2
-"""Tries that tell that nothing listens on this machine, or that a page answers where a service should."""
-
-
-_MARGIN = 1.05
-"""Requests are sent this much slower than the declared limit, since clocks and networks are not exact."""
-
-
+"""Tries after which nothing seems to listen on this machine, or only a web page
+answers."""
+_RATE_MARGIN = 1.05
+"""Requests are this much slower than the declared limit, since clocks and networks are
+not exact."""
 log = logging.getLogger(__name__)
 
 
@@ -46,140 +48,202 @@ class RequestCost(NamedTuple):
     usd: float
 
 
+NO_COST = RequestCost(0, 0.0)
+
+
+class PaidAnswer(NamedTuple, Generic[AnswerType]):
+    """The checked answer of one attempt, and its cost."""
+
+    answer: AnswerType
+    cost: RequestCost
+
+
 class Retries:
-    """Asks one service again where a failure may pass; all its requests run on one event loop."""
+    """Sends the requests of one service again if a failure may pass.
+
+    All its requests run on one event loop.
+
+    Args:
+        patience: seconds after which a request that keeps failing is given up; the last
+            pause ends with them.
+    """
 
     def __init__(self, patience: float) -> None:
-        """Take the seconds after which a request that keeps failing is given up; the last pause ends with them."""
-        self._patience = patience
-        self._answered = False
-        self._said = -NOTICE_SECONDS
+        self.patience = patience
+        self.has_answered = False
+        """Whether the service has ever answered, also with an error of its own."""
+        self._last_notice = -NOTICE_SECONDS
 
     async def ask(
         self, request: Callable[[], Awaitable[AnswerType]], meter: Meter, stopped: Stop
     ) -> AnswerType:
         """Send a request until it is answered.
 
-        The request asks once, and raises Transient where another try may help; the meter counts `retries`.
+        Args:
+            request: sends it once; raises TransientFailure if another try may help.
+            meter: counts `retries`.
+            stopped: ends the tries when it is set.
 
         Raises:
             BackendError: it has failed for good.
         """
+        tries = _Tries(self, meter, stopped)
+        answer = await tries.run(request)
+        self.has_answered = True
+        return answer
+
+    def notify_waiting(self, state: str) -> None:
+        """Log what a request waits for, at most every ten seconds."""
+        if time.monotonic() - self._last_notice >= NOTICE_SECONDS:
+            self._last_notice = time.monotonic()
+            log.warning("waiting for %s", state)
+
+
+class _Tries:
+    """The tries of one request."""
+
+    def __init__(self, service: Retries, meter: Meter, stopped: Stop) -> None:
         import tenacity
 
-        started, waited_for = time.monotonic(), ""
-        exponential = tenacity.wait_random_exponential(
+        self._service = service
+        self._meter = meter
+        self._stopped = stopped
+        self._started = time.monotonic()
+        self._state = ""
+        """The last failure and the next try, for the log."""
+        self._random_pause = tenacity.wait_random_exponential(
             multiplier=FIRST_PAUSE, max=LONGEST_PAUSE
         )
-
-        def left() -> float:
-            return max(started + self._patience - time.monotonic(), 0.0)
-
-        def over(state: RetryCallState) -> bool:
-            self._answered |= not _failure(state).unlikely_to_pass
-            return (
-                stopped.is_set()
-                or not left()
-                or not (self._answered or state.attempt_number < MAX_UNLIKELY_TRIES)
-            )
-
-        def pause(state: RetryCallState) -> float:
-            after = _failure(state).retry_after
-            return min(exponential(state) if after is None else after, left())
-
-        def before_sleep(state: RetryCallState) -> None:
-            nonlocal waited_for
-            meter.count(retries=1)
-            ends = f"gives up in {left():.0f} s" if self._answered else "the last"
-            waited_for = f"{_failure(state)}, try {state.attempt_number + 1}, {ends}"
-
-        async def sleep(seconds: float) -> None:
-            end = time.monotonic() + seconds
-            while (rest := end - time.monotonic()) > 0 and not stopped.is_set():
-                if time.monotonic() - self._said >= NOTICE_SECONDS:
-                    self._said = time.monotonic()
-                    log.warning("waiting for %s", waited_for)
-                await asyncio.sleep(min(rest, POLL_SECONDS))
-
-        again = tenacity.AsyncRetrying(
+        self._retrying = tenacity.AsyncRetrying(
             retry=tenacity.retry_if_exception_type(TransientFailure),
-            wait=pause,
-            stop=over,
-            sleep=sleep,
-            before_sleep=before_sleep,
+            wait=self._pause,
+            stop=self._is_over,
+            sleep=self._sleep,
+            before_sleep=self._count_retry,
             reraise=True,
         )
+
+    async def run(self, request: Callable[[], Awaitable[AnswerType]]) -> AnswerType:
+        """Return the answer; raise BackendError if patience ends."""
         try:
-            answer: AnswerType = await again(request)
+            answer: AnswerType = await self._retrying(request)
         except TransientFailure as last:
-            tries = again.statistics["attempt_number"]
-            took = f"{tries} {'try' if tries == 1 else 'tries'} in {time.monotonic() - started:.0f} s"
+            tries = self._retrying.statistics["attempt_number"]
+            count = f"{tries} {'try' if tries == 1 else 'tries'}"
+            seconds = time.monotonic() - self._started
             raise BackendError(
-                f"gave up after {took} (patience = {self._patience:g}): {last}"
+                f"gave up after {count} in {seconds:.0f} s "
+                f"(patience = {self._service.patience:g}): {last}"
             ) from last.__cause__
-        self._answered = True
         return answer
+
+    def _remaining_seconds(self) -> float:
+        return max(self._started + self._service.patience - time.monotonic(), 0.0)
+
+    def _is_over(self, state: RetryCallState) -> bool:
+        """Return whether there is no further try."""
+        if not _failure(state).unlikely_to_pass:
+            self._service.has_answered = True
+        if self._stopped.is_set() or not self._remaining_seconds():
+            return True
+        if self._service.has_answered:
+            return False
+        return state.attempt_number >= MAX_UNLIKELY_TRIES
+
+    def _pause(self, state: RetryCallState) -> float:
+        """Return the seconds before the next try."""
+        seconds = _failure(state).retry_after
+        if seconds is None:
+            seconds = self._random_pause(state)
+        return min(seconds, self._remaining_seconds())
+
+    def _count_retry(self, state: RetryCallState) -> None:
+        """Count the next try and describe it."""
+        self._meter.count(retries=1)
+        end = "the last"
+        if self._service.has_answered:
+            end = f"gives up in {self._remaining_seconds():.0f} s"
+        self._state = f"{_failure(state)}, try {state.attempt_number + 1}, {end}"
+
+    async def _sleep(self, seconds: float) -> None:
+        """Wait for the next try, or until the requests are stopped."""
+        end = time.monotonic() + seconds
+        while (remaining := end - time.monotonic()) > 0 and not self._stopped.is_set():
+            self._service.notify_waiting(self._state)
+            await asyncio.sleep(min(remaining, POLL_SECONDS))
 
 
 def _failure(state: RetryCallState) -> TransientFailure:
+    """Return the failure of the last try."""
     failure = state.outcome.exception() if state.outcome else None
     return failure if isinstance(failure, TransientFailure) else TransientFailure("")
 
 
 class ServiceCaller:
-    """Sends the requests of one model or endpoint."""
+    """Sends the requests of one model or endpoint.
+
+    Args:
+        limits: the limits of its requests.
+        timeout: seconds of one attempt.
+        name: returns its name in messages.
+    """
 
     def __init__(self, limits: Limits, timeout: float, name: Callable[[], str]) -> None:
-        """Take how it may be asked, the seconds of one attempt, and what messages call it."""
-        self._timeout, self._name = timeout, name
+        self._timeout = timeout
+        self._name = name
         self._retries = Retries(limits.patience)
-        self._per_request = _MARGIN * 60 / limits.rpm if limits.rpm else 0.0
-        self._per_token = _MARGIN * 60 / limits.tpm if limits.tpm else 0.0
-        self._next = 0.0
+        self._seconds_per_request = (
+            _RATE_MARGIN * 60 / limits.rpm if limits.rpm else 0.0
+        )
+        self._seconds_per_token = _RATE_MARGIN * 60 / limits.tpm if limits.tpm else 0.0
+        self._next_turn = 0.0
 
     async def call(
         self,
-        attempt: Callable[[], Awaitable[tuple[AnswerType, RequestCost]]],
+        attempt: Callable[[], Awaitable[PaidAnswer[AnswerType]]],
         expected_cost: RequestCost,
         call: Call,
         pace_tokens: int,
     ) -> AnswerType:
-        """Send one request until it succeeds or fails for good, within the budget; count what it cost.
+        """Send a request until it succeeds or fails for good, within the budget.
 
         Args:
-            attempt: asks once; returns the answer, checked, and its cost. Raises Transient where another try may help.
-            expected_cost: what it is expected to cost.
-            call: for which retriever it is sent, and what stops it.
-            pace_tokens: tokens by which the rate is kept.
+            attempt: sends it once; raises TransientFailure if another try may help.
+            expected_cost: the cost to reserve.
+            call: counts the cost, and stops the request.
+            pace_tokens: tokens that count for the rate limit.
 
         Raises:
-            Refused: the provider does not take what is in it.
-            BackendError: for good; OverBudget before anything is sent.
+            RequestRefused: the provider refuses the content of the request.
+            BackendError: it failed for good; OverBudget before anything is sent.
         """
 
-        async def once() -> AnswerType:
-            await self._turn(pace_tokens, call.stopped)
+        async def send_once() -> AnswerType:
+            await self._wait_for_turn(pace_tokens, call.stopped)
             call.meter.budget.reserve(expected_cost.usd)
-            cost = RequestCost(0, 0.0)
+            cost = NO_COST
             try:
                 async with asyncio.timeout(self._timeout):
                     answer, cost = await attempt()
             except TimeoutError:
-                what = f"no complete response within {self._timeout:g} s (timeout)"
-                raise TransientFailure(f"{self._name()}: {what}") from None
+                raise TransientFailure(
+                    f"{self._name()}: no complete response within {self._timeout:g} s "
+                    "(timeout)"
+                ) from None
             finally:
                 call.meter.budget.release(expected_cost.usd - cost.usd)
                 call.meter.count(tokens=cost.tokens, usd=cost.usd)
             call.meter.count(calls=1)
             return answer
 
-        return await self._retries.ask(once, call.meter, call.stopped)
+        return await self._retries.ask(send_once, call.meter, call.stopped)
 
-    async def _turn(self, tokens: int, stopped: Stop) -> None:
-        """Wait until the declared rate allows a request of so many tokens."""
-        at = max(time.monotonic(), self._next)
-        self._next = at + max(self._per_request, tokens * self._per_token)
-        while not stopped.is_set() and (left := at - time.monotonic()) > 0:
-            await asyncio.sleep(min(left, POLL_SECONDS))
+    async def _wait_for_turn(self, tokens: int, stopped: Stop) -> None:
+        """Wait until the declared rate allows a request with these tokens."""
+        turn = max(time.monotonic(), self._next_turn)
+        pause = max(self._seconds_per_request, tokens * self._seconds_per_token)
+        self._next_turn = turn + pause
+        while (remaining := turn - time.monotonic()) > 0 and not stopped.is_set():
+            await asyncio.sleep(min(remaining, POLL_SECONDS))
         if stopped.is_set():
             raise BackendError(STOPPED_MESSAGE)

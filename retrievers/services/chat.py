@@ -1,15 +1,18 @@
 """A chat model with its cache.
 
-Describe the model, a `ChatModel`, and ask through `Chat`, which adds the cache.
+Create a `ChatModel`, and send prompts through `Chat`, which adds the cache.
 
-Each prompt costs one request; what was answered once is never paid for again. A reply is text: who asks decides what
-can be read in it, and says so with `readable`. A reply that cannot be read is handed on and not kept: the next run asks
-again. Where the first replies of a call cannot be read one after the other, no more are paid for. `quoted` promises
-that a stranger's text cannot end its own quotation, `one_object` that no reply is read as more than it says.
+Each prompt costs one request; a reply is never paid for twice. A reply is text: the
+caller decides with `readable` whether it has an answer. A reply that cannot be read is
+passed on but not cached: the next run requests it again. If the first replies of a call
+cannot be read one after the other, no more are paid for. `quote_text` ensures that a
+stranger's text cannot end its own quotation, `parse_single_object` that no reply is
+read as more than it says.
 
-A prompt that the endpoint declines is a reply with `declined` set, and is counted; every other lasting failure raises
-BackendError, and what came back until then is in the cache. A prompt's `form`, a JSON schema, is sent as
-`response_format`: a server that refuses that is asked without it, and such replies are counted as `without_schema`.
+A prompt that the endpoint declines gets a reply with `declined` set, and is counted;
+every other lasting failure raises BackendError, with earlier replies in the cache. A
+prompt's `schema`, a JSON schema, is sent as `response_format`: a server that refuses it
+gets requests without it, and such replies are counted as `without_schema`.
 """
 
 import json
@@ -24,26 +27,33 @@ from retrievers.services.chat_model import ChatForecast, ChatModel, Prompt, Repl
 from retrievers.services.concurrency import completed
 
 ReplyCheck = Callable[[int, Reply], bool]
-"""Whether the reply to the prompt at a place holds an answer; not asked of declined and cut replies."""
-MAX_UNREADABLE_REPLIES, _SHOWN = 20, 80
-"""Replies that cannot be read after which no more are paid for, and characters of one that a message shows."""
+"""Returns whether the reply to the prompt at a position has an answer; it is not called
+for declined and cut replies."""
+MAX_UNREADABLE_REPLIES = 20
+"""Unreadable replies after which no more are paid for."""
+_MAX_QUOTED_CHARACTERS = 80
+"""Characters of a reply in a message."""
 
 
-def accept_any_reply(place: int, reply: Reply) -> bool:
-    """Whatever was said can be read."""
+def accept_any_reply(position: int, reply: Reply) -> bool:
+    """Return that every reply can be read."""
     return True
 
 
 def quote_reply(reply: Reply) -> str:
-    """The beginning of a reply that cannot be read, as a message may show it: on one line, without keys.
+    """Return the beginning of a reply for a message: on one line, without keys.
 
     >>> from retrievers.services.chat_model import Reply
-    >>> quote_reply(Reply("I am  sorry.")), quote_reply(Reply("<think>So", is_complete=False))
-    ("such as 'I am sorry.'", "such as '<think>So', cut off as too long")
+    >>> quote_reply(Reply("I am  sorry."))
+    "such as 'I am sorry.'"
+    >>> quote_reply(Reply("<think>So", is_complete=False))
+    "such as '<think>So', cut off as too long"
     """
     line = error_line(reply.declined or reply.text)
-    cut = "" if reply.is_complete else ", cut off as too long"
-    return f"such as {(line if len(line) <= _SHOWN else line[:_SHOWN] + '…')!r}{cut}"
+    if len(line) > _MAX_QUOTED_CHARACTERS:
+        line = line[:_MAX_QUOTED_CHARACTERS] + "…"
+    ending = "" if reply.is_complete else ", cut off as too long"
+    return f"such as {line!r}{ending}"
 
 
 class Chat:
@@ -56,23 +66,29 @@ class Chat:
     def forecast(
         self, prompts: Sequence[Prompt], readable: ReplyCheck = accept_any_reply
     ) -> ChatForecast:
-        """Count what `replies` would do, with no network."""
-        known = {prompts[place] for place, _ in self.cached_replies(prompts, readable)}
-        missing = [prompt for prompt in dict.fromkeys(prompts) if prompt not in known]
-        return self.model.forecast(missing)._replace(
-            prompts=len(prompts), cached=len(prompts) - len(missing)
-        )
+        """Return what `replies` would do, without network."""
+        cached_prompts = {
+            prompts[position] for position, _ in self.cached_replies(prompts, readable)
+        }
+        missing = [
+            prompt for prompt in dict.fromkeys(prompts) if prompt not in cached_prompts
+        ]
+        forecast = self.model.forecast(missing)
+        cached_count = len(prompts) - len(missing)
+        return forecast._replace(prompts=len(prompts), cached=cached_count)
 
     def cached_replies(
         self, prompts: Sequence[Prompt], readable: ReplyCheck = accept_any_reply
     ) -> Iterator[tuple[int, Reply]]:
-        """Yield the place of each prompt that the cache can answer, with its reply."""
-        places = self._places(prompts)
-        names = list(places)
-        for i, text, tokens in self.cache.get_texts(names):
+        """Yield the position of each prompt whose reply is cached, and the reply."""
+        positions_by_key = self._positions_by_key(prompts)
+        keys = list(positions_by_key)
+        for i, text, tokens in self.cache.get_texts(keys):
             reply = Reply(text, tokens, cached=True)
-            if readable(places[names[i]][0], reply):
-                yield from ((place, reply) for place in places[names[i]])
+            positions = positions_by_key[keys[i]]
+            if readable(positions[0], reply):
+                for position in positions:
+                    yield position, reply
 
     def replies(
         self,
@@ -80,68 +96,70 @@ class Chat:
         meter: Meter,
         readable: ReplyCheck = accept_any_reply,
     ) -> Iterator[tuple[int, Reply]]:
-        """Yield each prompt's place with its reply: those from the cache first, the others as they arrive.
+        """Yield each prompt's position with its reply.
 
-        A prompt that occurs twice is asked once. Replies are cached at once, unless declined, cut or unreadable.
+        Cached replies come first, the others as they arrive. A prompt that occurs twice
+        is sent once. Replies are cached at once, unless declined, cut or unreadable.
 
         Raises:
             InputError: the key is not set, or --max-cost is given without prices.
-            BackendError: a request failed for good; Unreadable after 20 replies of which none can be read.
+            BackendError: a request failed for good; UnreadableReplies after 20 replies
+                of which none can be read.
         """
-        heard = False
+        has_usable_reply = False
 
-        def usable(place: int, reply: Reply) -> bool:
-            return reply.is_complete and not reply.declined and readable(place, reply)
+        def is_usable(position: int, reply: Reply) -> bool:
+            if not reply.is_complete or reply.declined:
+                return False
+            return readable(position, reply)
 
-        for number, (place, reply) in enumerate(
-            self._answered(prompts, meter, usable), start=1
-        ):
-            yield place, reply
-            heard = heard or usable(place, reply)
-            if number >= MAX_UNREADABLE_REPLIES and not heard:
-                model, said = self.model.model, quote_reply(reply)
-                what = (
-                    f"{number} replies of {model}, and none of them can be read, {said}"
-                )
+        replies = self._all_replies(prompts, meter, is_usable)
+        for count, (position, reply) in enumerate(replies, start=1):
+            yield position, reply
+            has_usable_reply = has_usable_reply or is_usable(position, reply)
+            if count >= MAX_UNREADABLE_REPLIES and not has_usable_reply:
                 raise UnreadableReplies(
-                    f"{what}: no more are requested; look at the model and its server"
+                    f"{count} replies of {self.model.model}, and none of them can be "
+                    f"read, {quote_reply(reply)}: no more are requested; look at the "
+                    "model and its server"
                 )
 
-    def _answered(
-        self, prompts: Sequence[Prompt], meter: Meter, usable: ReplyCheck
+    def _all_replies(
+        self, prompts: Sequence[Prompt], meter: Meter, is_usable: ReplyCheck
     ) -> Iterator[tuple[int, Reply]]:
-        known = dict(self.cached_replies(prompts, usable))
-        for place, reply in known.items():
+        """Yield cached replies, then those of requests, which are cached if usable."""
+        cached_replies = dict(self.cached_replies(prompts, is_usable))
+        for position, reply in cached_replies.items():
             meter.count(cached=1)
-            yield place, reply
+            yield position, reply
         missing = {
-            name: some
-            for name, some in self._places(prompts).items()
-            if some[0] not in known
+            key: positions
+            for key, positions in self._positions_by_key(prompts).items()
+            if positions[0] not in cached_replies
         }
         if not missing:
             return
         self.model.check_budget(meter)
 
-        def ask(name: bytes, stopped: Stop) -> Reply:
-            return self.model.ask(prompts[missing[name][0]], Call(meter, stopped))
+        def send(key: bytes, stopped: Stop) -> Reply:
+            return self.model.ask(prompts[missing[key][0]], Call(meter, stopped))
 
-        for name, reply in completed(ask, list(missing), width=self.model.max_requests):
-            if usable(missing[name][0], reply):
-                self.cache.put_text(
-                    self.model.fingerprint, name, reply.text, reply.tokens
-                )
-            yield from ((place, reply) for place in missing[name])
+        width = self.model.max_requests
+        for key, reply in completed(send, list(missing), width=width):
+            if is_usable(missing[key][0], reply):
+                fingerprint = self.model.fingerprint
+                self.cache.put_text(fingerprint, key, reply.text, reply.tokens)
+            for position in missing[key]:
+                yield position, reply
 
-    def _places(self, prompts: Sequence[Prompt]) -> dict[bytes, list[int]]:
-        """The places of each distinct prompt, by its key in the cache."""
-        written = [
+    def _positions_by_key(self, prompts: Sequence[Prompt]) -> dict[bytes, list[int]]:
+        """Return the positions of each distinct prompt, by its key in the cache."""
+        prompt_texts = [
             json.dumps([prompt.system, prompt.user, prompt.round], ensure_ascii=False)
             for prompt in prompts
         ]
-        places: dict[bytes, list[int]] = {}
-        for place, name in enumerate(
-            text_keys(self.model.fingerprint, "chat", written)
-        ):
-            places.setdefault(name, []).append(place)
-        return places
+        keys = text_keys(self.model.fingerprint, "chat", prompt_texts)
+        positions: dict[bytes, list[int]] = {}
+        for position, key in enumerate(keys):
+            positions.setdefault(key, []).append(position)
+        return positions

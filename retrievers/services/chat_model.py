@@ -22,265 +22,299 @@ from retrievers.services.addresses import (
     is_server_of,
     openai_server_url,
 )
-from retrievers.services.caller import RequestCost
+from retrievers.services.caller import PaidAnswer, RequestCost
 from retrievers.services.clients import OpenAIClient
 from retrievers.services.concurrency import run_request
 from retrievers.services.service_errors import RequestRefused, explain_unreadable
 from retrievers.texts.token_estimate import estimate_tokens
 
 log = logging.getLogger(__name__)
-_TEMPERATURE, _FORM, _FRAME = "temperature", "response_format", 8
-"""Options that a server may not take; and tokens that the frame of one message takes at most, beside its text."""
+_TEMPERATURE = "temperature"
+_RESPONSE_FORMAT = "response_format"
+_REFUSABLE_OPTIONS = (_RESPONSE_FORMAT, _TEMPERATURE)
+"""Options that a server may not support; the first is left out first."""
+_UNDROPPABLE_CODES = {"content_filter", "context_length_exceeded"}
+"""Codes of refusals that no option causes."""
+_FRAME_TOKENS = 8
+"""Tokens of one message besides its text, at most."""
 
 
 class Prompt(NamedTuple):
-    """What a model is asked once."""
+    """One prompt for a model."""
 
     system: str
     user: str
     round: int = 1
-    """More where the same is asked again, to see how far the model agrees with itself."""
+    """More than 1 if the prompt is repeated, to measure the model's own agreement."""
     schema: str = ""
-    """The JSON schema of the reply, as text; it follows from `system`, so that the cache does without it."""
+    """The JSON schema of the reply, as text; it follows from `system`, so that keys of
+    the cache do not have it."""
 
 
 class Reply(NamedTuple):
-    """What came back for one prompt."""
+    """The reply to one prompt."""
 
     text: str
     tokens: int = 0
-    """Billed, of prompt and reply together; an estimate where the server tells none."""
+    """Billed tokens of prompt and reply; an estimate if the server reports none."""
     is_complete: bool = True
-    """False where the reply was cut at `max_tokens`."""
+    """False if the reply was cut at `max_tokens`."""
     declined: str = ""
-    """Why the endpoint would not answer this prompt, in its own words; "" where it did."""
+    """Why the endpoint declined the prompt, in its own words; empty if it did not."""
     cached: bool = False
 
 
 class ChatForecast(NamedTuple):
-    """What asking some prompts would take: an estimate."""
+    """What sending some prompts would take: an estimate."""
 
     prompts: int
     cached: int
     calls: int
     tokens: int
-    """Of prompts and replies that are not cached; replies at their longest."""
+    """Tokens of prompts and replies that are not cached; replies at their longest."""
     usd: float | None
-    """None where the price is not known."""
+    """None if the price is unknown."""
 
 
 class ChatModel(remote_model.RemoteModel):
-    """One model behind a chat endpoint; the key is asked for at the first request."""
+    """One model behind a chat endpoint; its key is read at the first request."""
 
     base_url: str = ""
     """An OpenAI-compatible server; left out, OPENAI_BASE_URL, else OpenAI's own."""
     key_name: str = ""
-    """The environment variable that holds the key; left out, OPENAI_API_KEY for OpenAI's server, no key for others."""
+    """The environment variable that holds the key; left out, OPENAI_API_KEY for
+    OpenAI's server, no key for others."""
     max_tokens: PositiveInt = 300
     """Tokens of one reply, at most."""
     temperature: NonNegativeNumber = 0.0
     max_requests: PositiveInt = Field(default=4, alias="concurrency")
     """Requests at once, at most."""
     input_price: NonNegativeNumber | None = None
-    """Dollars for a million tokens of prompts; None: unknown, or 0 for a server on this machine."""
+    """Dollars for a million tokens of prompts; None: unknown, or 0 for a server on this
+    machine."""
     output_price: NonNegativeNumber | None = None
     """Dollars for a million tokens of replies."""
-    _without: frozenset[str] = frozenset()
-    """What the server does not take: a schema for its replies, or a temperature, as OpenAI's models that reason."""
-    _taken: frozenset[str] = frozenset()
-    """What it has taken."""
+    _unsupported: frozenset[str] = frozenset()
+    """Options that the server refused: a schema for its replies, or a temperature, as
+    OpenAI's models that reason."""
+    _supported: frozenset[str] = frozenset()
+    """Options that it accepted."""
 
     def model_post_init(self, _: object) -> None:
-        """Describe the model; nothing is sent."""
-        server, name = (
-            self.server,
-            self.key_name or ("" if self.base_url else OPENAI_KEY_VARIABLE),
-        )
+        """Set how the model is reached; nothing is sent."""
+        server = self.server
+        key_variable = self.key_name
+        if not key_variable and not self.base_url:
+            key_variable = OPENAI_KEY_VARIABLE
         check_address("base_url" if self.base_url else OPENAI_URL_VARIABLE, server)
-        own = server if name else ""
-        self._reached(
-            remote_model.EndpointAccess(
-                provider="openai",
-                base_url=server,
-                provider_url=own,
-                key_variables=(name,),
-            ),
-            self.max_tokens,
+        access = remote_model.EndpointAccess(
+            provider="openai",
+            base_url=server,
+            provider_url=server if key_variable else "",
+            key_variables=(key_variable,),
         )
+        self._set_access(access, self.max_tokens)
 
     @property
     def server(self) -> str:
-        """The address that is asked."""
+        """The address of the server."""
         return openai_server_url(self.base_url)
 
     @property
     def other_server(self) -> str:
-        """The server as it may be kept, where it is not OpenAI's own: another may have another model of that name."""
-        return (
-            redact_url(self.base_url or self.server)
-            if self.server != OPENAI_URL
-            else ""
-        )
+        """The server as it may be stored; empty if it is OpenAI's own.
+
+        Another server may have another model with the same name.
+        """
+        if self.server == OPENAI_URL:
+            return ""
+        return redact_url(self.base_url or self.server)
 
     @property
     def has_prices(self) -> bool:
-        """Whether both prices are known; a server on this machine costs nothing unless you give a price."""
-        return is_on_this_machine(expand(self.server)) or None not in (
-            self.input_price,
-            self.output_price,
-        )
+        """Whether both prices are known; a server on this machine is free by default."""
+        if is_on_this_machine(expand(self.server)):
+            return True
+        return None not in (self.input_price, self.output_price)
 
     @property
     def fingerprint(self) -> str:
-        """All that changes a reply but for the prompt: server, model, temperature, length."""
-        how = {"temperature": self.temperature, "max_tokens": self.max_tokens}
-        return fingerprint("chat", self.model, server=self.server, **how)
+        """All that changes a reply, except the prompt."""
+        return fingerprint(
+            "chat",
+            self.model,
+            server=self.server,
+            temperature=self.temperature,
+            max_tokens=self.max_tokens,
+        )
 
     def estimate_prompt_tokens(self, prompts: Sequence[Prompt]) -> int:
-        """Estimate the tokens of prompts."""
-        return int(
-            estimate_tokens([text for one in prompts for text in one[:2]]).sum()
-        ) + 2 * _FRAME * len(prompts)
+        """Return an estimate of the tokens of prompts."""
+        texts = []
+        for prompt in prompts:
+            texts += [prompt.system, prompt.user]
+        return int(estimate_tokens(texts).sum()) + _FRAME_TOKENS * len(texts)
 
     def forecast(self, prompts: Sequence[Prompt]) -> ChatForecast:
-        """Count what asking these prompts would take, were none of them in the cache."""
-        sent, received = (
-            self.estimate_prompt_tokens(prompts),
-            self.max_tokens * len(prompts),
-        )
+        """Return what sending these prompts would take if none were cached."""
+        sent = self.estimate_prompt_tokens(prompts)
+        received = self.max_tokens * len(prompts)
         usd = self.usd_of_tokens(sent, received) if self.has_prices else None
-        return ChatForecast(len(prompts), 0, len(prompts), sent + received, usd)
+        return ChatForecast(
+            prompts=len(prompts),
+            cached=0,
+            calls=len(prompts),
+            tokens=sent + received,
+            usd=usd,
+        )
 
     def usd_of_tokens(self, sent: int, received: int) -> float:
-        """Return the dollars of so many tokens; 0 where no price is known."""
-        return (
-            sent * (self.input_price or 0.0) + received * (self.output_price or 0.0)
-        ) / 1e6
+        """Return the dollars for some tokens; 0 if no price is known."""
+        input_price = self.input_price or 0.0
+        output_price = self.output_price or 0.0
+        return (sent * input_price + received * output_price) / 1e6
 
     def _cost(self, sent: int, received: int) -> RequestCost:
         return RequestCost(sent + received, self.usd_of_tokens(sent, received))
 
     def check_budget(self, meter: Meter) -> None:
-        """Raise InputError if the key is not set, or a limit of dollars cannot be kept without prices."""
+        """Check that there is a key, and prices if dollars are limited.
+
+        Raises:
+            InputError: one of them is missing.
+        """
         self.check()
         if meter.budget.limit is not None and not self.has_prices:
-            unknown = f"the price of {self.model} is not known, so that --max-cost cannot be kept"
-            raise InputError(
-                Problem(
-                    "--price",
-                    unknown,
-                    "give the dollars for a million tokens in and out: IN,OUT",
-                )
+            problem = (
+                f"the price of {self.model} is not known, "
+                "so that --max-cost cannot be kept"
             )
+            remedy = "give the dollars for a million tokens in and out: IN,OUT"
+            raise InputError(Problem("--price", problem, remedy))
 
     def _open(self) -> OpenAIClient:
         return OpenAIClient(self._url, self._headers(), self.name)
 
     def ask(self, prompt: Prompt, call: Call) -> Reply:
-        """Ask once, trying again while failures are passing; raises BackendError for good."""
+        """Return the reply to a prompt; raise BackendError if it fails for good."""
         self._client()
-        reply = run_request(self._replied(prompt, call), call.stopped)
+        reply = run_request(self._request_reply(prompt, call), call.stopped)
         if reply.declined:
             call.meter.count(declined=1)
-        elif prompt.schema and _FORM in self._without:
+        elif prompt.schema and _RESPONSE_FORMAT in self._unsupported:
             call.meter.count(without_schema=1)
         return reply
 
-    async def _replied(self, prompt: Prompt, call: Call) -> Reply:
-        """Ask with a schema and a temperature, unless the server takes none; what it refuses even then, it declines."""
-        without = self._without if prompt.schema else self._without | {_FORM}
-        first: RequestRefused | None = None
+    async def _request_reply(self, prompt: Prompt, call: Call) -> Reply:
+        """Send a prompt with a schema and a temperature, unless the server refuses them.
+
+        A prompt that it refuses without them, too, is declined.
+        """
+        omitted = self._unsupported
+        if not prompt.schema:
+            omitted |= {_RESPONSE_FORMAT}
+        first_refusal: RequestRefused | None = None
         while True:
             try:
-                reply = await self._asked(prompt, without, call)
+                reply = await self._send(prompt, omitted, call)
             except RequestRefused as refusal:
-                first = first or refusal
-                left = [
-                    one
-                    for one in (_FORM, _TEMPERATURE)
-                    if one not in without | self._taken
-                ]
-                blamed = [
-                    one
-                    for one in left
-                    if refusal.parameter.startswith(one) or not refusal.parameter
-                ]
-                if not blamed or refusal.code in {
-                    "content_filter",
-                    "context_length_exceeded",
-                }:
-                    return Reply("", declined=str(first))
-                without |= {blamed[0]}
-                continue
-            if _TEMPERATURE in without and _TEMPERATURE not in self._without:
-                log.warning(
-                    "%s takes no temperature but its own: its replies may vary from run to run",
-                    self.name,
-                )
-            self._without |= without if prompt.schema else without - {_FORM}
-            self._taken |= {_FORM, _TEMPERATURE} - without
-            return reply
+                first_refusal = first_refusal or refusal
+                option = self._refused_option(refusal, omitted)
+                if not option:
+                    return Reply("", declined=str(first_refusal))
+                omitted |= {option}
+            else:
+                self._learn_options(prompt, omitted)
+                return reply
 
-    async def _asked(
-        self, prompt: Prompt, without: frozenset[str], call: Call
-    ) -> Reply:
-        """Send one request."""
+    def _refused_option(self, refusal: RequestRefused, omitted: frozenset[str]) -> str:
+        """Return the option that may have caused a refusal; empty if none may."""
+        if refusal.code in _UNDROPPABLE_CODES:
+            return ""
+        for option in _REFUSABLE_OPTIONS:
+            is_candidate = option not in omitted | self._supported
+            if is_candidate and (
+                not refusal.parameter or refusal.parameter.startswith(option)
+            ):
+                return option
+        return ""
+
+    def _learn_options(self, prompt: Prompt, omitted: frozenset[str]) -> None:
+        """Remember which options the server refused, and which it accepted."""
+        if _TEMPERATURE in omitted and _TEMPERATURE not in self._unsupported:
+            log.warning(
+                "%s takes no temperature but its own: "
+                "its replies may vary from run to run",
+                self.name,
+            )
+        # Without a schema, nothing is known of the response format.
+        self._unsupported |= omitted if prompt.schema else omitted - {_RESPONSE_FORMAT}
+        self._supported |= set(_REFUSABLE_OPTIONS) - omitted
+
+    async def _send(self, prompt: Prompt, omitted: frozenset[str], call: Call) -> Reply:
+        """Send one request without some options."""
         client = self._client()
-        # OpenAI's newer models know only the second name, most other servers only the first.
-        longest = (
-            "max_completion_tokens"
-            if is_server_of(self.server, OPENAI_URL)
-            else "max_tokens"
-        )
-        messages = [
-            {"role": "system", "content": prompt.system},
-            {"role": "user", "content": prompt.user},
-        ]
-        how = {_TEMPERATURE: self.temperature, longest: self.max_tokens}
-        body: dict[str, Any] = {
-            "model": expand(self.model),
-            "messages": messages,
-            **how,
-        }
-        if prompt.schema:
-            schema = {
-                "name": "reply",
-                "strict": True,
-                "schema": json.loads(prompt.schema),
-            }
-            body[_FORM] = {"type": "json_schema", "json_schema": schema}
-        body = {key: value for key, value in body.items() if key not in without}
-        sent = self.estimate_prompt_tokens([prompt])
+        body = self._request_body(prompt, omitted)
+        prompt_tokens = self.estimate_prompt_tokens([prompt])
 
-        async def attempt() -> tuple[Reply, RequestCost]:
+        async def attempt() -> PaidAnswer[Reply]:
             answer = await client.ask(client.completions, **body)
             with explain_unreadable(self.name, answer):
-                choice, usage = answer["choices"][0], answer.get("usage") or {}
-                message = choice["message"]
-                text, refused, ended = (
-                    message.get("content") or "",
-                    message.get("refusal"),
-                    choice.get("finish_reason"),
-                )
-                used = [
-                    remote_model.billed_tokens(usage.get(one))
-                    for one in ("prompt_tokens", "completion_tokens")
-                ]
-                if not isinstance(text, str):
-                    raise ValueError
-            cost = (
-                self._cost(*used)
-                if used[0]
-                else self._cost(sent, int(estimate_tokens([text])[0]))
-            )
-            if ended == "content_filter":
-                return Reply(
-                    "", declined="the endpoint's content filter stopped the reply"
-                ), cost
-            if refused and not text:
-                return Reply("", declined=str(refused)), cost
-            return Reply(text, cost.tokens, is_complete=ended != "length"), cost
+                return self._read_answer(answer, prompt_tokens)
 
-        return await self._caller.call(
-            attempt, self._cost(sent, self.max_tokens), call, sent
-        )
+        expected_cost = self._cost(prompt_tokens, self.max_tokens)
+        return await self._caller.call(attempt, expected_cost, call, prompt_tokens)
+
+    def _request_body(self, prompt: Prompt, omitted: frozenset[str]) -> dict[str, Any]:
+        """Return the JSON of a request."""
+        # OpenAI's newer models know only the first name, most other servers only the
+        # second.
+        is_openai = is_server_of(self.server, OPENAI_URL)
+        max_tokens_option = "max_completion_tokens" if is_openai else "max_tokens"
+        body: dict[str, Any] = {
+            "model": expand(self.model),
+            "messages": [
+                {"role": "system", "content": prompt.system},
+                {"role": "user", "content": prompt.user},
+            ],
+            _TEMPERATURE: self.temperature,
+            max_tokens_option: self.max_tokens,
+        }
+        if prompt.schema:
+            body[_RESPONSE_FORMAT] = {
+                "type": "json_schema",
+                "json_schema": {
+                    "name": "reply",
+                    "strict": True,
+                    "schema": json.loads(prompt.schema),
+                },
+            }
+        return {key: option for key, option in body.items() if key not in omitted}
+
+    def _read_answer(self, answer: Any, prompt_tokens: int) -> PaidAnswer[Reply]:
+        """Return the reply in an answer, and its cost.
+
+        Raises:
+            Exception: one of UNREADABLE_ERRORS if the answer is not of the protocol.
+        """
+        choice = answer["choices"][0]
+        usage = answer.get("usage") or {}
+        message = choice["message"]
+        text = message.get("content") or ""
+        refusal = message.get("refusal")
+        finish_reason = choice.get("finish_reason")
+        sent = remote_model.billed_tokens(usage.get("prompt_tokens"))
+        received = remote_model.billed_tokens(usage.get("completion_tokens"))
+        if not isinstance(text, str):
+            raise ValueError
+        if not sent:
+            sent = prompt_tokens
+            received = int(estimate_tokens([text])[0])
+        cost = self._cost(sent, received)
+        if finish_reason == "content_filter":
+            reason = "the endpoint's content filter stopped the reply"
+            return PaidAnswer(Reply("", declined=reason), cost)
+        if refusal and not text:
+            return PaidAnswer(Reply("", declined=str(refusal)), cost)
+        is_complete = finish_reason != "length"
+        return PaidAnswer(Reply(text, cost.tokens, is_complete=is_complete), cost)

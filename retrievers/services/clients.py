@@ -23,89 +23,118 @@ from retrievers.services.service_errors import (
     explain_unreadable,
 )
 
-_ACCOUNT = ("OpenAI-Organization", "OpenAI-Project")
-_NEVER_SENT = "none"
-"""Stands for the key where there is none: the SDK asks for one, and its header is left out."""
-
-
-_IN_ADDRESSES = ";/?:@&=+$,[]#%!'()*~"
-"""What remains in an address as it is; a letter such as ü is written as its bytes."""
+_OPENAI_ACCOUNT_HEADERS = ("OpenAI-Organization", "OpenAI-Project")
+_UNSENT_KEY = "none"
+"""The SDK requires a key; if there is none, the key's header is left out."""
+_UNQUOTED_CHARACTERS = ";/?:@&=+$,[]#%!'()*~"
+"""Characters that stay in an address; a letter such as ü is written as its bytes."""
+_PROXY_VARIABLES = "HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE"
 
 
 class JsonClient:
-    """Sends JSON to one server, and reads JSON."""
+    """Sends JSON to one server, and reads JSON.
+
+    Args:
+        url: the server's address, as the experiment has it.
+        headers: headers of every request.
+        name: the server's name in messages.
+    """
 
     def __init__(self, url: str, headers: Mapping[str, str], name: str) -> None:
-        """Take an address as it is written, what every request carries, and what messages call it."""
         import httpx2
 
         hide_values(url)
-        self._url, self._headers, self._name = expand(url), headers, name
+        self._url = expand(url)
+        self._headers = headers
+        self._name = name
         self._http = open_client(httpx2.AsyncClient, timeout=None)
-        self._failure = httpx2.RequestError
+        self._connection_error = httpx2.RequestError
         self.close_async = self._http.aclose
 
     async def ask(self, path: str, body: object) -> Any:
-        """Send one request to an address below the server's, and return what its answer says."""
-        return await self.send(
-            "POST", join_path(self._url, path), json.dumps(body).encode()
-        )
-
-    async def send(self, method: str, url: str, body: bytes) -> Any:
-        """Send one request as it is, and return what its answer says.
+        """Send one request to a path of the server, and return the JSON of its answer.
 
         Raises:
-            Transient: the failure may pass.
-            Refused: the server does not take what is in the request.
-            BackendError: for good.
+            Exception: as by `send`.
         """
-        address = quote(without_url_user(url), safe=_IN_ADDRESSES)
+        url = join_path(self._url, path)
+        return await self.send("POST", url, json.dumps(body).encode())
+
+    async def send(self, method: str, url: str, body: bytes) -> Any:
+        """Send one request, and return the JSON of its answer.
+
+        Raises:
+            TransientFailure: the failure may pass.
+            RequestRefused: the server refuses the content of the request.
+            BackendError: the request failed for good.
+        """
+        address = quote(without_url_user(url), safe=_UNQUOTED_CHARACTERS)
         try:
             answer = await self._http.request(
                 method, address, content=body, headers=self._headers
             )
-        except self._failure as failure:
+        except self._connection_error as failure:
             raise classify_connection_error(self._name, url, failure) from None
         return parse_response(answer, self._name)
 
 
 class OpenAIClient:
-    """OpenAI's SDK for one server, Azure's for its older form of addresses."""
+    """OpenAI's SDK for one server; Azure's for the older form of its addresses.
+
+    The SDK is imported when a client is created, which takes about a second.
+
+    Args:
+        url: the server's address, as the experiment has it.
+        headers: headers of every request.
+        name: the server's name in messages.
+    """
 
     def __init__(self, url: str, headers: Mapping[str, str], name: str) -> None:
-        """Take an address as it is written; the SDK is imported, which takes about a second."""
         import openai
 
         hide_values(url)
-        self._url, self._name, self._errors = expand(url), name, openai
-        absent = {"Authorization", "api-key"}
-        if not is_server_of(self._url, OPENAI_URL):
-            absent.update(_ACCOUNT, _custom_headers())
-        named = {header.lower() for header in headers}
-        self._headers = {
-            **headers,
-            **{one: openai.Omit() for one in absent if one.lower() not in named},
-        }
+        self._url = expand(url)
+        self._name = name
+        self._errors = openai
+        self._headers = {**headers}
+        given_headers = {header.lower() for header in headers}
+        for header in self._foreign_headers():
+            if header.lower() not in given_headers:
+                self._headers[header] = openai.Omit()
         parts = urlsplit(without_url_user(self._url))
         query = dict(parse_qsl(parts.query))
-        azure = is_azure_deployment(self._url)
-        version = {"api_version": query.pop("api-version", "")} if azure else {}
+        sdk_class = openai.AsyncOpenAI
+        sdk_options = {}
+        if is_azure_deployment(self._url):
+            sdk_class = openai.AsyncAzureOpenAI
+            sdk_options["api_version"] = query.pop("api-version", "")
         sdk = open_client(
-            openai.AsyncAzureOpenAI if azure else openai.AsyncOpenAI,
+            sdk_class,
             default_query=query,
             max_retries=0,
             timeout=None,
             base_url=urlunsplit((parts.scheme, parts.netloc, parts.path, "", "")),
-            api_key=headers.get("api-key", _NEVER_SENT),
-            **version,
+            api_key=headers.get("api-key", _UNSENT_KEY),
+            **sdk_options,
         )
         self.close_async = sdk.close
-        # The answer as it came: the SDK's own objects cost more than all else on the way.
+        # Raw responses: the SDK's own objects take more time than all other steps.
         self.embeddings = sdk.embeddings.with_raw_response.create
         self.completions = sdk.chat.completions.with_raw_response.create
 
+    def _foreign_headers(self) -> set[str]:
+        """Return headers that the SDK adds and another server must not receive."""
+        headers = {"Authorization", "api-key"}
+        if not is_server_of(self._url, OPENAI_URL):
+            headers.update(_OPENAI_ACCOUNT_HEADERS, _custom_headers())
+        return headers
+
     async def ask(self, create: Callable[..., Any], **body: Any) -> Any:
-        """Call one of the SDK's methods once, and return what the answer says; raises as `JsonClient.send`."""
+        """Call one of the SDK's methods once, and return the JSON of its answer.
+
+        Raises:
+            Exception: as by `JsonClient.send`.
+        """
         try:
             answer = await create(**body, extra_headers=self._headers)
         except self._errors.APIStatusError as refused:
@@ -116,7 +145,11 @@ class OpenAIClient:
 
 
 def parse_response(answer: Any, name: str) -> Any:
-    """Return what an answer of the HTTP library says in JSON; raises as `JsonClient.send` where it is none."""
+    """Return the JSON of a response of the HTTP library.
+
+    Raises:
+        Exception: as by `JsonClient.send`, if it is not a success, or not JSON.
+    """
     text = answer.content.decode("utf-8", "replace")
     if not answer.is_success:
         raise classify_response_error(name, answer.status_code, text, answer.headers)
@@ -125,25 +158,26 @@ def parse_response(answer: Any, name: str) -> Any:
 
 
 def open_client(client: Callable[..., Any], **options: Any) -> Any:
-    """Make a client; raises InputError where the proxies and certificates of the environment cannot be used."""
+    """Create a client.
+
+    Raises:
+        InputError: the proxies and certificates of the environment cannot be used.
+    """
     try:
         return client(**options)
-    except (
-        ValueError,
-        TypeError,
-        ImportError,
-        OSError,
-    ) as failure:  # whose words would repeat a proxy's password
-        what = (
+    except (ValueError, TypeError, ImportError, OSError) as failure:
+        # The error's own message would show a proxy's password.
+        problem = (
             f"no connection can be made with what they hold ({type(failure).__name__})"
         )
-        remedy = "http://user:password@host:port; a file that is there; pip install socksio for SOCKS"
-        raise InputError(
-            Problem("HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE", what, remedy)
-        ) from None
+        remedy = (
+            "http://user:password@host:port; a file that is there; "
+            "pip install socksio for SOCKS"
+        )
+        raise InputError(Problem(_PROXY_VARIABLES, problem, remedy)) from None
 
 
 def _custom_headers() -> list[str]:
-    """The names of the headers in OPENAI_CUSTOM_HEADERS, which are for the account's own server."""
+    """Return the headers in OPENAI_CUSTOM_HEADERS, which are for OpenAI's server."""
     lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").split("\n")
     return [line.partition(":")[0].strip() for line in lines if ":" in line]

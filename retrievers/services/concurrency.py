@@ -14,21 +14,19 @@ from retrievers.meter import Stop
 from retrievers.services.service_errors import RequestRefused
 
 POLL_SECONDS = 0.2
-"""Seconds between two looks at whether a pause is still wanted."""
-
-
+"""Seconds between two checks whether a pause should end."""
 STOPPED_MESSAGE = "stopped, since another request failed or the run was interrupted"
-
-
 RequestType = TypeVar("RequestType")
 AnswerType = TypeVar("AnswerType")
 
 
 def run_request(request: Coroutine[Any, Any, AnswerType], stopped: Stop) -> AnswerType:
-    """Run a request on the event loop and return its answer; it is cancelled where the run is interrupted.
+    """Run a request on the event loop and return its answer.
+
+    It is cancelled if the run is interrupted.
 
     Raises:
-        BackendError: what the request raises; in place of Refused, too.
+        BackendError: the request raised it, or it was refused.
     """
     future = asyncio.run_coroutine_threadsafe(request, _event_loop())
     try:
@@ -42,13 +40,13 @@ def run_request(request: Coroutine[Any, Any, AnswerType], stopped: Stop) -> Answ
     raise BackendError(STOPPED_MESSAGE)
 
 
-_starting = Lock()
+_loop_lock = Lock()
 _loops: list[asyncio.AbstractEventLoop] = []
 
 
 def _event_loop() -> asyncio.AbstractEventLoop:
-    """The loop on which all requests of this process run."""
-    with _starting:
+    """Return the event loop of all requests of this process."""
+    with _loop_lock:
         if not _loops:
             _loops.append(asyncio.new_event_loop())
             Thread(target=_loops[0].run_forever, name="requests", daemon=True).start()
@@ -56,23 +54,26 @@ def _event_loop() -> asyncio.AbstractEventLoop:
 
 
 def close_later(close: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Close a client on the event loop that it was used on; called when the model that has it is gone."""
+    """Close a client on its event loop, after its model was garbage-collected."""
     asyncio.run_coroutine_threadsafe(close(), _event_loop())
 
 
 async def in_thread(function: Callable[[], AnswerType]) -> AnswerType:
-    """Run what only blocks in a thread of its own, which is left behind where it is not waited for to the end."""
-    done: Future[AnswerType] = Future()
-    done.set_running_or_notify_cancel()
+    """Run a blocking function in a thread of its own.
+
+    The thread is abandoned if nothing awaits its end.
+    """
+    future: Future[AnswerType] = Future()
+    future.set_running_or_notify_cancel()
 
     def run() -> None:
         try:
-            done.set_result(function())
+            future.set_result(function())
         except BaseException as failure:
-            done.set_exception(failure)
+            future.set_exception(failure)
 
     Thread(target=run, daemon=True).start()
-    return await asyncio.wrap_future(done)
+    return await asyncio.wrap_future(future)
 
 
 def completed(
@@ -81,9 +82,12 @@ def completed(
     *,
     width: int,
 ) -> Iterator[tuple[RequestType, AnswerType]]:
-    """Yield each request with its answer in the order of arrival; as `lots_of_answers`."""
-    for lot in completed_batches(ask, requests, width=width):
-        yield from lot
+    """Yield each request with its answer in the order of arrival.
+
+    It works as `completed_batches`.
+    """
+    for batch in completed_batches(ask, requests, width=width):
+        yield from batch
 
 
 def completed_batches(
@@ -92,51 +96,53 @@ def completed_batches(
     *,
     width: int,
 ) -> Iterator[list[tuple[RequestType, AnswerType]]]:
-    """Yield requests with their answers as they arrive, together what came together; `width` are under way at once.
+    """Yield requests with their answers, those that arrive together as one list.
 
-    When one fails, no further one is sent, those under way are waited for and yielded (they may have been paid
-    for), and the first failure is raised at the end. The event that `ask` is given is then set, so that none of them
-    tries again. When the caller is interrupted, or stops asking, what is under way is given up. Requests are taken from
-    their iterator in the caller's thread, when there is room.
+    When a request fails, no further one is sent. The answers of the others are still
+    yielded (they may have been paid for), and the first failure is raised at the end.
+    The event that `ask` receives is then set, so that none of them tries again. If the
+    caller is interrupted, or closes the iterator, all requests are abandoned. Requests
+    are taken from their iterator in the caller's thread, when there is room.
+
+    Args:
+        ask: sends a request and returns its answer.
+        requests: the requests.
+        width: requests at once.
     """
-    waiting = iter(requests)
+    remaining = iter(requests)
     running: dict[Future[AnswerType], RequestType] = {}
     failures: list[BaseException] = []
     stopped = Stop()
     pool = ThreadPoolExecutor(width)
+    # Half as many again wait in the pool, so that no thread idles while the caller
+    # works on an answer.
+    max_submitted = width + width // 2
     try:
         while True:
-            # Half as many again are ready, so that no thread idles while the caller treats an answer.
-            room = 0 if failures else width + width // 2 - len(running)
-            running.update(
-                (pool.submit(ask, request, stopped), request)
-                for request in islice(waiting, room)
-            )
+            room = 0 if failures else max_submitted - len(running)
+            for request in islice(remaining, room):
+                running[pool.submit(ask, request, stopped)] = request
             if not running:
                 break
-            done = [
-                (running.pop(one), one)
-                for one in wait(running, return_when=FIRST_COMPLETED).done
-            ]
-            failures += [
-                failure for _, one in done if (failure := one.exception()) is not None
-            ]
-            if lot := [
-                (request, one.result())
-                for request, one in done
-                if one.exception() is None
-            ]:
-                yield lot
+            batch = []
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                request = running.pop(future)
+                failure = future.exception()
+                if failure is None:
+                    batch.append((request, future.result()))
+                else:
+                    failures.append(failure)
+            if batch:
+                yield batch
             if failures:
                 stopped.set()
-                running = {
-                    one: some for one, some in running.items() if not one.cancel()
-                }
+                for future in list(running):
+                    if future.cancel():
+                        del running[future]
     except BaseException:
         stopped.interrupt()
-        pool.shutdown(
-            wait=False, cancel_futures=True
-        )  # so that the line of a stopped run comes at once
+        # Without waiting, so that the message of a stopped run appears at once.
+        pool.shutdown(wait=False, cancel_futures=True)
         raise
     pool.shutdown()
     if failures:

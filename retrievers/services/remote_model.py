@@ -33,32 +33,39 @@ from retrievers.texts.token_estimate import Counts
 if TYPE_CHECKING:
     from pydantic import SecretStr
 
+MAX_BILLED_TOKENS = 1e12
+"""A service that reports more tokens for one request is wrong."""
+
 
 @dataclass(frozen=True, slots=True)
 class EndpointAccess:
-    """How a model is reached, as written in the experiment, with `${NAME}` for values of the environment."""
+    """How a model is reached, with `${NAME}` for values of the environment."""
 
     provider: str
-    """As genai-prices calls it, or our own rows of prices."""
+    """Its name in genai-prices, or in this package's table of prices."""
     provider_url: str = ""
-    """The provider's own server; "" where everybody has their own."""
+    """The provider's own server; empty if each user has another."""
     base_url: str = ""
     """Another server."""
     api_key: str = ""
-    """What the experiment gives."""
+    """The experiment's key."""
     key_variables: tuple[str, ...] = ()
-    """Environment variables of the key, which goes to the provider's own server alone."""
+    """Environment variables of the key, which is sent only to the provider's own
+    server."""
     key_header: str = "Authorization"
     headers: Mapping[str, str] = field(default_factory=dict)
-    """What else every request carries."""
+    """Further headers of every request."""
 
 
 class RemoteModel(Configured):
-    """A model behind an API: nothing is sent, and no key looked for, before the first request."""
+    """A model behind an API.
+
+    Before the first request it sends nothing, and looks for no key.
+    """
 
     expands: ClassVar[bool] = True
     table_name: ClassVar[str] = "encoder"
-    """The table of the experiment that holds the options."""
+    """The table of the experiment with the options."""
     positional_option = "model"
     model: str
     """The provider's name for it."""
@@ -73,19 +80,19 @@ class RemoteModel(Configured):
     patience: PositiveNumber = 300
     """Seconds after which a request that keeps failing is given up."""
     given_price: NonNegativeNumber | None = Field(default=None, alias="price")
-    """Dollars for a million tokens; left out, the list price, 0 for a server on this machine, and unknown for other
-    servers."""
+    """Dollars for a million tokens; left out, the list price, 0 for a server on this
+    machine, and unknown for other servers."""
     _access: EndpointAccess = PrivateAttr()
     _limits: Limits = PrivateAttr()
     _caller: ServiceCaller = PrivateAttr()
     _lock: Lock = PrivateAttr(default_factory=Lock)
     _opened: Any = None
 
-    def _reached(self, access: EndpointAccess, tokens: int) -> None:
-        """Take how it is reached, and the tokens of one text that it reads, at most.
+    def _set_access(self, access: EndpointAccess, tokens: int) -> None:
+        """Set how it is reached, and the tokens of one text that it reads, at most.
 
         Raises:
-            InputError: a number that cannot be, or an address that is none.
+            InputError: the address is invalid.
         """
         if access.base_url:
             check_address(f"{self.table_name}.base_url", access.base_url)
@@ -101,12 +108,12 @@ class RemoteModel(Configured):
 
     @property
     def name(self) -> str:
-        """The server and the model as messages call them."""
+        """The server and the model in messages."""
         return f"{redact_url(self._url)} ({self.model or self._access.provider})"
 
     @cached_property
     def price(self) -> Price | None:
-        """The experiment's price, nothing for a server on this machine, else the list price."""
+        """The experiment's price, else 0 on this machine, else the list price."""
         model, url = expand((self.model, self._access.base_url))
         return find_price(
             self._access.provider, model, given_price=self.given_price, base_url=url
@@ -114,11 +121,11 @@ class RemoteModel(Configured):
 
     @property
     def limits(self) -> Limits:
-        """The declared limits of the rate, and the tokens of a text."""
+        """The declared limits of requests, and the tokens of a text."""
         return self._limits
 
     def check(self) -> None:
-        """Look for what a run needs, before it starts: the key.
+        """Check that there is a key.
 
         Raises:
             InputError: there is none.
@@ -126,7 +133,10 @@ class RemoteModel(Configured):
         self._key()
 
     def _key(self) -> SecretStr | None:
-        """The experiment's key, else the environment's for the provider's own server; None for another server."""
+        """Return the experiment's key, or the environment's for the provider's server.
+
+        None for another server without a key in the experiment.
+        """
         access = self._access
         if access.api_key:
             return resolve_secret(access.api_key)
@@ -135,69 +145,81 @@ class RemoteModel(Configured):
         for name in access.key_variables:
             if os.environ.get(name):
                 return resolve_secret(f"${{{name}}}")
-        names, remedy = (
-            " or ".join(access.key_variables),
-            f"export {access.key_variables[0]}=…",
-        )
-        raise InputError(Problem(names, "is not set in the environment", remedy))
+        variables = " or ".join(access.key_variables)
+        remedy = f"export {access.key_variables[0]}=…"
+        raise InputError(Problem(variables, "is not set in the environment", remedy))
 
     def _headers(self) -> dict[str, str]:
-        """What every request carries, the key among it."""
-        access, key = self._access, self._key()
-        bearer = "Bearer " if access.key_header == "Authorization" else ""
-        own = {access.key_header: bearer + key.get_secret_value()} if key else {}
-        return request_headers(self._url, {**own, **access.headers})
+        """Return the headers of every request, with the key."""
+        access = self._access
+        key = self._key()
+        headers = {}
+        if key:
+            bearer = "Bearer " if access.key_header == "Authorization" else ""
+            headers[access.key_header] = bearer + key.get_secret_value()
+        return request_headers(self._url, {**headers, **access.headers})
 
     def _open(self) -> Any:
-        """Make what sends requests; called once."""
+        """Create the client; called once."""
         return JsonClient(self._url, self._headers(), self.name)
 
     def _client(self) -> Any:
-        """What sends requests; the first call loads an SDK, or tells that a key is missing."""
+        """Return the client, which the first call creates.
+
+        Raises:
+            InputError: a key is missing.
+        """
         with self._lock:
             if self._opened is None:
                 self._opened = self._open()
-                if (close := getattr(self._opened, "close_async", None)) is not None:
+                close = getattr(self._opened, "close_async", None)
+                if close is not None:
                     weakref.finalize(self, close_later, close)
             return self._opened
 
-    def _charge(self, tokens: int, searches: float = 0) -> RequestCost:
-        """What is billed, in dollars where the price is known."""
-        return RequestCost(
-            tokens, 0.0 if self.price is None else self.price.usd(tokens, searches)
-        )
+    def _billed_cost(self, tokens: int, searches: float = 0) -> RequestCost:
+        """Return the cost of tokens and searches; 0 dollars if the price is unknown."""
+        usd = 0.0 if self.price is None else self.price.usd(tokens, searches)
+        return RequestCost(tokens, usd)
 
 
 async def split_when_refused(
-    items: list[str], send: Callable[[list[str]], Awaitable[AnswerType]]
+    texts: list[str], send: Callable[[list[str]], Awaitable[AnswerType]]
 ) -> list[AnswerType]:
-    """Send what may be refused together in as few requests as the service takes; raises Refused for one alone."""
-    try:
-        return [await send(items)]
-    except RequestRefused:
-        if len(items) == 1:
-            raise
-    half = (len(items) + 1) // 2
-    return [
-        part
-        for some in (items[:half], items[half:])
-        for part in await split_when_refused(some, send)
-    ]
+    """Send texts in as few requests as the service accepts.
 
+    A request that is refused is split in half.
 
-def billed_tokens(said: object, least: int = 1) -> int:
-    """Return how many tokens a service says that it bills, 0 where it does not say or cannot mean it.
-
-    >>> billed_tokens(12), billed_tokens("12"), billed_tokens(float("nan")), billed_tokens(2, least=3)
-    (12, 0, 0, 0)
+    Raises:
+        RequestRefused: one text alone is refused.
     """
-    return int(said) if isinstance(said, int | float) and least <= said <= 1e12 else 0
+    try:
+        return [await send(texts)]
+    except RequestRefused:
+        if len(texts) == 1:
+            raise
+    half = (len(texts) + 1) // 2
+    answers = await split_when_refused(texts[:half], send)
+    answers += await split_when_refused(texts[half:], send)
+    return answers
+
+
+def billed_tokens(reported: object, minimum: int = 1) -> int:
+    """Return the tokens that a service reports as billed; 0 if they are not plausible.
+
+    >>> billed_tokens(12), billed_tokens("12"), billed_tokens(2, minimum=3)
+    (12, 0, 0)
+    >>> billed_tokens(float("nan"))
+    0
+    """
+    if not isinstance(reported, int | float):
+        return 0
+    return int(reported) if minimum <= reported <= MAX_BILLED_TOKENS else 0
 
 
 def share_by_weight(total: int, weights: Counts) -> Counts:
-    """Divide the billed tokens among the texts by their estimates, so that they add up."""
-    ends = np.rint(np.cumsum(weights) * (total / max(int(weights.sum()), 1))).astype(
-        np.int64
-    )
+    """Divide billed tokens among texts by their estimates; the shares add up."""
+    tokens_per_weight = total / max(int(weights.sum()), 1)
+    ends = np.rint(np.cumsum(weights) * tokens_per_weight).astype(np.int64)
     shares: Counts = ends - np.concatenate([[0], ends[:-1]])
     return shares

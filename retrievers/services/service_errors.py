@@ -6,8 +6,9 @@ import json
 import socket
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
+from typing import Any, NamedTuple
 
 from retrievers.errors import BackendError
 from retrievers.options.placeholders import error_line
@@ -17,43 +18,57 @@ NOT_STARTED_REMEDY = "; is it running? start it, then run again"
 QUOTA_CODES = {"insufficient_quota", "ServiceQuotaExceededException", "402"}
 """Codes of a quota that is used up: waiting does not help."""
 UNREADABLE_ERRORS = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
-"""What reading an answer raises that is not of the protocol."""
-
-
-_PASSING = {408, 409, 424, 425, 429}
-_REFUSED = {400, 413, 422}
-
-
-_PROXY = "; look at the user and the password in HTTP_PROXY or HTTPS_PROXY"
-_REMEDIES = {
+"""Exceptions in reading an answer that does not follow the protocol."""
+_TRANSIENT_STATUSES = {408, 409, 424, 425, 429}
+_REFUSED_STATUSES = {400, 413, 422}
+_PROXY_REMEDY = "; look at the user and the password in HTTP_PROXY or HTTPS_PROXY"
+_REMEDY_BY_CODE = {
     "401": "; the key was refused: look at the environment variable that holds it",
     "403": "; the key may not use this model",
     "404": "; look at the model's name and at the address",
-    "407": _PROXY,
-    "AccessDeniedException": "; ask for access to the model in this region, and look at the credentials' policy",
-    "ExpiredTokenException": "; renew the credentials and run again: what was embedded is kept",
+    "407": _PROXY_REMEDY,
+    "AccessDeniedException": (
+        "; ask for access to the model in this region, "
+        "and look at the credentials' policy"
+    ),
+    "ExpiredTokenException": (
+        "; renew the credentials and run again: what was embedded is kept"
+    ),
     "ResourceNotFoundException": "; look at the model's name and the region",
     "UnrecognizedClientException": "; the credentials are not known to AWS",
 }
-_FINAL = {
-    "SSLCertVerificationError": "; set SSL_CERT_FILE to the authority that signed it",
+_FINAL_CONNECTION_ERRORS = {
+    "SSLCertVerificationError": ("; set SSL_CERT_FILE to the authority that signed it"),
     "SSLError": "; if it does not speak TLS, write http:// in its address",
     "gaierror": "; look at the address",
-    "ProxyError": _PROXY,
+    "ProxyError": _PROXY_REMEDY,
 }
-"""Failures of a connection that do not pass."""
+"""Type of a connection's failure that does not pass -> remedy."""
 
 
 class RequestRefused(Exception):
-    """The provider refuses what is in this request, such as a text that is too long; `code` and `about` are its own."""
+    """The provider refuses the content of a request, such as a text that is too long.
+
+    Args:
+        reason: the message.
+        code: the provider's code.
+        parameter: the parameter that the provider names.
+    """
 
     def __init__(self, reason: str, code: str = "", parameter: str = "") -> None:
         super().__init__(reason)
-        self.code, self.parameter = code, parameter
+        self.code = code
+        self.parameter = parameter
 
 
 class TransientFailure(Exception):
-    """A failure that may not happen again."""
+    """A failure that may not happen again.
+
+    Args:
+        reason: the message.
+        retry_after: seconds to wait before the next try; None if they are unknown.
+        unlikely_to_pass: whether it is final for a service that has never answered.
+    """
 
     def __init__(
         self,
@@ -62,55 +77,78 @@ class TransientFailure(Exception):
         retry_after: float | None = None,
         unlikely_to_pass: bool = False,
     ) -> None:
-        """Take the reason, the seconds to wait for, and whether it is final of a service that has never answered."""
         super().__init__(reason)
-        self.retry_after, self.unlikely_to_pass = retry_after, unlikely_to_pass
+        self.retry_after = retry_after
+        self.unlikely_to_pass = unlikely_to_pass
+
+
+class ServiceError(NamedTuple):
+    """An error as a service describes it."""
+
+    code: str
+    message: str
+    parameter: str
+    """The parameter of the request that it is about."""
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that a provider's headers ask to wait, a number or an HTTP date.
+    """Return the seconds that a provider's headers ask to wait: a number, an HTTP date.
 
-    >>> retry_after({"retry-after": "2.5"}), retry_after({"retry-after": "soon"}), retry_after({})
-    (2.5, None, None)
+    >>> retry_after({"retry-after": "2.5"})
+    2.5
+    >>> retry_after({"retry-after": "soon"}) is None, retry_after({}) is None
+    (True, True)
     """
-    for read in (
-        float,
-        lambda date: parsedate_to_datetime(date).timestamp() - time.time(),
-    ):
-        with suppress(ValueError, OverflowError, OSError):
-            return max(0.0, read(headers.get("retry-after", "")))
-    return None
+    header = headers.get("retry-after", "")
+    try:
+        return max(0.0, float(header))
+    except (ValueError, OverflowError):
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def classify_response_error(
     name: str, status: int, body: str, headers: Mapping[str, str], code: str = ""
 ) -> Exception:
-    """Return what an answer that is no success means for its request; `code` is the error's, else the body's."""
-    said, words, about = parse_error(body)
-    code = code or said
-    message = f"{name}: {status} {error_line(words or body)}".rstrip()
+    """Return the exception for a response that is not a success.
+
+    Args:
+        name: the service's name in messages.
+        status: the HTTP status.
+        body: the response's text.
+        headers: the response's headers.
+        code: the error's code; empty for the code in the body.
+    """
+    error = parse_error(body)
+    code = code or error.code
+    message = f"{name}: {status} {error_line(error.message or body)}".rstrip()
     if not QUOTA_CODES.isdisjoint((code, str(status))):
         return BackendError(
-            f"{message}; the quota is used up: raise it, then run again: what was paid for is kept"
+            f"{message}; the quota is used up: raise it, then run again: "
+            "what was paid for is kept"
         )
-    if status in _PASSING or status >= 500:
+    if status in _TRANSIENT_STATUSES or status >= 500:
         return TransientFailure(message, retry_after=retry_after(headers))
-    if status in _REFUSED:
-        return RequestRefused(message, code, about)
+    if status in _REFUSED_STATUSES:
+        return RequestRefused(message, code, error.parameter)
     if 300 <= status < 400:
         return BackendError(
             f"{message}; the server redirects: write the address that it names"
         )
-    return BackendError(
-        message + (_REMEDIES.get(code) or _REMEDIES.get(str(status), ""))
-    )
+    remedy = _REMEDY_BY_CODE.get(code) or _REMEDY_BY_CODE.get(str(status), "")
+    return BackendError(message + remedy)
 
 
-def parse_error(body: str) -> tuple[str, str, str]:
-    """Return the code of an error, its words, and the parameter that it is about, in the forms that services use.
+def parse_error(body: str) -> ServiceError:
+    """Return the error in a response, in one of the forms that services use.
 
-    >>> parse_error('{"message": "no such model", "code": 404}'), parse_error('{"error": {"message": "no", "param": "top"}}')
-    (('404', 'no such model', ''), ('', 'no', 'top'))
+    >>> parse_error('{"message": "no such model", "code": 404}')
+    ServiceError(code='404', message='no such model', parameter='')
+    >>> parse_error('{"error": {"message": "no", "param": "top"}}')
+    ServiceError(code='', message='no', parameter='top')
     """
     try:
         content = json.loads(body)
@@ -119,56 +157,74 @@ def parse_error(body: str) -> tuple[str, str, str]:
     error = content.get("error", content) if isinstance(content, dict) else {}
     if not isinstance(error, dict):
         error = {**content, "message": error or content.get("message")}
-    words = next(filter(None, map(error.get, ("message", "detail", "Message"))), "")
-    code = next(
-        filter(None, map(error.get, ("code", "error_type", "type", "__type"))), ""
-    )
-    words = words if isinstance(words, str) else json.dumps(words, ensure_ascii=False)
-    return str(code), words, str(error.get("param") or "")
+    message = _first_true(error, "message", "detail", "Message")
+    if not isinstance(message, str):
+        message = json.dumps(message, ensure_ascii=False)
+    code = str(_first_true(error, "code", "error_type", "type", "__type"))
+    return ServiceError(code, message, parameter=str(error.get("param") or ""))
+
+
+def _first_true(error: Mapping[str, Any], *keys: str) -> Any:
+    """Return the first of these keys' values that is true; "" if none is."""
+    return next(filter(None, map(error.get, keys)), "")
 
 
 @contextmanager
 def explain_unreadable(name: str, body: object) -> Iterator[None]:
-    """Read an answer inside: one that cannot be read, or is an error with the status of a success, may pass.
+    """Read an answer inside.
 
-    A page that comes again and again from a server that never gave anything else is no service.
+    An answer that cannot be read, or is an error with the status of a success, may not
+    come again. If a server never gives anything but a web page, it is not a service.
+
+    Raises:
+        TransientFailure: the answer cannot be read.
     """
     try:
         yield
     except UNREADABLE_ERRORS:
         text = body if isinstance(body, str) else json.dumps(body)
-        what = f"an error with the status of a success came back: {error_line(parse_error(text)[1])}"
-        if not parse_error(text)[1]:
-            begun = f"it begins with {error_line(text)[:80]!r}"
-            what = f"an answer that is not of the protocol came back; {begun}; look at the address"
+        is_web_page = text.lstrip().startswith("<")
+        error_message = parse_error(text).message
+        if error_message:
+            problem = (
+                "an error with the status of a success came back: "
+                f"{error_line(error_message)}"
+            )
+        else:
+            problem = (
+                "an answer that is not of the protocol came back; "
+                f"it begins with {error_line(text)[:80]!r}; look at the address"
+            )
         raise TransientFailure(
-            f"{name}: {what}", unlikely_to_pass=text.lstrip()[:1] == "<"
+            f"{name}: {problem}", unlikely_to_pass=is_web_page
         ) from None
 
 
 def classify_connection_error(name: str, url: str, failure: BaseException) -> Exception:
-    """Return what a request that brought no answer means: where it may pass, and what to do where it does not."""
+    """Return the exception for a request without a response."""
     causes = list(_causes(failure))
     for cause in causes:
-        remedy = _FINAL.get(type(cause).__name__)
-        if remedy is not None and getattr(cause, "errno", None) != socket.EAI_AGAIN:
+        remedy = _FINAL_CONNECTION_ERRORS.get(type(cause).__name__)
+        is_temporary = getattr(cause, "errno", None) == socket.EAI_AGAIN
+        if remedy is not None and not is_temporary:
             return BackendError(f"{name}: {error_line(str(cause))}{remedy}")
-    refused = any(isinstance(cause, ConnectionRefusedError) for cause in causes)
-    why = (
-        "connection refused"
-        if refused
-        else error_line(str(causes[-1])) or type(causes[-1]).__name__
-    )
-    hopeless = refused and is_on_this_machine(url)
+    reason = error_line(str(causes[-1])) or type(causes[-1]).__name__
+    is_refused = any(isinstance(cause, ConnectionRefusedError) for cause in causes)
+    if is_refused:
+        reason = "connection refused"
+    is_not_started = is_refused and is_on_this_machine(url)
+    remedy = NOT_STARTED_REMEDY if is_not_started else ""
     return TransientFailure(
-        f"{name}: no complete response: {why}{NOT_STARTED_REMEDY if hopeless else ''}",
-        unlikely_to_pass=hopeless,
+        f"{name}: no complete response: {reason}{remedy}",
+        unlikely_to_pass=is_not_started,
     )
 
 
 def _causes(failure: BaseException | None) -> Iterator[BaseException]:
-    """An exception and what caused it, one after the other."""
+    """Yield an exception, its cause, the cause's cause and so on."""
     while failure is not None:
         yield failure
-        several = failure.exceptions if isinstance(failure, BaseExceptionGroup) else ()
-        failure = several[0] if several else failure.__cause__ or failure.__context__
+        cause = failure.__cause__ or failure.__context__
+        if isinstance(failure, BaseExceptionGroup):
+            cause = failure.exceptions[0]
+        failure = cause

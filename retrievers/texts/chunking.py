@@ -5,7 +5,7 @@ import importlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
@@ -18,279 +18,324 @@ from retrievers.ranking import Ranking, ranked, search_until_settled
 from retrievers.texts.token_estimate import TokenCounter, Tokens
 
 PASSAGE_SEPARATOR = "\x1f"
-"""Between a document's id and its passage's number; a control character, so that no id ends alike."""
+"""Between a document's id and its passage's number; a control character, which no id
+has."""
 MAX_TOKEN_CHARACTERS = 8
-"""Characters of a token, at most, on an average: no more of a text is counted at once."""
+"""Characters of a token on average, at most; limits how much text is counted at
+once."""
 PASSAGE_BREAK = re.compile(r"\s+|(?<=[。．！？、])")
+PASSAGES_PER_DOCUMENT = 4
+"""Passages that are searched for each document of a ranking, at first."""
+MEASURING_STEPS = 32
+"""The length of a passage in tokens is searched to this fraction of the interval: more
+precision would hardly change where the passage ends."""
 
 
 PassageBoundary = Literal["words", "sentence", "heading"]
-"""Where passages end: between words; where a sentence or a paragraph does; or before a heading of Markdown."""
+"""Where passages end: between words; after a sentence or a paragraph; or before a
+heading of Markdown."""
+
+
+class PassageInContext(NamedTuple):
+    """A passage, and the document that its encoder reads with it."""
+
+    passage: Document
+    context: str
+    """Empty if the encoder reads the passage alone."""
 
 
 class Chunk(StrictTable):
-    """Passages of at most `size` characters or tokens, each beginning `overlap` of them before the end of the last."""
+    """Passages of at most `size` characters or tokens.
+
+    Each begins `overlap` of them before the end of the last.
+    """
 
     size: int | None = Field(default=None, ge=1)
-    """Characters of a passage, at most; or the encoder's tokens, with those of the title and the prompt."""
+    """Characters of a passage, at most; or the encoder's tokens, with those of the
+    title and the prompt."""
     overlap: int = Field(default=0, ge=0)
     """Characters of the last passage with which the next begins; tokens, about."""
     unit: Literal["characters", "tokens"] = "characters"
-    """What is counted; tokens are those of the retriever's own encoder, which BM25 has not."""
+    """What is counted; tokens are those of the retriever's own encoder, which BM25 has
+    not."""
     by: PassageBoundary | None = None
-    """Where passages end: between words; with the paragraph or sentence; or before a heading. Left out, at white
-    space, and an overlap may begin within a word. A word longer than a passage is cut."""
+    """Where passages end: between words; with the paragraph or sentence; or before a
+    heading. Left out, at white space, and an overlap may begin within a word. A word
+    longer than a passage is cut."""
     call: str = ""
-    """"module:function", found as Python finds modules, that cuts a text into a list of texts: in place of all else."""
+    """"module:function", found as Python finds modules, that cuts a text into a list of
+    texts: in place of all else."""
     late: bool = False
-    """Read each document whole, and average the vectors of its tokens over each passage (late chunking, of local
-    models). A passage beyond what the model reads is embedded alone, and counted as truncated."""
+    """Read each document whole, and average the vectors of its tokens over each passage
+    (late chunking, of local models). A passage beyond what the model reads is embedded
+    alone, and counted as truncated."""
     _count: Callable[[Sequence[str], Role], Tokens] | None = None
-    """Counts the tokens of texts as an encoder reads them, with its prompt and special tokens."""
+    """Counts tokens as an encoder reads them, with its prompt and special tokens."""
 
     @model_validator(mode="after")
-    def _moves_on(self) -> Self:
+    def _check_consistency(self) -> Self:
+        """Raise InputError if the options contradict each other."""
         with as_validation_error():
-            if self.call and (self.size, self.overlap, self.unit, self.by) != (
-                None,
-                0,
-                "characters",
-                None,
-            ):
-                raise InputError(
-                    Problem(
-                        "call", "cuts by itself", "leave size, overlap, unit and by out"
-                    )
-                )
-            if not self.call and self.size is None:
-                raise InputError(
-                    Problem(
-                        "size",
-                        "is missing, or below 1",
-                        "{ size = 800, overlap = 100 }",
-                    )
-                )
-            if not self.call and self.overlap >= (self.size or 0):
-                raise InputError(
-                    Problem(
-                        "overlap",
-                        f"{self.overlap} is not between 0 and the size, {self.size}",
-                    )
-                )
+            if self.call:
+                options = (self.size, self.overlap, self.unit, self.by)
+                if options != (None, 0, "characters", None):
+                    remedy = "leave size, overlap, unit and by out"
+                    raise InputError(Problem("call", "cuts by itself", remedy))
+                return self
+            if self.size is None:
+                remedy = "{ size = 800, overlap = 100 }"
+                raise InputError(Problem("size", "is missing, or below 1", remedy))
+            if self.overlap >= self.size:
+                problem = f"{self.overlap} is not between 0 and the size, {self.size}"
+                raise InputError(Problem("overlap", problem))
         return self
 
     def with_token_counter(
         self, lengths: Callable[[Sequence[str], Role], Tokens]
     ) -> Self:
-        """Return the same with what counts the tokens of texts."""
-        made = self.model_copy()
-        made._count = lengths
-        return made
+        """Return the same options with a function that counts the tokens of texts."""
+        chunks = self.model_copy()
+        chunks._count = lengths
+        return chunks
 
     @property
     def token_counter(self) -> TokenCounter | None:
-        """Counts the tokens of documents; None if passages are measured in characters."""
-        lengths = self._count
-        return (
-            None if lengths is None else lambda texts: lengths(texts, "document").counts
-        )
+        """Counts the tokens of documents; None if passages are cut by characters."""
+        count = self._count
+        if count is None:
+            return None
+        return lambda texts: count(texts, "document").counts
 
     def check(self) -> None:
-        """Raise InputError where what cuts is not installed: the user's function, or the package for sentences."""
+        """Check that the user's function, or the package for sentences, is there.
+
+        Raises:
+            InputError: it is missing.
+        """
         if self.call:
             import_function(self.call, "chunk.call")
         elif self.by in ("sentence", "heading"):
-            _splitter()
+            _splitter_package()
 
     @property
     def name(self) -> str:
-        """What tells these passages from others of the same texts."""
-        cut = f"{self.size}x{self.overlap}{'-tokens' if self.unit == 'tokens' else ''}"
-        return (self.call or (f"{cut}-{self.by}" if self.by else cut)) + (
-            "-late" if self.late else ""
-        )
+        """A name that differs from those of other passages of the same texts."""
+        name = self.call
+        if not name:
+            name = f"{self.size}x{self.overlap}"
+            if self.unit == "tokens":
+                name += "-tokens"
+            if self.by:
+                name += f"-{self.by}"
+        return f"{name}-late" if self.late else name
 
     def suffix(self, documents: Iterable[Document]) -> str:
-        """What tells a collection of passages from one of whole documents: of a user's function, what it gives."""
+        """Return the suffix of a collection's name that identifies its passages.
+
+        For a user's function it has a digest of the passages.
+        """
         if not self.call:
             return f"-chunks{self.name}"
         digest = hashlib.sha256(b"late" if self.late else b"")
-        for piece in passages_of(documents, self):
-            digest.update(
-                f"{piece.id}{PASSAGE_SEPARATOR}{piece.text}\n".encode(
-                    "utf-8", "surrogatepass"
-                )
-            )
+        for passage in passages_of(documents, self):
+            line = f"{passage.id}{PASSAGE_SEPARATOR}{passage.text}\n"
+            digest.update(line.encode("utf-8", "surrogatepass"))
         return f"-chunks-{digest.hexdigest()[:16]}"
 
 
 def cut_document(document: Document, chunks: Chunk) -> list[Document]:
-    """Cut a document's text; each passage keeps the title, and bears the document's id with a number.
+    """Cut a document's text; each passage has the title, and the id with a number.
 
-    A passage ends at the last white space or Japanese sentence mark of its second half, where there is one, or as
-    `by` and `call` have it.
+    A passage ends at the last white space or Japanese sentence mark of its second half,
+    if there is one, or as `by` and `call` define it.
 
-    >>> [p.text for p in cut_document(Document("d", "", "one two three four"), Chunk(size=8, overlap=2))]
+    >>> document = Document("d", "", "one two three four")
+    >>> [p.text for p in cut_document(document, Chunk(size=8, overlap=2))]
     ['one two', 'wo three', 'ee four']
-    >>> [p.text for p in cut_document(Document("d", "", "one two three four"), Chunk(size=10, overlap=4, by="words"))]
+    >>> [p.text for p in cut_document(document, Chunk(size=10, overlap=4, by="words"))]
     ['one two', 'two three', 'four']
     """
     text = document.text.strip()
     if chunks.call:
-        parts = _called(chunks.call, text)
+        passages = _cut_by_function(chunks.call, text)
     elif chunks.by in ("sentence", "heading"):
-        parts = _semantic(document.title, text, chunks)
+        passages = _cut_by_sentences(document.title, text, chunks)
     else:
-        parts = _cut(document.title, text, chunks)
+        passages = _cut_by_words(document.title, text, chunks)
+    if text:
+        passages = [passage for passage in passages if passage]
     return [
         Document(
-            f"{document.id}{PASSAGE_SEPARATOR}{number}",
-            document.title,
-            part,
-            document.fields,
+            id=f"{document.id}{PASSAGE_SEPARATOR}{number}",
+            title=document.title,
+            text=passage,
+            fields=document.fields,
         )
-        for number, part in enumerate(part for part in parts if part or not text)
+        for number, passage in enumerate(passages)
     ]
 
 
-def _cut(title: str, text: str, chunks: Chunk) -> list[str]:
-    parts, start, size = list[str](), 0, chunks.size or 1
-    fitting = (
-        None
-        if chunks.token_counter is None
-        else _fitting(title, size, chunks.token_counter)
-    )
+def _cut_by_words(title: str, text: str, chunks: Chunk) -> list[str]:
+    """Return passages that end at white space or Japanese sentence marks."""
+    size = chunks.size or 1
     longest = MAX_TOKEN_CHARACTERS * size
-    while (room := fitting(text[start : start + longest]) if fitting else size) < len(
-        text
-    ) - start:
-        reach, overlap = text[start : start + room + 1], room * chunks.overlap // size
-        least = 0 if chunks.by else max(room // 2, overlap)
-        length = max(
-            (
-                gap.start()
-                for gap in PASSAGE_BREAK.finditer(reach)
-                if least < gap.start() <= room
-            ),
-            default=room,
-        )
-        parts.append(reach[:length].strip())
+    counter = chunks.token_counter
+    measure = None if counter is None else _TokenMeasure(title, size, counter)
+    passages: list[str] = []
+    start = 0
+    while True:
+        room = size
+        if measure is not None:
+            room = measure.fitting_characters(text[start : start + longest])
+        if room >= len(text) - start:
+            return [*passages, text[start:].strip()]
+        overlap = room * chunks.overlap // size
+        window = text[start : start + room + 1]
+        # A passage that ends between words may be short; any other has at least half
+        # of its room, and more than the overlap.
+        shortest = 0 if chunks.by else max(room // 2, overlap)
+        length = _passage_length(window, room, shortest)
+        passages.append(window[:length].strip())
         end = start + length
         start = end - overlap if length > overlap else end
-        if (
-            chunks.by
-            and start < end
-            and not PASSAGE_BREAK.fullmatch(text[start - 1 : start])
-            and not text[start].isspace()
-        ):
-            gap = PASSAGE_BREAK.search(text, start, end)
-            start = gap.end() if gap else end
-    return [*parts, text[start:].strip()]
+        if chunks.by and start < end:
+            start = _next_word(text, start, end)
 
 
-def _semantic(title: str, text: str, chunks: Chunk) -> list[str]:
-    """The passages of semantic-text-splitter: as much as fits, by paragraphs, else by sentences, else by words."""
-    splitter = getattr(
-        _splitter(), "MarkdownSplitter" if chunks.by == "heading" else "TextSplitter"
-    )
-    size, count = chunks.size or 1, chunks.token_counter
-    if count is None:
-        made = splitter(size, chunks.overlap)
+def _passage_length(window: str, room: int, shortest: int) -> int:
+    """Return the length up to the last break beyond `shortest`; the room if none is."""
+    breaks = [gap.start() for gap in PASSAGE_BREAK.finditer(window)]
+    lengths = [length for length in breaks if shortest < length <= room]
+    return max(lengths, default=room)
+
+
+def _next_word(text: str, start: int, end: int) -> int:
+    """Return where the first whole word from `start` on begins; `end` if none does."""
+    follows_break = PASSAGE_BREAK.fullmatch(text[start - 1 : start])
+    if follows_break or text[start].isspace():
+        return start
+    gap = PASSAGE_BREAK.search(text, start, end)
+    return gap.end() if gap else end
+
+
+def _cut_by_sentences(title: str, text: str, chunks: Chunk) -> list[str]:
+    """Return passages with as many paragraphs as fit, else sentences, else words."""
+    is_markdown = chunks.by == "heading"
+    splitter_name = "MarkdownSplitter" if is_markdown else "TextSplitter"
+    splitter_class = getattr(_splitter_package(), splitter_name)
+    size = chunks.size or 1
+    counter = chunks.token_counter
+    if counter is None:
+        splitter = splitter_class(size, chunks.overlap)
     else:
-        alone, limit = _limit(title, size, count)
-        tokens = lru_cache(maxsize=1 << 12)(
-            lambda part: int(count([f"{title} {part}".strip()])[0]) - alone
+        measure = _TokenMeasure(title, size, counter)
+        room = max(1, measure.limit - measure.title_tokens)
+        splitter = splitter_class.from_callback(
+            lru_cache(maxsize=1 << 12)(measure.count_without_title),
+            room,
+            min(chunks.overlap, room - 1),
         )
-        room = max(1, limit - alone)
-        made = splitter.from_callback(tokens, room, min(chunks.overlap, room - 1))
-    parts: list[str] = made.chunks(text)
-    return parts or [text]
+    passages: list[str] = splitter.chunks(text)
+    return passages or [text]
 
 
-def _splitter() -> Any:
+def _splitter_package() -> Any:
+    """Return the package semantic_text_splitter."""
     with require_package("chunk.by", "semantic-text-splitter", "chunks"):
         return importlib.import_module("semantic_text_splitter")
 
 
-def _called(call: str, text: str) -> list[str]:
-    """What the user's function makes of a text."""
+def _cut_by_function(call: str, text: str) -> list[str]:
+    """Return the passages of the user's function."""
     with wrap_user_errors((call,)):
-        parts = list(import_function(call, "chunk.call")(text))
-    if not all(isinstance(part, str) for part in parts) or (
-        text and not any(map(str.strip, parts))
-    ):
+        passages = list(import_function(call, "chunk.call")(text))
+    are_texts = all(isinstance(passage, str) for passage in passages)
+    if not are_texts or (text and not any(map(str.strip, passages))):
         raise BackendError(
-            f"{call} gave {str(parts)[:80]} for a text; give a list of texts"
+            f"{call} gave {str(passages)[:80]} for a text; give a list of texts"
         )
-    return [part.strip() for part in parts] or [text]
+    return [passage.strip() for passage in passages] or [text]
 
 
-def _fitting(title: str, size: int, count: TokenCounter) -> Callable[[str], int]:
-    """Return what says how many characters of the rest of a text fit, counting with the title.
+class _TokenMeasure:
+    """Measures passages in tokens, together with their document's title.
 
-    Half of the size is the text's however long the title is: such a passage is longer than the size.
+    At least half of the size is for the text, however long the title is: such a passage
+    is longer than the size.
     """
-    alone, limit = _limit(title, size, count)
 
-    def tokens(text: str) -> int:
-        return int(count([f"{title} {text}".strip()])[0])
+    def __init__(self, title: str, size: int, count: TokenCounter) -> None:
+        self._title = title
+        self._count = count
+        self.title_tokens = int(count([title])[0])
+        self.limit = max(size, self.title_tokens + max(1, size // 2))
+        """Tokens of a passage with its title, at most."""
 
-    def fitting(rest: str) -> int:
-        low, least, high, most = 0, alone, len(rest), tokens(rest)
-        if most <= limit:
+    def count_tokens(self, text: str) -> int:
+        """Return the tokens of a passage with its title."""
+        return int(self._count([f"{self._title} {text}".strip()])[0])
+
+    def count_without_title(self, text: str) -> int:
+        """Return the tokens that a passage adds to its title."""
+        return self.count_tokens(text) - self.title_tokens
+
+    def fitting_characters(self, text: str) -> int:
+        """Return how many leading characters of a text fit into a passage, about.
+
+        An interpolation search: `low` characters are known to fit, `high` are not.
+        """
+        high = len(text)
+        high_tokens = self.count_tokens(text)
+        if high_tokens <= self.limit:
             return high
-        while high - low > max(
-            1, high // 32
-        ):  # nearer than this, a passage would hardly end elsewhere
-            step = max(1, (high - low) // 8)
-            middle = low + (high - low) * (limit - least) // max(1, most - least)
-            middle = min(max(middle, low + step), high - step)
-            if (number := tokens(rest[:middle])) <= limit:
-                low, least = middle, number
+        low = 0
+        low_tokens = self.title_tokens
+        while high - low > max(1, high // MEASURING_STEPS):
+            margin = max(1, (high - low) // 8)
+            token_span = max(1, high_tokens - low_tokens)
+            middle = low + (high - low) * (self.limit - low_tokens) // token_span
+            middle = min(max(middle, low + margin), high - margin)
+            middle_tokens = self.count_tokens(text[:middle])
+            if middle_tokens <= self.limit:
+                low = middle
+                low_tokens = middle_tokens
             else:
-                high, most = middle, number
+                high = middle
+                high_tokens = middle_tokens
         return max(low, 1)
-
-    return fitting
-
-
-def _limit(title: str, size: int, count: TokenCounter) -> tuple[int, int]:
-    """The tokens of a title, and those of a passage with it, at most."""
-    alone = int(count([title])[0])
-    return alone, max(size, alone + max(1, size // 2))
 
 
 def passages_of(
     documents: Iterable[Document], chunks: Chunk | None
 ) -> Iterator[Document]:
-    """Yield what is embedded of a corpus: every document that is not blank, or its passages."""
-    return (
-        piece for piece, _ in passages_in_context(documents, chunks, contextual=False)
-    )
+    """Yield what is embedded of a corpus: documents that are not blank, or passages."""
+    in_context = passages_in_context(documents, chunks, contextual=False)
+    return (passage for passage, _ in in_context)
 
 
 def passages_in_context(
     documents: Iterable[Document], chunks: Chunk | None, *, contextual: bool
-) -> Iterator[tuple[Document, str]]:
-    """Yield what is embedded of a corpus, each with the document that its encoder reads with it; "" if it reads none.
+) -> Iterator[PassageInContext]:
+    """Yield the texts of a corpus to embed, each with the document read with it.
 
+    >>> documents = [Document("d", "t", "a b")]
     >>> late = Chunk(size=1, late=True)
-    >>> [(one.text, whole) for one, whole in passages_in_context([Document("d", "t", "a b")], late, contextual=False)]
+    >>> passages = passages_in_context(documents, late, contextual=False)
+    >>> [(passage.text, context) for passage, context in passages]
     [('a', 't a b'), ('b', 't a b')]
     """
+    has_context = contextual or (chunks is not None and chunks.late)
     for document in documents:
-        if document.content.strip():
-            whole = (
-                document.content.strip()
-                if contextual or (chunks and chunks.late)
-                else ""
-            )
-            for piece in cut_document(document, chunks) if chunks else (document,):
-                yield piece, whole
+        content = document.content.strip()
+        if not content:
+            continue
+        passages = [document] if chunks is None else cut_document(document, chunks)
+        for passage in passages:
+            yield PassageInContext(passage, content if has_context else "")
 
 
 def document_of_passage(passage_id: str) -> str:
-    """Return the id of the document that a passage is of.
+    """Return the id of the document that a passage is from.
 
     >>> document_of_passage("d" + PASSAGE_SEPARATOR + "3"), document_of_passage("d")
     ('d', 'd')
@@ -299,27 +344,32 @@ def document_of_passage(passage_id: str) -> str:
 
 
 def rank_by_best_passage(
-    search: Callable[[list[int], int], list[Ranking]], queries: int, depth: int
+    search: Callable[[list[int], int], list[Ranking]], query_count: int, depth: int
 ) -> list[Ranking]:
-    """Return the best `depth` documents of each query by the score of their best passage.
+    """Return the best `depth` documents of each query by their best passage's score.
 
-    Asks for four passages a document, and for four times more again where that was not enough, or where a passage
-    not seen may tie with the last document.
+    It searches four passages per document, and four times more again if that was not
+    enough, or if a further passage may tie with the last document.
 
     Args:
-        search: ranks passages for the queries at some positions, up to a limit: one ranking each.
-        queries: how many there are.
+        search: returns the best passages of the queries at some positions, up to a
+            limit.
+        query_count: how many queries there are.
         depth: documents to keep.
     """
 
-    def settled(_: int, hits: Ranking, size: int) -> Ranking | None:
-        best: dict[str, float] = {}
-        for passage, score in hits:
-            best.setdefault(document_of_passage(passage), score)
-        ranking = ranked(list(best), list(best.values()), depth)
-        whole = len(hits) < size or (
-            len(ranking) == depth and hits.scores[-1] < ranking.scores[-1]
-        )
-        return ranking if whole else None
+    def rank_documents(_: int, passages: Ranking, limit: int) -> Ranking | None:
+        best_scores: dict[str, float] = {}
+        for passage_id, score in passages:
+            best_scores.setdefault(document_of_passage(passage_id), score)
+        documents = ranked(list(best_scores), list(best_scores.values()), depth)
+        has_all_passages = len(passages) < limit
+        if has_all_passages:
+            return documents
+        is_full = len(documents) == depth
+        if is_full and passages.scores[-1] < documents.scores[-1]:
+            return documents
+        return None
 
-    return search_until_settled(search, queries, 4 * depth, settled)
+    limit = PASSAGES_PER_DOCUMENT * depth
+    return search_until_settled(search, query_count, limit, rank_documents)

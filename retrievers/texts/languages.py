@@ -59,74 +59,80 @@ LANGUAGE_NAMES: Mapping[str, str] = MappingProxyType(
         "zh": "chinese",
     }
 )
-"""Codes of ISO 639 -> names; those that Snowball stems are called as Snowball calls them."""
+"""Codes of ISO 639 -> names, which are Snowball's for the languages that it stems."""
 MIN_LANGUAGE_PROBABILITY = 0.5
-"""Probability from which on a language is named: more than that of all others together."""
+"""A language with at least this probability is detected: more than all others have."""
 MIN_LANGUAGE_SHARE = 0.9
-"""Share of some texts that must be in one language for it to be theirs."""
+"""Share of texts that must be in one language for it to be shared."""
 MAX_LANGUAGE_CHARACTERS = 1_000
-"""Characters of a text that are looked at."""
+"""Leading characters of a text that are read."""
+_CODE_CORRECTIONS = {"und": "", "zxx": "", "nn": "no"}
+"""Undetermined, no language, and Norwegian's other written form."""
 
 
 def detect_language(text: str) -> str:
-    """Return the code of a text's language, as ISO 639 has it; "" where it is not clear, or the text in none.
+    """Return the ISO 639 code of a text's language; empty if it is not clear.
 
-    >>> detect_language("Der Vertrag ist nicht gültig."), detect_language("休暇は一年に二十五日あります。")
-    ('de', 'ja')
+    >>> detect_language("Der Vertrag ist nicht gültig.")
+    'de'
+    >>> detect_language("休暇は一年に二十五日あります。")
+    'ja'
     >>> detect_language("vacation"), detect_language("404 - #FF8800")
     ('', '')
     """
-    code = _code(text[:MAX_LANGUAGE_CHARACTERS])
-    return {"und": "", "zxx": "", "nn": "no"}.get(
-        code, code
-    )  # undetermined, no language, Norwegian's other spelling
+    code = _classify(text[:MAX_LANGUAGE_CHARACTERS])
+    return _CODE_CORRECTIONS.get(code, code)
 
 
 def detect_shared_language(texts: Iterable[str]) -> str:
-    """Return the code of the language in which nine in ten of some texts are, "" where there is none.
+    """Return the code of the language of nine in ten texts; empty if there is none.
 
     >>> detect_shared_language(["The lease ends in May.", "Nobody may smoke in here."])
     'en'
-    >>> detect_shared_language(["The lease ends in May.", "Hier darf niemand rauchen."]), detect_shared_language([])
-    ('', '')
+    >>> detect_shared_language(["The lease ends in May.", "Hier darf niemand rauchen."])
+    ''
+    >>> detect_shared_language([])
+    ''
     """
     counts = Counter(map(detect_language, texts))
-    (code, most), *_ = counts.most_common(1) or [("", 0)]
-    return code if most >= MIN_LANGUAGE_SHARE * counts.total() else ""
+    if not counts:
+        return ""
+    [(code, count)] = counts.most_common(1)
+    return code if count >= MIN_LANGUAGE_SHARE * counts.total() else ""
 
 
 @lru_cache(maxsize=1_000)
-def _code(text: str) -> str:
-    """The code as the model has it; the documents of many retrievers are the same sample."""
+def _classify(text: str) -> str:
+    """Return the model's code of a text; many retrievers read the same sample."""
     code: str = load_language_model().result().classify(text)[0]
     return code
 
 
 def load_language_model() -> Future[Any]:
-    """Load the model of languages, which needs no network, in the background, and return where it will be.
+    """Start to load the model of languages in the background, and return its future.
 
-    It takes half a second, most of it decompression beside which Python goes on: call it as soon as a text will come.
+    It needs no network. It takes half a second, most of it decompression in parallel to
+    Python: call it as soon as a text is expected.
     """
-    if _FIRST.acquire(blocking=False):
-        Thread(
-            target=_load, daemon=True
-        ).start()  # a command that ends before it needs no language
+    is_first_call = _FIRST_CALL.acquire(blocking=False)
+    if is_first_call:
+        # A daemon: a command that ends earlier does not need the model.
+        Thread(target=_load, daemon=True).start()
     return _MODEL
 
 
 _MODEL: Future[Any] = Future()
-_FIRST = Lock()
-"""Held from the first call on."""
+_FIRST_CALL = Lock()
+"""Locked by the first call, and never released."""
 
 
 def _load() -> None:
     try:
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-        _MODEL.set_result(
-            LanguageIdentifier.from_model_file(
-                MODEL_FILE, norm_probs=True, min_confidence=MIN_LANGUAGE_PROBABILITY
-            )
+        model = LanguageIdentifier.from_model_file(
+            MODEL_FILE, norm_probs=True, min_confidence=MIN_LANGUAGE_PROBABILITY
         )
-    except BaseException as error:  # anyone who waits is told
+        _MODEL.set_result(model)
+    except BaseException as error:  # it is raised for anyone who waits
         _MODEL.set_exception(error)

@@ -2,34 +2,41 @@
 
 The rule follows the word boundaries of Unicode (UAX #29), with these decisions:
 
-* A word is a run of letters, digits, underscores and **marks**: a vowel sign or a point never ends a word (WB4).
-  One apostrophe between letters stays inside; every other punctuation ends a word, also `.` and `:` inside numbers.
-* Scripts that UAX #29 leaves to a dictionary because they put no spaces between words (Line_Break=Complex_Context:
-  Thai, Lao, Khmer, Burmese and their kin) are cut into runs of three grapheme clusters that overlap by two.
+* A word is a run of letters, digits, underscores and **marks**: a vowel sign or a point
+  never ends a word (WB4). One apostrophe between letters stays inside; every other
+  punctuation ends a word, also `.` and `:` inside numbers.
+* Scripts that UAX #29 leaves to a dictionary because they put no spaces between words
+  (Line_Break=Complex_Context: Thai, Lao, Khmer, Burmese and their kin) are cut into
+  runs of three grapheme clusters that overlap by two.
 * Kana, kanji and hangul are cut into runs of two grapheme clusters that overlap by one.
-* What has no look of its own (joiners, soft hyphens, marks of direction, variation selectors) is left out, so that a
-  word is one term with and without it. A zero-width space ends a word, but not in a script that is cut into threes,
-  where it is written in some texts and not in others.
-* Letters are compared after compatibility composition (NFKC) and in lower case. Accents and vowel points are kept:
-  nothing is folded that changes a word in some language.
+* Invisible characters (joiners, soft hyphens, marks of direction, variation selectors)
+  are removed, so that a word is one term with and without them. A zero-width space ends
+  a word, but not in a script that is cut into threes, where only some texts have it.
+* Letters are compared after compatibility composition (NFKC) and in lower case. Accents
+  and vowel points stay: nothing is folded that changes a word in some language.
 """
 
 import re
 import unicodedata
 from functools import cache
+from typing import NamedTuple
 
 import regex
 
 TOKENIZATION_RULE = "uax29-3"
-"""Names this rule in a retriever's fingerprint; another rule gets another name."""
-BIGRAM_CHARACTERS = r"\u3040-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af々〆"
+"""The name of this rule in a retriever's fingerprint; another rule gets another
+name."""
+BIGRAM_CHARACTERS = (
+    r"\u3040-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
+    r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af々〆"
+)
 """Kana, kanji and hangul."""
 TRIGRAM_CHARACTERS = r"\p{Line_Break=Complex_Context}"
 """Scripts without spaces, as Unicode's line breaking names them."""
 WORD_CHARACTERS = r"\p{L}\p{N}[\p{M}--\p{Default_Ignorable_Code_Point}]"
-"""Letters, digits, and marks: without its vowel signs many a word of Hindi or Thai is another one."""
+"""Letters, digits, and marks, which distinguish words of Hindi or Thai."""
 ASCII_WORD = re.compile(r"\w+(?:'\w+)?")
-"""The same rule where a text holds nothing but ASCII, which is found in a third of the time."""
+"""The same rule for a text that is all ASCII, in a third of the time."""
 DOT_ABOVE = "\u0307"
 
 
@@ -47,45 +54,56 @@ def tokenize(text: str) -> list[str]:
     """
     if text.isascii():
         return ASCII_WORD.findall(text.lower())
-    invisible, runs, cluster = _patterns()
-    folded = unicodedata.normalize("NFKC", invisible.sub("", text)).lower()
-    # The Turkish İ becomes i with a dot above, which no Turkish text holds.
+    patterns = _patterns()
+    visible_text = patterns.invisible.sub("", text)
+    folded = unicodedata.normalize("NFKC", visible_text).lower()
+    # The Turkish İ becomes i with a dot above, which no Turkish text has.
     folded = folded.replace("i" + DOT_ABOVE, "i")
     terms: list[str] = []
-    for run in runs.finditer(folded):
+    for run in patterns.run.finditer(folded):
         if run.lastgroup is None:
             terms.append(run[0])
         else:
-            terms.extend(
-                _overlapping(
-                    cluster.findall(run[0]), 3 if run.lastgroup == "tripled" else 2
-                )
-            )
+            clusters = patterns.cluster.findall(run[0])
+            size = 3 if run.lastgroup == "trigrams" else 2
+            terms.extend(_overlapping_terms(clusters, size))
     return terms
 
 
-def _overlapping(clusters: list[str], size: int) -> list[str]:
-    """Every `size` neighbours as one term; a shorter run is one term as it is."""
-    return [
-        "".join(clusters[i : i + size]) for i in range(max(1, len(clusters) - size + 1))
-    ]
+def _overlapping_terms(clusters: list[str], size: int) -> list[str]:
+    """Return every `size` neighbours as one term; a shorter run is one term."""
+    last_start = max(0, len(clusters) - size)
+    return ["".join(clusters[i : i + size]) for i in range(last_start + 1)]
+
+
+class _WordPatterns(NamedTuple):
+    """The patterns of the rule."""
+
+    invisible: regex.Pattern[str]
+    run: regex.Pattern[str]
+    """A run in one of the groups `bigrams` and `trigrams`, or a word in none."""
+    cluster: regex.Pattern[str]
+    """A grapheme cluster."""
 
 
 @cache
-def _patterns() -> tuple[regex.Pattern[str], ...]:
-    """What has no look; a run in one of the groups `paired` and `tripled`, or else a word; and a grapheme cluster.
+def _patterns() -> _WordPatterns:
+    """Compile the patterns at the first use.
 
-    Compiled at the first use: Unicode's tables take longer than the rest of the import.
+    Unicode's tables take longer than all other imports.
     """
     letter = rf"[[\w\p{{N}}]--[\p{{M}}{BIGRAM_CHARACTERS}{TRIGRAM_CHARACTERS}]]"
     word = rf"{letter}(?:{letter}|\p{{M}})*+"
-    return (
-        regex.compile(
-            rf"(?V1)[\p{{Default_Ignorable_Code_Point}}--\u200b]|(?<={TRIGRAM_CHARACTERS})\u200b+(?={TRIGRAM_CHARACTERS})"
+    trigrams = rf"{TRIGRAM_CHARACTERS}[{TRIGRAM_CHARACTERS}\p{{M}}]*+"
+    bigrams = rf"[{BIGRAM_CHARACTERS}][{BIGRAM_CHARACTERS}\p{{M}}]*+"
+    inner_space = rf"(?<={TRIGRAM_CHARACTERS})\u200b+(?={TRIGRAM_CHARACTERS})"
+    return _WordPatterns(
+        invisible=regex.compile(
+            rf"(?V1)[\p{{Default_Ignorable_Code_Point}}--\u200b]|{inner_space}"
         ),
-        regex.compile(
+        run=regex.compile(
             rf"(?V1){word}(?:'{word})?+"
-            rf"|(?P<tripled>{TRIGRAM_CHARACTERS}[{TRIGRAM_CHARACTERS}\p{{M}}]*+)|(?P<paired>[{BIGRAM_CHARACTERS}][{BIGRAM_CHARACTERS}\p{{M}}]*+)"
+            rf"|(?P<trigrams>{trigrams})|(?P<bigrams>{bigrams})"
         ),
-        regex.compile(r"\X"),
+        cluster=regex.compile(r"\X"),
     )

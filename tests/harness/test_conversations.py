@@ -6,7 +6,7 @@ import pytest
 
 from harness.dataset import load_dataset
 from harness.pipeline import run
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from harness.scoring.query_units import query_clusters
 from tests.support import layouts
 from tests.support.small import refusal
@@ -61,8 +61,10 @@ def experiment(
 
 def values(results, retriever: str) -> dict[str, float]:
     scores = results.scores
-    kept = scores[scores["retriever"] == retriever]
-    return dict(zip(kept["query_id"], kept["value"], strict=True))
+    retriever_scores = scores[scores["retriever"] == retriever]
+    return dict(
+        zip(retriever_scores["query_id"], retriever_scores["value"], strict=True)
+    )
 
 
 def test_a_retriever_searches_with_the_last_question_or_with_all_that_was_said(
@@ -71,13 +73,13 @@ def test_a_retriever_searches_with_the_last_question_or_with_all_that_was_said(
     """By hand: "and in May?" shares most words with grimsel; with its history, furka does."""
     folder = dataset(tmp_path / "data", ASKED)
     more = {"conversation": {"text": "all"}}
-    one = experiment(folder, more)
-    one["retrievers"].append(
-        {**one["retrievers"][0], "name": "last", "conversation": {"text": "last"}}
+    path = experiment(folder, more)
+    path["retrievers"].append(
+        {**path["retrievers"][0], "name": "last", "conversation": {"text": "last"}}
     )
-    found = run(one, RunOptions(tmp_path / "out"))
-    assert values(found, "words") == {"a1": 1.0, "a2": 1.0, "b1": 1.0}
-    assert values(found, "last") == {"a1": 1.0, "a2": 0.5, "b1": 1.0}
+    results = run(path, RunOptions(tmp_path / "out"))
+    assert values(results, "words") == {"a1": 1.0, "a2": 1.0, "b1": 1.0}
+    assert values(results, "last") == {"a1": 1.0, "a2": 0.5, "b1": 1.0}
     sweep = {
         "default": "words",
         "of": "words",
@@ -88,7 +90,7 @@ def test_a_retriever_searches_with_the_last_question_or_with_all_that_was_said(
         RunOptions(tmp_path / "swept"),
     )
     assert [values(swept, name)["a2"] for name in swept.retrievers] == [0.5, 1.0, 1.0]
-    assert found.queries["a2"].query.history == (
+    assert results.queries["a2"].query.history == (
         "Is the Furka pass open?",
         "Not in winter.",
     )
@@ -99,14 +101,14 @@ def test_turns_of_a_conversation_are_one_cluster_and_equal_words_in_two_are_not(
 ):
     history = [*ASKED[1]["history"], "and in May?", "Yes."]
     follow = {"id": "a3", "query": "why?", "history": history, "relevant": ["furka"]}
-    found = load_dataset(dataset(tmp_path / "data", [*ASKED, follow]))
-    assert [query.fields.get("turn") for query in found.queries] == [
+    dataset_read = load_dataset(dataset(tmp_path / "data", [*ASKED, follow]))
+    assert [query.fields.get("turn") for query in dataset_read.queries] == [
         None,
         "2",
         "2",
         "3",
     ]
-    assert query_clusters(found.queries, None) == ("", "a2", "", "a2")
+    assert query_clusters(dataset_read.queries, None) == ("", "a2", "", "a2")
 
 
 @pytest.mark.parametrize(

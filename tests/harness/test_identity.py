@@ -8,7 +8,7 @@ import pytest
 from harness.identity import run_identity
 from harness.pipeline import run
 from harness.records import Manifest
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from tests.support import small
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -54,7 +54,10 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Manifest:
 )
 def test_what_is_the_same(first, tmp_path, change, *, same_run, same_question):
     second = made(tmp_path, **change)
-    runs = [run_identity(_unplaced(one), one.dataset.digest) for one in (first, second)]
+    runs = [
+        run_identity(_unplaced(results), results.dataset.digest)
+        for results in (first, second)
+    ]
     assert (runs[0] == runs[1]) is same_run
     assert (first.question_identity == second.question_identity) is same_question
 

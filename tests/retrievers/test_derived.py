@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from harness.evaluation.costs import retriever_costs
 from harness.experiment import parse_experiment
 from harness.pipeline import run
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from retrievers.stores.quantized import (
     QuantizedStore,
     calibrate_levels,

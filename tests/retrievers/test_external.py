@@ -12,7 +12,7 @@ from harness.dataset import parse_reference
 from harness.experiment import load
 from harness.labels.draw_pool import PoolOptions, draw_pool, read_material
 from harness.pipeline import run
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from retrievers.errors import BackendError, InputError
 from retrievers.files.trec_files import write_trec_run
 from retrievers.function import Function
@@ -243,18 +243,20 @@ def test_the_blocks_of_the_documentation(tmp_path, monkeypatch, stack):
                 d for d, _ in hits_of(query.text, 5)
             )
         assert not rankings["q-none"].doc_ids
-        assert len(handler.asked) == len(queries)
+        assert len(handler.requests) == len(queries)
         facts = result.manifest.retrievers[name].provenance
         assert facts["url"].startswith(url) and facts["answered_at"] >= "2"
     run(
         small.experiment(tmp_path, retrievers=blocks, name="again"),
         RunOptions(tmp_path / "out"),
     )
-    assert {len(handler.asked) for _, handler in running.values()} == {
+    assert {len(handler.requests) for _, handler in running.values()} == {
         len(queries)
     }  # answers are kept
     run(place, RunOptions(tmp_path / "out", fresh=True))
-    assert {len(handler.asked) for _, handler in running.values()} == {2 * len(queries)}
+    assert {len(handler.requests) for _, handler in running.values()} == {
+        2 * len(queries)
+    }
     assert KEY not in "".join(
         file.read_text() for file in (tmp_path / "out").rglob("*.json")
     )

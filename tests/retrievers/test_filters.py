@@ -10,7 +10,7 @@ import pytest
 from harness.dataset import DatasetReference, load_dataset
 from harness.pipeline import run
 from harness.preflight.check import check_target
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from retrievers.bm25 import BM25
 from retrievers.conditions import Condition
 from retrievers.errors import InputError

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from harness.pipeline import run
 from harness.preflight.check import check_target
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from retrievers import dense
 from retrievers.bm25 import BM25
 from retrievers.dense import Dense

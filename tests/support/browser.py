@@ -86,11 +86,11 @@ def resize(driver: Any, width: int, height: int = 900) -> None:
 
 def media(driver: Any, **features: str) -> None:
     """Emulate media features, such as prefers_color_scheme="dark"."""
-    wanted = [
+    arguments = [
         {"name": name.replace("_", "-"), "value": value}
         for name, value in features.items()
     ]
-    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": wanted})
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": arguments})
 
 
 def complaints(driver: Any) -> list[str]:
@@ -152,10 +152,10 @@ def scroll_through(driver: Any) -> None:
 
 def axe(driver: Any) -> list[str]:
     """Every violation of WCAG 2.2 AA that axe-core finds; skips where axe-core is not at hand."""
-    place = os.environ.get("AXE_CORE", "")
-    if not place or not Path(place).is_file():
+    script_path = os.environ.get("AXE_CORE", "")
+    if not script_path or not Path(script_path).is_file():
         pytest.skip("AXE_CORE names no axe.min.js (npm pack axe-core)")
-    driver.execute_script(Path(place).read_text(encoding="utf-8"))
+    driver.execute_script(Path(script_path).read_text(encoding="utf-8"))
     violations = driver.execute_async_script("""
         const done = arguments[0];
         const reasons = (x) => [...x.any, ...x.all, ...x.none].map((check) => check.message).join("; ");

@@ -58,16 +58,16 @@ class ChatProvider(OpenAIProvider):
 
     def answer(self, path, body, headers, fault):
         assert path.endswith("/chat/completions")
-        for said, key in (
+        for reply, key in (
             (self.schemas, "response_format"),
             (self.temperatures, "temperature"),
         ):
-            if said and key in body:
+            if reply and key in body:
                 raise Refusal(
                     400,
                     "invalid_request_error",
-                    said,
-                    param=key if key in said else None,
+                    reply,
+                    param=key if key in reply else None,
                 )
         user = body["messages"][-1]["content"]
         text = ANSWERS.get(fault, self.reply(user))
@@ -94,7 +94,7 @@ class ChatProvider(OpenAIProvider):
             "completion_tokens": received,
             "total_tokens": sent + received,
         }
-        said = {
+        reply = {
             "id": "1",
             "object": "chat.completion",
             "created": 1,
@@ -104,7 +104,7 @@ class ChatProvider(OpenAIProvider):
         }
         return {
             key: value
-            for key, value in said.items()
+            for key, value in reply.items()
             if (fault, key) != ("no-usage", "usage")
         }, {}
 

@@ -36,16 +36,15 @@ class Dialect(OpenAIProvider):
         **more,
     ):
         super().__init__(script, **more)
-        self.base, self.header, self.packs, self.most, self.roles = (
-            base,
-            header,
-            packs,
-            most,
-            roles or {},
-        )
+        self.base = base
+        self.header = header
+        self.packs = packs
+        self.most = most
+        self.roles = roles or {}
 
     def answer(self, path, body, headers, fault):
-        own, asked = urlsplit(self.base), urlsplit(path)
+        own = urlsplit(self.base)
+        asked = urlsplit(path)
         keys = {"Authorization": f"Bearer {KEY}", "api-key": KEY}
         if any(
             headers.get(name) != (keys[name] if name == self.header else None)
@@ -121,7 +120,9 @@ class RerankProvider(OpenAIProvider):
             {"index": i, name: overlap(body["query"], document)}
             for i, document in enumerate(documents)
         ]
-        results = _spoiled(sorted(results, key=lambda one: -one[name]), name, fault)
+        results = _spoiled(
+            sorted(results, key=lambda result: -result[name]), name, fault
+        )
         total = sum(
             tokens_of(body["query"]) + tokens_of(document) for document in documents
         )
@@ -152,15 +153,15 @@ class RerankProvider(OpenAIProvider):
 
 def _spoiled(results, name, fault):
     """Results after a fault."""
-    first, *rest = results
+    first, *other_results = results
     spoiled = {
         "few": results[:-1],
         "many": [*results, first],
         "twice": [*results[:-1], first],
         "empty": [],
-        "nan": [first | {name: float("nan")}, *rest],
-        "index-null": [first | {"index": None}, *rest],
-        "score-text": [first | {name: "high"}, *rest],
+        "nan": [first | {name: float("nan")}, *other_results],
+        "index-null": [first | {"index": None}, *other_results],
+        "score-text": [first | {name: "high"}, *other_results],
     }
     return spoiled.get(fault, results)
 

@@ -38,7 +38,8 @@ RETRIEVERS = small.RETRIEVERS.replace(
 
 def write(folder: Path, *, queries: int = 20) -> Path:
     """An experiment file on a hostile data set: every id, title, text and tag is one."""
-    data, strings = folder / "data", [*ATTACKS, *SCRIPTS]
+    data = folder / "data"
+    strings = [*ATTACKS, *SCRIPTS]
     count = len(strings)
     documents = [
         {
@@ -48,7 +49,7 @@ def write(folder: Path, *, queries: int = 20) -> Path:
         }
         for i, text in enumerate(strings * 3)
     ]
-    asked = [
+    queries = [
         {
             "_id": f"q{i}{_part_of_id(strings[i % count], 8)}",
             "text": f"{strings[i % count]} {i}",
@@ -57,9 +58,9 @@ def write(folder: Path, *, queries: int = 20) -> Path:
         for i in range(queries)
     ]
     layouts.jsonl(data / "corpus.jsonl", documents)
-    layouts.jsonl(data / "queries.jsonl", asked)
+    layouts.jsonl(data / "queries.jsonl", queries)
     rows = ["query-id\tcorpus-id\tscore"]
-    for i, query in enumerate(asked):
+    for i, query in enumerate(queries):
         for step, grade in ((0, 2), (count, 1), (1, 0)):
             rows.append(
                 f"{query['_id']}\t{documents[(i + step) % len(documents)]['_id']}\t{grade}"

@@ -20,29 +20,29 @@ RELEVANT = {id_: docs for id_, _, docs in small.QUERIES}
 
 def pool(queries=4, documents=3, *, texts=None, policy=DEFAULT_POLICY):
     """A pool of questions q0, q1, … with documents d0, d1, …"""
-    made = []
+    judgments = []
     for q in range(queries):
         query = f"question {q}" if texts is None else texts[q % len(texts)]
-        said = [
+        rankings = [
             f"text {d} of {q}" if texts is None else texts[(q + d) % len(texts)]
             for d in range(documents)
         ]
-        shown = [
-            Document(f"d{d}", f"title {d}" if texts is None else one[:10], one)
-            for d, one in enumerate(said)
+        documents_shown = [
+            Document(f"d{d}", f"title {d}" if texts is None else label[:10], label)
+            for d, label in enumerate(rankings)
         ]
-        made.append(build_pooled_query(f"q{q}", query, shown, 0.5))
+        judgments.append(build_pooled_query(f"q{q}", query, documents_shown, 0.5))
     drawn = PoolDesign(
         depth=10, seed=1, population=2 * queries, sampled=queries, design="sample"
     )
-    return build_pool(policy, drawn, tuple(made))
+    return build_pool(policy, drawn, tuple(judgments))
 
 
 def judgment(query="q0", document="d0", grade=1, judge="ann", **more):
     """One judgment, as a file would have it."""
-    said = {"kind": "human", "pool": "p", "text": "t", **more}
+    fields = {"kind": "human", "pool": "p", "text": "t", **more}
     return Judgment(
-        query_id=query, document_id=document, grade=grade, judge=judge, **said
+        query_id=query, document_id=document, grade=grade, judge=judge, **fields
     )
 
 
@@ -73,15 +73,15 @@ def judged(folder, ids, judge="ann", kind="human", *, noise=0, depth=None, **mor
     }
     texts = json.loads((folder / "queries.json").read_text(encoding="utf-8"))
     texts = {row["id"]: row["query"] for row in texts}
-    said = []
+    lines = []
     for query in ids:
-        shown = list(documents)[:depth]
-        for number, document in enumerate(shown):
+        top_documents = list(documents)[:depth]
+        for number, document in enumerate(top_documents):
             grade = 2 if document in RELEVANT[query.rstrip("-")] else 0
             if noise and (number + len(query)) % noise == 0:
                 grade = 3 - grade
             digest = judged_text_digest(texts[query], documents[document])
-            said.append(
+            lines.append(
                 judgment(
                     query,
                     document,
@@ -89,16 +89,18 @@ def judged(folder, ids, judge="ann", kind="human", *, noise=0, depth=None, **mor
                     judge,
                     kind=kind,
                     text=digest,
-                    asked=len(shown),
+                    asked=len(top_documents),
                     **more,
                 )
             )
-    return said
+    return lines
 
 
 def write(path, judgments):
     """Write a file of judgments."""
-    path.write_text("".join(one.line() for one in judgments), encoding="utf-8")
+    path.write_text(
+        "".join(judgment.line() for judgment in judgments), encoding="utf-8"
+    )
     return path
 
 

@@ -88,7 +88,8 @@ def table(path: Path, rows: Rows, *, delimiter: str = ",") -> None:
 
 def book(**sheets: Iterable[list]) -> bytes:
     """A workbook of these rows of cells."""
-    made, out = pytest.importorskip("openpyxl").Workbook(), io.BytesIO()
+    made = pytest.importorskip("openpyxl").Workbook()
+    out = io.BytesIO()
     pytest.importorskip("python_calamine")
     made.remove(made.active)
     for name, rows in sheets.items():
@@ -248,14 +249,14 @@ def trec(folder: Path, of: Collection = SMALL) -> Path:
 
 def embench(folder: Path, of: Collection = SMALL) -> Path:
     folder.mkdir(parents=True)
-    whole = {
+    table = {
         "name": "retrieval",
         "queries": of.queries,
         "corpus": of.documents,
         "qrels": of.grades,
     }
     path = folder / "dataset.json"
-    path.write_text(json.dumps(whole, ensure_ascii=False, indent=2), encoding="utf-8")
+    path.write_text(json.dumps(table, ensure_ascii=False, indent=2), encoding="utf-8")
     return path
 
 
@@ -275,14 +276,14 @@ def catalogue(folder: Path, of: Collection = SMALL) -> str:
     (folder / "qrels.txt").write_text(
         "".join(f"{q} 0 {d} {g}\n" for q, j in of.grades.items() for d, g in j.items())
     )
-    found = create_dataset(
+    dataset = create_dataset(
         docs_tsv=str(folder / "docs.tsv"),
         queries_tsv=str(folder / "queries.tsv"),
         qrels_trec=str(folder / "qrels.txt"),
     )
     name = f"local-{folder.parent.name.lower()}"
     if name not in ir_datasets.registry:
-        ir_datasets.registry.register(name, found)
+        ir_datasets.registry.register(name, dataset)
     return f"irds:{name}"
 
 

@@ -49,13 +49,13 @@ def heed_interrupts() -> None:
 def live(work: Callable[[], None], last_call: int) -> int:
     """Do the work and return how many functions were called, or kill this process at the call of that number."""
     numbers = count(1)
-    made = 0
+    call_count = 0
 
     def notice(frame: FrameType, event: str, argument: object) -> None:
-        nonlocal made
+        nonlocal call_count
         if event in ("call", "c_call"):
-            made = next(numbers)
-            if made == last_call:
+            call_count = next(numbers)
+            if call_count == last_call:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     threading.setprofile(notice)
@@ -65,4 +65,4 @@ def live(work: Callable[[], None], last_call: int) -> int:
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
-    return made
+    return call_count

@@ -70,6 +70,6 @@ def reranking(
     contents: Callable[[Collection[str]], Mapping[str, Document]],
 ) -> Reranked:
     """A reranker with its cache and the documents that it reads; nothing finds for it."""
-    made = Reranked(BM25(), reranker)
-    made.setup(Resources(Corpus(lambda: iter(()), 0, contents), cache))
-    return made
+    reranked = Reranked(BM25(), reranker)
+    reranked.setup(Resources(Corpus(lambda: iter(()), 0, contents), cache))
+    return reranked

@@ -33,9 +33,9 @@ LONG = "many words of a long text " * 20
 
 def set_keys(monkeypatch):
     """Give every variable that the blocks name the key that the fakes ask for."""
-    named = re.findall(r"\$\{(\w+)\}", PAGE.read_text(encoding="utf-8"))
+    variables = re.findall(r"\$\{(\w+)\}", PAGE.read_text(encoding="utf-8"))
     for name in {
-        *named,
+        *variables,
         "OPENAI_API_KEY",
         "CO_API_KEY",
         "GEMINI_API_KEY",
@@ -55,10 +55,10 @@ def at(block, part, url):
         table["retrievers"].insert(0, {"name": "lexical", "kind": "bm25"})
     kind = getattr(parse_experiment(table).retrievers[-1], part)
     options = dict(kind.options)
-    own = urlsplit(options["base_url"])
+    base_url = urlsplit(options["base_url"])
     fake = urlsplit(url)
-    if own.netloc:
-        assert (own.path, own.query) == (fake.path, fake.query)
+    if base_url.netloc:
+        assert (base_url.path, base_url.query) == (fake.path, fake.query)
     else:
         options["api_key"] = "${OPENAI_API_KEY}"
     options["base_url"] = urlunsplit(
@@ -72,7 +72,8 @@ def check_embeddings(name, fake, folder):
     """See that a block embeds documents and queries as its provider does, each text once."""
     with serving(fake()) as provider, Cache(folder / "c") as cache:
         encoder = at(BLOCKS[name], "encoder", provider.url)
-        embedder, meter = Embedder(encoder, cache), Meter()
+        embedder = Embedder(encoder, cache)
+        meter = Meter()
         width = encoder.provenance.get("dimensions")
         sent = set()
         for role, texts in (("document", TEXTS), ("query", TEXTS[:1])):

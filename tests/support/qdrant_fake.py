@@ -32,9 +32,14 @@ THRESHOLD = 10_000
 
 def store_at(location, *, content="c", meter=None, form="dense", **options):
     """Returns the store of a collection on a server, in memory or in a folder."""
-    given = StoreOptions(location, **options)
+    options_of_store = StoreOptions(location, **options)
     return open_store(
-        given, content, documents=1, folder=Path(), meter=meter or Meter(), form=form
+        options_of_store,
+        content,
+        documents=1,
+        folder=Path(),
+        meter=meter or Meter(),
+        form=form,
     )
 
 
@@ -46,32 +51,30 @@ class Engine(QdrantClient):
         self.asked = {}
 
     def create_collection(
-        self, collection_name, vectors_config=None, sparse_vectors_config=None, **asked
+        self,
+        collection_name,
+        vectors_config=None,
+        sparse_vectors_config=None,
+        **collection_options,
     ):
-        self.asked[collection_name] = asked
+        self.asked[collection_name] = collection_options
         return super().create_collection(
             collection_name, vectors_config, sparse_vectors_config
         )
 
     def get_collection(self, collection_name):
-        info, asked = (
-            super().get_collection(collection_name),
-            self.asked[collection_name],
-        )
-        graph, optimizer, params = (
-            info.config.hnsw_config,
-            info.config.optimizer_config,
-            info.config.params,
-        )
+        info = super().get_collection(collection_name)
+        asked = self.asked[collection_name]
+        graph = info.config.hnsw_config
+        optimizer = info.config.optimizer_config
+        params = info.config.params
         optimizer.indexing_threshold = THRESHOLD
         for part, name in ((graph, "hnsw_config"), (optimizer, "optimizers_config")):
             for key, value in (asked.get(name) or {}).items():
                 if value is not None:
                     setattr(part, key, value)
-        params.shard_number, params.replication_factor = (
-            asked.get("shard_number"),
-            asked.get("replication_factor"),
-        )
+        params.shard_number = asked.get("shard_number")
+        params.replication_factor = asked.get("replication_factor")
         size = info.points_count * 4 * getattr(params.vectors, "size", 0) / 1024
         if (
             graph.m or asked.get("quantization_config")
@@ -85,9 +88,15 @@ class FakeQdrant:
     or the bytes of an answer with status 200."""
 
     def __init__(self):
-        self.engine, self.lock = Engine(), threading.Lock()
-        self.url, self.version, self.api_key = "", VERSION, None
-        self.faults, self.requests, self.updates, self.indexed = [], [], [], []
+        self.engine = Engine()
+        self.lock = threading.Lock()
+        self.url = ""
+        self.version = VERSION
+        self.api_key = None
+        self.faults = []
+        self.requests = []
+        self.updates = []
+        self.indexed = []
         self.status = []  # statuses to report before green
 
     def fault(self, method, path):
@@ -133,9 +142,9 @@ class FakeQdrant:
                 return self.answer_points(method, name, rest, body)
         raise AssertionError(f"the fake does not know {method} {parts}")
 
-    def answer_points(self, method, name, rest, body):
+    def answer_points(self, method, name, path_parts, body):
         engine = self.engine
-        match method, rest:
+        match method, path_parts:
             case "PUT", ["index"]:  # the client's engine has no index of payloads
                 self.indexed.append((name, body["field_name"], body["field_schema"]))
                 return {"operation_id": 0, "status": "completed"}
@@ -153,17 +162,17 @@ class FakeQdrant:
                     for search in body["searches"]
                 ]
                 return dumped(engine.query_batch_points(name, searches))
-        raise AssertionError(f"the fake does not know {method} {rest}")
+        raise AssertionError(f"the fake does not know {method} {path_parts}")
 
     def create(self, name, body):
         self.created = body
         sparse = {
-            key: models.SparseVectorParams(**one)
-            for key, one in (body.get("sparse_vectors") or {}).items()
+            key: models.SparseVectorParams(**parameters)
+            for key, parameters in (body.get("sparse_vectors") or {}).items()
         }
         vectors = models.VectorParams(**body["vectors"]) if body["vectors"] else {}
-        asked = {key: body.get(key) for key in OF_INDEX}
-        return self.engine.create_collection(name, vectors, sparse, **asked)
+        index_options = {key: body.get(key) for key in OF_INDEX}
+        return self.engine.create_collection(name, vectors, sparse, **index_options)
 
 
 def dumped(items):

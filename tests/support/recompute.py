@@ -57,20 +57,22 @@ def trec(path: Path) -> list[list[str]]:
 
 def qrels(path: Path) -> dict[str, Grades]:
     """The grades by query and document, of the queries that have a relevant document."""
-    found: dict[str, Grades] = defaultdict(dict)
+    grades_by_query: dict[str, Grades] = defaultdict(dict)
     for query, _, document, grade in trec(path):
-        found[query][document] = int(grade)
+        grades_by_query[query][document] = int(grade)
     return {
-        query: grades for query, grades in found.items() if max(grades.values()) > 0
+        query: grades
+        for query, grades in grades_by_query.items()
+        if max(grades.values()) > 0
     }
 
 
 def run(path: Path) -> dict[str, list[str]]:
     """The documents by query, in the order in which trec_eval sorts them."""
-    found: dict[str, list[tuple[np.float32, str, int]]] = defaultdict(list)
+    hits_by_query: dict[str, list[tuple[np.float32, str, int]]] = defaultdict(list)
     for query, _, document, rank, score, _ in trec(path):
-        found[query].append((np.float32(score), document, int(rank)))
-    for hits in found.values():
+        hits_by_query[query].append((np.float32(score), document, int(rank)))
+    for hits in hits_by_query.values():
         assert len({document for _, document, _ in hits}) == len(hits), (
             f"{path.name}: a document is ranked twice"
         )
@@ -79,17 +81,19 @@ def run(path: Path) -> dict[str, list[str]]:
             f"{path.name}: ranks and scores"
         )
     return {
-        query: [document for _, document, _ in hits] for query, hits in found.items()
+        query: [document for _, document, _ in hits]
+        for query, hits in hits_by_query.items()
     }
 
 
 def score(measure: str, ranking: list[str], grades: Grades) -> float | None:
     """One query's score of a measure, or None where trec_eval does not have the measure."""
-    named = re.fullmatch(r"([A-Za-z0-9]+)(?:\((.*)\))?(?:@(\d+))?", measure)
-    if named is None or named[1] not in MEASURES:
+    measure_match = re.fullmatch(r"([A-Za-z0-9]+)(?:\((.*)\))?(?:@(\d+))?", measure)
+    if measure_match is None or measure_match[1] not in MEASURES:
         return None
-    base, cutoff = named[1], int(named[3] or 0)
-    call = ast.parse(f"f({named[2] or ''})", mode="eval").body
+    base = measure_match[1]
+    cutoff = int(measure_match[3] or 0)
+    call = ast.parse(f"f({measure_match[2] or ''})", mode="eval").body
     parameters = {
         keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords
     }  # type: ignore[attr-defined]
@@ -128,7 +132,7 @@ def trec_eval(
     evaluator = pytrec_eval.RelevanceEvaluator(
         {"q": grades}, {name}, relevance_level=level
     )
-    hits = {document: float(len(top) - place) for place, document in enumerate(top)}
+    hits = {document: float(len(top) - rank) for rank, document in enumerate(top)}
     (value,) = evaluator.evaluate({"q": hits})["q"].values()
     return float(value)
 
@@ -136,9 +140,9 @@ def trec_eval(
 def ranked_differences(a: list[float], b: list[float]) -> tuple[list[int], list[int]]:
     """Twice the ranks of the differences above and below zero; differences below 1e-9 are rounding errors."""
     differences = np.round(np.subtract(a, b), 9)
-    kept = differences[differences != 0]
-    doubled = (2 * stats.rankdata(np.abs(kept))).astype(int)
-    return doubled[kept > 0].tolist(), doubled[kept < 0].tolist()
+    nonzero = differences[differences != 0]
+    doubled = (2 * stats.rankdata(np.abs(nonzero))).astype(int)
+    return doubled[nonzero > 0].tolist(), doubled[nonzero < 0].tolist()
 
 
 def signed_rank(a: list[float], b: list[float]) -> tuple[float, float, float]:
@@ -163,10 +167,10 @@ def randomization(a: list[float], b: list[float]) -> float:
 def corrected(p_values: list[float], correction: str) -> list[float]:
     """The p-values of a family, corrected by Holm's steps written out, or by statsmodels; as they are, by others."""
     if correction != "holm":
-        some = correction in CORRECTIONS and len(p_values) > 1
+        is_corrected = correction in CORRECTIONS and len(p_values) > 1
         return (
             multipletests(p_values, method=CORRECTIONS[correction])[1].tolist()
-            if some
+            if is_corrected
             else p_values
         )
     ordered = sorted(p_values)
@@ -180,9 +184,9 @@ def corrected(p_values: list[float], correction: str) -> list[float]:
     ]
 
 
-def near(one: float, other: float) -> bool:
+def near(left: float, other: float) -> bool:
     """Equal but for the rounding of sums."""
-    return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
+    return math.isclose(left, other, rel_tol=1e-9, abs_tol=1e-12)
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -231,14 +235,13 @@ def score_faults(folder: Path, scores: Table) -> list[str]:
 
 def summary_faults(folder: Path, scores: Table) -> list[str]:
     """What of summary.csv does not follow from the scores."""
-    summary, faults = rows(folder / "summary.csv"), []
+    summary = rows(folder / "summary.csv")
+    faults = []
     if {(row["retriever"], row["measure"]) for row in summary} != set(scores):
         faults.append("summary.csv: other retrievers or measures than in scores.csv")
     for row in summary:
-        where, values = (
-            f"summary.csv: {row['retriever']} {row['measure']}",
-            list(scores[row["retriever"], row["measure"]].values()),
-        )
+        where = f"summary.csv: {row['retriever']} {row['measure']}"
+        values = list(scores[row["retriever"], row["measure"]].values())
         mean = math.fsum(values) / len(values)
         faults += differing(
             where,
@@ -266,7 +269,7 @@ def expected_comparison(
     plus, minus, p_value = signed_rank(a, b)
     differences = np.round(np.subtract(a, b), 9)
     nonzero = int((differences != 0).sum())
-    found = {
+    recomputed = {
         "n": len(a),
         "wins": int((differences > 0).sum()),
         "losses": int((differences < 0).sum()),
@@ -277,22 +280,23 @@ def expected_comparison(
         "statistic": min(plus, minus),
     }
     if test != "t":
-        found["p_minimum"] = min(1.0, 2.0 ** (1 - nonzero))
+        recomputed["p_minimum"] = min(1.0, 2.0 ** (1 - nonzero))
     if plus + minus:
-        found["effect_size"] = (plus - minus) / (plus + minus)
-    found["p_value" if test == "wilcoxon" else "p_wilcoxon"] = p_value
+        recomputed["effect_size"] = (plus - minus) / (plus + minus)
+    recomputed["p_value" if test == "wilcoxon" else "p_wilcoxon"] = p_value
     if len(a) <= ENUMERABLE:
-        found["p_randomization"] = randomization(a, b)
+        recomputed["p_randomization"] = randomization(a, b)
         if test not in ("wilcoxon", "t"):
-            found["p_value"] = found["p_randomization"]
-    return found
+            recomputed["p_value"] = recomputed["p_randomization"]
+    return recomputed
 
 
 def comparison_faults(
     folder: Path, scores: Table, statistics: dict[str, str]
 ) -> list[str]:
     """What of comparisons.csv does not follow from the scores."""
-    faults, families = [], defaultdict(list)
+    faults = []
+    families = defaultdict(list)
     for row in rows(folder / "comparisons.csv"):
         families[row["measure"]].append(row)
     for measure, family in families.items():

@@ -14,18 +14,18 @@ from harness.stats.settings import Settings
 from harness.wording.verdicts import REASON_WORDS, verdict_cell
 
 
-def scored(values, measure="m", **known):
+def scored(values, measure="m", **fields):
     """A table of one measure; `known` are its clusters, ranges and identical rankings."""
     n = len(next(iter(values.values())))
     return Scores(
-        ids=tuple(f"{i:05}" for i in range(n)), values={measure: values}, **known
+        ids=tuple(f"{i:05}" for i in range(n)), values={measure: values}, **fields
     )
 
 
-def compare(values, *, measure="m", baseline=None, settings=None, **known):
+def compare(values, *, measure="m", baseline=None, settings=None, **fields):
     """The comparisons of one measure."""
     return comparing.compare_retrievers(
-        scored(values, measure, **known),
+        scored(values, measure, **fields),
         baseline=baseline,
         settings=settings or Settings(),
     )
@@ -41,10 +41,10 @@ def gate(challenger, baseline, *, margin, span=1.0):
     return gate_scores(table, margin=margin, settings=Settings())
 
 
-def concluded(values, rows, *, measure="m", settings=None, **known):
+def concluded(values, rows, *, measure="m", settings=None, **fields):
     """The evaluation of one measure."""
     return conclude_scores(
-        scored(values, measure, **known), rows, settings or Settings()
+        scored(values, measure, **fields), rows, settings or Settings()
     )
 
 
@@ -53,19 +53,19 @@ def cell(row):
     return verdict_cell(row.finding)
 
 
-def shown(found, **verdicts):
+def shown(evaluation, **verdicts):
     """The same evaluation with other findings of the leader against others, such as y="undecided"."""
     against = {
         name: replace(row, finding=finding(verdicts.get(name, cell(row))))
-        for name, row in found.leader_comparisons.items()
+        for name, row in evaluation.leader_comparisons.items()
     }
     done = (Verdict.EQUIVALENT, Verdict.BETTER)
     plans = {
-        name: found.queries_needed.get(name)
+        name: evaluation.queries_needed.get(name)
         for name, row in against.items()
         if row.verdict not in done
     }
-    return found.model_copy(
+    return evaluation.model_copy(
         update={"leader_comparisons": against, "queries_needed": plans}
     )
 
@@ -81,9 +81,11 @@ def finding(text):
 def at_level(name, rel):
     """A measure at trec_eval's -l, where it asks whether a document is relevant."""
     measure = parse_measure(name)
-    known = measure.get("rel") is None and "rel" in row_of(measure).options and rel > 1
+    is_supported = (
+        measure.get("rel") is None and "rel" in row_of(measure).options and rel > 1
+    )
     return (
         replace(measure, params=tuple(sorted((*measure.params, ("rel", rel)))))
-        if known
+        if is_supported
         else measure
     )

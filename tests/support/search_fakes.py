@@ -40,7 +40,7 @@ class Protocol(NamedTuple):
     """What one service wants of a request, and how it gives hits."""
 
     method: str
-    place: str
+    parameter_place: str
     """Path and query; of a GET without the search's own parameters."""
     key: tuple[str, str]
     """Header and value; "" for a service that is open."""
@@ -169,28 +169,31 @@ SERVICES = {
 
 
 def answered(
-    asked: Protocol, method: str, path: str, body: Any, headers: Any
+    protocol: Protocol, method: str, path: str, body: Any, headers: Any
 ) -> dict[str, Any]:
     """What a service answers."""
     url = urlsplit(path)
-    given = dict(parse_qsl(url.query)) if asked.method == "GET" else body
-    header, value = asked.key
+    parameters = dict(parse_qsl(url.query)) if protocol.method == "GET" else body
+    header, value = protocol.key
     if header and headers.get(header) != value:
-        raise Refused(asked.denied, {"message": "the key is missing or wrong"})
-    if (method, url.path if asked.method == "GET" else path) != (
-        asked.method,
-        asked.place,
+        raise Refused(protocol.denied, {"message": "the key is missing or wrong"})
+    if (method, url.path if protocol.method == "GET" else path) != (
+        protocol.method,
+        protocol.parameter_place,
     ):
         raise Refused(404, {"message": f"no route {method} {path}"})
-    text, size = given.get(asked.text), int(given.get(asked.size, 0))
+    text = parameters.get(protocol.text)
+    size = int(parameters.get(protocol.size, 0))
     strange = {
-        **asked.fixed,
-        asked.text: text,
-        asked.size: given.get(asked.size),
-    } != given
-    if strange or (asked.method == "POST" and not isinstance(given[asked.size], int)):
-        raise Refused(400, {"message": f"unknown or missing parameters: {given}"})
-    return asked.reply(
+        **protocol.fixed,
+        protocol.text: text,
+        protocol.size: parameters.get(protocol.size),
+    } != parameters
+    if strange or (
+        protocol.method == "POST" and not isinstance(parameters[protocol.size], int)
+    ):
+        raise Refused(400, {"message": f"unknown or missing parameters: {parameters}"})
+    return protocol.reply(
         found(text if isinstance(text, str) else text["match"]["text"], size)
     )
 
@@ -199,7 +202,7 @@ class Service(Answering):
     """One service."""
 
     name: str
-    asked: list[tuple[str, dict[str, str], object]]
+    requests: list[tuple[str, dict[str, str], object]]
 
     def do_POST(self) -> None:
         self._answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
@@ -208,13 +211,11 @@ class Service(Answering):
         self._answer(None)
 
     def _answer(self, body: object) -> None:
-        self.asked.append((self.path, dict(self.headers), body))
+        self.requests.append((self.path, dict(self.headers), body))
         try:
-            code, reply = (
-                200,
-                answered(
-                    SERVICES[self.name], self.command, self.path, body, self.headers
-                ),
+            code = 200
+            reply = answered(
+                SERVICES[self.name], self.command, self.path, body, self.headers
             )
         except Refused as refusal:
             code, reply = refusal.args
@@ -224,6 +225,6 @@ class Service(Answering):
 @contextmanager
 def service(name: str) -> Iterator[tuple[str, type[Service]]]:
     """Yields its URL, and what it was asked."""
-    handler = type("Handler", (Service,), {"name": name, "asked": []})
+    handler = type("Handler", (Service,), {"name": name, "requests": []})
     with running(handler) as server:
         yield f"http://127.0.0.1:{server.server_port}", handler

@@ -31,10 +31,10 @@ def real_vectors(texts):
 
 def resized(vectors, width):
     """Vectors cut to a width, or filled up with zeros."""
-    found = np.zeros((len(vectors), width or vectors.shape[1]), dtype=np.float32)
-    some = min(found.shape[1], vectors.shape[1])
-    found[:, :some] = vectors[:, :some]
-    return found
+    padded = np.zeros((len(vectors), width or vectors.shape[1]), dtype=np.float32)
+    common_width = min(padded.shape[1], vectors.shape[1])
+    padded[:, :common_width] = vectors[:, :common_width]
+    return padded
 
 
 PATIENCE = 300
@@ -69,7 +69,10 @@ class Refusal(Exception):
         param=None,
     ):
         super().__init__(message)
-        self.status, self.kind, self.message, self.param = status, kind, message, param
+        self.status = status
+        self.kind = kind
+        self.message = message
+        self.param = param
         self.headers = dict(headers or {})
 
 
@@ -92,13 +95,13 @@ class Provider:
         max_tokens=8192,
         dimensions=128,
     ):
-        self.script, self.always, self.latency = deque(script), always, latency
+        self.script = deque(script)
+        self.always = always
+        self.latency = latency
         self.max_tokens, self.dimensions = max_tokens, dimensions
-        self.closing, self.hung_up, self.lock = (
-            threading.Event(),
-            threading.Event(),
-            threading.Lock(),
-        )
+        self.closing = threading.Event()
+        self.hung_up = threading.Event()
+        self.lock = threading.Lock()
         self.requests: list[dict] = []
         self.embedded: list[str] = []
         self.defects: list = []
@@ -128,17 +131,17 @@ class Provider:
                 raise self.too_long(tokens_of(text))
         with self.lock:
             self.embedded.extend(texts)
-        found = resized(real_vectors(texts), self.dimensions)
+        vectors = resized(real_vectors(texts), self.dimensions)
         if fault == "nan":
-            found[0, 0] = np.nan
+            vectors[0, 0] = np.nan
         if fault == "zero":
-            found[0] = 0
+            vectors[0] = 0
         spoiled = {
-            "few": found[:-1],
-            "many": found[[*range(len(found)), 0]],
-            "narrow": found[:, :-1],
+            "few": vectors[:-1],
+            "many": vectors[[*range(len(vectors)), 0]],
+            "narrow": vectors[:, :-1],
         }
-        return spoiled.get(fault, found)
+        return spoiled.get(fault, vectors)
 
     def refusal(self, fault, headers):
         """What is answered after a fault that is refused, or None."""
@@ -188,11 +191,11 @@ class OpenAIProvider(Provider):
     }
 
     def too_long(self, tokens):
-        said = f"This model's maximum context length is {self.max_tokens} tokens, however you requested {tokens} tokens"
+        message = f"This model's maximum context length is {self.max_tokens} tokens, however you requested {tokens} tokens"
         return Refusal(
             400,
             "context_length_exceeded",
-            f"{said} ({tokens} in your prompt). Please reduce your prompt.",
+            f"{message} ({tokens} in your prompt). Please reduce your prompt.",
         )
 
     def error(self, refusal):
@@ -233,8 +236,8 @@ class OpenAIProvider(Provider):
         total = sum(map(tokens_of, texts))
         usage = {"prompt_tokens": total, "total_tokens": total}
         model = "another" if fault == "other-model" else body["model"]
-        whole = {"object": "list", "data": data, "model": model, "usage": usage}
-        return whole | ({"usage": "x"} if fault == "usage-word" else {}), {}
+        body = {"object": "list", "data": data, "model": model, "usage": usage}
+        return body | ({"usage": "x"} if fault == "usage-word" else {}), {}
 
     def _written(self, row, form):
         return (
@@ -320,12 +323,12 @@ class BedrockProvider(Provider):
         for text in texts:
             if len(text) > 2048:
                 raise self._too_many(2048, text)
-        said = {
+        body = {
             "id": "0",
             "embeddings": self.vectors(texts, fault).tolist(),
             "texts": texts,
         }
-        return said, {
+        return body, {
             "x-amzn-bedrock-input-token-count": str(sum(map(tokens_of, texts)))
         }
 
@@ -399,7 +402,8 @@ class _Handler(Answering):
             self._say(provider, body, fault)
 
     def _say(self, provider, body, fault):
-        status, more = 200, {}
+        status = 200
+        more = {}
         try:
             if (refusal := provider.refusal(fault, self.headers)) is not None:
                 raise refusal
@@ -421,13 +425,14 @@ class _Handler(Answering):
             self.close_connection = True
         self.wfile.write(whole)
 
-    def _spoiled(self, fault, whole, more):
+    def _spoiled(self, fault, content, more):
         """Return the body and the headers of an answer after a fault that any service may have."""
         if fault in {"packed", "cut-gzip"}:
-            whole, more = gzip.compress(whole), {**more, "Content-Encoding": "gzip"}
+            content = gzip.compress(content)
+            more = {**more, "Content-Encoding": "gzip"}
         if fault in {"garbage", "cut-gzip"}:
-            whole = whole[: len(whole) // 2]
-        return BROKEN_BODIES.get(fault, whole), more
+            content = content[: len(content) // 2]
+        return BROKEN_BODIES.get(fault, content), more
 
     def _drip(self, provider, fault):
         """Answer for ever, a byte or a header at a time."""

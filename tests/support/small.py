@@ -17,7 +17,7 @@ from harness.pipeline import run
 from harness.preflight.check import check_target
 from harness.preflight.plan import RunPlan
 from harness.records import Results
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from retrievers.errors import InputError
 
 TEXTS = {
@@ -56,10 +56,12 @@ LEXICAL = 'kind = "lexical"'
 BM25 = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
 
 
-def refusal(attempt: Callable[..., object], *given: Any, **options: Any) -> InputError:
+def refusal(
+    attempt: Callable[..., object], *arguments: Any, **options: Any
+) -> InputError:
     """What is told of input that is refused."""
     with pytest.raises(InputError) as caught:
-        attempt(*given, **options)
+        attempt(*arguments, **options)
     return caught.value
 
 
@@ -86,11 +88,11 @@ def dataset(folder: Path, *, labelled: bool = True) -> Path:
     labels = [
         {"relevant_documents": docs} if labelled else {} for _, _, docs in QUERIES
     ]
-    asked = [
+    queries = [
         {"id": id_, "query": text, **more}
         for (id_, text, _), more in zip(QUERIES, labels, strict=True)
     ]
-    return markdown(folder, TEXTS, asked)
+    return markdown(folder, TEXTS, queries)
 
 
 def experiment(
@@ -169,13 +171,13 @@ def module(folder: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> str:
     return name
 
 
-def copied(place: Path, target: Path) -> Path:
+def copied(source: Path, target: Path) -> Path:
     """An experiment with its data and its results, copied: what named its place names the new one."""
-    shutil.copytree(place, target, dirs_exist_ok=True)
+    shutil.copytree(source, target, dirs_exist_ok=True)
     for path in (*target.glob("*.toml"), *target.rglob("manifest.json")):
         path.write_text(
             path.read_text(encoding="utf-8").replace(
-                place.as_posix(), target.as_posix()
+                source.as_posix(), target.as_posix()
             ),
             encoding="utf-8",
         )
@@ -222,19 +224,19 @@ def call(capsys: pytest.CaptureFixture[str], *words: object) -> Told:
 
 def ends(capsys: pytest.CaptureFixture[str], code: int, *words: object) -> Told:
     """Run a command that ends with this code."""
-    said = call(capsys, *words)
-    assert said.code == code, said.err
-    return said
+    output = call(capsys, *words)
+    assert output.code == code, output.err
+    return output
 
 
 def told(capsys: pytest.CaptureFixture[str], *words: object, code: int = 0) -> str:
     """Run a command that ends with this code, and return what it printed."""
-    said = ends(capsys, code, *words)
-    return said.out + said.err
+    output = ends(capsys, code, *words)
+    return output.out + output.err
 
 
 def planned(path: Path, results: Path = Path("results")) -> RunPlan:
     """What a run of an experiment would take, as its check finds."""
-    found = check_target(path, results=results).plan
-    assert found is not None
-    return found
+    plan = check_target(path, results=results).plan
+    assert plan is not None
+    return plan

@@ -24,13 +24,19 @@ LOCATIONS = (":memory:", *KEEPING, *REAL)
 def rows_of(locations):
     """Rows of a parametrized test: a form and a location, with its marks; all but dense vectors are slow."""
     rows = [
-        (form, getattr(place, "values", (place,)), list(getattr(place, "marks", ())))
-        for form, some in locations.items()
-        for place in some
+        (
+            form,
+            getattr(location, "values", (location,)),
+            list(getattr(location, "marks", ())),
+        )
+        for form, locations_of_form in locations.items()
+        for location in locations_of_form
     ]
     return [
-        pytest.param(form, *place, marks=marks + [pytest.mark.slow] * (form != "dense"))
-        for form, place, marks in rows
+        pytest.param(
+            form, *location, marks=marks + [pytest.mark.slow] * (form != "dense")
+        )
+        for form, location, marks in rows
     ]
 
 
@@ -48,7 +54,10 @@ class Places:
 
     def __init__(self, server, real, key, folder):
         self.server, self.content = server, uuid.uuid4().hex
-        self._real, self._key, self._folder, self._stores = real, key, folder, []
+        self._real = real
+        self._key = key
+        self._folder = folder
+        self._stores = []
 
     def __call__(
         self, location, form="dense", *, documents=16_384, content="", **options
@@ -58,7 +67,7 @@ class Places:
                 "qdrant_edge", reason="the extra `edge` is not installed"
             )
         places = {"folder": str(self._folder / "qdrant"), "server": self.server.url}
-        place = (
+        location = (
             self._real(location)
             if location.startswith("--")
             else places.get(location, location)
@@ -66,22 +75,22 @@ class Places:
         if location.startswith("--"):
             options = {"api_key": self._key, **options}
         store = open_store(
-            StoreOptions(place, **options),
+            StoreOptions(location, **options),
             content or self.content,
             documents=documents,
             folder=self._folder,
             meter=Meter(),
             form=form,
         )
-        self._stores.append((store, place if location.startswith("--") else None))
+        self._stores.append((store, location if location.startswith("--") else None))
         return store
 
     def close(self):
         """Close all; what real servers hold of them is removed."""
-        for store, place in self._stores:
+        for store, location in self._stores:
             store.close()
-            if place is not None:
-                kept = Connection(StoreOptions(place, self._key))
+            if location is not None:
+                connection = Connection(StoreOptions(location, self._key))
                 with suppress(InputError, BackendError):
-                    kept.remove(store.collection)
-                kept.close()
+                    connection.remove(store.collection)
+                connection.close()

@@ -93,7 +93,7 @@ class Vowels(Configured, Encoder):
 
     def embed(self, texts, role, call):
         vectors = np.array(
-            [[text.count(one) + 1 for one in self.vowels] for text in texts],
+            [[text.count(vowel) + 1 for vowel in self.vowels] for text in texts],
             dtype=np.float32,
         )
         tokens = np.array([len(text) for text in texts])
@@ -109,8 +109,8 @@ class Sparse(Vowels):
     """Gives sparse vectors and does not say so."""
 
     def embed(self, texts, role, call):
-        found = super().embed(texts, role, call)
-        return Embedded(SparseVectors.from_dense(found.vectors), *found[1:])
+        embedded = super().embed(texts, role, call)
+        return Embedded(SparseVectors.from_dense(embedded.vectors), *embedded[1:])
 
 
 class Shorter(Reranker):
@@ -153,7 +153,8 @@ class Plain(Store):
         return {"plain": self._place}
 
     def create(self, dimensions, *, anew=False):
-        self._ids, self._rows = [], []
+        self._ids = []
+        self._rows = []
 
     def upsert(self, ids, vectors, fields=()):
         self._ids += ids
@@ -180,7 +181,10 @@ class Overlap(Retriever):
     ) -> None:
         if size < 1:
             raise ValueError(f"size is {size}")
-        self._price, self._cached, self._fault, self._asked = price, cached, fault, 0
+        self._price = price
+        self._cached = cached
+        self._fault = fault
+        self._asked = 0
 
     @property
     def provenance(self):
@@ -207,11 +211,9 @@ class Overlap(Retriever):
             meter.count(texts=len(queries), tokens=1000, **spent)
         return [self._found(set(query.text.split()), depth) for query in queries]
 
-    def _found(self, asked, depth):
-        ids, scores = (
-            list(self._words),
-            [float(len(asked & theirs)) for theirs in self._words.values()],
-        )
+    def _found(self, query, depth):
+        ids = list(self._words)
+        scores = [float(len(query & theirs)) for theirs in self._words.values()]
         if self._fault == "deep":
             return ranked([*ids, "ghost"], [*scores, 99.0])
         if self._fault == "twice":

@@ -14,7 +14,9 @@ import pytrec_eval
 
 FOLDER = Path(__file__).parents[1] / "data" / "trec_eval"
 QUERIES = 16
-UNJUDGED, MISSING, NONE_RELEVANT = "q90", "q91", "q92"
+UNJUDGED = "q90"
+MISSING = "q91"
+NONE_RELEVANT = "q92"
 """A query without judgments, one without a ranking, and one without a relevant document."""
 CUTOFFS = (1, 3, 5, 10, 20, 100)
 CUT = ("P", "recall", "map_cut", "ndcg_cut", "success")
@@ -56,10 +58,11 @@ def drawn() -> tuple[Qrels, Run]:
             qrels[query] = {document: chance.choice(grades) for document in judged}
             qrels[query][judged[0]] = 0 if query == NONE_RELEVANT else 2
         if query != MISSING:
-            digits, length = chance.choice((0, 1, 6)), chance.choice((1, 7, 30, 45))
-            found = chance.sample(documents, length)
+            digits = chance.choice((0, 1, 6))
+            length = chance.choice((1, 7, 30, 45))
+            ranked = chance.sample(documents, length)
             run[query] = {
-                document: round(chance.uniform(-3, 3), digits) for document in found
+                document: round(chance.uniform(-3, 3), digits) for document in ranked
             }
     return qrels, run
 
@@ -97,11 +100,11 @@ def mean(rows: dict[str, dict[str, float]], queries: list[str]) -> str:
 def files() -> dict[str, str]:
     """Every file by its name: `expected.l1.q.txt` is of relevance level 1, `.q` and `.c` as by trec_eval's options."""
     qrels, run = drawn()
-    made = {
+    golden_values = {
         "drawn.qrels": "".join(
             f"{q} 0 {d} {grade}\n"
-            for q, some in qrels.items()
-            for d, grade in some.items()
+            for q, grades in qrels.items()
+            for d, grade in grades.items()
         ),
         "drawn.run": "".join(
             f"{q} Q0 {d} {rank} {score} drawn\n"
@@ -111,9 +114,11 @@ def files() -> dict[str, str]:
     }
     for level in LEVELS:
         rows = values(qrels, run, level)
-        made[f"expected.l{level}.q.txt"] = each(rows) + mean(rows, sorted(rows))
-        made[f"expected.l{level}.c.txt"] = mean(rows, sorted(qrels))
-    return made
+        golden_values[f"expected.l{level}.q.txt"] = each(rows) + mean(
+            rows, sorted(rows)
+        )
+        golden_values[f"expected.l{level}.c.txt"] = mean(rows, sorted(qrels))
+    return golden_values
 
 
 if __name__ == "__main__":

@@ -1,16 +1,20 @@
 """AutoRAG's pair of tables."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
 
 from harness.dataset.columns import Columns
 from harness.dataset.file import File, Files
 from harness.dataset.listing import file_named, list_files
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.reference import DatasetReference
-from harness.dataset.source import FormatReader, SourceLocation, TableRow
-from harness.dataset.table_source import TableSource, rows_of_files
+from harness.dataset.source import FormatReader, LocatedRow
+from harness.dataset.table_source import RowSource, TableSource, rows_of_files
 
 AUTORAG_FILES = ("corpus.parquet", "qa.parquet")
+AUTORAG_FOLDERS = ("", "data/")
+"""The tables are in a folder, or in the `data` of a project."""
 AUTORAG_COLUMNS = {
     "document_id": "doc_id",
     "text": "contents",
@@ -18,53 +22,59 @@ AUTORAG_COLUMNS = {
     "query": "query",
     "relevant": "retrieval_gt",
 }
-"""Of AutoRAG's two tables, in a folder or in the `data` of a project; answers are called as they are known to be."""
+ANSWER_COLUMN = "generation_gt"
+"""One of the usual names of a column of answers."""
 
 
-def _pair(reference: DatasetReference, files: Files) -> Sequence[File]:
-    """AutoRAG's two tables: in a folder, in the data of a project, or in the folder of one of them."""
-    if (
-        not reference.scheme
-        and reference.folder.is_file()
-        and reference.folder.name in AUTORAG_FILES
-    ):
+def _find_pair(reference: DatasetReference, files: Files) -> Sequence[File]:
+    """Return AutoRAG's two tables; empty if they are not there.
+
+    The reference is their folder, their project, or one of them.
+    """
+    is_file = not reference.scheme and reference.folder.is_file()
+    if is_file and reference.folder.name in AUTORAG_FILES:
         files = list_files(reference.folder.parent)
-    pairs = (
-        [files.get(f"{folder}{name}") for name in AUTORAG_FILES]
-        for folder in ("", "data/")
-    )
-    return next(([*filter(None, pair)] for pair in pairs if all(pair)), ())
+    for folder in AUTORAG_FOLDERS:
+        paths = [f"{folder}{name}" for name in AUTORAG_FILES]
+        if all(path in files for path in paths):
+            return [files[path] for path in paths]
+    return ()
 
 
 def _read_pair(reference: DatasetReference, files: Files) -> TableSource:
-    """Open the pair; its labels are groups, all needed, each of alternatives, and a plain list is one group."""
-    labels, pair = AUTORAG_COLUMNS["relevant"], _pair(reference, files)
-    texts, asked = map(
-        rows_of_files,
-        pair or (file_named(files, name, reference.folder) for name in AUTORAG_FILES),
-    )
+    """Open the two tables.
 
-    def questions(problems: ReadProblems) -> Iterator[tuple[SourceLocation, TableRow]]:
-        for place, row in asked(problems):
-            groups = row.get(labels)
-            if isinstance(groups, list) and not any(
-                isinstance(one, list) for one in groups
-            ):
-                groups = [groups]
-            used = {
-                name: value
-                for name, value in row.items()
-                if name in (*AUTORAG_COLUMNS.values(), "generation_gt")
-            }
-            yield (
-                place,
-                {**used, labels: [[groups]] if isinstance(groups, str) else groups},
-            )
+    Labels are groups that are all needed, each of alternatives; a plain list is one
+    group.
+    """
+    pair = _find_pair(reference, files)
+    if not pair:
+        pair = [file_named(files, name, reference.folder) for name in AUTORAG_FILES]
+    corpus, queries = pair
+    query_rows = partial(_query_rows, rows_of_files(queries))
+    columns = Columns(AUTORAG_COLUMNS)
+    return TableSource(rows_of_files(corpus), query_rows, None, columns)
 
-    return TableSource(texts, questions, None, Columns(AUTORAG_COLUMNS))
+
+def _query_rows(rows: RowSource, problems: ReadProblems) -> Iterator[LocatedRow]:
+    used_columns = (*AUTORAG_COLUMNS.values(), ANSWER_COLUMN)
+    label_column = AUTORAG_COLUMNS["relevant"]
+    for location, row in rows(problems):
+        used = {column: row[column] for column in row if column in used_columns}
+        yield location, {**used, label_column: _groups(row.get(label_column))}
+
+
+def _groups(labels: Any) -> Any:
+    """Return labels as a list of groups if they are an id or a list of ids."""
+    if isinstance(labels, str):
+        return [[labels]]
+    if not isinstance(labels, list):
+        return labels
+    has_groups = any(isinstance(group, list) for group in labels)
+    return labels if has_groups else [labels]
 
 
 AUTORAG = FormatReader(
-    lambda reference, files: bool(_pair(reference, files)), _read_pair
+    lambda reference, files: bool(_find_pair(reference, files)), _read_pair
 )
 """AutoRAG 0.3.27."""

@@ -1,7 +1,13 @@
-"""The parts of a data set in one folder."""
+"""Which file of a folder holds which part of a data set.
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+The reference names the files of documents, queries and labels. Those that it does not
+name are found by the usual names of tables: `corpus.csv`, `questions.xlsx`,
+`qrels.tsv`. Documents may also be text files in a folder or a zip archive.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 
@@ -13,127 +19,184 @@ from harness.dataset.read_problems import ReadProblems
 from harness.dataset.readers import markdown_folder
 from harness.dataset.reference import DatasetReference
 from harness.dataset.rows import TABLE_SUFFIXES
-from harness.dataset.source import SourceLocation
+from harness.dataset.source import LocatedDocument
 from harness.dataset.table_source import RowSource, TableSource, rows_of_files
 from retrievers.errors import InputError, Problem
-from retrievers.types import Document
 
 DOCUMENT_TABLE_STEMS = ("documents", "corpus", "docs", "passages")
 QUERY_TABLE_STEMS = ("queries", "questions", "topics")
 LABEL_TABLE_STEMS = ("labels", "qrels", "judgments", "judgements", "relevance")
+DOCUMENT_COLUMNS = ("id", "text", "")
+"""The columns of a table of documents without a header: see `File.header`."""
+
+DocumentReader = Callable[[ReadProblems], Iterator[LocatedDocument]]
 
 
-def search_folder(
-    reference: DatasetReference, files: Files
-) -> tuple[Path, dict[str, File]]:
-    """The folder in which the parts of a data set are looked for, and the files there that may be meant.
+@dataclass(frozen=True, slots=True)
+class DatasetFolder:
+    """A folder, and the files that may be parts of a data set."""
+
+    path: Path
+    files: Files
+    """Files by their path in the folder, or by the name that the reference uses."""
+
+    def file_named(self, name: str) -> File:
+        """Return the file with this name; `book.xlsx#Sheet1` is a sheet of a workbook.
+
+        Raises:
+            InputError: there is none.
+        """
+        return file_named(self.files, name, self.path)
+
+
+def find_folder(reference: DatasetReference, listed_files: Files) -> DatasetFolder:
+    """Return the folder with the parts of a data set, and the files that may be parts.
 
     Args:
-        reference: where it is.
-        files: those that may be meant though the reference does not name them.
+        reference: names the folder, or a file in it, and the files of some parts.
+        listed_files: files that may be parts although the reference does not name them.
     """
     folder = Path() if reference.scheme else reference.folder
-    folder = folder.parent if folder.is_file() else folder
-    names = [
-        name
-        for name in (*reference.queries, reference.documents, reference.labels)
-        if name
-    ]
-    paths = {
-        name: without_parent_steps(folder / name)
-        for name in (name.rpartition("#")[0] or name for name in names)
-    }
-    return folder, {
-        **{name: File(path) for name, path in paths.items() if path.is_file()},
-        **files,
-    }
+    if folder.is_file():
+        folder = folder.parent
+    files: dict[str, File] = {}
+    for part_name in (*reference.queries, reference.documents, reference.labels):
+        if not part_name:
+            continue
+        workbook_name, _, _sheet = part_name.rpartition("#")
+        file_name = workbook_name or part_name
+        path = without_parent_steps(folder / file_name)
+        if path.is_file():
+            files[file_name] = File(path)
+    # Listed files replace those above: they know of another file with the same name.
+    return DatasetFolder(folder, {**files, **listed_files})
+
+
+def top_files(files: Files) -> dict[str, File]:
+    """Return the files that are in no subfolder."""
+    return {path: file for path, file in files.items() if "/" not in path}
+
+
+def is_table(path: str, file: File, extra_suffixes: tuple[str, ...] = ()) -> bool:
+    """Whether a file is a table, by its suffix; the file of judgments is not one."""
+    return path != JUDGMENTS_FILE and file.suffix in (*TABLE_SUFFIXES, *extra_suffixes)
+
+
+def find_table(
+    files: Files, table_names: Sequence[str], extra_suffixes: tuple[str, ...] = ()
+) -> File | None:
+    """Return the table with the earliest of these names; None if there is none.
+
+    Args:
+        files: the files to choose from.
+        table_names: names in lower case, without a suffix.
+        extra_suffixes: suffixes that are accepted in addition to those of tables.
+
+    Raises:
+        InputError: two tables have that name.
+    """
+    tables: dict[str, list[File]] = defaultdict(list)
+    for path, file in files.items():
+        if is_table(path, file, extra_suffixes):
+            table_name = file.table or PurePosixPath(path).stem
+            tables[table_name.lower()].append(file)
+    for table_name in table_names:
+        candidates = tables[table_name]
+        if len(candidates) > 1:
+            raise InputError(_ambiguous_table(candidates))
+        if candidates:
+            return candidates[0]
+    return None
+
+
+def _ambiguous_table(candidates: Sequence[File]) -> Problem:
+    """Return the problem that two tables have the same name."""
+    other = candidates[1].name
+    return Problem(
+        str(candidates[0].path),
+        f"{other} is there as well: which of the two is meant is unknown",
+        "keep one, or name it under dataset, or by an option",
+    )
+
+
+def table_rows(
+    reference: DatasetReference, files: Sequence[File], column_names: tuple[str, ...]
+) -> RowSource:
+    """Return the rows of tables, one table after the other.
+
+    Args:
+        reference: says whether the tables have a header.
+        files: the tables.
+        column_names: names of the first columns, for tables without a header. If the
+            reference declares columns, it does so by their numbers.
+    """
+    if reference.header is not False:
+        return rows_of_files(*files)
+    header = ("",) if reference.columns else column_names
+    return rows_of_files(*(replace(file, header=header) for file in files))
 
 
 def open_documents(
     reference: DatasetReference,
-    folder: Path,
-    files: Files,
-    taken: frozenset[Path] = frozenset(),
-) -> Callable[[ReadProblems], Iterator[tuple[SourceLocation, Document]]]:
-    """What reads the documents of a reference: a table, else files of text.
+    folder: DatasetFolder,
+    used_paths: frozenset[Path] = frozenset(),
+) -> DocumentReader:
+    """Return the reader of the documents, which are a table or text files.
 
     Args:
-        reference: may name them.
-        folder: where they are looked for.
-        files: those that may be meant.
-        taken: files that are not documents.
+        reference: may name the table, or the folder of text files.
+        folder: where to look for the documents.
+        used_paths: files that hold queries or labels, and are not documents.
 
     Raises:
-        InputError: none are there.
+        InputError: there are no documents.
     """
-    top = {name: file for name, file in files.items() if "/" not in name}
-    place = reference.folder if not reference.scheme else folder
-    table = None if reference.documents else find_table(top, DOCUMENT_TABLE_STEMS)
-    if reference.documents:
-        place = without_parent_steps(folder / reference.documents)
-        if not (
-            place.is_dir()
-            or (is_zip(place) and markdown_folder.holds_documents(list_files(place)))
-        ):
-            table = file_named(files, reference.documents, folder)
+    table = _find_document_table(reference, folder)
     if table is not None:
-        columns = Columns(reference.columns, header=reference.header is True)
         return TableSource(
-            rows_under_names(reference, ("id", "text", ""), table),
-            rows_of_files(),
-            None,
-            columns,
+            document_rows=table_rows(reference, [table], DOCUMENT_COLUMNS),
+            query_rows=rows_of_files(),
+            label_rows=None,
+            columns=Columns(reference.columns, header=reference.header is True),
         ).documents
-    below = (
-        files
-        if place == reference.path
-        else list_files(place)
-        if place.is_dir() or reference.documents
-        else {}
-    )
-    if not markdown_folder.holds_documents(below):
-        remedy = "name the file: documents = …; or call it documents.csv, .tsv, .jsonl, .parquet or .xlsx"
-        raise InputError(Problem(str(place), "holds no documents", remedy))
-    return partial(markdown_folder.read_documents, place, taken)
+    text_folder = _find_text_folder(reference, folder)
+    text_files = _list_text_folder(text_folder, reference, folder)
+    if not markdown_folder.holds_documents(text_files):
+        suffixes = ".tsv, .jsonl, .parquet or .xlsx"
+        remedy = f"name the file: documents = …; or call it documents.csv, {suffixes}"
+        raise InputError(Problem(str(text_folder), "holds no documents", remedy))
+    return partial(markdown_folder.read_documents, text_folder, used_paths)
 
 
-def rows_under_names(
-    reference: DatasetReference, names: tuple[str, ...], *files: File
-) -> RowSource:
-    """The rows of files; without a header their first columns have these names, or numbers to declare."""
-    header = (
-        None if reference.header is not False else ("",) if reference.columns else names
-    )
-    return rows_of_files(*(replace(file, header=header) for file in files))
-
-
-def find_table(
-    files: Files, stems: Iterable[str], also: tuple[str, ...] = ()
+def _find_document_table(
+    reference: DatasetReference, folder: DatasetFolder
 ) -> File | None:
-    """The file of a listing whose name without its suffix is one of these, and which tables are read from.
+    """Return the table of documents; None if the documents are text files."""
+    if not reference.documents:
+        return find_table(top_files(folder.files), DOCUMENT_TABLE_STEMS)
+    path = without_parent_steps(folder.path / reference.documents)
+    if path.is_dir():
+        return None
+    if is_zip(path) and markdown_folder.holds_documents(list_files(path)):
+        return None
+    return folder.file_named(reference.documents)
 
-    `also` are further suffixes that will do.
 
-    Raises:
-        InputError: two files have the first of these names that is there.
-    """
-    for stem in stems:
-        found = [
-            file
-            for name, file in files.items()
-            if (file.table or PurePosixPath(name).stem).lower() == stem
-            and file.suffix in (*TABLE_SUFFIXES, *also)
-            and name != JUDGMENTS_FILE
-        ]
-        if len(found) > 1:
-            what = f"{found[1].name} is there as well: which of the two is meant is unknown"
-            raise InputError(
-                Problem(
-                    str(found[0].path),
-                    what,
-                    "keep one, or name it under dataset, or by an option",
-                )
-            )
-        if found:
-            return found[0]
-    return None
+def _find_text_folder(reference: DatasetReference, folder: DatasetFolder) -> Path:
+    """Return the folder, or the archive, with the text files."""
+    if reference.documents:
+        return without_parent_steps(folder.path / reference.documents)
+    if reference.scheme:
+        return folder.path
+    return reference.folder
+
+
+def _list_text_folder(
+    text_folder: Path, reference: DatasetReference, folder: DatasetFolder
+) -> Files:
+    """Return the files in the folder, or the archive, with the text files."""
+    if text_folder == reference.path:
+        return folder.files
+    if text_folder.is_dir() or reference.documents:
+        return list_files(text_folder)
+    return {}

@@ -1,6 +1,8 @@
 """The head of a text file."""
 
 import re
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import yaml
 
@@ -11,8 +13,9 @@ FRONT_MATTER_PATTERN = re.compile(
     r"---[ \t]*\r?\n((?:.*\n)*?)(?:---|\.\.\.)[ \t\r]*(?:\n|\Z)"
 )
 FRONT_MATTER_KEY = re.compile(r"[A-Za-z_][\w .-]{0,63}")
+HEADING_PREFIX = "# "
 SURVEY_LINE = re.compile(r"[*-]([^::]*)[::](.*)")
-"""A line of a survey's head, white space around it removed first: one look at each character."""
+"""A line in the head of a survey, stripped; each character is examined only once."""
 SURVEY_KEYS = {
     "id": "id",
     "アンケート名": "title",
@@ -22,80 +25,125 @@ SURVEY_KEYS = {
     "タグ": "tags",
     "tags": "tags",
 }
+SURVEY_FIELDS = ("category", "tags")
+
+
+class FrontMatter(NamedTuple):
+    """The front matter of a file, and the text after it."""
+
+    title: str
+    fields: dict[str, str]
+    text: str
+    """The whole text if it has no front matter that can be read."""
+
+
+class _SurveyHead(NamedTuple):
+    """The head of a survey template."""
+
+    id: str
+    title: str
+    fields: dict[str, str]
+    id_line: int
 
 
 def parse_text_document(text: str, name: str) -> Document:
-    r"""Read one file: a survey template by its head, any other text by its front matter or its first heading.
+    r"""Return the document in a file.
 
-    >>> doc = parse_text_document("# Survey overview\n\n* ID: X1\n* Survey name: Hotels\n* Tags: a, b\n", "file")
-    >>> doc.id, doc.title, doc.fields
+    A survey template has an id in its head; any other text has the id `name`, and the
+    title of its front matter or its first heading.
+
+    >>> survey = "# Survey overview\n\n* ID: X1\n* Survey name: Hotels\n* Tags: a, b\n"
+    >>> document = parse_text_document(survey, "file")
+    >>> document.id, document.title, document.fields
     ('X1', 'Hotels', {'tags': 'a, b'})
     >>> parse_text_document("# Setting up\n\nPlug it in.", "manual/setup").title
     'Setting up'
     """
-    named, fields, text = read_front_matter(text)
-    lines = text.split("\n")
-    headings = [i for i, line in enumerate(lines) if line.startswith("# ")]
+    front_matter = read_front_matter(text)
+    lines = front_matter.text.split("\n")
+    headings = [i for i, line in enumerate(lines) if line.startswith(HEADING_PREFIX)]
     head = lines[: headings[1]] if len(headings) > 1 else lines
-    values: dict[str, str] = {}
-    id_line = None
-    for number, line in enumerate(head):
-        match = SURVEY_LINE.fullmatch(line.strip())
-        key = SURVEY_KEYS.get(match[1].strip().lower()) if match else None
-        if match and key and key not in values:
-            values[key] = match[2].strip()
-            id_line = number if key == "id" else id_line
-    if id_line is None or not values["id"]:
-        title = named or (lines[headings[0]][2:].strip() if headings else "")
-        return Document(name, title, text.strip(), fields)
-    body = "\n".join(lines[:id_line] + lines[id_line + 1 :]).strip()
-    fields |= {key: values[key] for key in ("category", "tags") if values.get(key)}
+    survey = _read_survey_head(head)
+    if survey is None:
+        title = front_matter.title
+        if not title and headings:
+            title = lines[headings[0]].removeprefix(HEADING_PREFIX).strip()
+        body = front_matter.text.strip()
+        return Document(name, title, body, front_matter.fields)
+    del lines[survey.id_line]
     return Document(
-        to_nfc(values["id"]), values.get("title", "") or named, body, fields
+        to_nfc(survey.id),
+        survey.title or front_matter.title,
+        "\n".join(lines).strip(),
+        front_matter.fields | survey.fields,
     )
 
 
-def read_front_matter(text: str) -> tuple[str, dict[str, str], str]:
-    r"""The title and the fields in the head of a file, and the text after it; the whole where no head can be read.
+def _read_survey_head(lines: Sequence[str]) -> _SurveyHead | None:
+    """Return the head of a survey template; None if the lines have no id."""
+    values: dict[str, str] = {}
+    id_line = 0
+    for number, line in enumerate(lines):
+        match = SURVEY_LINE.fullmatch(line.strip())
+        if match is None:
+            continue
+        key = SURVEY_KEYS.get(match[1].strip().lower())
+        if key is None or key in values:
+            continue
+        values[key] = match[2].strip()
+        if key == "id":
+            id_line = number
+    if not values.get("id"):
+        return None
+    fields = {key: values[key] for key in SURVEY_FIELDS if values.get(key)}
+    return _SurveyHead(values["id"], values.get("title", ""), fields, id_line)
 
-    >>> read_front_matter("---\ntitle: \"Setting up\"\ntags: [a, b]\n---\n\nPlug it in.")
-    ('Setting up', {'tags': 'a, b'}, '\nPlug it in.')
-    >>> read_front_matter("---\nTwo parts\n---\n")[2]
+
+def read_front_matter(text: str) -> FrontMatter:
+    r"""Return the front matter of a file, and the text after it.
+
+    >>> text = "---\ntitle: \"Setting up\"\ntags: [a, b]\n---\n\nPlug it in."
+    >>> read_front_matter(text)
+    FrontMatter(title='Setting up', fields={'tags': 'a, b'}, text='\nPlug it in.')
+    >>> read_front_matter("---\nTwo parts\n---\n").text
     '---\nTwo parts\n---\n'
     """
     head = FRONT_MATTER_PATTERN.match(text)
-    entries = _entries(head[1]) if head else {}
+    entries = _read_entries(head[1]) if head else {}
     if not head or not entries:
-        return "", {}, text
-    title = next((key for key in entries if key.lower() == "title"), "")
-    fields = {key: value for key, value in entries.items() if value and key != title}
-    return entries.get(title, ""), fields, text[head.end() :]
+        return FrontMatter("", {}, text)
+    title_key = next((key for key in entries if key.lower() == "title"), "")
+    fields = {
+        key: entry for key, entry in entries.items() if entry and key != title_key
+    }
+    return FrontMatter(entries.get(title_key, ""), fields, text[head.end() :])
 
 
-def _entries(head: str) -> dict[str, str]:
-    """The entries of a head; none where it is not an object, or a name occurs twice in it."""
+def _read_entries(head: str) -> dict[str, str]:
+    """Return the entries of a head; empty if it is not an object or repeats a key."""
     try:
         node = yaml.compose(head, Loader=yaml.BaseLoader)
     except (yaml.YAMLError, RecursionError, ValueError):
         return {}
     pairs = node.value if isinstance(node, yaml.MappingNode) else []
-    entries = {
-        key.value: _text(value, head)
-        for key, value in pairs
-        if isinstance(key.value, str)
-    }
-    return (
-        entries
-        if len(entries) == len(pairs) and all(map(FRONT_MATTER_KEY.fullmatch, entries))
-        else {}
-    )
+    entries: dict[str, str] = {}
+    for key_node, value_node in pairs:
+        if isinstance(key_node.value, str):
+            entries[key_node.value] = _node_text(value_node, head)
+    if len(entries) < len(pairs) or not all(map(FRONT_MATTER_KEY.fullmatch, entries)):
+        return {}
+    return entries
 
 
-def _text(node: yaml.Node, head: str) -> str:
-    """A value as text: lists with commas between, and deeper values as they are written, in one line."""
+def _node_text(node: yaml.Node, head: str) -> str:
+    """Return a value as text in one line.
+
+    Lists have commas between their elements; nested values are as they are written.
+    """
     if isinstance(node, yaml.SequenceNode):
-        return ", ".join(text for one in node.value if (text := _text(one, head)))
+        texts = [_node_text(element, head) for element in node.value]
+        return ", ".join(filter(None, texts))
     if isinstance(node, yaml.ScalarNode):
-        value: str = node.value
-        return " ".join(value.split()) if "\n" in value else value.strip()
+        text: str = node.value
+        return " ".join(text.split()) if "\n" in text else text.strip()
     return " ".join(head[node.start_mark.index : node.end_mark.index].split())

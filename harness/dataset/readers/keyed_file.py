@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from harness.dataset.file import File, Files
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.reference import DatasetReference
-from harness.dataset.source import SourceLocation, TableRow
+from harness.dataset.source import LocatedRow, SourceLocation, TableRow
 from harness.dataset.table_source import TableSource
 from harness.dataset.text_rows import read_json
 from retrievers.errors import InputError, Problem
@@ -17,94 +17,91 @@ from retrievers.ids import document_id
 
 
 class KeyedFile(NamedTuple):
-    """A JSON object with `queries` and `corpus`, texts by id, and under a key the documents of each query."""
+    """A JSON object with three objects: of texts by id, and of labels by query id.
+
+    The texts are under `queries` and `corpus`.
+    """
 
     labels: str
-    """Grades by document; or a list in no order, whose documents have grade 1."""
+    """The key of the labels: grades by document, or a list of documents in no order."""
 
     def matches(self, reference: DatasetReference, files: Files) -> bool:
         """Whether the reference is such a file."""
-        return holds_keys(
-            _only_file(reference, files), "queries", "corpus", self.labels
-        )
+        reference = _single_file(reference, files)
+        return holds_keys(reference, "queries", "corpus", self.labels)
 
     def read(self, reference: DatasetReference, files: Files) -> TableSource:
-        """Open the file."""
-        reference = _only_file(reference, files)
+        """Open the file.
+
+        Raises:
+            InputError: it is not a file, or one of its objects is missing.
+        """
+        reference = _single_file(reference, files)
         if reference.scheme or not reference.folder.is_file():
+            problem = "is not a file"
             raise InputError(
-                Problem(reference.name, "is not a file", "name the JSON file itself")
+                Problem(reference.name, problem, "name the JSON file itself")
             )
-        path, whole = reference.folder, read_json(File(reference.folder))
-        held: dict[str, Any] = whole if isinstance(whole, dict) else {}
-        if wrong := [
-            key
-            for key in ("corpus", "queries", self.labels)
-            if not isinstance(held.get(key), dict)
-        ]:
-            raise InputError(
-                Problem(
-                    str(path),
-                    f"{wrong[0]!r} is missing, or not an object",
-                    "its keys are ids",
-                )
-            )
+        path = reference.folder
+        content = read_json(File(path))
+        if not isinstance(content, dict):
+            content = {}
+        for key in ("corpus", "queries", self.labels):
+            if not isinstance(content.get(key), dict):
+                problem = f"{key!r} is missing, or not an object"
+                raise InputError(Problem(str(path), problem, "its keys are ids"))
 
         def rows_under(
-            key: str, row_of: Callable[[Any], TableRow], _: ReadProblems
-        ) -> Iterator[tuple[SourceLocation, TableRow]]:
-            for id_, written in held[key].items():
-                yield (
-                    SourceLocation(Path(f"{path}: {key}[{id_!r}]")),
-                    {"_id": id_, **row_of(written)},
-                )
+            key: str, to_row: Callable[[Any], TableRow], _: ReadProblems
+        ) -> Iterator[LocatedRow]:
+            for id_, entry in content[key].items():
+                location = SourceLocation(Path(f"{path}: {key}[{id_!r}]"))
+                yield location, {"_id": id_, **to_row(entry)}
 
         return TableSource(
-            partial(
-                rows_under,
-                "corpus",
-                lambda written: (
-                    written if isinstance(written, dict) else {"text": written}
-                ),
-            ),
-            partial(rows_under, "queries", lambda written: {"text": written}),
-            partial(rows_under, self.labels, _unordered),
+            document_rows=partial(rows_under, "corpus", _document_row),
+            query_rows=partial(rows_under, "queries", lambda text: {"text": text}),
+            label_rows=partial(rows_under, self.labels, _label_row),
         )
 
 
-def _unordered(written: Any) -> TableRow:
-    """The documents of a query; those of a list have grade 1, since it has no order."""
-    ids = [document_id(one) for one in written] if isinstance(written, list) else [None]
-    return {"relevant": written if None in ids else dict.fromkeys(ids, 1)}
+def _document_row(entry: Any) -> TableRow:
+    return entry if isinstance(entry, dict) else {"text": entry}
+
+
+def _label_row(documents: Any) -> TableRow:
+    """Return the labels of a query; a list has no order, so each grade in it is 1."""
+    if isinstance(documents, list):
+        ids = [document_id(element) for element in documents]
+        if None not in ids:
+            return {"relevant": dict.fromkeys(ids, 1)}
+    return {"relevant": documents}
 
 
 EMBENCH = KeyedFile("qrels")
 """embench 0.1.0."""
 LLAMA_INDEX = KeyedFile("relevant_docs")
-"""LlamaIndex's EmbeddingQAFinetuneDataset as it saves itself (llama-index-finetuning 0.4.2)."""
+"""LlamaIndex's saved EmbeddingQAFinetuneDataset (llama-index-finetuning 0.4.2)."""
 
 
-def _only_file(reference: DatasetReference, files: Files) -> DatasetReference:
-    """The one JSON file of a folder that holds no other; else what was given."""
+def _single_file(reference: DatasetReference, files: Files) -> DatasetReference:
+    """Return the JSON file of a folder without any other file; else the reference."""
     if reference.scheme or not reference.folder.is_dir():
         return reference
-    top = [file for name, file in files.items() if "/" not in name]
-    return (
-        replace(reference, path=top[0].path)
-        if len(top) == 1 and top[0].suffix == ".json"
-        else reference
-    )
+    top_files = [file for path, file in files.items() if "/" not in path]
+    if len(top_files) != 1 or top_files[0].suffix != ".json":
+        return reference
+    return replace(reference, path=top_files[0].path)
 
 
 def holds_keys(reference: DatasetReference, *keys: str) -> bool:
-    """Whether the reference is a JSON file whose keys are these."""
-    if (
-        reference.scheme
-        or not reference.folder.is_file()
-        or File(reference.folder).suffix != ".json"
-    ):
+    """Whether the reference is a JSON file of an object with these keys."""
+    if reference.scheme or not reference.folder.is_file():
         return False
-    text = File(reference.folder).read().decode("utf-8", "replace")
-    return text.lstrip("\ufeff \r\n\t").startswith("{") and all(
-        f'"{key}"' in text for key in keys
-    )
+    file = File(reference.folder)
+    if file.suffix != ".json":
+        return False
+    text = file.read().decode("utf-8", "replace")
+    if not text.lstrip("\ufeff \r\n\t").startswith("{"):
+        return False
+    return all(f'"{key}"' in text for key in keys)

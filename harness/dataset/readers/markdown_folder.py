@@ -1,15 +1,16 @@
 """A folder of documents.
 
-Every `*.md`, `*.markdown`, `*.rst` and `*.txt` below the folder is a document, but for README and LICENSE files at its
-top; so is what the extra `documents` converts (`harness.dataset.corpus`). `queries.json` is a list of objects with
-`query` and `relevant_documents`.
+Every `*.md`, `*.markdown`, `*.rst` and `*.txt` below the folder is a document, except
+README and LICENSE files at its top; so are the files that the extra `documents`
+converts (`harness.dataset.convert`). `queries.json` is a list of objects with `query`
+and `relevant_documents`.
 
-The head of a file between two lines `---`, as wikis and site generators write it, is YAML: an object of
-names is read, each value as the text that it is. Any other head leaves the file as it is: a line of hyphens
-is a rule in Markdown, too.
+The head of a file between two lines `---`, as wikis and site generators write it, is
+YAML: an object of names, whose values are read as text. Any other head leaves the file
+as it is, since a line of hyphens is a rule in Markdown, too.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -33,6 +34,8 @@ from harness.dataset.reference import DatasetReference
 from harness.dataset.rows import read_file_rows
 from harness.dataset.source import (
     FunctionSource,
+    LocatedDocument,
+    LocatedRow,
     PlacedLabels,
     SourceLocation,
     TableRow,
@@ -50,190 +53,229 @@ TEXT_SUFFIXES = {
     ".rst": "reStructuredText",
     ".txt": "text",
 }
-"""Of text files, and what these are called."""
+"""Suffix of a text file -> the name of its format."""
+DOCUMENT_FORMATS = CONVERTED_SUFFIXES | TEXT_SUFFIXES
 NOT_DOCUMENT_STEMS = {"readme", "license", "licence", "changelog"}
 NOT_DOCUMENT_FILES = {"queries.txt", "questions.txt", JUDGMENTS_FILE}
-"""Questions without labels, one a line, and what was judged: at the top of the folder."""
+"""Files at the top of the folder: queries without labels, and judgments."""
+METADATA_COLUMNS = ("tags", "fields")
+"""Columns of queries whose values become fields."""
+LABELLER_COLUMN = "labelled_by"
 
 
 def matches(_: DatasetReference, files: Files) -> bool:
-    """Whether a folder or an archive holds a document of this form."""
+    """Whether a folder or an archive has a document of this form."""
     return holds_documents(files)
 
 
 def holds_documents(files: Files) -> bool:
     """Whether one of the files is read as a document."""
-    return any(_readable(name, file, converts=True) for name, file in files.items())
+    return any(_is_document(path, file, converts=True) for path, file in files.items())
 
 
 def list_documents(files: Files) -> tuple[list[str], list[str]]:
-    """The ids of the documents among files, as far as their names say it; and the files that are not read."""
+    """Return the ids of documents, by the names of files; and the files not read."""
     converts = can_convert()
-    readable = {
-        name for name, file in files.items() if _readable(name, file, converts=converts)
-    }
-    others = [
-        name
-        for name, file in files.items()
-        if name not in readable and _unread(name, file)
-    ]
-    return [_named(name, files[name]) for name in files if name in readable], others
+    ids: list[str] = []
+    unread_files: list[str] = []
+    for path, file in files.items():
+        if _is_document(path, file, converts=converts):
+            ids.append(_document_id(path, file))
+        elif _is_worth_a_note(path, file):
+            unread_files.append(path)
+    return ids, unread_files
 
 
 def read(reference: DatasetReference, files: Files) -> FunctionSource:
-    """Open a folder of documents; the query files are in it, `queries.json` if none is named."""
+    """Open a folder of documents with its files of queries.
+
+    These are `queries.json` if the reference names none.
+
+    Raises:
+        InputError: the reference names a split.
+    """
     if reference.split is not None:
-        raise InputError(
-            Problem(
-                "dataset.split",
-                "a folder of Markdown has no splits",
-                "name a file: queries = …",
-            )
-        )
+        problem = "a folder of Markdown has no splits"
+        raise InputError(Problem("dataset.split", problem, "name a file: queries = …"))
     names = reference.queries or ("queries.json",)
     query_files = [files.get(name, File(reference.folder / name)) for name in names]
-    asked = TableSource(
-        rows_of_files(),
-        partial(_questions, query_files),
-        None,
-        Columns(reference.columns),
+    columns = Columns(reference.columns)
+    query_table = TableSource(
+        document_rows=rows_of_files(),
+        query_rows=partial(_query_rows, query_files),
+        label_rows=None,
+        columns=columns,
     )
-    labels = partial(_labels, query_files, Columns(reference.columns))
     return FunctionSource(
-        partial(read_documents, reference.folder, frozenset()), asked.queries, labels
+        documents=partial(read_documents, reference.folder, frozenset()),
+        queries=query_table.queries,
+        labels=partial(_read_labels, query_files, columns),
     )
 
 
 def read_documents(
     folder: Path, tables: Collection[Path], problems: ReadProblems
-) -> Iterator[tuple[SourceLocation, Document]]:
-    """One document a file, in the order of their paths; what cannot be converted is counted.
+) -> Iterator[LocatedDocument]:
+    """Yield one document per file, in the order of their paths.
 
     Args:
-        folder: it, or an archive.
-        tables: files in it that another reader takes.
-        problems: where complaints go.
+        folder: a folder or an archive.
+        tables: files in it that are not documents.
+        problems: takes the problems; files that cannot be converted are counted.
     """
     converts = can_convert()
-    for name, file in list_files(folder, problems).items():
+    for path, file in list_files(folder, problems).items():
         if file.path in tables:
             continue
-        if not _readable(name, file, converts=converts):
-            if _unread(name, file):
-                problems.note("unread-file", name)
+        if not _is_document(path, file, converts=converts):
+            if _is_worth_a_note(path, file):
+                problems.note("unread-file", path)
             continue
         try:
             with collect_errors(problems):
-                if file.suffix in CONVERTED_SUFFIXES:
-                    document = Document(_named(name, file), *convert_file(file))
-                else:
-                    document = parse_text_document(
-                        decode_utf8(file.read(), SourceLocation(file.path)),
-                        _named(name, file),
-                    )
-                problems.table_sizes[str(folder)][
-                    (CONVERTED_SUFFIXES | TEXT_SUFFIXES)[file.suffix]
-                ] += 1
+                document = _read_document(path, file)
+                sizes = problems.table_sizes[str(folder)]
+                sizes[DOCUMENT_FORMATS[file.suffix]] += 1
                 yield SourceLocation(file.path), document
         except ConversionError as failure:
-            problems.note("unconverted-file", f"{name}: {failure}")
+            problems.note("unconverted-file", f"{path}: {failure}")
 
 
-def _questions(
-    files: Sequence[File], problems: ReadProblems
-) -> Iterator[tuple[SourceLocation, TableRow]]:
-    """The rows of the query files; a query that another file has with another labeller is labelled twice.
+def _read_document(path: str, file: File) -> Document:
+    id_ = _document_id(path, file)
+    if file.suffix in CONVERTED_SUFFIXES:
+        return Document(id_, *convert_file(file))
+    text = decode_utf8(file.read(), SourceLocation(file.path))
+    return parse_text_document(text, id_)
 
-    Those without an id are q0, q1, … by their place in the file.
+
+def _query_rows(files: Sequence[File], problems: ReadProblems) -> Iterator[LocatedRow]:
+    """Yield the rows of the files of queries.
+
+    Queries without an id are q0, q1, and so on, by their position in the file. If
+    another labeller labelled the same query in another file, it is yielded only once.
     """
-    labellers: dict[tuple[object, object], set[str]] = {}
+    labellers_by_query: dict[tuple[object, object], set[str]] = {}
     for file in files:
-        names, place = dict[str, None](), SourceLocation(file.path)
-        for number, (place, written) in enumerate(read_file_rows(file, problems)):
-            names |= dict.fromkeys(written)
-            row = {"id": f"q{number}", **written}
-            by, others = (
-                str(row.pop("labelled_by", "")),
-                labellers.setdefault((row["id"], row.get("query")), set()),
-            )
-            again = bool(by and others) and others.isdisjoint(["", by])
-            others.add(by)
-            if not again:
-                yield place, _with_metadata(row, place, problems)
-        if taken := problems.columns_used.get(place.file):  # as the file has it
-            usual = dict.fromkeys(("tags", "fields"), FIELDS_KIND)
-            names.pop("labelled_by", None)
-            problems.columns_used[place.file] = {
-                name: usual.get(name, "") or taken.get(name, "") for name in names
-            }
+        columns: dict[str, None] = {}
+        location = SourceLocation(file.path)
+        for number, located_row in enumerate(read_file_rows(file, problems)):
+            location, file_row = located_row
+            columns |= dict.fromkeys(file_row)
+            row = {"id": f"q{number}", **file_row}
+            labeller = str(row.pop(LABELLER_COLUMN, ""))
+            query = (row["id"], row.get("query"))
+            labellers = labellers_by_query.setdefault(query, set())
+            is_labelled_again = _is_other_labeller(labeller, labellers)
+            labellers.add(labeller)
+            if not is_labelled_again:
+                yield location, _with_metadata(row, location, problems)
+        _note_columns_of_file(location.file, columns, problems)
 
 
-def _labels(
-    files: Sequence[File], columns: Columns, problems: ReadProblems
-) -> Iterator[PlacedLabels]:
-    """What `relevant_documents` says, file by file; several labellers of one query are merged."""
+def _is_other_labeller(labeller: str, labellers: Collection[str]) -> bool:
+    """Whether a labeller, who is known, is none of the earlier ones, who are, too."""
+    if not labeller or not labellers:
+        return False
+    return "" not in labellers and labeller not in labellers
 
-    def of_file(file: File) -> Iterator[PlacedLabels]:
-        rows = [
-            (place, {"id": f"q{n}", **row})
-            for n, (place, row) in enumerate(read_file_rows(file, ReadProblems()))
-        ]
-        by = {place: str(row.pop("labelled_by", "")) for place, row in rows}
-        source = TableSource(rows_of_files(), lambda _: iter(rows), None, columns)
-        for place, id_, labels in source.labels(problems):
-            yield (
-                place,
-                id_,
-                replace(labels, labelled_by=by[place], source=label_source(by[place])),
-            )
 
-    yield from merge_labellers(one for file in files for one in of_file(file))
+def _note_columns_of_file(
+    file: str, columns: Mapping[str, None], problems: ReadProblems
+) -> None:
+    """Note how columns are read under their names in the file, not in `metadata`."""
+    columns_used = problems.columns_used.get(file)
+    if not columns_used:
+        return
+    file_columns: dict[str, str] = {}
+    for column in columns:
+        if column == LABELLER_COLUMN:
+            continue
+        is_metadata = column in METADATA_COLUMNS
+        kind = FIELDS_KIND if is_metadata else columns_used.get(column, "")
+        file_columns[column] = kind
+    problems.columns_used[file] = file_columns
 
 
 def _with_metadata(
-    row: dict[str, Any], place: SourceLocation, problems: ReadProblems
+    row: dict[str, Any], location: SourceLocation, problems: ReadProblems
 ) -> TableRow:
-    """A row with `fields` and `tags` as fields of the query."""
-    fields, tags = row.pop("fields", {}), row.pop("tags", [])
-    tags = [tags] if isinstance(tags, str) else tags
+    """Return a row with its `fields` and `tags` as `metadata`."""
+    fields = row.get("fields", {})
+    tags = row.get("tags", [])
+    if isinstance(tags, str):
+        tags = [tags]
+    new_row = {key: cell for key, cell in row.items() if key not in METADATA_COLUMNS}
     if not isinstance(fields, dict) or not isinstance(tags, list):
-        problems.add(
-            place,
-            "'tags' or 'fields' cannot be read",
-            "a list of words; an object of strings",
+        problem = "'tags' or 'fields' cannot be read"
+        problems.add(location, problem, "a list of words; an object of strings")
+        return new_row
+    metadata = {key: str(field) for key, field in fields.items()}
+    if tags:
+        metadata["tags"] = ", ".join(map(str, tags))
+    if metadata:
+        new_row["metadata"] = metadata
+    return new_row
+
+
+def _read_labels(
+    files: Sequence[File], columns: Columns, problems: ReadProblems
+) -> Iterator[PlacedLabels]:
+    """Yield the labels in `relevant_documents`.
+
+    If several labellers labelled a query, their lists are merged.
+    """
+    all_labels: list[PlacedLabels] = []
+    for file in files:
+        all_labels += _labels_in_file(file, columns, problems)
+    yield from merge_labellers(all_labels)
+
+
+def _labels_in_file(
+    file: File, columns: Columns, problems: ReadProblems
+) -> Iterator[PlacedLabels]:
+    rows: list[LocatedRow] = []
+    labellers: dict[SourceLocation, str] = {}
+    for number, located_row in enumerate(read_file_rows(file, ReadProblems())):
+        location, file_row = located_row
+        row = {"id": f"q{number}", **file_row}
+        labellers[location] = str(row.pop(LABELLER_COLUMN, ""))
+        rows.append((location, row))
+    source = TableSource(rows_of_files(), lambda _: iter(rows), None, columns)
+    for location, query_id, labels in source.labels(problems):
+        labelled_by = labellers[location]
+        signed_labels = replace(
+            labels, labelled_by=labelled_by, source=label_source(labelled_by)
         )
-        return row
-    metadata = {key: str(value) for key, value in fields.items()} | (
-        {"tags": ", ".join(map(str, tags))} if tags else {}
-    )
-    return {**row, "metadata": metadata} if metadata else row
+        yield PlacedLabels(location, query_id, signed_labels)
 
 
-def _readable(name: str, file: File, *, converts: bool) -> bool:
-    if _paper(name) or file.table:
+def _is_document(path: str, file: File, *, converts: bool) -> bool:
+    """Whether a file is read as a document."""
+    if _is_not_document(path) or file.table:
         return False
-    return file.suffix in TEXT_SUFFIXES or (
-        converts and file.suffix in CONVERTED_SUFFIXES
-    )
+    if file.suffix in TEXT_SUFFIXES:
+        return True
+    return converts and file.suffix in CONVERTED_SUFFIXES
 
 
-def _unread(name: str, file: File) -> bool:
-    """Whether a file that is no document is worth a word: papers are not, and JSON at the top may hold queries."""
-    return not _paper(name) and ("/" in name or file.suffix != ".json")
+def _is_worth_a_note(path: str, file: File) -> bool:
+    """Whether a file that is not read is reported; JSON at the top may be queries."""
+    if _is_not_document(path):
+        return False
+    return "/" in path or file.suffix != ".json"
 
 
-def _named(name: str, file: File) -> str:
-    """A document's id: its path, without the suffix where that says no more than that it is text."""
-    return to_nfc(
-        name
-        if file.suffix in CONVERTED_SUFFIXES
-        else PurePosixPath(name).with_suffix("").as_posix()
-    )
+def _document_id(path: str, file: File) -> str:
+    """Return a document's id: its path; without the suffix if that only means text."""
+    if file.suffix not in CONVERTED_SUFFIXES:
+        path = PurePosixPath(path).with_suffix("").as_posix()
+    return to_nfc(path)
 
 
-def _paper(name: str) -> bool:
-    top = "/" not in name
-    return top and (
-        PurePosixPath(name).stem.lower() in NOT_DOCUMENT_STEMS
-        or name.lower() in NOT_DOCUMENT_FILES
-    )
+def _is_not_document(path: str) -> bool:
+    """Whether a file at the top of a folder is about the folder, or has queries."""
+    if "/" in path:
+        return False
+    stem = PurePosixPath(path).stem.lower()
+    return stem in NOT_DOCUMENT_STEMS or path.lower() in NOT_DOCUMENT_FILES

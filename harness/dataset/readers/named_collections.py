@@ -12,141 +12,166 @@ from harness.dataset.file import Files
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.readers.three_tables import PART_FOLDERS
 from harness.dataset.reference import DatasetReference
-from harness.dataset.source import FormatReader, SourceLocation, TableRow, choose_split
-from harness.dataset.table_source import TableSource
+from harness.dataset.source import (
+    FormatReader,
+    LocatedRow,
+    SourceLocation,
+    TableRow,
+    choose_split,
+)
+from harness.dataset.table_source import RowSource, TableSource
 from retrievers.errors import InputError, Problem, require_package
 
 HUB_PREFIX = "hf:"
 CATALOGUE_PREFIX = "irds:"
 CATALOGUE_KEYS = {"doc_id", "query_id", "title", "text", "body", "marked_up_doc"}
-"""Of a document or a query of ir_datasets."""
+"""Keys of a document or a query of ir_datasets that are not fields."""
+CATALOGUE_PARTS = ("docs", "queries", "qrels")
+MAX_SHOWN_PARTS = 8
+MAX_REASON_LENGTH = 200
 
 
-def _read_named(reference: DatasetReference, files: Files) -> TableSource:
-    """Fetch the three parts, or take those that are on this machine; there are no files."""
+def _read_hub(reference: DatasetReference, files: Files) -> TableSource:
+    """Open a data set of the hub, fetched or cached.
+
+    Raises:
+        InputError: it cannot be read, or a part of it is missing.
+    """
     with require_package(reference.name, "datasets", "formats"):
         datasets: Any = importlib.import_module("datasets")
-    name, _, revision = str(reference.path).removeprefix(HUB_PREFIX).partition("@")
+    path = str(reference.path).removeprefix(HUB_PREFIX)
+    name, _, revision = path.partition("@")
     if not name:
-        raise InputError(
-            Problem(reference.name, "names no data set", "hf:NAME, or hf:NAME@REVISION")
-        )
-    kwargs: dict[str, Any] = {"revision": revision} if revision else {}
-    # A hub that is out of reach is one message, not one for each try.
+        remedy = "hf:NAME, or hf:NAME@REVISION"
+        raise InputError(Problem(reference.name, "names no data set", remedy))
+    revision_option = {"revision": revision} if revision else {}
+    # Without this, a hub that cannot be reached is reported once for each try.
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
+    rows: dict[str, RowSource] = {}
     try:
-        configs = datasets.get_dataset_config_names(name, **kwargs)
-        rows = {}
-        for part, names in PART_FOLDERS.items():
-            config = next((one for one in names if one in configs), None)
-            if config is None:
-                remedy = f"its parts are {', '.join(configs[:8])}"
-                raise InputError(
-                    Problem(reference.name, f"has no part {part!r}", remedy)
-                )
-            table = datasets.load_dataset(name, config, **kwargs)
-            where = f"{reference.name}: {part}"
-            alone = (
-                part != "qrels" and len(table) == 1
-            )  # judgments have the split that is asked for
-            split = (
-                next(iter(table))
-                if alone
-                else choose_split(where, table, reference.split, "test")
-            )
-            rows[part] = partial(
-                _numbered, f"{reference.name}/{part}", table[split].__iter__, dict
-            )
+        configs = datasets.get_dataset_config_names(name, **revision_option)
+        for part in PART_FOLDERS:
+            config = _find_config(reference, part, configs)
+            table = datasets.load_dataset(name, config, **revision_option)
+            split = _find_split(reference, part, table)
+            part_name = f"{reference.name}/{part}"
+            iterate = table[split].__iter__
+            rows[part] = partial(_numbered_rows, part_name, iterate, dict)
     except InputError:
         raise
-    except Exception as error:  # of the network, of files, of a data set that only its own code can read
-        what = f"cannot be read: {next(iter(str(error).splitlines()), type(error).__name__)}"
-        remedy = "see that the name is right and the hub can be reached, or give a folder with its files"
-        raise InputError(Problem(reference.name, what, remedy)) from None
-    return TableSource(
-        rows["corpus"], rows["queries"], rows["qrels"], Columns(reference.columns)
-    )
+    except Exception as error:  # of the network, of files, of a data set's own code
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        remedy = (
+            "see that the name is right and the hub can be reached, "
+            "or give a folder with its files"
+        )
+        problem = f"cannot be read: {reason}"
+        raise InputError(Problem(reference.name, problem, remedy)) from None
+    columns = Columns(reference.columns)
+    return TableSource(rows["corpus"], rows["queries"], rows["qrels"], columns)
 
 
-def _numbered(
+def _find_config(reference: DatasetReference, part: str, configs: list[str]) -> str:
+    """Return the configuration with a part; InputError if there is none."""
+    for config in PART_FOLDERS[part]:
+        if config in configs:
+            return config
+    remedy = f"its parts are {', '.join(configs[:MAX_SHOWN_PARTS])}"
+    raise InputError(Problem(reference.name, f"has no part {part!r}", remedy))
+
+
+def _find_split(reference: DatasetReference, part: str, table: Any) -> str:
+    """Return the split of a part; only labels must have the requested one."""
+    if part != "qrels" and len(table) == 1:
+        only_split: str = next(iter(table))
+        return only_split
+    return choose_split(f"{reference.name}: {part}", table, reference.split, "test")
+
+
+def _numbered_rows(
     name: str,
     iterate: Callable[[], Iterable[Any]],
-    row_of: Callable[[Any], TableRow],
+    to_row: Callable[[Any], TableRow],
     problems: ReadProblems,
-) -> Iterator[tuple[SourceLocation, TableRow]]:
-    """The rows that a library gives, each with its number."""
+) -> Iterator[LocatedRow]:
+    """Yield the rows of a library, each with its number."""
     try:
-        for number, one in enumerate(iterate(), 1):
-            yield SourceLocation(Path(name), number), row_of(one)
-    except Exception as error:  # whatever the library raises of files that it fetched
-        what = f"cannot be read: {' '.join(str(error).split())[:200] or type(error).__name__}"
-        problems.add(
-            name,
-            what,
-            "fetch it where there is a network, or give a folder with its files",
-        )
+        for number, record in enumerate(iterate(), 1):
+            yield SourceLocation(Path(name), number), to_row(record)
+    except Exception as error:  # the library may raise anything
+        reason = " ".join(str(error).split())[:MAX_REASON_LENGTH]
+        problem = f"cannot be read: {reason or type(error).__name__}"
+        remedy = "fetch it where there is a network, or give a folder with its files"
+        problems.add(name, problem, remedy)
 
 
-HUB = FormatReader(lambda reference, _: reference.scheme == HUB_PREFIX, _read_named)
+HUB = FormatReader(lambda reference, _: reference.scheme == HUB_PREFIX, _read_hub)
 
 
 def _read_catalogue(reference: DatasetReference, files: Files) -> TableSource:
-    """Open a data set of ir_datasets; InputError where the name is unknown or a part of it is missing."""
+    """Open a data set of ir_datasets.
+
+    Raises:
+        InputError: its name is unknown, or a part of it is missing.
+    """
     with require_package(reference.name, "ir_datasets", "formats"):
         import ir_datasets
+    name = str(reference.path).removeprefix(CATALOGUE_PREFIX)
     try:
-        collection: Any = ir_datasets.load(
-            str(reference.path).removeprefix(CATALOGUE_PREFIX)
-        )
+        collection: Any = ir_datasets.load(name)
     except KeyError:
+        problem = "is not known to ir_datasets"
         remedy = "ir-datasets.com lists the names"
-        raise InputError(
-            Problem(reference.name, "is not known to ir_datasets", remedy)
-        ) from None
-    lacking = [
-        part
-        for part in ("docs", "queries", "qrels")
-        if not getattr(collection, f"has_{part}")()
+        raise InputError(Problem(reference.name, problem, remedy)) from None
+    missing_parts = [
+        part for part in CATALOGUE_PARTS if not getattr(collection, f"has_{part}")()
     ]
-    if lacking:
+    if missing_parts:
+        problem = f"has no {', '.join(missing_parts)}"
         remedy = "name a part of it that has them, such as …/test"
-        raise InputError(
-            Problem(reference.name, f"has no {', '.join(lacking)}", remedy)
-        )
+        raise InputError(Problem(reference.name, problem, remedy))
+
+    def rows(
+        iterate: Callable[[], Iterable[Any]], to_row: Callable[[Any], TableRow]
+    ) -> RowSource:
+        return partial(_numbered_rows, reference.name, iterate, to_row)
 
     return TableSource(
-        partial(_numbered, reference.name, collection.docs_iter, _document_row),
-        partial(_numbered, reference.name, collection.queries_iter, _query_row),
-        partial(
-            _numbered,
-            reference.name,
-            collection.qrels_iter,
-            lambda judged: dict(judged._asdict()),
-        ),
+        document_rows=rows(collection.docs_iter, _document_row),
+        query_rows=rows(collection.queries_iter, _query_row),
+        label_rows=rows(collection.qrels_iter, _label_row),
     )
 
 
-def _document_row(doc: Any) -> TableRow:
-    """A document: its title where there is one, and its text, else all the default text."""
-    body = getattr(doc, "text", None) or getattr(doc, "body", None)
-    title = getattr(doc, "title", "") if body is not None else ""
-    text = doc.default_text() if body is None else body
-    return {"_id": doc.doc_id, "title": title, "text": text, "metadata": _fields(doc)}
+def _document_row(document: Any) -> TableRow:
+    """Return a document with its title and text; without a text, its default text."""
+    title = ""
+    text = getattr(document, "text", None) or getattr(document, "body", None)
+    if text is None:
+        text = document.default_text()
+    else:
+        title = getattr(document, "title", "")
+    fields = _fields_of(document)
+    return {"_id": document.doc_id, "title": title, "text": text, "metadata": fields}
 
 
 def _query_row(query: Any) -> TableRow:
-    """A query: its text, else the default text (of TREC topics the title)."""
+    """Return a query with its text, else its default text: the title of a topic."""
     text = getattr(query, "text", None) or query.default_text()
-    return {"_id": query.query_id, "text": text, "metadata": _fields(query)}
+    return {"_id": query.query_id, "text": text, "metadata": _fields_of(query)}
 
 
-def _fields(row: Any) -> dict[str, Any]:
-    plain = (
-        (name, value)
-        for name, value in row._asdict().items()
-        if isinstance(value, str | int | float)
-    )
-    return {name: value for name, value in plain if name not in CATALOGUE_KEYS}
+def _label_row(judgment: Any) -> TableRow:
+    return dict(judgment._asdict())
+
+
+def _fields_of(record: Any) -> TableRow:
+    """Return the plain values of a document or a query that are fields."""
+    fields: dict[str, Any] = {}
+    for key, field in record._asdict().items():
+        if key not in CATALOGUE_KEYS and isinstance(field, str | int | float):
+            fields[key] = field
+    return fields
 
 
 CATALOGUE = FormatReader(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.dataset.cell_paths import read_texts
 from harness.dataset.columns import Columns
@@ -11,10 +11,11 @@ from harness.dataset.read_problems import ReadProblems
 from harness.dataset.readers.keyed_file import holds_keys
 from harness.dataset.readers.shards import list_table_files, read_first_row
 from harness.dataset.reference import DatasetReference
-from harness.dataset.rows import read_file_rows
 from harness.dataset.source import (
     FormatReader,
     FunctionSource,
+    LocatedDocument,
+    LocatedRow,
     SourceLocation,
     TableRow,
 )
@@ -27,217 +28,246 @@ from retrievers.types import Document
 
 CONTEXT_COLUMNS = ("context", "contexts", "passage", "passages")
 ANSWER_COLUMNS = ("answer", "answers", "groundtruth", "response")
-QuotedQuestions = Iterator[tuple[SourceLocation, TableRow | None, Sequence[Document]]]
-"""A question with the ids of its passages, None where nothing is asked; and the passages."""
+HOTPOT_COLUMNS = {"question", "context", "supporting_facts"}
+HOTPOT_FIELDS = ("type", "level")
 
 
-def _parts(
-    read: Callable[[ReadProblems], QuotedQuestions], columns: Columns
-) -> FunctionSource:
-    """Documents, queries and labels of what is read; its problems are reported with the queries."""
+class QuotedQuestion(NamedTuple):
+    """A question with the ids of its passages, and the passages."""
 
-    def documents(_: ReadProblems) -> Iterator[tuple[SourceLocation, Document]]:
-        seen = set[str]()
-        for place, _row, passages in read(ReadProblems()):
-            for passage in passages:
-                if passage.id not in seen:
-                    seen.add(passage.id)
-                    yield place, passage
-
-    def questions(problems: ReadProblems) -> Iterator[tuple[SourceLocation, TableRow]]:
-        yield from ((place, row) for place, row, _ in read(problems) if row is not None)
-
-    table = TableSource(rows_of_files(), questions, None, columns)
-    return FunctionSource(documents, table.queries, table.labels)
+    location: SourceLocation
+    row: TableRow | None
+    """None if there are only passages."""
+    passages: Sequence[Document]
 
 
-def _column(row: TableRow, names: Sequence[str]) -> str | None:
+QuestionReader = Callable[[ReadProblems], Iterator[QuotedQuestion]]
+
+
+def _question_source(read: QuestionReader, columns: Columns) -> FunctionSource:
+    """Return documents, queries and labels; problems are reported with the queries."""
+
+    def read_passages(_: ReadProblems) -> Iterator[LocatedDocument]:
+        ids: set[str] = set()
+        for question in read(ReadProblems()):
+            for passage in question.passages:
+                if passage.id not in ids:
+                    ids.add(passage.id)
+                    yield question.location, passage
+
+    def read_rows(problems: ReadProblems) -> Iterator[LocatedRow]:
+        for location, row, _ in read(problems):
+            if row is not None:
+                yield location, row
+
+    table = TableSource(rows_of_files(), read_rows, None, columns)
+    return FunctionSource(read_passages, table.queries, table.labels)
+
+
+def _find_column(row: TableRow, names: Sequence[str]) -> str | None:
+    """Return the first column with one of these names; None if there is none."""
     return next((name for name in row if normalised_name(str(name)) in names), None)
 
 
-def _is_table(reference: DatasetReference, files: Files) -> bool:
-    """Whether the first row of a file has a question and a context, and no documents are named."""
-    row = {} if reference.documents else read_first_row(reference, files)
+def _is_context_table(reference: DatasetReference, files: Files) -> bool:
+    """Whether rows have a question and a context, and the reference no documents."""
     columns = Columns(reference.columns)
-    asks = (
-        columns.name("query", row) is not None
-        and columns.name("label_document", row) is None
-    )
-    return asks and _column(row, CONTEXT_COLUMNS) is not None
-
-
-def _read_table(reference: DatasetReference, files: Files) -> FunctionSource:
+    if reference.documents:
+        return False
     row = read_first_row(reference, files)
-    context, answer = (
-        _column(row, CONTEXT_COLUMNS) or CONTEXT_COLUMNS[0],
-        _column(row, ANSWER_COLUMNS),
+    if columns.name("query", row) is None:
+        return False
+    if columns.name("label_document", row) is not None:
+        return False
+    return _find_column(row, CONTEXT_COLUMNS) is not None
+
+
+def _read_context_table(reference: DatasetReference, files: Files) -> FunctionSource:
+    row = read_first_row(reference, files)
+    context_column = _find_column(row, CONTEXT_COLUMNS) or CONTEXT_COLUMNS[0]
+    answer_column = _find_column(row, ANSWER_COLUMNS)
+    declared: dict[str, str] = {}
+    if answer_column:
+        declared["reference"] = answer_column
+    declared |= reference.columns
+    declared["label_document"] = context_column
+    read = partial(
+        _context_questions,
+        list_table_files(reference, files),
+        context_column,
+        answer_column,
     )
-    declared = {
-        **({"reference": answer} if answer else {}),
-        **reference.columns,
-        "label_document": context,
-    }
     columns = Columns(declared, header=reference.header is True)
-    return _parts(
-        partial(_table_rows, list_table_files(reference, files), context, answer),
-        columns,
-    )
+    return _question_source(read, columns)
 
 
-def _table_rows(
-    files: Sequence[File], context: str, answer: str | None, problems: ReadProblems
-) -> QuotedQuestions:
-    passages = dict[str, Document]()
-    for place, row in (one for file in files for one in read_file_rows(file, problems)):
-        texts = read_texts(row.get(context), context, place, problems)
-        found = [
-            passages.setdefault(text, Document(f"p{len(passages)}", "", text))
-            for text in texts
-        ]
-        changed = {context: [passage.id for passage in found] or None}
-        if (
-            answer
-            and isinstance(answers := row.get(answer), Mapping)
-            and "text" in answers
-        ):  # SQuAD as a table
-            changed[answer] = list(dict.fromkeys(answers["text"]))
-        yield place, {**row, **changed} if context in row else row, found
-
-
-def _paragraphs(file: File, problems: ReadProblems) -> QuotedQuestions:
-    """The paragraphs of SQuAD's JSON (https://rajpurkar.github.io/SQuAD-explorer, 1.1 and 2.0) with their questions.
-
-    A question that its paragraph does not answer (`is_impossible`) has grade 0 for it.
-    """
-    whole = None
-    with collect_errors(problems):
-        whole = read_json(file)
-    for number, article in enumerate(_list(whole, "data")):
-        title = article.get("title") if isinstance(article, Mapping) else None
-        for position, paragraph in enumerate(_list(article, "paragraphs")):
-            place = SourceLocation(
-                file.path.with_name(
-                    f"{file.path.name}: data[{number}].paragraphs[{position}]"
-                )
-            )
-            text = paragraph.get("context") if isinstance(paragraph, Mapping) else None
-            if not isinstance(text, str):
-                problems.add(
-                    place, "'context' is missing, or no text", "as SQuAD has it"
-                )
-                continue
-            name = title if isinstance(title, str) else ""
-            passage = Document(
-                to_nfc(f"{name or number}#{position}"), name.replace("_", " "), text
-            )
-            yield place, None, (passage,)
-            for asked in _list(paragraph, "qas"):
-                answers = [
-                    one.get("text")
-                    for one in _list(asked, "answers")
-                    if isinstance(one, Mapping)
-                ]
-                row = (
-                    {key: asked.get(key) for key in ("id", "question")}
-                    if isinstance(asked, Mapping)
-                    else {}
-                )
-                row |= {
-                    "reference": list(dict.fromkeys(filter(None, answers))),
-                    "doc_id": passage.id,
-                }
-                row["grade"] = int(not (row and asked.get("is_impossible")))
-                yield SourceLocation(file.path), row, (passage,)
-
-
-def _paragraph_rows(files: Sequence[File], problems: ReadProblems) -> QuotedQuestions:
-    """HotpotQA's questions (https://hotpotqa.github.io): paragraphs by their titles, relevant if they hold a fact.
-
-    Its own files have pairs, `[title, sentences]`; those of the hub an object of lists, `{title: […], sentences: […]}`.
-    """
-    texts: dict[str, str] = {}
-    for place, row in (one for file in files for one in read_file_rows(file, problems)):
-        id_, question = row.get("_id", row.get("id")), row.get("question")
-        context, facts = (
-            _pairs(row.get(name)) for name in ("context", "supporting_facts")
-        )
-        if (
-            not isinstance(id_, str)
-            or not isinstance(question, str)
-            or context is None
-            or facts is None
-        ):
-            problems.add(
-                place,
-                "has no id, question, context and supporting_facts",
-                "as HotpotQA has them",
-            )
+def _context_questions(
+    files: Sequence[File],
+    context_column: str,
+    answer_column: str | None,
+    problems: ReadProblems,
+) -> Iterator[QuotedQuestion]:
+    """Yield the questions of a table; equal contexts are one passage."""
+    passage_by_text: dict[str, Document] = {}
+    for location, row in rows_of_files(*files)(problems):
+        cell = row.get(context_column)
+        passages: list[Document] = []
+        for text in read_texts(cell, context_column, location, problems):
+            if text not in passage_by_text:
+                id_ = f"p{len(passage_by_text)}"
+                passage_by_text[text] = Document(id_, "", text)
+            passages.append(passage_by_text[text])
+        if context_column not in row:
+            yield QuotedQuestion(location, row, passages)
             continue
-        relevant = {title for title, _ in facts}
-        found: dict[bool, list[Document]] = {False: [], True: []}
+        question = dict(row)
+        question[context_column] = [passage.id for passage in passages] or None
+        answers = row.get(answer_column) if answer_column else None
+        if answer_column and isinstance(answers, Mapping) and "text" in answers:
+            # SQuAD as a table.
+            question[answer_column] = list(dict.fromkeys(answers["text"]))
+        yield QuotedQuestion(location, question, passages)
+
+
+def _squad_questions(file: File, problems: ReadProblems) -> Iterator[QuotedQuestion]:
+    """Yield the paragraphs of SQuAD's JSON with their questions.
+
+    The form is that of https://rajpurkar.github.io/SQuAD-explorer, 1.1 and 2.0. If a
+    paragraph does not answer its question (`is_impossible`), the grade is 0.
+    """
+    content = None
+    with collect_errors(problems):
+        content = read_json(file)
+    for article_number, article in enumerate(_list_under("data", content)):
+        title = _get(article, "title")
+        title = title if isinstance(title, str) else ""
+        for number, paragraph in enumerate(_list_under("paragraphs", article)):
+            key_path = f"data[{article_number}].paragraphs[{number}]"
+            path = file.path.with_name(f"{file.path.name}: {key_path}")
+            location = SourceLocation(path)
+            text = _get(paragraph, "context")
+            if not isinstance(text, str):
+                problem = "'context' is missing, or no text"
+                problems.add(location, problem, "as SQuAD has it")
+                continue
+            id_ = to_nfc(f"{title or article_number}#{number}")
+            passage = Document(id_, title.replace("_", " "), text)
+            yield QuotedQuestion(location, None, (passage,))
+            for question in _list_under("qas", paragraph):
+                row = _squad_row(question, passage)
+                yield QuotedQuestion(SourceLocation(file.path), row, (passage,))
+
+
+def _squad_row(question: Any, passage: Document) -> TableRow:
+    """Return a question of SQuAD as a row."""
+    row: dict[str, Any] = {}
+    if isinstance(question, Mapping):
+        row["id"] = question.get("id")
+        row["question"] = question.get("question")
+    answers = _list_under("answers", question)
+    texts = [answer.get("text") for answer in answers if isinstance(answer, Mapping)]
+    row["reference"] = list(dict.fromkeys(filter(None, texts)))
+    row["doc_id"] = passage.id
+    row["grade"] = 0 if _get(question, "is_impossible") else 1
+    return row
+
+
+def _get(holder: Any, key: str) -> Any:
+    """Return the value under a key; None if the holder is not an object."""
+    return holder.get(key) if isinstance(holder, Mapping) else None
+
+
+def _list_under(key: str, holder: Any) -> list[Any]:
+    """Return the list under a key; empty if there is none."""
+    elements = _get(holder, key)
+    return elements if isinstance(elements, list) else []
+
+
+class _TitledValue(NamedTuple):
+    """A title of a paragraph, with its sentences or the number of a fact in it."""
+
+    title: str
+    value: Any
+
+
+def _hotpot_questions(
+    files: Sequence[File], problems: ReadProblems
+) -> Iterator[QuotedQuestion]:
+    """Yield HotpotQA's questions (https://hotpotqa.github.io).
+
+    Ids of paragraphs are their titles; a paragraph is relevant if it has a supporting
+    fact.
+    """
+    text_by_title: dict[str, str] = {}
+    for location, row in rows_of_files(*files)(problems):
+        id_ = row.get("_id", row.get("id"))
+        query = row.get("question")
+        context = _titled_values(row.get("context"))
+        facts = _titled_values(row.get("supporting_facts"))
+        is_question = isinstance(id_, str) and isinstance(query, str)
+        if not is_question or context is None or facts is None:
+            problem = "has no id, question, context and supporting_facts"
+            problems.add(location, problem, "as HotpotQA has them")
+            continue
+        relevant_titles = {title for title, _ in facts}
+        relevant: list[Document] = []
+        others: list[Document] = []
         for title, sentences in context:
-            text = (
-                "".join(map(str, sentences))
-                if isinstance(sentences, list)
-                else str(sentences)
-            )
-            if texts.setdefault(title, text) != text:
-                problems.add(
-                    place,
-                    f"the paragraph {title!r} has another text than before",
-                    "give it another title",
-                )
-            found[title in relevant].append(Document(title, title, text))
-        fields = {key: row[key] for key in ("type", "level") if row.get(key)}
-        asked = {
-            "id": id_,
-            "question": question,
-            "reference": row.get("answer"),
-            **fields,
-        }
-        yield (
-            place,
-            {**asked, "doc_id": [one.id for one in found[True]]},
-            [*found[False], *found[True]],
-        )
+            parts = sentences if isinstance(sentences, list) else [sentences]
+            text = "".join(map(str, parts))
+            if text_by_title.setdefault(title, text) != text:
+                problem = f"the paragraph {title!r} has another text than before"
+                problems.add(location, problem, "give it another title")
+            passages = relevant if title in relevant_titles else others
+            passages.append(Document(title, title, text))
+        question = {"id": id_, "question": query, "reference": row.get("answer")}
+        for field in HOTPOT_FIELDS:
+            if row.get(field):
+                question[field] = row[field]
+        question["doc_id"] = [passage.id for passage in relevant]
+        yield QuotedQuestion(location, question, [*others, *relevant])
 
 
-def _pairs(held: object) -> list[tuple[str, Any]] | None:
-    """Titles, each with what belongs to it; None where it is something else."""
-    if (
-        isinstance(held, Mapping)
-        and len(held) == 2
-        and all(isinstance(one, list) for one in held.values())
-    ):
-        held = list(zip(*held.values(), strict=False))
-    if not isinstance(held, list) or not all(
-        isinstance(one, list | tuple) and len(one) == 2 for one in held
-    ):
+def _titled_values(cell: object) -> list[_TitledValue] | None:
+    """Return titles with their values; None if the cell has another form.
+
+    HotpotQA's own files have pairs, `[title, sentences]`; those of the hub an object of
+    lists, `{title: […], sentences: […]}`.
+    """
+    pairs = cell
+    if isinstance(cell, Mapping) and len(cell) == 2:
+        lists = list(cell.values())
+        if all(isinstance(column, list) for column in lists):
+            pairs = list(zip(*lists, strict=False))
+    if not isinstance(pairs, list) or not all(map(_is_pair, pairs)):
         return None
-    return [(to_nfc(str(title)), other) for title, other in held]
+    return [_TitledValue(to_nfc(str(title)), value) for title, value in pairs]
 
 
-def _list(holder: Any, key: str) -> list[Any]:
-    """The list under a key; empty where there is none."""
-    held = holder.get(key) if isinstance(holder, Mapping) else None
-    return held if isinstance(held, list) else []
+def _is_pair(pair: object) -> bool:
+    return isinstance(pair, list | tuple) and len(pair) == 2
 
 
-CONTEXT_TABLE = FormatReader(_is_table, _read_table)
-"""A table, a question with its context a row; contexts may be a list."""
-HOTPOT = FormatReader(
-    lambda reference, files: (
-        {"question", "context", "supporting_facts"}
-        <= read_first_row(reference, files).keys()
-    ),
-    lambda reference, files: _parts(
-        partial(_paragraph_rows, list_table_files(reference, files)), Columns()
-    ),
-)
+def _is_hotpot(reference: DatasetReference, files: Files) -> bool:
+    return read_first_row(reference, files).keys() >= HOTPOT_COLUMNS
+
+
+def _read_hotpot(reference: DatasetReference, files: Files) -> FunctionSource:
+    table_files = list_table_files(reference, files)
+    return _question_source(partial(_hotpot_questions, table_files), Columns())
+
+
+def _is_squad(reference: DatasetReference, _: Files) -> bool:
+    return holds_keys(reference, "data", "paragraphs", "context", "qas")
+
+
+def _read_squad(reference: DatasetReference, _: Files) -> FunctionSource:
+    file = File(reference.folder)
+    return _question_source(partial(_squad_questions, file), Columns())
+
+
+CONTEXT_TABLE = FormatReader(_is_context_table, _read_context_table)
+"""A table of questions, each with its context or a list of contexts."""
+HOTPOT = FormatReader(_is_hotpot, _read_hotpot)
 """HotpotQA, as JSON or in the shards of the hub."""
-SQUAD = FormatReader(
-    lambda reference, _: holds_keys(reference, "data", "paragraphs", "context", "qas"),
-    lambda reference, _: _parts(
-        partial(_paragraphs, File(reference.folder)), Columns()
-    ),
-)
+SQUAD = FormatReader(_is_squad, _read_squad)

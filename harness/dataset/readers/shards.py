@@ -1,6 +1,16 @@
-"""The files of one split."""
+"""The files of one split.
+
+They are the one table that a reference is: a file of rows, or shards.
+
+Shards are what `datasets` saves and what the hub stores:
+
+    test-00000-of-00001.parquet        a shard of the split `test`
+    test/data-00000-of-00001.arrow     the same, as `save_to_disk` writes it
+    de/test-00000-of-00001.parquet     the same, of the configuration `de`
+"""
 
 import re
+from dataclasses import dataclass
 
 from harness.dataset.file import File, Files
 from harness.dataset.listing import is_container
@@ -10,78 +20,100 @@ from harness.dataset.rows import TABLE_SUFFIXES, read_file_rows
 from harness.dataset.source import TableRow, choose_split
 from retrievers.errors import InputError, Problem
 
-SHARD_NAME = re.compile(
-    r"(?:(?P<folder>.+)/)??(?:(?P<saved>[^/]+)/data-\d{5}-of-\d{5}\.arrow|"
-    rf"(?P<split>[^/]+?)-\d{{5}}-of-\d{{5}}(?:{'|'.join(map(re.escape, TABLE_SUFFIXES))}))"
+SHARD_PATH = re.compile(
+    r"(?:(?P<folder>.+)/)??"
+    r"(?:(?P<split_folder>[^/]+)/data-\d{5}-of-\d{5}\.arrow"
+    r"|(?P<split>[^/]+?)-\d{5}-of-\d{5}"
+    rf"(?:{'|'.join(map(re.escape, TABLE_SUFFIXES))}))"
 )
-SAVED_FOLDER = "data"
-"""What `save_to_disk` calls its shards, and what the hub calls the folder of a data set's only configuration."""
+ONLY_CONFIGURATION = "data"
+"""The folder in which the hub stores a data set that has only one configuration."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """What the path of a shard says about it."""
+
+    configuration: str
+    """Its folder; empty for the only configuration."""
+    split: str
+
+
+def parse_shard(path: str) -> Shard | None:
+    """Return the configuration and the split in a path; None if it is not a shard's.
+
+    >>> parse_shard("en/test-00000-of-00002.parquet")
+    Shard(configuration='en', split='test')
+    >>> parse_shard("test/data-00000-of-00001.arrow")
+    Shard(configuration='', split='test')
+    >>> parse_shard("queries.csv") is None
+    True
+    """
+    match = SHARD_PATH.fullmatch(path)
+    if match is None:
+        return None
+    configuration = match["folder"] or ""
+    if configuration == ONLY_CONFIGURATION:
+        configuration = ""
+    return Shard(configuration, split=match["split_folder"] or match["split"])
 
 
 def list_table_files(
-    reference: DatasetReference, files: Files, also: tuple[str, ...] = ()
+    reference: DatasetReference, files: Files, extra_suffixes: tuple[str, ...] = ()
 ) -> list[File]:
-    """The files of the one table that a reference is; none where it is something else.
+    """Return the files of the table that a reference is; empty if it is not one table.
 
     Args:
-        reference: a file with a suffix of `SUFFIXES`, a folder of shards of one split, or of the one it names.
-        files: what is in the folder.
-        also: further suffixes that will do for a file.
+        reference: a file of rows, or a folder with the shards of one split. If it has
+            shards of several splits, the reference names the split.
+        files: the files in the folder.
+        extra_suffixes: suffixes that are accepted in addition to those of tables.
 
     Raises:
-        InputError: several configurations or splits are there, and none is named.
+        InputError: the folder has several configurations, or several splits of which
+            the reference names none.
     """
     if reference.scheme or not reference.folder.exists():
         return []
-    if reference.folder.is_file():
-        known = File(reference.folder).suffix in (*TABLE_SUFFIXES, *also)
-        return (
-            [File(reference.folder)]
-            if known and not is_container(reference.folder)
-            else []
-        )
-    shards = _shards(files)
-    if len(shards) > 1:
-        remedy = f"name the folder of one: {reference.name}/{next(iter(shards))}"
-        raise InputError(
-            Problem(
-                reference.name, f"has the configurations {', '.join(shards)}", remedy
-            )
-        )
-    splits = next(iter(shards.values()), {})
-    return (
-        splits[choose_split(reference.name, splits, reference.split)] if splits else []
-    )
+    if not reference.folder.is_file():
+        return _split_files(reference, files)
+    file = File(reference.folder)
+    if file.suffix not in (*TABLE_SUFFIXES, *extra_suffixes):
+        return []
+    if is_container(reference.folder):
+        return []
+    return [file]
 
 
 def read_first_row(reference: DatasetReference, files: Files) -> TableRow:
-    """The first row of the one table that a reference is; empty where it is none."""
-    return next(
-        (
-            row
-            for file in list_table_files(reference, files)
-            for _, row in read_file_rows(file, ReadProblems())
-        ),
-        {},
-    )
+    """Return the first row of the table that a reference is; empty if there is none."""
+    for file in list_table_files(reference, files):
+        for _, row in read_file_rows(file, ReadProblems()):
+            return row
+    return {}
 
 
-def shard_of(name: str) -> tuple[str, str] | None:
-    """The folder and the split of a file of shards; None for any other file.
+def _split_files(reference: DatasetReference, files: Files) -> list[File]:
+    """Return the shards of the split that is meant; empty if there are no shards."""
+    configurations = _group_shards(files)
+    if not configurations:
+        return []
+    first_configuration = next(iter(configurations))
+    if len(configurations) > 1:
+        problem = f"has the configurations {', '.join(configurations)}"
+        remedy = f"name the folder of one: {reference.name}/{first_configuration}"
+        raise InputError(Problem(reference.name, problem, remedy))
+    splits = configurations[first_configuration]
+    return splits[choose_split(reference.name, splits, reference.split)]
 
-    >>> shard_of("en/test-00000-of-00002.parquet"), shard_of("test/data-00000-of-00001.arrow"), shard_of("a.csv")
-    (('en', 'test'), ('', 'test'), None)
-    """
-    shard = SHARD_NAME.fullmatch(name)
-    return (shard["folder"] or "", shard["saved"] or shard["split"]) if shard else None
 
-
-def _shards(files: Files) -> dict[str, dict[str, list[File]]]:
-    """Configuration -> split -> files."""
-    found: dict[str, dict[str, list[File]]] = {}
-    for name, file in files.items():
-        for folder, split in filter(None, [shard_of(name)]):
-            found.setdefault("" if folder == SAVED_FOLDER else folder, {}).setdefault(
-                split, []
-            ).append(file)
-    return found
+def _group_shards(files: Files) -> dict[str, dict[str, list[File]]]:
+    """Return the shards by configuration, and within it by split."""
+    configurations: dict[str, dict[str, list[File]]] = {}
+    for path, file in files.items():
+        shard = parse_shard(path)
+        if shard is None:
+            continue
+        splits = configurations.setdefault(shard.configuration, {})
+        splits.setdefault(shard.split, []).append(file)
+    return configurations

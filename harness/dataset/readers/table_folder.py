@@ -1,185 +1,262 @@
-"""Tables by their usual names.
+"""Tables of queries with their labels.
 
-The files, sheets or tables are called `documents.*` or `corpus.*`, `queries.*` or `questions.*`, `labels.*`, `qrels.*`
-or `judgments.*`, or as the experiment says. Queries may carry their labels themselves, and documents may be a folder of
-text files.
+The tables are files of a folder or an archive, or sheets of a workbook, in any form
+that `rows.py` reads. They have the usual names (`dataset_folder.py`), or the reference
+names them. The labels may be in the table of queries, or in a table of their own; both
+may also be in TREC's form, as topics and qrels (`trec.py`).
 
-A reference may be one table, too: a file of rows, or a folder in which `datasets` or the hub keeps its shards. Such a
-folder has splits (`test-00000-of-00001.parquet`, or a folder `test` of Arrow files, as `save_to_disk` writes them), and
-folders of splits, which are configurations.
+A reference may also be one table (`shards.py`) that names where its documents are.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from harness.dataset.columns import Columns
 from harness.dataset.file import File, Files
-from harness.dataset.judgment import JUDGMENTS_FILE
-from harness.dataset.labels import Labels
-from harness.dataset.listing import file_named
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.readers import trec
 from harness.dataset.readers.dataset_folder import (
     DOCUMENT_TABLE_STEMS,
     LABEL_TABLE_STEMS,
     QUERY_TABLE_STEMS,
+    DatasetFolder,
+    find_folder,
     find_table,
+    is_table,
     open_documents,
-    rows_under_names,
-    search_folder,
+    table_rows,
+    top_files,
 )
-from harness.dataset.readers.shards import list_table_files, shard_of
+from harness.dataset.readers.shards import list_table_files, parse_shard
 from harness.dataset.reference import DatasetReference
-from harness.dataset.rows import PLAIN_TEXT_SUFFIXES, TABLE_SUFFIXES, read_file_rows
-from harness.dataset.source import FunctionSource, SourceLocation
-from harness.dataset.table_source import TableSource, rows_of_files
+from harness.dataset.rows import PLAIN_TEXT_SUFFIXES, read_file_rows
+from harness.dataset.source import FunctionSource, PlacedLabels
+from harness.dataset.table_source import RowSource, TableSource, rows_of_files
 from harness.dataset.usual_names import usual_column
 from retrievers.errors import InputError, Problem
 
+MARKDOWN_QUERIES = "queries.json"
+"""The file of queries in a folder of Markdown, which is another format."""
+BLANK_BYTES = b"\xef\xbb\xbf \r\n\t"
+"""What may be before the first character of a JSON file: a byte order mark, space."""
+QUERY_COLUMNS = ("id", "query", "")
+"""The columns of a table of queries without a header: see `File.header`."""
+LABEL_COLUMNS = ("query_id", "document", "grade", "")
+LABELLED_QUERY_COLUMNS = ("query", "document", "grade", "")
+"""The same of a table of labels, and of one of queries with their labels."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableFiles:
+    """The files that hold the queries and the labels of a data set."""
+
+    queries: Sequence[File]
+    labels: Sequence[File] = ()
+    """Empty if the labels are in the files of queries."""
+    queries_are_topics: bool = False
+    """Whether the queries are in TREC's form."""
+    labels_are_qrels: bool = False
+    """Whether the labels are in TREC's form."""
+
+    @property
+    def paths(self) -> frozenset[Path]:
+        """The paths of all files."""
+        return frozenset(file.path for file in (*self.queries, *self.labels))
+
 
 def matches(reference: DatasetReference, files: Files) -> bool:
-    """Whether a folder or archive holds a table of queries or labels by one of the usual names, or one is declared."""
+    """Whether a folder or an archive has a table of queries or labels.
+
+    Its name is a usual one, or the reference names it.
+
+    Raises:
+        InputError: which of several tables is meant is unknown.
+    """
     if reference.documents is not None and list_table_files(
         reference, files, PLAIN_TEXT_SUFFIXES
     ):
         return True  # one table, with its documents elsewhere
-    if files and (reference.documents or reference.labels):
+    if not files:
+        return False
+    if reference.documents or reference.labels:
         return True
-    top = {name: file for name, file in files.items() if "/" not in name}
-    if files and reference.queries:
-        if find_table(top, DOCUMENT_TABLE_STEMS) is not None or any(
-            not name.endswith(".json") for name in reference.queries
-        ):
-            return True
-        return any(
-            _has_columns(files[name]) for name in reference.queries if name in files
-        )
-    if trec.find_qrels_files(top) and trec.find_topic_files(top):
+    if reference.queries:
+        return _named_queries_match(reference, files)
+    return _usual_names_match(top_files(files))
+
+
+def _named_queries_match(reference: DatasetReference, files: Files) -> bool:
+    """Whether the files of queries that are named are tables, not Markdown's."""
+    if find_table(top_files(files), DOCUMENT_TABLE_STEMS) is not None:
         return True
-    asked = find_table(top, QUERY_TABLE_STEMS, PLAIN_TEXT_SUFFIXES) or find_table(
-        top, LABEL_TABLE_STEMS
-    )
-    if asked is None or asked.name != "queries.json":
-        return asked is not None
-    return (
-        _has_columns(asked)
-        or find_table(top, DOCUMENT_TABLE_STEMS) is not None
-        or find_table(top, LABEL_TABLE_STEMS) is not None
+    if not all(name.endswith(".json") for name in reference.queries):
+        return True
+    return any(
+        _has_table_rows(files[name]) for name in reference.queries if name in files
     )
 
 
-def _has_columns(file: File) -> bool:
-    """Whether a file of JSON has rows with other keys than `queries.json` beside Markdown, or lists them under one."""
-    first = next((row for _, row in read_file_rows(file, ReadProblems())), {})
-    listed = file.read().lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"{")
-    return bool(first) and (
-        listed or usual_column("query", tuple(first)) not in (None, "query")
-    )
+def _usual_names_match(files: Files) -> bool:
+    """Whether there is a table of queries or labels by a usual name."""
+    if trec.find_qrels_files(files) and trec.find_topic_files(files):
+        return True
+    table = find_table(files, QUERY_TABLE_STEMS, PLAIN_TEXT_SUFFIXES)
+    if table is None:
+        return find_table(files, LABEL_TABLE_STEMS) is not None
+    if table.name != MARKDOWN_QUERIES or _has_table_rows(table):
+        return True
+    if find_table(files, DOCUMENT_TABLE_STEMS) is not None:
+        return True
+    return find_table(files, LABEL_TABLE_STEMS) is not None
+
+
+def _has_table_rows(file: File) -> bool:
+    """Whether a JSON file has rows other than those of `queries.json` in Markdown.
+
+    Such rows are listed under a key, or have their query under a key other than
+    `query`.
+    """
+    content = file.read().lstrip(BLANK_BYTES)
+    first_row = next((row for _, row in read_file_rows(file, ReadProblems())), {})
+    if not first_row:
+        return False
+    if content.startswith(b"{"):
+        return True
+    return usual_column("query", tuple(first_row)) not in (None, "query")
 
 
 def read(reference: DatasetReference, files: Files) -> FunctionSource:
-    """Open the tables of a folder or of a file that holds some, or one table, and what the reference names beside it.
+    """Return the documents, queries and labels of a folder of tables, or of one table.
 
     Raises:
-        InputError: something that is named, or that there must be, is not there.
+        InputError: a file that the reference names is not there, or a part is missing.
     """
-    if reference.split is not None and not any(map(shard_of, files)):
-        raise InputError(
-            Problem(
-                "dataset.split",
-                "these tables have no splits",
-                "name a file: queries = …",
-            )
-        )
-    lone = (
+    if reference.split is not None and not any(map(parse_shard, files)):
+        problem = "these tables have no splits"
+        raise InputError(Problem("dataset.split", problem, "name a file: queries = …"))
+    single_table = (
         list_table_files(reference, files, PLAIN_TEXT_SUFFIXES)
         if reference.documents
         else []
     )
-    folder, files = search_folder(
-        reference, {} if lone and not reference.scheme else files
-    )
-    top = {name: file for name, file in files.items() if "/" not in name}
-    queries = [*lone, *(file_named(files, name, folder) for name in reference.queries)]
-    queries = (
-        queries
-        or trec.find_topic_files(top)
-        or [
-            file
-            for file in [find_table(top, QUERY_TABLE_STEMS, PLAIN_TEXT_SUFFIXES)]
-            if file is not None
-        ]
-    )
-    labels = (
-        file_named(files, reference.labels, folder)
-        if reference.labels
-        else None
-        if lone
-        else find_table(top, LABEL_TABLE_STEMS)
-    )
-    qrels = (
-        [labels]
-        if labels and trec.is_qrels(labels)
-        else trec.find_qrels_files(top)
-        if not labels and not lone
-        else []
-    )
-    labels = None if qrels else labels
-    if not queries and labels is None:
-        remedy = "name the file: queries = …; or call it queries.csv, .tsv, .jsonl, .json, .parquet or .xlsx"
-        raise InputError(Problem(str(folder), "holds no table of queries", remedy))
-    asked = queries or [labels] if labels else queries
-    apart = bool(qrels) or (labels is not None and bool(queries))
-    part = reference.columns.get("query", "title")
-    in_topics = bool(queries) and all(map(trec.is_topics, queries)) and bool(qrels)
-    own = rows_under_names(
-        reference,
-        ("id", "query", "") if apart else ("query", "document", "grade", ""),
-        *asked,
-    )
-    judged = (
-        rows_under_names(
-            reference, ("query_id", "document", "grade", ""), *filter(None, [labels])
-        )
-        if apart
-        else None
-    )
+    folder = find_folder(reference, {} if single_table else files)
+    tables = _find_files(reference, folder, single_table)
+    declared_columns = {} if tables.queries_are_topics else reference.columns
     source = TableSource(
-        rows_of_files(),
-        partial(trec.topic_rows, queries, part) if in_topics else own,
-        partial(trec.qrels_rows, qrels) if qrels else judged,
-        Columns(
-            {} if in_topics else reference.columns, header=reference.header is True
-        ),
+        document_rows=rows_of_files(),
+        query_rows=_query_rows(reference, tables),
+        label_rows=_label_rows(reference, tables),
+        columns=Columns(declared_columns, header=reference.header is True),
     )
-    taken = frozenset(
-        file.path for file in (*asked, *qrels, labels) if file is not None
-    )
-    documents = (
-        file_named(files, reference.documents, folder)
-        if reference.documents in files
-        else find_table(top, DOCUMENT_TABLE_STEMS)
-    )
-    left = [
-        name
-        for name, file in top.items()
-        if file.suffix in TABLE_SUFFIXES
-        and name != JUDGMENTS_FILE
-        and file.path not in taken
-        and file != documents
-    ]
-
-    def labels_read(
-        problems: ReadProblems,
-    ) -> Iterator[tuple[SourceLocation, str, Labels]]:
-        found = None
-        for found in source.labels(problems):
-            yield found
-        for name in (
-            left if found is None else ()
-        ):  # one of them may hold the labels under a name of its own
-            problems.note("unread-table", name)
-
+    unread_tables = _unread_tables(reference, folder, tables)
     return FunctionSource(
-        open_documents(reference, folder, files, taken), source.queries, labels_read
+        documents=open_documents(reference, folder, tables.paths),
+        queries=source.queries,
+        labels=partial(_read_labels, source, unread_tables),
     )
+
+
+def _find_files(
+    reference: DatasetReference, folder: DatasetFolder, single_table: Sequence[File]
+) -> TableFiles:
+    """Return the files of queries and of labels.
+
+    Raises:
+        InputError: there are no queries.
+    """
+    queries = _find_queries(reference, folder, single_table)
+    labels = _find_labels(reference, folder, single_table)
+    labels_are_qrels = bool(labels) and all(map(trec.is_qrels, labels))
+    if queries:
+        return TableFiles(
+            queries,
+            labels,
+            queries_are_topics=labels_are_qrels and all(map(trec.is_topics, queries)),
+            labels_are_qrels=labels_are_qrels,
+        )
+    if labels and not labels_are_qrels:
+        return TableFiles(queries=labels)  # a table of labels may hold the queries, too
+    suffixes = ".tsv, .jsonl, .json, .parquet or .xlsx"
+    remedy = f"name the file: queries = …; or call it queries.csv, {suffixes}"
+    raise InputError(Problem(str(folder.path), "holds no table of queries", remedy))
+
+
+def _find_queries(
+    reference: DatasetReference, folder: DatasetFolder, single_table: Sequence[File]
+) -> list[File]:
+    """Return the files of queries: those named, else topics, else a table."""
+    named_files = [folder.file_named(name) for name in reference.queries]
+    if single_table or named_files:
+        return [*single_table, *named_files]
+    files = top_files(folder.files)
+    topics = trec.find_topic_files(files)
+    if topics:
+        return topics
+    table = find_table(files, QUERY_TABLE_STEMS, PLAIN_TEXT_SUFFIXES)
+    return [] if table is None else [table]
+
+
+def _find_labels(
+    reference: DatasetReference, folder: DatasetFolder, single_table: Sequence[File]
+) -> list[File]:
+    """Return the files of labels: the one named, else a table, else qrels."""
+    if reference.labels:
+        return [folder.file_named(reference.labels)]
+    if single_table:
+        return []
+    files = top_files(folder.files)
+    table = find_table(files, LABEL_TABLE_STEMS)
+    if table is not None:
+        return [table]
+    return trec.find_qrels_files(files)
+
+
+def _query_rows(reference: DatasetReference, tables: TableFiles) -> RowSource:
+    """Return the rows of queries, which may have labels."""
+    if tables.queries_are_topics:
+        topic_part = reference.columns.get("query", "title")
+        return partial(trec.topic_rows, tables.queries, topic_part)
+    column_names = QUERY_COLUMNS if tables.labels else LABELLED_QUERY_COLUMNS
+    return table_rows(reference, tables.queries, column_names)
+
+
+def _label_rows(reference: DatasetReference, tables: TableFiles) -> RowSource | None:
+    """Return the rows of labels; None if they are in the tables of queries."""
+    if not tables.labels:
+        return None
+    if tables.labels_are_qrels:
+        return partial(trec.qrels_rows, tables.labels)
+    return table_rows(reference, tables.labels, LABEL_COLUMNS)
+
+
+def _unread_tables(
+    reference: DatasetReference, folder: DatasetFolder, tables: TableFiles
+) -> list[str]:
+    """Return the names of the tables that hold no known part of the data set."""
+    files = top_files(folder.files)
+    if reference.documents is not None and reference.documents in folder.files:
+        documents: File | None = folder.file_named(reference.documents)
+    else:
+        documents = find_table(files, DOCUMENT_TABLE_STEMS)
+    paths = tables.paths
+    unread = []
+    for name, file in files.items():
+        is_read = file.path in paths or file == documents
+        if is_table(name, file) and not is_read:
+            unread.append(name)
+    return unread
+
+
+def _read_labels(
+    source: TableSource, unread_tables: Sequence[str], problems: ReadProblems
+) -> Iterator[PlacedLabels]:
+    """Yield the labels; if there are none, note the tables that may hold them."""
+    has_labels = False
+    for labelled in source.labels(problems):
+        has_labels = True
+        yield labelled
+    if not has_labels:
+        for name in unread_tables:
+            problems.note("unread-table", name)

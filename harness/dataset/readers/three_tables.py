@@ -2,16 +2,19 @@
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import replace
-from itertools import chain
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from harness.dataset.columns import Columns
 from harness.dataset.file import File, Files
 from harness.dataset.listing import file_named
-from harness.dataset.readers.dataset_folder import LABEL_TABLE_STEMS, find_table
+from harness.dataset.readers.dataset_folder import (
+    LABEL_TABLE_STEMS,
+    find_table,
+    top_files,
+)
 from harness.dataset.readers.trec import find_qrels_files
 from harness.dataset.reference import DatasetReference
 from harness.dataset.rows import TABLE_SUFFIXES
@@ -20,133 +23,163 @@ from harness.dataset.table_source import TableSource, rows_of_files
 from retrievers.errors import InputError, Problem
 
 BEIR_CORPUS_FILE = "corpus.jsonl"
-
-
+BEIR_QUERY_FILE = "queries.jsonl"
+QRELS_FOLDER = "qrels/"
 PART_FOLDERS = {
     "corpus": ("corpus",),
     "queries": ("queries", "query"),
     "qrels": ("qrels", "default"),
 }
+"""Part -> its folders, or its configurations in the hub."""
 SHARD_NUMBERS = r"\d{5}-of-\d{5}"
+FilesBySplit = dict[str, list[File]]
+"""The split is empty if files have none."""
+
+
+class PartFiles(NamedTuple):
+    """The files of one part of a collection."""
+
+    pattern: str
+    """The form of their names; a group is the split."""
+    header: tuple[str, ...] | None = None
+    """The columns, if the tables may have no header."""
+
+    def by_split(self, files: Files) -> FilesBySplit:
+        """Return the files of this part by their split."""
+        splits: FilesBySplit = {}
+        for path, file in files.items():
+            match = re.fullmatch(self.pattern, path)
+            if match is None:
+                continue
+            split = next(filter(None, match.groups()), "")
+            splits.setdefault(split, []).append(replace(file, header=self.header))
+        return splits
 
 
 class TableLayout(NamedTuple):
     """The files of a collection by their names."""
 
-    patterns: Mapping[str, str]
-    """Part -> what the names of its files are like; a group is the split."""
-    headers: Mapping[str, tuple[str, ...]]
-    """Part -> the columns of its tables, where they may have no header."""
-
-    def parts(self, files: Files) -> dict[str, dict[str, list[File]]]:
-        """Part -> split, "" where there is none -> files."""
-        found: dict[str, dict[str, list[File]]] = {part: {} for part in self.patterns}
-        for part, pattern in self.patterns.items():
-            for match in filter(None, (re.fullmatch(pattern, name) for name in files)):
-                file = replace(files[match[0]], header=self.headers.get(part))
-                found[part].setdefault(
-                    next(filter(None, match.groups()), ""), []
-                ).append(file)
-        return found
+    corpus: PartFiles
+    queries: PartFiles
+    qrels: PartFiles
 
     def matches(self, _: DatasetReference, files: Files) -> bool:
-        """Whether a folder or an archive holds all of the parts."""
-        return all(self.parts(files).values())
+        """Whether a folder or an archive has all of the parts."""
+        return all(part.by_split(files) for part in self)
 
     def read(self, reference: DatasetReference, files: Files) -> TableSource:
-        """Open the parts; of qrels the split that is meant, `test` where several are there and none is named.
+        """Open the parts.
+
+        Of qrels it is the requested split; `test` if there are several.
 
         Raises:
-            InputError: there are no documents or no queries, or several splits and none is named.
+            InputError: there are no documents or no queries, or several splits and
+                none is requested.
         """
-        folder, by_part = reference.folder, self.parts(files)
-        asked, qrels = (
-            [file_named(files, name, folder) for name in reference.queries],
-            by_part["qrels"],
-        )
-        needed = {
-            "corpus": True,
-            "queries": not asked,
-            "qrels": any(name.startswith("qrels/") for name in files),
-        }
-        if lacking := [
-            part for part in self.patterns if needed[part] and not by_part[part]
-        ]:
-            remedy = "such as corpus.jsonl, queries.jsonl and qrels/test.tsv"
-            others = [
-                name
-                for name, file in files.items()
-                if file.suffix in TABLE_SUFFIXES and name != BEIR_CORPUS_FILE
-            ]
-            if lacking[0] == "queries" and others:
-                remedy = f"which file has them? for example --queries {shlex.quote(others[0])}"
-            raise InputError(
-                Problem(str(folder), f"holds no {lacking[0]} of this format", remedy)
-            )
-        split = (
-            choose_split(str(folder / "qrels"), qrels, reference.split, "test")
-            if qrels or reference.split
-            else ""
-        )
-        corpus, queries = (
-            by_part[part].get(split) or [*chain(*by_part[part].values())]
-            for part in ("corpus", "queries")
-        )
-        judged = (
-            rows_of_files(*qrels[split]) if split in qrels else None
-        )  # then queries may carry their labels themselves
+        folder = reference.folder
+        corpus = self.corpus.by_split(files)
+        queries = self.queries.by_split(files)
+        qrels = self.qrels.by_split(files)
+        named_queries = [file_named(files, name, folder) for name in reference.queries]
+        missing_parts: list[str] = []
+        if not corpus:
+            missing_parts.append("corpus")
+        if not queries and not named_queries:
+            missing_parts.append("queries")
+        if not qrels and _has_qrels_folder(files):
+            missing_parts.append("qrels")
+        if missing_parts:
+            raise InputError(_missing_part(missing_parts[0], reference, files))
+        split = ""
+        if qrels or reference.split:
+            where = str(folder / "qrels")
+            split = choose_split(where, qrels, reference.split, "test")
+        # Without qrels the queries may have labels.
+        label_rows = rows_of_files(*qrels[split]) if split in qrels else None
         return TableSource(
-            rows_of_files(*corpus),
-            rows_of_files(*(asked or queries)),
-            judged,
-            Columns(reference.columns),
+            document_rows=rows_of_files(*_files_of_split(corpus, split)),
+            query_rows=rows_of_files(
+                *(named_queries or _files_of_split(queries, split))
+            ),
+            label_rows=label_rows,
+            columns=Columns(reference.columns),
         )
+
+
+def _has_qrels_folder(files: Iterable[str]) -> bool:
+    return any(path.startswith(QRELS_FOLDER) for path in files)
+
+
+def _files_of_split(splits: FilesBySplit, split: str) -> list[File]:
+    """Return the files of a split; all files if the part has no such split."""
+    return splits.get(split) or [file for files in splits.values() for file in files]
+
+
+def _missing_part(part: str, reference: DatasetReference, files: Files) -> Problem:
+    remedy = "such as corpus.jsonl, queries.jsonl and qrels/test.tsv"
+    other_tables = [
+        path
+        for path, file in files.items()
+        if file.suffix in TABLE_SUFFIXES and path != BEIR_CORPUS_FILE
+    ]
+    if part == "queries" and other_tables:
+        example = shlex.quote(other_tables[0])
+        remedy = f"which file has them? for example --queries {example}"
+    problem = f"holds no {part} of this format"
+    return Problem(str(reference.folder), problem, remedy)
 
 
 def _is_beir(reference: DatasetReference, files: Files) -> bool:
-    """Whether a folder or an archive looks like BEIR; one whose judgments are a table beside the others does not."""
-    top = {name: file for name, file in files.items() if "/" not in name}
-    others = any(PurePosixPath(name).stem == "queries" for name in top)
-    if not any(name.startswith("qrels/") for name in files) and (
-        find_table(top, LABEL_TABLE_STEMS) or find_qrels_files(top)
-    ):
+    """Whether a folder or an archive looks like BEIR.
+
+    If the labels are a table at the top, it is a folder of tables.
+    """
+    tables = top_files(files)
+    if not _has_qrels_folder(files) and _has_label_table(tables):
         return False
-    return (
-        not (reference.documents or reference.labels)
-        and BEIR_CORPUS_FILE in files
-        and ("queries.jsonl" in files or not others)
+    if reference.documents or reference.labels or BEIR_CORPUS_FILE not in files:
+        return False
+    has_other_queries = any(PurePosixPath(name).stem == "queries" for name in tables)
+    return BEIR_QUERY_FILE in files or not has_other_queries
+
+
+def _has_label_table(files: Files) -> bool:
+    if find_table(files, LABEL_TABLE_STEMS) is not None:
+        return True
+    return bool(find_qrels_files(files))
+
+
+def _hub_part(part: str) -> PartFiles:
+    """Return the shards of a part; `datasets` saves Arrow files with notes on them."""
+    folders = "|".join(PART_FOLDERS[part])
+    suffixes = "|".join(map(re.escape, TABLE_SUFFIXES))
+    return PartFiles(
+        rf"(?:[^/]+/)?(?:{folders})/(?!(?:state|dataset_\w+)\.json)"
+        rf"(?:(?:([^/]+)/)?data-{SHARD_NUMBERS}\.arrow"
+        rf"|([^/]+?)(?:-{SHARD_NUMBERS})?(?:{suffixes}))"
     )
 
 
 BEIR = FormatReader(
     _is_beir,
     TableLayout(
-        {
-            "corpus": r"corpus\.jsonl",
-            "queries": r"queries\.jsonl",
-            "qrels": r"qrels/([^/]+)\.tsv",
-        },
-        {"qrels": ("query-id", "corpus-id", "score")},
+        corpus=PartFiles(r"corpus\.jsonl"),
+        queries=PartFiles(r"queries\.jsonl"),
+        qrels=PartFiles(
+            r"qrels/([^/]+)\.tsv", header=("query-id", "corpus-id", "score")
+        ),
     ).read,
 )
 MSMARCO = TableLayout(
-    {
-        "corpus": r"collection\.tsv",
-        "queries": r"queries(?:\.(.+))?\.tsv",
-        "qrels": r"qrels(?:\.(.+))?\.tsv",
-    },
-    {
-        "corpus": ("_id", "text"),
-        "queries": ("_id", "text"),
-        "qrels": ("query_id", "iteration", "doc_id", "score"),
-    },
+    corpus=PartFiles(r"collection\.tsv", header=("_id", "text")),
+    queries=PartFiles(r"queries(?:\.(.+))?\.tsv", header=("_id", "text")),
+    qrels=PartFiles(
+        r"qrels(?:\.(.+))?\.tsv", header=("query_id", "iteration", "doc_id", "score")
+    ),
 )
 HUGGINGFACE = TableLayout(
-    {
-        part: rf"(?:[^/]+/)?(?:{'|'.join(names)})/(?!(?:state|dataset_\w+)\.json)"
-        rf"(?:(?:([^/]+)/)?data-{SHARD_NUMBERS}\.arrow|([^/]+?)(?:-{SHARD_NUMBERS})?(?:{'|'.join(map(re.escape, TABLE_SUFFIXES))}))"
-        for part, names in PART_FOLDERS.items()
-    },
-    {},
+    corpus=_hub_part("corpus"),
+    queries=_hub_part("queries"),
+    qrels=_hub_part("qrels"),
 )
-"""Folders of shards; `datasets` saves its own as Arrow, with notes beside them."""
+"""Folders of shards."""

@@ -1,168 +1,192 @@
 """Files of evaluation tools."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
 from harness.dataset.columns import Columns
-from harness.dataset.file import Files
+from harness.dataset.file import File, Files
 from harness.dataset.listing import file_named
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.readers.dataset_folder import (
     DOCUMENT_TABLE_STEMS,
+    find_folder,
     find_table,
     open_documents,
-    search_folder,
 )
 from harness.dataset.readers.shards import list_table_files, read_first_row
 from harness.dataset.reference import DatasetReference
-from harness.dataset.source import FunctionSource, SourceLocation, TableRow
+from harness.dataset.source import FunctionSource, LocatedRow, TableRow
 from harness.dataset.table_source import RowSource, TableSource, rows_of_files
 from harness.dataset.written_values import parse_cell
 from retrievers.errors import InputError, Problem
 
+DEFAULT_EXPORT_FILE = "testset.jsonl"
+QUESTION_KEYS = ("question", "query", "input", "user_input")
+USUAL_EXPORT_NAMES = {
+    "query_id": ("id",),
+    "contexts": ("reference_contexts",),
+    "claims": ("claims",),
+}
+
 
 class ToolExport(NamedTuple):
-    """Under which names a tool keeps questions and what they should rest on.
+    """The names under which a tool exports questions, labels and answers.
 
-    A name such as `outputs.contexts` is a path into objects. Of several names the first that a row has counts; keys of
-    one's own are declared: columns = { query = "inputs.ask", relevant = "outputs.ids", reference = "outputs.answer" }.
+    A name such as `outputs.contexts` is a path into objects. The first of several names
+    that a row has counts. Other keys are declared, for example
+    columns = { query = "inputs.ask", relevant = "outputs.ids" }.
     """
 
     recognised: tuple[tuple[str, ...], ...]
-    """Its rows have one name of each; of a JSON object whose rows are under a key, the object itself."""
+    """Names by which rows are recognised: each row has one of each tuple."""
     names: Mapping[str, tuple[str, ...]]
-    """Kind of column -> its names; where a row has no id, its number is used."""
+    """Kind of column -> its names; if a row has no id, its number is used."""
     fields: tuple[str, ...] = ()
     """Further names whose values become fields of the query."""
     objects: tuple[str, ...] = ()
-    """What holds the question and what holds the answer, where these are objects."""
+    """The objects with the question and with the answer, if these are objects."""
     parts: tuple[str, str] = ("", "")
-    """The file of questions and the folder of documents, where the tool writes a folder of its own."""
-
-    def _within(self, reference: DatasetReference) -> DatasetReference:
-        """The questions of the tool's own folder, with the documents beside them."""
-        questions, documents = self.parts
-        if reference.scheme or not questions:
-            return reference
-        folder = (
-            reference.folder if reference.folder.is_dir() else reference.folder.parent
-        )
-        if not (folder / questions).is_file() or reference.folder not in (
-            folder,
-            folder / questions,
-        ):
-            return reference
-        beside = documents if (folder / documents).is_dir() else None
-        return replace(
-            reference, path=folder / questions, documents=reference.documents or beside
-        )
+    """The file of questions and the folder of documents in the folder of a tool."""
 
     def matches(self, reference: DatasetReference, files: Files) -> bool:
         """Whether the reference is a file that the tool wrote."""
-        row = read_first_row(self._within(reference), files)
-        return bool(row) and all(
-            any(name in row for name in names) for names in self.recognised
-        )
+        row = read_first_row(self._with_parts(reference), files)
+        if not row:
+            return False
+        return all(any(name in row for name in names) for names in self.recognised)
 
     def read(self, reference: DatasetReference, files: Files) -> FunctionSource:
-        """Open the queries; the documents are where the reference says.
+        """Open the queries; the reference names the documents.
 
         Raises:
-            InputError: no documents are named, or they are not there.
+            InputError: no documents are named, or they do not exist.
         """
-        reference = self._within(reference)
-        names = reference.queries or ("testset.jsonl",)
-        tables = list_table_files(reference, files) or [
-            file_named(files, names[0], reference.folder)
-        ]
-        folder, beside = search_folder(
-            reference,
-            {} if not reference.scheme and reference.folder.is_file() else files,
-        )
-        if (
-            reference.documents is None
-            and find_table(beside, DOCUMENT_TABLE_STEMS) is None
-        ):
-            remedy = 'this export has the questions alone: documents = "…", a folder or a table of documents'
+        reference = self._with_parts(reference)
+        tables = list_table_files(reference, files)
+        if not tables:
+            names = reference.queries or (DEFAULT_EXPORT_FILE,)
+            tables = [file_named(files, names[0], reference.folder)]
+        is_file = not reference.scheme and reference.folder.is_file()
+        folder = find_folder(reference, {} if is_file else files)
+        has_table = find_table(folder.files, DOCUMENT_TABLE_STEMS) is not None
+        if reference.documents is None and not has_table:
+            remedy = (
+                'this export has the questions alone: documents = "…", '
+                "a folder or a table of documents"
+            )
             raise InputError(Problem(reference.name, "names no documents", remedy))
-        # Documents of an export are named in no order: each has grade 1.
-        declared = {
-            "label_document" if kind == "relevant" else kind: name
-            for kind, name in Columns(reference.columns).declared.items()
-        }
-        columns = Columns(declared, usual_names=self.names)
-        asked = TableSource(
-            rows_of_files(),
-            partial(self._rows, rows_of_files(*tables), columns),
-            None,
-            columns,
-        )
+        query_table = self._query_table(reference, tables)
         return FunctionSource(
-            open_documents(reference, folder, beside), asked.queries, asked.labels
+            documents=open_documents(reference, folder),
+            queries=query_table.queries,
+            labels=query_table.labels,
         )
 
-    def _rows(
+    def _with_parts(self, reference: DatasetReference) -> DatasetReference:
+        """Return the file of questions in the tool's own folder, with its documents."""
+        questions, documents = self.parts
+        if reference.scheme or not questions:
+            return reference
+        folder = reference.folder
+        if not folder.is_dir():
+            folder = folder.parent
+        question_file = folder / questions
+        if not question_file.is_file():
+            return reference
+        if reference.folder not in (folder, question_file):
+            return reference
+        document_folder = documents if (folder / documents).is_dir() else None
+        return replace(
+            reference,
+            path=question_file,
+            documents=reference.documents or document_folder,
+        )
+
+    def _query_table(
+        self, reference: DatasetReference, tables: Sequence[File]
+    ) -> TableSource:
+        # The documents of an export are in no order: each of them has grade 1.
+        declared: dict[str, str] = {}
+        for kind, column in Columns(reference.columns).declared.items():
+            declared["label_document" if kind == "relevant" else kind] = column
+        columns = Columns(declared, usual_names=self.names)
+        query_rows = partial(self._query_rows, rows_of_files(*tables), columns)
+        return TableSource(rows_of_files(), query_rows, None, columns)
+
+    def _query_rows(
         self, rows: RowSource, columns: Columns, problems: ReadProblems
-    ) -> Iterator[tuple[SourceLocation, TableRow]]:
-        """What is used of each row; the only text of an object is the question, and a text alone the answer."""
-        paths = [*chain(*self.names.values()), *columns.declared.values(), *self.fields]
-        used = {path.partition(".")[0] for path in paths}
-        for number, (place, whole) in enumerate(rows(problems)):
+    ) -> Iterator[LocatedRow]:
+        """Yield the used columns of each row, without empty values."""
+        names = chain.from_iterable(self.names.values())
+        paths = [*names, *columns.declared.values(), *self.fields]
+        used_columns = {path.partition(".")[0] for path in paths}
+        for number, (location, export_row) in enumerate(rows(problems)):
             row: dict[str, Any] = {"id": f"q{number}"}
-            row |= {
-                name: _filled(value)
-                for name, value in whole.items()
-                if name in used and value not in (None, "")
-            }
-            for name, kind in zip(self.objects, ("query", "reference"), strict=False):
-                held = parse_cell(row.get(name))
-                texts = (
-                    [one for one in held.values() if isinstance(one, str)]
-                    if isinstance(held, dict)
-                    else [held]
-                )
-                alone = (
-                    len(texts) == 1
-                    and isinstance(texts[0], str)
-                    and (kind == "query" or held is texts[0])
-                )
-                if alone and columns.name(kind, row) is None:
-                    row[name] = {self.names[kind][0].partition(".")[2]: texts[0]}
-            yield place, row
+            for column, cell in export_row.items():
+                if column in used_columns and not _is_empty(cell):
+                    row[column] = _without_empty_values(cell)
+            yield location, self._with_usual_paths(row, columns)
+
+    def _with_usual_paths(self, row: TableRow, columns: Columns) -> TableRow:
+        """Return a row in which an only text is under a usual name.
+
+        The only text of an object is the question, and a text instead of an object is
+        the answer.
+        """
+        new_row = dict(row)
+        for column, kind in zip(self.objects, ("query", "reference"), strict=False):
+            text = _only_text(parse_cell(row.get(column)), is_object=kind == "query")
+            if text is not None and columns.name(kind, new_row) is None:
+                key = self.names[kind][0].partition(".")[2]
+                new_row[column] = {key: text}
+        return new_row
 
 
-def _filled(value: Any) -> Any:
-    """A value; an object without what is empty in it."""
-    return (
-        {key: held for key, held in value.items() if held not in (None, "")}
-        if isinstance(value, dict)
-        else value
-    )
+def _only_text(cell: Any, *, is_object: bool) -> str | None:
+    """Return the only text in a cell; None if there are several, or none.
+
+    Args:
+        cell: a text or an object.
+        is_object: whether the text may be in an object.
+    """
+    if isinstance(cell, str):
+        return cell
+    if not is_object or not isinstance(cell, dict):
+        return None
+    texts = [value for value in cell.values() if isinstance(value, str)]
+    return texts[0] if len(texts) == 1 else None
 
 
-def _of_objects(inputs: str, outputs: str) -> ToolExport:
-    """The names of a tool that fixes none within its objects: the usual ones, those of outputs before metadata's."""
+def _is_empty(cell: Any) -> bool:
+    return cell in (None, "")
 
-    def within(*names: str) -> tuple[str, ...]:
-        return tuple(
-            f"{part}.{name}" for name in names for part in (outputs, "metadata")
-        )
 
-    asked = tuple(
-        f"{inputs}.{name}" for name in ("question", "query", "input", "user_input")
-    )
+def _without_empty_values(cell: Any) -> Any:
+    """Return a value; an object without its empty values."""
+    if not isinstance(cell, dict):
+        return cell
+    return {key: value for key, value in cell.items() if not _is_empty(value)}
+
+
+def _object_export(inputs: str, outputs: str) -> ToolExport:
+    """Return the export of a tool that does not define the names in its objects.
+
+    Usual names are recognised, in outputs before those in metadata.
+    """
+
+    def paths(*keys: str) -> tuple[str, ...]:
+        return tuple(f"{part}.{key}" for key in keys for part in (outputs, "metadata"))
+
     return ToolExport(
         recognised=((inputs,), (outputs,)),
         names={
             "query_id": ("id",),
-            "query": asked,
-            "label_document": within(
-                "reference_context_ids", "document_ids", "doc_ids"
-            ),
-            "contexts": within("reference_contexts", "contexts"),
+            "query": tuple(f"{inputs}.{key}" for key in QUESTION_KEYS),
+            "label_document": paths("reference_context_ids", "document_ids", "doc_ids"),
+            "contexts": paths("reference_contexts", "contexts"),
             "reference": (f"{outputs}.reference",),
             "claims": (f"{outputs}.claims",),
         },
@@ -171,11 +195,6 @@ def _of_objects(inputs: str, outputs: str) -> ToolExport:
     )
 
 
-USUAL_EXPORT_NAMES = {
-    "query_id": ("id",),
-    "contexts": ("reference_contexts",),
-    "claims": ("claims",),
-}
 RAGAS = ToolExport(
     recognised=(("user_input",), ("reference_contexts", "reference_context_ids")),
     names={
@@ -186,13 +205,16 @@ RAGAS = ToolExport(
     },
     fields=("synthesizer_name", "persona_name", "query_style", "query_length"),
 )
-"""Test sets of Ragas, as SingleTurnSample has it (ragas 0.4.3, `dataset_schema.py`): JSON Lines, JSON, CSV, Parquet."""
-LANGSMITH = _of_objects("inputs", "outputs")
+"""Test sets of Ragas, as `SingleTurnSample` in `dataset_schema.py` (ragas 0.4.3).
+
+They are JSON Lines, JSON, CSV or Parquet.
+"""
+LANGSMITH = _object_export("inputs", "outputs")
 """Examples of a LangSmith data set (langsmith 0.15.0), JSON Lines or JSON."""
-PHOENIX = _of_objects("input", "output")
+PHOENIX = _object_export("input", "output")
 """`Dataset.to_dict()` of arize-phoenix-client 3.5.0 as JSON."""
-LANGFUSE = _of_objects("input", "expectedOutput")
-"""Items of a Langfuse data set, as its interface gives them (`GET /api/public/dataset-items`)."""
+LANGFUSE = _object_export("input", "expectedOutput")
+"""Items of a Langfuse data set, as `GET /api/public/dataset-items` returns them."""
 LLAMA_INDEX_RAG = ToolExport(
     recognised=(("query",), ("reference_contexts",), ("reference_answer",)),
     names={
@@ -202,4 +224,4 @@ LLAMA_INDEX_RAG = ToolExport(
     },
     parts=("rag_dataset.json", "source_files"),
 )
-"""LlamaIndex's LabelledRagDataset as it saves itself, alone or in the folder that its downloads are."""
+"""LlamaIndex's saved LabelledRagDataset, alone or in the folder of a download."""

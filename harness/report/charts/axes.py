@@ -29,63 +29,76 @@ class Axis(NamedTuple):
     low: float
     high: float
     start: float
-    """Pixel of the lowest value; `end` is that of the highest, which is above it on a vertical axis."""
+    """Pixel of the lowest value."""
     end: float
+    """Pixel of the highest value, which is above `start` on a vertical axis."""
     logarithmic: bool = False
 
     def position(self, value: float) -> float:
         """The position of a value in pixels.
 
-        >>> Axis(0.0, 2.0, 100.0, 300.0).position(0.5), Axis(1.0, 100.0, 0.0, 200.0, logarithmic=True).position(10.0)
-        (150.0, 100.0)
+        >>> Axis(0.0, 2.0, 100.0, 300.0).position(0.5)
+        150.0
+        >>> Axis(1.0, 100.0, 0.0, 200.0, logarithmic=True).position(10.0)
+        100.0
         """
-        low, high, place = (
-            (math.log10(x) for x in (self.low, self.high, value))
-            if self.logarithmic
-            else (self.low, self.high, value)
-        )
-        return self.start + (self.end - self.start) * (
-            (place - low) / ((high - low) or 1.0)
-        )
+        low = self.low
+        high = self.high
+        scaled = value
+        if self.logarithmic:
+            low = math.log10(low)
+            high = math.log10(high)
+            scaled = math.log10(value)
+        share = (scaled - low) / ((high - low) or 1.0)
+        return self.start + (self.end - self.start) * share
 
     def ticks(self, apart: float) -> list[float]:
         """Round values of the axis, at least `apart` pixels from each other."""
-        most = max(2, int(abs(self.end - self.start) / apart))
         if self.logarithmic:
-            return _powers(self.low, self.high)
-        while len(found := round_steps(self.low, self.high, most)) < 3:
-            most += 1
-        return found
+            return _powers_of_ten(self.low, self.high)
+        max_count = max(2, int(abs(self.end - self.start) / apart))
+        ticks = round_steps(self.low, self.high, max_count)
+        while len(ticks) < 3:
+            max_count += 1
+            ticks = round_steps(self.low, self.high, max_count)
+        return ticks
 
 
 def round_steps(low: float, high: float, max_count: int) -> list[float]:
-    """Return the multiples of a round step between two values, at most about `max_count`.
+    """Return the multiples of a round step between two values, about `max_count`.
 
-    >>> round_steps(0.12, 0.68, 4), round_steps(-0.4, 0.4, 4)
-    ([0.2, 0.4, 0.6], [-0.4, -0.2, 0.0, 0.2, 0.4])
+    >>> round_steps(0.12, 0.68, 4)
+    [0.2, 0.4, 0.6]
+    >>> round_steps(-0.4, 0.4, 4)
+    [-0.4, -0.2, 0.0, 0.2, 0.4]
     """
-    wide = (high - low) / max_count or 1.0
-    power = 10.0 ** math.floor(math.log10(wide))
+    min_step = (high - low) / max_count or 1.0
+    power = 10.0 ** math.floor(math.log10(min_step))
     step = next(
-        factor * power for factor in (1, 2, 5, 10) if factor * power >= wide * 0.999
+        factor * power for factor in (1, 2, 5, 10) if factor * power >= min_step * 0.999
     )
-    places = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
-    return [round(place * step, 12) for place in places]
+    first = math.ceil(low / step - 1e-9)
+    last = math.floor(high / step + 1e-9)
+    return [round(multiple * step, 12) for multiple in range(first, last + 1)]
 
 
-def _powers(low: float, high: float) -> list[float]:
+def _powers_of_ten(low: float, high: float) -> list[float]:
     """Powers of ten, with 2 and 5 between them if there are few; else round values."""
+    inside = _multiples_of_powers(low, high, (1,))
+    if len(inside) > 2:
+        return inside
+    inside = _multiples_of_powers(low, high, (1, 2, 5))
+    if len(inside) > 1:
+        return inside
+    return [value for value in round_steps(low, high, 4) if value > 0]
+
+
+def _multiples_of_powers(
+    low: float, high: float, factors: Sequence[int]
+) -> list[float]:
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    for factors in ((1,), (1, 2, 5)):
-        found = [factor * 10.0**power for power in powers for factor in factors]
-        inside = [value for value in found if low * 0.999 <= value <= high * 1.001]
-        if len(inside) > 2:
-            return inside
-    return (
-        inside
-        if len(inside) > 1
-        else [value for value in round_steps(low, high, 4) if value > 0]
-    )
+    multiples = [factor * 10.0**power for power in powers for factor in factors]
+    return [value for value in multiples if low * 0.999 <= value <= high * 1.001]
 
 
 AXIS_PADDING = 0.06
@@ -99,19 +112,22 @@ def axis_ends(values: Iterable[float], *, bounded: bool = True) -> tuple[float, 
         values: at least one.
         bounded: whether values are scores: the axis then ends at 0 and 1.
 
-    >>> axis_ends([0.02, 0.52]), axis_ends([-0.5, 0.5], bounded=False), axis_ends([0.5, 1.0])
-    ((0.0, 0.55), (-0.56, 0.56), (0.47, 1.0))
+    >>> axis_ends([0.02, 0.52]), axis_ends([0.5, 1.0])
+    ((0.0, 0.55), (0.47, 1.0))
+    >>> axis_ends([-0.5, 0.5], bounded=False)
+    (-0.56, 0.56)
     """
-    held = list(values)
-    low, high = min(held), max(held)
-    more = (high - low) * AXIS_PADDING or 0.05
-    least, most = low - more, high + more
+    numbers = list(values)
+    low = min(numbers)
+    high = max(numbers)
+    padding = (high - low) * AXIS_PADDING or 0.05
+    start = low - padding
+    end = high + padding
     if bounded:
-        least, most = (
-            max(least, min(low, 0.0)),
-            min(most, 1.0 if high <= 1 else math.inf),
-        )
-    return round(least, 12), round(most, 12)
+        start = max(start, min(low, 0.0))
+        if high <= 1:
+            end = min(end, 1.0)
+    return round(start, 12), round(end, 12)
 
 
 def tick_labels(ticks: Sequence[float], sign: str = "") -> list[str]:
@@ -120,20 +136,23 @@ def tick_labels(ticks: Sequence[float], sign: str = "") -> list[str]:
     >>> tick_labels([0.0, 0.25, 0.5]), tick_labels([-0.2, 0.0, 0.2], "+")
     (['0.00', '0.25', '0.50'], ['−0.2', '0', '+0.2'])
     """
-    finest = 1e-6 * max(map(abs, ticks))
-    digits = next(
-        (
-            d
-            for d in range(12)
-            if all(abs(value - round(value, d)) <= finest for value in ticks)
-        ),
-        12,
-    )
-    shown = [with_minus_sign(f"{value:{sign}.{digits}f}") for value in ticks]
-    return [
-        "0" if sign and not value else word
-        for value, word in zip(ticks, shown, strict=True)
-    ]
+    decimals = _decimals_of(ticks)
+    labels: list[str] = []
+    for tick in ticks:
+        if sign and not tick:
+            labels.append("0")
+        else:
+            labels.append(with_minus_sign(f"{tick:{sign}.{decimals}f}"))
+    return labels
+
+
+def _decimals_of(ticks: Sequence[float]) -> int:
+    """Return how many decimals all ticks need; at most 12."""
+    tolerance = 1e-6 * max(map(abs, ticks))
+    for decimals in range(12):
+        if all(abs(tick - round(tick, decimals)) <= tolerance for tick in ticks):
+            return decimals
+    return 12
 
 
 def signed_tick_labels(ticks: Sequence[float]) -> list[str]:
@@ -165,33 +184,33 @@ def draw_horizontal_axis(
     """
     top, bottom = across
     ticks = axis.ticks(90)
-    parts = [
-        svg_element(
-            "line",
-            x1=axis.position(v),
-            x2=axis.position(v),
-            y1=top,
-            y2=bottom,
-            stroke=RULE_SHADE.light,
+    parts: list[Markup] = []
+    for tick in ticks:
+        x = axis.position(tick)
+        parts.append(
+            svg_element("line", x1=x, x2=x, y1=top, y2=bottom, stroke=RULE_SHADE.light)
         )
-        for v in ticks
-    ]
-    free = -1e9
-    for value, shown in zip(ticks, labels(ticks), strict=True):
-        half = text_width(shown) / 2
-        if axis.position(value) - half >= free:  # labels that would overlap are omitted
-            parts.append(
-                svg_element(
-                    "text",
-                    shown,
-                    x=axis.position(value),
-                    y=bottom + LINE_HEIGHT,
-                    text_anchor="middle",
-                )
+    free_from = -1e9
+    for tick, label in zip(ticks, labels(ticks), strict=True):
+        x = axis.position(tick)
+        half_width = text_width(label) / 2
+        if x - half_width < free_from:
+            continue  # labels that would overlap are omitted
+        parts.append(
+            svg_element(
+                "text", label, x=x, y=bottom + LINE_HEIGHT, text_anchor="middle"
             )
-            free = axis.position(value) + half + 6
+        )
+        free_from = x + half_width + 6
+    lines = _draw_title(title, axis, bottom)
+    return svg_element("g", join_elements(parts), class_="ticks") + svg_element(
+        "g", lines, class_="title"
+    )
+
+
+def _draw_title(title: str, axis: Axis, bottom: float) -> Markup:
     middle = (axis.start + axis.end) / 2
-    lines = join_elements(
+    return join_elements(
         svg_element(
             "text",
             line,
@@ -201,9 +220,6 @@ def draw_horizontal_axis(
         )
         for i, line in enumerate(wrap_title(title, axis.end))
     )
-    return svg_element("g", join_elements(parts), class_="ticks") + svg_element(
-        "g", lines, class_="title"
-    )
 
 
 def draw_vertical_axis(
@@ -212,18 +228,11 @@ def draw_vertical_axis(
     """A vertical axis at the left of a chart; `across` are both ends of its rules."""
     left, right = across
     ticks = axis.ticks(44)
-    parts = [
-        svg_element(
-            "line",
-            x1=left,
-            x2=right,
-            y1=axis.position(v),
-            y2=axis.position(v),
-            stroke=RULE_SHADE.light,
+    parts: list[Markup] = []
+    for tick, label in zip(ticks, labels(ticks), strict=True):
+        y = axis.position(tick)
+        parts.append(
+            svg_element("line", x1=left, x2=right, y1=y, y2=y, stroke=RULE_SHADE.light)
         )
-        + svg_element(
-            "text", shown, x=left - 6, y=axis.position(v) + 4, text_anchor="end"
-        )
-        for v, shown in zip(ticks, labels(ticks), strict=True)
-    ]
+        parts.append(svg_element("text", label, x=left - 6, y=y + 4, text_anchor="end"))
     return svg_element("g", join_elements(parts), class_="ticks")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -14,41 +15,63 @@ LINE_HEIGHT = 16.0
 """Pixels of a line of text."""
 
 
-def text_width(words: str) -> float:
+class Point(NamedTuple):
+    """A position in pixels."""
+
+    x: float
+    y: float
+
+
+class Line(NamedTuple):
+    """Both ends of a line in pixels."""
+
+    x1: float
+    x2: float
+    y1: float
+    y2: float
+
+
+def text_width(text: str) -> float:
     """Return the largest width of a text in pixels, for the widest font of a page."""
-    return sum(map(_width, words))
+    return sum(map(_letter_width, text))
 
 
-def _width(letter: str) -> float:
+def _letter_width(letter: str) -> float:
     if letter in "mwMW@%" or unicodedata.east_asian_width(letter) in "WF":
         return 12.0
     return 4.5 if letter in "iljtfI.,:;|' ()" else 7.5
 
 
 def pixel_text(pixels: float) -> str:
-    """Return a position with at most one decimal: more is not visible, and a page has thousands of them."""
+    """Return a position with at most one decimal.
+
+    More is not visible, and a page has thousands of positions.
+    """
     return f"{pixels:.1f}".removesuffix(".0")
 
 
 def svg_element(
     tag: str, body: str | Markup | None = None, /, **attributes: object
 ) -> Markup:
-    """An SVG element: numbers in pixels, underscores in names as dashes, texts escaped; None is omitted.
+    """An SVG element with escaped texts.
+
+    Numbers are in pixels, underscores in names become dashes, None is omitted.
 
     >>> svg_element("text", "a<b", x=1.26, text_anchor="end", class_="name")
     Markup('<text x="1.3" text-anchor="end" class="name">a&lt;b</text>')
     """
-    form = Markup(' {}="{}"')
-    shown = Markup("").join(
-        form.format(
-            name.rstrip("_").replace("_", "-"),
-            pixel_text(value) if isinstance(value, float | int) else value,
-        )
-        for name, value in attributes.items()
-        if value is not None
-    )
-    element = "<{0}{1}/>" if body is None else "<{0}{1}>{2}</{0}>"
-    return Markup(element).format(tag, shown, body)  # noqa: S704 - ours
+    attribute_form = Markup(' {}="{}"')
+    attribute_texts: list[Markup] = []
+    for key, value in attributes.items():
+        if value is None:
+            continue
+        if isinstance(value, float | int):
+            value = pixel_text(value)
+        attribute_name = key.rstrip("_").replace("_", "-")
+        attribute_texts.append(attribute_form.format(attribute_name, value))
+    form = "<{0}{1}/>" if body is None else "<{0}{1}>{2}</{0}>"
+    joined = join_elements(attribute_texts)
+    return Markup(form).format(tag, joined, body)  # noqa: S704 - ours
 
 
 def join_elements(parts: Iterable[Markup]) -> Markup:
@@ -67,51 +90,67 @@ def wrap_title(title: str, width: float) -> list[str]:
     return lines
 
 
-def _title(facts: Mapping[str, object]) -> Markup:
-    """The tooltip of a mark, one line per fact; a spreadsheet gets it, too."""
-    lines = [
-        f"{key}: {f'{value:.4f}' if isinstance(value, float) else value}"
-        for key, value in facts.items()
-    ]
-    return svg_element("title", visible_text("\n".join(lines)))
-
-
 def draw_interval_point(
-    span: tuple[float, float, float, float],
-    point: tuple[float, float],
+    span: Line,
+    point: Point,
     color: str,
     facts: Mapping[str, object],
-    beside: str = "",
-    slice_: str = "",
+    *,
+    side_text: str | Markup = "",
+    slice_label: str = "",
 ) -> Markup:
     """A point on its interval.
 
     Args:
-        span: both ends of the interval: x, x, y, y.
-        point: x, y.
+        span: the interval.
+        point: the point.
         color: of point and interval.
         facts: of the tooltip.
-        beside: the text beside it.
-        slice_: its slice, which a click selects.
+        side_text: the text beside the point.
+        slice_label: its slice, which a click selects.
     """
     body = Markup(
-        '<line class="span" x1="{}" x2="{}" y1="{}" y2="{}" stroke="{}" stroke-width="2"/>'
+        '<line class="span" x1="{}" x2="{}" y1="{}" y2="{}" '
+        'stroke="{}" stroke-width="2"/>'
         '<g transform="translate({} {})"><circle r="5" fill="{}"/>{}</g>{}'
     ).format(
         *map(pixel_text, span),
         color,
         *map(pixel_text, point),
         color,
-        beside,
-        _title(facts),
+        side_text,
+        _tooltip(facts),
     )
-    return svg_element(
-        "g", body, class_="dot", data_slice=visible_text(slice_) if slice_ else None
-    )
+    data_slice = visible_text(slice_label) if slice_label else None
+    return svg_element("g", body, class_="dot", data_slice=data_slice)
 
 
-def draw_side_text(  # noqa: D103
-    words: str, x: float, y: float, anchor: str = "start", color: str = INK_SHADE.light
+def _tooltip(facts: Mapping[str, object]) -> Markup:
+    """The tooltip of a mark, one line per fact; a spreadsheet gets it, too."""
+    lines: list[str] = []
+    for key, value in facts.items():
+        shown_value = f"{value:.4f}" if isinstance(value, float) else value
+        lines.append(f"{key}: {shown_value}")
+    return svg_element("title", visible_text("\n".join(lines)))
+
+
+def draw_side_text(
+    text: str,
+    x: float,
+    y: float,
+    *,
+    anchor: str = "start",
+    color: str = INK_SHADE.light,
 ) -> Markup:
-    shown = {"class_": "beside", "x": x, "y": y, "text_anchor": anchor, "fill": color}
-    return svg_element("text", visible_text(words), **shown) if words else Markup("")
+    """A text beside a mark; nothing for an empty text."""
+    if not text:
+        return Markup("")
+    return svg_element(
+        "text",
+        visible_text(text),
+        class_="beside",
+        x=x,
+        y=y,
+        text_anchor=anchor,
+        fill=color,
+    )

@@ -9,8 +9,10 @@ from markupsafe import Markup
 
 from harness.report.palette import MUTED_SHADE, PAGE_FONT, PAPER_SHADE
 
-WIDE_WIDTH, NARROW_WIDTH = 700.0, 336.0
-"""Width of charts in pixels, on a screen and on a telephone."""
+WIDE_WIDTH = 700.0
+"""Width of charts in pixels, on a screen."""
+NARROW_WIDTH = 336.0
+"""Width of charts in pixels, on a telephone."""
 
 
 class Plot(NamedTuple):
@@ -52,34 +54,46 @@ def draw_figure(
         draw: returns the drawing for a width in pixels.
         wide: the larger width.
     """
-    broad, narrow = draw(wide), draw(NARROW_WIDTH)
+    wide_plot = draw(wide)
+    narrow_plot = draw(NARROW_WIDTH)
+    file_name = re.sub(r"[^A-Za-z0-9.@_-]+", "-", name).strip("-")
     return Figure(
-        re.sub(r"[^A-Za-z0-9.@_-]+", "-", name).strip("-"),
+        file_name,
         title,
         description,
-        broad,
-        broad if narrow == broad else narrow,
+        wide_plot,
+        wide_plot if narrow_plot == wide_plot else narrow_plot,
     )
 
 
 def svg_file(figure: Figure) -> str:
-    """Return a figure as a self-contained SVG file on white, with a description for screen readers."""
-    words = f"<title>{escape(figure.title)}</title><desc>{escape(figure.description)}</desc>"
+    """Return a figure as a self-contained SVG file on white.
+
+    It has a description for screen readers.
+    """
+    title = f"<title>{escape(figure.title)}</title>"
+    description = f"<desc>{escape(figure.description)}</desc>"
     paper = f'<rect width="100%" height="100%" fill="{PAPER_SHADE.light}"/>'
-    head = f'xmlns="http://www.w3.org/2000/svg" role="img" font-family="{PAGE_FONT}"'
-    return _element(figure.wide, head, words + paper) + "\n"
+    attributes = (
+        f'xmlns="http://www.w3.org/2000/svg" role="img" font-family="{PAGE_FONT}"'
+    )
+    return _svg_text(figure.wide, attributes, title + description + paper) + "\n"
 
 
 def inline_svg(figure: Figure) -> str:
     """Return it for the page, without background; the surrounding figure names it."""
     hidden = 'aria-hidden="true" focusable="false"'
     if figure.narrow is figure.wide:
-        return _element(figure.wide, hidden)
-    narrow = _element(figure.narrow, f'{hidden} class="narrow"')
-    return _element(figure.wide, f'{hidden} class="broad"') + narrow
+        return _svg_text(figure.wide, hidden)
+    wide = _svg_text(figure.wide, f'{hidden} class="broad"')
+    narrow = _svg_text(figure.narrow, f'{hidden} class="narrow"')
+    return wide + narrow
 
 
-def _element(drawing: Plot, attributes: str, before: str = "") -> str:
-    width, height = (f"{size:.0f}" for size in (drawing.width, drawing.height))
-    size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}" font-size="12" fill="{MUTED_SHADE.light}"'
-    return f"<svg {attributes} {size}>{before}{drawing.body}</svg>"
+def _svg_text(plot: Plot, attributes: str, head: str = "") -> str:
+    """Return the SVG of a plot; `head` comes before its body."""
+    width = f"{plot.width:.0f}"
+    height = f"{plot.height:.0f}"
+    size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
+    style = f'font-size="12" fill="{MUTED_SHADE.light}"'
+    return f"<svg {attributes} {size} {style}>{head}{plot.body}</svg>"

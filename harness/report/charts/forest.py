@@ -9,6 +9,8 @@ from harness.report.charts import axes
 from harness.report.charts.axes import Axis
 from harness.report.charts.elements import (
     LINE_HEIGHT,
+    Line,
+    Point,
     draw_interval_point,
     draw_side_text,
     join_elements,
@@ -23,6 +25,10 @@ from harness.report.palette import INK_SHADE, MUTED_SHADE, RULE_SHADE
 
 MIN_PANEL_WIDTH = 230.0
 """Smallest width of one panel of several, in pixels."""
+PANELS_WIDTH = 1080.0
+"""Width of a forest with several panels, in pixels."""
+PANEL_PADDING = 16.0
+"""Room at both ends of a panel's axis, in pixels."""
 
 
 class ForestRow(NamedTuple):
@@ -43,145 +49,168 @@ class ForestRow(NamedTuple):
     color: str = ""
     """Of the point; the colour of text if it belongs to no retriever."""
 
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Both ends of the interval; the difference itself if there is none."""
+        low = self.difference if self.low is None else self.low
+        high = self.difference if self.high is None else self.high
+        return low, high
+
+
+ForestPanels = Mapping[str, Sequence[ForestRow]]
+"""The title of a panel -> its rows."""
+
+
+class ForestTexts(NamedTuple):
+    """The texts of a forest."""
+
+    name: str
+    """Of its file."""
+    title: str
+    description: str
+    axis_title: str
+
+
+def forest_figure(
+    texts: ForestTexts, panels: ForestPanels, margin: float | None
+) -> Figure:
+    """Draw differences in the given order.
+
+    Args:
+        texts: of the figure.
+        panels: with the same rows in each.
+        margin: of the measure, a band around zero; None or 0 for none.
+    """
+    return draw_figure(
+        texts.name,
+        texts.title,
+        texts.description,
+        lambda width: draw_forest(panels, texts.axis_title, margin, width),
+        wide=PANELS_WIDTH if len(panels) > 1 else WIDE_WIDTH,
+    )
+
 
 def draw_forest(
-    panels: Mapping[str, Sequence[ForestRow]],
-    title: str,
-    margin: float | None,
-    width: float,
+    panels: ForestPanels, axis_title: str, margin: float | None, width: float
 ) -> Plot:
     """Differences in the given order, one row each; the margin is a band at 0.
 
     Args:
-        panels: head -> rows; all panels share the names of the rows and the axis.
-        title: of the axis.
+        panels: all share the names of the rows and the axis.
+        axis_title: the title of the axis.
         margin: None or 0 for none.
         width: of the chart.
     """
-    first = next(iter(panels.values()))
-    every = [row for rows in panels.values() for row in rows]
-    headed = len(panels) > 1
-    held = lay_out_rows([row.label for row in first], width, 26.0 if headed else 4.0)
-    right = max((text_width(row.side_text) for row in every), default=0.0)
-    fit = max(1, min(len(panels), int((width - held.left) / MIN_PANEL_WIDTH)))
-    wide = (width - held.left) / fit
-    high = held.bottom + LINE_HEIGHT * (
-        2 + len(wrap_title(title, held.left + wide - right - 16))
+    first_rows = next(iter(panels.values()))
+    all_rows = [row for rows in panels.values() for row in rows]
+    layout = lay_out_rows(
+        [row.label for row in first_rows], width, 26.0 if len(panels) > 1 else 4.0
     )
-    ends = [
-        end
-        for row in every
-        for end in (row.low, row.difference, row.high)
-        if end is not None
-    ]
-    reached = axes.axis_ends(
-        (*ends, *((-margin, margin) if margin else ()), 0.0), bounded=False
-    )
-    body = []
-    for place, (head, rows) in enumerate(panels.items()):
-        line, column = divmod(place, fit)
-        start = held.left + wide * column
-        axis = Axis(*reached, start + 16, start + wide - right - 16)
-        panel = [
-            axes.draw_horizontal_axis(
-                axis,
-                (held.top, held.bottom),
-                "" if column else title,
-                axes.signed_tick_labels,
-            )
-        ]
-        panel += _forest(rows, axis, held, margin)
-        if headed:
-            panel.append(draw_side_text(head, start + 16, 16))
-        panel += [
-            draw_side_text(
-                row.side_text, width, held.row_middle(i) + 4, "end", MUTED_SHADE.light
-            )
-            for i, row in enumerate(rows)
-        ]
+    columns = int((width - layout.left) / MIN_PANEL_WIDTH)
+    columns = max(1, min(len(panels), columns))
+    panel_width = (width - layout.left) / columns
+    side_width = max((text_width(row.side_text) for row in all_rows), default=0.0)
+    axis_length = panel_width - side_width - PANEL_PADDING
+    title_lines = wrap_title(axis_title, layout.left + axis_length)
+    panel_height = layout.bottom + LINE_HEIGHT * (2 + len(title_lines))
+    axis_range = _axis_range(all_rows, margin)
+    body: list[Markup] = []
+    for index, (panel_title, rows) in enumerate(panels.items()):
+        line, column = divmod(index, columns)
+        start = layout.left + panel_width * column
+        axis = Axis(*axis_range, start + PANEL_PADDING, start + axis_length)
+        parts = _draw_panel(rows, axis, layout, margin, "" if column else axis_title)
+        if len(panels) > 1:
+            parts.append(draw_side_text(panel_title, start + 16, 16))
+        parts += _draw_side_texts(rows, layout, width)
         if not column:
-            panel.append(held.draw_names([row.label for row in rows]))
+            parts.append(layout.draw_names([row.label for row in rows]))
+        shift = f"translate(0 {pixel_text(panel_height * line)})"
         body.append(
-            svg_element(
-                "g",
-                join_elements(panel),
-                class_="panel",
-                transform=f"translate(0 {pixel_text(high * line)})",
-            )
+            svg_element("g", join_elements(parts), class_="panel", transform=shift)
         )
-    return Plot(width, high * -(-len(panels) // fit), join_elements(body))
+    lines = -(-len(panels) // columns)
+    return Plot(width, panel_height * lines, join_elements(body))
 
 
-def _forest(
-    rows: Sequence[ForestRow], axis: Axis, held: RowLayout, margin: float | None
-) -> list[Markup]:
-    """The band, the zero and the rows of one panel."""
-    zero, ends = axis.position(0), {"y1": held.top, "y2": held.bottom}
-    body = [
-        svg_element(
-            "line", class_="zero", x1=zero, x2=zero, **ends, stroke=MUTED_SHADE.light
-        )
-    ]
+def _axis_range(rows: Sequence[ForestRow], margin: float | None) -> tuple[float, float]:
+    ends = [0.0]
+    for row in rows:
+        ends.append(row.difference)
+        ends.extend(row.interval)
     if margin:
-        left, height = axis.position(-margin), held.bottom - held.top
-        size = {
-            "x": left,
-            "y": held.top,
-            "width": axis.position(margin) - left,
-            "height": height,
-        }
-        body.insert(
-            0,
-            svg_element(
-                "rect", class_="margin", **size, fill=RULE_SHADE.light, opacity="0.6"
-            ),
+        ends.extend((-margin, margin))
+    return axes.axis_ends(ends, bounded=False)
+
+
+def _draw_side_texts(
+    rows: Sequence[ForestRow], layout: RowLayout, width: float
+) -> list[Markup]:
+    return [
+        draw_side_text(
+            row.side_text,
+            width,
+            layout.row_middle(i) + 4,
+            anchor="end",
+            color=MUTED_SHADE.light,
         )
+        for i, row in enumerate(rows)
+    ]
+
+
+def _draw_panel(
+    rows: Sequence[ForestRow],
+    axis: Axis,
+    layout: RowLayout,
+    margin: float | None,
+    axis_title: str,
+) -> list[Markup]:
+    """The axis, the band, the zero and the rows of one panel."""
+    span = (layout.top, layout.bottom)
+    parts = [axes.draw_horizontal_axis(axis, span, axis_title, axes.signed_tick_labels)]
+    if margin:
+        left = axis.position(-margin)
+        band = svg_element(
+            "rect",
+            class_="margin",
+            x=left,
+            y=layout.top,
+            width=axis.position(margin) - left,
+            height=layout.bottom - layout.top,
+            fill=RULE_SHADE.light,
+            opacity="0.6",
+        )
+        parts.append(band)
+    zero = axis.position(0)
+    zero_line = svg_element(
+        "line",
+        class_="zero",
+        x1=zero,
+        x2=zero,
+        y1=layout.top,
+        y2=layout.bottom,
+        stroke=MUTED_SHADE.light,
+    )
+    parts.append(zero_line)
     for i, row in enumerate(rows):
-        y, (low, high) = (
-            held.row_middle(i),
-            (row.difference if end is None else end for end in (row.low, row.high)),
-        )
-        facts = {
-            "slice": row.slice,
-            "difference": row.difference,
-            "low": low,
-            "high": high,
-            "queries": row.queries,
-            "won / tied / lost": row.record,
-        }
-        point = axis.position(row.difference), y
-        body.append(
-            draw_interval_point(
-                (axis.position(low), axis.position(high), y, y),
-                point,
-                row.color or INK_SHADE.light,
-                facts,
-                slice_=row.slice,
-            )
-        )
-    return body
+        parts.append(_draw_row(row, axis, layout.row_middle(i)))
+    return parts
 
 
-ForestPanels = Mapping[str, Sequence[ForestRow]]
-PANELS_WIDTH = 1080.0
-"""Width of a forest with several panels, in pixels."""
-
-
-def forest_figure(
-    words: tuple[str, str, str, str], panels: ForestPanels, margin: float | None
-) -> Figure:
-    """Draw differences in the given order; the margin is a band around zero, None or 0 for none.
-
-    Args:
-        words: name, title, description, and the title of the axis.
-        panels: head -> rows.
-        margin: of the measure.
-    """
-    name, title, description, axis = words
-    return draw_figure(
-        name,
-        title,
-        description,
-        lambda width: draw_forest(panels, axis, margin, width),
-        wide=PANELS_WIDTH if len(panels) > 1 else WIDE_WIDTH,
+def _draw_row(row: ForestRow, axis: Axis, y: float) -> Markup:
+    low, high = row.interval
+    facts = {
+        "slice": row.slice,
+        "difference": row.difference,
+        "low": low,
+        "high": high,
+        "queries": row.queries,
+        "won / tied / lost": row.record,
+    }
+    return draw_interval_point(
+        Line(axis.position(low), axis.position(high), y, y),
+        Point(axis.position(row.difference), y),
+        row.color or INK_SHADE.light,
+        facts,
+        slice_label=row.slice,
     )

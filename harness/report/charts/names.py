@@ -10,6 +10,7 @@ from markupsafe import Markup
 from harness.pages import visible_text
 from harness.report.charts.elements import (
     LINE_HEIGHT,
+    Point,
     join_elements,
     svg_element,
     text_width,
@@ -20,75 +21,93 @@ ROW_HEIGHT = 24.0
 """Height of a row in pixels."""
 
 
+NAME_SIDES = ("left", "right")
+"""How a name is aligned.
+
+"left" begins right of its point, "right" ends left of it.
+"""
+NAME_OFFSET = 7.0
+"""Pixels between a point and its name."""
+NAME_RISE = 9.0
+"""Pixels by which a name is above its point."""
+LETTER_WIDTH = 6.5
+NAME_HEIGHT = 14.0
+POINT_RADIUS = 6.0
+"""Half of a point's size in pixels."""
+
+
 class RowLayout(NamedTuple):
-    """The layout of a chart's rows: names beside them, or above if they are too long."""
+    """The layout of a chart's rows.
+
+    Names are beside the rows, or above them if they are too long.
+    """
 
     left: float
     """0 if the names are above."""
     step: float
     top: float
-    number: int
+    row_count: int
+
+    @property
+    def names_are_above(self) -> bool:
+        """Whether the names are above their rows."""
+        return not self.left
 
     @property
     def bottom(self) -> float:
         """The end of the last row."""
-        return self.top + self.step * self.number
+        return self.top + self.step * self.row_count
 
     def row_middle(self, row: int) -> float:
         """The middle of a row."""
-        return (
-            self.top
-            + self.step * row
-            + (0.0 if self.left else LINE_HEIGHT)
-            + ROW_HEIGHT / 2
-        )
+        name_height = LINE_HEIGHT if self.names_are_above else 0.0
+        return self.top + self.step * row + name_height + ROW_HEIGHT / 2
 
-    def draw_names(self, words: Sequence[str]) -> Markup:
+    def draw_names(self, names: Sequence[str]) -> Markup:
         """The names, as dark as text."""
-        above = not self.left
-        x, up, end = (
-            (0, -ROW_HEIGHT / 2 - 1, "start") if above else (self.left - 10, 4.0, "end")
-        )
-        shown = join_elements(
+        if self.names_are_above:
+            texts = self._name_texts(names, Point(0, -ROW_HEIGHT / 2 - 1), "start")
+            # Rules cross these names: an outline in the page's colour keeps them
+            # legible.
+            return svg_element(
+                "g",
+                texts,
+                fill=INK_SHADE.light,
+                font_size=13,
+                stroke=PAPER_SHADE.light,
+                stroke_width=4,
+                paint_order="stroke",
+            )
+        texts = self._name_texts(names, Point(self.left - 10, 4.0), "end")
+        return svg_element("g", texts, fill=INK_SHADE.light, font_size=13)
+
+    def _name_texts(self, names: Sequence[str], offset: Point, anchor: str) -> Markup:
+        """Return the names; `offset` is from the middle of a row at the left edge."""
+        return join_elements(
             svg_element(
                 "text",
-                visible_text(word),
+                visible_text(name),
                 class_="name",
-                x=x,
-                y=self.row_middle(i) + up,
-                text_anchor=end,
+                x=offset.x,
+                y=self.row_middle(i) + offset.y,
+                text_anchor=anchor,
             )
-            for i, word in enumerate(words)
+            for i, name in enumerate(names)
         )
-        # Rules cross names that are above their rows: an outline in the page's colour keeps these legible.
-        rim = (
-            {"stroke": PAPER_SHADE.light, "stroke_width": 4, "paint_order": "stroke"}
-            if above
-            else {}
-        )
-        return svg_element("g", shown, fill=INK_SHADE.light, font_size=13, **rim)
 
 
-def lay_out_rows(words: Sequence[str], width: float, top: float = 4.0) -> RowLayout:
-    """Return the layout of rows with these names; `top` is the start of the first, in pixels."""
-    left = max(map(text_width, words), default=0.0) * 13 / 12 + 12
-    return (
-        RowLayout(left, ROW_HEIGHT, top, len(words))
-        if left <= 0.5 * width
-        else RowLayout(0.0, ROW_HEIGHT + LINE_HEIGHT, top, len(words))
-    )
+def lay_out_rows(names: Sequence[str], width: float, top: float = 4.0) -> RowLayout:
+    """Return the layout of rows with these names.
 
-
-NAME_SIDES = ("left", "right")
-"""How a name is aligned: "left" begins right of its point, "right" ends left of it."""
-NAME_OFFSET, NAME_RISE, LETTER_WIDTH, NAME_HEIGHT, POINT_RADIUS = (
-    7.0,
-    9.0,
-    6.5,
-    14.0,
-    6.0,
-)
-"""Pixels: a name beside and above its point, a letter's width, a name's height, half of a point's size."""
+    Args:
+        names: of the rows.
+        width: of the chart.
+        top: the start of the first row, in pixels.
+    """
+    left = max(map(text_width, names), default=0.0) * 13 / 12 + 12
+    if left <= 0.5 * width:
+        return RowLayout(left, ROW_HEIGHT, top, len(names))
+    return RowLayout(0.0, ROW_HEIGHT + LINE_HEIGHT, top, len(names))
 
 
 class _Box(NamedTuple):
@@ -97,58 +116,50 @@ class _Box(NamedTuple):
     top: float
     bottom: float
 
-    def meets(self, other: _Box) -> bool:
-        return (
-            self.left < other.right
-            and other.left < self.right
-            and self.top < other.bottom
-            and other.top < self.bottom
-        )
+    def overlaps(self, other: _Box) -> bool:
+        in_columns = self.left < other.right and other.left < self.right
+        in_rows = self.top < other.bottom and other.top < self.bottom
+        return in_columns and in_rows
 
 
 def place_names(
     centres: Mapping[str, tuple[float, float]], left: float, right: float
 ) -> dict[str, str]:
-    """Return name -> its side, for the points that have room; the best points choose first.
+    """Return name -> its side, for the points that have room.
+
+    The best points choose first.
 
     Args:
-        centres: name -> position of its point in pixels; the highest is the best.
+        centres: name -> position of its point; the highest is the best.
         left: start of the chart.
         right: end of the chart.
     """
-    marks = {
-        name: _Box(
-            x - POINT_RADIUS, x + POINT_RADIUS, y - POINT_RADIUS, y + POINT_RADIUS
-        )
-        for name, (x, y) in centres.items()
-    }
-    taken: dict[str, tuple[str, _Box]] = {}
+    points = {name: _point_box(*centre) for name, centre in centres.items()}
+    sides: dict[str, str] = {}
+    name_boxes: list[_Box] = []
     for name in sorted(centres, key=lambda name: centres[name][1]):
-        for side in (
-            NAME_SIDES if centres[name][0] <= (left + right) / 2 else NAME_SIDES[::-1]
-        ):
-            box = _box(name, centres[name], side)
-            others = [
-                *(mark for other, mark in marks.items() if other != name),
-                *(box for _, box in taken.values()),
-            ]
-            if (
-                box.left >= left
-                and box.right <= right
-                and not any(box.meets(other) for other in others)
-            ):
-                taken[name] = (side, box)
-                break
-    return {name: side for name, (side, _) in taken.items()}
+        x, y = centres[name]
+        obstacles = [box for other, box in points.items() if other != name]
+        obstacles += name_boxes
+        in_left_half = x <= (left + right) / 2
+        for side in NAME_SIDES if in_left_half else NAME_SIDES[::-1]:
+            box = _name_box(name, x, y, side)
+            if box.left < left or box.right > right:
+                continue
+            if any(box.overlaps(obstacle) for obstacle in obstacles):
+                continue
+            sides[name] = side
+            name_boxes.append(box)
+            break
+    return sides
 
 
-def _box(name: str, centre: tuple[float, float], side: str) -> _Box:
-    x, y = centre
-    long = LETTER_WIDTH * len(name)
-    left = x + NAME_OFFSET if side == "left" else x - NAME_OFFSET - long
-    return _Box(
-        left,
-        left + long,
-        y - NAME_RISE - NAME_HEIGHT / 2,
-        y - NAME_RISE + NAME_HEIGHT / 2,
-    )
+def _point_box(x: float, y: float) -> _Box:
+    return _Box(x - POINT_RADIUS, x + POINT_RADIUS, y - POINT_RADIUS, y + POINT_RADIUS)
+
+
+def _name_box(name: str, x: float, y: float, side: str) -> _Box:
+    length = LETTER_WIDTH * len(name)
+    left = x + NAME_OFFSET if side == "left" else x - NAME_OFFSET - length
+    middle = y - NAME_RISE
+    return _Box(left, left + length, middle - NAME_HEIGHT / 2, middle + NAME_HEIGHT / 2)

@@ -10,6 +10,8 @@ from harness.report.charts import axes
 from harness.report.charts.axes import Axis
 from harness.report.charts.elements import (
     LINE_HEIGHT,
+    Line,
+    Point,
     draw_interval_point,
     draw_side_text,
     join_elements,
@@ -23,6 +25,13 @@ from harness.report.palette import MUTED_SHADE
 
 TRADE_OFF_PADDING = 24.0
 """Room beside the outermost points of a trade-off, in pixels."""
+PLOT_LEFT = 44.0
+PLOT_TOP = 22.0
+PLOT_HEIGHT = 260.0
+PLOT_MARGIN = 8.0
+"""Room at the right of a trade-off, in pixels."""
+MAX_LINEAR_RATIO = 20
+"""Largest ratio of two prices on a linear axis."""
 
 
 class PricedMean(NamedTuple):
@@ -43,77 +52,62 @@ class CostKind(NamedTuple):
     title: str
     """Of its axis."""
     unit: str
-    """A key of `axes.PRICED`."""
+    """A key of `axes.PRICE_TICK_LABELS`."""
     read_cost: Callable[[RetrieverCost], float | None]
     superlative: str
-    """Superlative: the word for the lowest."""
+    """The word for the lowest."""
+
+
+class TradeOffAxes(NamedTuple):
+    """The axes of a trade-off."""
+
+    price: Axis
+    quality: Axis
+
+    def centre(self, price: float, mean: float) -> Point:
+        """The position of a price and a mean."""
+        return Point(self.price.position(price), self.quality.position(mean))
 
 
 def draw_trade_off(
     dots: Sequence[PricedMean],
-    edge: Sequence[tuple[float, float]],
+    frontier: Sequence[tuple[float, float]],
     colors: Mapping[str, str],
     price: CostKind,
     width: float,
 ) -> Plot:
-    """Quality against a price, with the frontier: the retrievers that no other beats on both.
+    """Quality against a price, with the frontier.
+
+    The frontier are the retrievers that no other beats on both.
 
     Args:
         dots: the retrievers with their prices.
-        edge: price and mean of the corners of the frontier, cheapest first.
+        frontier: price and mean of its corners, cheapest first.
         colors: of the retrievers.
         price: the axis.
         width: of the chart.
     """
-    left, top, high = 44.0, 22.0, 260.0
-    ends = axes.axis_ends(end for dot in dots for end in (dot.low, dot.mean, dot.high))
-    prices = [dot.price for dot in dots]
-    spread = min(prices) > 0 and max(prices) / min(prices) > 20
-    inner = Axis(
-        min(prices),
-        max(prices),
-        left + TRADE_OFF_PADDING,
-        width - 8 - TRADE_OFF_PADDING,
-        spread,
-    )
-    y = Axis(*ends, top + high, top)
-    sides = place_names(
-        {
-            dot.retriever: (inner.position(dot.price), y.position(dot.mean))
-            for dot in dots
-        },
-        left,
-        width - 8,
-    )
-    corners = [(inner.position(at), y.position(mean)) for at, mean in edge]
-    path = "".join(
-        f"M{pixel_text(a)},{pixel_text(b)}"
-        if not i
-        else f"H{pixel_text(a)}V{pixel_text(b)}"
-        for i, (a, b) in enumerate(corners)
-    )
+    bottom = PLOT_TOP + PLOT_HEIGHT
+    right = width - PLOT_MARGIN
+    trade_off_axes = _trade_off_axes(dots, right)
+    centres = {
+        dot.retriever: trade_off_axes.centre(dot.price, dot.mean) for dot in dots
+    }
+    sides = place_names(centres, PLOT_LEFT, right)
     body = [
-        axes.draw_vertical_axis(y, (left, width - 8)),
+        axes.draw_vertical_axis(trade_off_axes.quality, (PLOT_LEFT, right)),
         axes.draw_horizontal_axis(
-            inner, (top, top + high), price.title, axes.PRICE_TICK_LABELS[price.unit]
+            trade_off_axes.price,
+            (PLOT_TOP, bottom),
+            price.title,
+            axes.PRICE_TICK_LABELS[price.unit],
         ),
-        svg_element(
-            "path",
-            class_="edge",
-            d=path,
-            fill="none",
-            stroke=MUTED_SHADE.light,
-            stroke_dasharray="4 3",
-        ),
+        _draw_frontier(trade_off_axes, frontier),
     ]
     for dot in dots:
-        x = inner.position(dot.price)
-        side = sides.get(dot.retriever)
-        word = (
-            draw_side_text(dot.retriever, 7, -9)
-            if side == "left"
-            else draw_side_text(dot.retriever, -7, -9, "end")
-        )
+        x, y = centres[dot.retriever]
+        quality = trade_off_axes.quality
+        span = Line(x, x, quality.position(dot.low), quality.position(dot.high))
         facts = {
             "retriever": dot.retriever,
             price.title: f"{dot.price:,.6g}",
@@ -121,15 +115,64 @@ def draw_trade_off(
             "low": dot.low,
             "high": dot.high,
         }
-        ends_of = (x, x, y.position(dot.low), y.position(dot.high))
-        beside = word if side else Markup("")
         body.append(
             draw_interval_point(
-                ends_of, (x, y.position(dot.mean)), colors[dot.retriever], facts, beside
+                span,
+                Point(x, y),
+                colors[dot.retriever],
+                facts,
+                side_text=_draw_name(dot.retriever, sides.get(dot.retriever)),
             )
         )
-    return Plot(
-        width,
-        top + high + LINE_HEIGHT * (2 + len(wrap_title(price.title, width))),
-        join_elements(body),
+    title_lines = wrap_title(price.title, width)
+    height = bottom + LINE_HEIGHT * (2 + len(title_lines))
+    return Plot(width, height, join_elements(body))
+
+
+def _trade_off_axes(dots: Sequence[PricedMean], right: float) -> TradeOffAxes:
+    ends: list[float] = []
+    for dot in dots:
+        ends.extend((dot.low, dot.mean, dot.high))
+    bottom = PLOT_TOP + PLOT_HEIGHT
+    prices = [dot.price for dot in dots]
+    lowest = min(prices)
+    highest = max(prices)
+    return TradeOffAxes(
+        price=Axis(
+            lowest,
+            highest,
+            PLOT_LEFT + TRADE_OFF_PADDING,
+            right - TRADE_OFF_PADDING,
+            logarithmic=lowest > 0 and highest / lowest > MAX_LINEAR_RATIO,
+        ),
+        quality=Axis(*axes.axis_ends(ends), bottom, PLOT_TOP),
     )
+
+
+def _draw_frontier(
+    trade_off_axes: TradeOffAxes, frontier: Sequence[tuple[float, float]]
+) -> Markup:
+    """Draw the frontier as steps from corner to corner."""
+    path = ""
+    for price, mean in frontier:
+        corner = trade_off_axes.centre(price, mean)
+        x = pixel_text(corner.x)
+        y = pixel_text(corner.y)
+        path += f"H{x}V{y}" if path else f"M{x},{y}"
+    return svg_element(
+        "path",
+        class_="edge",
+        d=path,
+        fill="none",
+        stroke=MUTED_SHADE.light,
+        stroke_dasharray="4 3",
+    )
+
+
+def _draw_name(name: str, side: str | None) -> Markup | str:
+    """Return the name beside its point; nothing without room."""
+    if side is None:
+        return ""
+    if side == "left":
+        return draw_side_text(name, 7, -9)
+    return draw_side_text(name, -7, -9, anchor="end")

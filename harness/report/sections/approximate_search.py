@@ -1,58 +1,70 @@
 """Approximate against exact search."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from harness.records import Results
 from harness.report.templates import TemplateRow
 
 
 def compare_with_exact(results: Results) -> dict[str, TemplateRow]:
-    """Return the approximate retrievers, in the order of the experiment, each against exact search."""
-    ledger = results.manifest.ledger.retrievers
-    exact = {
-        name: ledger[name].counts.get("search-exact", {}) for name in results.retrievers
-    }
-    measured = (
-        (name, _approximation(results, name, of))
-        for name, of in exact.items()
-        if of.get("exact_hits")
-    )
-    return {name: one for name, one in measured if one is not None}
+    """Return the approximate retrievers, each against exact search.
+
+    They are in the order of the experiment.
+    """
+    rows: dict[str, TemplateRow] = {}
+    for retriever in results.retrievers:
+        quality = results.manifest.ledger.retrievers[retriever]
+        counts = quality.counts.get("search-exact", {})
+        if counts.get("exact_hits"):
+            row = _approximation_row(results, retriever, counts)
+            if row is not None:
+                rows[retriever] = row
+    return rows
 
 
-def _approximation(
-    results: Results, name: str, counts: Mapping[str, float]
+def _approximation_row(
+    results: Results, retriever: str, counts: Mapping[str, float]
 ) -> TemplateRow | None:
-    facts = results.manifest.retrievers[name].provenance
+    provenance = results.manifest.retrievers[retriever].provenance
     stages = {
-        row["stage"]: row for row in results.cost_rows if row["retriever"] == name
+        row["stage"]: row for row in results.cost_rows if row["retriever"] == retriever
     }
-    if not {"search", "search-exact"} <= stages.keys() or "vector_bytes" not in facts:
+    if not {"search", "search-exact"} <= stages.keys():
         return None
-
-    def ms(stage: str) -> float:
-        return 1e3 * float(stages[stage]["seconds"]) / int(stages[stage]["texts"])
-
+    if "vector_bytes" not in provenance:
+        return None
+    vectors = int(provenance["vectors"])
+    bytes_per_vector = 4.0 * int(provenance["dimensions"])  # of 32-bit numbers
     return {
         "compared": int(stages["search-exact"]["texts"]),
         "recall_at_10": counts["shared_hits_at_10"] / counts["exact_hits_at_10"],
         "recall": counts["shared_hits"] / counts["exact_hits"],
-        "bytes": float(facts["vector_bytes"]),
-        "exact_bytes": 4.0
-        * int(facts["dimensions"])
-        * int(facts["vectors"]),  # of 32-bit vectors
-        "ms": ms("search"),
-        "exact_ms": ms("search-exact"),
-        "unindexed": _unindexed(facts),
+        "bytes": float(provenance["vector_bytes"]),
+        "exact_bytes": bytes_per_vector * vectors,
+        "ms": _milliseconds_per_text(stages["search"]),
+        "exact_ms": _milliseconds_per_text(stages["search-exact"]),
+        "unindexed": _unindexed(provenance),
     }
 
 
-def _unindexed(facts: Mapping[str, str]) -> str:
-    """Return how many vectors an engine left out of its index, since its segments are small.
+def _milliseconds_per_text(cost_row: Mapping[str, Any]) -> float:
+    return 1e3 * float(cost_row["seconds"]) / int(cost_row["texts"])
 
-    >>> _unindexed({"points": "9", "indexed_points": "0"})
-    '9 of 9 vectors are neither in a graph nor compressed: all of them are compared'
+
+def _unindexed(provenance: Mapping[str, str]) -> str:
+    """Return how many vectors an engine left out of its index.
+
+    It leaves out segments that are small.
+
+    >>> print(_unindexed({"points": "9", "indexed_points": "0"}))
+    9 of 9 vectors are neither in a graph nor compressed: all of them are compared
     """
-    points, indexed = int(facts.get("points", 0)), int(facts.get("indexed_points", 0))
-    what = f"{points - indexed:,} of {points:,} vectors are neither in a graph nor compressed: all of them are compared"
-    return what if indexed < points else ""
+    points = int(provenance.get("points", 0))
+    indexed = int(provenance.get("indexed_points", 0))
+    if indexed >= points:
+        return ""
+    return (
+        f"{points - indexed:,} of {points:,} vectors are neither in a graph "
+        "nor compressed: all of them are compared"
+    )

@@ -1,6 +1,7 @@
 """Quality against costs."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from harness.evaluation.costs import RetrieverCost, pareto_frontier, retriever_costs
 from harness.records import Results
@@ -10,6 +11,15 @@ from harness.report.numbers import number_text, score_text
 from harness.report.sections.approximate_search import compare_with_exact
 from harness.report.templates import Section, TemplateRow
 from harness.report.view import View
+
+
+class VectorUnit(NamedTuple):
+    """The unit in which the size of a vector is counted."""
+
+    key: str
+    """Of the manifest."""
+    description: str
+
 
 COST_KINDS = {
     "latency": CostKind(
@@ -30,15 +40,27 @@ COST_KINDS = {
         "bytes", "bytes of vectors", "bytes", lambda cost: cost.vector_bytes, "Smallest"
     ),
 }
-"""In the order of the page: the first that was measured for all retrievers is drawn first."""
+"""In the order of the page.
+
+The first kind that was measured for all retrievers is drawn first.
+"""
+
+
+VECTOR_UNITS = {
+    "sparse": VectorUnit("nonzeros", "numbers that are not 0"),
+    "multivector": VectorUnit("tokens", "vectors, one a token"),
+}
+"""Kinds of retrievers whose vectors vary in size."""
 
 
 def costs_section(view: View) -> Section:
     """Quality against each measured cost, and the costs of each retriever."""
     costs = retriever_costs(view.results)
-    plots = [
-        plot for key in COST_KINDS if (plot := _plot(view, key, costs)) is not None
-    ]
+    plots: list[Figure] = []
+    for kind in COST_KINDS:
+        plot = _plot(view, kind, costs)
+        if plot is not None:
+            plots.append(plot)
     context = {
         "costs": costs,
         "timed": any(cost.stages for cost in costs.values()),
@@ -51,62 +73,67 @@ def costs_section(view: View) -> Section:
     return Section("tradeoffs", "Cost and speed", context, tuple(plots))
 
 
-def _priced(
-    view: View, costs: Mapping[str, RetrieverCost], price: CostKind
-) -> dict[str, float]:
-    """The cost of each retriever; empty if one was not measured: it could be on the frontier."""
-    prices = {name: price.read_cost(costs[name]) for name in view.ranked}
-    priced = {name: value for name, value in prices.items() if value is not None}
-    return priced if len(priced) == len(prices) else {}
-
-
-def _plot(view: View, key: str, costs: Mapping[str, RetrieverCost]) -> Figure | None:
-    price = COST_KINDS[key]
-    priced = _priced(view, costs, price)
-    if len(set(priced.values())) < 2:
+def _plot(view: View, kind: str, costs: Mapping[str, RetrieverCost]) -> Figure | None:
+    """Return quality against one kind of cost; None if all prices are the same."""
+    cost_kind = COST_KINDS[kind]
+    prices = _prices(view, costs, cost_kind)
+    if len(set(prices.values())) < 2:
         return None
-    means, name = view.evaluation.means, view.names[view.primary]
-    edge = pareto_frontier((value, means[r]) for r, value in priced.items())
-    dots = []
-    for r, row in view.evaluation.summary[view.primary].items():
-        low, high = (
-            means[r] if end is None else end for end in (row.ci_low, row.ci_high)
-        )
-        dots.append(PricedMean(r, means[r], low, high, priced[r]))
+    means = view.evaluation.means
+    frontier = pareto_frontier((price, means[name]) for name, price in prices.items())
+    dots: list[PricedMean] = []
+    for retriever, row in view.evaluation.summary[view.primary].items():
+        mean = means[retriever]
+        low = mean if row.ci_low is None else row.ci_low
+        high = mean if row.ci_high is None else row.ci_high
+        dots.append(PricedMean(retriever, mean, low, high, prices[retriever]))
     points = "; ".join(
-        f"{r}: {number_text(value)}, {score_text(means[r])}"
-        for r, value in priced.items()
+        f"{retriever}: {number_text(price)}, {score_text(means[retriever])}"
+        for retriever, price in prices.items()
     )
+    measure = view.names[view.primary].short
     return draw_figure(
-        f"tradeoff-{key}",
-        f"{name.short} against {price.short_title}",
-        f"{price.title} and mean {name.short}: {points}.",
-        lambda width: draw_trade_off(dots, edge, view.colors, price, width),
+        f"tradeoff-{kind}",
+        f"{measure} against {cost_kind.short_title}",
+        f"{cost_kind.title} and mean {measure}: {points}.",
+        lambda width: draw_trade_off(dots, frontier, view.colors, cost_kind, width),
     )
 
 
-VECTOR_UNITS = {
-    "sparse": ("nonzeros", "numbers that are not 0"),
-    "multivector": ("tokens", "vectors, one a token"),
-}
-"""Kind -> the key of the manifest, and the unit."""
+def _prices(
+    view: View, costs: Mapping[str, RetrieverCost], cost_kind: CostKind
+) -> dict[str, float]:
+    """The cost of each retriever.
+
+    Empty if one was not measured: it could be on the frontier.
+    """
+    prices: dict[str, float] = {}
+    for retriever in view.ranked:
+        price = cost_kind.read_cost(costs[retriever])
+        if price is None:
+            return {}
+        prices[retriever] = price
+    return prices
 
 
 def vector_sizes(results: Results) -> dict[str, TemplateRow]:
-    """Return the retrievers whose vectors vary in size, in the order of the experiment."""
+    """Return the retrievers whose vectors vary in size.
+
+    They are in the order of the experiment.
+    """
+    tables = results.manifest.resolved.retriever_tables
     sizes: dict[str, TemplateRow] = {}
-    for name in results.retrievers:
-        facts = results.manifest.retrievers[name].provenance
-        key, counted = VECTOR_UNITS.get(
-            results.manifest.resolved.retriever_tables[name]["kind"], ("", "")
-        )
-        if f"{key}_per_text" in facts:
-            sizes[name] = {
-                "counted": counted,
-                "per_text": float(facts[f"{key}_per_text"]),
-                "per_query": float(facts[f"{key}_per_query"]),
-                "dimensions": int(facts["dimensions"]),
-                "bytes_per_document": float(facts["vector_bytes"])
-                / results.manifest.dataset.documents,
-            }
+    for retriever in results.retrievers:
+        unit = VECTOR_UNITS.get(tables[retriever]["kind"])
+        provenance = results.manifest.retrievers[retriever].provenance
+        if unit is None or f"{unit.key}_per_text" not in provenance:
+            continue
+        documents = results.manifest.dataset.documents
+        sizes[retriever] = {
+            "counted": unit.description,
+            "per_text": float(provenance[f"{unit.key}_per_text"]),
+            "per_query": float(provenance[f"{unit.key}_per_query"]),
+            "dimensions": int(provenance["dimensions"]),
+            "bytes_per_document": float(provenance["vector_bytes"]) / documents,
+        }
     return sizes

@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 from harness.english import common_prefix
 from harness.evaluation.board import Board
-from harness.evaluation.costs import retriever_costs
+from harness.evaluation.costs import RetrieverCost, retriever_costs
 from harness.evaluation.warnings import WarningKind, warning_sentence
 from harness.report.charts.axes import round_steps, tick_labels
 from harness.report.charts.figure import Figure
-from harness.report.charts.forest import ForestRow, forest_figure
+from harness.report.charts.forest import ForestRow, ForestTexts, forest_figure
 from harness.report.numbers import difference_text
 from harness.report.sections.costs import COST_KINDS
 from harness.report.sections.slices import (
@@ -40,7 +40,7 @@ class FirstScreen(NamedTuple):
     step: str
     """What to do next; may be empty."""
     warnings: tuple[str, ...]
-    """What may change the decision, most important first."""
+    """Sentences that may change the decision, most important first."""
     board: Board
     common_prefix: str
     """The shared start of all names, which the head shows once; "" for none."""
@@ -55,14 +55,16 @@ class FirstScreen(NamedTuple):
 
     @property
     def signs(self) -> list[tuple[str, str]]:
-        """The signs of the leaderboard with their words, except the leader's and those of failed retrievers."""
-        rows = [
-            row
+        """The signs of the leaderboard with their words.
+
+        Those of the leader and of failed retrievers are left out.
+        """
+        standings = [
+            self.standings[row.standing]
             for row in self.board.rows
             if row.mean is not None and row.standing != "leader"
         ]
-        shown = dict.fromkeys(self.standings[row.standing] for row in rows)
-        return [(sign, word) for sign, word in shown if sign]
+        return [(sign, word) for sign, word in dict.fromkeys(standings) if sign]
 
     @property
     def axis(self) -> tuple[float, float]:
@@ -74,167 +76,187 @@ class FirstScreen(NamedTuple):
     @property
     def folded(self) -> frozenset[str]:
         """The retrievers that the leaderboard shows on demand."""
-        rest = [
+        later_retrievers = [
             row.retriever
             for row in self.board.rows[self.initial_rows :]
             if row.standing not in ("baseline", "failed")
         ]
-        return frozenset(rest if len(rest) > 2 else ())
+        return frozenset(later_retrievers if len(later_retrievers) > 2 else ())
 
     @property
     def ticks(self) -> list[tuple[float, str]]:
         """The round values of the axis, with labels."""
-        values = round_steps(*self.axis, 5)
-        return list(zip(values, tick_labels(values, "-"), strict=True))
+        ticks = round_steps(*self.axis, 5)
+        return list(zip(ticks, tick_labels(ticks, "-"), strict=True))
 
 
 def decision_section(view: View) -> Section:
     """The verdict, the reason, the next step, and the paired leaderboard."""
     screen = first_screen(view)
-    drawn = (_figure(view, screen),) if screen.board.has_pairs else ()
-    return Section("decision", "Decision", {"screen": screen}, drawn)
+    figures = (_forest_figure(view, screen.board),) if screen.board.has_pairs else ()
+    return Section("decision", "Decision", {"screen": screen}, figures)
 
 
-def _figure(view: View, screen: FirstScreen) -> Figure:
+def _forest_figure(view: View, board: Board) -> Figure:
     """The paired forest as a figure, with the counts of each row."""
-    board, name = screen.board, view.names[view.primary].short
-    rows = [
-        ForestRow(
-            row.retriever,
-            row.retriever,
-            row.difference,
-            row.low,
-            row.high,
-            board.n,
-            record := f"{row.wins:,} / {row.ties:,} / {row.losses:,}",
-            side_text=record,
-            color=view.colors[row.retriever],
+    measure = view.names[view.primary].short
+    rows: list[ForestRow] = []
+    for row in board.rows:
+        if row.difference is None:
+            continue
+        record = f"{row.wins:,} / {row.ties:,} / {row.losses:,}"
+        rows.append(
+            ForestRow(
+                label=row.retriever,
+                slice=row.retriever,
+                difference=row.difference,
+                low=row.low,
+                high=row.high,
+                queries=board.n,
+                record=record,
+                side_text=record,
+                color=view.colors[row.retriever],
+            )
         )
-        for row in board.rows
-        if row.difference is not None
-    ]
-    where = (
-        f"ahead of {board.reference}"
-        if board.against_baseline
-        else f"behind {board.reference}"
-    )
+    direction = "ahead of" if board.against_baseline else "behind"
+    axis_title = f"{measure} {direction} {board.reference}"
     differences = "; ".join(
         f"{row.label} {difference_text(row.difference)}" for row in rows
     )
-    words = (
-        "leaderboard",
-        f"{name} {where}, with {100 * board.level:g} % intervals; queries won / tied / lost",
-        f"Mean paired difference of {name}, {where}: {differences}.",
-        f"{name} {where}",
+    texts = ForestTexts(
+        name="leaderboard",
+        title=(
+            f"{axis_title}, with {100 * board.level:g} % intervals; "
+            "queries won / tied / lost"
+        ),
+        description=(
+            f"Mean paired difference of {measure}, {direction} {board.reference}: "
+            f"{differences}."
+        ),
+        axis_title=axis_title,
     )
-    return forest_figure(words, {"": rows}, board.margin)
+    return forest_figure(texts, {"": rows}, board.margin)
 
 
 def first_screen(view: View) -> FirstScreen:
     """Put the first screen together."""
-    said, beginning = (
-        verdict_lines(view.evaluation),
-        common_prefix(list(view.evaluation.means)),
-    )
+    lines = verdict_lines(view.evaluation)
+    prefix = common_prefix(list(view.evaluation.means))
 
-    def short(sentence: str) -> str:
+    def shorten(sentence: str) -> str:
         # The head of the leaderboard shows the shared start of all names once.
-        spoken = view.with_short_names(sentence)
-        return spoken.replace(beginning, "…") if beginning else spoken
+        short_sentence = view.with_short_names(sentence)
+        return short_sentence.replace(prefix, "…") if prefix else short_sentence
 
+    warnings = [
+        *decision_alerts(view),
+        *look_sentences(view.evaluation),
+        *lines.alerts,
+    ]
     return FirstScreen(
-        headline=short(said.headline),
-        reason=short(said.reason),
-        step=short(said.next_step + _cheapest(view)),
-        warnings=tuple(
-            map(
-                short,
-                [
-                    *decision_alerts(view),
-                    *look_sentences(view.evaluation),
-                    *said.alerts,
-                ],
-            )
-        ),
+        headline=shorten(lines.headline),
+        reason=shorten(lines.reason),
+        step=shorten(lines.next_step + _cheapest_sentences(view)),
+        warnings=tuple(map(shorten, warnings)),
         board=view.evaluation.board,
-        common_prefix=beginning,
+        common_prefix=prefix,
         failed=view.evaluation.failed,
         initial_rows=2 if view.evaluation.sweep else 6,
     )
 
 
-def _cheapest(view: View) -> str:
-    """The fastest, cheapest and smallest of the retrievers that are shown to be as good as the leader."""
-    result, costs, said = view.evaluation, retriever_costs(view.results), ""
-    if (
-        result.queries_needed
-        or result.failed
-        or result.sweep
-        or not result.measured
-        or not result.settings.judged_by_people
-    ):
-        return ""  # nothing is recommended, or another step comes first
-    good = result.as_good_as_leader
-    for price in COST_KINDS.values():
-        priced = {
-            name: value
-            for name in good
-            if (value := price.read_cost(costs[name])) is not None
-        }
-        if len(priced) == len(good) and len(set(priced.values())) > 1:
-            said += (
-                f" {price.superlative}: {min(priced, key=lambda name: priced[name])}."
-            )
-    return said
+def _cheapest_sentences(view: View) -> str:
+    """The fastest, cheapest and smallest of the retrievers as good as the leader."""
+    if not _recommends_a_retriever(view):
+        return ""
+    costs = retriever_costs(view.results)
+    candidates = view.evaluation.as_good_as_leader
+    sentences = ""
+    for kind in COST_KINDS.values():
+        prices: dict[str, float] = {}
+        for retriever in candidates:
+            price = kind.read_cost(costs[retriever])
+            if price is not None:
+                prices[retriever] = price
+        if len(prices) == len(candidates) and len(set(prices.values())) > 1:
+            cheapest = min(prices, key=prices.__getitem__)
+            sentences += f" {kind.superlative}: {cheapest}."
+    return sentences
+
+
+def _recommends_a_retriever(view: View) -> bool:
+    """Whether a retriever is recommended, and no other step comes first."""
+    evaluation = view.evaluation
+    if evaluation.queries_needed or evaluation.failed or evaluation.sweep:
+        return False
+    return evaluation.measured and evaluation.settings.judged_by_people
 
 
 def decision_alerts(view: View) -> list[str]:
     """Everything that may change the decision, most important first."""
-    left_out = (
-        WarningKind.FRAGILE,
-        WarningKind.JUDGED_GAP,
-    )  # shown by the conclusion and by Trust
-    known = [
-        warning_sentence(one)
-        for one in view.evaluation.warnings
-        if one.kind not in left_out
+    # These two are shown by the conclusion and by Trust.
+    shown_elsewhere = (WarningKind.FRAGILE, WarningKind.JUDGED_GAP)
+    sentences = [
+        warning_sentence(warning)
+        for warning in view.evaluation.warnings
+        if warning.kind not in shown_elsewhere
     ]
-    return [*known, *_carried(view), *_latency(view)]
+    return [*sentences, *_decisive_slice_alert(view), *_latency_alert(view)]
 
 
-def _carried(view: View) -> Iterator[str]:
-    """The slice that makes up the whole difference between the leader and the next, if a difference is shown."""
-    kinds = labels_by_family(view)
-    if (
-        len(view.retrievers) < 2
-        or not kinds
-        or view.ranked[1] not in view.evaluation.shown_worse
-    ):
+def _decisive_slice_alert(view: View) -> Iterator[str]:
+    """The slice that makes up the whole difference between the leader and the next.
+
+    Only if a difference is shown.
+    """
+    families = labels_by_family(view)
+    if len(view.retrievers) < 2 or not families:
         return
-    pair = compare_slices(
-        view, view.evaluation.leader, compared_retrievers(view)[0], kinds
-    )
-    if (row := decisive_slice(view, pair)) is not None:
-        yield f"{pair.a} leads {pair.b} only because of the {row.queries:,} queries of {slice_name(row)}."
+    if view.ranked[1] not in view.evaluation.shown_worse:
+        return
+    leader = view.evaluation.leader
+    pair = compare_slices(view, leader, compared_retrievers(view)[0], families)
+    row = decisive_slice(view, pair)
+    if row is not None:
+        yield (
+            f"{pair.a} leads {pair.b} only because of the {row.queries:,} queries "
+            f"of {slice_name(row)}."
+        )
 
 
-def _latency(view: View) -> Iterator[str]:
-    """Timings that cannot be trusted: one encoder at very different speeds, or a busy machine."""
-    costs, encoders = retriever_costs(view.results), dict[str, list[float]]()
-    for name in view.retrievers:
-        encoder = view.resolved.retriever_tables[name].get("encoder")
-        timed = [
-            stage.p50
-            for stage in costs[name].stages
-            if encoder and stage.stage == "embed-queries"
-        ]
-        encoders.setdefault(repr(encoder), []).extend(timed)
-    apart = any(
-        max(timed) > MAX_LATENCY_RATIO * min(timed) > 0
-        for timed in encoders.values()
-        if timed
-    )
-    cores, load = view.manifest.machine.get("cores"), view.manifest.machine.get("load")
-    busy = cores and load is not None and load > MAX_LOAD_PER_CORE * cores
-    if apart or (busy and any(cost.stages for cost in costs.values())):
+def _latency_alert(view: View) -> Iterator[str]:
+    """Timings that cannot be trusted.
+
+    One encoder has very different speeds, or the machine was busy.
+    """
+    costs = retriever_costs(view.results)
+    is_timed = any(cost.stages for cost in costs.values())
+    if _speeds_differ(view, costs) or (_was_busy(view) and is_timed):
         yield "The machine was busy: latencies may be too long, so do not compare them."
+
+
+def _speeds_differ(view: View, costs: Mapping[str, RetrieverCost]) -> bool:
+    """Whether retrievers with the same encoder embed queries at different speeds."""
+    latencies: dict[str, list[float]] = {}
+    for retriever in view.retrievers:
+        encoder = view.resolved.retriever_tables[retriever].get("encoder")
+        if not encoder:
+            continue
+        encoder_latencies = latencies.setdefault(repr(encoder), [])
+        for stage in costs[retriever].stages:
+            if stage.stage == "embed-queries":
+                encoder_latencies.append(stage.p50)
+    return any(
+        max(milliseconds) > MAX_LATENCY_RATIO * min(milliseconds) > 0
+        for milliseconds in latencies.values()
+        if milliseconds
+    )
+
+
+def _was_busy(view: View) -> bool:
+    machine = view.manifest.machine
+    cores = machine.get("cores")
+    load = machine.get("load")
+    if not cores or load is None:
+        return False
+    return bool(load > MAX_LOAD_PER_CORE * cores)

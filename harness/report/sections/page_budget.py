@@ -4,6 +4,7 @@ import base64
 import json
 import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,21 +13,31 @@ from harness.pages import visible_text
 from harness.records import KEPT_RANKS, TEXT_LIMITS
 from harness.report.ranking_digests import EMPTY_RANKING
 from harness.report.sections.misses import QueryGroup, miss_causes
-from harness.report.sections.query_rows import collect_query_rows, score_ranges
+from harness.report.sections.query_rows import (
+    QueryFacts,
+    QueryRows,
+    collect_query_rows,
+    score_ranges,
+)
 from harness.report.sections.rerankers import find_rerankings
 from harness.report.view import View
 
 FAST_COMPRESSION_LENGTH = 500_000
-"""Characters from which on fast compression is used: the best takes several times longer and saves little."""
+"""Characters from which on fast compression is used.
+
+The best takes several times longer and saves little.
+"""
 
 
-def pack_json(value: Any) -> str:
-    """Return JSON as text for a script element; `DecompressionStream("deflate")` reads it back.
+def pack_json(content: Any) -> str:
+    """Return JSON as text for a script element.
+
+    `DecompressionStream("deflate")` reads it back.
 
     >>> unpack_json(pack_json({"a": [1, "<"]}))
     {'a': [1, '<']}
     """
-    code = visible_text(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    code = visible_text(json.dumps(content, ensure_ascii=False, separators=(",", ":")))
     level = 9 if len(code) < FAST_COMPRESSION_LENGTH else 4
     return base64.b64encode(zlib.compress(code.encode("utf-8"), level)).decode("ascii")
 
@@ -38,17 +49,32 @@ def unpack_json(text: str) -> Any:
 
 MAX_PAGE_BYTES = 1_000_000
 """Largest size of a page's evidence, deflated, in bytes."""
-LETTER_BYTES, SCORE_BYTES, HIT_BYTES = 0.5, 4.0, 5.0
-"""Approximate packed size of a letter of text, of a score and of the rest of a hit."""
+LETTER_BYTES = 0.5
+"""Approximate packed size of a letter of text."""
+SCORE_BYTES = 4.0
+"""Approximate packed size of a score."""
+HIT_BYTES = 5.0
+"""Approximate packed size of a hit without its score."""
+
+
+class BudgetStep(NamedTuple):
+    """An amount of evidence per query."""
+
+    hits: int
+    """Hits per ranking."""
+    document_length: int
+    """Characters per document."""
+
+
 BUDGET_STEPS = (
-    (KEPT_RANKS, TEXT_LIMITS[0]),
-    (KEPT_RANKS, 2_000),
-    (KEPT_RANKS, 600),
-    (KEPT_RANKS, 200),
-    (KEPT_RANKS, 0),
-    (KEPT_RANKS // 2, 0),
+    BudgetStep(KEPT_RANKS, TEXT_LIMITS[0]),
+    BudgetStep(KEPT_RANKS, 2_000),
+    BudgetStep(KEPT_RANKS, 600),
+    BudgetStep(KEPT_RANKS, 200),
+    BudgetStep(KEPT_RANKS, 0),
+    BudgetStep(KEPT_RANKS // 2, 0),
 )
-"""Hits per ranking and characters per document, tried in this order until the budget is met."""
+"""They are tried in this order until the budget is met."""
 
 
 class PageBudget(NamedTuple):
@@ -66,76 +92,116 @@ class PageQueries(NamedTuple):
     packed: str
     """The same, packed."""
     packed_texts: str
-    """The texts of the evidence's documents and the scores of its hits, packed."""
+    """The texts of the documents and the scores of the hits, packed."""
     budget: PageBudget
     query_indices: tuple[int, ...]
-    """Number of queries."""
+    """Of the queries on the page."""
+
+
+@dataclass(frozen=True, slots=True)
+class _PackedQueries:
+    """Some queries with a number of hits, packed."""
+
+    indices: Sequence[int]
+    hits: int
+    query_rows: QueryRows
+    packed: str
+    document_lengths: np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+    """Of the documents with a stored text."""
+
+    def estimate_size(self, document_length: int, retrievers: int) -> float:
+        """Return the approximate size in bytes with texts of at most this length."""
+        letters = float(np.minimum(self.document_lengths, document_length).sum())
+        size = len(self.packed) + LETTER_BYTES * letters
+        if document_length:
+            size += SCORE_BYTES * self.hits * len(self.indices) * retrievers
+        return size
 
 
 def queries_that_fit(
-    view: View, alike: Sequence[QueryGroup], *, whole: bool = False
+    view: View, groups: Sequence[QueryGroup], *, has_own_page: bool = False
 ) -> PageQueries:
-    """The evidence that fits the budget: first texts are shortened, then queries that differ least are dropped.
+    """The evidence that fits the budget.
+
+    First texts are shortened, then queries that differ least are dropped.
 
     Args:
         view: the results.
-        alike: the groups of failures.
-        whole: whether it has its own page, with four times the room and every query.
+        groups: the groups of failures.
+        has_own_page: whether it has its own page, with four times the room and every
+            query.
     """
-    budget = 4 * MAX_PAGE_BYTES if whole else MAX_PAGE_BYTES
-    distances, about = (
-        score_ranges(view),
-        (alike, find_rerankings(view), miss_causes(view)),
-    )
-    places, taken = list(view.listed_queries), 0
+    budget = 4 * MAX_PAGE_BYTES if has_own_page else MAX_PAGE_BYTES
+    ranges = score_ranges(view)
+    facts = QueryFacts(groups, find_rerankings(view), miss_causes(view))
+    indices = list(view.listed_queries)
+    retrievers = len(view.ranked)
     while True:
-        for hits, letters in BUDGET_STEPS:
-            if (
-                HIT_BYTES * hits * len(places) * len(view.ranked) > budget
-                and (hits, letters) != BUDGET_STEPS[-1]
-            ):
+        packed: _PackedQueries | None = None
+        for step in BUDGET_STEPS:
+            is_last_step = step == BUDGET_STEPS[-1]
+            hits_size = HIT_BYTES * step.hits * len(indices) * retrievers
+            if hits_size > budget and not is_last_step:
                 continue
-            if hits != taken:
-                evidence, documents = collect_query_rows(view, places, about, hits)
-                code, taken = pack_json(evidence), hits
-                kept_texts = (view.results.documents.get(doc) for doc in documents)
-                lengths = np.array(
-                    [len(kept.text) for kept in kept_texts if kept], dtype=np.int64
-                )
-            more = LETTER_BYTES * float(np.minimum(lengths, letters).sum())
-            more += (
-                SCORE_BYTES * hits * len(places) * len(view.ranked) if letters else 0
-            )
-            if len(code) + more <= budget or (
-                (whole or len(places) == 1) and (hits, letters) == BUDGET_STEPS[-1]
-            ):
-                beside: dict[str, Any] = {"texts": [], "scores": []}
-                if letters:
-                    beside["texts"] = [_text(view, doc, letters) for doc in documents]
-                    beside["scores"] = [_scores(view, place, hits) for place in places]
-                kept_of = PageBudget(hits, letters, len(places))
-                return PageQueries(
-                    evidence, code, pack_json(beside), kept_of, tuple(places)
-                )
-        near = set(sorted(places, key=lambda i: -distances[i])[: len(places) // 2])
-        places, taken = [i for i in places if i in near], 0
+            if packed is None or packed.hits != step.hits:
+                packed = _pack_queries(view, indices, facts, step.hits)
+            size = packed.estimate_size(step.document_length, retrievers)
+            must_fit = has_own_page or len(indices) == 1
+            if size <= budget or (must_fit and is_last_step):
+                return _page_queries(view, packed, step)
+        by_range = sorted(indices, key=lambda i: -ranges[i])
+        most_different = set(by_range[: len(indices) // 2])
+        indices = [i for i in indices if i in most_different]
 
 
-def _scores(view: View, place: int, hits: int) -> list[list[float]]:
+def _pack_queries(
+    view: View, indices: Sequence[int], facts: QueryFacts, hits: int
+) -> _PackedQueries:
+    query_rows = collect_query_rows(view, indices, facts, hits)
+    documents = map(view.results.documents.get, query_rows.documents)
+    lengths = [len(document.text) for document in documents if document]
+    return _PackedQueries(
+        indices,
+        hits,
+        query_rows,
+        packed=pack_json(query_rows.rows),
+        document_lengths=np.array(lengths, dtype=np.int64),
+    )
+
+
+def _page_queries(view: View, packed: _PackedQueries, step: BudgetStep) -> PageQueries:
+    texts: list[str] = []
+    scores: list[list[list[float]]] = []
+    if step.document_length:
+        texts = [
+            _document_text(view, doc, step.document_length)
+            for doc in packed.query_rows.documents
+        ]
+        scores = [_hit_scores(view, index, step.hits) for index in packed.indices]
+    return PageQueries(
+        packed.query_rows.rows,
+        packed.packed,
+        packed_texts=pack_json({"texts": texts, "scores": scores}),
+        budget=PageBudget(step.hits, step.document_length, len(packed.indices)),
+        query_indices=tuple(packed.indices),
+    )
+
+
+def _hit_scores(view: View, index: int, hits: int) -> list[list[float]]:
     """Each retriever's scores of its hits for a query, with three digits."""
-    tops = (
-        view.ranking_digests[name].top_hits.get(view.ids[place], EMPTY_RANKING)
-        for name in view.ranked
-    )
-    return [
-        [float(f"{score:.3g}") for score in top.scores[:hits].tolist()] for top in tops
-    ]
+    query_id = view.ids[index]
+    scores_by_retriever: list[list[float]] = []
+    for retriever in view.ranked:
+        top_hits = view.ranking_digests[retriever].top_hits
+        scores = top_hits.get(query_id, EMPTY_RANKING).scores[:hits].tolist()
+        scores_by_retriever.append([float(f"{score:.3g}") for score in scores])
+    return scores_by_retriever
 
 
-def _text(view: View, doc: str, letters: int) -> str:
-    kept = view.results.documents.get(doc)
-    if kept is None:
+def _document_text(view: View, doc: str, length: int) -> str:
+    document = view.results.documents.get(doc)
+    if document is None:
         return ""
-    return (
-        kept.text if len(kept.text) <= letters else kept.text[:letters].rstrip() + "…"
-    )
+    if len(document.text) <= length:
+        return document.text
+    return document.text[:length].rstrip() + "…"

@@ -15,13 +15,9 @@ from harness.report.view import View
 
 def provenance_section(view: View) -> Section:
     """The experiment, the versions, the machine, and how to run it again."""
-    experiment, machine = (
-        tomli_w.dumps(view.manifest.experiment),
-        _flat(view.manifest.machine),
-    )
     context = {
-        "experiment": visible_text(experiment),
-        "machine": machine,
+        "experiment": visible_text(tomli_w.dumps(view.manifest.experiment)),
+        "machine": _flat_facts(view.manifest.machine),
         "folder": results_path(view.results),
     }
     return Section("provenance", "Provenance", context)
@@ -29,26 +25,27 @@ def provenance_section(view: View) -> Section:
 
 def results_path(results: Results) -> str:
     """The path of the results folder for commands; a run moves it there at its end."""
-    folder = results.folder.with_name(
-        results.folder.name.removesuffix(".unfinished")
-    ).resolve()
+    folder_name = results.folder.name.removesuffix(".unfinished")
+    folder = results.folder.with_name(folder_name).resolve()
     here = Path.cwd()
-    path = shlex.quote(
-        (folder.relative_to(here) if folder.is_relative_to(here) else folder).as_posix()
-    )
+    if folder.is_relative_to(here):
+        folder = folder.relative_to(here)
+    path = shlex.quote(folder.as_posix())
     # Nothing can be escaped between the backquotes of Markdown.
-    return (
-        f"results/{results.manifest.name}"
-        if "`" in path or visible_text(path) != path
-        else path
-    )
+    if "`" in path or visible_text(path) != path:
+        return f"results/{results.manifest.name}"
+    return path
 
 
-def _flat(table: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        key: ", ".join(f"{k}={v}" for k, v in value.items())
-        if isinstance(value, Mapping)
-        else str(value)
-        for key, value in table.items()
-        if value not in ({}, None, "")
-    }
+def _flat_facts(machine: Mapping[str, Any]) -> dict[str, str]:
+    """Return the facts about the machine that are known, each as one text."""
+    facts: dict[str, str] = {}
+    for key, fact in machine.items():
+        if fact in ({}, None, ""):
+            continue
+        if isinstance(fact, Mapping):
+            parts = [f"{part}={detail}" for part, detail in fact.items()]
+            facts[key] = ", ".join(parts)
+        else:
+            facts[key] = str(fact)
+    return facts

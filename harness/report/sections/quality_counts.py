@@ -22,13 +22,18 @@ COUNT_PHRASES = {
     "not-answered-query": "queries missing in the saved run",
     "repeated-hit-query": "queries with a document returned twice",
     "nothing-matches-query": "queries whose filter no document matches",
-    "no-hit-query": "queries with which no document that is searched shares a dimension of its sparse vector",
+    "no-hit-query": (
+        "queries with which no document that is searched shares a dimension "
+        "of its sparse vector"
+    ),
     "collapsed": "further hits of the same page, file or section",
     "lost_tokens": "tokens lost by truncation",
     "retries": "retries",
-    "unanswered": "requests without a usable response, which may be billed (estimated cost)",
+    "unanswered": (
+        "requests without a usable response, which may be billed (estimated cost)"
+    ),
 }
-"""The names of a ledger's kinds; any other kind has its own name."""
+"""The names of the kinds of counts; any other kind has its own name."""
 HIDDEN_COUNTS = (
     "cached_tokens",
     "shared_hits",
@@ -36,44 +41,46 @@ HIDDEN_COUNTS = (
     "shared_hits_at_10",
     "exact_hits_at_10",
 )
-"""Counts that other sections show as costs and as recall; high ones are no problem."""
+"""Counts that other sections show as costs or recall; high ones are no problem."""
 MAX_LISTED_IDS = 20
 """Most ids of one kind, or values of one field, that are listed."""
+MAX_LISTED_GRADES = 30
 
 
 def quality_tables(view: View) -> dict[str, Any]:
-    """The ledger: what was excluded, truncated, empty, tied or retried, for the data and each retriever."""
+    """The counts of excluded, truncated, empty, tied or retried items.
+
+    They are for the data and each retriever.
+    """
     counts: dict[str, dict[str, float]] = {}
     ids: dict[str, dict[str, Sequence[str]]] = {}
-    for name in view.retrievers:
-        ledger = quality_with_parts(view.manifest, name)
-        for kind, noted in ledger.notes.items():
-            counts.setdefault(_called(kind), {})[name] = len(noted)
-            ids.setdefault(_called(kind), {})[name] = noted[:MAX_LISTED_IDS]
-        for of_stage in ledger.counts.values():
-            for kind, number in of_stage.items():
+    for retriever in view.retrievers:
+        quality = quality_with_parts(view.manifest, retriever)
+        for kind, kind_ids in quality.notes.items():
+            phrase = _phrase(kind)
+            counts.setdefault(phrase, {})[retriever] = len(kind_ids)
+            ids.setdefault(phrase, {})[retriever] = kind_ids[:MAX_LISTED_IDS]
+        for stage_counts in quality.counts.values():
+            for kind, number in stage_counts.items():
                 if kind not in HIDDEN_COUNTS:
-                    row = counts.setdefault(_called(kind), {})
-                    row[name] = row.get(name, 0) + number
-    for name, answers in view.ranking_digests.items():
-        counts.setdefault(f"queries tied at rank {view.cutoff}", {})[name] = (
-            answers.tied_queries
-        )
-        counts.setdefault(f"queries with fewer than {view.cutoff} hits", {})[name] = (
-            answers.short_queries
-        )
-    found = {kind: numbers for kind, numbers in counts.items() if any(numbers.values())}
+                    row = counts.setdefault(_phrase(kind), {})
+                    row[retriever] = row.get(retriever, 0) + number
+    tied = f"queries tied at rank {view.cutoff}"
+    short = f"queries with fewer than {view.cutoff} hits"
+    for retriever, digest in view.ranking_digests.items():
+        counts.setdefault(tied, {})[retriever] = digest.tied_queries
+        counts.setdefault(short, {})[retriever] = digest.short_queries
+    dataset_notes = view.manifest.ledger.dataset
+    nonzero = {kind: row for kind, row in counts.items() if any(row.values())}
     return {
         "dataset": [
-            (_called(kind), len(noted), noted[:MAX_LISTED_IDS])
-            for kind, noted in view.manifest.ledger.dataset.items()
+            (_phrase(kind), len(kind_ids), kind_ids[:MAX_LISTED_IDS])
+            for kind, kind_ids in dataset_notes.items()
         ],
         "counts": counts,
-        "cut": COUNT_PHRASES["truncated"] in found,
-        "found": found,
-        "clean": [
-            kind for kind, numbers in counts.items() if not any(numbers.values())
-        ],
+        "cut": COUNT_PHRASES["truncated"] in nonzero,
+        "nonzero": nonzero,
+        "clean": [kind for kind in counts if kind not in nonzero],
         "ids": ids,
         "unjudged": unjudged_shares(view),
         "claims": claims_sentence(view.manifest.judge, view.n),
@@ -88,82 +95,85 @@ def claims_sentence(judge: Mapping[str, str], queries: int) -> str:
     """
     if "verdicts" not in judge:
         return ""
-    weak = judge["judge"].startswith("lexical")
-    trust = (
-        "; it compares words only: a weak judge, which misses paraphrases"
-        if weak
-        else ""
-    )
+    weakness = ""
+    if judge["judge"].startswith("lexical"):
+        weakness = "; it compares words only: a weak judge, which misses paraphrases"
+    verdicts = count_of(int(judge["verdicts"]), "verdict")
+    claims = count_of(int(judge["claims"]), "claim")
     return (
-        f"Measures by claims rest on {count_of(int(judge['verdicts']), 'verdict')} of the judge {judge['judge']} on "
-        f"{count_of(int(judge['claims']), 'claim')} of {int(judge['queries']):,} of {count_queries(queries)}, "
-        f"{int(judge['unreadable']):,} of them unreadable{trust}. They are undefined for the other queries."
+        f"Measures by claims rest on {verdicts} of the judge {judge['judge']} on "
+        f"{claims} of {int(judge['queries']):,} of {count_queries(queries)}, "
+        f"{int(judge['unreadable']):,} of them unreadable{weakness}. "
+        "They are undefined for the other queries."
     )
 
 
 def unjudged_shares(view: View) -> dict[str, float]:
-    """Retriever -> share of its hits within the primary cutoff without a label, a mean over queries with a hit.
+    """Retriever -> share of its hits within the primary cutoff without a label.
 
-    Empty if labels list relevant documents only: then no label and irrelevant are the same.
+    A mean over queries with a hit. Empty if labels list relevant documents only: then
+    no label and irrelevant are the same.
     """
     if not view.scores.has_irrelevant_labels:
         return {}
+    judged_shares = view.evaluation.judged_shares
     return {
-        name: 1 - view.evaluation.judged_shares[name]
-        for name in view.retrievers
-        if name in view.evaluation.judged_shares
+        retriever: 1 - judged_shares[retriever]
+        for retriever in view.retrievers
+        if retriever in judged_shares
     }
 
 
-def _called(kind: str) -> str:
+def _phrase(kind: str) -> str:
+    """Return the name of a kind of counts."""
     return COUNT_PHRASES.get(kind, kind.replace("_", " ").replace("-", " "))
 
 
 def describe_dataset(view: View) -> dict[str, Any]:
     """The contents of the data set."""
-    labels = [len([g for g in view.grades[qid].values() if g > 0]) for qid in view.ids]
-    grades = Counter(
-        grade for judged in view.grades.values() for grade in judged.values()
-    )
-    lengths = [
-        len(view.results.queries[qid].query.text)
-        for qid in view.ids
-        if qid in view.results.queries
-    ]
-    fields: dict[str, Counter[str]] = {}
-    for qid in view.ids:
-        for key, value in view.results.queries[qid].query.fields.items():
-            fields.setdefault(key, Counter()).update(
-                part.strip() for part in str(value).split(",")
-            )
+    relevant_counts: list[int] = []
+    text_lengths: list[int] = []
+    grade_counts: Counter[int] = Counter()
+    field_counts: dict[str, Counter[str]] = {}
+    for query_id in view.ids:
+        grades = list(view.grades[query_id].values())
+        grade_counts.update(grades)
+        relevant_counts.append(sum(grade > 0 for grade in grades))
+        query = view.results.queries[query_id].query
+        text_lengths.append(len(query.text))
+        for field, text in query.fields.items():
+            parts = [part.strip() for part in str(text).split(",")]
+            field_counts.setdefault(field, Counter()).update(parts)
     return {
         "facts": view.manifest.dataset,
-        "labels": _five(labels),
-        "lengths": _five(lengths),
-        "grades": sorted(grades.items(), reverse=True)[:30],
+        "labels": _min_median_max(relevant_counts),
+        "lengths": _min_median_max(text_lengths),
+        "grades": sorted(grade_counts.items(), reverse=True)[:MAX_LISTED_GRADES],
         "fields": [
-            (key, values.most_common(MAX_LISTED_IDS), len(values))
-            for key, values in fields.items()
+            (field, counts.most_common(MAX_LISTED_IDS), len(counts))
+            for field, counts in field_counts.items()
         ],
         "relevance": view.resolved.relevance,
     }
 
 
-def _five(values: Sequence[int]) -> list[float]:
-    """Minimum, median, maximum."""
-    return np.quantile(values, [0, 0.5, 1]).tolist() if values else []
+def _min_median_max(numbers: Sequence[int]) -> list[float]:
+    return np.quantile(numbers, [0, 0.5, 1]).tolist() if numbers else []
 
 
 def quality_with_parts(manifest: Manifest, retriever: str) -> RetrieverQuality:
-    """Return a retriever's ledger with those of its parts: ids once, counts summed."""
+    """Return a retriever's counts with those of its parts.
+
+    Ids are listed once, counts are summed.
+    """
     notes: dict[str, tuple[str, ...]] = {}
     counts: dict[str, dict[str, float]] = {}
     for part in manifest.resolved.retriever_with_parts(retriever):
-        own = manifest.ledger.retrievers[part]
-        for kind, noted in own.notes.items():
-            notes[kind] = tuple(dict.fromkeys([*notes.get(kind, ()), *noted]))
-        for stage, numbers in own.counts.items():
+        quality = manifest.ledger.retrievers[part]
+        for kind, ids in quality.notes.items():
+            notes[kind] = tuple(dict.fromkeys([*notes.get(kind, ()), *ids]))
+        for stage, stage_counts in quality.counts.items():
             row = counts.setdefault(stage, {})
-            for kind, number in numbers.items():
+            for kind, number in stage_counts.items():
                 row[kind] = row.get(kind, 0) + number
     return RetrieverQuality(notes=notes, counts=counts)

@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import count as numbered
-from typing import Any
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,125 +14,171 @@ from harness.report.ranking_digests import EMPTY_RANKING
 from harness.report.sections.misses import QueryGroup
 from harness.report.sections.rerankers import Reranking
 from harness.report.view import View
+from retrievers.types import Floats
 
 MissCauses = Mapping[int, Mapping[str, str]]
 """Index of a query -> retriever -> why it missed."""
 
 
+class QueryFacts(NamedTuple):
+    """The facts that rows show beyond scores and rankings."""
+
+    groups: Sequence[QueryGroup]
+    """The groups of failures."""
+    rerankings: Mapping[str, Reranking]
+    """Reranked retriever -> its first stage."""
+    miss_causes: MissCauses
+
+
+class QueryRows(NamedTuple):
+    """Some queries of the grid."""
+
+    rows: dict[str, Any]
+    """The JSON of the page: retrievers, documents and queries."""
+    documents: list[str]
+    """The ids of the documents in the lists, in the order of their numbers."""
+
+
 def score_ranges(view: View) -> list[float]:
     """The range of the retrievers' scores on each query, on the primary measure."""
-    distances: list[float] = np.ptp(
-        np.column_stack(list(view.values_by_measure[view.primary].values())), axis=1
-    ).tolist()
-    return distances
+    scores = list(view.values_by_measure[view.primary].values())
+    ranges: list[float] = np.ptp(np.column_stack(scores), axis=1).tolist()
+    return ranges
 
 
 def document_heading(view: View, doc: str) -> list[str]:
     """The id and title of a document."""
-    kept = view.results.documents.get(doc)
-    return [visible_text(doc), shorten_text(kept.title, 120) if kept else ""]
+    document = view.results.documents.get(doc)
+    title = shorten_text(document.title, 120) if document else ""
+    return [visible_text(doc), title]
 
 
 def field_values(view: View, query_id: str) -> list[str]:
     """A query's fields as the filters name them; tags in one field are separate."""
-    fields = view.results.queries[query_id].query.fields
-    return [
-        shorten_text(f"{key}: {part.strip()}", 80)
-        for key, value in fields.items()
-        for part in str(value).split(",")
-        if part.strip()
-    ]
+    values: list[str] = []
+    for key, text in view.results.queries[query_id].query.fields.items():
+        for part in str(text).split(","):
+            if part.strip():
+                values.append(shorten_text(f"{key}: {part.strip()}", 80))
+    return values
 
 
 def collect_query_rows(
-    view: View,
-    places: Sequence[int],
-    about: tuple[Sequence[QueryGroup], Mapping[str, Reranking], MissCauses],
-    hits: int,
-) -> tuple[dict[str, Any], list[str]]:
-    """Some queries, and the documents in their lists."""
-    failing, reruns, why = about
-    numbers = defaultdict[str, int](
-        numbered().__next__
-    )  # each document is numbered by its first appearance
-    scored = [view.values_by_measure[view.primary][name] for name in view.ranked]
-    members = {group.key: frozenset(group.query_indices) for group in failing}
-    ceilings = [
-        (view.ranked.index(name), rerun.ceiling)
-        for name, rerun in reruns.items()
-        if rerun.ceiling is not None
-    ]
-    queries = []
-    for i in places:
-        qid, judged = view.ids[i], view.grades[view.ids[i]]
-        lists = [
-            view.ranking_digests[name].top_hits.get(qid, EMPTY_RANKING).doc_ids[:hits]
-            for name in view.ranked
-        ]
-        retrieved = (
-            set().union(*lists) if min(judged.values(), default=1) <= 0 else frozenset()
-        )
-        ranks = [
-            view.ranking_digests[name].relevant_ranks.get(qid, {})
-            for name in view.ranked
-        ]
-        graded = sorted(
-            (
-                (doc, grade)
-                for doc, grade in judged.items()
-                if grade > 0 or doc in retrieved
-            ),
-            key=lambda item: (-item[1], item[0]),
-        )
-        queries.append(
-            {
-                "id": visible_text(qid),
-                "text": visible_text(view.results.queries[qid].query.text),
-                "fields": field_values(view, qid),
-                "groups": [key for key, places in members.items() if i in places],
-                "scores": [round(float(values[i]), 6) for values in scored],
-                "lists": [list(map(numbers.__getitem__, docs)) for docs in lists],
-                "judged": [
-                    [numbers[doc], grade, [of.get(doc, 0) for of in ranks]]
-                    for doc, grade in graded
-                ],
-                **(
-                    {
-                        "why": [
-                            [view.ranked.index(name), said]
-                            for name, said in why[i].items()
-                        ]
-                    }
-                    if i in why
-                    else {}
-                ),
-                **(
-                    {
-                        "ceilings": {
-                            place: round(float(values[i]), 6)
-                            for place, values in ceilings
-                        }
-                    }
-                    if ceilings
-                    else {}
-                ),
-            }
-        )
-    evidence = {
-        "retrievers": [_named(view, name, reruns.get(name)) for name in view.ranked],
-        "documents": [document_heading(view, doc) for doc in numbers],
+    view: View, indices: Sequence[int], facts: QueryFacts, hits: int
+) -> QueryRows:
+    """Some queries, and the documents in their lists.
+
+    Args:
+        view: the results.
+        indices: of the queries.
+        facts: that the rows show.
+        hits: number of hits of each ranking.
+    """
+    builder = _RowBuilder(
+        view,
+        facts,
+        hits,
+        # Each document is numbered by its first appearance.
+        document_numbers=defaultdict[str, int](count().__next__),
+        members={group.key: frozenset(group.query_indices) for group in facts.groups},
+        ceilings=_ceilings(view, facts.rerankings),
+    )
+    queries = [builder.build_row(i) for i in indices]
+    documents = list(builder.document_numbers)
+    rows = {
+        "retrievers": [
+            _retriever_row(view, retriever, facts.rerankings.get(retriever))
+            for retriever in view.ranked
+        ],
+        "documents": [document_heading(view, doc) for doc in documents],
         "queries": queries,
     }
-    return evidence, list(numbers)
+    return QueryRows(rows, documents)
 
 
-def _named(view: View, name: str, rerun: Reranking | None) -> dict[str, Any]:
-    if rerun is None:
-        return {"name": name}
-    bounded = rerun.ceiling is not None
+def _ceilings(view: View, rerankings: Mapping[str, Reranking]) -> dict[int, Floats]:
+    """Return the number of a reranked retriever -> its ceilings."""
+    ceilings: dict[int, Floats] = {}
+    for retriever, reranking in rerankings.items():
+        if reranking.ceiling is not None:
+            ceilings[view.ranked.index(retriever)] = reranking.ceiling
+    return ceilings
+
+
+@dataclass(frozen=True, slots=True)
+class _RowBuilder:
+    """Builds the rows of queries."""
+
+    view: View
+    facts: QueryFacts
+    hits: int
+    document_numbers: defaultdict[str, int]
+    """Document id -> its number."""
+    members: Mapping[str, frozenset[int]]
+    """Key of a group -> the indices of its queries."""
+    ceilings: Mapping[int, Floats]
+    """Number of a reranked retriever -> its ceilings."""
+
+    def build_row(self, i: int) -> dict[str, Any]:
+        """Return the row of the query at an index."""
+        view = self.view
+        query_id = view.ids[i]
+        digests = [view.ranking_digests[retriever] for retriever in view.ranked]
+        rankings = [
+            digest.top_hits.get(query_id, EMPTY_RANKING).doc_ids[: self.hits]
+            for digest in digests
+        ]
+        scores = view.values_by_measure[view.primary]
+        row: dict[str, Any] = {
+            "id": visible_text(query_id),
+            "text": visible_text(view.results.queries[query_id].query.text),
+            "fields": field_values(view, query_id),
+            "groups": [key for key, indices in self.members.items() if i in indices],
+            "scores": [round(float(scores[name][i]), 6) for name in view.ranked],
+            "lists": [self._numbers(documents) for documents in rankings],
+            "judged": [],
+        }
+        ranks = [digest.relevant_ranks.get(query_id, {}) for digest in digests]
+        for doc in self._judged_documents(query_id, rankings):
+            grade = view.grades[query_id][doc]
+            doc_ranks = [ranks_by_doc.get(doc, 0) for ranks_by_doc in ranks]
+            row["judged"].append([self.document_numbers[doc], grade, doc_ranks])
+        if i in self.facts.miss_causes:
+            causes = self.facts.miss_causes[i]
+            row["why"] = [
+                [view.ranked.index(name), cause] for name, cause in causes.items()
+            ]
+        if self.ceilings:
+            row["ceilings"] = {
+                number: round(float(ceilings[i]), 6)
+                for number, ceilings in self.ceilings.items()
+            }
+        return row
+
+    def _numbers(self, documents: Sequence[str]) -> list[int]:
+        return [self.document_numbers[doc] for doc in documents]
+
+    def _judged_documents(
+        self, query_id: str, rankings: Sequence[Sequence[str]]
+    ) -> list[str]:
+        """Return the relevant documents, and the irrelevant ones that were retrieved.
+
+        The highest grade is first.
+        """
+        grades = self.view.grades[query_id]
+        retrieved = set().union(*rankings)
+        documents = [doc for doc in grades if grades[doc] > 0 or doc in retrieved]
+        return sorted(documents, key=lambda doc: (-grades[doc], doc))
+
+
+def _retriever_row(
+    view: View, retriever: str, reranking: Reranking | None
+) -> dict[str, Any]:
+    if reranking is None:
+        return {"name": retriever}
     return {
-        "name": name,
-        "before": view.ranked.index(rerun.first_stage),
-        "depth": rerun.depth,
-        "bounded": bounded,
+        "name": retriever,
+        "before": view.ranked.index(reranking.first_stage),
+        "depth": reranking.depth,
+        "bounded": reranking.ceiling is not None,
     }

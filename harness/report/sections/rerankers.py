@@ -19,33 +19,10 @@ class Reranking(NamedTuple):
     depth: int
     """Candidates that were reranked."""
     ceiling: Floats | None
-    """(n,) scores of the candidates sorted by grade; None if the measure needs more than grades."""
+    """(n,) scores of the candidates sorted by grade.
 
-
-def find_rerankings(view: View) -> dict[str, Reranking]:
-    """Reranked retriever -> its first stage, if the results include it."""
-    pairs = {}
-    for name in view.ranked:
-        block = view.resolved.retriever_tables[name]
-        if block.get("kind") == "rerank" and block.get("of") in view.ranked:
-            facts = view.manifest.retrievers[name]
-            depth = reranker_depth(facts.provenance) or view.resolved.depth
-            pairs[name] = Reranking(
-                str(block["of"]), depth, _ceiling(view, str(block["of"]), depth)
-            )
-    return pairs
-
-
-def _ceiling(view: View, before: str, depth: int) -> Floats | None:
-    measure = parse_measure(view.primary)
-    if measure.uses_claims or measure.is_own or measure.get("groups") is not None:
-        return None
-    best = {
-        query: ideal_reranking(ranking.doc_ids, view.grades[query], depth)
-        for query, ranking in view.results.iter_rankings(before)
-        if query in view.grades
-    }
-    return measure_rankings([measure], dict(view.grades), best).values_of(measure)
+    None if the measure needs more than grades.
+    """
 
 
 def rerankers_section(view: View) -> Section | None:
@@ -56,30 +33,55 @@ def rerankers_section(view: View) -> Section | None:
 
 def reranker_rows(view: View) -> list[TemplateRow]:
     """The rerankers by their mean, highest first."""
-    rows, means = list[TemplateRow](), view.evaluation.means
-    for name, rerun in find_rerankings(view).items():
-        before, after = (
-            view.values_by_measure[view.primary][rerun.first_stage],
-            view.values_by_measure[view.primary][name],
-        )
-        apart = paired_differences(after, before)
-        ceiling = (
-            None
-            if rerun.ceiling is None
-            else mean(rerun.ceiling, view.scores.units.weights)
-        )
-        of = {
-            "retriever": name,
-            "of": rerun.first_stage,
-            "depth": rerun.depth,
-            "ceiling": ceiling,
-        }
-        record = {
-            "better": apart.wins,
-            "equal": len(after) - apart.wins - apart.losses,
-            "worse": apart.losses,
-        }
+    means = view.evaluation.means
+    scores = view.values_by_measure[view.primary]
+    rows: list[TemplateRow] = []
+    for retriever, reranking in find_rerankings(view).items():
+        first_stage = reranking.first_stage
+        differences = paired_differences(scores[retriever], scores[first_stage])
+        ties = len(scores[retriever]) - differences.wins - differences.losses
+        ceiling = None
+        if reranking.ceiling is not None:
+            ceiling = mean(reranking.ceiling, view.scores.units.weights)
         rows.append(
-            {**of, "before": means[rerun.first_stage], "after": means[name], **record}
+            {
+                "retriever": retriever,
+                "of": first_stage,
+                "depth": reranking.depth,
+                "ceiling": ceiling,
+                "before": means[first_stage],
+                "after": means[retriever],
+                "better": differences.wins,
+                "equal": ties,
+                "worse": differences.losses,
+            }
         )
     return rows
+
+
+def find_rerankings(view: View) -> dict[str, Reranking]:
+    """Reranked retriever -> its first stage, if the results include it."""
+    rerankings: dict[str, Reranking] = {}
+    for retriever in view.ranked:
+        table = view.resolved.retriever_tables[retriever]
+        if table.get("kind") != "rerank" or table.get("of") not in view.ranked:
+            continue
+        first_stage = str(table["of"])
+        provenance = view.manifest.retrievers[retriever].provenance
+        depth = reranker_depth(provenance) or view.resolved.depth
+        ceiling = _ceiling(view, first_stage, depth)
+        rerankings[retriever] = Reranking(first_stage, depth, ceiling)
+    return rerankings
+
+
+def _ceiling(view: View, first_stage: str, depth: int) -> Floats | None:
+    measure = parse_measure(view.primary)
+    if measure.uses_claims or measure.is_own or measure.get("groups") is not None:
+        return None
+    ideal_rankings = {
+        query_id: ideal_reranking(ranking.doc_ids, view.grades[query_id], depth)
+        for query_id, ranking in view.results.iter_rankings(first_stage)
+        if query_id in view.grades
+    }
+    scores = measure_rankings([measure], dict(view.grades), ideal_rankings)
+    return scores.values_of(measure)

@@ -1,15 +1,17 @@
 """The leader within slices of the queries."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from harness.evaluation.query_slices import slice_labels
-from harness.evaluation.verdict import Finding
+from harness.evaluation.verdict import Finding, TestRow
 from harness.report.charts.figure import Figure
-from harness.report.charts.forest import ForestRow, forest_figure
+from harness.report.charts.forest import ForestRow, ForestTexts, forest_figure
 from harness.report.escape import shorten_text
 from harness.report.numbers import difference_text, power_p_text
 from harness.report.templates import Section
@@ -22,12 +24,22 @@ MIN_SLICE_QUERIES = 10
 DRAWN_SLICE_PAIRS = 3
 """Pairs with a panel; the tables have every pair with the leader."""
 ALL_QUERIES = "all queries"
-LENGTH_FAMILY, LENGTH_SLICES = "query length", ("short", "medium", "long")
-"""The family of slices by query length, and the start of their names."""
+LENGTH_FAMILY = "query length"
+"""The family of slices by query length."""
+LENGTH_SLICES = ("short", "medium", "long")
+"""The start of their names."""
 EQUAL_LENGTHS = re.compile(r"\b(\d+) to \1\b")
 """A range of one length."""
 LENGTH_UNIT = " characters)"
 """The unit of lengths: the table shows it; a chart has no room for it."""
+
+
+class SliceName(NamedTuple):
+    """A part of the queries."""
+
+    family: str
+    """The field that divides the queries; "" for all queries."""
+    slice: str
 
 
 class SliceComparison(NamedTuple):
@@ -49,9 +61,10 @@ class SliceComparison(NamedTuple):
     """Both ends are None if no interval can be estimated."""
     high: float | None
     p_adjusted: float | None = None
-    """Of the deciding test, within the family of slices; None if the pair was not tested."""
+    """Of the deciding test, within the family of slices; None without a test."""
     finding: Finding | None = None
-    """The finding about the first, by the rule of every verdict; None if nothing was tested."""
+    """The finding about the first, by the rule of every verdict; None without a
+    test."""
     p_wilcoxon: float | None = None
     """Of the exact signed-rank test, adjusted in the same way."""
 
@@ -66,111 +79,201 @@ class SlicePair(NamedTuple):
 
 
 def slices_section(view: View) -> Section | None:
-    """The leader against the others in every part of the queries; None without parts or others."""
-    kinds = labels_by_family(view)
-    if len(view.retrievers) < 2 or not kinds:
+    """The leader against the others in every part of the queries.
+
+    None without parts or others.
+    """
+    families = labels_by_family(view)
+    if len(view.retrievers) < 2 or not families:
         return None
+    leader = view.evaluation.leader
     pairs = [
-        compare_slices(view, view.evaluation.leader, other, kinds)
+        compare_slices(view, leader, other, families)
         for other in compared_retrievers(view)
     ]
-    drawn = _forest(view, pairs[:DRAWN_SLICE_PAIRS])
-    turned = [sentence for pair in pairs for sentence in reversed_slices(view, pair)]
+    figure = _forest_figure(view, pairs[:DRAWN_SLICE_PAIRS])
+    reversals: list[str] = []
+    for pair in pairs:
+        reversals.extend(reversed_slices(view, pair))
     context = {
         "pairs": pairs,
-        "drawn": drawn,
+        "figure": figure,
         "left": len(pairs) - DRAWN_SLICE_PAIRS,
-        "turned": turned,
-        "called": slice_name,
+        "reversals": reversals,
+        "slice_name": slice_name,
     }
-    return Section("slices", "Slices", context, (drawn,))
+    return Section("slices", "Slices", context, (figure,))
 
 
 def labels_by_family(view: View) -> dict[str, list[str]]:
-    """Family -> each query's slice, for the families with at least two slices of ten queries."""
-    kinds = slice_labels(
-        [view.query(place).query for place in range(view.n)], view.settings.cluster
-    )
+    """Family -> each query's slice, for families with two slices of ten queries."""
+    queries = [view.query(i).query for i in range(view.n)]
+    families = slice_labels(queries, view.settings.cluster)
     return {
         family: labels
-        for family, labels in kinds.items()
-        if len(_large(family, labels)) > 1
+        for family, labels in families.items()
+        if len(_large_slices(family, labels)) > 1
     }
 
 
+def _large_slices(family: str, labels: Sequence[str]) -> list[str]:
+    """The slices with enough queries."""
+    counts = Counter(labels)
+    return [
+        label
+        for label in order_slices(family, labels)
+        if counts[label] >= MIN_SLICE_QUERIES
+    ]
+
+
 def compared_retrievers(view: View) -> list[str]:
-    """The retrievers compared with the leader: the runner-up, the baseline, then the others by mean."""
+    """The retrievers compared with the leader.
+
+    They are the runner-up, the baseline, then the others by mean.
+    """
     others = list(view.ranked[1:])
-    second = [name for name in (view.baseline,) if name in others[1:]]
-    return [*others[:1], *second, *(name for name in others[1:] if name not in second)]
+    if view.baseline in others[1:]:
+        others.remove(view.baseline)
+        others.insert(1, view.baseline)
+    return others
 
 
 def compare_slices(
-    view: View, a: str, b: str, kinds: Mapping[str, Sequence[str]]
+    view: View, a: str, b: str, families: Mapping[str, Sequence[str]]
 ) -> SlicePair:
     """One pair over all queries and within every slice."""
-    tested = _tests(view, a, b)
-    rows = [compare_slice(view, (a, b), list(range(view.n)), ("", ALL_QUERIES))]
-    for family, labels in kinds.items():
-        for kind in _large(family, labels):
-            places = [place for place, label in enumerate(labels) if label == kind]
-            rows.append(
-                compare_slice(view, (a, b), places, (family, kind))._replace(
-                    **tested.get((family, kind), {})
+    tests = _slice_tests(view, a, b)
+    all_queries = SliceName("", ALL_QUERIES)
+    rows = [compare_slice(view, (a, b), range(view.n), all_queries)]
+    for family, labels in families.items():
+        for label in _large_slices(family, labels):
+            indices = [i for i, other in enumerate(labels) if other == label]
+            name = SliceName(family, label)
+            row = compare_slice(view, (a, b), indices, name)
+            test = tests.get(name)
+            if test is not None:
+                row = row._replace(
+                    p_adjusted=test.p_adjusted,
+                    finding=test.finding,
+                    p_wilcoxon=test.p_wilcoxon_adjusted,
                 )
-            )
+            rows.append(row)
     return SlicePair(a, b, tuple(rows))
+
+
+def compare_slice(
+    view: View, pair: tuple[str, str], indices: Sequence[int], name: SliceName
+) -> SliceComparison:
+    """One pair within some of the queries.
+
+    Args:
+        view: with the scores.
+        pair: of retrievers.
+        indices: of the queries, in any order.
+        name: the family, and the slice.
+    """
+    mask = np.zeros(view.n, dtype=np.bool_)
+    mask[indices] = True
+    first, second = pair
+    scores = view.values_by_measure[view.primary]
+    # The mask has the scores in the order of their weights.
+    differences = paired_differences(scores[first][mask], scores[second][mask])
+    units = view.scores.select_queries(mask).units
+    queries = int(mask.sum())
+    interval = student_interval(
+        differences.values,
+        view.settings.level,
+        bounds=view.scores.gap_range,
+        units=units,
+    )
+    return SliceComparison(
+        family=name.family,
+        slice=name.slice,
+        queries=queries,
+        weight=float(units.totals.sum()),
+        wins=differences.wins,
+        ties=queries - differences.wins - differences.losses,
+        losses=differences.losses,
+        difference=mean(differences.values, units.weights),
+        low=interval[0],
+        high=interval[1],
+    )
+
+
+def _slice_tests(view: View, a: str, b: str) -> dict[SliceName, TestRow]:
+    """The tests of a pair by slice, with findings about the first."""
+    tests: dict[SliceName, TestRow] = {}
+    for row in view.evaluation.tests:
+        if {row.a, row.b} != {a, b} or not row.note:
+            continue
+        finding = row.finding
+        if finding is not None and row.a != a:
+            finding = finding.swapped
+        name = SliceName(row.family, row.note)
+        tests[name] = replace(row, finding=finding)
+    return tests
 
 
 def reversed_slices(view: View, pair: SlicePair) -> Iterator[str]:
     """The slices with a significant difference opposite to that of all queries."""
-    whole, name = pair.rows[0], view.names[view.primary].short
+    overall = pair.rows[0]
+    measure = view.names[view.primary].short
     for row in pair.rows[1:]:
-        if row.finding is None or row.difference * whole.difference >= 0:
+        if row.finding is None or row.difference * overall.difference >= 0:
             continue
-        high = pair.a if row.difference > 0 else pair.b
-        where, gap = (
-            f"On the {row.queries:,} queries of {slice_name(row)}, {high}",
-            f"{abs(row.difference):.3f}",
-        )
         if row.finding.verdict.shows_difference:
-            p = power_p_text(row.p_adjusted)
-            yield f"{where} is ahead by {gap} in {name}, opposite to all queries (adjusted p {p})."
+            better = pair.a if row.difference > 0 else pair.b
+            yield (
+                f"On the {row.queries:,} queries of {slice_name(row)}, {better} is "
+                f"ahead by {abs(row.difference):.3f} in {measure}, opposite to all "
+                f"queries (adjusted p {power_p_text(row.p_adjusted)})."
+            )
 
 
 def decisive_slice(view: View, pair: SlicePair) -> SliceComparison | None:
-    """The smallest slice, of at most half the weight, without which the leader would not be ahead."""
-    whole = pair.rows[0]
-    total, least = whole.difference * whole.weight, SCORE_TOLERANCE * whole.weight
-    small = (row for row in pair.rows[1:] if 2 * row.weight <= whole.weight)
-    carriers = [
-        row for row in small if total > least >= total - row.difference * row.weight
+    """The smallest slice without which the leader would not be ahead.
+
+    It has at most half the weight.
+    """
+    overall = pair.rows[0]
+    total = overall.difference * overall.weight
+    tolerance = SCORE_TOLERANCE * overall.weight
+    if total <= tolerance:
+        return None
+    decisive = [
+        row
+        for row in pair.rows[1:]
+        if 2 * row.weight <= overall.weight
+        and total - row.difference * row.weight <= tolerance
     ]
-    return min(carriers, key=lambda row: row.weight, default=None)
+    return min(decisive, key=lambda row: row.weight, default=None)
 
 
 def slice_name(row: SliceComparison) -> str:
     """The name of a slice in a sentence.
 
-    >>> slice_name(SliceComparison("field tags", "typo", 20, 20.0, 1, 18, 1, 0.0, None, None, None))
+    >>> row = SliceComparison("field tags", "typo", 20, 20.0, 1, 18, 1, 0.0, None, None)
+    >>> slice_name(row)
     'tags: typo'
     """
     return slice_label(row.family, row.slice) if row.family else row.slice
 
 
-def slice_label(family: str, kind: str) -> str:
+def slice_label(family: str, label: str) -> str:
     """The name of a slice with its family.
 
-    >>> slice_label("field tags", "typo"), slice_label("query length", "medium (20 to 20)")
-    ('tags: typo', 'query length: medium (20 characters)')
+    >>> slice_label("field tags", "typo")
+    'tags: typo'
+    >>> slice_label("query length", "medium (20 to 20)")
+    'query length: medium (20 characters)'
     """
     if family == LENGTH_FAMILY:
-        kind = EQUAL_LENGTHS.sub(r"\1", kind).replace(")", LENGTH_UNIT)
-    kind = shorten_text(kind, 4_000)
-    ends = (
-        kind if len(kind) <= 60 else f"{kind[:30].rstrip()}…{kind[-29:]}"
-    )  # long ones often differ only at the end
-    return f"{shorten_text(slice_field(family), 40)}: {ends}"
+        label = EQUAL_LENGTHS.sub(r"\1", label).replace(")", LENGTH_UNIT)
+    label = shorten_text(label, 4_000)
+    if len(label) > 60:
+        # Long names often differ only at the end.
+        label = f"{label[:30].rstrip()}…{label[-29:]}"
+    return f"{shorten_text(slice_field(family), 40)}: {label}"
 
 
 def slice_field(family: str) -> str:
@@ -183,105 +286,57 @@ def slice_field(family: str) -> str:
 
 
 def order_slices(family: str, labels: Sequence[str]) -> list[str]:
-    """The slices of a family: lengths from short to long, others in the order of their first query.
+    """The slices of a family.
+
+    Lengths are from short to long, others in the order of their first query.
 
     >>> order_slices("query length", ["long (3 or more)", "", "short (up to 1)"])
     ['short (up to 1)', 'long (3 or more)']
     """
-    kinds = [kind for kind in dict.fromkeys(labels) if kind]
-    return (
-        sorted(kinds, key=lambda kind: LENGTH_SLICES.index(kind.split()[0]))
-        if family == LENGTH_FAMILY
-        else kinds
-    )
+    distinct = [label for label in dict.fromkeys(labels) if label]
+    if family != LENGTH_FAMILY:
+        return distinct
+    return sorted(distinct, key=lambda label: LENGTH_SLICES.index(label.split()[0]))
 
 
-def _large(family: str, labels: Sequence[str]) -> list[str]:
-    """The slices with enough queries."""
-    return [
-        kind
-        for kind in order_slices(family, labels)
-        if list(labels).count(kind) >= MIN_SLICE_QUERIES
-    ]
-
-
-def compare_slice(
-    view: View, pair: tuple[str, str], places: list[int], name: tuple[str, str]
-) -> SliceComparison:
-    """One pair within some of the queries.
-
-    Args:
-        view: with the scores.
-        pair: of retrievers.
-        places: indices of the queries, in any order.
-        name: the family, and the slice.
-    """
-    kept = np.zeros(view.n, dtype=np.bool_)
-    kept[places] = True
-    a, b = (
-        view.values_by_measure[view.primary][one][kept] for one in pair
-    )  # in the order of their weights
-    units, pairs = view.scores.select_queries(kept).units, paired_differences(a, b)
-    ends = student_interval(
-        pairs.values, view.settings.level, bounds=view.scores.gap_range, units=units
-    )[:2]
-    record = (pairs.wins, len(a) - pairs.wins - pairs.losses, pairs.losses)
-    return SliceComparison(
-        *name,
-        len(a),
-        float(units.totals.sum()),
-        *record,
-        mean(pairs.values, units.weights),
-        *ends,
-    )
-
-
-def _tests(view: View, a: str, b: str) -> dict[tuple[str, str], dict[str, Any]]:
-    """The tests of a pair, in either order: (family, slice) -> result."""
-    slices = {}
-    for row in view.evaluation.tests:
-        if {row.a, row.b} == {a, b} and row.note:
-            turned = (
-                row.finding
-                if row.finding is None or row.a == a
-                else row.finding.swapped
-            )
-            tested = {
-                "p_adjusted": row.p_adjusted,
-                "finding": turned,
-                "p_wilcoxon": row.p_wilcoxon_adjusted,
-            }
-            slices[row.family, row.note] = tested
-    return slices
-
-
-def _forest(view: View, pairs: Sequence[SlicePair]) -> Figure:
+def _forest_figure(view: View, pairs: Sequence[SlicePair]) -> Figure:
     """One panel per pair, on one axis."""
-    name, leader = view.names[view.primary].short, pairs[0].a
-    panels = {
-        f"ahead of {shorten_text(pair.b, 30)}" if len(pairs) > 1 else "": [
-            ForestRow(
-                f"{shorten_text(slice_name(row).replace(LENGTH_UNIT, ')'), 48)} ({row.queries:,})",
-                slice_name(row),
-                row.difference,
-                row.low,
-                row.high,
-                row.queries,
-                f"{row.wins} / {row.ties} / {row.losses}",
-            )
-            for row in pair.rows
+    measure = view.names[view.primary].short
+    leader = pairs[0].a
+    panels: dict[str, list[ForestRow]] = {}
+    descriptions: list[str] = []
+    for pair in pairs:
+        title = f"ahead of {shorten_text(pair.b, 30)}" if len(pairs) > 1 else ""
+        panels[title] = [_forest_row(row) for row in pair.rows]
+        differences = [
+            f"{slice_name(row)} {difference_text(row.difference)}" for row in pair.rows
         ]
-        for pair in pairs
-    }
-    means = "; ".join(
-        f"{pair.b}: {', '.join(f'{slice_name(row)} {difference_text(row.difference)}' for row in pair.rows)}"
-        for pair in pairs
+        descriptions.append(f"{pair.b}: {', '.join(differences)}")
+    others = ", ".join(pair.b for pair in pairs)
+    texts = ForestTexts(
+        name="slices",
+        title=(
+            f"{leader} − {others} in {measure}, by slice, with "
+            f"{100 * view.settings.level:g} % intervals"
+        ),
+        description=(
+            f"Mean difference of each slice, right of zero {leader} is better. "
+            f"{'; '.join(descriptions)}."
+        ),
+        axis_title=f"{measure}: right of 0 {leader} is better",
     )
-    words = (
-        "slices",
-        f"{leader} − {', '.join(pair.b for pair in pairs)} in {name}, by slice, with "
-        f"{100 * view.settings.level:g} % intervals",
-        f"Mean difference of each slice, right of zero {leader} is better. {means}.",
-        f"{name}: right of 0 {leader} is better",
+    return forest_figure(texts, panels, view.settings.margin)
+
+
+def _forest_row(row: SliceComparison) -> ForestRow:
+    name = slice_name(row)
+    short_name = shorten_text(name.replace(LENGTH_UNIT, ")"), 48)
+    return ForestRow(
+        label=f"{short_name} ({row.queries:,})",
+        slice=name,
+        difference=row.difference,
+        low=row.low,
+        high=row.high,
+        queries=row.queries,
+        record=f"{row.wins} / {row.ties} / {row.losses}",
     )
-    return forest_figure(words, panels, view.settings.margin)

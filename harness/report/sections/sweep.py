@@ -1,10 +1,11 @@
 """The grid of a sweep."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import NamedTuple
 
-from harness.evaluation.costs import retriever_costs
+from harness.evaluation.costs import RetrieverCost, retriever_costs
 from harness.evaluation.evaluation import SweepChoice
 from harness.evaluation.sweep import resolved_sweep
 from harness.experiment import Sweep
@@ -20,81 +21,135 @@ SWEEP_SHADE_COUNT = 5
 """Number of colours from the lowest to the highest cell."""
 
 
+class SweepRow(NamedTuple):
+    """One configuration of the table."""
+
+    name: str
+    mean: float
+    gain: float
+    """Over the default."""
+    cost: RetrieverCost
+
+
+class SweepCell(NamedTuple):
+    """One configuration of a map."""
+
+    name: str
+    mean: float
+    shade: int
+    """0 for the lowest mean, SWEEP_SHADE_COUNT - 1 for the highest."""
+
+
+class SweepMap(NamedTuple):
+    """Two axes of the grid, and a cell for each pair of values."""
+
+    down: str
+    across: str
+    columns: Sequence[str]
+    rows: Mapping[str, Sequence[SweepCell | None]]
+    """Value of the axis `down` -> its cells; None for a pair that was not tried."""
+    fixed: str
+    """The values of the other axes."""
+
+
 def sweep_section(view: View) -> Section | None:
-    """The grid and its choice; None if the experiment has no sweep, or nothing could be chosen."""
-    choice, written = view.evaluation.sweep, view.resolved.sweep
-    if choice is None or written is None:
+    """The grid and its choice.
+
+    None if the experiment has no sweep, or nothing could be chosen.
+    """
+    choice = view.evaluation.sweep
+    sweep_config = view.resolved.sweep
+    if choice is None or sweep_config is None:
         return None
-    sweep, costs = resolved_sweep(written), retriever_costs(view.results)
-    tried = [
+    sweep = resolved_sweep(sweep_config)
+    costs = retriever_costs(view.results)
+    others = [
         name
         for name in view.ranked
-        if name in sweep.configurations or name == choice.default
+        if (name in sweep.configurations or name == choice.default)
+        and name not in choice.alike
     ]
-    order = [*choice.alike, *(name for name in tried if name not in choice.alike)]
-    default = view.mean(view.primary, choice.default)
-    rows = [
-        (name, mean := view.mean(view.primary, name), mean - default, costs[name])
-        for name in order[:MAX_SWEEP_ROWS]
-    ]
-    return Section(
-        "sweep",
-        "The sweep",
-        {
-            "maps": list(_maps(view, sweep, choice)),
-            "effects": choice.effects,
-            "rows": rows,
-            "more": len(order) - len(rows),
-            "choice": choice,
-            "timed": any(cost.p50 is not None for cost in costs.values()),
-        },
-    )
+    order = [*choice.alike, *others]
+    default_mean = view.mean(view.primary, choice.default)
+    rows: list[SweepRow] = []
+    for name in order[:MAX_SWEEP_ROWS]:
+        mean = view.mean(view.primary, name)
+        rows.append(SweepRow(name, mean, mean - default_mean, costs[name]))
+    context = {
+        "maps": list(_maps(view, sweep, choice)),
+        "effects": choice.effects,
+        "rows": rows,
+        "more": len(order) - len(rows),
+        "choice": choice,
+        "timed": any(cost.p50 is not None for cost in costs.values()),
+    }
+    return Section("sweep", "The sweep", context)
 
 
-def _maps(view: View, sweep: Sweep, choice: SweepChoice) -> Iterator[dict[str, Any]]:
-    """Two axes and a cell for each pair of values; every other axis has the value of the chosen configuration."""
-    words, best = value_labels(sweep), sweep.configurations[choice.chosen]
+def _maps(view: View, sweep: Sweep, choice: SweepChoice) -> Iterator[SweepMap]:
+    """A map for each two axes.
+
+    Every other axis has the value of the chosen configuration.
+    """
     means = {
         name: view.mean(view.primary, name)
         for name in sweep.configurations
         if name in view.retrievers
     }
-    low, high = min(means.values()), max(means.values())
-    long = [axis for axis, values in words.items() if len(values) > 1 and axis in best]
-    for pair in list(combinations(long, 2))[:MAX_SWEEP_MAPS]:
-        down, across = sorted(pair, key=lambda axis: -len(words[axis]))
-        others = {axis: place for axis, place in best.items() if axis not in pair}
-        at = {
-            (places[down], places[across]): name
-            for name, places in sweep.configurations.items()
-            if name in means
-            and places.keys() == best.keys()
-            and others.items() <= places.items()
+    drawer = _MapDrawer(sweep, choice, means, labels=value_labels(sweep))
+    axes = [
+        axis
+        for axis, labels in drawer.labels.items()
+        if len(labels) > 1 and axis in drawer.chosen
+    ]
+    for pair in list(combinations(axes, 2))[:MAX_SWEEP_MAPS]:
+        down, across = sorted(pair, key=lambda axis: -len(drawer.labels[axis]))
+        yield drawer.draw(down, across)
+
+
+@dataclass(frozen=True, slots=True)
+class _MapDrawer:
+    """Draws the maps of a sweep."""
+
+    sweep: Sweep
+    choice: SweepChoice
+    means: Mapping[str, float]
+    """Configuration -> its mean."""
+    labels: Mapping[str, Sequence[str]]
+    """Axis -> the labels of its values."""
+
+    @property
+    def chosen(self) -> Mapping[str, int]:
+        """Axis -> the index of the chosen value."""
+        return self.sweep.configurations[self.choice.chosen]
+
+    def draw(self, down: str, across: str) -> SweepMap:
+        """Return the map of two axes."""
+        fixed = {
+            axis: index
+            for axis, index in self.chosen.items()
+            if axis not in (down, across)
         }
-        cells = {
-            place: {
-                "name": name,
-                "mean": mean,
-                "shade": round(
-                    (SWEEP_SHADE_COUNT - 1) * (mean - low) / ((high - low) or 1.0)
-                ),
-            }
-            for place, name in at.items()
-            for mean in [means[name]]
-        }
-        rows = {
-            word: [cells.get((i, j)) for j in range(len(words[across]))]
-            for i, word in enumerate(words[down])
-        }
-        fixed = ", ".join(
-            f"{axis} = {words[axis][place]}"
-            for axis, place in others.items()
-            if len(words[axis]) > 1
-        )
-        yield {
-            "down": down,
-            "across": across,
-            "columns": words[across],
-            "rows": rows,
-            "fixed": fixed,
-        }
+        cells: dict[tuple[int, int], SweepCell] = {}
+        for name, indices in self.sweep.configurations.items():
+            if name not in self.means or indices.keys() != self.chosen.keys():
+                continue
+            if fixed.items() <= indices.items():
+                cells[indices[down], indices[across]] = self._cell(name)
+        rows: dict[str, list[SweepCell | None]] = {}
+        for i, label in enumerate(self.labels[down]):
+            rows[label] = [cells.get((i, j)) for j in range(len(self.labels[across]))]
+        fixed_texts = [
+            f"{axis} = {self.labels[axis][index]}"
+            for axis, index in fixed.items()
+            if len(self.labels[axis]) > 1
+        ]
+        columns = self.labels[across]
+        return SweepMap(down, across, columns, rows, fixed=", ".join(fixed_texts))
+
+    def _cell(self, name: str) -> SweepCell:
+        mean = self.means[name]
+        low = min(self.means.values())
+        high = max(self.means.values())
+        shade = (SWEEP_SHADE_COUNT - 1) * (mean - low) / ((high - low) or 1.0)
+        return SweepCell(name, mean, round(shade))

@@ -52,10 +52,10 @@ FEE = QueryClaims(
     ],
 )
 def test_measures_by_claims(name: str, ranking: str, value: float) -> None:
-    found = measure_rankings(
+    score = measure_rankings(
         [parse_measure(name)], {"q": {}}, {"q": [*ranking]}, claims={"q": FEE}
     ).values[0, 0]
-    assert found == pytest.approx(value, abs=1e-15, nan_ok=True)
+    assert score == pytest.approx(value, abs=1e-15, nan_ok=True)
 
 
 def test_labels_alone_are_refused() -> None:
@@ -104,33 +104,34 @@ def test_the_lexical_judge_counts_distinct_tokens() -> None:
 
 def test_verdicts_are_kept_by_judge_read_back_and_mended(tmp_path) -> None:
     judge, other = JudgeIdentity("lexical 0.8"), JudgeIdentity("nli x", "abc")
-    one, two = (
+    entailed, unread = (
         ClaimPassage("a claim", "a passage\u2028with a separator"),
         ClaimPassage("未読", "文"),
     )
-    judge_files.append_verdicts(tmp_path, judge, {one: "entailed", two: None})
-    judge_files.append_verdicts(tmp_path, other, {one: "contradicted"})
+    judge_files.append_verdicts(tmp_path, judge, {entailed: "entailed", unread: None})
+    judge_files.append_verdicts(tmp_path, other, {entailed: "contradicted"})
     judge_files.append_claims(
         tmp_path, judge, {"A text.": ["one", "two"], "unreadable": None}
     )
     judge_files.append_opinions(tmp_path, judge, "helps", {("c", "t"): True})
-    found = judge_files.read_readings(tmp_path, judge)
+    readings = judge_files.read_readings(tmp_path, judge)
     assert (
-        found.verdict_word(*one),
-        found.is_entailed(*one),
-        found.verdict_word(*two),
+        readings.verdict_word(*entailed),
+        readings.is_entailed(*entailed),
+        readings.verdict_word(*unread),
     ) == (
         "entailed",
         True,
         None,
     )
-    assert found.claims == {"A text.": ("one", "two"), "unreadable": None}
+    assert readings.claims == {"A text.": ("one", "two"), "unreadable": None}
     assert (
-        found.opinion("helps", "c", "t") is True
-        and found.opinion("helps", "t", "c") is None
+        readings.opinion("helps", "c", "t") is True
+        and readings.opinion("helps", "t", "c") is None
     )
     assert (
-        judge_files.read_readings(tmp_path, other).verdict_word(*one) == "contradicted"
+        judge_files.read_readings(tmp_path, other).verdict_word(*entailed)
+        == "contradicted"
     )
     assert judge_files.read_readings(tmp_path / "absent", judge) == JudgeReadings()
     file = tmp_path / judge_files.VERDICTS_FILE
@@ -174,20 +175,21 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "line", "told"), FAULTS)
+@pytest.mark.parametrize(("name", "line", "message"), FAULTS)
 def test_a_reading_that_is_none_is_named_with_its_line(
-    tmp_path, name, line, told
+    tmp_path, name, line, message
 ) -> None:
     good = {
         judge_files.VERDICTS_FILE: ROW,
         judge_files.CLAIMS_FILE: {**BY, "text": "a", "claims": ["a"]},
     }[name]
-    whole = json.dumps(good).encode()
+    good_line = json.dumps(good).encode()
     (tmp_path / name).write_bytes(
-        b"%s\n%s\n" % (whole, line.replace(b'{"round', whole[:-1] + b', "round'))
+        b"%s\n%s\n"
+        % (good_line, line.replace(b'{"round', good_line[:-1] + b', "round'))
     )
     error = refusal(judge_files.read_readings, tmp_path, JudgeIdentity("j", ""))
-    assert told in str(error) and f"{name}:2: " in str(error)
+    assert message in str(error) and f"{name}:2: " in str(error)
 
 
 WHOLE = {
@@ -205,10 +207,10 @@ def asked(folder, *rows):
     first = {"id": "q", "query": "fees", "relevant_documents": ["d1"]}
     rows = [
         {
-            **(first if place == 0 else {"id": f"q{place}", "query": f"fee {place}"}),
+            **(first if index == 0 else {"id": f"q{index}", "query": f"fee {index}"}),
             **row,
         }
-        for place, row in enumerate(rows)
+        for index, row in enumerate(rows)
     ]
     (folder / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
     return load_dataset(DatasetReference(folder))

@@ -74,8 +74,8 @@ def results(club):
     return records.read_results(club / "results" / "club")
 
 
-def of_bm25(found):
-    rows = found.scores[found.scores["retriever"] == "bm25"]
+def of_bm25(results):
+    rows = results.scores[results.scores["retriever"] == "bm25"]
     return rows.set_index(["measure", "query_id"])["value"]
 
 
@@ -161,21 +161,23 @@ def test_verdicts_are_taken_over_and_without_a_judge_they_are_undefined(
     verdicts = results.folder / judge_files.ANSWERS_FOLDER / "verdicts.jsonl"
     before = verdicts.read_bytes()
     monkeypatch.setattr(LexicalJudge, "verdicts", fail)
-    for place in ("results", "failed"):
+    for parent in ("results", "failed"):
         assert (
-            small.ended("run", club / "club.toml", "--results", club / place, "--quiet")
+            small.ended(
+                "run", club / "club.toml", "--results", club / parent, "--quiet"
+            )
             == 0
         )
     assert (
         verdicts.read_bytes() == before
         and not records.read_results(results.folder).manifest.warnings
     )
-    found = records.read_results(club / "failed" / "club")
-    assert "the judge is out" in found.manifest.warnings[-1]
-    assert set(found.summary["measure"]) == {"nDCG@3"}
-    assert of_bm25(found)["ClaimRecall@1"].isna().all()
-    write_report(found)
-    assert "the judge is out" in (found.folder / "report.md").read_text(
+    failed = records.read_results(club / "failed" / "club")
+    assert "the judge is out" in failed.manifest.warnings[-1]
+    assert set(failed.summary["measure"]) == {"nDCG@3"}
+    assert of_bm25(failed)["ClaimRecall@1"].isna().all()
+    write_report(failed)
+    assert "the judge is out" in (failed.folder / "report.md").read_text(
         encoding="utf-8"
     )
 
@@ -200,15 +202,15 @@ def test_claims_alone_are_a_complete_data_set(unlabelled, club, capsys) -> None:
         capsys, "run", unlabelled, "--results", club / "results"
     )
     folder = club / "results" / "unlabelled"
-    found = records.read_results(folder)
+    stored = records.read_results(folder)
     assert (
-        found.scored
-        and found.manifest.dataset.scored == 2
-        and found.manifest.dataset.judged == 0
+        stored.scored
+        and stored.manifest.dataset.scored == 2
+        and stored.manifest.dataset.judged == 0
     )
     assert (
-        of_bm25(found)["ClaimRecall@1", "q2"]
-        == of_bm25(found)["ClaimRecall@2", "q1"]
+        of_bm25(stored)["ClaimRecall@1", "q2"]
+        == of_bm25(stored)["ClaimRecall@2", "q1"]
         == 1
     )
     assert "ClaimRecall@1" in page_of(folder) and "Judged@" not in page_of(folder)
@@ -274,10 +276,10 @@ def answers(tmp_path):
         "q1": "The fee is monthly [1]. It is paid in advance [1].",
         "q2": "The pool opens at nine.",
     }
-    for system, said in (("careful", careful), ("lazy", {"q1": "Ask the desk."})):
+    for system, responses in (("careful", careful), ("lazy", {"q1": "Ask the desk."})):
         rows = [
             {"query_id": query, "response": text, "contexts": contexts}
-            for query, text in said.items()
+            for query, text in responses.items()
         ]
         layouts.jsonl(tmp_path / f"{system}.jsonl", rows)
     return tmp_path
@@ -292,7 +294,7 @@ def test_answers_are_checked_judged_and_scored(club, answers, capsys) -> None:
     checked = json.loads(
         told(capsys, "answers", "check", experiment, answers, "--json")
     )
-    assert [(one["system"], one["missing"]) for one in checked["systems"]] == [
+    assert [(system["system"], system["missing"]) for system in checked["systems"]] == [
         ("careful", 0),
         ("lazy", 1),
     ]
@@ -335,7 +337,7 @@ def test_answers_are_checked_judged_and_scored(club, answers, capsys) -> None:
     weighted.write_text(
         experiment.read_text(encoding="utf-8") + declared, encoding="utf-8"
     )
-    found = json.loads(
+    scored = json.loads(
         told(
             capsys,
             "answers",
@@ -347,13 +349,13 @@ def test_answers_are_checked_judged_and_scored(club, answers, capsys) -> None:
             "--json",
         )
     )
-    assert {row["retriever"]: row["mean"] for row in found["summary"]} == {
+    assert {row["retriever"]: row["mean"] for row in scored["summary"]} == {
         "careful": (3 * 2 / 3 + 1) / 4,
         "lazy": 0,
     }
-    assert found["comparisons"][0]["clusters"] == 2
+    assert scored["comparisons"][0]["clusters"] == 2
     assert (
-        found["summary"][0]["ci_low"] < 1e-99
+        scored["summary"][0]["ci_low"] < 1e-99
     )  # at the level of the first of two looks; 1e-41 at that of both
     for wrong in (["-m", "RUGE"], ["--tokenizer", "flores200"], ["--baseline", "x"]):
         told(capsys, *score, *wrong, code=2)

@@ -64,8 +64,8 @@ def judging(script=(), *, reply=said, **options):
 def test_five_claims_a_request_and_nothing_is_asked_twice() -> None:
     with judging() as (judge, requests, _):
         for _ in range(2):
-            found = dict(judge.verdicts(PAIRS))
-            assert [found[i] for i in range(8)] == [
+            verdicts = dict(judge.verdicts(PAIRS))
+            assert [verdicts[i] for i in range(8)] == [
                 *["neutral", "entailed"] * 3,
                 "neutral",
                 "contradicted",
@@ -96,10 +96,10 @@ def test_a_reply_that_cannot_be_read_was_cut_or_declined_is_no_verdict(
         _,
         meter,
     ):
-        found = dict(judge.verdicts(PAIRS if fault else PAIRS[:2]))
-    assert len(found) == (8 if fault else 2)  # the others stand
+        verdicts = dict(judge.verdicts(PAIRS if fault else PAIRS[:2]))
+    assert len(verdicts) == (8 if fault else 2)  # the others stand
     assert (
-        sum(word is None for word in found.values())
+        sum(word is None for word in verdicts.values())
         == meter.counts("judge")["unreadable"]
         in (1, 2, 5)
     )
@@ -157,10 +157,10 @@ def test_a_long_text_is_cut_and_every_verdict_on_a_beginning_is_counted() -> Non
     }
     with judging(longest=100) as (judge, requests, meter):
         assert judge.name.endswith("first 100 tokens")
-        found = dict(
+        verdicts = dict(
             judge.verdicts([ClaimPassage(claim, text) for claim, text in texts.items()])
         )
-        assert found == {0: "entailed", 1: "neutral", 2: "neutral"}
+        assert verdicts == {0: "entailed", 1: "neutral", 2: "neutral"}
         passages = [
             quotation(request["body"]["messages"][1]["content"], "PASSAGE")
             for request in requests
@@ -204,19 +204,21 @@ def test_a_model_of_inference_gives_the_likeliest_verdict(tmp_path) -> None:
     config = json.loads((folder / "config.json").read_text())
     config["id2label"] = {"0": "contradiction", "1": "ENTAILMENT", "2": "neutral"}
     config["label2id"] = {
-        name: int(place) for place, name in config["id2label"].items()
+        name: int(index) for index, name in config["id2label"].items()
     }
     (folder / "config.json").write_text(json.dumps(config))
     meter = Meter()
     judge = NliJudge(str(folder), meter=meter, threshold=1e-9)
     with meter.stage("judge"):
-        found = dict(judge.verdicts(TEXTS))
+        verdicts = dict(judge.verdicts(TEXTS))
     pairs = [(pair.text, pair.claim) for pair in TEXTS]
     raw = CrossEncoder(str(folder), device="cpu").predict(
         pairs, activation_fn=None, convert_to_numpy=True
     )
     expected = ["entailed" if row[1] > row[0] else "contradicted" for row in raw]
-    assert [found[i] for i in range(len(TEXTS))] == expected and len(set(expected)) == 2
+    assert [verdicts[i] for i in range(len(TEXTS))] == expected and len(
+        set(expected)
+    ) == 2
     assert meter.counts("judge")["texts"] == len(TEXTS)
     strict = NliJudge(str(folder), meter=Meter(), threshold=1.0)
     assert set(dict(strict.verdicts(TEXTS[:3])).values()) == {"neutral"}
@@ -360,15 +362,15 @@ def test_a_dry_run_of_judging_counts_every_task(paid, tmp_path, capsys) -> None:
 PROMPTS = [Prompt("You are a judge.", f"number {i}") for i in range(30)]
 
 
-def is_yes(place, reply):
+def is_yes(index, reply):
     return reply.text == "yes"
 
 
 def ask(provider, prompts):
     with Cache(default_cache_path()) as cache:
         return [
-            is_yes(0, one)
-            for _, one in sorted(
+            is_yes(0, reply)
+            for _, reply in sorted(
                 Chat(model_of(provider), cache).replies(prompts, Meter(), is_yes)
             )
         ]

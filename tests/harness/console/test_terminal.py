@@ -48,10 +48,10 @@ NAMES = [
 
 def rendered(parts: Iterable[Any], width: int) -> list[str]:
     console = Console(width=width, force_terminal=False, color_system=None)
-    with console.capture() as told:
+    with console.capture() as capture:
         for part in parts:
             console.print(part)
-    return told.get().split("\n")[:-1]
+    return capture.get().split("\n")[:-1]
 
 
 def summary(
@@ -152,36 +152,39 @@ def test_the_leaderboard_and_the_comparisons_fit(names: list[str], width: int) -
 def test_the_narrowest_terminal_still_has_name_mean_and_verdict_and_what_has_no_room_is_named(
     width: int,
 ) -> None:
-    lines, told = board(NAMES, width), pairs([comparison(NAMES[0], NAMES[1])], width)
+    lines, comparison_lines = (
+        board(NAMES, width),
+        pairs([comparison(NAMES[0], NAMES[1])], width),
+    )
     assert max(map(cell_len, lines)) <= width
     assert sum("0.9000" in line for line in lines) == 1 and any(
-        "undecided" in line for line in told
+        "undecided" in line for line in comparison_lines
     )
-    said = " ".join(" ".join(lines).split())
+    leaderboard_text = " ".join(" ".join(lines).split())
     assert (
-        ("Too wide for this terminal:" in said)
-        == ("A wider one or --json shows them." in said)
+        ("Too wide for this terminal:" in leaderboard_text)
+        == ("A wider one or --json shows them." in leaderboard_text)
         == (width < 200)
     )
     assert width < 200 or any(NAMES[3] in line for line in lines)
-    assert width > 40 or "wins/ties/losses" in " ".join(told)
+    assert width > 40 or "wins/ties/losses" in " ".join(comparison_lines)
 
 
 def test_of_many_pairs_those_of_the_leader_stand_first_then_the_closest() -> None:
     means = {f"r{i:02}": i / 20 for i in range(12)}
-    many = [
+    comparisons = [
         replace(comparison(a, b), mean_difference=means[a] - means[b])
         for a in means
         for b in means
         if a < b
     ]
-    lines = pairs(many, 80, leader="r11")
+    lines = pairs(comparisons, 80, leader="r11")
     rows = [line.split()[:2] for line in lines if line.startswith("r")]
     assert len(rows) == 20
     assert rows[:11] == [[f"r{i:02}", "r11"] for i in range(10, -1, -1)]
     assert all(means[b] - means[a] == pytest.approx(0.05) for a, b in rows[11:])
-    told = " ".join(" ".join(lines).split())
-    assert told.endswith(
+    text = " ".join(" ".join(lines).split())
+    assert text.endswith(
         "Here are 20 of 66 comparisons: those of r11, then the closest. --json shows them all."
     )
     assert max(map(cell_len, lines)) <= 80
@@ -234,21 +237,21 @@ def test_the_forest_keeps_names_and_wins_at_every_width(
     values: dict[str, Floats] = {
         name: random.random(40) / 2 + i / 5 for i, name in enumerate(names)
     }
-    for baseline, side in ((None, "behind"), (names[1], "ahead")):
+    for baseline, direction in ((None, "behind"), (names[1], "ahead")):
         board = evaluated(0.02, baseline, **values).board
         lines = rendered(leaderboard_in_letters(board, width=width), width)
         assert max(map(cell_len, lines)) <= width
-        shown = "".join("".join(line.split()) for line in lines)
-        assert shown.count("■") == (2 if width >= 110 and length == 5 else 0)
+        text = "".join("".join(line.split()) for line in lines)
+        assert text.count("■") == (2 if width >= 110 and length == 5 else 0)
         for row in board.rows:
-            assert row.wins is None or f"{row.wins}–{row.losses}" in shown
+            assert row.wins is None or f"{row.wins}–{row.losses}" in text
             assert (
                 row.difference is None
                 or width < 80
                 or length > 5
-                or f"({row.low:z.3f}" in shown.replace("−", "-")
+                or f"({row.low:z.3f}" in text.replace("−", "-")
             )
-        assert width < 80 or length > 5 or f"{side}(95%CI)" in shown
+        assert width < 80 or length > 5 or f"{direction}(95%CI)" in text
 
 
 def test_a_run_is_told_in_sixty_words_and_what_all_names_begin_with_once() -> None:
@@ -315,8 +318,8 @@ def lines(console: Console) -> list[str]:
     return console.file.getvalue().splitlines()  # type: ignore[attr-defined]
 
 
-def watched(shown: Progress, name: str, budget: Budget | None = None) -> Meter:
-    return Meter(on_change=lambda counted: shown.watch(name, counted), budget=budget)
+def watched(progress: Progress, name: str, budget: Budget | None = None) -> Meter:
+    return Meter(on_change=lambda counted: progress.watch(name, counted), budget=budget)
 
 
 def dense(counted: Meter, windows: int = 3) -> None:
@@ -336,11 +339,11 @@ def dense(counted: Meter, windows: int = 3) -> None:
 
 def test_a_log_has_one_line_for_each_stage_of_each_retriever() -> None:
     console = log()
-    with Progress(console) as shown:
-        dense(watched(shown, "minilm"))
-        with watched(shown, "hybrid").stage("fuse"):
+    with Progress(console) as progress:
+        dense(watched(progress, "minilm"))
+        with watched(progress, "hybrid").stage("fuse"):
             pass
-    told = lines(console)
+    log_lines = lines(console)
     stages = [
         "minilm: embed-documents",
         "minilm: index",
@@ -348,23 +351,25 @@ def test_a_log_has_one_line_for_each_stage_of_each_retriever() -> None:
         "minilm: search",
         "hybrid: fuse",
     ]
-    assert [line.rpartition(": ")[0] for line in told] == stages
-    assert told[0].startswith("minilm: embed-documents: 30 texts in 0.0 s, ")
-    assert told[0].endswith("/s, 50 % cached") and told[2].endswith("all cached")
-    assert told[4] == "hybrid: fuse: 0.0 s"
+    assert [line.rpartition(": ")[0] for line in log_lines] == stages
+    assert log_lines[0].startswith("minilm: embed-documents: 30 texts in 0.0 s, ")
+    assert log_lines[0].endswith("/s, 50 % cached") and log_lines[2].endswith(
+        "all cached"
+    )
+    assert log_lines[4] == "hybrid: fuse: 0.0 s"
 
 
 def test_a_log_hears_now_and_then_how_far_a_long_stage_is(
     clock: SimpleNamespace,
 ) -> None:
     console, budget = log(), Budget()
-    with Progress(console) as shown:
-        counted = watched(shown, "openai", budget)
-        with counted.stage("embed-documents", total=10_000):
+    with Progress(console) as progress:
+        stage_meter = watched(progress, "openai", budget)
+        with stage_meter.stage("embed-documents", total=10_000):
             for _ in range(10):
                 clock.now += 7
                 budget.reserve(0.001)
-                counted.count(texts=110, cached=40)
+                stage_meter.count(texts=110, cached=40)
     assert lines(console)[:2] == [
         "openai: embed-documents: 550 of 10,000, 10/s, 15:45 left, 36 % cached, $0.0050",
         "openai: embed-documents: 1,100 of 10,000, 10/s, 14:50 left, 36 % cached, $0.0100",
@@ -376,18 +381,18 @@ def test_a_terminal_has_bars_and_none_of_a_stage_that_began_again(monkeypatch):
     console = Console(
         file=io.StringIO(), width=100, force_terminal=True, color_system=None
     )
-    with Progress(console) as shown:
+    with Progress(console) as bars:
         for name in ("one", "two"):
-            with watched(shown, name).stage("search", total=4):
+            with watched(bars, name).stage("search", total=4):
                 pass
-            together = watched(shown, "")
+            shared_meter = watched(bars, "")
             for stage in ("scoring", "reporting"):
-                with together.stage(stage):
+                with shared_meter.stage(stage):
                     pass
-        with watched(shown, "three").stage("fuse"):
+        with watched(bars, "three").stage("fuse"):
             pass
-        assert [task.description for task in shown._bars.tasks] == ["three: fuse"]
-        dense(watched(shown, "minilm"))
+        assert [task.description for task in bars._bars.tasks] == ["three: fuse"]
+        dense(watched(bars, "minilm"))
     text = console.file.getvalue()  # type: ignore[attr-defined]
     assert (
         "━" in text

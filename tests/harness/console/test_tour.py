@@ -21,7 +21,9 @@ def notebook() -> str:
     for number, part in enumerate(FENCE.split(PAGE.read_text(encoding="utf-8"))):
         examples = doctest.DocTestParser().get_examples(part) if number % 2 else []
         source = (
-            "".join(one.source for one in examples if one.exc_msg is None).strip("\n")
+            "".join(
+                example.source for example in examples if example.exc_msg is None
+            ).strip("\n")
             if number % 2
             else part.strip()
         )
@@ -72,9 +74,9 @@ def reader(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_the_page(reader):
-    found = doctest.testfile(str(PAGE), module_relative=False, optionflags=FLAGS)
-    assert found.attempted > 40
-    assert not found.failed
+    outcome = doctest.testfile(str(PAGE), module_relative=False, optionflags=FLAGS)
+    assert outcome.attempted > 40
+    assert not outcome.failed
 
 
 def test_the_notebook_is_the_page():
@@ -91,26 +93,28 @@ def test_a_kernel_runs_the_notebook(reader, monkeypatch):
     import nbformat
 
     monkeypatch.setenv("PYTHONPATH", str(PROJECT))
-    book = nbformat.read(TOUR, as_version=4)
+    notebook_document = nbformat.read(TOUR, as_version=4)
     nbclient.NotebookClient(
-        book,
+        notebook_document,
         timeout=600,
         kernel_name="python3",
         resources={"metadata": {"path": str(reader)}},
     ).execute()
-    outputs = [output for cell in book.cells for output in cell.get("outputs", ())]
-    shown = [
+    outputs = [
+        output for cell in notebook_document.cells for output in cell.get("outputs", ())
+    ]
+    html_outputs = [
         output["data"]["text/html"]
         for output in outputs
         if "text/html" in output.get("data", {})
     ]
-    assert any("minilm" in one and "<script" not in one for one in shown)
+    assert any("minilm" in html and "<script" not in html for html in html_outputs)
     progress = "".join(
         output["text"] for output in outputs if output["output_type"] == "stream"
     )
     assert "\rminilm: embed-documents" in progress
     (reader / "tour.html").write_text(
-        "".join(shown), encoding="utf-8"
+        "".join(html_outputs), encoding="utf-8"
     )  # to be looked at
 
 

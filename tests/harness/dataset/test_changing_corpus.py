@@ -7,7 +7,7 @@ import pytest
 
 import harness
 from harness import pipeline
-from harness.build.retrievers import build
+from harness.build.build import build
 from retrievers.errors import DataChanged
 from tests.support import small
 from tests.support.qdrant_fake import fake_qdrant

@@ -19,7 +19,7 @@ from harness.evaluation.abstention import evaluate_abstention
 from harness.evaluation.corpus_change import compare_corpus_states
 from harness.evaluation.evaluation_file import read_evaluation, read_or_evaluate
 from harness.pipeline import run
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from harness.stats.max_t import cross_fitted_mean
 from harness.stats.rank_overlap import mean_rank_overlap, rank_overlap
 from harness.stats.roc_area import RocScores, compare_roc_areas, roc_area

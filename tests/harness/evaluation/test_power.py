@@ -13,7 +13,7 @@ from statsmodels.stats.power import TTestPower
 
 from harness.evaluation.gate import BASELINE_ARM, CHALLENGER_ARM, gate_scores
 from harness.pipeline import run
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from harness.stats.differences import paired_differences
 from harness.stats.looks import current_look, look_levels, settings_at_look, spent_alpha
 from harness.stats.power import (

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import harness
-from harness import pipeline
+from harness import several_sets
+from harness.build.build import BuiltExperiment
 from harness.evaluation.compare_sets import _strictest, compare_sets_of_folder
 from harness.evaluation.sets import compare_over_sets
 from harness.evaluation.verdict import Verdict
@@ -22,7 +23,7 @@ from harness.records import Results
 from harness.records.data_sets_csv import read_sets
 from harness.report.index import list_results
 from harness.reproduce import reproduce
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from harness.scoring.scores import Scores
 from harness.stats.settings import Settings
 from harness.wording.sets import FEW_SETS_NOTE, sets_sentence, sets_sentences
@@ -282,15 +283,17 @@ def test_check_takes_several_data_sets(tmp_path: Path, call: Call) -> None:
 def test_a_set_that_is_stopped_or_fails_leaves_the_others_whole(
     tmp_path, call, monkeypatch
 ):
-    path, whole = several(tmp_path), pipeline.run
+    path, whole = several(tmp_path), several_sets.run_built
     ends: dict[str, BaseException] = {"law": KeyboardInterrupt()}
 
-    def run(loaded: LoadedExperiment, options: RunOptions) -> Results:
+    def run_built(
+        loaded: LoadedExperiment, built: BuiltExperiment, options: RunOptions
+    ) -> Results:
         if error := ends.pop(loaded.experiment.name, None):
             raise error
-        return whole(loaded, options)
+        return whole(loaded, built, options)
 
-    monkeypatch.setattr(pipeline, "run", run)
+    monkeypatch.setattr(several_sets, "run_built", run_built)
     assert "the same command continues" in call("run", path, code=130).err
     assert (tmp_path / "results" / "sets" / "hr" / "manifest.json").exists()
     ends["law"] = BackendError("nobody answered")

@@ -11,8 +11,8 @@ from harness.experiment import parse_experiment
 from harness.pipeline import run
 from harness.preflight.check import check_target
 from harness.records import Results
-from harness.running.context import RunOptions
 from harness.running.embedding_tasks import embedding_tasks
+from harness.running.options import RunOptions
 from retrievers import bm25
 from retrievers.errors import InputError
 from tests.support import small

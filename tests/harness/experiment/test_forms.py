@@ -13,7 +13,7 @@ from harness.preflight.check import check_target
 from harness.report.numbers import byte_size_text, number_text
 from harness.report.sections.costs import vector_sizes
 from harness.report.write import write_report
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from retrievers.local.local_model import LocalModel
 from tests.support import layouts, tiny
 from tests.support.small import BM25, planned, refusal

@@ -14,7 +14,7 @@ from harness.dataset import load_dataset as load_data
 from harness.experiment import load
 from harness.init.write_experiment import write_experiment
 from harness.pipeline import run
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from retrievers.errors import InputError
 from retrievers.files.trec_files import read_run
 from tests.harness.experiment.test_experiment import validator

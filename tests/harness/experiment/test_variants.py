@@ -17,7 +17,7 @@ from harness.preflight.plan import RunPlan
 from harness.records import Results
 from harness.report.numbers import difference_text
 from harness.reproduce import reproduce
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from harness.wording.conclusion import conclusion_sentences
 from retrievers.encoders.gemini import GeminiEncoder
 from retrievers.encoders.openai import OpenAIEncoder

@@ -16,7 +16,7 @@ from harness.labels.agreement import compare_judges, measure_agreement
 from harness.labels.disputes import people_disputes
 from harness.labels.pool import read_pool
 from harness.pipeline import run
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from harness.scoring.grades import deciding_labels
 from retrievers.errors import InputError
 from retrievers.files.trec_files import read_qrels

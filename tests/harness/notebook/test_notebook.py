@@ -13,7 +13,7 @@ from harness.evaluation.evaluation_file import read_or_evaluate
 from harness.experiment import load
 from harness.measures import measure_rankings, parse_measure
 from harness.pipeline import run
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from retrievers.bm25 import BM25
 from retrievers.conditions import Condition
 from retrievers.dense import Dense
@@ -63,9 +63,9 @@ def called(function, **options):
 
 @pytest.fixture(scope="module")
 def results():
-    words, ours = BM25(), Dense(letters)
+    bm25, dense = BM25(), Dense(letters)
     return evaluated(
-        {"bm25": words, "letters": ours, "both": Fused([words, ours])}, baseline="bm25"
+        {"bm25": bm25, "letters": dense, "both": Fused([bm25, dense])}, baseline="bm25"
     )
 
 
@@ -118,25 +118,25 @@ SHAPES = {
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_shape_is_the_same_data(results, shape):
     documents, queries, qrels = SHAPES[shape]
-    found = evaluated({"bm25": "bm25"}, documents, queries, qrels)
+    evaluation = evaluated({"bm25": "bm25"}, documents, queries, qrels)
     if shape == "tables":
-        assert found.manifest.dataset.digest == results.manifest.dataset.digest
+        assert evaluation.manifest.dataset.digest == results.manifest.dataset.digest
     bm25 = results.scores[results.scores["retriever"] == "bm25"]
-    assert found.scores["value"].tolist() == bm25["value"].tolist()
+    assert evaluation.scores["value"].tolist() == bm25["value"].tolist()
     labelled = pd.DataFrame(
         [{"qid": q, "query": QUERIES[q], "relevant": docs} for q, docs in QRELS.items()]
     )
-    found = evaluated(
+    evaluation = evaluated(
         {"bm25": "bm25"}, documents, labelled, None, primary="RR"
     )  # queries may bring their labels
     assert (
-        found.scores["value"].tolist()
+        evaluation.scores["value"].tolist()
         == bm25[bm25["measure"] == "RR"]["value"].tolist()
     )
 
 
-@pytest.mark.parametrize("form", ["csv", "trec", "folder"])
-def test_parts_may_be_files(results, tmp_path, form):
+@pytest.mark.parametrize("shape", ["csv", "trec", "folder"])
+def test_parts_may_be_files(results, tmp_path, shape):
     documents = tmp_path / "documents.csv"
     pd.DataFrame(rows(DOCUMENTS)).to_csv(documents, index=False)
     qrels = tmp_path / "qrels"
@@ -148,37 +148,37 @@ def test_parts_may_be_files(results, tmp_path, form):
     pd.DataFrame({"qid": QUERIES.keys(), "query": QUERIES.values()}).to_csv(
         queries, index=False
     )
-    if form == "csv":
+    if shape == "csv":
         qrels = tmp_path / "labels.csv"
         frame = [(q, d, 1) for q, docs in QRELS.items() for d in docs]
         pd.DataFrame(frame, columns=["qid", "docno", "label"]).to_csv(
             qrels, index=False
         )
-    given = (
+    parts = (
         (small.dataset(tmp_path / "data"), None, None)
-        if form == "folder"
+        if shape == "folder"
         else (documents, str(queries), qrels)
     )
-    found = evaluated({"bm25": "bm25"}, *given)
-    assert found.manifest.dataset.queries == len(QUERIES)
+    evaluation = evaluated({"bm25": "bm25"}, *parts)
+    assert evaluation.manifest.dataset.queries == len(QUERIES)
     assert (
-        form == "folder"
-        or found.manifest.dataset.digest
+        shape == "folder"
+        or evaluation.manifest.dataset.digest
         == evaluated({"bm25": "bm25"}).manifest.dataset.digest
     )
 
 
 def test_an_experiment_file_or_one_built_in_code_comes_to_the_same_figures(tmp_path):
     data, path = small.dataset(tmp_path / "data"), small.experiment(tmp_path)
-    filed = run(path, RunOptions(tmp_path / "out"))
-    assert repr(filed) == "<Results 'small': 3 retrievers, 6 queries>"
+    file_results = run(path, RunOptions(tmp_path / "out"))
+    assert repr(file_results) == "<Results 'small': 3 retrievers, 6 queries>"
     retrievers = {
         "bm25": "bm25",
         "hashing": {"encoder": {"kind": "hashing", "dimensions": 64}},
         "hybrid": Fused([BM25(), Dense({"kind": "hashing", "dimensions": 64})]),
     }
-    resolved, loaded = filed.manifest.resolved, load(path)
-    found = harness.evaluate(
+    resolved, loaded = file_results.manifest.resolved, load(path)
+    evaluation = harness.evaluate(
         data,
         None,
         None,
@@ -191,16 +191,21 @@ def test_an_experiment_file_or_one_built_in_code_comes_to_the_same_figures(tmp_p
         relevance=dict(resolved.relevance),
     )
     sources = (loaded.experiment, dict(loaded.tables))
-    for again in (
-        found,
-        *(run(one, RunOptions(tmp_path / str(at))) for at, one in enumerate(sources)),
+    for results in (
+        evaluation,
+        *(
+            run(source, RunOptions(tmp_path / str(index)))
+            for index, source in enumerate(sources)
+        ),
     ):
         for name in ("scores", "summary", "comparisons"):
-            pd.testing.assert_frame_equal(getattr(again, name), getattr(filed, name))
+            pd.testing.assert_frame_equal(
+                getattr(results, name), getattr(file_results, name)
+            )
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changes", "message"),
     [
         (
             {"qrels": {**QRELS, "q-rails": ["trane"], "q-swim": ["fish", "whale"]}},
@@ -258,32 +263,34 @@ def test_an_experiment_file_or_one_built_in_code_comes_to_the_same_figures(tmp_p
         ),
     ],
 )
-def test_mistakes_are_told_with_the_argument(changed, told):
-    given = {
+def test_mistakes_are_told_with_the_argument(changes, message):
+    arguments = {
         "documents": DOCUMENTS,
         "queries": QUERIES,
         "qrels": QRELS,
         "retrievers": {"bm25": "bm25"},
         **MEASURES,
     }
-    assert told in str(small.refusal(harness.evaluate, **{**given, **changed}))
+    assert message in str(small.refusal(harness.evaluate, **{**arguments, **changes}))
 
 
 def test_lists_are_named_by_their_places_and_judgments_of_absent_documents_may_be_left_out():
     qrels = [[int(NUMBERS[doc]) for doc in docs] for docs in QRELS.values()]
-    found = evaluated(
+    evaluation = evaluated(
         {"bm25": "bm25"}, list(DOCUMENTS.values()), list(QUERIES.values()), qrels
     )
-    assert sorted(set(found.scores["query_id"])) == [
+    assert sorted(set(evaluation.scores["query_id"])) == [
         str(number) for number in range(len(QUERIES))
     ]
     qrels = {**QRELS, "q-rails": ["train", "trane"]}
-    found = evaluated({"bm25": "bm25"}, qrels=qrels, relevance={"dangling": "drop"})
-    assert found.manifest.ledger.dataset["dangling-document"] == ("q-rails trane",)
+    evaluation = evaluated(
+        {"bm25": "bm25"}, qrels=qrels, relevance={"dangling": "drop"}
+    )
+    assert evaluation.manifest.ledger.dataset["dangling-document"] == ("q-rails trane",)
 
 
 @pytest.mark.parametrize(
-    ("encode", "told"),
+    ("encode", "message"),
     [
         (
             lambda texts: letters(texts)[0],
@@ -311,26 +318,26 @@ def test_lists_are_named_by_their_places_and_judgments_of_absent_documents_may_b
         ),
     ],
 )
-def test_what_a_function_does_wrong_is_its_own_failure(encode, told):
-    found = evaluated({"bm25": "bm25", "mine": encode})
-    assert found.retrievers == ("bm25",)
-    assert told in found.manifest.failed["mine"]
+def test_what_a_function_does_wrong_is_its_own_failure(encode, message):
+    evaluation = evaluated({"bm25": "bm25", "mine": encode})
+    assert evaluation.retrievers == ("bm25",)
+    assert message in evaluation.manifest.failed["mine"]
 
 
 def test_a_function_is_asked_once_for_each_text():
-    asked, rows = [], np.zeros((6, 26), dtype=np.float32)
+    embedded_texts, rows = [], np.zeros((6, 26), dtype=np.float32)
 
-    def counted(texts, role):
-        asked.extend(texts)
+    def embed(texts, role):
+        embedded_texts.extend(texts)
         rows[: len(texts)] = letters(texts)
         return rows[: len(texts)]  # the same array in every call
 
-    first = evaluated({"mine": counted, "letters": letters})
+    first = evaluated({"mine": embed, "letters": letters})
     assert first.rankings("mine") == first.rankings("letters")
-    assert sorted(asked) == sorted([*DOCUMENTS.values(), *QUERIES.values()])
-    again = evaluated({"mine": counted, "bm25": "bm25"})
+    assert sorted(embedded_texts) == sorted([*DOCUMENTS.values(), *QUERIES.values()])
+    again = evaluated({"mine": embed, "bm25": "bm25"})
     assert again.rankings("mine") == first.rankings("mine")
-    assert len(asked) == len(DOCUMENTS) + len(QUERIES)
+    assert len(embedded_texts) == len(DOCUMENTS) + len(QUERIES)
     assert again.retrievers == ("mine", "bm25")
 
 
@@ -353,26 +360,26 @@ def test_a_model_that_was_trained_further_is_asked_anew():
 
 
 def test_what_was_embedded_is_kept_where_a_cell_is_interrupted():
-    asked = []
+    batch_sizes = []
 
-    def stops(texts):
-        if len(asked) == 2:
-            asked.append(None)
+    def embed(texts):
+        if len(batch_sizes) == 2:
+            batch_sizes.append(None)
             raise KeyboardInterrupt
-        asked.append(len(texts))
+        batch_sizes.append(len(texts))
         return letters(texts)
 
     with pytest.raises(KeyboardInterrupt):
-        evaluated({"mine": called(stops, batch_size=2)})
-    evaluated({"mine": called(stops, batch_size=2)})
-    assert sum(filter(None, asked)) == len(DOCUMENTS) + len(QUERIES)
-    kept = [
+        evaluated({"mine": called(embed, batch_size=2)})
+    evaluated({"mine": called(embed, batch_size=2)})
+    assert sum(filter(None, batch_sizes)) == len(DOCUMENTS) + len(QUERIES)
+    cached_counts = [
         evaluated({"mine": called(lambda texts: letters(texts), cache=name)})
         .costs["cached"]
         .sum()
         for name in ("letters-7", "letters-7", "", "")
     ]
-    assert kept == [
+    assert cached_counts == [
         0,
         len(DOCUMENTS) + len(QUERIES),
         0,
@@ -381,25 +388,26 @@ def test_what_was_embedded_is_kept_where_a_cell_is_interrupted():
 
 
 def test_objects_are_asked_in_their_own_way(results):
-    turned = {"query": -1, "document": 1, None: 1}
+    signs = {"query": -1, "document": 1, None: 1}
     table = {"encoder": {"kind": "python", "call": NamedObject.wrap(letters, "x")}}
-    asked = {
-        "role": lambda texts, role: letters(texts) * turned[role],
+    objects = {
+        "role": lambda texts, role: letters(texts) * signs[role],
         "mteb": SimpleNamespace(
             encode=lambda texts, *, prompt_type=None: (
-                letters(texts) * turned[prompt_type]
+                letters(texts) * signs[prompt_type]
             )
         ),
         "two": SimpleNamespace(
             encode_query=lambda texts: -letters(texts), encode_document=letters
         ),
     }
-    found = evaluated({**asked, "table": table})
-    worst = found.rankings("role")
-    assert found.rankings("mteb") == found.rankings("two") == worst
-    assert found.rankings("table") == results.rankings("letters") != worst
+    evaluation = evaluated({**objects, "table": table})
+    worst = evaluation.rankings("role")
+    assert evaluation.rankings("mteb") == evaluation.rankings("two") == worst
+    assert evaluation.rankings("table") == results.rankings("letters") != worst
     assert (
-        "usd_per_million_tokens" not in found.manifest.retrievers["table"].provenance
+        "usd_per_million_tokens"
+        not in evaluation.manifest.retrievers["table"].provenance
     )  # nobody knows
 
 
@@ -410,20 +418,20 @@ def test_a_model_is_as_good_as_its_name(tmp_path):
         tmp_path, prompts={"query": "query : ", "document": "passage : "}
     )
     model = SentenceTransformer(str(folder), device="cpu")
-    found = evaluated(
+    evaluation = evaluated(
         {
             "object": model,
             "name": str(folder),
             "again": SentenceTransformer(str(folder), device="cpu"),
         }
     )
-    assert found.rankings("object") == found.rankings("name")
-    provenance = found.manifest.retrievers["object"].provenance
+    assert evaluation.rankings("object") == evaluation.rankings("name")
+    provenance = evaluation.manifest.retrievers["object"].provenance
     assert provenance["source"] == "object"
     assert provenance["query_prompt"] == "query : "
-    embedded = found.costs[found.costs["stage"] == "embed-documents"].set_index(
-        "retriever"
-    )
+    embedded = evaluation.costs[
+        evaluation.costs["stage"] == "embed-documents"
+    ].set_index("retriever")
     assert embedded.loc["again", "cached"] == len(
         DOCUMENTS
     )  # the same weights, in another object
@@ -442,14 +450,20 @@ def test_a_model_is_as_good_as_its_name(tmp_path):
         == ""
     )  # what it does is left to it
     folder = tiny.cross_encoder(tmp_path / "cross")
-    named = {"object": CrossEncoder(str(folder), device="cpu"), "name": str(folder)}
-    found = evaluated(
+    models = {"object": CrossEncoder(str(folder), device="cpu"), "name": str(folder)}
+    evaluation = evaluated(
         {
             "bm25": "bm25",
-            **{name: Reranked(BM25(), model, depth=3) for name, model in named.items()},
+            **{
+                name: Reranked(BM25(), model, depth=3) for name, model in models.items()
+            },
         }
     )
-    assert found.rankings("object") == found.rankings("name") != found.rankings("bm25")
+    assert (
+        evaluation.rankings("object")
+        == evaluation.rankings("name")
+        != evaluation.rankings("bm25")
+    )
     with pytest.raises(
         harness.InputError, match="reranker: a function is not a CrossEncoder"
     ):
@@ -461,29 +475,32 @@ def first(grades, ranking):
 
 
 def test_a_measure_of_ones_own_is_tested_as_any_other(results, capsys, tmp_path):
-    own, wide = (
+    first_measure, wide_measure = (
         harness.measure("first", first),
         harness.measure("wide", lambda grades, ranking: -2.0, range=(-4, 2)),
     )
-    found = evaluated({"bm25": "bm25", "letters": letters}, measures=["P@1", own, wide])
-    values = found.scores.pivot_table(
+    evaluation = evaluated(
+        {"bm25": "bm25", "letters": letters},
+        measures=["P@1", first_measure, wide_measure],
+    )
+    values = evaluation.scores.pivot_table(
         index=["retriever", "query_id"], columns="measure", values="value"
     )
     assert values["own.first"].tolist() == values["P@1"].tolist()
     assert set(values["own.wide(high=2.0, low=-4.0)"]) == {-2.0}
-    tests = found.comparisons.set_index("measure")
+    tests = evaluation.comparisons.set_index("measure")
     for column in ("p_value", "p_randomization", "ci_low", "ci_high"):
         assert tests.loc["own.first", column] == tests.loc["P@1", column]
     primary = evaluated(
-        {"bm25": "bm25", "letters": letters}, primary=own, measures=["P@1"]
+        {"bm25": "bm25", "letters": letters}, primary=first_measure, measures=["P@1"]
     )
-    place = primary.save(tmp_path / "own")
-    assert "own.first" in (place / "report.md").read_text(encoding="utf-8")
-    assert small.ended("score", place) == 0
+    folder = primary.save(tmp_path / "own")
+    assert "own.first" in (folder / "report.md").read_text(encoding="utf-8")
+    assert small.ended("score", folder) == 0
     assert (
         small.ended(
             "gate",
-            place,
+            folder,
             "--baseline",
             "bm25",
             "--challenger",
@@ -494,13 +511,13 @@ def test_a_measure_of_ones_own_is_tested_as_any_other(results, capsys, tmp_path)
         == 1
     )
     compared = harness.compare(
-        {"a": {"q": ["x"]}, "b": {"q": ["y"]}}, {"q": {"x": 1, "y": 0}}, own
+        {"a": {"q": ["x"]}, "b": {"q": ["y"]}}, {"q": {"x": 1, "y": 0}}, first_measure
     )
     assert compared.summary["mean"].tolist() == [1, 0]
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         (
             lambda: harness.measure("a b", first),
@@ -534,8 +551,8 @@ def test_a_measure_of_ones_own_is_tested_as_any_other(results, capsys, tmp_path)
         ),
     ],
 )
-def test_what_is_wrong_with_a_measure_of_ones_own(call, told):
-    assert told in str(small.refusal(call))
+def test_what_is_wrong_with_a_measure_of_ones_own(call, message):
+    assert message in str(small.refusal(call))
 
 
 def test_results_are_looked_into(results):
@@ -553,15 +570,17 @@ def test_results_are_looked_into(results):
     assert lost["difference"].is_monotonic_increasing
     assert lost["text"].tolist() == [QUERIES[query] for query in lost["query_id"]]
     assert results.queries["q-rails"].query.text == "rails"
-    for pair, told in (
+    for pair, message in (
         (("letters", "bm52"), "to: there is no retriever 'bm52' (did you mean 'bm25'"),
         ((None, "bm25"), "lost_by: there is no retriever None"),
         (("bm25", "bm25"), "are the same retriever"),
     ):
-        assert told in str(small.refusal(results.queries, lost_by=pair[0], to=pair[1]))
-    nobody = evaluated({"bm25": "bm25", "letters": letters}, qrels=None)
-    assert (nobody.scored, nobody.sentences) == (False, ())
-    assert "No query has labels" in nobody._repr_html_()
+        assert message in str(
+            small.refusal(results.queries, lost_by=pair[0], to=pair[1])
+        )
+    unlabelled = evaluated({"bm25": "bm25", "letters": letters}, qrels=None)
+    assert (unlabelled.scored, unlabelled.sentences) == (False, ())
+    assert "No query has labels" in unlabelled._repr_html_()
 
 
 def test_results_are_saved_for_every_command_drawn_and_handed_on(
@@ -579,28 +598,28 @@ def test_results_are_saved_for_every_command_drawn_and_handed_on(
         results.to_mteb()["bm25"]["scores"]["test"][0]["main_score"]
         == means["bm25", "nDCG@3"]
     )
-    place = results.save(tmp_path / "weekly")
-    saved = harness.open_results(place)
+    folder = results.save(tmp_path / "weekly")
+    saved = harness.open_results(folder)
     assert saved.manifest.name == "weekly"
-    assert (place / "report.html").is_file()
+    assert (folder / "report.html").is_file()
     for name in ("scores", "summary", "comparisons"):
         pd.testing.assert_frame_equal(getattr(saved, name), getattr(results, name))
-    results.save(place)
+    results.save(folder)
     assert "folder 'my results': is not a name" in str(
         small.refusal(results.save, tmp_path / "my results")
     )
-    assert [one.name for one in tmp_path.iterdir() if not one.name.startswith(".")] == [
-        "weekly"
-    ]
+    assert [
+        path.name for path in tmp_path.iterdir() if not path.name.startswith(".")
+    ] == ["weekly"]
     others = evaluated({"bm25": "bm25", "letters": lambda texts: letters(texts)[:, :9]})
-    compared = others.compare(place)
+    compared = others.compare(folder)
     assert {"evaluation/letters", "weekly/letters", "bm25", "both"} == set(
         compared.summary["retriever"]
     )
-    told = small.told(capsys, "reproduce", place, "--trust", code=2)
+    output = small.told(capsys, "reproduce", folder, "--trust", code=2)
     assert (
         "used objects that only that process had: documents and queries in memory and letters (letters)"
-        in told
+        in output
     )
 
 
@@ -631,15 +650,19 @@ def test_results_are_logged_to_wandb_where_it_is(results, monkeypatch):
     assert run.config["baseline"] == "bm25"
     assert run.log.call_args.args[0]["report"].startswith("<!doctype html>")
     wandb.init.return_value.__exit__.assert_called_once()
-    lacks = MagicMock(run=None)
-    lacks.init.side_effect = ModuleNotFoundError("x", name="alembic")
-    for tracker, module, told in (
+    incomplete_wandb = MagicMock(run=None)
+    incomplete_wandb.init.side_effect = ModuleNotFoundError("x", name="alembic")
+    for tracker, module, message in (
         ("mlfow", None, "did you mean 'mlflow'"),
         ("wandb", None, "needs the package wandb"),
-        ("wandb", lacks, "wandb needs the package alembic (pip install wandb"),
+        (
+            "wandb",
+            incomplete_wandb,
+            "wandb needs the package alembic (pip install wandb",
+        ),
     ):
         monkeypatch.setitem(sys.modules, "wandb", module)
-        assert told in str(small.refusal(results.log_to, tracker))
+        assert message in str(small.refusal(results.log_to, tracker))
 
 
 def test_names_are_all_that_there_is():
@@ -666,48 +689,54 @@ def test_a_notebook_sees_one_line(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "ipykernel", SimpleNamespace())
     monkeypatch.setattr("harness.console.progress.REFRESH_SECONDS", 0)
     evaluated({"mine": called(letters, batch_size=2)}, progress=None)
-    told = capsys.readouterr().err
-    assert "\rmine: search" in told or "\rmine: embed-documents" in told
-    assert "\rmine: embed-documents: 6 texts in " in told
-    assert "\x1b" not in told  # no control characters that notebooks would show
+    output = capsys.readouterr().err
+    assert "\rmine: search" in output or "\rmine: embed-documents" in output
+    assert "\rmine: embed-documents: 6 texts in " in output
+    assert "\x1b" not in output  # no control characters that notebooks would show
 
 
 def test_retrievers_compose_and_equal_parts_are_asked_once():
-    asked = []
+    embedded_texts = []
 
-    def watched(texts):
-        asked.extend(texts)
+    def embed(texts):
+        embedded_texts.extend(texts)
         return letters(texts)
 
-    words, meaning = BM25(), Dense(watched)
+    bm25, dense = BM25(), Dense(embed)
     inner = Fused(
-        [words, Fused([Dense(watched), BM25(b=0.7)], constant=5)], weights=[2, 1]
+        [bm25, Fused([Dense(embed), BM25(b=0.7)], constant=5)], weights=[2, 1]
     )
     retrievers = {
-        "words": words,
-        "meaning": meaning,
-        "hybrid": Fused([words, meaning]),
+        "words": bm25,
+        "meaning": dense,
+        "hybrid": Fused([bm25, dense]),
         "inner": inner,
     }
-    found = evaluated(retrievers)
-    of = {
-        block["name"]: block.get("of") for block in found.manifest.resolved.retrievers
+    evaluation = evaluated(retrievers)
+    parts = {
+        block["name"]: block.get("of")
+        for block in evaluation.manifest.resolved.retrievers
     }
-    assert list(of["hybrid"]) == ["words", "meaning"]
-    assert (of["inner"][0], of["inner"][1]["kind"], of["inner"][1]["of"][0]) == (
+    assert list(parts["hybrid"]) == ["words", "meaning"]
+    assert (
+        parts["inner"][0],
+        parts["inner"][1]["kind"],
+        parts["inner"][1]["of"][0],
+    ) == (
         "words",
         "fusion",
         "meaning",
     )
     assert (
-        len(asked)
-        == len(set(asked))
+        len(embedded_texts)
+        == len(set(embedded_texts))
         == len(set(DOCUMENTS.values()) | set(QUERIES.values()))
     )
     for query in QUERIES:
-        runs = [found.rankings(name)[query] for name in ("words", "meaning")]
+        runs = [evaluation.rankings(name)[query] for name in ("words", "meaning")]
         assert (
-            found.rankings("hybrid")[query].doc_ids == Fused(()).fuse(runs, 100).doc_ids
+            evaluation.rankings("hybrid")[query].doc_ids
+            == Fused(()).fuse(runs, 100).doc_ids
         )
 
 

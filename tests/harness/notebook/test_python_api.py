@@ -85,25 +85,25 @@ def shapes(files):
 @pytest.mark.parametrize("shape", ["dicts", "lists", "frames", "pyterrier", "files"])
 def test_every_shape_scores_as_the_command_does(files, shape):
     runs, qrels = shapes(files)[shape]
-    found = harness.compare(runs, qrels, MEASURES)
+    compared = harness.compare(runs, qrels, MEASURES)
     scored = score_trec_runs(
         files / "qrels",
         [files / "a.run", files / "b.run"],
         parse_measure_list(MEASURES),
     )
-    assert list(found.scores.itertuples(index=False, name=None)) == [
+    assert list(compared.scores.itertuples(index=False, name=None)) == [
         tuple(row) for row in scored.rows()
     ]
     rows = compare_retrievers(scored, settings=Settings())
-    assert found.comparisons["p_value"].tolist() == [row.p_value for row in rows]
-    assert found.sentences and "<table" in found._repr_html_()
+    assert compared.comparisons["p_value"].tolist() == [row.p_value for row in rows]
+    assert compared.sentences and "<table" in compared._repr_html_()
     assert harness.compare(runs, qrels, "RR").scores["measure"].unique().tolist() == [
         "RR"
     ]
 
 
 @pytest.mark.parametrize(
-    ("runs", "qrels", "told"),
+    ("runs", "qrels", "message"),
     [
         ({"a": A}, QRELS, "there is only one run"),
         ({"a": A, "b": {"x": {"d": 1.0}}}, QRELS, "none of its queries is judged"),
@@ -149,20 +149,23 @@ def test_every_shape_scores_as_the_command_does(files, shape):
         ),
     ],
 )
-def test_what_is_none_of_these_is_told(runs, qrels, told):
-    with pytest.raises(InputError, match=told):
+def test_what_is_none_of_these_is_told(runs, qrels, message):
+    with pytest.raises(InputError, match=message):
         harness.compare(runs, qrels, ["RR"])
 
 
 def test_words_that_are_none_are_told():
-    for words, told in (({"measures": ["nDGC@10"]}, "nDCG"), ({"alfa": 0.1}, "alfa")):
-        with pytest.raises(InputError, match=told):
-            harness.compare({"a": A, "b": B}, QRELS, **words)
+    for arguments, message in (
+        ({"measures": ["nDGC@10"]}, "nDCG"),
+        ({"alfa": 0.1}, "alfa"),
+    ):
+        with pytest.raises(InputError, match=message):
+            harness.compare({"a": A, "b": B}, QRELS, **arguments)
 
 
 def test_progress_is_shown_where_it_is_wanted_or_seen(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    path, seen = small.experiment(tmp_path), []
+    path, watched_names = small.experiment(tmp_path), []
     harness.run(path, harness.RunOptions(results="out"))
     harness.compare({"a": A, "b": B}, QRELS)
     assert capsys.readouterr().err == ""  # nobody sees it
@@ -171,11 +174,11 @@ def test_progress_is_shown_where_it_is_wanted_or_seen(tmp_path, monkeypatch, cap
     harness.run(
         path,
         harness.RunOptions(
-            results="out", on_progress=lambda name, meter: seen.append(name)
+            results="out", on_progress=lambda name, meter: watched_names.append(name)
         ),
         progress=True,
     )
-    assert "bm25" in seen
+    assert "bm25" in watched_names
     assert capsys.readouterr().err == ""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     harness.compare({"a": A, "b": B}, QRELS)

@@ -11,7 +11,7 @@ from harness import records
 from harness.export.formats import export_results, export_sets
 from harness.pipeline import run
 from harness.records import Results
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from retrievers.errors import InputError
 from tests.support import layouts, small
 from tests.support.small import refusal

@@ -61,17 +61,17 @@ def texts(driver, selector):
 
 
 def numbers(driver, selector):
-    return [float(shown.replace("−", "-")) for shown in texts(driver, selector)]
+    return [float(text.replace("−", "-")) for text in texts(driver, selector)]
 
 
 def choose(driver, **values):
     """Choose in the lists of the filter, by place."""
-    for name, place in values.items():
+    for name, index in values.items():
         driver.execute_script(
             "const select = document.querySelector(`#client-filter-${arguments[0]}`);"
             "select.selectedIndex = arguments[1]; select.dispatchEvent(new Event('input'))",
             name,
-            place,
+            index,
         )
 
 
@@ -126,9 +126,9 @@ def listed_whole(driver):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Results whose strings may be replaced."""
-    place = tmp_path_factory.mktemp("replaced")
+    parent = tmp_path_factory.mktemp("replaced")
     return harness.run(
-        hostile.write(place, queries=6), harness.RunOptions(results=place / "results")
+        hostile.write(parent, queries=6), harness.RunOptions(results=parent / "results")
     ).folder
 
 
@@ -244,7 +244,7 @@ def test_a_link_restores_what_is_looked_at(opened, page):
     settled(opened)
     choose(opened, a=2, b=0)
     opened.execute_script("document.querySelectorAll('#look-list input')[7].click()")
-    seen = texts(opened, "#look-detail h3") + texts(
+    detail = texts(opened, "#look-detail h3") + texts(
         opened, "#look-detail .columns h4 .name"
     )
     link = opened.current_url
@@ -260,7 +260,7 @@ def test_a_link_restores_what_is_looked_at(opened, page):
     assert (
         texts(opened, "#look-detail h3")
         + texts(opened, "#look-detail .columns h4 .name")
-        == seen
+        == detail
     )
     opened.get("about:blank")
     opened.get(link)
@@ -268,7 +268,7 @@ def test_a_link_restores_what_is_looked_at(opened, page):
     assert (
         texts(opened, "#look-detail h3")
         + texts(opened, "#look-detail .columns h4 .name")
-        == seen
+        == detail
     )
     assert complaints(opened) == []
 
@@ -314,7 +314,7 @@ def test_the_keyboard_alone_reaches_everything(opened):
         const done = arguments[0];
         requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 100)));
     """)
-    wanted = opened.execute_script("""
+    stops = opened.execute_script("""
         const stops = [...document.querySelectorAll('a, button, input, select, summary, [tabindex]')]
           .filter((x) => x.checkVisibility() && !(x.type === 'radio' && !x.checked));
         window.reached = new Set();
@@ -323,7 +323,7 @@ def test_the_keyboard_alone_reaches_everything(opened):
         return stops.length;
     """)
     keys = ActionChains(opened)
-    for _ in range(wanted + 10):
+    for _ in range(stops + 10):
         keys.send_keys(Keys.TAB)
     keys.perform()
     missed = opened.execute_script(
@@ -364,11 +364,11 @@ def test_it_works_with_scripts_off(driver, page):
     driver.get(page)
     # Selenium's own scripts still run.
     assert texts(driver, "#queries .printed caption")[:1] == ["Queries that fail alike"]
-    seen = "return [...document.querySelectorAll(arguments[0])].map((x) => x.checkVisibility())"
-    assert not any(driver.execute_script(seen, ".scripted"))
+    visible = "return [...document.querySelectorAll(arguments[0])].map((x) => x.checkVisibility())"
+    assert not any(driver.execute_script(visible, ".scripted"))
     assert all(
         driver.execute_script(
-            seen,
+            visible,
             ".printed, figure.chart:not(details *) .plot > svg:not(.narrow), table.board",
         )
     )

@@ -123,15 +123,15 @@ def test_no_other_query_is_shown_in_the_place_of_one_that_was_asked_for(
     write_report(light)
     page = (light.folder / "report.html").read_text(encoding="utf-8")
     evidence = unpack_json(re.search(r'id="evidence">([^<]*)<', page)[1])
-    held = [query["id"] for query in evidence["queries"]]
+    page_ids = [query["id"] for query in evidence["queries"]]
     ids = unpack_json(re.search(r'id="scores">([^<]*)<', page)[1])["ids"]
-    left = next(one for one in ids if one not in held)
-    for query, checked in ((held[0], held[:1]), (left, [])):
+    missing_id = next(query_id for query_id in ids if query_id not in page_ids)
+    for query, checked in ((page_ids[0], page_ids[:1]), (missing_id, [])):
         look(driver, light, f"#q={quote(query)}")
         assert texts(driver, "#look-list input:checked + .i") == checked
         assert text_of(driver, "#look-count").endswith(
-            f"; {left} is not on this page"
-        ) == (query == left)
+            f"; {missing_id} is not on this page"
+        ) == (query == missing_id)
     href = "return document.querySelector('#look-list a').getAttribute('href')"
     assert driver.execute_script(href).startswith(
         "queries.html#a="

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from harness.report.charts.forest.draw_forest import ForestRow, draw_forest
 
 from harness.report import palette
 from harness.report.charts.axes import Axis
 from harness.report.charts.figure import draw_figure, svg_file
+from harness.report.charts.forest import ForestRow, draw_forest
 from harness.report.charts.names import place_names
 from harness.report.view import build_view
 from retrievers.errors import InputError
@@ -24,8 +24,8 @@ def luminance(color):
     return float(np.dot([0.2126, 0.7152, 0.0722], linear(color)))
 
 
-def contrast(one, other):
-    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+def contrast(color, other):
+    high, low = sorted((luminance(color), luminance(other)), reverse=True)
     return (high + 0.05) / (low + 0.05)
 
 
@@ -72,12 +72,14 @@ MACHADO = {
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_first_retrievers_differ_for_colour_blind_readers(kind, scheme):
     """CIE 1976 differences of the first five colours, seen with each deficiency; a name stands beside every one."""
-    seen = [
+    colors = [
         lab(np.clip(np.array(MACHADO[kind]) @ linear(getattr(shade, scheme)), 0, 1))
         for shade in palette.RETRIEVER_SHADES[:5]
     ]
-    apart = [np.linalg.norm(seen[i] - seen[j]) for i in range(5) for j in range(i)]
-    assert min(apart) >= 20
+    distances = [
+        np.linalg.norm(colors[i] - colors[j]) for i in range(5) for j in range(i)
+    ]
+    assert min(distances) >= 20
 
 
 def linear(color):
@@ -110,22 +112,22 @@ A, B = BLOCK.format("a", 1.2), BLOCK.format("b", 0.5)
 def test_a_retriever_looks_the_same_in_every_report_or_as_declared(tmp_path):
     """Under another name, among others; a declared colour is drawn on any screen, and is no part of what it is."""
     plain = ran(tmp_path, "plain", A + B)
-    seen, again = (
+    colors, again = (
         build_view(plain).colors,
         build_view(ran(tmp_path, "other", BLOCK.format("again", 1.2))).colors,
     )
-    assert again["again"] == seen["a"] != seen["b"]
+    assert again["again"] == colors["a"] != colors["b"]
     declared = ran(tmp_path, "declared", A + 'color = "#101010"\n' + B)
-    assert build_view(declared).colors == {"a": "#101010", "b": seen["b"]}
+    assert build_view(declared).colors == {"a": "#101010", "b": colors["b"]}
     assert declared.manifest.retrievers["a"] == plain.manifest.retrievers["a"]
-    shown = (declared.folder / "report.html").read_text(encoding="utf-8")
-    (twin,) = re.findall(r'\[fill="#101010"\] \{ fill: (#\w{6}); \}', shown)
-    assert contrast(twin, palette.PAPER_SHADE.dark) >= 3
-    for color, told in (
+    page = (declared.folder / "report.html").read_text(encoding="utf-8")
+    (dark_color,) = re.findall(r'\[fill="#101010"\] \{ fill: (#\w{6}); \}', page)
+    assert contrast(dark_color, palette.PAPER_SHADE.dark) >= 3
+    for color, problem in (
         ("red", "'red' is not a colour"),
         ("#ffee00", "is too light to be seen on white paper"),
     ):
-        with pytest.raises(InputError, match=told):
+        with pytest.raises(InputError, match=problem):
             ran(tmp_path, "refused", f'{A}color = "{color}"\n')
     first, *others = plain.manifest.resolved.retrievers
     tables = (
@@ -141,7 +143,7 @@ def test_a_retriever_looks_the_same_in_every_report_or_as_declared(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("points", "logarithmic", "placed"),
+    ("points", "logarithmic", "expected"),
     [
         (
             {
@@ -187,13 +189,13 @@ def test_a_retriever_looks_the_same_in_every_report_or_as_declared(tmp_path):
         "logarithmic",
     ],
 )
-def test_names_stand_where_there_is_room(points, logarithmic, placed):
+def test_names_stand_where_there_is_room(points, logarithmic, expected):
     prices = [price for price, _ in points.values()]
     x, y = (
         Axis(min(prices), max(prices), 24.0, 510.0, logarithmic),
         Axis(0.0, 0.7, 260.0, 0.0),
     )
-    found = place_names(
+    sides = place_names(
         {
             name: (x.position(price), y.position(mean))
             for name, (price, mean) in points.items()
@@ -201,7 +203,7 @@ def test_names_stand_where_there_is_room(points, logarithmic, placed):
         0.0,
         534.0,
     )
-    assert {name: found.get(name) for name in placed} == placed
+    assert {name: sides.get(name) for name in expected} == expected
 
 
 @pytest.mark.parametrize("size", [0.004, 0.00004, 0.4, 30.0])

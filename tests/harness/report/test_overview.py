@@ -25,7 +25,7 @@ OTHER = (
 )
 RENAMED = '[[retrievers]]\nname = "words"\nkind = "bm25"\n'
 LISTED = ["fewer", "other", "small", "small.1", "third"]
-UNREAD = {
+SKIPPED_REASONS = {
     "cut": "rankings/bm25.jsonl: is missing",
     "damaged": "scores.csv: cannot be read whole",
     "notes": "is not a results folder",
@@ -34,7 +34,7 @@ UNREAD = {
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def results_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two runs of one experiment, two with other retrievers, one on fewer queries; and four folders that are none."""
     folder = tmp_path_factory.mktemp("overview")
     results, options = folder / "out", harness.RunOptions(folder / "out")
@@ -77,22 +77,27 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_what_is_whole_is_listed_with_means_and_verdict_and_the_rest_has_its_reason(
-    call: Call, place: Path
+    call: Call, results_folder: Path
 ) -> None:
-    read, page = list_results(place), (place / "index.html").read_text(encoding="utf-8")
-    assert [entry.folder for entry in read.entries] == LISTED
+    listing, page = (
+        list_results(results_folder),
+        (results_folder / "index.html").read_text(encoding="utf-8"),
+    )
+    assert [entry.folder for entry in listing.entries] == LISTED
     assert re.findall('href="([^"]*)/report.html"', page) == [
         "small",
         "small.1",
         "third",
     ]
     assert "<bdi>fewer</bdi></th>" in page
-    reasons = dict(read.skipped)
-    assert list(reasons) == list(UNREAD)
-    assert [name for name, why in UNREAD.items() if why not in reasons[name]] == []
-    assert str(place) not in " ".join(reasons.values())
-    for entry in read.entries:
-        results = records.read_results(place / entry.folder)
+    reasons = dict(listing.skipped)
+    assert list(reasons) == list(SKIPPED_REASONS)
+    assert [
+        name for name, reason in SKIPPED_REASONS.items() if reason not in reasons[name]
+    ] == []
+    assert str(results_folder) not in " ".join(reasons.values())
+    for entry in listing.entries:
+        results = records.read_results(results_folder / entry.folder)
         means = results.summary[results.summary["measure"] == entry.primary].set_index(
             "retriever"
         )["mean"]
@@ -103,7 +108,7 @@ def test_what_is_whole_is_listed_with_means_and_verdict_and_the_rest_has_its_rea
             (table["measure"] == entry.primary)
             & ((table["a"] == leader) | (table["b"] == leader))
         ]
-        shown = sum(
+        significant = sum(
             verdict in ("better", "worse")
             for verdict in rows["verdict"].str.split(":").str[0]
         )
@@ -111,8 +116,8 @@ def test_what_is_whole_is_listed_with_means_and_verdict_and_the_rest_has_its_rea
             ""
             if rows.empty
             else "? undecided"
-            if not shown
-            else f"▲ better than {shown} of {len(rows)}"
+            if not significant
+            else f"▲ better than {significant} of {len(rows)}"
         )
     assert re.findall("<code>(harness compare [^<]*)</code>", page) == [
         f"harness compare out/{before} out/{name}"
@@ -122,27 +127,31 @@ def test_what_is_whole_is_listed_with_means_and_verdict_and_the_rest_has_its_rea
             ("small.1", "third"),
         )
     ]
-    said = call("report", place, code=0)
+    printed = call("report", results_folder, code=0)
     assert [
-        line.split()[0] for line in said.out.splitlines() if re.search(" 2026-", line)
+        line.split()[0]
+        for line in printed.out.splitlines()
+        if re.search(" 2026-", line)
     ] == LISTED
-    assert said.out.endswith(f"index: {place / 'index.html'}\n")
-    assert "not listed: damaged: scores.csv: cannot be read whole" in said.err
-    told = json.loads(call("report", place, "--json").out)
-    assert [run["folder"] for run in told["runs"]] == LISTED
-    assert set(told["runs"][2]["means"]) == {"bm25", "hashing", "hybrid"}
-    assert [one["folder"] for one in told["not_listed"]] == list(UNREAD)
+    assert printed.out.endswith(f"index: {results_folder / 'index.html'}\n")
+    assert "not listed: damaged: scores.csv: cannot be read whole" in printed.err
+    output = json.loads(call("report", results_folder, "--json").out)
+    assert [run["folder"] for run in output["runs"]] == LISTED
+    assert set(output["runs"][2]["means"]) == {"bm25", "hashing", "hybrid"}
+    assert [skipped["folder"] for skipped in output["not_listed"]] == list(
+        SKIPPED_REASONS
+    )
 
 
 def test_the_page_takes_no_place_of_a_file_of_anybody_else_and_follows_no_link(
-    tmp_path: Path, call: Call, place: Path
+    tmp_path: Path, call: Call, results_folder: Path
 ) -> None:
     out, target = tmp_path / "out", tmp_path / "target"
-    shutil.copytree(place / "small", out / "small")
-    shutil.copy(place / "index.html", target)
+    shutil.copytree(results_folder / "small", out / "small")
+    shutil.copy(results_folder / "index.html", target)
     (out / "index.html").symlink_to(target)
     write_index(out)
-    assert target.read_bytes() == (place / "index.html").read_bytes()
+    assert target.read_bytes() == (results_folder / "index.html").read_bytes()
     assert not (out / "index.html").is_symlink()
     (out / "index.html").write_text("<p>My own</p>", encoding="utf-8")
     with pytest.raises(InputError, match="is not a page of harness"):
@@ -179,8 +188,8 @@ def test_a_run_writes_the_page_which_is_no_document_of_a_data_set(
     )
 
 
-def test_hostile_names_stay_text(tmp_path: Path, place: Path) -> None:
-    shutil.copytree(place / "small", tmp_path / "small")
+def test_hostile_names_stay_text(tmp_path: Path, results_folder: Path) -> None:
+    shutil.copytree(results_folder / "small", tmp_path / "small")
     manifest = records.read_manifest(tmp_path / "small")
     hostile = "</script><img src=x onerror=alert(1)>{{ 7 * 7 }}"
     dataset = replace(manifest.dataset, path=hostile)
@@ -195,19 +204,27 @@ def test_hostile_names_stay_text(tmp_path: Path, place: Path) -> None:
 
 
 @needs_browser
-def test_runs_are_sorted_and_filtered_and_the_page_fits_every_width(driver, place):
-    driver.get((place / "index.html").as_uri())
+def test_runs_are_sorted_and_filtered_and_the_page_fits_every_width(
+    driver, results_folder
+):
+    driver.get((results_folder / "index.html").as_uri())
     driver.refresh()
     column = "return [...document.querySelectorAll('.runs tbody tr:not([hidden])')].map((x) => x.cells[1].textContent)"
-    dated = driver.execute_script(column)
-    press = "document.querySelector('.runs thead th:nth-child(2) button').click()"
-    driver.execute_script(f"{press}; {press}")
-    assert driver.execute_script(column) == sorted(dated, reverse=True) != dated
+    folders_by_date = driver.execute_script(column)
+    click_heading = (
+        "document.querySelector('.runs thead th:nth-child(2) button').click()"
+    )
+    driver.execute_script(f"{click_heading}; {click_heading}")
+    assert (
+        driver.execute_script(column)
+        == sorted(folders_by_date, reverse=True)
+        != folders_by_date
+    )
     driver.execute_script(
         "const box = document.querySelector('#wanted'); box.value = 'OTHER words';box.dispatchEvent(new Event('input'))"
     )
     assert driver.execute_script(column) == ["other"]
-    assert driver.find_element("id", "listed").text == f"1 of {len(dated)}"
+    assert driver.find_element("id", "listed").text == f"1 of {len(folders_by_date)}"
     for width in (320, 400, 1280, 1920):
         resize(driver, width)
         driver.refresh()

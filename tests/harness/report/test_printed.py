@@ -91,11 +91,11 @@ def test_the_quickstart_is_whole_on_paper(driver, quickstart, tmp_path, size):
         "Allmeasures",
         "Provenance",
     ]
-    places = [
+    title_pages = [
         next(number for number, page in enumerate(pages) if title in page)
         for title in titles
     ]
-    assert places == sorted(places)
+    assert title_pages == sorted(title_pages)
     # The leaderboard keeps what decides: difference, interval, wins, adjusted p.
     rows = quickstart.comparisons[quickstart.comparisons["measure"] == "nDCG@10"]
     leader = summary.idxmax()
@@ -126,16 +126,20 @@ def test_the_quickstart_is_whole_on_paper(driver, quickstart, tmp_path, size):
         check=True,
         text=True,
     ).stdout
-    (found,) = re.findall(r"Page size: +([\d.]+) x ([\d.]+) pts", info)
-    assert [round(float(one)) for one in found] == pytest.approx([width, height], abs=1)
+    (size_in_points,) = re.findall(r"Page size: +([\d.]+) x ([\d.]+) pts", info)
+    assert [round(float(points)) for points in size_in_points] == pytest.approx(
+        [width, height], abs=1
+    )
 
 
 @pytest.fixture(scope="module")
 def sweep(tmp_path_factory, project):
     """The sweep of the examples, twelve configurations in the place of its nine."""
-    written = (project / "experiments" / "bm25-grid.toml").read_text(encoding="utf-8")
+    experiment = (project / "experiments" / "bm25-grid.toml").read_text(
+        encoding="utf-8"
+    )
     tables = tomllib.loads(
-        written.replace("datasets/", f"{project.as_posix()}/datasets/")
+        experiment.replace("datasets/", f"{project.as_posix()}/datasets/")
     )
     tables["sweep"]["k1"].append(1.5)
     return harness.run(
@@ -194,12 +198,12 @@ def test_the_first_screen_has_at_most_120_words_and_the_quickstart_300_kilobytes
     assert page.stat().st_size <= 300_000 or kind != "quickstart"
     resize(driver, 1280, 800)
     driver.get(page.as_uri())
-    seen = driver.execute_script(SEEN)
+    text = driver.execute_script(SEEN)
     assert re.search(
         "Use |[Uu]ndecided|Keep|Take|beat|ran alone|Incomplete|has the highest mean|No query",
-        seen,
+        text,
     )
-    assert count(seen) <= 120, seen
+    assert count(text) <= 120, text
 
 
 def test_nothing_is_wider_than_the_paper(driver, page):

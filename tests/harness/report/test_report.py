@@ -59,33 +59,33 @@ def hashed(code):
     )
 
 
-@pytest.mark.parametrize("which", ["results", "attacked"])
+@pytest.mark.parametrize("fixture", ["results", "attacked"])
 def test_the_policy_allows_exactly_the_pages_own_scripts_and_every_link_has_its_target(
-    which, request
+    fixture, request
 ):
-    source = page_of(request.getfixturevalue(which))
-    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', source)[
-        1
-    ].replace("&#39;", "'")
+    page = page_of(request.getfixturevalue(fixture))
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1].replace(
+        "&#39;", "'"
+    )
     scripts = re.findall(
-        r"<script([^>]*)>(.*?)</script", source, re.DOTALL | re.IGNORECASE
+        r"<script([^>]*)>(.*?)</script", page, re.DOTALL | re.IGNORECASE
     )
-    (style,) = re.findall(
-        r"<style[^>]*>(.*?)</style", source, re.DOTALL | re.IGNORECASE
-    )
+    (style,) = re.findall(r"<style[^>]*>(.*?)</style", page, re.DOTALL | re.IGNORECASE)
     (code,) = [code for kind, code in scripts if "type=" not in kind]
-    assert all('type="text/plain"' in kind for kind, one in scripts if one != code)
+    assert all(
+        'type="text/plain"' in kind for kind, script in scripts if script != code
+    )
     assert policy.startswith("default-src 'none';") and "unsafe" not in policy
     assert (
         f"script-src {hashed(code)};" in policy
         and f"style-src {hashed(style)};" in policy
     )
-    tags = re.sub(r'<(script|style)[^>]*>.*?</\1|"[^"]*"', "", source, flags=re.DOTALL)
+    tags = re.sub(r'<(script|style)[^>]*>.*?</\1|"[^"]*"', "", page, flags=re.DOTALL)
     assert not re.search(
         r"<(img|iframe|object|embed|base)\b|<[^<>]*\s(on\w+|style)=", tags
     )
     ids, links = (
-        set(re.findall(rf'{key}([\w-]+)"', source)) for key in (' id="', 'href="#')
+        set(re.findall(rf'{key}([\w-]+)"', page)) for key in (' id="', 'href="#')
     )
     assert len(links) > 5
     assert links | {"integrity"} <= ids  # where a warning of the first screen leads
@@ -150,11 +150,11 @@ def test_what_is_hostile_stays_text_in_markdown_figures_latex_and_spreadsheets(
 
 
 @given(WILD)
-def test_any_string_is_fit_for_xml_a_spreadsheet_and_a_cell_of_markdown(value):
-    shown, line = visible_text(value), escape_markdown(value)
-    assert visible_text(shown) == shown
-    ET.fromstring(f"<a>{shown.replace('&', '&amp;').replace('<', '&lt;')}</a>")
-    assert not escape_spreadsheet_cell(value).lstrip().startswith(("=", "+", "-", "@"))
+def test_any_string_is_fit_for_xml_a_spreadsheet_and_a_cell_of_markdown(text):
+    visible, line = visible_text(text), escape_markdown(text)
+    assert visible_text(visible) == visible
+    ET.fromstring(f"<a>{visible.replace('&', '&amp;').replace('<', '&lt;')}</a>")
+    assert not escape_spreadsheet_cell(text).lstrip().startswith(("=", "+", "-", "@"))
     assert len(line.splitlines()) <= 1 and "<" not in line
     assert not re.search(r"(?<!\\)(?:\\\\)*\|", line)
 
@@ -196,36 +196,36 @@ ALIKE = "bm25 and twin rank identically on these queries"
     ],
 )
 def test_every_kind_of_experiment_has_a_report(tmp_path, more, retrievers, sentences):
-    found = small.ran(tmp_path, more=more, retrievers=retrievers, report=True)
-    assert all(one in page_of(found) for one in sentences)
-    assert (found.folder / "report.md").stat().st_size > 1000
+    results = small.ran(tmp_path, more=more, retrievers=retrievers, report=True)
+    assert all(sentence in page_of(results) for sentence in sentences)
+    assert (results.folder / "report.md").stat().st_size > 1000
     if retrievers == small.BM25:
-        quoted, interval = (
-            citation_texts(build_view(found)),
+        texts, interval = (
+            citation_texts(build_view(results)),
             r"\(95 % interval 0\.\d{3} to [01]\.\d{3}\)",
         )
         assert re.fullmatch(
             rf"On 6 queries, bm25 has a mean nDCG@3 of 0\.\d{{3}} {interval}\.",
-            quoted["Sentence"],
+            texts["Sentence"],
         )
-        assert "nDCG@3 of 1 retriever over 6 queries" in quoted["BibTeX"]
+        assert "nDCG@3 of 1 retriever over 6 queries" in texts["BibTeX"]
 
 
 def test_the_numbers_of_the_first_screen_and_of_a_notebook_are_those_of_the_tables(
     results,
 ):
-    view, shown = build_view(results), results._repr_html_()
-    assert shown == first_screen_html(results) and "no difference is shown" in shown
-    assert shown.count('<tr role="row"') == 5  # a head, three retrievers, the axis
-    assert not re.search("<script|<link|http|href", shown)
-    source = page_of(results)
-    for said in (
+    view, html = build_view(results), results._repr_html_()
+    assert html == first_screen_html(results) and "no difference is shown" in html
+    assert html.count('<tr role="row"') == 5  # a head, three retrievers, the axis
+    assert not re.search("<script|<link|http|href", html)
+    page = page_of(results)
+    for text in (
         "Undecided: no difference is shown between the 3 retrievers",
         "6 queries are too few to show one",
         'title="linear gain"',
         "over the 5 hits kept",
     ):
-        assert said in source  # which nDCG it is; AP and RR have no cutoff
+        assert text in page  # which nDCG it is; AP and RR have no cutoff
     summary = results.summary.set_index(["retriever", "measure"])["mean"]
     pairs = results.comparisons[
         results.comparisons["measure"] == view.primary
@@ -256,27 +256,27 @@ def test_the_numbers_of_the_first_screen_and_of_a_notebook_are_those_of_the_tabl
 
 
 def test_beyond_the_budget_the_evidence_is_thinned_and_says_so(attacked, monkeypatch):
-    whole = queries.queries_section(build_view(attacked))
-    assert whole.context["whole"]
+    complete = queries.queries_section(build_view(attacked))
+    assert complete.context["whole"]
     monkeypatch.setattr(page_budget, "MAX_PAGE_BYTES", 2_000)
     view = build_view(attacked)
     thinned = queries.queries_section(view)
-    kept = thinned.context["kept"]
-    assert kept.document_length == 0
-    assert 0 < kept.queries < 20
+    budget = thinned.context["kept"]
+    assert budget.document_length == 0
+    assert 0 < budget.queries < 20
     assert len(thinned.context["evidence"]) < 2_000
     assert "This page has" in report_page(
         view, [decision.decision_section(view), thinned], ""
     )
     assert thinned.context["rest"] == queries.REMAINING_PAGE
     _, section = queries.remaining_queries(view, thinned)
-    held = {view.ids[place] for place in thinned.context["places"]}
-    left = {
+    page_ids = {view.ids[i] for i in thinned.context["places"]}
+    remaining_ids = {
         query["id"] for query in unpack_json(section.context["evidence"])["queries"]
     }
-    assert len(held) + len(left) == 20
-    assert not held & left
-    assert queries.remaining_queries(view, whole) is None
+    assert len(page_ids) + len(remaining_ids) == 20
+    assert not page_ids & remaining_ids
+    assert queries.remaining_queries(view, complete) is None
 
 
 def priced(results, *, encoder="openai", price="0.02", cached_tokens=0, **rows):

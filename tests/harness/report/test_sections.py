@@ -120,7 +120,7 @@ def one(slice_, queries, difference, finding=None, *, weight=0):
 
 
 @pytest.mark.parametrize(
-    ("rows", "carrier"),
+    ("rows", "decisive"),
     [
         (
             (one("", 100, 0.05), one("vague", 25, 0.2), one("keywords", 75, 0.0)),
@@ -157,9 +157,9 @@ def one(slice_, queries, difference, finding=None, *, weight=0):
         ((one("", 100, 0.05), one("most", 60, 5 / 60), one("rest", 40, 0.0)), None),
     ],
 )
-def test_a_slice_carries_the_difference_only_where_the_rest_shows_none(rows, carrier):
-    found = decisive_slice(None, SlicePair("a", "b", rows))
-    assert (found and found.slice) == carrier
+def test_a_slice_carries_the_difference_only_where_the_rest_shows_none(rows, decisive):
+    slice_row = decisive_slice(None, SlicePair("a", "b", rows))
+    assert (slice_row and slice_row.slice) == decisive
 
 
 @pytest.mark.parametrize(
@@ -185,9 +185,9 @@ def test_a_query_keeps_its_weight_in_whatever_order_a_slice_names_its_queries(
         scores=table,
         settings=Settings(),
     )
-    found = compare_slice(view, ("a", "b"), [3, 1, 0, 2], ("", ""))
-    assert (found.difference, found.weight) == pytest.approx((difference, sum(weights)))
-    assert -1 <= found.low < found.high <= 1
+    row = compare_slice(view, ("a", "b"), [3, 1, 0, 2], ("", ""))
+    assert (row.difference, row.weight) == pytest.approx((difference, sum(weights)))
+    assert -1 <= row.low < row.high <= 1
 
 
 def test_a_slice_turns_only_where_a_test_shows_it(view):
@@ -197,8 +197,8 @@ def test_a_slice_turns_only_where_a_test_shows_it(view):
         one("long", 40, 0.2, Finding(Verdict.BETTER)),
         one("typos", 40, -0.04, Finding(Verdict.UNDECIDED, Reason.NOT_SHOWN)),
     )
-    (shown,) = reversed_slices(view, SlicePair("minilm", "bm25", rows))
-    assert shown.startswith(
+    (sentence,) = reversed_slices(view, SlicePair("minilm", "bm25", rows))
+    assert sentence.startswith(
         "On the 40 queries of tags: keywords, bm25 is ahead by 0.040 in nDCG@3"
     )
 
@@ -206,21 +206,23 @@ def test_a_slice_turns_only_where_a_test_shows_it(view):
 def test_scores_of_the_page_are_those_of_the_folder_and_those_of_hits_those_of_the_rankings(
     view, results
 ):
-    held = held_by(results.folder / "report.html", "scores")
+    page_scores = held_by(results.folder / "report.html", "scores")
     scores = results.scores.set_index(["measure", "retriever", "query_id"])["value"]
-    for m, measure in enumerate(held["measures"]):
-        for r, retriever in enumerate(held["retrievers"]):
-            expected = [scores[measure, retriever, query] for query in held["ids"]]
-            assert held["values"][m][r] == pytest.approx(expected, abs=1e-6)
+    for m, measure in enumerate(page_scores["measures"]):
+        for r, retriever in enumerate(page_scores["retrievers"]):
+            expected = [
+                scores[measure, retriever, query] for query in page_scores["ids"]
+            ]
+            assert page_scores["values"][m][r] == pytest.approx(expected, abs=1e-6)
     page = queries_that_fit(view, ())
-    for at, name in enumerate(view.ranked):
+    for index, name in enumerate(view.ranked):
         rankings = results.rankings(name)
         for query, scores in zip(
             page.rows["queries"],
             unpack_json(page.packed_texts)["scores"],
             strict=True,
         ):
-            assert scores[at] == pytest.approx(
+            assert scores[index] == pytest.approx(
                 rankings[query["id"]].scores.tolist(), rel=1e-2
             )
 
@@ -229,24 +231,29 @@ def test_beyond_its_room_the_page_keeps_the_first_measures_and_the_queries_that_
     view, results, monkeypatch
 ):
     monkeypatch.setattr(queries, "MAX_FILTER_SCORES", 2 * view.n * len(view.ranked))
-    held = queries.filter_data(view)
-    assert held["measures"] == [
+    filter_data = queries.filter_data(view)
+    assert filter_data["measures"] == [
         view.names[measure].short for measure in view.measures[:2]
     ]
-    assert held["left"] == len(view.measures) - 2
+    assert filter_data["left"] == len(view.measures) - 2
     monkeypatch.setattr(queries, "MAX_FILTER_SCORES", 1)
     assert len(queries.filter_data(view)["values"]) == 1  # the primary one always
     monkeypatch.setattr("harness.report.view.MAX_PAGE_RANKINGS", 3 * 5)
     thinned = build_view(results)
-    spread = {
-        i: np.ptp([of[i] for of in thinned.values_by_measure[thinned.primary].values()])
+    ranges = {
+        i: np.ptp(
+            [
+                scores[i]
+                for scores in thinned.values_by_measure[thinned.primary].values()
+            ]
+        )
         for i in thinned.order
     }
     assert len(thinned.listed_queries) == 5 < len(thinned.order)
-    assert min(spread[i] for i in thinned.listed_queries) >= max(
-        spread[i] for i in set(thinned.order) - set(thinned.listed_queries)
+    assert min(ranges[i] for i in thinned.listed_queries) >= max(
+        ranges[i] for i in set(thinned.order) - set(thinned.listed_queries)
     )
-    kinds = {"field id": [f"value {place:02}" for place in range(view.n)]}
+    kinds = {"field id": [f"value {i:02}" for i in range(view.n)]}
     monkeypatch.setattr(tests, "slice_labels", lambda queries, cluster: kinds)
     context = statistics_section(
         view
@@ -259,48 +266,55 @@ def test_beyond_its_room_the_page_keeps_the_first_measures_and_the_queries_that_
 
 
 @pytest.mark.parametrize(
-    ("prices", "said"),
+    ("prices", "sentence"),
     [((None, 1.0), ""), ((2.0, 2.0), ""), ((2.0, 1.0), " Cheapest: y.")],
 )
 def test_the_cheapest_of_equals_is_named_where_every_price_is_known(
-    view, monkeypatch, prices, said
+    view, monkeypatch, prices, sentence
 ):
     costs = {
         "xy"[i]: SimpleNamespace(usd_per_million=usd, p95=None, vector_bytes=0.0)
         for i, usd in enumerate(prices)
     }
     monkeypatch.setattr(decision, "retriever_costs", lambda results: costs)
-    (other, *_) = view.evaluation.leader_comparisons.values()
-    two = view.evaluation.model_copy(
-        update={"means": {"x": 0.5, "y": 0.5}, "leader_comparisons": {"y": other}}
+    (comparison, *_) = view.evaluation.leader_comparisons.values()
+    evaluation = view.evaluation.model_copy(
+        update={"means": {"x": 0.5, "y": 0.5}, "leader_comparisons": {"y": comparison}}
     )
     assert (
         decision._cheapest(
-            SimpleNamespace(results=None, evaluation=shown(two, y="equivalent"))
+            SimpleNamespace(results=None, evaluation=shown(evaluation, y="equivalent"))
         )
-        == said
+        == sentence
     )
 
 
 def test_the_leaders_pairs_come_first_and_a_pair_that_is_turned_says_the_same(
     view, monkeypatch
 ):
-    known = {(row.a, row.b): row for row in view.comparisons[view.primary]}
-    whole = statistics_section(view).context
+    comparisons = {(row.a, row.b): row for row in view.comparisons[view.primary]}
+    context = statistics_section(view).context
     assert (
-        [(row.a, row.b) for row in whole["rows"]]
+        [(row.a, row.b) for row in context["rows"]]
         == list(combinations(view.ranked, 2))
-        != list(known)
+        != list(comparisons)
     )
     monkeypatch.setattr(tests, "MAX_TEST_ROWS", 2)
-    few = statistics_section(view)
-    assert (few.context["rows"], few.context["left"]) == (whole["rows"][:2], 1)
+    short_section = statistics_section(view)
+    assert (short_section.context["rows"], short_section.context["left"]) == (
+        context["rows"][:2],
+        1,
+    )
     assert (
-        markdown_report(view, [few]).count("1 row without the leader and the baseline")
+        markdown_report(view, [short_section]).count(
+            "1 row without the leader and the baseline"
+        )
         == 1
     )
-    for row in whole["rows"]:
-        assert row == (known.get((row.a, row.b)) or known[row.b, row.a].swapped)
+    for row in context["rows"]:
+        assert row == (
+            comparisons.get((row.a, row.b)) or comparisons[row.b, row.a].swapped
+        )
         assert row.mean_difference == pytest.approx(
             view.evaluation.means[row.a] - view.evaluation.means[row.b]
         )
@@ -310,7 +324,7 @@ def test_the_headline_does_not_deny_a_difference_that_a_test_shows(view):
     """Nobody is told from the leader, yet two others are told from each other."""
     leader, second, third = view.ranked
     result = shown(view.evaluation, **dict.fromkeys((second, third), "undecided"))
-    for between, line in (
+    for verdict, headline in (
         ("worse", f"{leader} leads; undecided against all others"),
         ("undecided", "Undecided: no difference is shown between the 3 retrievers"),
     ):
@@ -318,14 +332,14 @@ def test_the_headline_does_not_deny_a_difference_that_a_test_shows(view):
             replace(
                 row,
                 finding=finding(
-                    between if {row.a, row.b} == {second, third} else "undecided"
+                    verdict if {row.a, row.b} == {second, third} else "undecided"
                 ),
             )
             for row in view.comparisons[view.primary]
         )
         assert (
             headline_of(result.model_copy(update={"comparisons": {view.primary: rows}}))
-            == line
+            == headline
         )
 
 
@@ -333,39 +347,39 @@ def test_every_pair_has_its_evidence_also_those_that_no_test_compares(
     tmp_path, capsys, monkeypatch
 ):
     folder = small.ran(tmp_path, more='baseline = "bm25"').folder
-    seen = build_view(records.read_results(folder))
-    rows = {(row.a, row.b): row for row in diagnose_view_pairs(seen)}
+    view = build_view(records.read_results(folder))
+    rows = {(row.a, row.b): row for row in diagnose_view_pairs(view)}
     assert sorted(map(sorted, rows)) == [
         ["bm25", "hashing"],
         ["bm25", "hybrid"],
         ["hashing", "hybrid"],
     ]
     for (a, b), row in rows.items():
-        tops = [seen.results.rankings(name) for name in (a, b)]
+        rankings = [view.results.rankings(name) for name in (a, b)]
         shares = [
-            len({*one.doc_ids} & {*tops[1][query].doc_ids})
-            / max(len(one.doc_ids), len(tops[1][query].doc_ids))
-            for query, one in tops[0].items()
+            len({*ranking.doc_ids} & {*rankings[1][query].doc_ids})
+            / max(len(ranking.doc_ids), len(rankings[1][query].doc_ids))
+            for query, ranking in rankings[0].items()
         ]
         assert row.top_10_in_common == pytest.approx(
             sum(shares) / len(shares)
         )  # depth is 5: these are all of them
         assert 0 < row.rbo <= 1
-    told = json.loads(
+    output = json.loads(
         small.told(
             capsys,
             "compare",
             folder,
             "--measure",
-            seen.primary,
+            view.primary,
             "--baseline",
             "bm25",
             "--json",
         )
     )
-    assert told["evidence"] == [row._asdict() for row in rows.values()]
-    monkeypatch.setattr(tests, "MAX_PAIR_QUERIES", 2 * seen.n)
-    assert statistics_section(seen).context["evidence_left_out"] == 1
+    assert output["evidence"] == [row._asdict() for row in rows.values()]
+    monkeypatch.setattr(tests, "MAX_PAIR_QUERIES", 2 * view.n)
+    assert statistics_section(view).context["evidence_left_out"] == 1
 
 
 def found_within(view, depth):
@@ -441,13 +455,16 @@ RERANKED = '[[retrievers]]\nname = "reranked"\nof = "bm25"\nrerank = { kind = "s
 def test_the_ceiling_bounds_what_a_reranker_reaches(tmp_path, monkeypatch):
     install(tmp_path, monkeypatch)
     run = small.ran(tmp_path, retrievers=small.RETRIEVERS + RERANKED, report=True)
-    held = held_by(run.folder / "report.html", "evidence")
-    names = [one["name"] for one in held["retrievers"]]
-    reranked, before = names.index("reranked"), names.index("bm25")
-    assert held["retrievers"][reranked]["before"] == before
-    ceilings = [query["ceilings"][str(reranked)] for query in held["queries"]]
-    for ceiling, query in zip(ceilings, held["queries"], strict=True):
-        assert ceiling >= max(query["scores"][reranked], query["scores"][before]) - 1e-6
+    evidence = held_by(run.folder / "report.html", "evidence")
+    names = [retriever["name"] for retriever in evidence["retrievers"]]
+    reranked, first_stage = names.index("reranked"), names.index("bm25")
+    assert evidence["retrievers"][reranked]["before"] == first_stage
+    ceilings = [query["ceilings"][str(reranked)] for query in evidence["queries"]]
+    for ceiling, query in zip(ceilings, evidence["queries"], strict=True):
+        assert (
+            ceiling
+            >= max(query["scores"][reranked], query["scores"][first_stage]) - 1e-6
+        )
     (row,) = reranker_rows(build_view(run))
     scores = run.scores[run.scores["measure"] == "nDCG@3"].pivot(
         index="query_id", columns="retriever", values="value"
@@ -459,8 +476,8 @@ def test_the_ceiling_bounds_what_a_reranker_reaches(tmp_path, monkeypatch):
     assert row["ceiling"] == pytest.approx(sum(ceilings) / len(scores), abs=1e-6)
     (note,) = run.tests[run.tests["family"] == "rerank uplift"]["note"]
     assert note == f"ceiling {row['ceiling']:.4f}"
-    apart = scores["reranked"] - scores["bm25"]
-    kinds = (apart > 1e-9, apart.abs() <= 1e-9, apart < -1e-9)
+    differences = scores["reranked"] - scores["bm25"]
+    kinds = (differences > 1e-9, differences.abs() <= 1e-9, differences < -1e-9)
     assert (row["better"], row["equal"], row["worse"]) == tuple(
         int(kind.sum()) for kind in kinds
     )

@@ -14,7 +14,7 @@ pa = pytest.importorskip("pyarrow")
 from pyarrow import parquet  # noqa: E402
 
 from harness import pipeline  # noqa: E402
-from harness.running.context import RunOptions  # noqa: E402
+from harness.running.options import RunOptions  # noqa: E402
 from retrievers.cache import Cache  # noqa: E402
 from retrievers.encoders.hashing import HashingEncoder  # noqa: E402
 from retrievers.files.parquet_vectors import (  # noqa: E402
@@ -55,7 +55,8 @@ def test_a_run_reads_vectors_and_embeds_nothing(tmp_path):
     alone = pipeline.run(
         small.experiment(tmp_path, retrievers=RETRIEVER), RunOptions(tmp_path / "alone")
     )
-    encoder, url = HashingEncoder(dimensions=64), tmp_path / "vectors"
+    encoder = HashingEncoder(dimensions=64)
+    url = tmp_path / "vectors"
     for role, texts in (
         ("document", TEXTS),
         ("query", [text for _, text, _ in small.QUERIES]),
@@ -70,13 +71,16 @@ def test_a_run_reads_vectors_and_embeds_nothing(tmp_path):
         )
     os.environ["HARNESS_CACHE"] = str(tmp_path / "cold")
     more = f'[vectors]\nfrom = "{url.as_posix()}"\n'
-    read = pipeline.run(
+    results = pipeline.run(
         small.experiment(tmp_path, retrievers=RETRIEVER, more=more, name="read"),
         RunOptions(tmp_path / "results"),
     )
-    costs = read.costs.set_index("stage").loc["embed-documents"]
+    costs = results.costs.set_index("stage").loc["embed-documents"]
     assert costs["cached"] == costs["texts"] == len(TEXTS)
-    ours, theirs = (one.folder / "rankings" / "whole.jsonl" for one in (read, alone))
+    ours, theirs = (
+        results_of_run.folder / "rankings" / "whole.jsonl"
+        for results_of_run in (results, alone)
+    )
     assert ours.read_bytes() == theirs.read_bytes()
 
 
@@ -106,17 +110,17 @@ def test_every_form_of_vector_is_taken_over_once(tmp_path, form, vectors):
         held = held.take(np.argsort(positions))
         assert held.tokens.tolist() == [1, 0]
         ours, theirs = (
-            [*one.rows()] if form == "multivector" else one
-            for one in (held.vectors, vectors)
+            [*vectors_of_run.rows()] if form == "multivector" else vectors_of_run
+            for vectors_of_run in (held.vectors, vectors)
         )
         assert all(
-            np.array_equal(one, other)
-            for one, other in zip(ours, theirs[::-1], strict=True)
+            np.array_equal(line, other)
+            for line, other in zip(ours, theirs[::-1], strict=True)
         )
 
 
 @pytest.mark.parametrize(
-    ("place", "manifest", "more", "told"),
+    ("location", "manifest", "more", "message"),
     [
         (
             "v",
@@ -132,7 +136,7 @@ def test_every_form_of_vector_is_taken_over_once(tmp_path, form, vectors):
     ],
 )
 def test_what_cannot_be_right_is_refused(
-    tmp_path, capsys, monkeypatch, place, manifest, more, told
+    tmp_path, capsys, monkeypatch, location, manifest, more, message
 ):
     monkeypatch.chdir(tmp_path)
     folder = write(
@@ -145,16 +149,20 @@ def test_what_cannot_be_right_is_refused(
         (folder / "manifest.json").unlink()
     if manifest:
         (folder / "manifest.json").write_text(json.dumps(manifest))
-    said = small.ends(capsys, 2, "cache", "import", place)
-    assert (said.out, told in said.err, said.err.count("\n")) == ("", True, 1), said.err
+    output = small.ends(capsys, 2, "cache", "import", location)
+    assert (output.out, message in output.err, output.err.count("\n")) == (
+        "",
+        True,
+        1,
+    ), output.err
 
 
 def test_a_file_that_a_killed_writer_left_is_passed_over(tmp_path, caplog):
     folder = write(
         tmp_path / "v", "m-1", "document", two(np.ones((2, 2), dtype=np.float32))
     )
-    whole = next(folder.glob("*.parquet")).read_bytes()
-    (folder / "half.parquet").write_bytes(whole[: len(whole) // 2])
+    content = next(folder.glob("*.parquet")).read_bytes()
+    (folder / "half.parquet").write_bytes(content[: len(content) // 2])
     assert read_digests(vector_folder(str(tmp_path / "v"), "m-1", "document")) == {
         b"a" * 16,
         b"b" * 16,
@@ -163,12 +171,12 @@ def test_a_file_that_a_killed_writer_left_is_passed_over(tmp_path, caplog):
 
 
 def on_cluster(path: Path, url: Path, *fault: str) -> subprocess.CompletedProcess[str]:
-    place = str(Path(__file__).parents[3])
+    project_path = str(Path(__file__).parents[3])
     quiet = {
         **os.environ,
         "RAY_DEDUP_LOGS": "0",
         "RAY_USAGE_STATS_ENABLED": "0",
-        "PYTHONPATH": place,
+        "PYTHONPATH": project_path,
     }
     command = [
         sys.executable,
@@ -183,7 +191,7 @@ def on_cluster(path: Path, url: Path, *fault: str) -> subprocess.CompletedProces
         capture_output=True,
         text=True,
         timeout=600,
-        cwd=place,
+        cwd=project_path,
         env=quiet,
         check=False,
     )
@@ -204,10 +212,8 @@ class TestRay:
     def test_two_nodes_of_which_one_is_killed_leave_every_vector_and_a_provider_that_fails_is_one_message(
         self, tmp_path, monkeypatch
     ):
-        path, url = (
-            small.experiment(tmp_path, retrievers=RETRIEVER),
-            tmp_path / "vectors",
-        )
+        path = small.experiment(tmp_path, retrievers=RETRIEVER)
+        url = tmp_path / "vectors"
         done = on_cluster(path, url, "kill")
         assert done.returncode == 0, done.stderr[-3000:]
         name = HashingEncoder(dimensions=64).fingerprint

@@ -56,23 +56,23 @@ def test_functions_fail_alone_whatever_they_raise_and_file_and_line_are_named(
         "run",
         small.experiment(tmp_path, retrievers="".join(blocks.values()) + BM25),
     ).err
-    two = small.experiment(
+    path = small.experiment(
         tmp_path, name="debug", retrievers=blocks["exits"] + blocks["deep"] + BM25
     )
-    told = ends(
-        capsys, 3, "run", two, "--debug"
+    output = ends(
+        capsys, 3, "run", path, "--debug"
     ).err  # a lone surrogate in its log would end pytest-xdist
     failed = failed_of(tmp_path)
     assert [
-        name for name, (_, said) in FAULTS.items() if said not in failed[name]
+        name for name, (_, message) in FAULTS.items() if message not in failed[name]
     ] == [], failed
     assert records.read_results(tmp_path / "results" / "small").retrievers == ("bm25",)
-    assert "Traceback" not in first and "Traceback" in told
+    assert "Traceback" not in first and "Traceback" in output
     for name in ("exits", "deep"):
         line = 3 + 2 * [*FAULTS].index(name)
         assert (
             f"({module}.py:{line})" in first
-            and f'{module}.py", line {line}, in' in told
+            and f'{module}.py", line {line}, in' in output
         )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness import pipeline
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from tests.harness.running.test_run import digests
 from tests.support import layouts
 from tests.support.mortal import NEVER, forking, live
@@ -50,8 +50,8 @@ def corpus(folder: Path, documents: int = DOCUMENTS, queries: int = QUERIES) -> 
         for number in range(documents + queries)
     ]
     texts, asked = (
-        {f"{kind}{n}": text for n, text in enumerate(some)}
-        for kind, some in (("c", drawn[:documents]), ("q", drawn[documents:]))
+        {f"{kind}{n}": text for n, text in enumerate(kind_of_texts)}
+        for kind, kind_of_texts in (("c", drawn[:documents]), ("q", drawn[documents:]))
     )
     layouts.beir(
         folder,
@@ -89,17 +89,17 @@ def test_killed_twenty_times(tmp_path: Path) -> None:
     context = forking()
     corpus(tmp_path / "data")
 
-    def start(place: str, last_call: int | None = None) -> BaseProcess:
-        folders = [tmp_path / place / name for name in ("results", "cache")]
+    def start(folder_name: str, last_call: int | None = None) -> BaseProcess:
+        folders = [tmp_path / folder_name / name for name in ("results", "cache")]
         process = context.Process(target=run, args=(path, *folders, last_call))
         process.start()
         return process
 
-    def finish(place: str, last_call: int | None = None) -> dict[str, str]:
-        process = start(place, last_call)
+    def finish(folder_name: str, last_call: int | None = None) -> dict[str, str]:
+        process = start(folder_name, last_call)
         process.join(600)
         assert process.exitcode == 0
-        return digests(tmp_path / place / "results" / "killed")
+        return digests(tmp_path / folder_name / "results" / "killed")
 
     with serving(OpenAIProvider(latency=0.03)) as provider:
         path = experiment(tmp_path, provider.url)
@@ -118,7 +118,8 @@ def test_killed_twenty_times(tmp_path: Path) -> None:
         lives = []
         for turn in range(20):
             if turn < 4 or turn % 2:
-                process, last = start("killed"), chance.randint(1, 6)
+                process = start("killed")
+                last = chance.randint(1, 6)
                 while len(provider.requests) < last and process.is_alive():
                     time.sleep(0.002)
                 process.kill()
@@ -141,6 +142,6 @@ def asked(provider: OpenAIProvider) -> list[tuple[str, ...]]:
     """The texts of each request since the last look, when none is under way any more."""
     while provider.at_once:
         time.sleep(0.01)
-    found = [tuple(request["body"]["input"]) for request in provider.requests]
+    requested_texts = [tuple(request["body"]["input"]) for request in provider.requests]
     provider.requests.clear()
-    return found
+    return requested_texts

@@ -17,9 +17,9 @@ FAILS = '[[retrievers]]\nname = "far"\nencoder = { kind = "sentence-transformers
 
 
 def run(
-    place: Path, name: str = "small", retrievers: str = BM25, *, report: bool = False
+    folder: Path, name: str = "small", retrievers: str = BM25, *, report: bool = False
 ) -> Path:
-    return small.ran(place, retrievers=retrievers, name=name, report=report).folder
+    return small.ran(folder, retrievers=retrievers, name=name, report=report).folder
 
 
 def test_a_data_set_that_holds_its_own_results_stays_what_it_is(tmp_path, monkeypatch):
@@ -60,19 +60,19 @@ def test_a_rerun_keeps_earlier_results_whose_scores_are_not_among_its_own(
         assert harness.run(
             path, options
         ).manifest.failed  # the next one only adds to it
-    place = harness.run(path, options).folder
-    first = (place / "scores.csv").read_bytes()
+    folder = harness.run(path, options).folder
+    first = (folder / "scores.csv").read_bytes()
     harness.run(path, options)
     assert not lines
-    assert not place.with_name("small.1").exists(), (
+    assert not folder.with_name("small.1").exists(), (
         "the same scores take the place of the same scores"
     )
     monkeypatch.setattr(HashingEncoder, "embed", moved)
     again = harness.run(path, options).folder
-    assert lines == [f"{place} held other scores: kept as {place}.1"]
+    assert lines == [f"{folder} held other scores: kept as {folder}.1"]
     assert (again / "scores.csv").read_bytes() != first
-    assert (place.with_name("small.1") / "scores.csv").read_bytes() == first
-    assert records.read_results(place.with_name("small.1")).rankings("hashing")
+    assert (folder.with_name("small.1") / "scores.csv").read_bytes() == first
+    assert records.read_results(folder.with_name("small.1")).rankings("hashing")
 
 
 def moved(encoder, texts, role, call, embed=HashingEncoder.embed):
@@ -86,18 +86,19 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize(
-    ("report", "renames", "kept"),
+    ("report", "renames", "expected_names"),
     [(False, 0, False), (False, 0, True), (False, 1, False), (True, 1, True)],
 )
 def test_a_kill_between_the_renames_loses_nothing(
-    tmp_path, monkeypatch, report, renames, kept
+    tmp_path, monkeypatch, report, renames, expected_names
 ):
     run(tmp_path, report=report)
-    if kept:
+    if expected_names:
         monkeypatch.setattr(
             "harness.records.staging._lost", lambda earlier, newer: "other scores"
         )
-    rename, left = Path.rename, [renames]
+    rename = Path.rename
+    left = [renames]
 
     def killed(self: Path, target: Path) -> Path:
         if not left[0]:
@@ -118,19 +119,19 @@ def test_a_kill_between_the_renames_loses_nothing(
         run(tmp_path, retrievers=FAILS)
     assert (tmp_path / "out" / "small" / "manifest.json").read_bytes() == newest
     assert records.read_results(tmp_path / "out" / "small").rankings("bm25")
-    assert (tmp_path / "out" / "small.1").exists() == kept
+    assert (tmp_path / "out" / "small.1").exists() == expected_names
 
 
 def test_results_that_a_kill_hid_come_back(tmp_path, monkeypatch):
-    place = run(tmp_path)
-    place.rename(place.with_name(".small.old"))
+    folder = run(tmp_path)
+    folder.rename(folder.with_name(".small.old"))
     monkeypatch.setattr(
         "socket.getaddrinfo",
         lambda *_, **__: (_ for _ in ()).throw(OSError("no network")),
     )
     with pytest.raises(BackendError):
         run(tmp_path, retrievers=FAILS)
-    assert records.read_results(place).rankings("bm25")
+    assert records.read_results(folder).rankings("bm25")
 
 
 @pytest.mark.parametrize("name", ["small", "small.unfinished"])

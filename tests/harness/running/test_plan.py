@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from harness.console.plan_text import plan_notes
 from harness.pipeline import run
 from harness.preflight.plan import RunPlan
 from harness.preflight.throughput import REQUEST_SECONDS
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from retrievers.errors import InputError
 from tests.support import small, tiny
 from tests.support.chat_fake import ChatProvider
@@ -29,9 +30,11 @@ TIMED = "[latency]\nsample = 4"
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No key, no credentials, and a cache of the test's own."""
     for name in [
-        one
-        for one in os.environ
-        if "KEY" in one or "TOKEN" in one or one.startswith(("AWS", "OPENAI"))
+        variable
+        for variable in os.environ
+        if "KEY" in variable
+        or "TOKEN" in variable
+        or variable.startswith(("AWS", "OPENAI"))
     ]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
@@ -50,10 +53,10 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
 
 
-def figures(found: RunPlan) -> dict[tuple[str, str], tuple[int, int, int, int]]:
+def figures(plan: RunPlan) -> dict[tuple[str, str], tuple[int, int, int, int]]:
     return {
         (row.retriever, row.stage): (row.texts, row.cached, row.calls, row.tokens)
-        for row in found.rows
+        for row in plan.rows
     }
 
 
@@ -85,9 +88,9 @@ def test_what_is_planned_is_what_is_done(tmp_path: Path) -> None:
         tmp_path, retrievers=local(tmp_path) + small.RETRIEVERS, more=TIMED
     )
     before = planned(path, results=tmp_path / "out")
-    assert before.total()["exact"]
-    assert before.total()["usd"] == 0
-    assert before.total()["minutes"] is None
+    assert before.total().exact
+    assert before.total().usd == 0
+    assert before.total().minutes is None
     results = run(path, RunOptions(tmp_path / "out"))
     expected = figures(before)
     # Three of the four queries that are timed are asked twice, to warm up.
@@ -96,14 +99,9 @@ def test_what_is_planned_is_what_is_done(tmp_path: Path) -> None:
     assert expected == costs(results.folder)
 
     after = planned(path, results=tmp_path / "out")
-    assert (
-        after.total()["calls"]
-        == after.total()["tokens"]
-        == after.total()["minutes"]
-        == 0
-    )
-    assert after.total()["texts"] == after.total()["cached"] == 24
-    assert "tokens a second in earlier runs" in after.notes[0]
+    assert after.total().calls == after.total().tokens == after.total().minutes == 0
+    assert after.total().texts == after.total().cached == 24
+    assert "tokens a second in earlier runs" in next(plan_notes(after))
     (tmp_path / "data" / "more.md").write_text(
         "the cat sits and the dog runs", encoding="utf-8"
     )
@@ -124,11 +122,11 @@ def test_dollars_with_their_date_and_their_source(tmp_path: Path) -> None:
     )
     blocks += LISTED.format("odd", ', dimensions = 1, base_url = "http://127.0.0.1:9"')
     blocks += '[[retrievers]]\nname = "new"\nencoder = { kind = "openai", model = "text-embedding-9" }\n'
-    found = planned(
+    plan = planned(
         small.experiment(tmp_path, retrievers=blocks, more=TIMED), results=tmp_path
     )
     listed, own, odd, new = (
-        [row for row in found.rows if row.retriever == name]
+        [row for row in plan.rows if row.retriever == name]
         for name in ("listed", "own", "odd", "new")
     )
     assert [row.stage for row in listed] == [
@@ -142,8 +140,8 @@ def test_dollars_with_their_date_and_their_source(tmp_path: Path) -> None:
     assert [row.usd for row in own] == [pytest.approx(row.tokens * 3e-6) for row in own]
     assert [row.usd for row in odd] == [0, 0, 0]
     assert [row.usd for row in new] == [None, None, None]
-    assert found.total()["usd"] is None
-    notes = dict(note.split(": ", 1) for note in found.notes)
+    assert plan.total().usd is None
+    notes = dict(note.split(": ", 1) for note in plan_notes(plan))
     assert "$0.02 a million tokens (genai-prices " in notes["listed"]
     assert "$3 a million tokens (the experiment's price)" in notes["own"]
     assert "a server on this machine" in notes["odd"]
@@ -165,9 +163,9 @@ def test_pairs_of_a_reranker(tmp_path: Path) -> None:
         + reranked.format(model, 50)
     )
     path = small.experiment(tmp_path, retrievers=blocks, more=TIMED)
-    found = planned(path, results=tmp_path / "out")
+    plan = planned(path, results=tmp_path / "out")
     # 6 queries with 3 of the candidates, or 5, the depth of the experiment; 7 queries are timed, one after another.
-    assert {key: told[:3] for key, told in figures(found).items()} == {
+    assert {key: row_figures[:3] for key, row_figures in figures(plan).items()} == {
         ("better", "rerank"): (18, 0, 5),
         ("better", "latency-rerank"): (21, 0, 7),
         ("both", "embed-documents"): (6, 0, 1),
@@ -176,9 +174,9 @@ def test_pairs_of_a_reranker(tmp_path: Path) -> None:
         ("both", "rerank"): (30, 0, 8),
         ("both", "latency-rerank"): (35, 0, 14),
     }
-    assert not next(row for row in found.rows if row.stage == "rerank").exact
+    assert not next(row for row in plan.rows if row.stage == "rerank").exact
     run(path, RunOptions(tmp_path / "out"))
-    assert planned(path, results=tmp_path / "out").total()["calls"] == 0
+    assert planned(path, results=tmp_path / "out").total().calls == 0
 
 
 @pytest.mark.usefixtures("no_network")
@@ -193,13 +191,13 @@ def test_equal_first_stages_count_once_chunks_as_cut_and_those_of_a_function_of_
         + "chunk = { size = 20 }\n"
     )
     blocks += LISTED.format("cut", "") + f'chunk = {{ call = "{module}:lines" }}\n'
-    found = planned(small.experiment(tmp_path, retrievers=blocks))
-    row, told = (
-        next(row for row in found.rows if row.retriever == "cut"),
-        figures(found),
-    )
+    plan = planned(small.experiment(tmp_path, retrievers=blocks))
+    row = next(row for row in plan.rows if row.retriever == "cut")
+    told = figures(plan)
     assert (row.texts, row.exact) == (6, False)
-    assert "cut: documents count uncut, since chunk.call is not run" in found.notes
+    assert "cut: documents count uncut, since chunk.call is not run" in list(
+        plan_notes(plan)
+    )
     assert (
         told["a", "embed-documents"][:3] == (6, 0, 1)
         and told["c", "embed-documents"][0] > 6
@@ -232,7 +230,7 @@ def test_a_run_from_the_cache_alone_needs_no_key(
         ) == first.rankings("paid")
         with pytest.raises(InputError, match="OPENAI_API_KEY"):
             run(path, RunOptions(tmp_path / "out", fresh=True))
-        kept = run(path, RunOptions(tmp_path / "out", only=("bm25",), fresh=True))
+        results = run(path, RunOptions(tmp_path / "out", only=("bm25",), fresh=True))
         with pytest.raises(
             InputError, match="OPENAI_API_KEY"
         ):  # the timing of queries would go past the cache
@@ -244,7 +242,7 @@ def test_a_run_from_the_cache_alone_needs_no_key(
                 ),
                 RunOptions(tmp_path / "out"),
             )
-    assert kept.rankings("paid") == first.rankings("paid")
+    assert results.rankings("paid") == first.rankings("paid")
 
 
 OPENAI = 'encoder = {{ kind = "openai", model = "{}", base_url = "{}", api_key = "${{SOME_KEY}}" }}'
@@ -302,8 +300,8 @@ def test_a_check_needs_no_network_and_no_model(tmp_path, monkeypatch, name):
     )
     monkeypatch.setenv("SOME_KEY", "none")
     total = planned(path).total()
-    assert total["usd"] == (
-        None if price is None else pytest.approx(total["tokens"] * price / 1e6)
+    assert total.usd == (
+        None if price is None else pytest.approx(total.tokens * price / 1e6)
     )
 
 
@@ -353,12 +351,12 @@ model = "j"
 base_url = "{judging.url}"
 """
         path = small.experiment(tmp_path, retrievers=blocks)
-        said = told(capsys, "check", path, "--online")
+        output = told(capsys, "check", path, "--online")
         services = (
             embedding.requests,
             judging.requests,
             reranking.requests,
-            endpoint.asked,
+            endpoint.requests,
         )  # equal encoders are one
         assert [len(requests) for requests in services] == [
             1,
@@ -375,5 +373,7 @@ base_url = "{judging.url}"
         "reranked: its reranker",
         "judge: its model",
     ]
-    assert [one for one in answered if f"{one} answers" not in said] == [], said
+    assert [
+        retriever for retriever in answered if f"{retriever} answers" not in output
+    ] == [], output
     assert "paid: " in failing and "judge: " in failing

@@ -12,7 +12,7 @@ from harness import records
 from harness.pipeline import run
 from harness.records import Results, staging_path
 from harness.reproduce import reproduce
-from harness.running.context import RunOptions
+from harness.running.options import RunOptions
 from retrievers.errors import BackendError, InputError
 from tests.support import layouts, small, tiny
 from tests.support.recompute import verified
@@ -70,8 +70,8 @@ def test_everything_is_in_the_folder_and_stands_up_to_recomputation(
     ) == ("small", "holm")
     assert (manifest.dataset.documents, len(manifest.dataset.digest)) == (6, 64)
     assert manifest.versions["numpy"]
-    said = (finished.folder / "report.md").read_text(encoding="utf-8")
-    readings = said.partition("## Other grade rules")[2].partition("\n## ")[0]
+    report = (finished.folder / "report.md").read_text(encoding="utf-8")
+    readings = report.partition("## Other grade rules")[2].partition("\n## ")[0]
     assert [
         readings.count(f"\n| {rule} | ") for rule in ("linear", "binary", "reciprocal")
     ] == [2, 2, 1]
@@ -120,12 +120,12 @@ def test_only_runs_some_and_takes_the_others(tmp_path: Path) -> None:
     results = run(path, RunOptions(tmp_path / "out", only=("hashing",)))
     assert digests(results.folder) == before
     assert set(results.costs["retriever"]) == {"bm25", "hashing", "hybrid"}
-    for only, place, told in (
+    for only, folder, message in (
         ("bm52", "out", "did you mean 'bm25'"),
         ("bm25", "elsewhere", "holds no results of this experiment"),
     ):
-        assert told in str(
-            small.refusal(run, path, RunOptions(tmp_path / place, only=(only,)))
+        assert message in str(
+            small.refusal(run, path, RunOptions(tmp_path / folder, only=(only,)))
         )
     run(
         small.experiment(tmp_path, more="seed = 1"), RunOptions(tmp_path / "out")
@@ -227,9 +227,11 @@ def test_odd_ids_pass_through_every_file(tmp_path: Path) -> None:
 
 def asked(folder: Path, *queries: tuple[str, list[str]]) -> None:
     """Replace the queries of the small data set."""
-    said = [{"query": text, "relevant_documents": docs} for text, docs in queries]
+    labelled_queries = [
+        {"query": text, "relevant_documents": docs} for text, docs in queries
+    ]
     (small.dataset(folder / "data") / "queries.json").write_text(
-        json.dumps(said), encoding="utf-8"
+        json.dumps(labelled_queries), encoding="utf-8"
     )
 
 

@@ -1,0 +1,173 @@
+"""A check as text."""
+
+from collections.abc import Iterator
+from itertools import accumulate
+from typing import Any
+
+from harness.console.dataset_text import summary_lines, summary_object
+from harness.console.plan_text import plan_details, plan_notes, plan_sentence
+from harness.english import count_of, count_units, first_names, join_names
+from harness.preflight.check import AbsentModel, CheckReport, CheckWarning
+from harness.preflight.detectable import DetectableDifference
+from harness.preflight.truncation import TruncationEstimate
+from harness.wording.reading import QUALITY_PHRASES, column_lines, reading_line
+
+MAX_CHECK_ROWS = 25
+"""Rows of a terminal that a check fills at most; the number of further lines is shown."""
+CHECK_WIDTH = 80
+"""Width of the terminal for which rows are counted."""
+
+
+def check_lines(report: CheckReport) -> list[str]:
+    """Return the lines that `harness check` prints."""
+    first_lines = list(_first_lines(report))
+    lines = [*first_lines, *_further_lines(report)]
+    row_ends = accumulate(-(-len(line) // CHECK_WIDTH) for line in lines)
+    lines_that_fit = sum(row_end <= MAX_CHECK_ROWS - 2 for row_end in row_ends)
+    lines_printed = max(len(first_lines), lines_that_fit)
+    verdict = "nothing is wrong"
+    if report.warnings:
+        verdict = f"no error; {count_of(len(report.warnings), 'warning')}"
+    printed = [*lines[:lines_printed], verdict]
+    if lines_printed < len(lines):
+        printed.append(f"and {len(lines) - lines_printed:,} more lines (--json)")
+    return printed
+
+
+def _first_lines(report: CheckReport) -> Iterator[str]:
+    """Yield the lines that are printed whatever their number."""
+    dataset = report.dataset
+    documents = count_of(dataset.document_count, "document")
+    clusters = report.detectable.units if report.detectable.clusters else None
+    queries = count_units(len(dataset.queries), clusters)
+    path = f"{report.name}: {dataset.path}" if report.name else dataset.path
+    yield f"{path}: {dataset.format}, {documents}, {queries}"
+    unread_files = reading_line(dataset)
+    if unread_files:
+        yield unread_files
+    for warning in report.warnings:
+        yield f"warning: {warning_text(warning)}"
+    yield from service_lines(report)
+    if report.plan is not None and report.plan.rows:
+        yield f"a run takes {plan_sentence(report.plan)}"
+    elif report.plan is not None:
+        yield "a run needs no model"
+    yield detectable_sentence(report.detectable)
+
+
+def _further_lines(report: CheckReport) -> Iterator[str]:
+    """Yield the data, how they were read, and the plan in detail."""
+    dataset = report.dataset
+    yield from summary_lines(report.summary, dataset)
+    if report.queries_with_answers or report.queries_with_claims:
+        answered = count_of(report.queries_with_answers, "query")
+        claimed = count_of(report.queries_with_claims, "query")
+        yield f"{answered} with a reference answer, {claimed} with claims"
+    for kind, ids in dataset.data_quality.items():
+        yield f"{QUALITY_PHRASES[kind]} ({len(ids):,}): {first_names(ids)}"
+    if dataset.representatives:
+        documents = count_of(len(dataset.representatives), "document")
+        yield f"labels name fields: {documents} share the value of another"
+    yield from column_lines(dataset)
+    if report.plan is not None:
+        yield from plan_details(report.plan)
+    yield f"digest {dataset.digest}"
+
+
+def service_lines(report: CheckReport) -> list[str]:
+    """Return a line for each service that responded."""
+    return [
+        f"{service.retriever}: its {service.kind} answers"
+        for service in report.services
+    ]
+
+
+def warning_text(warning: CheckWarning) -> str:
+    """Return a warning in words."""
+    if isinstance(warning, TruncationEstimate):
+        return truncation_warning(warning)
+    if isinstance(warning, AbsentModel):
+        model = "its model is not on this machine; a run downloads it"
+        return f"{warning.retriever}: {model}"
+    return f"{warning.problem}; a run needs it for what is not cached"
+
+
+def truncation_warning(reach: TruncationEstimate) -> str:
+    """Return how much an encoder cuts off, with what can be done."""
+    about = "" if reach.exact else "about "
+    documents = (
+        f"{about}{reach.beyond:,} of {count_of(reach.sampled, 'document')} "
+        f"({reach.limit:,} tokens)"
+    )
+    share = 100 * reach.lost / max(reach.tokens, 1)
+    tokens = (
+        f"{about}{reach.lost:,} of {count_of(reach.tokens, 'token')} ({share:.0f} %)"
+    )
+    remedy = "add chunk, or use a model that reads more"
+    users = ""
+    if reach.others:
+        use = "uses" if len(reach.others) == 1 else "use"
+        users = f"; {join_names(list(reach.others))} {use} it"
+    return (
+        f"{reach.retriever} reads only the start of {documents}; "
+        f"{tokens} are not read: {remedy}{users}"
+    )
+
+
+def detectable_sentence(detectable: DetectableDifference) -> str:
+    """Say whether the queries are enough, and for which difference.
+
+    >>> detectable_sentence(DetectableDifference(25))
+    'enough queries? 25 queries reliably detect a difference of about 0.12'
+    >>> detectable_sentence(DetectableDifference(138, comparisons=3))
+    'enough queries? 138 queries and 3 pairs reliably detect a difference of about 0.056'
+    """
+    kind = "cluster" if detectable.clusters else "query"
+    units = count_of(detectable.units, kind)
+    smallest_p = detectable.smallest_p()
+    if smallest_p > detectable.alpha:
+        comparisons = count_of(detectable.comparisons, "comparison")
+        return (
+            f"enough queries? No: {units} and {comparisons} give no corrected p below "
+            f"{smallest_p:.2g}; at least {detectable.units_needed()} are needed"
+        )
+    pairs = ""
+    if detectable.comparisons > 1:
+        pairs = f" and {count_of(detectable.comparisons, 'pair')}"
+    difference = f"{detectable.difference():.2g}"
+    return (
+        f"enough queries? {units}{pairs} reliably detect a difference of about "
+        f"{difference}"
+    )
+
+
+def check_object(report: CheckReport) -> dict[str, Any]:
+    """Return a check as the object that `--json` prints."""
+    dataset = report.dataset
+    detectable = report.detectable
+    shown: dict[str, Any] = {"name": report.name} if report.name else {}
+    shown |= {
+        "path": dataset.path,
+        "format": dataset.format,
+        "documents": dataset.document_count,
+        "queries": len(dataset.queries),
+        "references": report.queries_with_answers,
+        "claims": report.queries_with_claims,
+        "digest": dataset.digest,
+        "columns": {file: dict(columns) for file, columns in dataset.columns.items()},
+        "ledger": dict(dataset.data_quality),
+        "portrait": summary_object(report.summary),
+        "warnings": [warning_text(warning) for warning in report.warnings],
+        "online": service_lines(report),
+        "capacity": {
+            **detectable._asdict(),
+            "difference": detectable.difference() if detectable.units > 1 else None,
+        },
+    }
+    if report.plan is not None:
+        shown |= {
+            "plan": report.plan.rows,
+            "total": report.plan.total()._asdict(),
+            "notes": list(plan_notes(report.plan)),
+        }
+    return shown

@@ -1,0 +1,88 @@
+"""A data set as text."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from harness.dataset import Dataset
+from harness.english import count_of, first_names
+from harness.preflight.dataset_summary import DatasetSummary
+from harness.preflight.truncation import TruncationEstimate
+
+MAX_LANGUAGES = 5
+"""Languages that are named."""
+
+
+def summary_lines(summary: DatasetSummary, dataset: Dataset) -> Iterator[str]:
+    """Yield what is known of a data set before it is used."""
+    documents = count_of(dataset.document_count, "document")
+    sample = "all"
+    if summary.sampled != dataset.document_count:
+        sample = f"a seeded sample of {summary.sampled:,} of"
+    yield f"in {sample} {documents}:"
+    tokens = summary.tokens
+    spread = f"95 % below {tokens.percentile_95:,}; longest {tokens.longest:,}"
+    yield f"  about {tokens.median:,} tokens per document ({spread})"
+    yield f"  languages: {_languages(summary)}"
+    yield f"  queries copied from a document: {_count_of_ids(summary.quoted)}"
+    for reach in summary.reaches:
+        yield f"  {_reach_line(reach)}"
+    yield from _label_lines(summary, dataset)
+
+
+def _languages(summary: DatasetSummary) -> str:
+    sampled = max(summary.sampled, 1)
+    shares = [
+        f"{language} {100 * documents / sampled:.0f} %"
+        for language, documents in summary.languages[:MAX_LANGUAGES]
+    ]
+    return ", ".join(shares) or "none is clear"
+
+
+def _count_of_ids(ids: Sequence[str]) -> str:
+    return f"{len(ids):,} ({first_names(ids)})" if ids else "0"
+
+
+def _reach_line(reach: TruncationEstimate) -> str:
+    about = "" if reach.exact else "about "
+    are = "is" if reach.beyond == 1 else "are"
+    documents = f"{about}{reach.beyond:,} of {count_of(reach.sampled, 'document')}"
+    unread = ""
+    if reach.lost:
+        unread = f"; {about}{reach.lost:,} of {count_of(reach.tokens, 'token')} unread"
+    return (
+        f"{reach.retriever}: {documents} {are} longer than the {reach.limit:,} tokens "
+        f"that it reads{unread}"
+    )
+
+
+def _label_lines(summary: DatasetSummary, dataset: Dataset) -> Iterator[str]:
+    fewest, median, most = summary.per_query
+    if not most:
+        yield (
+            "labels: no query has a relevant document yet; "
+            "harness pool starts labelling"
+        )
+        return
+    fewer = f"{fewest:,} to " if fewest < most else ""
+    relevant = count_of(most, "relevant document")
+    yield f"labels: {fewer}{relevant} per query (median {median:,})"
+    if summary.grades:
+        grades = [f"{grade}: {count:,}" for grade, count in summary.grades]
+        yield f"  grades: {', '.join(grades)}"
+    have = "has" if summary.labelled == 1 else "have"
+    unlabelled = dataset.document_count - summary.labelled
+    others = ""
+    if unlabelled:
+        verb = "counts" if unlabelled == 1 else "count"
+        others = f"; the other {unlabelled:,} {verb} as not relevant"
+    yield f"  {count_of(summary.labelled, 'document')} {have} labels{others}"
+
+
+def summary_object(summary: DatasetSummary) -> dict[str, Any]:
+    """Return a summary as the object that `--json` prints."""
+    return {
+        **summary._asdict(),
+        "languages": dict(summary.languages),
+        "grades": dict(summary.grades),
+        "reaches": [reach._asdict() for reach in summary.reaches],
+    }

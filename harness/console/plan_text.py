@@ -1,0 +1,120 @@
+"""A plan as text."""
+
+from collections.abc import Iterator
+
+from harness.english import count_of
+from harness.preflight.judging_plan import JudgingPlan
+from harness.preflight.plan import PlannedModel, PlanTotal, RunPlan
+from harness.preflight.throughput import REQUEST_SECONDS
+from retrievers.prices import FREE_PRICE, Price
+from retrievers.types import Limits
+
+
+def plan_sentence(plan: RunPlan) -> str:
+    """Return the sums of a plan in words."""
+    return _total_sentence(plan.total())
+
+
+def plan_details(plan: RunPlan) -> Iterator[str]:
+    """Yield the sums of each retriever, then the notes."""
+    for retriever in dict.fromkeys(row.retriever for row in plan.rows):
+        total = _total_sentence(plan.total(retriever))
+        yield f"  {retriever or 'judge'}: {total}"
+    yield from plan_notes(plan)
+
+
+def _total_sentence(total: PlanTotal) -> str:
+    texts = f"{count_of(total.texts, 'text')} ({total.cached:,} cached)"
+    tokens = amount_text(total.tokens, 0, "" if total.exact else "≈")
+    dollars = amount_text(total.usd, 4, "")
+    minutes = amount_text(total.minutes, 1, "≈")
+    return f"{texts}, {tokens} tokens, {dollars} dollars, {minutes} minutes"
+
+
+def amount_text(amount: float | None, digits: int, mark: str) -> str:
+    """Return an amount for people: "?" if it is unknown, never 0 for a little.
+
+    >>> amount_text(None, 1, "≈"), amount_text(0, 1, "≈")
+    ('?', '0')
+    >>> amount_text(0.00002, 4, "≈"), amount_text(1234.56, 1, "≈")
+    ('<0.0001', '≈1,234.6')
+    """
+    if amount is None:
+        return "?"
+    if not amount:
+        return "0"
+    smallest = 10**-digits
+    if amount < smallest:
+        return f"<{smallest:.{digits}f}"
+    return f"{mark}{amount:,.{digits}f}"
+
+
+def plan_notes(plan: RunPlan) -> Iterator[str]:
+    """Yield prices with their dates, and what the minutes consist of."""
+    if plan.remote_vectors:
+        yield (
+            f"check uses no network: vectors in {plan.remote_vectors} count as not "
+            "embedded"
+        )
+    for model in plan.models:
+        yield from _model_notes(model)
+    if plan.judging is not None:
+        yield _judge_note(plan.judging)
+    if any(row.minutes is None for row in plan.rows):
+        yield (
+            "?: how fast a local model is on this machine is not known before its "
+            "first run"
+        )
+    if not all(row.exact for row in plan.rows):
+        yield (
+            "≈: estimated, since the tokenizer is not on this machine, or pairs are "
+            "not known yet; code, and writing that a tokenizer knows little of, may "
+            "have three times as many"
+        )
+
+
+def _model_notes(model: PlannedModel) -> Iterator[str]:
+    throughput = model.throughput
+    note = price_sentence(throughput.price)
+    if throughput.limits is not None:
+        note += f"; {_rate_text(throughput.limits)}"
+    elif throughput.speed:
+        note += f", {throughput.speed:,.0f} tokens a second in earlier runs"
+    part = "reranker: " if model.part == "reranker" else ""
+    yield f"{model.retriever}: {part}{note}"
+    if model.documents_uncut:
+        yield f"{model.retriever}: documents count uncut, since chunk.call is not run"
+
+
+def _rate_text(limits: Limits) -> str:
+    rates = [f"{limits.concurrency} requests of {REQUEST_SECONDS:g} s at once"]
+    if limits.rpm:
+        rates.append(f"{limits.rpm:g} requests a minute")
+    if limits.tpm:
+        rates.append(f"{limits.tpm:g} tokens a minute")
+    return ", ".join(rates)
+
+
+def price_sentence(price: Price | None) -> str:
+    """Return a price with its source, in words."""
+    if price is None:
+        return "price unknown: write price = dollars for a million tokens"
+    if price.usd_per_thousand_searches:
+        dollars = f"${price.usd_per_thousand_searches:g}"
+        return f"{dollars} a thousand searches ({price.source})"
+    if price is FREE_PRICE:
+        return price.source
+    return f"${price.usd_per_million_tokens:g} a million tokens ({price.source})"
+
+
+def _judge_note(judging: JudgingPlan) -> str:
+    price = "price unknown: write input_price and output_price"
+    if judging.is_priced:
+        price = (
+            f"${judging.input_price or 0:g} a million tokens in, "
+            f"${judging.output_price or 0:g} out"
+        )
+    return (
+        f"judge: {price}; at most, as if no two retrievers found the same document "
+        "and nothing were cached"
+    )

@@ -1,0 +1,37 @@
+"""A repeated run as text."""
+
+from typing import Any
+
+from harness.reproduce import (
+    COMPARED_HITS,
+    MEAN_TOLERANCE,
+    Reproduction,
+    version_changes_text,
+)
+
+
+def reproduction_sentence(reproduction: Reproduction) -> str:
+    """Return how a repeated run differs from the first one."""
+    if not reproduction.differing:
+        return "reproduced: rankings, scores and comparisons are the same to the byte"
+    sentence = (
+        f"reproduced: means within {MEAN_TOLERANCE:g} (largest difference "
+        f"{reproduction.largest:.2g}); not the same to the byte: "
+        f"{', '.join(reproduction.differing)}"
+    )
+    for retriever, share in reproduction.approximate.items():
+        sentence += (
+            f"; {retriever} searches an approximate index, which no two builds make "
+            f"alike: {100 * share:.1f} % of its first {COMPARED_HITS} hits are there again"
+        )
+    return sentence + version_changes_text(reproduction.versions)
+
+
+def reproduction_object(reproduction: Reproduction) -> dict[str, Any]:
+    """Return a repeated run as the object that `--json` prints."""
+    return {
+        "differing": reproduction.differing,
+        "largest": reproduction.largest,
+        "versions": {change.package: str(change) for change in reproduction.versions},
+        "approximate": dict(reproduction.approximate),
+    }

@@ -1,0 +1,65 @@
+"""What judging claims takes in a run."""
+
+from typing import NamedTuple
+
+from harness.preflight.plan_rows import PlanContext, PlanRow
+from harness.preflight.throughput import Throughput
+from retrievers.types import Limits
+
+
+class JudgingPlan(NamedTuple):
+    """What a chat model takes that judges claims for all retrievers together."""
+
+    row: PlanRow
+    input_price: float | None
+    """Dollars for a million tokens."""
+    output_price: float | None
+    is_priced: bool
+
+
+def plan_judging(context: PlanContext) -> JudgingPlan | None:
+    """Return what judging takes; None without claims, or for a judge on this machine."""
+    experiment = context.loaded.experiment
+    measures = context.loaded.question.measures
+    judge = experiment.judge
+    if judge is None or judge.kind != "openai":
+        return None
+    if not any(measure.uses_claims for measure in measures):
+        return None
+    from harness.answers.chat_forecast import forecast_claims
+
+    forecast = forecast_claims(
+        judge, context.dataset, measures, len(experiment.retrievers), context.cache
+    )
+    requests = forecast.requests
+    row = PlanRow(
+        "",
+        "judge",
+        texts=forecast.pairs,
+        cached=0,
+        calls=requests.calls,
+        tokens=requests.tokens,
+        exact=False,
+        usd=requests.usd,
+        minutes=None,
+    )
+    if _is_judged(context, forecast.judge):
+        row = row._replace(
+            cached=forecast.pairs, calls=0, tokens=0, exact=True, usd=0.0
+        )
+    throughput = Throughput(
+        limits=Limits(judge.concurrency, judge.rpm, judge.tpm, 0.0, 0)
+    )
+    row = row._replace(minutes=throughput.minutes(row.calls, row.tokens))
+    return JudgingPlan(
+        row, judge.input_price, judge.output_price, requests.usd is not None
+    )
+
+
+def _is_judged(context: PlanContext, judge: str) -> bool:
+    """Whether an earlier run of this experiment was judged by the same judge."""
+    earlier = context.same_run()
+    if earlier is None:
+        return False
+    facts = earlier.manifest.judge
+    return facts.get("judge") == judge and "verdicts" in facts

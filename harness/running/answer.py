@@ -1,0 +1,144 @@
+"""The answers of a retriever, those of its parts first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from harness.build.built_retriever import BuiltRetriever, without_filter
+from harness.records import Run
+from harness.running.context import RunContext
+from harness.running.replayed import ReplayedRetriever, StageResult, replay_costs
+from retrievers import is_built_in
+from retrievers.errors import BackendError
+from retrievers.external import known_documents, order_foreign_hits
+from retrievers.meter import Meter
+from retrievers.resources import Resources
+from retrievers.types import Ranking, Retriever, with_min_score, without_document
+
+QUERY_STAGES = ("embed-queries", "search")
+"""The stages that every query passes."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunState:
+    """One run under way: what its retrievers share, and their answers so far."""
+
+    context: RunContext
+    resources: Resources
+    runs: dict[str, Run]
+    """Retriever -> its run, of those that are complete."""
+    conversations: Mapping[str, str]
+    """Retriever -> how it uses the history of a query."""
+    results: dict[tuple[int, str], StageResult] = field(default_factory=dict)
+    """(`id` of a retriever, its conversation) -> its answers.
+
+    They are kept as they came, before documents with one value are put together.
+    """
+
+    def result_of(self, name: str, part: Retriever) -> StageResult:
+        """The answers of a retriever of the experiment, for one that uses it."""
+        result = self.results.get((id(part), self.conversations[name]))
+        return result or StageResult(self.runs[name].rankings)
+
+
+class ReplayableResult(NamedTuple):
+    """A retriever whose parts have answered, with its own answers."""
+
+    retriever: Retriever
+    result: StageResult
+
+
+def answer_queries(
+    built: BuiltRetriever, retriever: Retriever, state: RunState, meter: Meter
+) -> ReplayableResult:
+    """Answer all queries with a retriever, or a part of it; equal work is done once."""
+    key = (id(retriever), built.conversation)
+    if key in state.results:
+        result = replay_costs(state.results[key], meter)
+        return ReplayableResult(retriever, result)
+    if retriever.parts:
+        retriever = _replay_parts(built, retriever, state, meter)
+        result = _combine_parts(built, retriever, state, meter)
+    else:
+        result = _index_and_search(built, retriever, state, meter)
+    is_whole = key[0] == id(built.retriever)
+    if is_whole and built.min_score is not None:
+        result = _drop_low_scores(result, built.min_score)
+    state.results[key] = replace(
+        result, notes=meter.notes(), per_query=_query_counts(meter)
+    )
+    return ReplayableResult(retriever, result)
+
+
+def _replay_parts(
+    built: BuiltRetriever, retriever: Retriever, state: RunState, meter: Meter
+) -> Retriever:
+    """Return a retriever whose parts give the answers that they gave."""
+    replayed: list[Retriever] = []
+    for part in retriever.parts:
+        name = built.part_names.get(id(part))
+        if name:
+            result = state.result_of(name, part)
+            replayed.append(ReplayedRetriever(part, result, named=True))
+        else:
+            part, result = answer_queries(built, part, state, meter)
+            replayed.append(ReplayedRetriever(part, result, named=False))
+    return retriever.with_parts(tuple(replayed))
+
+
+def _combine_parts(
+    built: BuiltRetriever, retriever: Retriever, state: RunState, meter: Meter
+) -> StageResult:
+    retriever.setup(state.resources)
+    queries = built.conversation_queries(state.context.dataset.queries)
+    with meter.stage_by_default("search"):
+        rankings = retriever.search(queries, state.context.depth, meter)
+    return StageResult(_by_query(rankings, state), retriever.provenance)
+
+
+def _index_and_search(
+    built: BuiltRetriever, retriever: Retriever, state: RunState, meter: Meter
+) -> StageResult:
+    context = state.context
+    corpus = state.resources.corpus
+    queries = built.conversation_queries(context.dataset.queries)
+    spare_hits = 1 if context.exclude_self else 0
+    retriever.setup(state.resources)
+    with meter.stage_by_default("index"):
+        retriever.index(corpus, meter)
+    with meter.stage_by_default("search"):
+        rankings = retriever.search(queries, context.depth + spare_hits, meter)
+    answers = _by_query(rankings, state)
+    if context.exclude_self:
+        answers = {
+            query_id: without_document(ranking, query_id, context.depth)
+            for query_id, ranking in answers.items()
+        }
+    if not is_built_in(type(without_filter(retriever))):
+        documents = known_documents(corpus)
+        with meter.stage_by_default("search"):
+            answers = order_foreign_hits(answers, documents, context.depth, meter)
+    return StageResult(answers, dict(retriever.provenance))
+
+
+def _by_query(rankings: Sequence[Ranking], state: RunState) -> dict[str, Ranking]:
+    queries = state.context.dataset.queries
+    if len(rankings) != len(queries):
+        message = f"{len(rankings)} rankings came back for {len(queries)} queries"
+        raise BackendError(message)
+    return {query.id: ranking for query, ranking in zip(queries, rankings, strict=True)}
+
+
+def _drop_low_scores(result: StageResult, min_score: float) -> StageResult:
+    answers = {
+        query_id: with_min_score(ranking, min_score)
+        for query_id, ranking in result.answers.items()
+    }
+    return replace(result, answers=answers)
+
+
+def _query_counts(meter: Meter) -> dict[str, dict[str, float]]:
+    counts = {stage: meter.counts(stage) for stage in QUERY_STAGES}
+    return {stage: numbers for stage, numbers in counts.items() if numbers}

@@ -1,0 +1,53 @@
+"""The rankings of a run to its evaluation."""
+
+from collections.abc import Sequence
+
+from harness.build.build import BuiltExperiment
+from harness.evaluation.costs import RetrieverPrices
+from harness.evaluation.evaluate_run import EvaluationInput, evaluate_run
+from harness.experiment import LoadedExperiment
+from harness.records import Manifest, Run
+from harness.running.accounts import RunAccounts
+from harness.scoring.score_rankings import ScoringSetup, score_rankings
+from harness.writing.write_results import EvaluatedRun
+
+
+def evaluate_rankings(
+    loaded: LoadedExperiment,
+    built: BuiltExperiment,
+    runs: Sequence[Run],
+    manifest: Manifest,
+    *,
+    prices: RetrieverPrices,
+    accounts: RunAccounts,
+) -> EvaluatedRun:
+    """Score the rankings of a run, and compare its retrievers.
+
+    Args:
+        loaded: the experiment.
+        built: its data set, with graded labels.
+        runs: the rankings; those of failed retrievers are left out.
+        manifest: of the run.
+        prices: what each retriever costs.
+        accounts: of the run; scoring and comparing are stages in them.
+    """
+    finished = [run for run in runs if not run.error]
+    queries = {query.id: query for query in built.dataset.stored_queries}
+    setup = ScoringSetup(
+        loaded.question.measures,
+        loaded.question.primary,
+        built.labels,
+        queries,
+        loaded.experiment.statistics,
+    )
+    with accounts.meter.stage("scoring"):
+        ranked_ids = {run.retriever: run.ranked_ids for run in finished}
+        scores = score_rankings(setup, ranked_ids)
+    if not scores.n:
+        return EvaluatedRun(scores, None)
+    with accounts.meter.stage("comparing"):
+        rankings = {run.retriever: run.rankings.items for run in finished}
+        evaluation = evaluate_run(
+            EvaluationInput(manifest, scores, built.labels, queries, prices, rankings)
+        )
+    return EvaluatedRun(scores, evaluation)

@@ -1,0 +1,45 @@
+"""The options of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from retrievers.meter import Meter
+
+OnProgress = Callable[[str, Meter], None]
+"""Called with a retriever's name and its meter whenever something was counted.
+
+The name is "" for a stage that serves all retrievers, such as scoring.
+"""
+
+
+class RunOptions(NamedTuple):
+    """How one run is made.
+
+    >>> RunOptions(results="out", only=("bm25",)).fresh
+    False
+    """
+
+    results: Path | str = Path("results")
+    """The folder under which `<name>/` is written."""
+    only: tuple[str, ...] = ()
+    """Retrievers to run; the others' rankings come from the existing folder."""
+    fresh: bool = False
+    """Embed this run's texts anew and replace them in the cache."""
+    max_cost: float | None = None
+    """Dollars."""
+    allow_code: bool = True
+    """Whether the experiment may name code that is run."""
+    on_message: Callable[[str], None] = lambda line: None
+    """Called with each message, such as where other results of the same name went."""
+    on_progress: OnProgress = lambda name, meter: None
+
+    def with_progress_prefix(self, name: str) -> RunOptions:
+        """The options of one run among several, whose name comes first in its progress."""
+
+        def report(retriever: str, meter: Meter) -> None:
+            self.on_progress(f"{name}: {retriever}" if retriever else name, meter)
+
+        return self._replace(on_progress=report)
