@@ -190,6 +190,10 @@ def _override_settings(
 def _compare_states(paths: Sequence[Path], *, as_json: bool) -> None:
     """Compare two runs over two states of a corpus."""
     from harness import records
+    from harness.console.corpus_change_text import (
+        corpus_change_lines,
+        corpus_change_object,
+    )
     from harness.evaluation.corpus_change import compare_corpus_states
 
     if len(paths) != 2:
@@ -197,7 +201,9 @@ def _compare_states(paths: Sequence[Path], *, as_json: bool) -> None:
         remedy = "name the old and the new one"
         raise InputError(Problem("--corpus-changed", problem, remedy))
     change = compare_corpus_states(*map(records.read_results, paths))
-    print_result(change.lines(), as_json=as_json, **change._asdict())
+    print_result(
+        corpus_change_lines(change), as_json=as_json, **corpus_change_object(change)
+    )
 
 
 def _compare_score_file(

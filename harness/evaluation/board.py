@@ -76,6 +76,12 @@ class Board:
         return any(row.p_wilcoxon is not None for row in self.rows)
 
     @property
+    def largest_single_p(self) -> float | None:
+        """The largest of the uncorrected p that alone show a row worse."""
+        single = [row.p_single for row in self.rows if row.p_single is not None]
+        return max(single, default=None)
+
+    @property
     def axis_range(self) -> tuple[float, float]:
         """The ends of the rows' differences and the margin, with 0 among them."""
         margin = self.margin or 0.0

@@ -177,15 +177,7 @@ def _leader_reason(evaluation: Evaluation) -> str:
     """Return why the leader leads, or why nothing is decided; "" for neither."""
     others = evaluation.others
     if len(evaluation.shown_worse) == len(others):
-        if evaluation.settings.test == "wilcoxon":
-            return f"On the typical query it is better than {names_or_count(others)}."
-        relation = "higher"
-        if evaluation.measure in evaluation.low_is_good:
-            relation = "lower"
-        possessors = f"those of the {len(others)} others"
-        if len(others) < 4:
-            possessors = join_names([f"{name}'s" for name in others])
-        return f"Its mean is {relation} than {possessors}."
+        return _choice_reason(evaluation)
     if len(evaluation.queries_needed) < len(others):
         return ""
     for row in evaluation.leader_comparisons.values():
@@ -193,6 +185,42 @@ def _leader_reason(evaluation: Evaluation) -> str:
             return ""
     queries = count_units(evaluation.n, evaluation.clusters)
     return f"{queries} {'is' if evaluation.n == 1 else 'are'} too few to show one."
+
+
+def _choice_reason(evaluation: Evaluation) -> str:
+    """Return why the leader is chosen, with the largest p of its comparisons."""
+    others = names_or_count(evaluation.others)
+    relation = "scores higher than"
+    if evaluation.measure in evaluation.low_is_good:
+        relation = "scores lower than"
+    if evaluation.settings.test == "wilcoxon":
+        relation = "is better on the typical query than"
+    significance = "the difference is significant"
+    if len(evaluation.others) > 1:
+        significance = "the differences are significant"
+    if any(row.p_single is not None for row in evaluation.board.rows):
+        significance = "each difference is significant by itself"
+    choice = evaluation.choice
+    if choice is None:
+        return f"It {relation} {others}; {significance}."
+    p = p_relation(p_text(choice.p_choice))
+    largest = "largest p" if len(evaluation.others) > 1 else "p"
+    sentence = f"It {relation} {others}; {significance} ({largest} {p})."
+    if not _has_interval_at_zero(evaluation):
+        return sentence
+    return (
+        f"{sentence} The choice compares {evaluation.leader} with its closest rival "
+        f"(p {p}); the intervals hold for all rows at once and are wider."
+    )
+
+
+def _has_interval_at_zero(evaluation: Evaluation) -> bool:
+    """Whether the interval of a retriever that is shown to be worse reaches 0."""
+    for row in evaluation.board.rows:
+        if row.standing == "worse" and row.low is not None and row.high is not None:
+            if row.low <= 0 <= row.high:
+                return True
+    return False
 
 
 def _details(evaluation: Evaluation) -> list[str]:
