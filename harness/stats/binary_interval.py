@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import math
-from functools import partial
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
+from scipy import optimize, special
 
 from harness.stats.differences import Floats
 from harness.stats.intervals import NOT_ESTIMABLE, Interval
 
-BISECTIONS = 60
-"""Halvings of a range of 2: the end is found to the last digit."""
-MAX_PATTERNS = 2_000_000
-"""Pairs of counts that are summed in full."""
+END_TOLERANCE = 1e-11
+"""Width at which the search for an end stops."""
+MAX_FULL_COUNT = 60
+"""Largest number of coins whose counts are summed in full."""
+BRACKET_DEVIATIONS = 6.0
+"""Standard errors from the difference at which the search for an end begins."""
 TIE_SLACK = 1e-12
 """Float noise of a count that is a whole number."""
-WINDOW_DEVIATIONS = 9.0
-"""Standard deviations of a binomial beyond which its mass is below 1e-17."""
+WINDOW_DEVIATIONS = 7.7
+"""Standard deviations of a binomial beyond which its mass is below 1e-14."""
 
 
 class PairCounts(NamedTuple):
@@ -35,6 +37,7 @@ class PairCounts(NamedTuple):
         return PairCounts(self.lost, self.won, self.tied)
 
 
+@lru_cache(maxsize=4096)
 def binary_interval(counts: PairCounts, alpha: float = 0.05) -> Interval:
     """Return the closed hull of the shifts that the sign flips do not reject.
 
@@ -76,15 +79,22 @@ def _lower_end(counts: PairCounts, difference: float, alpha: float) -> float:
     The chance rises with the shift, so that the end is found by halving.
     """
     tail = partial(_tail, counts)
-    low = -1.0
-    high = difference
-    for _ in range(BISECTIONS):
-        middle = (low + high) / 2
-        if 2 * tail(middle) > alpha:
-            high = middle
-        else:
-            low = middle
-    return high
+    n = sum(counts)
+    spread = math.sqrt(max(1 / n, (counts.won + counts.lost) / n - difference**2) / n)
+    low = max(-1.0, difference - BRACKET_DEVIATIONS * spread)
+    if 2 * tail(low) > alpha:
+        low = -1.0
+    level = math.log(alpha / 2)
+
+    def log_excess(shift: float) -> float:
+        return math.log(tail(shift)) - level
+
+    if log_excess(difference) <= 0:
+        return difference
+    if log_excess(low) >= 0:
+        return low
+    end = optimize.brentq(log_excess, low, difference, xtol=END_TOLERANCE)
+    return float(end)
 
 
 def _tail(counts: PairCounts, shift: float) -> float:
@@ -113,7 +123,7 @@ def _binomial(n: int) -> tuple[Floats, Floats]:
     """Return the counts of n fair coins that have mass, with their chances."""
     low = 0
     high = n
-    if n * n > MAX_PATTERNS:
+    if n > MAX_FULL_COUNT:
         reach = WINDOW_DEVIATIONS * math.sqrt(n) / 2
         low = max(0, math.floor(n / 2 - reach))
         high = min(n, math.ceil(n / 2 + reach))
