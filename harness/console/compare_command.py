@@ -150,8 +150,7 @@ def compare(
         )
         return
     selection = RunSelection(measure or (), grades, skip_no_relevant, query_ids)
-    declared = declared._replace(settings=settings)
-    _compare_runs(paths, selection, baseline, declared, output)
+    _compare_runs(paths, selection, baseline, declared, settings, output)
 
 
 class OutputOptions(NamedTuple):
@@ -232,11 +231,22 @@ def _compare_runs(
     selection: RunSelection,
     baseline: str | None,
     declared: DeclaredSettings,
+    used: Settings,
     output: OutputOptions,
 ) -> None:
-    """Compare TREC runs, or the retrievers of results folders."""
+    """Compare TREC runs, or the retrievers of results folders.
+
+    Args:
+        paths: qrels and runs, or results folders.
+        selection: how they are scored.
+        baseline: the retriever with which the others are compared.
+        declared: the statistics that the folders declare.
+        used: those of this comparison.
+        output: how it is printed.
+    """
     from harness.evaluation.score_paths import missing_retriever_notes, score_paths
     from harness.scoring.conventions import RunConventions
+    from harness.scoring.undeclared import undeclared_measure, undeclared_settings
     from harness.stats.looks import settings_at_look
     from harness.writing.evaluation_tables import comparison_rows
 
@@ -256,8 +266,13 @@ def _compare_runs(
     missing_notes = missing_retriever_notes(paths)
     notes = [*missing_notes, *filter(None, [declared.note]), *scores.notes]
     print_warnings(*notes)
-    settings = settings_at_look(declared.settings, scores.n)
-    evaluation = _evaluate(scores, baseline, settings)
+    evaluation = _evaluate(scores, baseline, settings_at_look(used, scores.n))
+    choices = [
+        *undeclared_measure(paths, scores.primary),
+        *undeclared_settings(declared.settings, used),
+    ]
+    if qrels.is_dir():
+        evaluation = evaluation.as_exploratory(choices)
     if output.as_json:
         _print_comparison_json(scores, evaluation, baseline, notes)
     elif output.form == "csv":

@@ -3,8 +3,9 @@
 It has no text and no scores of single queries: see `wording`, and scores.csv.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from pydantic import BaseModel, ConfigDict, computed_field
 
@@ -167,6 +168,8 @@ class Evaluation(BaseModel):
     """Whether the leader is chosen; None with a sweep, or without another retriever."""
     row_intervals: Mapping[str, BoardInterval] = {}
     """Row of the board -> the interval of its difference; all hold at once."""
+    undeclared: tuple[str, ...] = ()
+    """Choices made after the run, such as another measure; then nothing is chosen."""
     sweep: SweepChoice | None = None
     """The choice among many configurations, if the experiment has a sweep."""
     judged_shares: Mapping[str, float] = {}
@@ -212,6 +215,16 @@ class Evaluation(BaseModel):
             if is_worse and not _is_within_margin(row):
                 names.append(name)
         return tuple(names)
+
+    def as_exploratory(self, choices: Sequence[str]) -> Self:
+        """Return the evaluation by choices that were made after the run.
+
+        Args:
+            choices: what differs from the declared; none leaves it as it is.
+        """
+        if not choices:
+            return self
+        return self.model_copy(update={"undeclared": tuple(choices), "choice": None})
 
     @property
     def is_chosen(self) -> bool:

@@ -63,7 +63,8 @@ def verdict_lines(evaluation: Evaluation, *, complete: bool = True) -> VerdictLi
         complete: whether all retrievers ran; nothing is recommended otherwise.
     """
     details: list[str] = []
-    if evaluation.measured and evaluation.settings.judged_by_people:
+    may_claim = evaluation.settings.judged_by_people and not evaluation.undeclared
+    if evaluation.measured and may_claim:
         details = _details(evaluation)
     alerts = _alerts(evaluation)
     if evaluation.recomputed:
@@ -127,6 +128,8 @@ def _conclude(evaluation: Evaluation, *, complete: bool) -> Conclusion:
             "",
             "Let people judge a random part of these queries.",
         )
+    if evaluation.undeclared:
+        return _conclude_exploratory(evaluation)
     if evaluation.sweep is not None:
         return _conclude_sweep(evaluation.sweep)
     step = _next_step(evaluation, complete=complete)
@@ -137,6 +140,21 @@ def _conclude(evaluation: Evaluation, *, complete: bool) -> Conclusion:
     headline = _baseline_headline(evaluation)
     reason = "" if _leader_line_shows_baseline(evaluation) else f"{headline}."
     return Conclusion(headline, reason, step)
+
+
+def _conclude_exploratory(evaluation: Evaluation) -> Conclusion:
+    """Return the conclusion by choices made after the run, which recommends nothing."""
+    choices = join_names(evaluation.undeclared)
+    headline = f"Exploratory, by {choices}: {evaluation.leader} has the best mean"
+    worse = [
+        name
+        for name, row in evaluation.leader_comparisons.items()
+        if row.verdict is Verdict.BETTER
+    ]
+    if not worse:
+        return Conclusion(headline, "No difference from it is shown.", "")
+    reason = f"It differs from {names_or_count(worse)}."
+    return Conclusion(headline, reason, "Declare it before the next run.")
 
 
 def _incomplete(evaluation: Evaluation) -> Conclusion:
@@ -217,9 +235,10 @@ def _choice_reason(evaluation: Evaluation) -> str:
 def _has_interval_at_zero(evaluation: Evaluation) -> bool:
     """Whether the interval of a retriever that is shown to be worse reaches 0."""
     for row in evaluation.board.rows:
-        if row.standing == "worse" and row.low is not None and row.high is not None:
-            if row.low <= 0 <= row.high:
-                return True
+        if row.low is None or row.high is None:
+            continue
+        if row.standing == "worse" and row.low <= 0 <= row.high:
+            return True
     return False
 
 
