@@ -182,7 +182,7 @@ class BM25(Configured, Retriever):
         return self._index.field_values.matching(filter_values(query, self._conditions))
 
     def _count_words(self, documents: Iterable[Document]) -> _WordIndex:
-        """Return the words of all documents; another retriever may have counted them."""
+        """Return the words of all documents, perhaps counted by another retriever."""
         fields = sorted(condition.field for condition in self._conditions)
         shared = documents.shared_indexes if isinstance(documents, Corpus) else {}
         key = f"bm25 {self._language} {self.chunk} {fields}"

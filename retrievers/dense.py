@@ -19,7 +19,7 @@ from retrievers.options.placeholders import instantiate, redact_url_users
 from retrievers.options.python_objects import encoder_table
 from retrievers.options.tables import validated
 from retrievers.query import Query
-from retrievers.ragged import AnyVectors, count_numbers, nonzero_rows, vector_form
+from retrievers.ragged import AnyVectors, count_numbers, nonzero_rows
 from retrievers.ranking import Ranking, ranked
 from retrievers.resources import Resources, own_resources
 from retrievers.retriever import Retriever
@@ -191,12 +191,10 @@ class Dense(Retriever):
         self._dimensions = vectors.shape[1]
         self._numbers_per_query = count_numbers(vectors) / len(queries)
         has_direction = nonzero_rows(vectors)
-        for query, is_truncated, is_usable in zip(
-            queries, embedded.truncated_tokens, has_direction, strict=True
-        ):
-            if is_truncated:
+        for i, query in enumerate(queries):
+            if embedded.truncated_tokens[i]:
                 meter.note("truncated-query", query.id)
-            if not is_usable:
+            if not has_direction[i]:
                 meter.note("zero-vector-query", query.id)
         usable_queries = [queries[i] for i in np.flatnonzero(has_direction).tolist()]
         usable_vectors = vectors[has_direction]
@@ -206,11 +204,7 @@ class Dense(Retriever):
             meter.count(texts=len(queries))
         if self._collection.approximate:
             self._compare_with_exact(rankings, usable_vectors, filters, depth, meter)
-        for query, ranking in zip(usable_queries, rankings, strict=True):
-            if not ranking.doc_ids and vector_form(vectors) == "sparse":
-                meter.note("no-hit-query", query.id)
-            elif self.conditions and not ranking.doc_ids:
-                meter.note("nothing-matches-query", query.id)
+        self._note_empty_rankings(usable_queries, rankings, meter)
         usable_rankings = iter(rankings)
         return [
             next(usable_rankings) if is_usable else ranked([], [])
@@ -226,6 +220,18 @@ class Dense(Retriever):
             if not nonzero_rows(vectors)[0]:
                 return ranked([], [])
             return self._nearest(vectors, self._query_filters([query]), depth)[0]
+
+    def _note_empty_rankings(
+        self, queries: Sequence[Query], rankings: Sequence[Ranking], meter: Meter
+    ) -> None:
+        """Note queries without hits, with the likely reason."""
+        for query, ranking in zip(queries, rankings, strict=True):
+            if ranking.doc_ids:
+                continue
+            if self.encoder.form == "sparse":
+                meter.note("no-hit-query", query.id)
+            elif self.conditions:
+                meter.note("nothing-matches-query", query.id)
 
     def _query_filters(self, queries: Sequence[Query]) -> QueryFilters:
         """Return what each query requires of documents; empty without conditions."""

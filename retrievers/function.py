@@ -34,7 +34,7 @@ class _FunctionHits(NamedTuple):
 
 
 class Function(ExternalRetriever):
-    """Calls a function, which may be async, for the hits of queries.
+    """Asks a function, which may be async, for the hits of queries.
 
     A function that is named is called as `function(queries: list[str], depth: int)` and
     returns a list for each query; one that is given in Python, `Function(search)`, is

@@ -57,10 +57,9 @@ RowReader = Callable[[Path], Iterator[NumberedRow]]
 
 
 class SavedRun(ExternalRetriever):
-    """Returns the hits in a file: TREC lines, or rows of JSON Lines or Parquet.
-
-    TREC lines may be gzipped.
-    """
+    """Answers with the hits of a file: TREC lines (plain or gzip), or rows of JSON
+    Lines or Parquet.
+    """  # noqa: D205
 
     expands: ClassVar[bool] = True
     positional_option = "path"
@@ -164,7 +163,7 @@ def _read_lines(
             problem = f"{score!r:.60} is not a score"
             add_problem(number, problem, "a score is a finite number")
         else:
-            yield (number, query_id, doc_id, float(score))
+            yield TrecLine(number, query_id, doc_id, float(score))
 
 
 def _first_cell(row: Any, columns: Iterable[str]) -> Any:

@@ -37,10 +37,9 @@ class _EndpointHits(NamedTuple):
 
 
 class Endpoint(ExternalRetriever):
-    """Sends each query to an endpoint, and reads ids out of the JSON of its answer.
-
-    It reads scores if there are any.
-    """
+    """Sends each query to an endpoint and reads ids, and scores where there are any,
+    out of the JSON of its answer.
+    """  # noqa: D205
 
     expands: ClassVar[bool] = True
     positional_option = "url"
@@ -128,10 +127,7 @@ class Endpoint(ExternalRetriever):
         keys = text_keys(name, "query", [query.text for query in queries])
         query_by_key = dict(zip(keys, queries, strict=True))
         distinct_keys = list(query_by_key)
-        answer_by_key: dict[bytes, str] = {}
-        if self._cache is not None:
-            for i, answer, _ in self._cache.get_texts(distinct_keys):
-                answer_by_key[distinct_keys[i]] = answer
+        answer_by_key = self._cached_answers(distinct_keys)
         missing_keys = [key for key in distinct_keys if key not in answer_by_key]
 
         def send(key: bytes, stopped: Stop) -> str:
@@ -153,6 +149,12 @@ class Endpoint(ExternalRetriever):
             ranked(answer["ids"], answer["scores"], depth) for answer in answers
         ]
         return self._recognised(rankings, meter)
+
+    def _cached_answers(self, keys: Sequence[bytes]) -> dict[bytes, str]:
+        """Return the answers in the cache by key."""
+        if self._cache is None:
+            return {}
+        return {keys[i]: answer for i, answer, _ in self._cache.get_texts(keys)}
 
     def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
         """Return the endpoint's hits for one query, without the cache."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from retrievers.ragged import (
     AnyVectors,
@@ -53,9 +54,16 @@ def from_bytes(form: VectorForm, rows: Sequence[bytes]) -> AnyVectors:
     if not dimensions or any(len(body) % bytes_per_vector for body in bodies):
         raise ValueError("vectors of several dimensions")
     starts = row_starts([len(body) // bytes_per_vector for body in bodies])
-    if form == "multivector":
-        numbers = np.frombuffer(b"".join(bodies), "<f4")
-        return TokenVectors(starts, numbers.reshape(-1, dimensions))
+    if form == "sparse":
+        return _read_sparse(starts, bodies, dimensions)
+    numbers = np.frombuffer(b"".join(bodies), "<f4")
+    return TokenVectors(starts, numbers.reshape(-1, dimensions))
+
+
+def _read_sparse(
+    starts: npt.NDArray[np.int64], bodies: Sequence[bytes], dimensions: int
+) -> SparseVectors:
+    """Return sparse vectors, whose bytes are indices and then numbers."""
     index_bytes = b"".join(body[: len(body) // 2] for body in bodies)
     value_bytes = b"".join(body[len(body) // 2 :] for body in bodies)
     indices = np.frombuffer(index_bytes, "<i4")

@@ -31,7 +31,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True)
 class CheckedDocuments:
     """The ids of a corpus, with the fields by which labels may name documents."""
 
-    known: KnownDocuments = field(default_factory=KnownDocuments)
+    known_documents: KnownDocuments = field(default_factory=KnownDocuments)
     document_by_value: dict[str, str] = field(default_factory=dict)
     """If labels name a field: its value -> the first document with it."""
     representatives: dict[str, str] = field(default_factory=dict)
@@ -46,12 +46,12 @@ class CheckedDocuments:
     @property
     def ids(self) -> set[str]:
         """The ids of all documents."""
-        return self.known.ids
+        return self.known_documents.ids
 
     def match(self, labels: Iterable[str]) -> dict[str, IdMatch]:
         """Return the documents that labels name, by a field or by an id."""
         if not self.by_field:
-            return self.known.match(labels)
+            return self.known_documents.match(labels)
         if len(self._known_values.ids) != len(self.document_by_value):
             self._known_values = KnownDocuments(set(self.document_by_value))
         return {
@@ -148,7 +148,7 @@ def _check_each(
             remedy = f"ids must be unique{_other_id_column(problems, location)}"
             problems.add(location, f"document id {document.id!r} occurs twice", remedy)
             continue
-        documents.known.add(document.id, document.title)
+        documents.known_documents.add(document.id, document.title)
         yield document
         digest.update(_document_line(document))
         if document.fields:
@@ -215,7 +215,9 @@ def digest_line(row: list[Any]) -> bytes:
 
 
 def documents_with_text(
-    texts: Iterable[str], documents: Iterable[Document], whole: Collection[str] = ()
+    texts: Iterable[str],
+    documents: Iterable[Document],
+    full_texts: Collection[str] = (),
 ) -> dict[str, str]:
     """Return for each text the document that equals it, else the first that has it.
 
@@ -224,10 +226,10 @@ def documents_with_text(
     Args:
         texts: the texts.
         documents: the corpus.
-        whole: the texts that a document must equal.
+        full_texts: the texts that a document must equal.
     """
     texts = set(texts)
-    passages_by_anchor = _group_by_anchor(texts.difference(whole))
+    passages_by_anchor = _group_by_anchor(texts.difference(full_texts))
     equal: dict[str, str] = {}
     containing: dict[str, str] = {}
     for document in documents:

@@ -120,15 +120,16 @@ def rows_of_cells(
             continue
         location = SourceLocation(path, row.line)
         cells = row.cells
+        if not header and file.header is None:
+            header = [cell.strip() for cell in cells]
+            if report_repeated_column(header, str(location), problems):
+                return
+            continue
         if not header:
-            if file.header is None:
-                header = [cell.strip() for cell in cells]
-                if report_repeated_column(header, str(location), problems):
-                    return
+            declared = file.header or ()
+            if cells[:2] == list(declared)[:2]:  # it has a header after all
                 continue
-            if cells[:2] == list(file.header)[:2]:  # it has a header after all
-                continue
-            header = _column_names(file.header, len(cells))
+            header = _column_names(declared, len(cells))
         has_rows = True
         if header == QUEPID_HEADER and len(cells) == 1:  # a query without ratings
             cells = [*cells, "", ""]

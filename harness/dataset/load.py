@@ -128,6 +128,19 @@ def _check_labels(
         _add_nothing_to_search(reference, queries, problems)
     if problems:
         raise InputError(problems.problems)
+    return _build_dataset(reference, parts, searched, labels=labels, problems=problems)
+
+
+def _build_dataset(
+    reference: DatasetReference,
+    parts: _CheckedParts,
+    searched: tuple[Query, ...],
+    *,
+    labels: Mapping[str, Labels],
+    problems: ReadProblems,
+) -> Dataset:
+    queries = parts.queries
+    documents = parts.documents
     stored_ids = labels.keys() | {query.id for query in searched}
     unmatched = parts.matched.unmatched
     return Dataset(

@@ -160,22 +160,23 @@ def _find_documents(
     """
     is_quote_by_label: dict[str, bool] = {}
     for placed in all_labels:
-        for label in placed.labels.documents:
-            is_quote_by_label[label] = placed.labels.quoted
+        labels = placed.labels
+        is_quote_by_label |= dict.fromkeys(labels.documents, labels.quoted)
     matches = documents.match(is_quote_by_label)
-    texts_by_label: dict[str, str] = {}
+    text_by_label: dict[str, str] = {}
+    quotes: set[str] = set()
     for label, is_quote in is_quote_by_label.items():
-        if label not in matches and (any_label or is_quote):
-            texts_by_label[label] = normalise_text(label)
-    texts = {text for text in texts_by_label.values() if text}
+        if label in matches or not (any_label or is_quote):
+            continue
+        text_by_label[label] = normalise_text(label)
+        if is_quote:
+            quotes.add(text_by_label[label])
+    texts = set(filter(None, text_by_label.values()))
     if not texts or documents.by_field:
         return matches
-    quotes = {
-        text for label, text in texts_by_label.items() if is_quote_by_label[label]
-    }
     corpus = (document for _, document in source.documents(ReadProblems()))
-    id_by_text = documents_with_text(texts, corpus, whole=texts - quotes)
-    for label, text in texts_by_label.items():
+    id_by_text = documents_with_text(texts, corpus, full_texts=texts - quotes)
+    for label, text in text_by_label.items():
         if text in id_by_text:
             matches[label] = IdMatch(id_by_text[text], "text")
     return matches

@@ -45,9 +45,9 @@ class PlacedRow(NamedTuple):
         column = self.name(kind)
         return None if column is None else value_at(self.row, column)
 
-    def add_problem(self, what: str, remedy: str) -> None:
+    def add_problem(self, problem: str, remedy: str) -> None:
         """Add a problem of this row."""
-        self.problems.add(self.location, what, remedy)
+        self.problems.add(self.location, problem, remedy)
 
     def id(self, kind: str) -> str | None:
         """Return the id in the column of a kind; without one, add a problem."""

@@ -77,9 +77,9 @@ class ReadProblems:
         for problem in problems:
             self.append(problem)
 
-    def add(self, where: object, what: str, remedy: str = "") -> None:
+    def add(self, where: object, problem: str, remedy: str = "") -> None:
         """Add a problem of a file or a location."""
-        self.append(Problem(str(where), what, remedy))
+        self.append(Problem(str(where), problem, remedy))
 
     def note(self, kind: str, id_: str) -> None:
         """Count an id under a kind of note."""

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from harness.dataset.check_corpus import CheckedDocuments
@@ -239,19 +240,14 @@ def _find_candidates(
 ) -> Iterator[LabelColumnCandidate]:
     """Yield the unused columns, or paths into them, whose parts name documents."""
     for file, cells_by_column in problems.unused_columns.items():
-        cells_by_path: dict[str, list[Any]] = {}
-        for column, cells in cells_by_column.items():
-            for cell in cells:
-                for path, leaf in cell_leaves(cell, column):
-                    cells_by_path.setdefault(path, []).append(leaf)
-        for path, leaves in cells_by_path.items():
+        for path, leaves in _leaves_by_path(cells_by_column).items():
             parts = [_parts_of(leaf, problems) for leaf in leaves]
             # A list with an order is one query's; of single ids each row is one label.
             has_lists = path not in cells_by_column or any(map(_is_list, leaves))
             kind = "label_document"
-            if has_lists or any(len(cell_parts) > 1 for cell_parts in parts):
+            if has_lists or max(map(len, parts)) > 1:
                 kind = "relevant"
-            names = [name for cell_parts in parts for name in cell_parts]
+            names = [*chain.from_iterable(parts)]
             matches = documents.match(names)
             matched = [name for name in names if name in matches]
             if not matched or len(matched) < MIN_POSSIBLE_SHARE * len(names):
@@ -265,6 +261,18 @@ def _find_candidates(
             yield LabelColumnCandidate(
                 file, path, kind, len(matched), len(names), is_sure
             )
+
+
+def _leaves_by_path(
+    cells_by_column: Mapping[str, Sequence[Any]],
+) -> dict[str, list[Any]]:
+    """Return the values in the cells of some columns by their paths."""
+    leaves: dict[str, list[Any]] = {}
+    for column, cells in cells_by_column.items():
+        for cell in cells:
+            for path, leaf in cell_leaves(cell, column):
+                leaves.setdefault(path, []).append(leaf)
+    return leaves
 
 
 def _parts_of(leaf: Any, problems: ReadProblems) -> tuple[str, ...]:

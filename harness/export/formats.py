@@ -1,4 +1,4 @@
-"""Other forms of a results folder."""
+"""Other formats of a results folder."""
 
 import csv
 import importlib.util
@@ -6,6 +6,7 @@ import math
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from harness.dataset.written_values import parse_json
 from harness.export.trackers import TRACKERS, unreadable_report_file
@@ -15,162 +16,170 @@ from harness.records.results import NO_SCORES, Results
 from retrievers.errors import InputError, Problem, did_you_mean, require_package
 
 
+class MtebResult(NamedTuple):
+    """A retriever's result in MTEB's shape."""
+
+    retriever: str
+    text: str
+    """The file as the report wrote it."""
+    main_score: float
+
+
 def export_results(
     results: Results, format_name: str, output: Path | None = None
 ) -> tuple[Path, ...]:
-    """Write a results folder in another form.
+    """Write a results folder in another format.
 
     Args:
-        results: the folder, read.
-        format_name: one of `FORMS`.
-        output: a folder for the files, made where absent; `<results>/export/<form>` if left out.
+        results: of one folder.
+        format_name: one of `EXPORT_FORMATS`.
+        output: a folder for the files, created if necessary; None:
+            `<results>/export/<format>`.
 
     Returns:
         The files that were written.
 
     Raises:
-        InputError: the form is unknown, or a file is there already.
+        InputError: the format is unknown, or the folder is not empty.
     """
     if format_name not in EXPORT_FORMATS:
-        raise InputError(
-            Problem(
-                "--as",
-                f"unknown form {format_name!r}",
-                did_you_mean(format_name, {**EXPORT_FORMATS, **TRACKERS}),
-            )
-        )
-    place = output or results.folder / "export" / format_name
-    if place.exists() and any(place.iterdir()):
-        raise InputError(
-            Problem(
-                str(place),
-                "is there already and not empty",
-                "name another with --output",
-            )
-        )
-    staging_dir = place.with_name(f"{place.name}.unfinished")
+        problem = f"unknown form {format_name!r}"
+        remedy = did_you_mean(format_name, {**EXPORT_FORMATS, **TRACKERS})
+        raise InputError(Problem("--as", problem, remedy))
+    folder = output or results.folder / "export" / format_name
+    if folder.exists() and any(folder.iterdir()):
+        problem = "is there already and not empty"
+        remedy = "name another with --output"
+        raise InputError(Problem(str(folder), problem, remedy))
+    staging_dir = folder.with_name(f"{folder.name}.unfinished")
     shutil.rmtree(staging_dir, ignore_errors=True)
     try:
         staging_dir.mkdir(parents=True)
         EXPORT_FORMATS[format_name](results, staging_dir)
-        if place.exists():
-            place.rmdir()
-        staging_dir.rename(place)
+        if folder.exists():
+            folder.rmdir()
+        staging_dir.rename(folder)
     except OSError as error:
-        raise InputError(
-            Problem(
-                str(place),
-                f"cannot be written: {error.strerror}",
-                "name another folder",
-            )
-        ) from None
+        problem = f"cannot be written: {error.strerror}"
+        raise InputError(Problem(str(folder), problem, "name another folder")) from None
     finally:
         shutil.rmtree(staging_dir, ignore_errors=True)
-    return tuple(sorted(file for file in place.rglob("*") if file.is_file()))
+    return tuple(sorted(path for path in folder.rglob("*") if path.is_file()))
 
 
 def export_sets(
     folder: Path, sets: Sequence[Results], format_name: str, output: Path | None = None
 ) -> tuple[Path, ...]:
-    """Write the results of several data sets in another form, a folder each; as mteb, their table beside these.
+    """Write the results of several data sets in another format, each in a folder.
+
+    As mteb, also with a table of all of them.
 
     Args:
-        folder: the folder that holds theirs.
+        folder: the folder of all data sets.
         sets: one for each data set.
-        format_name: one of `FORMS`.
-        output: a folder for the files; `<place>/export/<form>` if left out.
+        format_name: one of `EXPORT_FORMATS`.
+        output: a folder for the files; None: `<folder>/export/<format>`.
 
     Raises:
-        InputError: as `export`.
+        InputError: as `export_results`.
     """
-    folder = output or folder / "export" / format_name
-    files = [
-        file
-        for one in sets
-        for file in export_results(one, format_name, folder / one.manifest.name)
-    ]
+    export_folder = output or folder / "export" / format_name
+    files: list[Path] = []
+    for results in sets:
+        set_folder = export_folder / results.manifest.name
+        files += export_results(results, format_name, set_folder)
     if format_name == "mteb":
-        tasks = {
-            one.manifest.name: {name: score for name, _, score in _mteb_results(one)}
-            for one in sets
-        }
-        models = [
-            name
-            for name in sets[0].retrievers
-            if all(name in scores for scores in tasks.values())
-        ]
-        with new_text_file(folder / "table.csv") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(["Model", "Mean (Task)", *tasks])
-            for name in models:
-                own = [scores[name] for scores in tasks.values()]
-                writer.writerow(
-                    [name, repr(math.fsum(own) / len(own)), *map(repr, own)]
-                )
-        files.append(folder / "table.csv")
+        files.append(_write_mteb_table(export_folder, sets))
     return tuple(files)
 
 
-def _trec(results: Results, place: Path) -> None:
-    """Judgments after the grade rule, and a run of each retriever: what trec_eval, ir_measures and ranx read."""
-    shutil.copyfile(results.folder / "qrels.trec", place / "qrels.trec")
-    (place / "runs").mkdir()
-    for name in results.retrievers:
-        shutil.copyfile(
-            results.folder / "runs" / f"{name}.trec", place / "runs" / f"{name}.trec"
-        )
+def _write_mteb_table(folder: Path, sets: Sequence[Results]) -> Path:
+    """Write the table of the retrievers that have a score on every data set."""
+    scores_by_task: dict[str, dict[str, float]] = {}
+    for results in sets:
+        scores_by_task[results.manifest.name] = {
+            result.retriever: result.main_score for result in _mteb_results(results)
+        }
+    path = folder / "table.csv"
+    with new_text_file(path) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["Model", "Mean (Task)", *scores_by_task])
+        for retriever in sets[0].retrievers:
+            scores = [
+                task_scores[retriever]
+                for task_scores in scores_by_task.values()
+                if retriever in task_scores
+            ]
+            if len(scores) == len(scores_by_task):
+                mean = math.fsum(scores) / len(scores)
+                writer.writerow([retriever, repr(mean), *map(repr, scores)])
+    return path
 
 
-def _mteb(results: Results, place: Path) -> None:
-    """A result of each retriever in the shape of MTEB, as the report wrote it."""
-    for name, text, _ in _mteb_results(results):
-        with new_text_file(place / f"{name}.json") as file:
-            file.write(text)
+def _write_trec(results: Results, folder: Path) -> None:
+    """Write qrels after the grade rule, and a run of each retriever.
+
+    As trec_eval, ir_measures and ranx read them.
+    """
+    shutil.copyfile(results.folder / "qrels.trec", folder / "qrels.trec")
+    (folder / "runs").mkdir()
+    for retriever in results.retrievers:
+        name = f"{retriever}.trec"
+        shutil.copyfile(results.folder / "runs" / name, folder / "runs" / name)
 
 
-def _parquet(results: Results, place: Path) -> None:
-    """Every table, the labels and the rankings as Parquet."""
+def _write_mteb(results: Results, folder: Path) -> None:
+    """Write a result of each retriever in MTEB's shape, as the report wrote it."""
+    for result in _mteb_results(results):
+        with new_text_file(folder / f"{result.retriever}.json") as file:
+            file.write(result.text)
+
+
+def _write_parquet(results: Results, folder: Path) -> None:
+    """Write every table, the labels and the rankings as Parquet."""
     with require_package("--as parquet", "pyarrow", "formats"):
         importlib.import_module("pyarrow")
     import pandas as pd
 
     for name in TABLE_NAMES:
-        getattr(results, name).to_parquet(place / f"{name}.parquet", index=False)
-    rows = [
-        (name, query, rank, hit.doc_id, hit.score)
-        for name in results.retrievers
-        for query, ranking in results.iter_rankings(name)
-        for rank, hit in enumerate(ranking, 1)
-    ]
-    labels = [
-        (query, document, grade)
-        for query, some in results.grades().items()
-        for document, grade in some.items()
-    ]
-    for name, table, columns in (
-        ("rankings", rows, ["retriever", "query_id", "rank", "doc_id", "score"]),
-        ("qrels", labels, ["query_id", "doc_id", "relevance"]),
-    ):
-        pd.DataFrame(table, columns=columns).to_parquet(
-            place / f"{name}.parquet", index=False
-        )
+        getattr(results, name).to_parquet(folder / f"{name}.parquet", index=False)
+    hits: list[tuple[str, str, int, str, float]] = []
+    for retriever in results.retrievers:
+        for query_id, ranking in results.iter_rankings(retriever):
+            for rank, hit in enumerate(ranking, start=1):
+                hits.append((retriever, query_id, rank, hit.doc_id, hit.score))
+    labels: list[tuple[str, str, int]] = []
+    for query_id, judged in results.grades().items():
+        for document, grade in judged.items():
+            labels.append((query_id, document, grade))
+    rankings_frame = pd.DataFrame(
+        hits, columns=["retriever", "query_id", "rank", "doc_id", "score"]
+    )
+    rankings_frame.to_parquet(folder / "rankings.parquet", index=False)
+    qrels_frame = pd.DataFrame(labels, columns=["query_id", "doc_id", "relevance"])
+    qrels_frame.to_parquet(folder / "qrels.parquet", index=False)
 
 
 EXPORT_FORMATS: Mapping[str, Callable[[Results, Path], None]] = {
-    "trec": _trec,
-    "mteb": _mteb,
-    "parquet": _parquet,
+    "trec": _write_trec,
+    "mteb": _write_mteb,
+    "parquet": _write_parquet,
 }
 
 
-def _mteb_results(results: Results) -> Iterator[tuple[str, str, float]]:
-    """Each retriever, its result in MTEB's shape as the report wrote it, and the score in that."""
+def _mteb_results(results: Results) -> Iterator[MtebResult]:
+    """Yield the result of each retriever in MTEB's shape, as the report wrote it.
+
+    Raises:
+        InputError: there are no scores, or a file is missing or damaged.
+    """
     if not results.scored:
         raise InputError(Problem(str(results.folder), *NO_SCORES))
-    for name in results.retrievers:
-        path = results.folder / "tables" / f"{name}.mteb.json"
+    for retriever in results.retrievers:
+        path = results.folder / "tables" / f"{retriever}.mteb.json"
         try:
             text = path.read_text(encoding="utf-8")
-            yield name, text, float(parse_json(text)["scores"]["test"][0]["main_score"])
+            score = float(parse_json(text)["scores"]["test"][0]["main_score"])
         except (OSError, ValueError, KeyError, IndexError, TypeError):
             raise unreadable_report_file(results, path) from None
+        yield MtebResult(retriever, text, score)

@@ -12,18 +12,20 @@ from harness.records.results import Results
 from harness.records.staging import REPORT_FILE
 from retrievers.errors import InputError, Problem, did_you_mean, require_package
 
+MLFLOW_REFUSED_CHARACTERS = re.compile(r"[^\w./ -]")
+"""Characters that MLflow does not allow in a metric's name."""
 
-def unreadable_report_file(results: Results, path: Path) -> InputError:  # noqa: D103
+
+def unreadable_report_file(results: Results, path: Path) -> InputError:
+    """Return the error that a file of the report is missing or damaged."""
     remedy = f"harness report {shlex.quote(str(results.folder))} writes it anew"
     return InputError(Problem(str(path), "is missing or damaged", remedy))
 
 
-MLFLOW_REFUSED_CHARACTERS = re.compile(r"[^\w./ -]")
-"""Characters that no name of a figure has in MLflow."""
-
-
 def log_to_tracker(results: Results, tracker: str, **options: Any) -> str:
-    """Log results, whose page has to be written, into the run that is active, else a new one.
+    """Log results into the active run of a tracker, else into a new one.
+
+    Their report must have been written.
 
     Args:
         results: of one folder.
@@ -34,88 +36,76 @@ def log_to_tracker(results: Results, tracker: str, **options: Any) -> str:
         The id of the run.
 
     Raises:
-        InputError: there is no such tracker, or its package is not installed, or not whole.
+        InputError: there is no such tracker, or its package is not installed, or not
+            complete.
     """
     if tracker not in TRACKERS:
-        raise InputError(
-            Problem(
-                "tracker",
-                f"unknown tracker {tracker!r}",
-                did_you_mean(tracker, TRACKERS),
-            )
-        )
+        problem = f"unknown tracker {tracker!r}"
+        remedy = did_you_mean(tracker, TRACKERS)
+        raise InputError(Problem("tracker", problem, remedy))
     with require_package("--as", tracker):
         package = importlib.import_module(tracker)
     if not (results.folder / REPORT_FILE).is_file():
         raise unreadable_report_file(results, results.folder / REPORT_FILE)
     try:
         return TRACKERS[tracker](package, results, options)
-    except (
-        ModuleNotFoundError
-    ) as error:  # mlflow-skinny leaves out what some of its stores need
-        what = f"{tracker} needs the package {error.name}"
-        raise InputError(Problem("--as", what, f"pip install {tracker}")) from None
+    except ModuleNotFoundError as error:
+        # mlflow-skinny lacks packages that some of its stores need.
+        problem = f"{tracker} needs the package {error.name}"
+        raise InputError(Problem("--as", problem, f"pip install {tracker}")) from None
 
 
 def _parameters(results: Results) -> dict[str, str]:
-    """What was asked of what: the same for every tracker."""
+    """Return the parameters of a run, the same for every tracker."""
     manifest = results.manifest
-    models = {
-        f"{name}.model": str(
-            facts.provenance.get("model") or facts.provenance.get("call") or name
-        )
-        for name, facts in manifest.retrievers.items()
-    }
-    asked = {
+    parameters = {
         "primary": manifest.resolved.primary,
         "baseline": manifest.resolved.baseline or "",
-    }
-    size = {
         "documents": str(manifest.dataset.documents),
         "queries": str(manifest.dataset.queries),
+        "dataset_digest": manifest.dataset.digest,
     }
-    return {**asked, **size, "dataset_digest": manifest.dataset.digest, **models}
+    for name, outcome in manifest.retrievers.items():
+        provenance = outcome.provenance
+        model = provenance.get("model") or provenance.get("call") or name
+        parameters[f"{name}.model"] = str(model)
+    return parameters
 
 
 def _means(results: Results) -> dict[str, float]:
-    """retriever/measure -> mean, in characters that every tracker takes."""
-    rows = results.summary[["retriever", "measure", "mean"]].itertuples(
-        index=False, name=None
-    )
-    return {
-        MLFLOW_REFUSED_CHARACTERS.sub(
-            "_", f"{name}/{measure.replace('@', '_at_')}"
-        ): mean
-        for name, measure, mean in rows
-    }
+    """Return retriever/measure -> mean, in characters that every tracker allows."""
+    means: dict[str, float] = {}
+    table = results.summary[["retriever", "measure", "mean"]]
+    for retriever, measure, mean in table.itertuples(index=False, name=None):
+        name = f"{retriever}/{measure.replace('@', '_at_')}"
+        means[MLFLOW_REFUSED_CHARACTERS.sub("_", name)] = mean
+    return means
 
 
-def _mlflow(mlflow: Any, results: Results, options: Mapping[str, Any]) -> str:
-    active = mlflow.active_run()
-    with (
-        nullcontext(active)
-        if active
-        else mlflow.start_run(**{"run_name": results.manifest.name, **options}) as run
-    ):
+def _log_to_mlflow(mlflow: Any, results: Results, options: Mapping[str, Any]) -> str:
+    active_run = mlflow.active_run()
+    context = nullcontext(active_run)
+    if not active_run:
+        context = mlflow.start_run(**{"run_name": results.manifest.name, **options})
+    with context as run:
         mlflow.log_params(_parameters(results))
         mlflow.log_metrics(_means(results))
         mlflow.log_artifact(str(results.folder / REPORT_FILE))
         return str(run.info.run_id)
 
 
-def _wandb(wandb: Any, results: Results, options: Mapping[str, Any]) -> str:
+def _log_to_wandb(wandb: Any, results: Results, options: Mapping[str, Any]) -> str:
     page = (results.folder / REPORT_FILE).read_text(encoding="utf-8")
-    with (
-        nullcontext(wandb.run)
-        if wandb.run
-        else wandb.init(**{"name": results.manifest.name, **options}) as run
-    ):
+    context = nullcontext(wandb.run)
+    if not wandb.run:
+        context = wandb.init(**{"name": results.manifest.name, **options})
+    with context as run:
         run.config.update(_parameters(results))
         run.log({**_means(results), "report": wandb.Html(page, inject=False)})
         return str(run.id)
 
 
 TRACKERS: Mapping[str, Callable[[Any, Results, Mapping[str, Any]], str]] = {
-    "mlflow": _mlflow,
-    "wandb": _wandb,
+    "mlflow": _log_to_mlflow,
+    "wandb": _log_to_wandb,
 }

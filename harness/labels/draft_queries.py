@@ -124,21 +124,13 @@ def draft_queries(
         BackendError: the endpoint failed permanently, the budget is spent, or no reply
             has a query; replies are in the cache.
     """
-    requests = [ChatRequest(prompt.prompt) for prompt in prompts]
-    texts: dict[int, str | None] = {}
-    replies: dict[int, Reply] = {}
-    with meter.stage("draft", total=len(prompts)):
-        for number, reply, text in ask_requests(
-            chat, meter, requests, read_drafted_query
-        ):
-            texts[number] = text
-            replies[number] = reply
+    replies = _request_queries(prompts, chat, meter)
     existing_queries = [query.text for query in dataset.stored_queries]
     drafts: list[DraftQuery] = []
     unreadable = 0
     duplicates = 0
     for number, prompt in enumerate(prompts):
-        text = texts[number]
+        text = replies[number].query
         if not text:
             unreadable += 1
             continue
@@ -158,11 +150,33 @@ def draft_queries(
         )
         drafts.append(draft)
     if unreadable == len(prompts):
-        example = quote_reply(replies[0])
+        example = quote_reply(replies[0].reply)
         raise unreadable_replies_error(
             chat.model.model, unreadable, "query", "drafted", example
         )
     return DraftedQueries(tuple(drafts), unreadable, duplicates)
+
+
+class _QueryReply(NamedTuple):
+    """The reply to a prompt."""
+
+    reply: Reply
+    query: str | None
+    """None if the reply has no query."""
+
+
+def _request_queries(
+    prompts: Sequence[DraftPrompt], chat: Chat, meter: Meter
+) -> dict[int, _QueryReply]:
+    """Return the reply to each prompt, by its number."""
+    requests = [ChatRequest(prompt.prompt) for prompt in prompts]
+    replies: dict[int, _QueryReply] = {}
+    with meter.stage("draft", total=len(prompts)):
+        for number, reply, query in ask_requests(
+            chat, meter, requests, read_drafted_query
+        ):
+            replies[number] = _QueryReply(reply, query)
+    return replies
 
 
 def _is_duplicate(text: str, queries: Sequence[str]) -> bool:

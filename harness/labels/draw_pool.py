@@ -7,7 +7,7 @@ from typing import Literal
 
 from harness import records
 from harness.dataset import Dataset
-from harness.dataset.judgment import JUDGMENTS_FILE, Judgment, read_judgments
+from harness.dataset.judgment import JUDGMENTS_FILE, Judgment, PairKey, read_judgments
 from harness.labels.pool import (
     DEFAULT_POLICY,
     Pool,
@@ -84,18 +84,11 @@ def draw_pool(
         option = "--next-look" if options.next_look else "--sample"
         problem = f"{sample_size} queries of {population:,} cannot be drawn"
         raise InputError(Problem(option, problem))
-    judged_pairs = {
-        judgment.key
-        for judgment in judgments
-        if judgment.kind == options.audience and judgment.round == 1
-    }
+    judged_pairs = _judged_pairs(judgments, options)
     documents_by_query: dict[str, list[str]] = {}
     for query_id in candidates[len(labelled) : sample_size]:
-        documents = {
-            document
-            for document in material.top_documents[query_id]
-            if (query_id, document) not in judged_pairs
-        }
+        pairs = {(query_id, id_) for id_ in material.top_documents[query_id]}
+        documents = [document for _, document in pairs - judged_pairs]
         documents_by_query[query_id] = _shuffle(documents, query_id, options.seed)
     inclusion = sample_size / population
     queries = build_pooled_queries(material, documents_by_query, inclusion)
@@ -109,6 +102,15 @@ def draw_pool(
         audience=options.audience,
     )
     return build_pool(options.policy, design, queries)
+
+
+def _judged_pairs(judgments: Iterable[Judgment], options: PoolOptions) -> set[PairKey]:
+    """Return the pairs that the audience of a pool has judged."""
+    return {
+        judgment.key
+        for judgment in judgments
+        if judgment.kind == options.audience and judgment.round == 1
+    }
 
 
 def _is_judged(material: PoolMaterial, query_id: str) -> bool:

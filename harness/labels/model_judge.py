@@ -194,9 +194,15 @@ def judge_by_model(
             "graded",
             writer.unreadable_example,
         )
+    return _judging_result(len(requests), outcomes, meter)
+
+
+def _judging_result(
+    requests: int, outcomes: Counter[str], meter: Meter
+) -> ModelJudging:
     counts = meter.counts("judge")
     return ModelJudging(
-        asked=len(requests),
+        asked=requests,
         graded=outcomes["graded"],
         unreadable=outcomes["unreadable"],
         declined=outcomes["declined"],

@@ -4,58 +4,54 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from harness.records.csv_table import write_table
 from harness.records.run import Run
 from retrievers.meter import StageTotals
 
+COUNT_COLUMNS = ("calls", "texts", "cached", "tokens")
+LATENCY_COLUMNS = ("p50_ms", "p95_ms", "p99_ms", "measured_at")
 COST_COLUMNS = (
     "retriever",
     "stage",
-    "calls",
-    "texts",
-    "cached",
-    "tokens",
+    *COUNT_COLUMNS,
     "usd",
     "seconds",
-    "p50_ms",
-    "p95_ms",
-    "p99_ms",
-    "measured_at",
+    *LATENCY_COLUMNS,
 )
-"""The columns of costs.csv; any other count goes to the ledger."""
+"""The columns of costs.csv; any other count is in the ledger."""
+NO_TOTALS = StageTotals(0.0, {})
 
 
 def write_costs(
     folder: Path, runs: Iterable[Run], shared: Mapping[str, StageTotals]
 ) -> None:
-    """Write costs.csv: one row per retriever and stage, in calls, tokens, dollars and seconds.
+    """Write costs.csv: one row for each retriever and stage.
 
     Args:
         folder: of the results.
         runs: the retrievers.
-        shared: the stages that serve all retrievers at once, such as "judge"; their rows name no retriever.
+        shared: the stages that serve all retrievers at once, such as "judge"; their
+            rows name no retriever.
     """
-    rows = []
+    columns: dict[str, list[Any]] = {name: [] for name in COST_COLUMNS}
     for run in (*runs, Run("", {}, stages=shared)):
         for stage in dict.fromkeys([*run.stages, *run.latency]):
-            totals = run.stages.get(stage, StageTotals(0.0, {}))
-            counts = [
-                int(totals.counts.get(key, 0))
-                for key in ("calls", "texts", "cached", "tokens")
-            ]
-            spent = (totals.counts.get("usd", 0.0), totals.seconds)
-            rows.append(
-                (
-                    run.retriever,
-                    stage,
-                    *counts,
-                    *spent,
-                    *run.latency.get(stage, (None,) * 4),
-                )
-            )
-    write_table(
-        folder,
-        "costs",
-        {name: [row[place] for row in rows] for place, name in enumerate(COST_COLUMNS)},
-    )
+            for name, cell in _row(run, stage).items():
+                columns[name].append(cell)
+    write_table(folder, "costs", columns)
+
+
+def _row(run: Run, stage: str) -> dict[str, Any]:
+    """Return the cells of one stage of a retriever."""
+    totals = run.stages.get(stage, NO_TOTALS)
+    row: dict[str, Any] = {"retriever": run.retriever, "stage": stage}
+    for name in COUNT_COLUMNS:
+        row[name] = int(totals.counts.get(name, 0))
+    row["usd"] = totals.counts.get("usd", 0.0)
+    row["seconds"] = totals.seconds
+    latency = run.latency.get(stage)
+    for name in LATENCY_COLUMNS:
+        row[name] = None if latency is None else getattr(latency, name)
+    return row

@@ -1,7 +1,7 @@
 """A CSV table with typed columns.
 
-They are read back with their types, and known by their digests. What a spreadsheet would run stays text, and no
-character makes a row of its own.
+Columns are read back with their types. Texts that a spreadsheet would run as formulas
+stay text, and no character begins a new row.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TABLE_NAMES = ("scores", "summary", "comparisons", "tests", "costs")
 TableColumns = Mapping[str, Sequence[Any]]
 """A table: name of a column -> its values."""
 TEXT_COLUMNS = ("retriever", "query_id", "measure", "a", "b", "stage", "family")
-"""Names: read back as text, whatever they look like, and an empty one is a text too."""
+"""Names: always read back as text, and an empty cell is a text, too."""
 NUMBER_COLUMNS = frozenset(
     {
         "value",
@@ -68,71 +68,92 @@ NUMBER_COLUMNS = frozenset(
         "p99_ms",
     }
 )
-"""TableColumns of numbers; every other column is text."""
+"""Columns of numbers; every other column is text."""
 
 
 def escape_cell(text: str) -> str:
-    r"""Return a text as it is written into a CSV file.
+    r"""Return a text in the form for a CSV file.
 
-    A spreadsheet runs what begins with an equals sign, or with a sign and holds a call; where it cuts lines at
-    semicolons or tabs, also in the middle of a text. An apostrophe before it makes it text. Control characters become
-    spaces: some readers end a row at each of them.
+    A spreadsheet runs a cell that begins with an equals sign, or with a sign and has a
+    call. If it splits lines at semicolons or tabs, this can happen within a text, too.
+    An apostrophe makes it text. Control characters become spaces: some readers end a
+    row at each of them.
 
-    >>> escape_cell("=HYPERLINK(1)"), escape_cell("a;@SUM(1)"), escape_cell("-abc123"), escape_cell("a\rb")
-    ("'=HYPERLINK(1)", "a;'@SUM(1)", '-abc123', 'a b')
+    >>> escape_cell("=HYPERLINK(1)"), escape_cell("a;@SUM(1)")
+    ("'=HYPERLINK(1)", "a;'@SUM(1)")
+    >>> escape_cell("-abc123"), escape_cell("a\rb")
+    ('-abc123', 'a b')
     """
     return CELL_FORMULA.sub(r"\1'\2", CONTROL_CHARACTERS.sub(" ", text))
 
 
 def unescape_cell(cell: str) -> str:
-    """Return the text that `as_cell` wrote.
+    """Return the text from which `escape_cell` made a cell.
 
-    >>> unescape_cell(escape_cell("=1")), unescape_cell(escape_cell("'=1")), unescape_cell("don't")
-    ('=1', "'=1", "don't")
+    >>> [unescape_cell(escape_cell(text)) for text in ("=1", "'=1", "don't")]
+    ['=1', "'=1", "don't"]
     """
     return ESCAPED_FORMULA.sub(r"\1\2", cell)
 
 
 def write_table(folder: Path, name: str, table: TableColumns) -> None:
-    """Write a CSV file: full precision, line feeds, empty cells for what is undefined, no text that would be run."""
-    columns = [
-        (_numbers if column in NUMBER_COLUMNS else _texts)(values)
-        for column, values in table.items()
-    ]
+    """Write a CSV file.
+
+    Numbers in full precision, line feeds, empty cells for undefined values, and no text
+    that a spreadsheet would run.
+    """
+    columns: list[list[Any]] = []
+    for column, cells in table.items():
+        if column in NUMBER_COLUMNS:
+            columns.append(_number_cells(cells))
+        else:
+            columns.append(_text_cells(cells))
     with new_text_file(folder / f"{name}.csv") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(table)
         writer.writerows(zip(*columns, strict=True))
 
 
-def _numbers(values: Iterable[Any]) -> list[Any]:
-    """Numbers as they are written: all of a column with a point, or none; None and NaN as empty cells."""
-    kept = [None if one is None or one != one else one for one in values]
-    if all(isinstance(one, int | np.integer) for one in kept):
-        return kept
-    return [None if one is None else float(one) for one in kept]
+def _number_cells(numbers: Iterable[Any]) -> list[Any]:
+    """Return the cells of a column of numbers: all with a point, or none.
+
+    None and NaN are empty cells.
+    """
+    cells = [None if _is_undefined(number) else number for number in numbers]
+    if all(isinstance(cell, int | np.integer) for cell in cells):
+        return cells
+    return [None if cell is None else float(cell) for cell in cells]
 
 
-def _texts(values: Iterable[Any]) -> list[Any]:
-    """Texts as they are written, each distinct one looked at once."""
-    values = list(values)
-    known = {
-        one: escape_cell(one) if isinstance(one, str) else None for one in set(values)
+def _is_undefined(number: Any) -> bool:
+    """Whether a number is None or NaN, which is not equal to itself."""
+    return number is None or bool(number != number)
+
+
+def _text_cells(texts: Iterable[Any]) -> list[Any]:
+    """Return the cells of a column of texts; each distinct one is escaped once."""
+    text_list = list(texts)
+    cell_of = {
+        text: escape_cell(text) if isinstance(text, str) else None
+        for text in set(text_list)
     }
-    return list(map(known.__getitem__, values))
+    return list(map(cell_of.__getitem__, text_list))
 
 
 def read_table_rows(path: Path) -> list[dict[str, Any]]:
-    """Read the rows of a table that a run wrote; as `read_columns`."""
+    """Read the rows of a table that a run wrote; as `read_table_columns`."""
     columns = read_table_columns(path)
-    return [
-        dict(zip(columns, row, strict=True))
-        for row in zip(*columns.values(), strict=True)
-    ]
+    cells = zip(*columns.values(), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in cells]
 
 
 def read_table_columns(path: Path) -> dict[str, list[Any]]:
-    """Read a table that a run wrote, NaN for what is undefined; OSError or ValueError where it cannot be read."""
+    """Read the columns of a table that a run wrote, NaN for undefined values.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: a line has too few or too many cells, or the file is empty.
+    """
     cells: list[str] = []
     with path.open(encoding="utf-8-sig", newline="") as file:
         rows = csv.reader(file)
@@ -143,23 +164,24 @@ def read_table_columns(path: Path) -> dict[str, list[Any]]:
             cells += row
     if not header:
         raise ValueError("it is empty")
-    columns = {name: cells[place :: len(header)] for place, name in enumerate(header)}
-    return {
-        name: _read_numbers(column)
-        if name in NUMBER_COLUMNS
-        else _read_texts(column, name)
-        for name, column in columns.items()
-    }
+    columns: dict[str, list[Any]] = {}
+    for index, column in enumerate(header):
+        column_cells = cells[index :: len(header)]
+        if column in NUMBER_COLUMNS:
+            columns[column] = _parse_numbers(column_cells)
+        else:
+            columns[column] = _parse_texts(column_cells, column)
+    return columns
 
 
-def _read_numbers(cells: Sequence[str]) -> list[Any]:
+def _parse_numbers(cells: Sequence[str]) -> list[Any]:
     try:
         return list(map(int, cells))
     except ValueError:
         return [float(cell) if cell else math.nan for cell in cells]
 
 
-def _read_texts(cells: Sequence[str], column: str) -> list[Any]:
+def _parse_texts(cells: Sequence[str], column: str) -> list[Any]:
     texts: dict[str, Any] = {cell: unescape_cell(cell) for cell in set(cells)}
     texts[""] = "" if column in TEXT_COLUMNS else math.nan
     return list(map(texts.__getitem__, cells))

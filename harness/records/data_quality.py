@@ -1,4 +1,4 @@
-"""Counts of what was noted of data, by kind."""
+"""Counts of problems in the data, by kind."""
 
 from __future__ import annotations
 
@@ -10,36 +10,34 @@ from harness.records.run import Run
 
 
 def quality_of_run(run: Run) -> RetrieverQuality:
-    """Return what the manifest keeps of a run's integrity."""
-    counts = {
-        stage: {
+    """Return a run's notes and counts for the manifest."""
+    counts: dict[str, dict[str, int | float]] = {}
+    for stage, totals in run.stages.items():
+        other_counts = {
             name: number
             for name, number in totals.counts.items()
             if name not in COST_COLUMNS
         }
-        for stage, totals in run.stages.items()
-    }
-    return RetrieverQuality(
-        notes=dict(run.notes),
-        counts={stage: own for stage, own in counts.items() if own},
-    )
+        if other_counts:
+            counts[stage] = other_counts
+    return RetrieverQuality(notes=dict(run.notes), counts=counts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrieverQuality:
-    """What was noted and counted while one retriever worked."""
+    """The notes and counts from the work of one retriever."""
 
     notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Kind -> ids of documents or queries."""
     counts: Mapping[str, Mapping[str, int | float]] = field(default_factory=dict)
-    """Stage -> count -> number, for what costs.csv has no column for."""
+    """Stage -> count -> number, of the counts that have no column in costs.csv."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataQuality:
-    """The integrity ledger."""
+    """The quality of the data of a run."""
 
     dataset: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Kind -> ids, as the data set was read."""
+    """Kind -> ids, from reading the data set."""
     retrievers: Mapping[str, RetrieverQuality] = field(default_factory=dict)
-    """Retriever -> its own ledger, without those of the retrievers that it uses."""
+    """Retriever -> its notes and counts, without those of the retrievers it uses."""

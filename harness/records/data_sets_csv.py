@@ -1,4 +1,4 @@
-"""The folder of several data sets, known by data_sets.csv."""
+"""The folder of several data sets, with its data_sets.csv."""
 
 from __future__ import annotations
 
@@ -28,44 +28,42 @@ SETS_COLUMNS = (
     "new_low",
     "new_high",
 )
-"""Of data_sets.csv; one for each set follows."""
+"""The columns of data_sets.csv; one for each set follows."""
 SET_COLUMN_PREFIX = "mean_difference on "
-"""Before the name of a set, what the column of its mean difference is called."""
-
-
+"""The beginning of the column of a set's mean difference, before its name."""
 SETS_FILE = "data_sets.csv"
-"""The file by which such a folder is known."""
+"""The file that only such a folder has."""
 
 
-def holds_sets(place: Path) -> bool:
-    """Whether a folder holds the results of one experiment on several data sets."""
-    return (place / SETS_FILE).is_file() and not (place / "manifest.json").exists()
+def holds_sets(folder: Path) -> bool:
+    """Whether a folder has the results of one experiment on several data sets."""
+    return (folder / SETS_FILE).is_file() and not (folder / "manifest.json").exists()
 
 
-def read_sets(place: Path) -> list[Results]:
+def read_sets(folder: Path) -> list[Results]:
     """Read the results of each data set of a folder, in the order of the experiment.
 
     Raises:
-        InputError: the folder does not hold several data sets, or one of them cannot be read.
+        InputError: the folder does not have several data sets, or one of them cannot be
+            read.
     """
-    if not holds_sets(place):
-        remedy = "give folders that `harness run` wrote of several data sets each, or of one each"
-        raise InputError(
-            Problem(str(place), "holds no results of several data sets", remedy)
+    if not holds_sets(folder):
+        problem = "holds no results of several data sets"
+        remedy = (
+            "give folders that `harness run` wrote of several data sets each, "
+            "or of one each"
         )
-    with (place / SETS_FILE).open(encoding="utf-8", errors="replace") as file:
-        head = file.readline()
+        raise InputError(Problem(str(folder), problem, remedy))
+    with (folder / SETS_FILE).open(encoding="utf-8", errors="replace") as file:
+        header = file.readline()
     names = [
         column.removeprefix(SET_COLUMN_PREFIX)
-        for column in next(csv.reader([head]), [])
+        for column in next(csv.reader([header]), [])
         if column.startswith(SET_COLUMN_PREFIX)
     ]
-    if not names or not all(
-        re.fullmatch(NAME_PATTERN, name) for name in names
-    ):  # they lead to folders
-        raise InputError(
-            Problem(
-                str(place / SETS_FILE), "names no data set", "run the experiment again"
-            )
-        )
-    return [records.read_results(place / name) for name in names]
+    # The names are those of folders, and must lead to no other.
+    if not names or not all(re.fullmatch(NAME_PATTERN, name) for name in names):
+        where = str(folder / SETS_FILE)
+        problem = "names no data set"
+        raise InputError(Problem(where, problem, "run the experiment again"))
+    return [records.read_results(folder / name) for name in names]

@@ -1,11 +1,11 @@
-"""Queries, labels, texts that a results folder keeps."""
+"""Queries, labels, texts in a results folder."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic_core import from_json
 
@@ -18,62 +18,75 @@ from retrievers.files.text_files import open_text_file
 from retrievers.types import Document, Query
 
 TEXT_LIMITS = (20_000, 4_000, 1_000, 300)
-"""Characters of a document's text that a results folder keeps: the first of these with which all of them have room."""
+"""Characters of a document's text that a results folder stores.
+
+The first of these with which all texts together fit TEXT_BUDGET.
+"""
 CORPUS_FILE = "corpus.csv"
 """Id and digest of every document."""
 TEXT_BUDGET = 32_000_000
-"""Characters of all kept texts together."""
+"""Characters of all stored texts together."""
 KEPT_RANKS = 20
-"""Documents down to this rank are kept with title and text."""
+"""Documents down to this rank are stored with title and text."""
 
 
 def write_labels_and_documents(
     folder: Path, dataset: Dataset, runs: Iterable[Run]
 ) -> None:
-    """Keep labels as they are, and title and text of each document that the report may show."""
+    """Write the labels, and title and text of each document that a report may show."""
     write_json_lines(
         folder / "labels.jsonl",
-        (
-            {
-                "query_id": query.id,
-                "text": query.text,
-                "fields": dict(query.fields),
-                **({"history": query.history} if query.history else {}),
-                **reference_as_json(query.reference),
-                **dataset.labels.get(query.id, Labels()).as_json(),
-            }
-            for query in dataset.stored_queries
-        ),
+        (_labelled_query_row(query, dataset) for query in dataset.stored_queries),
     )
-    shown = {doc for labels in dataset.labels.values() for doc in labels.documents}
-    shown.update(
-        doc
-        for run in runs
-        for ranking in run.rankings.values()
-        for doc in ranking.doc_ids[:KEPT_RANKS]
+    shown_ids: set[str] = set()
+    for labels in dataset.labels.values():
+        shown_ids.update(labels.documents)
+    for run in runs:
+        for ranking in run.rankings.values():
+            shown_ids.update(ranking.doc_ids[:KEPT_RANKS])
+    documents = _write_corpus(folder, dataset, shown_ids)
+    documents.sort(key=lambda document: document.id)
+    length = text_limit([len(document.text) for document in documents])
+    rows = (
+        {
+            "id": document.id,
+            "title": document.title,
+            "text": document.text[:length],
+        }
+        for document in documents
     )
-    documents = sorted(_corpus(folder, dataset, shown), key=lambda doc: doc.id)
-    length = text_limit([len(doc.text) for doc in documents])
-    write_json_lines(
-        folder / "documents.jsonl",
-        (
-            {"id": doc.id, "title": doc.title, "text": doc.text[:length]}
-            for doc in documents
-        ),
-    )
+    write_json_lines(folder / "documents.jsonl", rows)
 
 
-def _corpus(folder: Path, dataset: Dataset, shown: Collection[str]) -> list[Document]:
-    """Write id and digest of every document, by which a later run knows what changed; return those that are shown."""
-    found = []
+def _labelled_query_row(query: Query, dataset: Dataset) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "query_id": query.id,
+        "text": query.text,
+        "fields": dict(query.fields),
+    }
+    if query.history:
+        row["history"] = query.history
+    labels = dataset.labels.get(query.id, Labels())
+    return {**row, **reference_as_json(query.reference), **labels.as_json()}
+
+
+def _write_corpus(
+    folder: Path, dataset: Dataset, shown_ids: Collection[str]
+) -> list[Document]:
+    """Write id and digest of every document, and return those that are shown.
+
+    By the digests a later run knows which documents changed.
+    """
+    shown: list[Document] = []
     with open_text_file(folder / CORPUS_FILE, "w") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(["id", "digest"])
-        for doc in dataset.documents():
-            rows.writerow([doc.id, short_digest(f"{doc.title}\n{doc.text}")])
-            if doc.id in shown:
-                found.append(doc)
-    return found
+        for document in dataset.documents():
+            digest = short_digest(f"{document.title}\n{document.text}")
+            rows.writerow([document.id, digest])
+            if document.id in shown_ids:
+                shown.append(document)
+    return shown
 
 
 def read_corpus_digests(folder: Path) -> dict[str, str]:
@@ -86,30 +99,25 @@ def read_corpus_digests(folder: Path) -> dict[str, str]:
         with (folder / CORPUS_FILE).open(encoding="utf-8", newline="") as file:
             return {row["id"]: row["digest"] for row in csv.DictReader(file)}
     except FileNotFoundError:
-        what = f"has no {CORPUS_FILE}: an earlier version wrote it"
-        raise InputError(
-            Problem(str(folder), what, "run the experiment again on its documents")
-        ) from None
+        problem = f"has no {CORPUS_FILE}: an earlier version wrote it"
+        remedy = "run the experiment again on its documents"
+        raise InputError(Problem(str(folder), problem, remedy)) from None
 
 
 def text_limit(lengths: Sequence[int]) -> int:
-    """Return how many characters of each text are kept, from the lengths of all of them.
+    """Return how many characters of each text are stored, from the lengths of all.
 
     >>> text_limit([500, 30_000]), text_limit([30_000] * 4_000)
     (20000, 4000)
     """
-    return next(
-        (
-            most
-            for most in TEXT_LIMITS
-            if sum(min(most, length) for length in lengths) <= TEXT_BUDGET
-        ),
-        TEXT_LIMITS[-1],
-    )
+    for limit in TEXT_LIMITS:
+        if sum(min(limit, length) for length in lengths) <= TEXT_BUDGET:
+            return limit
+    return TEXT_LIMITS[-1]
 
 
 class LabelledQuery(NamedTuple):
-    """One judged query with its labels as they were given."""
+    """One judged query with its labels, before any grade rule."""
 
     query: Query
     labels: Labels
@@ -118,9 +126,12 @@ class LabelledQuery(NamedTuple):
 def labelled_query_from_json(line: bytes) -> LabelledQuery:
     """Read a line of labels.jsonl."""
     row = from_json(line, cache_strings="keys")
-    history = tuple(row.get("history", ()))
     query = Query(
-        row["query_id"], row["text"], row["fields"], reference_from_json(row), history
+        row["query_id"],
+        row["text"],
+        row["fields"],
+        reference_from_json(row),
+        tuple(row.get("history", ())),
     )
     return LabelledQuery(query, Labels.from_json(row))
 

@@ -19,35 +19,42 @@ ScoredQueries = frozenset[tuple[str, ...]]
 
 
 def earlier_scored_queries(
-    place: Path, manifest: Manifest, queries: ScoredQueries
+    results_folder: Path, manifest: Manifest, queries: ScoredQueries
 ) -> Iterator[ScoredQueries]:
-    """Yield the queries of each whole results folder that asked the same of the same documents, with fewer queries.
+    """Yield the queries of each earlier run of the same question with fewer queries.
 
-    A folder that is damaged says nothing of what it tested, and is passed over: it is not a part of this run.
+    Over the same documents. Damaged folders are ignored: they are not a part of this
+    run.
 
     Args:
-        place: where this run's results go; the folders beside it are looked through, and what is there now.
+        results_folder: the folder of this run's results; earlier runs are in the same
+            parent folder, or in its place.
         manifest: of this run.
         queries: those that this run scored.
     """
-    for folder in sorted(path for path in place.parent.iterdir() if path.is_dir()):
+    siblings = results_folder.parent.iterdir()
+    for folder in sorted(path for path in siblings if path.is_dir()):
         try:
             earlier = read_manifest(folder)
-            same = earlier.dataset.corpus_digest == manifest.dataset.corpus_digest
-            if (
-                same
-                and earlier.dataset.scored < len(queries)
-                and earlier.question_identity == manifest.question_identity
-            ):
-                yield _scored(folder, earlier)
+            if _is_earlier_look(earlier, manifest, len(queries)):
+                yield _read_scored_queries(folder, earlier)
         except (InputError, OSError, ValueError):
             continue
 
 
-def _scored(folder: Path, manifest: Manifest) -> ScoredQueries:
-    scored = set(read_table_columns(folder / "scores.csv")["query_id"])
+def _is_earlier_look(earlier: Manifest, manifest: Manifest, queries: int) -> bool:
+    """Whether a run has the same question and documents, and fewer queries."""
+    if earlier.dataset.corpus_digest != manifest.dataset.corpus_digest:
+        return False
+    if earlier.dataset.scored >= queries:
+        return False
+    return earlier.question_identity == manifest.question_identity
+
+
+def _read_scored_queries(folder: Path, manifest: Manifest) -> ScoredQueries:
+    scored_ids = set(read_table_columns(folder / "scores.csv")["query_id"])
     refuse_changed_file(folder, manifest, "labels.jsonl")
     labelled = read_json_lines(folder / "labels.jsonl", labelled_query_from_json)
     return frozenset(
-        query_identity(row.query) for row in labelled if row.query.id in scored
+        query_identity(row.query) for row in labelled if row.query.id in scored_ids
     )

@@ -1,4 +1,4 @@
-"""Where a run was made."""
+"""The environment of a run."""
 
 import os
 import platform
@@ -35,9 +35,10 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"
 
 @cache
 def installed_versions() -> Mapping[str, str]:
-    """The versions of Python and of the packages that numbers may depend on, as far as they are installed.
+    """Return the versions of Python and of the packages that numbers may depend on.
 
-    Looked up once: a process cannot load another version of what it has loaded.
+    As far as they are installed. Looked up once: a process cannot load another version
+    of a loaded package.
     """
     installed = {"python": platform.python_version()}
     for name in RECORDED_PACKAGES:
@@ -47,27 +48,27 @@ def installed_versions() -> Mapping[str, str]:
 
 
 def describe_machine() -> dict[str, Any]:
-    """The kind of machine, without its name or its user's, and how many processes wanted it in the last minute."""
+    """Return the kind of machine and its load, without its name or its user's."""
     threads = {
         name: os.environ[name] for name in THREAD_VARIABLES if name in os.environ
     }
-    machine = {
+    machine: dict[str, Any] = {
         "system": platform.system(),
         "release": platform.release(),
         "processor": platform.machine(),
         "cores": os.cpu_count(),
         "threads": threads,
     }
-    # Windows keeps no such count.
-    return (
-        {**machine, "load": round(os.getloadavg()[0], 2)}
-        if hasattr(os, "getloadavg")
-        else machine
-    )
+    if hasattr(os, "getloadavg"):  # not on Windows
+        machine["load"] = round(os.getloadavg()[0], 2)
+    return machine
 
 
 def git_commit(folder: Path) -> dict[str, Any]:
-    """The commit that a folder is checked out at, and whether files in it differ; {} outside a repository."""
+    """Return the commit of a folder, and whether files differ from it.
+
+    {} outside a repository.
+    """
     try:
         commit = _git(folder, "rev-parse", "HEAD")
         return {"commit": commit, "dirty": bool(_git(folder, "status", "--porcelain"))}
@@ -75,12 +76,12 @@ def git_commit(folder: Path) -> dict[str, Any]:
         return {}
 
 
-def _git(folder: Path, *words: str) -> str:
-    answer = subprocess.run(  # noqa: S603
-        ["git", "-C", str(folder), *words],  # noqa: S607
+def _git(folder: Path, *arguments: str) -> str:
+    completed = subprocess.run(  # noqa: S603
+        ["git", "-C", str(folder), *arguments],  # noqa: S607
         capture_output=True,
         text=True,
         check=True,
         timeout=10,
     )
-    return answer.stdout.strip()
+    return completed.stdout.strip()

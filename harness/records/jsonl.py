@@ -13,9 +13,9 @@ JsonRow = TypeVar("JsonRow")
 
 @contextmanager
 def new_text_file(path: Path) -> Iterator[TextIO]:
-    r"""Write a file as UTF-8 with \n, made anew.
+    r"""Open a new file for text in UTF-8 with \n.
 
-    Whatever the environment holds is in it as `${NAME}`.
+    The values of environment variables are written as `${NAME}`.
 
     Raises:
         InputError: it cannot be written.
@@ -27,9 +27,9 @@ def new_text_file(path: Path) -> Iterator[TextIO]:
 
 
 def write_json_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write one JSON object a line."""
-    with new_text_file(path) as handle:
-        handle.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    """Write one JSON object on each line."""
+    with new_text_file(path) as file:
+        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 def read_json_lines(
@@ -39,17 +39,18 @@ def read_json_lines(
 
     Args:
         path: the file.
-        parse: one line to a row; ValueError where it is none.
+        parse: reads one line; ValueError if it is no row.
 
     Raises:
         OSError: the file cannot be read.
         ValueError: a line is not a row.
     """
-    with path.open("rb") as handle:
-        for number, line in enumerate(handle, 1):
-            if line.strip():
-                try:
-                    row = parse(line)
-                except (ValueError, RecursionError) as error:
-                    raise ValueError(f"line {number}: {error}") from None
-                yield row
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            try:
+                row = parse(line)
+            except (ValueError, RecursionError) as error:
+                raise ValueError(f"line {number}: {error}") from None
+            yield row

@@ -1,4 +1,4 @@
-"""What a judge said of texts."""
+"""A judge's verdicts on texts."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -12,14 +12,12 @@ from retrievers.types import Query
 
 EntailmentWord = Literal["entailed", "contradicted", "neutral"]
 ENTAILMENT_WORDS: tuple[str, ...] = get_args(EntailmentWord)
-
-
 PEOPLE_JUDGE = "people"
-"""Stands in the place of a judge for claims that came with the data."""
+"""The judge's name for claims that are part of the data."""
 
 
 class JudgeIdentity(NamedTuple):
-    """Who read a text: a judge, and a digest of what it was told to do."""
+    """A judge, and a digest of its prompt."""
 
     judge: str
     prompt: str = ""
@@ -34,7 +32,7 @@ class ClaimPassage(NamedTuple):
 
 @lru_cache(maxsize=1 << 16)
 def short_digest(text: str) -> str:
-    """A short name of a text: 16 hexadecimal digits of its SHA-256.
+    """Return a short name of a text: 16 hexadecimal digits of its SHA-256.
 
     >>> short_digest("The fee is 300 yen.")
     'f36a08de5a65a3e3'
@@ -52,28 +50,31 @@ def is_entailed(word: str | None) -> Truth:
 
 
 class JudgedClaims(NamedTuple):
-    """What became of the claims of one run."""
+    """The claims of one run with their verdicts."""
 
     claims: Mapping[str, QueryClaims]
-    """By query id; empty where the judge failed."""
+    """By query id; empty if the judge failed."""
     facts: Mapping[str, str]
-    """For the manifest: who judged, and how much."""
+    """For the manifest: which judge, and how much it judged."""
     warning: str = ""
 
 
 @dataclass(slots=True)
 class JudgeReadings:
-    """What one judge said, by text: an unreadable answer is None, and one that is absent was not asked for."""
+    """One judge's verdicts, by text.
+
+    None if the judge's answer was unreadable; absent if the text was not judged.
+    """
 
     claims: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
     """Text -> its claims."""
     verdicts: dict[tuple[str, str], EntailmentWord | None] = field(default_factory=dict)
     """(Claim, digest of the passage) -> verdict."""
     opinions: dict[tuple[str, tuple[str, ...]], Any] = field(default_factory=dict)
-    """(Task, digests of the texts it is about) -> answer."""
+    """(Task, digests of its texts) -> answer."""
 
     def verdict_word(self, claim: str, text: str) -> EntailmentWord | None:
-        """The verdict on a claim and a passage; None where there is none that could be read."""
+        """Return the verdict on a claim and a passage; None without a readable one."""
         return self.verdicts.get((claim, short_digest(text)))
 
     def is_entailed(self, claim: str, text: str) -> Truth:
@@ -81,39 +82,44 @@ class JudgeReadings:
         return is_entailed(self.verdict_word(claim, text))
 
     def opinion(self, task: str, *texts: str) -> Any:
-        """The answer to another task about some texts; None where there is none that could be read."""
+        """Return the answer to another task; None without a readable one."""
         return self.opinions.get((task, tuple(map(short_digest, texts))))
 
 
 def claims_of_query(query: Query, readings: JudgeReadings) -> tuple[str, ...]:
-    """The claims of a query's reference answer: those of the data, else those that the judge took out of the answer."""
-    if query.reference.claims:
-        return tuple(claim.text for claim in query.reference.claims)
-    recorded = [readings.claims.get(text) for text in query.reference.answers[:1]]
-    return recorded[0] or () if recorded else ()
+    """Return the claims of a query's reference answer.
+
+    Those of the data, else those that the judge found in the answer.
+    """
+    reference = query.reference
+    if reference.claims:
+        return tuple(claim.text for claim in reference.claims)
+    if not reference.answers:
+        return ()
+    return readings.claims.get(reference.answers[0]) or ()
 
 
 def claims_by_query(
     queries: Iterable[Query], readings: JudgeReadings, passages: Mapping[str, str]
 ) -> dict[str, QueryClaims]:
-    """What measures by claims are computed from: for each query that has any, its claims and what entails them.
+    """Return the claims of each query that has any, with the documents' verdicts.
 
     Args:
         queries: those that are measured.
         readings: the judge's verdicts.
         passages: document id -> digest of its text.
     """
-    verdicts, by_query = readings.verdicts, {}
+    by_query: dict[str, QueryClaims] = {}
     for query in queries:
-        if claims := claims_of_query(query, readings):
-            by_document = {
-                document: tuple(
-                    is_entailed(verdicts.get((claim, passage))) for claim in claims
-                )
-                for document, passage in passages.items()
-            }
-            by_query[query.id] = QueryClaims(
-                claims,
-                {doc: row for doc, row in by_document.items() if set(row) != {None}},
+        claims = claims_of_query(query, readings)
+        if not claims:
+            continue
+        entailed_by: dict[str, tuple[Truth, ...]] = {}
+        for document_id, passage in passages.items():
+            verdicts = tuple(
+                is_entailed(readings.verdicts.get((claim, passage))) for claim in claims
             )
+            if set(verdicts) != {None}:
+                entailed_by[document_id] = verdicts
+        by_query[query.id] = QueryClaims(claims, entailed_by)
     return by_query

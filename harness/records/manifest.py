@@ -1,7 +1,7 @@
 """The record of one run.
 
-Keys may be added to a version, each with a default, so that folders of before are still read. A key that is renamed
-or changes its meaning makes a new version.
+Keys may be added to a version, each with a default, so that earlier folders can still
+be read. A key with another name or meaning makes a new version.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,9 +15,9 @@ from harness.identity import question_identity, retriever_identity
 from harness.records.data_quality import DataQuality
 
 ExperimentName = Annotated[str, Field(pattern=NAME_PATTERN)]
-"""A name that leads to no other folder."""
+"""A name that cannot be the path of another folder."""
 RetrieverName = Annotated[str, Field(pattern=SWEPT_NAME)]
-"""Another that leads to none."""
+"""The same for a retriever, which may be one of a sweep."""
 NonNegativeCount = Annotated[int, Field(ge=0)]
 ExperimentTable = Mapping[str, Any]
 """A table of an experiment file."""
@@ -25,7 +25,10 @@ ExperimentTable = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedExperiment:
-    """The experiment with every default filled in; its fields are those of `harness.experiment.Experiment`."""
+    """The experiment with every default filled in.
+
+    Its fields are those of `harness.experiment.Experiment`.
+    """
 
     name: ExperimentName
     dataset: ExperimentTable
@@ -43,11 +46,11 @@ class ResolvedExperiment:
     retrievers: tuple[ExperimentTable, ...]
     """The [[retrievers]] tables, in the order of the file."""
     vectors: ExperimentTable | None = None
-    """Where vectors lay that were embedded elsewhere; absent in folders of before."""
+    """Vectors that were embedded elsewhere; absent in earlier folders."""
     report: bool = True
-    """Whether the run wrote its report; absent in folders of before, whose runs did."""
+    """Whether the run wrote its report; absent in earlier folders, which have one."""
     sweep: ExperimentTable | None = None
-    """The sweep, written out; absent in folders of before."""
+    """The sweep with its configurations; absent in earlier folders."""
 
     @property
     def retriever_tables(self) -> dict[str, ExperimentTable]:
@@ -55,34 +58,34 @@ class ResolvedExperiment:
         return {table["name"]: table for table in self.retrievers}
 
     def uses(self, retriever: str) -> tuple[str, ...]:
-        """The retrievers that a table names under `of`, also in the tables of parts without a name."""
-        return tuple(_named_in(self.retriever_tables[retriever].get("of")))
+        """The retrievers that a table names under `of`, also within unnamed parts."""
+        return tuple(_retriever_names(self.retriever_tables[retriever].get("of")))
 
     def retriever_with_parts(self, retriever: str) -> tuple[str, ...]:
         """A retriever and all that it uses, each once, itself first."""
-        # What Qdrant fuses is a collection of its own, which costs nothing of those that it is like.
-        of = (
-            ()
-            if self.retriever_tables[retriever]["kind"] == "qdrant-fusion"
-            else self.uses(retriever)
-        )
-        inner = (part for other in of for part in self.retriever_with_parts(other))
-        return tuple(dict.fromkeys((retriever, *inner)))
+        # A fusion by Qdrant has a collection of its own, and uses no other retriever.
+        if self.retriever_tables[retriever]["kind"] == "qdrant-fusion":
+            return (retriever,)
+        names = {retriever: None}
+        for used in self.uses(retriever):
+            names.update(dict.fromkeys(self.retriever_with_parts(used)))
+        return tuple(names)
 
 
-def _named_in(of: Any) -> Iterator[str]:
-    if isinstance(of, str):
-        yield of
-    elif isinstance(of, Mapping):
-        yield from _named_in(of.get("of"))
+def _retriever_names(uses: Any) -> Iterator[str]:
+    """Yield the names in the key `of` of a table, which may be nested."""
+    if isinstance(uses, str):
+        yield uses
+    elif isinstance(uses, Mapping):
+        yield from _retriever_names(uses.get("of"))
     else:
-        for part in of or ():
-            yield from _named_in(part)
+        for part in uses or ():
+            yield from _retriever_names(part)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetFacts:
-    """Which data were used."""
+    """The data set of a run."""
 
     path: str
     """As the experiment names it."""
@@ -93,7 +96,7 @@ class DatasetFacts:
     """Of the documents alone."""
     documents: NonNegativeCount
     queries: NonNegativeCount
-    """Queries that were asked."""
+    """Queries that were searched."""
     judged: NonNegativeCount
     """Queries with labels."""
     scored: NonNegativeCount
@@ -102,17 +105,17 @@ class DatasetFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrieverOutcome:
-    """How one retriever ended, and what answered."""
+    """Whether one retriever finished, and what it used."""
 
     error: str
-    """Why it failed, in one message; "" where it finished."""
+    """Why it failed, in one message; "" if it finished."""
     provenance: Mapping[str, str]
-    """Model, revision, price, store: empty where it failed."""
+    """Model, revision, price, store: empty if it failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """The state of the repository that the run was started in."""
+    """The state of the repository in which the run was started."""
 
     commit: str = ""
     """Empty outside a repository."""
@@ -126,7 +129,7 @@ class Manifest:
 
     name: ExperimentName
     experiment: ExperimentTable
-    """As it was written."""
+    """As in its file."""
     resolved: ResolvedExperiment
     experiment_file: str
     dataset: DatasetFacts
@@ -144,38 +147,48 @@ class Manifest:
     machine: ExperimentTable
     git: Commit
     judge: Mapping[str, str] = field(default_factory=dict)
-    """Who judged claims: `judge`, and a digest of its `prompt`; empty if none did."""
+    """Which judge judged claims, and a digest of its `prompt`; empty if none did."""
     earlier_looks: tuple[int, ...] = ()
-    """How many queries earlier runs asked of the same question and documents, all of which this run asked too."""
+    """How many queries each earlier run of the same question had.
+
+    Over the same documents; this run has all of these queries.
+    """
     file_digests: Mapping[str, str] = field(default_factory=dict)
-    """Every file that is read back, by its path in the folder -> its SHA-256."""
+    """Path in the folder -> SHA-256, for every file that is read back."""
 
     @property
     def failed(self) -> dict[str, str]:
         """The retrievers that failed, each with its reason."""
         return {
-            name: facts.error for name, facts in self.retrievers.items() if facts.error
+            name: outcome.error
+            for name, outcome in self.retrievers.items()
+            if outcome.error
         }
 
     @property
     def finished(self) -> tuple[str, ...]:
         """The retrievers that finished, in the order of the experiment."""
-        return tuple(name for name, facts in self.retrievers.items() if not facts.error)
+        outcomes = self.retrievers.items()
+        return tuple(name for name, outcome in outcomes if not outcome.error)
 
     def retriever_identity(self, retriever: str) -> str:
-        """What a retriever is, whatever it is called: pages, and comparisons of folders, know it again by that."""
+        """What a retriever is, whatever its name.
+
+        Pages, and comparisons of folders, recognise it by that.
+        """
         table = self.resolved.retriever_tables[retriever]
-        of = table.get("of") or ()
-        unnamed = (
-            []
-            if isinstance(of, str)
-            else [str(part) for part in of if isinstance(part, Mapping)]
-        )
-        parts = [*map(self.retriever_identity, self.resolved.uses(retriever)), *unnamed]
+        parts = [
+            self.retriever_identity(part) for part in self.resolved.uses(retriever)
+        ]
+        uses = table.get("of") or ()
+        if not isinstance(uses, str):
+            parts += [str(part) for part in uses if isinstance(part, Mapping)]
         return retriever_identity(table, self.retrievers[retriever].provenance, parts)
 
     @property
     def question_identity(self) -> object:
-        """What the run asks: what is compared, by what."""
-        what = {name: self.retriever_identity(name) for name in self.retrievers}
-        return question_identity(self.resolved.primary, self.resolved.baseline, what)
+        """What the run compares, and by which measure."""
+        retrievers = {name: self.retriever_identity(name) for name in self.retrievers}
+        return question_identity(
+            self.resolved.primary, self.resolved.baseline, retrievers
+        )

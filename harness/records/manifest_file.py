@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -19,48 +20,33 @@ from harness.stats.settings import without_retired_statistics
 from retrievers.errors import InputError, Problem
 from retrievers.files.text_files import file_digest
 
+MANIFEST_SCHEMA = 1
+MAX_NAMED_FAULTS = 5
+"""Faults of a manifest in one message."""
+
 
 def file_digests(folder: Path) -> dict[str, str]:
-    """Return name -> SHA-256 of every file of a results folder that is read back, for the manifest."""
-    names = [
-        *(f"{name}.csv" for name in TABLE_NAMES),
-        "labels.jsonl",
-        "documents.jsonl",
-        "qrels.trec",
-    ]
-    names += [
-        path.name for path in folder.glob("evaluation.json")
-    ]  # missing if there are no labels
-    names += sorted(
-        f"rankings/{path.name}" for path in (folder / "rankings").glob("*.jsonl")
-    )
+    """Return name -> SHA-256 of every file of a results folder that is read back."""
+    names = [f"{name}.csv" for name in TABLE_NAMES]
+    names += ["labels.jsonl", "documents.jsonl", "qrels.trec"]
+    if (folder / "evaluation.json").exists():  # not without labels
+        names.append("evaluation.json")
+    rankings = (folder / "rankings").glob("*.jsonl")
+    names += sorted(f"rankings/{path.name}" for path in rankings)
     return {name: file_digest(folder / name) for name in names}
 
 
-MANIFEST_SCHEMA = 1
-
-
-MAX_NAMED_FAULTS = 5
-"""Faults of it that one message names."""
-
-
 def resolved_experiment(tables: ExperimentTable) -> ResolvedExperiment:
-    """Make the record of a resolved experiment from its tables."""
-    return ResolvedExperiment(
-        **{
-            **tables,
-            **{name: tuple(tables[name]) for name in ("measures", "retrievers")},
-        }
-    )
+    """Return the record of a resolved experiment from its tables."""
+    sequences = {name: tuple(tables[name]) for name in ("measures", "retrievers")}
+    return ResolvedExperiment(**{**tables, **sequences})
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write manifest.json."""
     content = {"schema": MANIFEST_SCHEMA, **asdict(manifest)}
-    content["ledger"] = {
-        "dataset": content["ledger"]["dataset"],
-        **content["ledger"]["retrievers"],
-    }
+    quality = content["ledger"]
+    content["ledger"] = {"dataset": quality["dataset"], **quality["retrievers"]}
     text = json.dumps(content, ensure_ascii=False, indent=1, default=str)
     with new_text_file(folder / "manifest.json") as file:
         file.write(text + "\n")
@@ -70,79 +56,88 @@ def read_manifest(folder: Path) -> Manifest:
     """Read manifest.json.
 
     Raises:
-        InputError: there is none, it is of another version, or parts of it are missing or of the wrong type.
+        InputError: there is none, it is of another version, or parts of it are missing
+            or of the wrong type.
+    """
+    path = folder / "manifest.json"
+    content = _read_content(folder)
+    version = content.get("schema") if isinstance(content, dict) else None
+    if version != MANIFEST_SCHEMA:
+        reads = f"this program reads version {MANIFEST_SCHEMA}"
+        problem = f"is of version {version!r}, and {reads}"
+        raise InputError(Problem(str(path), problem, RUN_AGAIN_REMEDY))
+    text = json.dumps(_current_tables(_with_separate_ledgers(content)))
+    try:
+        # Through JSON, since only there a list may be a tuple in strict mode.
+        return _manifest_adapter().validate_json(text, strict=True)
+    except ValidationError as error:
+        faults: list[str] = []
+        for fault in error.errors()[:MAX_NAMED_FAULTS]:
+            key_path = ".".join(map(str, fault["loc"]))
+            faults.append(f"{key_path}: {fault['msg']}")
+        problem = f"is damaged: {'; '.join(faults)}"
+        raise InputError(Problem(str(path), problem, RUN_AGAIN_REMEDY)) from None
+
+
+def _read_content(folder: Path) -> Any:
+    """Return the content of manifest.json.
+
+    Raises:
+        InputError: there is none, or it is not JSON.
     """
     path = folder / "manifest.json"
     try:
-        content = parse_json(path.read_text(encoding="utf-8"))
+        return parse_json(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
-        inner = (
-            min(folder.glob("*/manifest.json"), default=None)
-            if folder.is_dir()
-            else None
-        )
-        remedy = (
-            f"give one that it holds, such as {inner.parent}"
-            if inner
-            else "give one that `harness run` wrote"
-        )
-        what = "is not a results folder" if folder.exists() else "does not exist"
-        raise InputError(Problem(str(folder), what, remedy)) from None
+        raise InputError(_missing_manifest(folder)) from None
     except (OSError, ValueError) as error:
-        raise InputError(
-            Problem(str(path), f"cannot be read as JSON: {error}", RUN_AGAIN_REMEDY)
-        ) from None
-    version = content.get("schema") if isinstance(content, dict) else None
-    if version != MANIFEST_SCHEMA:
-        what = f"is of version {version!r}, and this program reads version {MANIFEST_SCHEMA}"
-        raise InputError(Problem(str(path), what, RUN_AGAIN_REMEDY))
-    try:
-        # Through JSON, since only there a list may be a tuple in strict mode.
-        return _adapter().validate_json(
-            json.dumps(_current(_with_ledger(content))), strict=True
-        )
-    except ValidationError as error:
-        faults = [
-            f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"
-            for fault in error.errors()[:MAX_NAMED_FAULTS]
-        ]
-        raise InputError(
-            Problem(str(path), f"is damaged: {'; '.join(faults)}", RUN_AGAIN_REMEDY)
-        ) from None
+        problem = f"cannot be read as JSON: {error}"
+        raise InputError(Problem(str(path), problem, RUN_AGAIN_REMEDY)) from None
+
+
+def _missing_manifest(folder: Path) -> Problem:
+    """Return the problem that a folder has no manifest."""
+    problem = "is not a results folder" if folder.exists() else "does not exist"
+    remedy = "give one that `harness run` wrote"
+    if folder.is_dir():
+        inner_manifest = min(folder.glob("*/manifest.json"), default=None)
+        if inner_manifest is not None:
+            remedy = f"give one that it holds, such as {inner_manifest.parent}"
+    return Problem(str(folder), problem, remedy)
 
 
 @cache
-def _adapter() -> TypeAdapter[Manifest]:
+def _manifest_adapter() -> TypeAdapter[Manifest]:
     return TypeAdapter(Manifest)
 
 
-def _current(content: ExperimentTable) -> ExperimentTable:
-    """The tables of an earlier version in today's words: without retired keys, and with defaults that have changed."""
-    resolved, written = content.get("resolved"), content.get("experiment")
-    if not isinstance(resolved, Mapping) or not isinstance(written, Mapping):
+def _current_tables(content: ExperimentTable) -> ExperimentTable:
+    """Return the content without retired keys, and with defaults that have changed."""
+    resolved = content.get("resolved")
+    experiment = content.get("experiment")
+    if not isinstance(resolved, Mapping) or not isinstance(experiment, Mapping):
         return content
     statistics = without_retired_statistics(resolved.get("statistics") or {})
-    # Of earlier versions signed ranks decided by default, and gave way to sign flips where there were weights.
-    undeclared = "test" not in (written.get("statistics") or {})
-    if statistics.get("test") == "wilcoxon" and (
-        undeclared or statistics.get("weight")
-    ):
+    # In earlier versions signed ranks decided by default, and sign flips with weights.
+    is_default = "test" not in (experiment.get("statistics") or {})
+    uses_ranks = statistics.get("test") == "wilcoxon"
+    if uses_ranks and (is_default or statistics.get("weight")):
         del statistics["test"]
-    written = {key: value for key, value in written.items() if key != "cache"}
     return {
         **content,
-        "experiment": written,
+        "experiment": {key: experiment[key] for key in experiment if key != "cache"},
         "resolved": {**resolved, "statistics": statistics},
     }
 
 
-def _with_ledger(content: ExperimentTable) -> ExperimentTable:
-    """The ledgers of the retrievers in a table of their own: in the file they are beside that of the data set."""
-    ledger = content.get("ledger")
-    if not isinstance(ledger, Mapping):
+def _with_separate_ledgers(content: ExperimentTable) -> ExperimentTable:
+    """Return the content with the retrievers' ledgers in a table of their own.
+
+    In the file they are in the same table as that of the data set.
+    """
+    ledgers = content.get("ledger")
+    if not isinstance(ledgers, Mapping):
         return content
-    retrievers = {name: kept for name, kept in ledger.items() if name != "dataset"}
-    return {
-        **content,
-        "ledger": {"dataset": ledger.get("dataset", {}), "retrievers": retrievers},
-    }
+    retrievers = {name: ledgers[name] for name in ledgers if name != "dataset"}
+    dataset = ledgers.get("dataset", {})
+    return {**content, "ledger": {"dataset": dataset, "retrievers": retrievers}}

@@ -13,36 +13,35 @@ from retrievers.files.text_files import file_digest
 
 COPY_FILES_REMEDY = "copy the files themselves into the folder"
 FILE_CHANGED = "it was changed or cut since it was written"
+RUN_AGAIN_REMEDY = "run the experiment again"
+
+ParsedRow = TypeVar("ParsedRow")
 
 
 def refuse_outside_links(folder: Path) -> None:
-    """Raise InputError where a link in a folder leads out of it."""
-    links = (path for path in folder.rglob("*") if path.is_symlink())
-    if out := [
-        path for path in links if not path.resolve().is_relative_to(folder.resolve())
-    ]:
-        raise InputError(
-            [
-                Problem(
-                    str(path),
-                    "is a link that leads out of the results",
-                    COPY_FILES_REMEDY,
-                )
-                for path in out
-            ]
-        )
+    """Refuse links in a folder that lead out of it.
 
-
-RUN_AGAIN_REMEDY = "run the experiment again"
-
-
-ParsedRow = TypeVar("ParsedRow")
+    Raises:
+        InputError: there are any.
+    """
+    target = folder.resolve()
+    problems: list[Problem] = []
+    for path in folder.rglob("*"):
+        if path.is_symlink() and not path.resolve().is_relative_to(target):
+            problem = "is a link that leads out of the results"
+            problems.append(Problem(str(path), problem, COPY_FILES_REMEDY))
+    if problems:
+        raise InputError(problems)
 
 
 def read_unchanged_rows(
     folder: Path, manifest: Manifest, name: str, parse: Callable[[bytes], ParsedRow]
 ) -> Iterator[ParsedRow]:
-    """The rows of a file, which must have the digest that the manifest has."""
+    """Yield the rows of a file, which must have the digest in the manifest.
+
+    Raises:
+        InputError: it has another digest, or cannot be read.
+    """
     refuse_changed_file(folder, manifest, name)
     try:
         yield from read_json_lines(folder / name, parse)
@@ -51,7 +50,11 @@ def read_unchanged_rows(
 
 
 def refuse_changed_file(folder: Path, manifest: Manifest, name: str) -> None:
-    """Raise InputError where a file has another digest than the manifest says."""
+    """Refuse a file with another digest than in the manifest.
+
+    Raises:
+        InputError: it has another digest, or cannot be read.
+    """
     try:
         if manifest.file_digests.get(name) != file_digest(folder / name):
             raise ValueError(FILE_CHANGED)
@@ -59,10 +62,9 @@ def refuse_changed_file(folder: Path, manifest: Manifest, name: str) -> None:
         raise unreadable_file(folder / name, error) from None
 
 
-def unreadable_file(path: Path, error: Exception) -> InputError:  # noqa: D103
-    what = (
-        "is missing"
-        if isinstance(error, FileNotFoundError)
-        else f"cannot be read whole: {error}"
-    )
-    return InputError(Problem(str(path), what, RUN_AGAIN_REMEDY))
+def unreadable_file(path: Path, error: Exception) -> InputError:
+    """Return the error that a file is missing or cannot be read."""
+    problem = f"cannot be read whole: {error}"
+    if isinstance(error, FileNotFoundError):
+        problem = "is missing"
+    return InputError(Problem(str(path), problem, RUN_AGAIN_REMEDY))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.dataset import Dataset, DatasetReference, load_dataset
 from harness.experiment import DatasetConfig, locate_dataset
+from harness.records.costs_csv import COUNT_COLUMNS, LATENCY_COLUMNS
 from harness.records.csv_table import (
     NUMBER_COLUMNS,
     TABLE_NAMES,
@@ -43,7 +44,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def is_results_folder(path: Path) -> bool:  # noqa: D103
+def is_results_folder(path: Path) -> bool:
+    """Whether a path is a results folder."""
     return (path / "manifest.json").is_file()
 
 
@@ -51,39 +53,48 @@ NO_SCORES = (
     "holds no scores: no query has labels",
     "harness pool draws what people are to judge",
 )
-"""What is wrong with results where scores are wanted, and what to do."""
+"""The problem and the remedy of results without scores."""
 
 
-def _frame(name: str) -> cached_property[pd.DataFrame]:
-    """A table as a frame of pandas."""
+def _frame_property(table_name: str) -> cached_property[pd.DataFrame]:
+    """Return a property that reads a table as a frame of pandas."""
 
     def read(results: Results) -> pd.DataFrame:
         import pandas as pd
 
-        frame = pd.DataFrame(results.table(name, read_table_columns))
-        return frame.astype(
-            {column: "str" for column in frame if column not in NUMBER_COLUMNS}
-        )
+        frame = pd.DataFrame(results.table(table_name, read_table_columns))
+        text_columns = [column for column in frame if column not in NUMBER_COLUMNS]
+        return frame.astype(dict.fromkeys(text_columns, "str"))
 
     return cached_property(read)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Results:
-    """A results folder, read back; its tables when they are first asked for."""
+    """A results folder, read back; its tables are read at their first use."""
 
     folder: Path
     manifest: Manifest
     queries: Mapping[str, LabelledQuery]
     """Every judged query, by id."""
     documents: Mapping[str, Document]
-    """Title and text, as far as it was kept, of every document in the labels or in a top 20."""
+    """Title and text of every document in the labels or in a top 20.
 
-    scores, summary, comparisons, tests, costs = map(_frame, TABLE_NAMES)
+    The text as far as it was stored.
+    """
+
+    scores = _frame_property("scores")
+    summary = _frame_property("summary")
+    comparisons = _frame_property("comparisons")
+    tests = _frame_property("tests")
+    costs = _frame_property("costs")
 
     @cached_property
     def score_columns(self) -> dict[str, list[Any]]:
-        """The columns of scores.csv, without pandas, whose import takes as long as reading them."""
+        """The columns of scores.csv, without pandas.
+
+        Importing pandas takes as long as reading them.
+        """
         return self.table("scores", read_table_columns)
 
     @cached_property
@@ -96,7 +107,7 @@ class Results:
         return self.table(name, read_table_rows)
 
     def table(self, name: str, read: Callable[[Path], ParsedRow]) -> ParsedRow:
-        """A table, which must have the digest that the manifest has."""
+        """A table, which must have the digest in the manifest."""
         refuse_changed_file(self.folder, self.manifest, f"{name}.csv")
         path = self.folder / f"{name}.csv"
         try:
@@ -111,50 +122,56 @@ class Results:
 
     @property
     def scored(self) -> bool:
-        """Whether any query could be scored; without labels there are rankings, costs and overlap alone."""
+        """Whether any query could be scored.
+
+        Without labels there are only rankings, costs and overlap.
+        """
         return self.manifest.dataset.scored > 0
 
     @property
     def run_label(self) -> str:
-        """When this run began, and a digest of its manifest, which holds that of every other file."""
-        return f"run of {self.manifest.started}, digest {file_digest(self.folder / 'manifest.json')[:12]}"
+        """When this run began, and a digest of its manifest.
+
+        The manifest has the digest of every other file.
+        """
+        digest = file_digest(self.folder / "manifest.json")
+        return f"run of {self.manifest.started}, digest {digest[:12]}"
 
     def grades(self) -> dict[str, dict[str, int]]:
-        """The labels after the grade rule, as qrels.trec has them; empty where claims alone were scored."""
+        """The labels after the grade rule, from qrels.trec.
+
+        Empty if only claims were scored.
+        """
         path = self.folder / "qrels.trec"
-        return (
-            {} if path.is_file() and not path.stat().st_size else dict(read_qrels(path))
-        )
+        if path.is_file() and not path.stat().st_size:
+            return {}
+        return dict(read_qrels(path))
 
     def __repr__(self) -> str:
-        about = f"{len(self.retrievers)} retrievers, {self.manifest.dataset.queries} queries"
-        return f"<Results {self.manifest.name!r}: {about}>"
+        retrievers = f"{len(self.retrievers)} retrievers"
+        queries = f"{self.manifest.dataset.queries} queries"
+        return f"<Results {self.manifest.name!r}: {retrievers}, {queries}>"
 
     def rankings(self, retriever: str) -> dict[str, Ranking]:
         """The rankings of one retriever, by query id."""
-        ids: dict[
-            str, str
-        ] = {}  # one text for each document, however often it is a hit
-        return {
-            query: Ranking(
-                tuple(map(ids.setdefault, one.doc_ids, one.doc_ids)), one.scores
-            )
-            for query, one in self.iter_rankings(retriever)
-        }
+        # One string for each document, however often it is a hit, saves memory.
+        strings: dict[str, str] = {}
+        rankings: dict[str, Ranking] = {}
+        for query_id, ranking in self.iter_rankings(retriever):
+            doc_ids = map(strings.setdefault, ranking.doc_ids, ranking.doc_ids)
+            rankings[query_id] = Ranking(tuple(doc_ids), ranking.scores)
+        return rankings
 
     def iter_rankings(self, retriever: str) -> Iterator[tuple[str, Ranking]]:
         """The same as a stream.
 
         Raises:
-            InputError: there is no such retriever; the file is not as it was written.
+            InputError: there is no such retriever; the file was changed.
         """
         if retriever not in self.retrievers:
-            what = f"no retriever is called {retriever!r}"
-            raise InputError(
-                Problem(
-                    str(self.folder), what, did_you_mean(retriever, self.retrievers)
-                )
-            )
+            problem = f"no retriever is called {retriever!r}"
+            remedy = did_you_mean(retriever, self.retrievers)
+            raise InputError(Problem(str(self.folder), problem, remedy))
         return read_unchanged_rows(
             self.folder,
             self.manifest,
@@ -163,32 +180,26 @@ class Results:
         )
 
     def run(self, retriever: str) -> Run:
-        """One retriever's run as it was: its rankings, costs, notes and provenance."""
-        ledger = self.manifest.ledger.retrievers[retriever]
-        rows = {
-            row["stage"]: row for row in self.cost_rows if row["retriever"] == retriever
-        }
-        names = ("calls", "texts", "cached", "tokens", "usd")
-        spent = {
-            stage: {name: row[name] for name in names if row[name]}
-            for stage, row in rows.items()
-        }
+        """One retriever's run: its rankings, costs, notes and provenance."""
+        quality = self.manifest.ledger.retrievers[retriever]
+        stages: dict[str, StageTotals] = {}
+        latency: dict[str, StageLatency] = {}
+        for row in self.cost_rows:
+            if row["retriever"] != retriever:
+                continue
+            stage = row["stage"]
+            counts = {name: row[name] for name in (*COUNT_COLUMNS, "usd") if row[name]}
+            counts.update(quality.counts.get(stage, {}))
+            stages[stage] = StageTotals(row["seconds"], counts)
+            if isinstance(row["measured_at"], str):
+                latency[stage] = StageLatency(*(row[name] for name in LATENCY_COLUMNS))
         return Run(
             retriever,
             self.rankings(retriever),
-            stages={
-                stage: StageTotals(
-                    row["seconds"], {**spent[stage], **ledger.counts.get(stage, {})}
-                )
-                for stage, row in rows.items()
-            },
-            notes=ledger.notes,
+            stages=stages,
+            notes=quality.notes,
             provenance=self.manifest.retrievers[retriever].provenance,
-            latency={
-                stage: StageLatency(*(row[name] for name in StageLatency._fields))
-                for stage, row in rows.items()
-                if isinstance(row["measured_at"], str)
-            },
+            latency=latency,
         )
 
 
@@ -201,51 +212,43 @@ def read_results(folder: str | Path) -> Results:
     folder = Path(folder)
     manifest = read_manifest(folder)
     refuse_outside_links(folder)
-    labelled = {
-        row.query.id: row
-        for row in read_unchanged_rows(
-            folder, manifest, "labels.jsonl", labelled_query_from_json
-        )
-    }
+    labelled_queries = read_unchanged_rows(
+        folder, manifest, "labels.jsonl", labelled_query_from_json
+    )
+    queries = {labelled.query.id: labelled for labelled in labelled_queries}
     refuse_changed_file(folder, manifest, "qrels.trec")
-    documents = {
-        row.id: row
-        for row in read_unchanged_rows(
-            folder, manifest, "documents.jsonl", document_from_json
-        )
-    }
+    documents = read_unchanged_rows(
+        folder, manifest, "documents.jsonl", document_from_json
+    )
+    documents_by_id = {document.id: document for document in documents}
     for name in TABLE_NAMES:
         refuse_changed_file(folder, manifest, f"{name}.csv")
-    return Results(folder, manifest, labelled, documents)
+    return Results(folder, manifest, queries, documents_by_id)
 
 
-def holds_results_folders(place: Path) -> bool:
-    """Whether a folder is not a results folder itself, and holds one at least, whole or damaged."""
-    return (
-        place.is_dir()
-        and not (place / "manifest.json").exists()
-        and any(place.glob("*/manifest.json"))
-    )
+def holds_results_folders(folder: Path) -> bool:
+    """Whether a folder is no results folder, but has one, complete or damaged."""
+    if not folder.is_dir() or (folder / "manifest.json").exists():
+        return False
+    return any(folder.glob("*/manifest.json"))
 
 
 def read_complete_manifest(folder: Path) -> Manifest:
-    """Read a folder's manifest; whether its other files are there is only looked at.
+    """Read a folder's manifest, and check that its other files exist.
 
     Raises:
         InputError: it is not a results folder, or a part of it is missing.
     """
     manifest = read_manifest(folder)
     refuse_outside_links(folder)
-    needed = (
-        name for name in manifest.file_digests if name != "evaluation.json"
-    )  # which is computed again
-    if missing := [name for name in needed if not (folder / name).is_file()]:
-        raise InputError(
-            [
-                Problem(str(folder / name), "is missing", RUN_AGAIN_REMEDY)
-                for name in missing
-            ]
-        )
+    problems: list[Problem] = []
+    for name in manifest.file_digests:
+        # A missing evaluation is computed again.
+        if name != "evaluation.json" and not (folder / name).is_file():
+            where = str(folder / name)
+            problems.append(Problem(where, "is missing", RUN_AGAIN_REMEDY))
+    if problems:
+        raise InputError(problems)
     return manifest
 
 
@@ -253,37 +256,64 @@ def current_dataset(results: Results) -> Dataset:
     """Return the data set as it is now; it may have moved with the experiment's file.
 
     Raises:
-        InputError: it is not there any more, or cannot be read.
+        InputError: it no longer exists, or cannot be read.
     """
-    resolved = results.manifest.resolved
-    return load_dataset(
-        find_dataset(results),
-        drop_dangling=resolved.relevance.get("dangling") == "drop",
-    )
+    return _load_dataset(find_dataset(results), results)
+
+
+def _load_dataset(reference: DatasetReference, results: Results) -> Dataset:
+    relevance = results.manifest.resolved.relevance
+    return load_dataset(reference, drop_dangling=relevance.get("dangling") == "drop")
 
 
 def find_dataset(results: Results) -> DatasetReference:
-    """Return where the data set is: looked for from its experiment's file, and from the results folder.
+    """Return the reference to the data set of a run.
+
+    It is searched from the experiment's file, and from the results folder, since the
+    path of that file may be relative to another working directory. If these searches
+    find different data, the ones with the run's digest are meant.
 
     Raises:
         InputError: it is in neither place.
     """
-    resolved = results.manifest.resolved
-    # JSON has no tuples, as the tables of an experiment have.
-    table = {
-        key: tuple(one) if isinstance(one, list) else one
-        for key, one in resolved.dataset.items()
-    }
-    declared = validated(
-        DatasetConfig, table, f"{results.folder / 'manifest.json'}: resolved.dataset"
-    )
-    try:
-        return locate_dataset(declared, Path(results.manifest.experiment_file))
-    except InputError as absent:
-        # The experiment's file may be named by a path that is right in another working directory alone.
+    declared = _declared_dataset(results)
+    candidates: dict[Path, DatasetReference] = {}
+    problems: list[InputError] = []
+    for path in (
+        Path(results.manifest.experiment_file),
+        results.folder.resolve() / "experiment.toml",
+    ):
         try:
-            return locate_dataset(
-                declared, results.folder.resolve() / "experiment.toml"
-            )
-        except InputError:
-            raise absent from None
+            reference = locate_dataset(declared, path)
+        except InputError as error:
+            problems.append(error)
+        else:
+            candidates.setdefault(reference.folder.resolve(), reference)
+    if not candidates:
+        raise problems[0] from None
+    first, *others = candidates.values()
+    if not others:
+        return first
+    for reference in (first, *others):
+        if _has_digest_of_run(reference, results):
+            return reference
+    return first
+
+
+def _declared_dataset(results: Results) -> DatasetConfig:
+    """Return the table [dataset] of the experiment."""
+    table: dict[str, Any] = {}
+    for key, setting in results.manifest.resolved.dataset.items():
+        # JSON has no tuples, as the tables of an experiment have.
+        table[key] = tuple(setting) if isinstance(setting, list) else setting
+    where = f"{results.folder / 'manifest.json'}: resolved.dataset"
+    return validated(DatasetConfig, table, where)
+
+
+def _has_digest_of_run(reference: DatasetReference, results: Results) -> bool:
+    """Whether a data set is the one of a run."""
+    try:
+        dataset = _load_dataset(reference, results)
+    except InputError:
+        return False
+    return dataset.digest == results.manifest.dataset.digest

@@ -19,7 +19,7 @@ from retrievers.types import Ranking
 
 
 class StageLatency(NamedTuple):
-    """How long one query took at one stage, over a sample of queries asked one at a time."""
+    """The time of one query at one stage, over a sample searched one at a time."""
 
     p50_ms: float
     p95_ms: float
@@ -29,46 +29,54 @@ class StageLatency(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one retriever did."""
+    """The outcome of one retriever."""
 
     retriever: str
     rankings: Mapping[str, Ranking]
-    """Query id -> ranking; empty where the retriever failed."""
+    """Query id -> ranking; empty if the retriever failed."""
     stages: Mapping[str, StageTotals] = field(default_factory=dict)
     notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The integrity ledger: kind -> ids."""
+    """Kind -> ids of documents or queries."""
     provenance: Mapping[str, str] = field(default_factory=dict)
-    """Model, revision, digest, store: what answered."""
+    """Model, revision, digest, store."""
     latency: Mapping[str, StageLatency] = field(default_factory=dict)
     error: str = ""
     """Why it failed, in one message."""
 
     def ranked_ids(self) -> dict[str, Sequence[str]]:
         """Query id -> document ids, best first."""
-        return {query: ranking.doc_ids for query, ranking in self.rankings.items()}
+        return {
+            query_id: ranking.doc_ids for query_id, ranking in self.rankings.items()
+        }
 
 
 def write_run_files(folder: Path, run: Run) -> None:
-    """Keep one retriever's rankings, for reading back and for other tools; done as soon as it has answered."""
-    tag, name = encode_id(run.retriever), run.retriever
+    """Write one retriever's rankings, for this program and for other tools."""
+    name = run.retriever
+    tag = encode_id(name)
     with (
         new_text_file(folder / "rankings" / f"{name}.jsonl") as rows,
         new_text_file(folder / "runs" / f"{name}.trec") as lines,
     ):
-        for query, ranking in run.rankings.items():
+        for query_id, ranking in run.rankings.items():
             scores = trec_files.format_scores(ranking.scores)  # once for both
-            row = json.dumps(
-                {"query_id": query, "doc_ids": ranking.doc_ids}, ensure_ascii=False
-            )
-            rows.write(f'{row[:-1]}, "scores": [{", ".join(scores)}]}}\n')
-            lines.write(trec_files.run_lines(query, ranking, scores, tag=tag))
+            row = {"query_id": query_id, "doc_ids": ranking.doc_ids}
+            row_text = json.dumps(row, ensure_ascii=False).removesuffix("}")
+            rows.write(f'{row_text}, "scores": [{", ".join(scores)}]}}\n')
+            lines.write(trec_files.run_lines(query_id, ranking, scores, tag=tag))
 
 
-def ranking_from_json(line: bytes) -> tuple[str, Ranking]:
-    """Read a line of rankings/*.jsonl: (query id, ranking)."""
-    row = from_json(
-        line, cache_strings="keys"
-    )  # looking up ids that were read before takes longer than making them
+class QueryRanking(NamedTuple):
+    """One query with its ranking."""
+
+    query_id: str
+    ranking: Ranking
+
+
+def ranking_from_json(line: bytes) -> QueryRanking:
+    """Read a line of rankings/*.jsonl."""
+    # Caching ids, too, takes longer than reading them again.
+    row = from_json(line, cache_strings="keys")
     scores = np.array(row["scores"], dtype=np.float64)
     scores.setflags(write=False)
-    return row["query_id"], Ranking(tuple(row["doc_ids"]), scores)
+    return QueryRanking(row["query_id"], Ranking(tuple(row["doc_ids"]), scores))

@@ -1,7 +1,4 @@
-"""A results folder under way until it takes its place.
-
-TREC files, MTEB, Parquet, trackers.
-"""
+"""The folder of a run until its results are complete."""
 
 import shutil
 from collections.abc import Iterator
@@ -17,7 +14,7 @@ from retrievers.errors import HarnessError, InputError, Problem
 from retrievers.files.text_files import exclusive_lock
 
 REPORT_FILE = "report.html"
-"""What a run writes last, after the manifest, where it writes a report: a folder that has it is whole."""
+"""The last file of a run with a report, after the manifest: its folder is complete."""
 LOCKED = (
     "another run of this experiment is writing here",
     "wait for it, or choose another --results",
@@ -25,141 +22,152 @@ LOCKED = (
 
 
 def staging_path(folder: Path) -> Path:
-    """Where a run writes until it is whole; a stopped run leaves its finished rankings there, with their qrels."""
+    """Return the folder in which a run writes until it is complete.
+
+    A stopped run leaves its finished rankings there, with their qrels.
+    """
     return folder.with_name(f"{folder.name}.unfinished")
 
 
 @contextmanager
 def staging_folder(folder: Path) -> Iterator[Path]:
-    """An empty folder beside the place of the results, held by this process alone.
+    """Open an empty folder for a run, locked by this process.
 
-    Whole results that a killed run could not put in place any more are put there first.
+    Complete results that a killed run did not publish are published first.
 
     Raises:
-        InputError: another run writes here, it cannot be written, or an experiment of the name has its results there.
+        InputError: another run writes here, it cannot be written, or an experiment with
+            the name of the staging folder has its results there.
     """
     with ExitStack() as locks:
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
             locks.enter_context(exclusive_lock(folder, *LOCKED))
             staging_dir = staging_path(folder)
-            locks.enter_context(
-                exclusive_lock(staging_dir, *LOCKED)
-            )  # an experiment of that name would write there
+            # An experiment with that name would write there.
+            locks.enter_context(exclusive_lock(staging_dir, *LOCKED))
             _recover(folder, staging_dir)
             shutil.rmtree(staging_dir, ignore_errors=True)
             staging_dir.mkdir()
         except OSError as error:
-            what = f"cannot be written: {error.strerror}"
-            raise InputError(
-                Problem(str(folder.parent), what, "choose another --results")
-            ) from None
+            problem = f"cannot be written: {error.strerror}"
+            remedy = "choose another --results"
+            raise InputError(Problem(str(folder.parent), problem, remedy)) from None
         try:
             yield staging_dir
         except HarnessError:
             if not (staging_dir / "rankings").exists():
-                shutil.rmtree(staging_dir)  # there is nothing in it to be judged
+                shutil.rmtree(staging_dir)  # it has nothing to judge
             raise
 
 
 def publish(staging_dir: Path, folder: Path) -> str:
-    """Put whole results in their place; an earlier folder is replaced only where nothing that it says is lost.
+    """Rename the staging folder to the folder of the results.
 
-    One of another experiment, of other data, or with a score that is not among the new ones is moved to
-    `<name>.1`, `<name>.2`, …: the first that is free.
+    An earlier folder is replaced only if nothing in it is lost. One of another
+    experiment, of other data, or with a score that is not among the new ones is moved
+    to `<name>.1`, `<name>.2`, …: the first that is free.
 
     Returns:
-        Where an earlier folder was moved, and why, as a sentence; "" where none was.
+        Where an earlier folder was moved, and why, as a sentence; "" if none was.
     """
-    old = _old(folder)
-    shutil.rmtree(old, ignore_errors=True)
+    replaced = _replaced_path(folder)
+    shutil.rmtree(replaced, ignore_errors=True)
     sentence = ""
     if folder.exists():
-        if reason := _lost(folder, staging_dir):
-            number = next(
-                n
-                for n in range(1, 1_000_000)
-                if not folder.with_name(f"{folder.name}.{n}").exists()
-            )
-            kept = folder.with_name(f"{folder.name}.{number}")
-            sentence = f"{folder} held {reason}: kept as {kept}"
-            folder.rename(kept)
+        lost = _what_would_be_lost(folder, staging_dir)
+        if lost:
+            moved = _free_path(folder)
+            sentence = f"{folder} held {lost}: kept as {moved}"
+            folder.rename(moved)
         else:
-            folder.rename(old)
+            folder.rename(replaced)
     staging_dir.rename(folder)
-    shutil.rmtree(old, ignore_errors=True)
+    shutil.rmtree(replaced, ignore_errors=True)
     return sentence
 
 
-def _lost(earlier: Path, newer: Path) -> str:
-    """What an earlier folder holds that a newer one does not; "" where it may be replaced."""
+def _free_path(folder: Path) -> Path:
+    """Return `<name>.1`, `<name>.2`, …: the first that is free."""
+    number = 1
+    while folder.with_name(f"{folder.name}.{number}").exists():
+        number += 1
+    return folder.with_name(f"{folder.name}.{number}")
+
+
+def _what_would_be_lost(earlier: Path, newer: Path) -> str:
+    """Return the content of an earlier folder that a newer one lacks; "" if none."""
     if stored_identity(earlier) != stored_identity(newer):
         return "another experiment, or other data"
-    before, now = _manifest(earlier), _manifest(newer)
-    if before is None or now is None:
+    before = _readable_manifest(earlier)
+    after = _readable_manifest(newer)
+    if before is None or after is None:
         return "what cannot be read"
-    if not (before.dataset.scored or now.dataset.scored):
+    if not before.dataset.scored and not after.dataset.scored:
         rankings = {
             name: digest
             for name, digest in before.file_digests.items()
             if name.startswith("rankings/")
         }
-        return "" if rankings.items() <= now.file_digests.items() else "other rankings"
-    if "scores.csv" in before.file_digests and before.file_digests[
-        "scores.csv"
-    ] == now.file_digests.get("scores.csv"):
+        has_all_rankings = rankings.items() <= after.file_digests.items()
+        return "" if has_all_rankings else "other rankings"
+    digest = before.file_digests.get("scores.csv")
+    if digest is not None and digest == after.file_digests.get("scores.csv"):
         return ""
     try:
-        scores = [_scores(folder) for folder in (earlier, newer)]
+        has_all_scores = _read_scores(earlier).items() <= _read_scores(newer).items()
     except (OSError, ValueError):
         return "scores that cannot be read"
-    return "" if scores[0].items() <= scores[1].items() else "other scores"
+    return "" if has_all_scores else "other scores"
 
 
-def _scores(folder: Path) -> dict[tuple[str, ...], str]:
-    """(retriever, query, measure) -> the score as text: so that one that is undefined equals itself."""
+def _read_scores(folder: Path) -> dict[tuple[str, ...], str]:
+    """Return (retriever, query, measure) -> the score as text.
+
+    As text, an undefined score equals itself.
+    """
     table = read_table_columns(folder / "scores.csv")
-    names = zip(table["retriever"], table["query_id"], table["measure"], strict=True)
-    return dict(zip(names, map(repr, table["value"]), strict=True))
+    keys = zip(table["retriever"], table["query_id"], table["measure"], strict=True)
+    return dict(zip(keys, map(repr, table["value"]), strict=True))
 
 
 def stored_identity(folder: Path) -> tuple[Any, Any] | None:
-    """What a results folder answers: what its experiment asks, and the data; None where that cannot be read."""
-    manifest = _manifest(folder)
-    return (
-        None
-        if manifest is None
-        else run_identity(manifest.experiment, manifest.dataset.digest)
-    )
+    """Return the identity of a folder's experiment and data; None if unreadable."""
+    manifest = _readable_manifest(folder)
+    if manifest is None:
+        return None
+    return run_identity(manifest.experiment, manifest.dataset.digest)
 
 
-def _recover(place: Path, staging_dir: Path) -> None:
-    """Finish what a killed run left undone between writing its last file and putting its folder in place."""
-    written = _manifest(staging_dir)
-    if (staging_dir / "manifest.json").is_file() and (
-        written is None or written.name != place.name
-    ):
-        raise InputError(
-            Problem(
-                str(staging_dir),
-                "holds other results",
-                "move them, or choose another --results",
-            )
-        )
-    if written is not None and (
-        not written.resolved.report or (staging_dir / REPORT_FILE).is_file()
-    ):
-        publish(staging_dir, place)
-    elif not place.exists() and _old(place).is_dir():
-        _old(place).rename(place)
+def _recover(folder: Path, staging_dir: Path) -> None:
+    """Finish what a killed run did not after it wrote its last file.
+
+    Raises:
+        InputError: the staging folder has the results of another experiment.
+    """
+    manifest = _readable_manifest(staging_dir)
+    has_manifest = (staging_dir / "manifest.json").is_file()
+    if has_manifest and (manifest is None or manifest.name != folder.name):
+        problem = "holds other results"
+        remedy = "move them, or choose another --results"
+        raise InputError(Problem(str(staging_dir), problem, remedy))
+    if manifest is not None and _is_complete(staging_dir, manifest):
+        publish(staging_dir, folder)
+    elif not folder.exists() and _replaced_path(folder).is_dir():
+        _replaced_path(folder).rename(folder)
 
 
-def _old(place: Path) -> Path:
-    """Where earlier results are for the moment in which new ones take their place."""
-    return place.with_name(f".{place.name}.old")
+def _is_complete(staging_dir: Path, manifest: Manifest) -> bool:
+    """Whether a run wrote its last file: the report, or the manifest without one."""
+    return not manifest.resolved.report or (staging_dir / REPORT_FILE).is_file()
 
 
-def _manifest(folder: Path) -> Manifest | None:
+def _replaced_path(folder: Path) -> Path:
+    """Return the path of earlier results at the moment when new ones replace them."""
+    return folder.with_name(f".{folder.name}.old")
+
+
+def _readable_manifest(folder: Path) -> Manifest | None:
     try:
         return read_manifest(folder)
     except InputError:

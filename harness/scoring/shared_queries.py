@@ -88,19 +88,10 @@ def find_shared_queries(
     common = [
         query_id for query_id in results[0].queries if scored[query_id] == len(results)
     ]
-    same_text = [
-        query_id
-        for query_id in common
-        if len({folder.queries[query_id].query.text for folder in results}) == 1
+    same_text = [query_id for query_id in common if _has_one_text(query_id, results)]
+    same_grades = [
+        query_id for query_id in same_text if _has_one_label(query_id, results, graded)
     ]
-    same_grades: list[str] = []
-    for query_id in same_text:
-        labels_by_folder = [
-            _query_labels(folder, labels, query_id)
-            for folder, labels in zip(results, graded, strict=True)
-        ]
-        if all(labels == labels_by_folder[0] for labels in labels_by_folder):
-            same_grades.append(query_id)
     return SharedQueries(
         ids=tuple(same_grades),
         absent=len(scored) - len(common),
@@ -108,6 +99,24 @@ def find_shared_queries(
         relabelled=len(same_text) - len(same_grades),
         gone=tuple(gone),
     )
+
+
+def _has_one_text(query_id: str, results: Sequence[Results]) -> bool:
+    """Whether a query has the same text in every folder."""
+    texts = {folder.queries[query_id].query.text for folder in results}
+    return len(texts) == 1
+
+
+def _has_one_label(
+    query_id: str, results: Sequence[Results], graded: Sequence[GradedLabels]
+) -> bool:
+    """Whether a query has the same grades, groups and reference in every folder."""
+    labels_by_folder = [
+        _query_labels(folder, labels, query_id)
+        for folder, labels in zip(results, graded, strict=True)
+    ]
+    first = labels_by_folder[0]
+    return all(labels == first for labels in labels_by_folder)
 
 
 def _grade_folder(results: Results, grade_rule: str | None) -> GradedLabels:

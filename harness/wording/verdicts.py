@@ -120,10 +120,10 @@ def pair_sentence(row: Comparison, settings: Settings) -> str:
         if row.reason is not None:
             outcome += f", {reason_words(row.reason)}"
         return f"{row.a} and {row.b}: {outcome}; {numbers}."
-    shown = _difference_words(row, settings)
+    difference = _difference_words(row, settings)
     if row.finding.negligible:
-        shown += f", but by less than the margin of {settings.margin:g}"
-    return f"By {TEST_NAMES[settings.test]}, {shown}: {numbers}."
+        difference += f", but by less than the margin of {settings.margin:g}"
+    return f"By {TEST_NAMES[settings.test]}, {difference}: {numbers}."
 
 
 def _pair_numbers(row: Comparison, settings: Settings) -> str:

@@ -65,7 +65,9 @@ _FAMILIES = {
     "cohere.embed-multilingual-": _Family(96, 512, 2048, ()),
     "cohere.embed-v4": _Family(96, 128_000, 0, (256, 512, 1024, 1536)),
 }
-"""Part of a model's name -> its family (Amazon Bedrock User Guide, model parameters)."""
+"""Part of a model's name -> its family.
+
+From the Amazon Bedrock User Guide, model parameters."""
 
 
 class _InvokedAnswer(NamedTuple):
@@ -76,10 +78,9 @@ class _InvokedAnswer(NamedTuple):
 
 
 class BedrockEncoder(RemoteEncoder):
-    """Embeds with InvokeModel.
-
-    AWS's own chain supplies credentials, region, profile and endpoint.
-    """
+    """Embeds with InvokeModel; credentials, region, profile and endpoint come by AWS's
+    own chain.
+    """  # noqa: D205
 
     kind = "bedrock"
 

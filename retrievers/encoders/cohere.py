@@ -22,10 +22,9 @@ EmbeddingType = Literal["float", "int8", "uint8", "binary", "ubinary", "base64"]
 
 
 class CohereEncoder(RemoteEncoder):
-    """Embeds with Cohere's v2 API.
-
-    Documents and queries are sent as `search_document` and `search_query`.
-    """
+    """Embeds with Cohere's v2 API; documents and queries are sent as `search_document`
+    and `search_query`.
+    """  # noqa: D205
 
     kind = "cohere"
 
@@ -34,14 +33,14 @@ class CohereEncoder(RemoteEncoder):
     base_url: str = ""
     """Another server that speaks this protocol; left out, Cohere's."""
     api_key: str = ""
-    """"${NAME}" in an experiment; left out, CO_API_KEY for Cohere's own server, none for
-    others."""
+    """"${NAME}" in an experiment; left out, CO_API_KEY for Cohere's own server, none
+    for others."""
     embedding_type: EmbeddingType = "float"
     """The numbers that come back. Bytes are compared as they are, unsigned ones less
     128; bits as -1 and 1."""
     max_tokens: Annotated[int, Field(ge=0)] = 0
-    """Tokens that the model reads of one text; 0: 512 of the models named v3, 128,000 of
-    others."""
+    """Tokens that the model reads of one text; 0: 512 of the models named v3, 128,000
+    of others."""
 
     def model_post_init(self, _: object) -> None:
         """Set how the model is reached; nothing is sent."""

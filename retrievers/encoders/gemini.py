@@ -24,10 +24,9 @@ _GEMINI_URL = "https://generativelanguage.googleapis.com/v1beta"
 
 
 class GeminiEncoder(RemoteEncoder):
-    """Embeds with Gemini's batchEmbedContents.
-
-    Vectors of fewer dimensions are scaled to length 1.
-    """
+    """Embeds with Gemini's batchEmbedContents; vectors of fewer dimensions are brought
+    to length 1.
+    """  # noqa: D205
 
     kind = "gemini"
     refuses_long_texts = False

@@ -23,14 +23,15 @@ _NGRAM_LENGTHS = (2, 3, 4)
 
 
 class HashingEncoder(Configured, Encoder):
-    """Hashes words' character n-grams into signed buckets, scaled to length 1.
+    """Hashes words' character n-grams into signed buckets and scales the result to
+    length 1.
 
     A text is folded (NFKC, case) and split into runs of word characters with a space at
     either end. Every 2-, 3- and 4-gram falls into one of `dimensions` buckets with
     weight 1 + ln(count) and a sign of its own (feature hashing: Weinberger et al.
     2009). Runs of kana and kanji need no word boundaries, so Japanese works as English
     does. A text without a word character becomes the zero vector.
-    """
+    """  # noqa: D205
 
     request_size: ClassVar[int] = 256
     dimensions: Annotated[int, Field(ge=2, le=MAX_DIMENSIONS)] = 512

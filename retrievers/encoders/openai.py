@@ -30,10 +30,9 @@ from retrievers.services.service_errors import explain_unreadable
 
 
 class OpenAIEncoder(RemoteEncoder):
-    """Embeds through OpenAI's protocol.
-
-    The key is read from the environment at the first request.
-    """
+    """Embeds through OpenAI's protocol; the key is asked for at the first request, from
+    the environment.
+    """  # noqa: D205
 
     kind = "openai"
     max_request_tokens = 300_000
@@ -54,7 +53,8 @@ class OpenAIEncoder(RemoteEncoder):
     query_extra: dict[str, Any] | None = None
     """Added to the body of every request of queries: `{ input_type = "query" }`."""
     document_extra: dict[str, Any] | None = None
-    """Added to the body of every request of documents: `{ input_type = "document" }`."""
+    """Added to the body of every request of documents:
+    `{ input_type = "document" }`."""
     batch_size: Annotated[int, Field(ge=1, le=2048)] = 256
     """Texts a request, at most 2,048; their tokens stay below 300,000."""
     max_tokens: PositiveInt = 8192
@@ -94,7 +94,7 @@ class OpenAIEncoder(RemoteEncoder):
         return {"prompts": self._prompts, "extra": self._extra}
 
     def _fingerprint_of(self, **role_options: Any) -> str:
-        """Return the fingerprint, without `extra` if it is empty, as in old versions."""
+        """Return the fingerprint, without `extra` if it is empty, as before it."""
         if not any(role_options["extra"].values()):
             del role_options["extra"]
         return super()._fingerprint_of(**role_options)

@@ -27,12 +27,13 @@ weights; they are deleted with the function or object."""
 
 
 class PythonEncoder(Configured, Encoder):
-    """Embeds with a function of texts, or of texts and their role.
+    """Embeds with a function of texts, or of texts and their role, that returns a row
+    for each text.
 
-    The function returns a row for each text. An object embeds with its `encode_query`
-    and `encode_document`, or its `encode`. Vectors are kept as long as the function or
-    object lives; on disk only under a name that identifies its version.
-    """
+    An object embeds with its `encode_query` and `encode_document`, or its `encode`.
+    Vectors are kept as long as the function or object lives; on disk only under a name
+    that identifies its version.
+    """  # noqa: D205
 
     positional_option = "call"
     call: TextOrObject

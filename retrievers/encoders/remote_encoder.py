@@ -95,11 +95,11 @@ class RemoteEncoder(RemoteModel, Encoder):
 
     @property
     def fingerprint(self) -> str:
-        """All that changes a vector: server, model, dimensions, options of each role."""
+        """All that changes a vector: server, model, dimensions, roles' options."""
         return self._fingerprint_of(**self._role_options)
 
     def fingerprint_for(self, role: Role) -> str:
-        """Return all that changes a vector in this role, without the other's options."""
+        """Return all that changes a vector in this role, not the other's options."""
         role_options = {}
         for name, options in self._role_options.items():
             role_options[name] = {
@@ -162,7 +162,7 @@ class RemoteEncoder(RemoteModel, Encoder):
         return self._count_billed(self._with_prompts(texts, role))
 
     def batches(self, texts: Sequence[str], role: Role) -> Iterator[Sequence[int]]:
-        """Pack texts into requests by their tokens, those that may be too long alone."""
+        """Pack texts into requests by tokens; a text near the limit goes alone."""
         limit = self._limits.tokens
         counts = np.minimum(self.count(texts, role).counts, limit)
         return pack_requests(
@@ -260,8 +260,8 @@ class RemoteEncoder(RemoteModel, Encoder):
         self._answering_model = self._answering_model or model
         if model != self._answering_model:
             raise BackendError(
-                f"{self.name}: {model!r} answers now, and {self._answering_model!r} did "
-                "before: their vectors cannot be compared; run again with --fresh"
+                f"{self.name}: {model!r} answers now, and {self._answering_model!r} "
+                "did before: their vectors cannot be compared; run again with --fresh"
             )
 
 

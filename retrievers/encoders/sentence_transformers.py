@@ -31,11 +31,12 @@ _E5_NAME = re.compile(
 
 
 class SentenceTransformerEncoder(LocalEncoder):
-    """Embeds with a SentenceTransformer: a folder, the `offline` package, or the hub's.
+    """Embeds with a SentenceTransformer: a folder, the `offline` package, or a model of
+    the hub.
 
     Nothing is loaded, and no large library imported, before the first `embed` (or
     `concurrency`).
-    """
+    """  # noqa: D205
 
     kind = "sentence-transformers"
     library = "SentenceTransformer"
@@ -232,12 +233,13 @@ class SentenceTransformerEncoder(LocalEncoder):
 
 
 class LearnedSparseEncoder(LocalEncoder):
-    """Weighs words with a SparseEncoder, such as SPLADE: a folder, or the hub's.
+    """Weighs words with a SparseEncoder, such as SPLADE: a folder, or a model of the
+    hub.
 
     Queries and documents are encoded by the model's own functions for them, also if
     queries need no inference. Nothing is loaded, and no large library imported, before
     the first `embed` (or `concurrency`).
-    """
+    """  # noqa: D205
 
     form: ClassVar[VectorForm] = "sparse"
     kind = "sparse-encoder"
@@ -275,12 +277,13 @@ class LearnedSparseEncoder(LocalEncoder):
 
 
 class LateInteractionEncoder(LocalEncoder):
-    """Gives each token a vector with a MultiVectorEncoder, such as ColBERT.
+    """Gives each token a vector with a MultiVectorEncoder, such as ColBERT: a folder,
+    or a model of the hub.
 
-    It reads what sentence-transformers, PyLate and Stanford's ColBERT have saved: a
-    folder, or a model of the hub. Nothing is loaded, and no large library imported,
-    before the first `embed` (or `concurrency`).
-    """
+    It reads what sentence-transformers, PyLate and Stanford's ColBERT have saved.
+    Nothing is loaded, and no large library imported, before the first `embed` (or
+    `concurrency`).
+    """  # noqa: D205
 
     form: ClassVar[VectorForm] = "multivector"
     kind = "multivector-encoder"

@@ -24,10 +24,9 @@ _MAX_DOCUMENT_TOKENS = 32_000
 
 
 class VoyageContextEncoder(RemoteEncoder):
-    """Embeds passages with their neighbours by Voyage's contextualized embeddings.
-
-    It sends one request per document.
-    """
+    """Embeds passages with their neighbours by Voyage's contextualized embeddings; a
+    request for each document.
+    """  # noqa: D205
 
     kind = "voyage-context"
     contextual: ClassVar[bool] = True
@@ -37,8 +36,8 @@ class VoyageContextEncoder(RemoteEncoder):
     base_url: str = ""
     """Another server that speaks this protocol; left out, Voyage's."""
     api_key: str = ""
-    """"${NAME}" in an experiment; left out, VOYAGE_API_KEY for Voyage's own server, none
-    for others."""
+    """"${NAME}" in an experiment; left out, VOYAGE_API_KEY for Voyage's own server,
+    none for others."""
 
     def model_post_init(self, _: object) -> None:
         """Set how the model is reached; nothing is sent."""

@@ -1,7 +1,8 @@
 """Vectors as Parquet files.
 
-Below the folder or URL are `<fingerprint>/<role>/*.parquet`, with the columns id, digest, vector, tokens and
-truncated_tokens, and a manifest.json that names the fingerprint, the role and the form. The digest is the cache's key.
+Below the folder or URL are `<fingerprint>/<role>/*.parquet`, with the columns id,
+digest, vector, tokens and truncated_tokens, and a manifest.json with the fingerprint,
+the role and the form. The digest is the cache's key.
 """
 
 import json
@@ -16,17 +17,19 @@ from retrievers.cache import Cache
 from retrievers.embedded import Embedded, Role
 from retrievers.errors import InputError, Problem, require_package
 from retrievers.options.placeholders import expand
-from retrievers.ragged import VectorForm, all_finite
+from retrievers.ragged import AnyVectors, VectorForm, all_finite
 from retrievers.vector_bytes import from_bytes, to_bytes
 
 VECTOR_MANIFEST = "manifest.json"
 MAX_TABLE_ROWS = 16_384
-"""Vectors that are read, or kept, at a time."""
+"""Vectors that are read, or stored, at a time."""
+VECTOR_COLUMNS = ["digest", "vector", "tokens", "truncated_tokens"]
+EMBED_AGAIN = "embed them again"
 log = logging.getLogger(__name__)
 
 
 class VectorFolder(NamedTuple):
-    """Where the vectors of one encoder and role are."""
+    """The folder with the vectors of one encoder and role."""
 
     files: Any
     """A file system of pyarrow."""
@@ -36,7 +39,7 @@ class VectorFolder(NamedTuple):
 
 
 class ImportedVectors(NamedTuple):
-    """What was taken over into the cache."""
+    """The vectors that were copied into the cache."""
 
     fingerprint: str
     role: Role
@@ -46,158 +49,204 @@ class ImportedVectors(NamedTuple):
     """Vectors that it had."""
 
 
+class _FileSystem(NamedTuple):
+    """A file system of pyarrow, and a folder in it."""
+
+    files: Any
+    root: str
+
+
 def vector_folder(url: str, fingerprint: str, role: Role) -> VectorFolder:
-    """Name the folder of an encoder and role below a folder or a URL that fsspec opens."""
-    files, root = _opened(url)
-    return VectorFolder(files, f"{root}/{fingerprint}/{role}", fingerprint, role)
+    """Return the folder of an encoder and role below a folder or a URL for fsspec."""
+    system = _open_file_system(url)
+    path = f"{system.root}/{fingerprint}/{role}"
+    return VectorFolder(system.files, path, fingerprint, role)
 
 
 def read_digests(folder: VectorFolder) -> set[bytes]:
-    """Return the digests of all texts whose vectors are in a folder; raises InputError where it cannot be read."""
-    return {
-        digest
-        for table in _tables(folder, ["digest"])
-        for digest in table["digest"].to_pylist()
-    }
+    """Return the digests of all texts whose vectors are in a folder.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    digests: set[bytes] = set()
+    for table in _read_tables(folder, ["digest"]):
+        digests.update(table["digest"].to_pylist())
+    return digests
 
 
 def write_vector_manifest(folder: VectorFolder, form: VectorForm) -> None:
-    """Say whose vectors are in a folder; makes it where it is absent."""
-    with _reaching(folder.path):
+    """Write whose vectors are in a folder, which is created if it is absent."""
+    manifest = {
+        "fingerprint": folder.fingerprint,
+        "role": folder.role,
+        "form": form,
+    }
+    with _explain_access_errors(folder.path):
         folder.files.create_dir(folder.path, recursive=True)
-        with folder.files.open_output_stream(
-            f"{folder.path}/{VECTOR_MANIFEST}"
-        ) as file:
-            named = {
-                "fingerprint": folder.fingerprint,
-                "role": folder.role,
-                "form": form,
-            }
-            file.write(json.dumps(named, indent=1).encode())
+        path = f"{folder.path}/{VECTOR_MANIFEST}"
+        with folder.files.open_output_stream(path) as file:
+            file.write(json.dumps(manifest, indent=1).encode())
 
 
-def vector_table(ids: Sequence[str], names: Sequence[bytes], embedded: Embedded) -> Any:
-    """Return the rows of some texts as a table of pyarrow; sparse vectors and those of tokens are packed bytes."""
+def vector_table(
+    ids: Sequence[str], digests: Sequence[bytes], embedded: Embedded
+) -> Any:
+    """Return the rows of some texts as a table of pyarrow.
+
+    Vectors that are not dense are stored as bytes.
+    """
     import pyarrow as pa
 
     vectors = embedded.vectors
     if isinstance(vectors, np.ndarray):
-        column = pa.array(list(vectors), pa.list_(pa.float32()))
+        vector_column = pa.array(list(vectors), pa.list_(pa.float32()))
     else:
-        column = pa.array(to_bytes(vectors), pa.binary())
-    counts = {"tokens": embedded.tokens, "truncated_tokens": embedded.truncated_tokens}
-    return pa.table(
-        {"id": list(ids), "digest": list(names), "vector": column, **counts}
-    )
+        vector_column = pa.array(to_bytes(vectors), pa.binary())
+    columns = {
+        "id": list(ids),
+        "digest": list(digests),
+        "vector": vector_column,
+        "tokens": embedded.tokens,
+        "truncated_tokens": embedded.truncated_tokens,
+    }
+    return pa.table(columns)
 
 
 def import_vectors(
     cache: Cache, url: str, fingerprints: Sequence[str] | None = None
 ) -> list[ImportedVectors]:
-    """Copy vectors into the cache that it does not hold; reading again costs one look at each digest.
+    """Copy vectors into the cache that it does not have.
+
+    A second import only looks up the digests.
 
     Args:
-        cache: is filled.
-        url: a folder, or what fsspec opens.
-        fingerprints: of the encoders whose vectors are wanted; None for all.
+        cache: receives the vectors.
+        url: a folder, or a URL for fsspec.
+        fingerprints: the encoders whose vectors are copied; None for all.
 
     Raises:
-        InputError: the place cannot be read or holds no vectors; a folder's manifest names another encoder; or vectors
-            of one folder differ in width.
+        InputError: the folder cannot be read or has no vectors; a folder's manifest
+            names another encoder; or vectors of one folder differ in width.
     """
+    system = _open_file_system(url)
+    imported = []
+    for path in _find_manifests(system, url):
+        fingerprint, role_name = path.split("/")[-3:-1]
+        with _explain_access_errors(path), system.files.open_input_stream(path) as file:
+            manifest = json.loads(file.read())
+        _check_manifest(path, manifest, fingerprint, role_name)
+        role: Role = manifest["role"]
+        if fingerprints is None or fingerprint in fingerprints:
+            folder_path = path.rpartition("/")[0]
+            folder = VectorFolder(system.files, folder_path, fingerprint, role)
+            imported.append(_import_folder(cache, folder, manifest["form"]))
+    return imported
+
+
+def _find_manifests(system: _FileSystem, url: str) -> list[str]:
+    """Return the paths of all manifests; raise InputError if there is none."""
     from pyarrow.fs import FileSelector, FileType
 
-    files, root = _opened(url)
-    with _reaching(url):
-        manifests = [
-            entry.path
-            for entry in files.get_file_info(FileSelector(root, recursive=True))
-            if entry.type == FileType.File and entry.base_name == VECTOR_MANIFEST
-        ]
-    if not manifests:
+    with _explain_access_errors(url):
+        entries = system.files.get_file_info(FileSelector(system.root, recursive=True))
+    paths = []
+    for entry in entries:
+        if entry.type == FileType.File and entry.base_name == VECTOR_MANIFEST:
+            paths.append(entry.path)
+    if not paths:
+        remedy = "fill it with harness embed EXPERIMENT --to URL"
+        raise InputError(Problem(url, "holds no vectors", remedy))
+    return sorted(paths)
+
+
+def _check_manifest(path: str, manifest: Any, fingerprint: str, role: str) -> None:
+    """Raise InputError if a manifest names another encoder or role than its folder."""
+    manifest_fingerprint = manifest.get("fingerprint")
+    manifest_role = manifest.get("role")
+    is_same = manifest_fingerprint == fingerprint and manifest_role == role
+    if not is_same or role not in get_args(Role):
+        problem = (
+            f"names {manifest_fingerprint!r} and {manifest_role!r}, "
+            f"its folder {fingerprint!r}, {role!r}"
+        )
         raise InputError(
-            Problem(
-                url,
-                "holds no vectors",
-                "fill it with harness embed EXPERIMENT --to URL",
-            )
+            Problem(path, problem, "move the folder back to the names in it")
         )
-    done = []
-    for path in sorted(manifests):
-        fingerprint, role = path.split("/")[-3:-1]
-        with _reaching(path), files.open_input_stream(path) as file:
-            named = json.loads(file.read())
-        if (named.get("fingerprint"), named.get("role")) != (
-            fingerprint,
-            role,
-        ) or role not in get_args(Role):
-            what = f"names {named.get('fingerprint')!r} and {named.get('role')!r}, its folder {fingerprint!r}, {role!r}"
-            raise InputError(
-                Problem(path, what, "move the folder back to the names in it")
-            )
-        if fingerprints is None or fingerprint in fingerprints:
-            folder = VectorFolder(files, path.rpartition("/")[0], fingerprint, role)
-            done.append(_take_over(cache, folder, named["form"]))
-    return done
 
 
-def _take_over(cache: Cache, folder: VectorFolder, form: VectorForm) -> ImportedVectors:
-    rows = known = width = 0
-    for table in _tables(folder, ["digest", "vector", "tokens", "truncated_tokens"]):
-        names = table["digest"].to_pylist()
-        held = cache.cached_keys(names)
-        new = [i for i, name in enumerate(dict.fromkeys(names)) if name not in held]
-        known += len(names) - len(new)
-        if not new:
-            continue
-        some = table.take(new)
-        cells = some["vector"].to_pylist()
-        try:
-            if form == "dense":
-                cells = [np.asarray(cell, dtype="<f4").tobytes() for cell in cells]
-            vectors = from_bytes(form, cells)
-        except ValueError:
-            raise InputError(
-                Problem(
-                    folder.path, "holds vectors of several widths", "embed them again"
-                )
-            ) from None
-        if (width and vectors.shape[1] != width) or not all_finite(vectors):
-            what = (
-                "holds a vector that is not finite"
-                if not all_finite(vectors)
-                else "holds vectors of several widths"
-            )
-            raise InputError(Problem(folder.path, what, "embed them again"))
-        width, rows = vectors.shape[1], rows + len(new)
-        counts = [
-            some[name].to_numpy().astype(np.int64)
-            for name in ("tokens", "truncated_tokens")
+def _import_folder(
+    cache: Cache, folder: VectorFolder, form: VectorForm
+) -> ImportedVectors:
+    """Copy the vectors of a folder into the cache that it does not have."""
+    new_count = 0
+    cached_count = 0
+    width = 0
+    for table in _read_tables(folder, VECTOR_COLUMNS):
+        digests = table["digest"].to_pylist()
+        cached_keys = cache.cached_keys(digests)
+        new_rows = [
+            i
+            for i, digest in enumerate(dict.fromkeys(digests))
+            if digest not in cached_keys
         ]
-        cache.put(
-            folder.fingerprint, some["digest"].to_pylist(), Embedded(vectors, *counts)
+        cached_count += len(digests) - len(new_rows)
+        if not new_rows:
+            continue
+        new_table = table.take(new_rows)
+        vectors = _read_vectors(folder, form, new_table["vector"].to_pylist())
+        if width and vectors.shape[1] != width and all_finite(vectors):
+            problem = "holds vectors of several widths"
+            raise InputError(Problem(folder.path, problem, EMBED_AGAIN))
+        if not all_finite(vectors):
+            problem = "holds a vector that is not finite"
+            raise InputError(Problem(folder.path, problem, EMBED_AGAIN))
+        width = vectors.shape[1]
+        new_count += len(new_rows)
+        embedded = Embedded(
+            vectors=vectors,
+            tokens=new_table["tokens"].to_numpy().astype(np.int64),
+            truncated_tokens=new_table["truncated_tokens"].to_numpy().astype(np.int64),
         )
-    return ImportedVectors(folder.fingerprint, folder.role, rows, known)
+        cache.put(folder.fingerprint, new_table["digest"].to_pylist(), embedded)
+    return ImportedVectors(folder.fingerprint, folder.role, new_count, cached_count)
 
 
-def _tables(folder: VectorFolder, columns: list[str]) -> Iterator[Any]:
-    """Yield the files' rows, ROWS at most at a time; a file that a killed writer left half-written is passed over."""
+def _read_vectors(
+    folder: VectorFolder, form: VectorForm, cells: Sequence[Any]
+) -> AnyVectors:
+    """Return the vectors in cells; raise InputError if they differ in width."""
+    try:
+        rows = cells
+        if form == "dense":
+            rows = [np.asarray(cell, dtype="<f4").tobytes() for cell in cells]
+        return from_bytes(form, rows)
+    except ValueError:
+        problem = "holds vectors of several widths"
+        raise InputError(Problem(folder.path, problem, EMBED_AGAIN)) from None
+
+
+def _read_tables(folder: VectorFolder, columns: list[str]) -> Iterator[Any]:
+    """Yield the files' rows, at most 16,384 at a time.
+
+    A file that a killed process left incomplete is skipped.
+    """
     import pyarrow as pa
     from pyarrow import parquet
     from pyarrow.fs import FileSelector
 
-    with _reaching(folder.path):
-        inside = folder.files.get_file_info(
-            FileSelector(folder.path, allow_not_found=True)
-        )
-        for path in sorted(
-            entry.path for entry in inside if entry.path.endswith(".parquet")
-        ):
+    with _explain_access_errors(folder.path):
+        selector = FileSelector(folder.path, allow_not_found=True)
+        entries = folder.files.get_file_info(selector)
+        for path in sorted(entry.path for entry in entries):
+            if not path.endswith(".parquet"):
+                continue
             try:
                 file = parquet.ParquetFile(path, filesystem=folder.files)
             except pa.ArrowInvalid:
                 log.warning(
-                    "%s is not a whole file and is not read; its texts are embedded again",
+                    "%s is not a whole file and is not read; "
+                    "its texts are embedded again",
                     path,
                 )
                 continue
@@ -205,31 +254,31 @@ def _tables(folder: VectorFolder, columns: list[str]) -> Iterator[Any]:
                 yield pa.Table.from_batches([batch])
 
 
-def _opened(url: str) -> tuple[Any, str]:
+def _open_file_system(url: str) -> _FileSystem:
+    """Return the file system of a folder or a URL.
+
+    Raises:
+        InputError: it cannot be opened, or a package is missing.
+    """
     with require_package("vectors as Parquet files", "pyarrow", "ray"):
         from pyarrow.fs import FSSpecHandler, PyFileSystem
     with require_package("vectors as Parquet files", "fsspec", "ray"):
         from fsspec.core import url_to_fs
     try:
         files, root = url_to_fs(expand(url))
-    except (
-        ImportError,
-        ValueError,
-        OSError,
-    ) as failure:  # no such protocol, or its package is absent
+    except (ImportError, ValueError, OSError) as failure:
+        # The protocol does not exist, or its package is not installed.
         remedy = "name a folder, or a URL that fsspec opens"
         raise InputError(Problem(url, f"cannot be opened: {failure}", remedy)) from None
-    return PyFileSystem(FSSpecHandler(files)), root.rstrip("/")
+    return _FileSystem(PyFileSystem(FSSpecHandler(files)), root.rstrip("/"))
 
 
 @contextmanager
-def _reaching(place: str) -> Iterator[None]:
-    """Turn a failure of the place into one message."""
+def _explain_access_errors(location: str) -> Iterator[None]:
+    """Turn a failure of a file system into InputError."""
     try:
         yield
     except (OSError, ValueError) as failure:
-        raise InputError(
-            Problem(
-                place, f"cannot be reached: {failure}", "check the place, and its keys"
-            )
-        ) from None
+        problem = f"cannot be reached: {failure}"
+        remedy = "check the place, and its keys"
+        raise InputError(Problem(location, problem, remedy)) from None

@@ -11,16 +11,16 @@ from typing import Literal, TextIO
 from retrievers.errors import InputError, Problem
 
 WRITE_REMEDY = "free disk space, or choose a folder that you may write to"
-
 TOML_LINE = re.compile(r"#|\[\[?[\w.-]+\]\]?\s*$|[\w-]{1,64}\s*=")
 CSV_DELIMITERS = ",;\t|"
-"""What may part the cells of CSV."""
+"""Characters that may separate the cells of CSV."""
 TREC_FIELD_COUNTS = {4: "TREC qrels", 6: "a TREC run"}
 
 
 def cache_folder() -> Path:
     """Return the folder that HARNESS_CACHE names, else the user's cache folder."""
-    if folder := os.environ.get("HARNESS_CACHE"):
+    folder = os.environ.get("HARNESS_CACHE")
+    if folder:
         return Path(folder).expanduser()
     from platformdirs import user_cache_path
 
@@ -28,71 +28,86 @@ def cache_folder() -> Path:
 
 
 def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file, as 64 hex digits; OSError where it cannot be read."""
+    """Return the SHA-256 of a file, as 64 hex digits.
+
+    Raises:
+        OSError: it cannot be read.
+    """
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def open_text_file(path: str | Path, mode: Literal["x", "w", "a"]) -> TextIO:
-    r"""Open a text file for writing, UTF-8 with \n; one that is added to holds every line at once.
+    r"""Open a text file for writing, UTF-8 with \n.
+
+    In mode "a" every line is written at once.
 
     Raises:
-        OSError: it cannot be written; with "x", it is there already.
+        OSError: it cannot be written; with "x", it exists.
     """
-    return Path(path).open(
-        mode, encoding="utf-8", newline="\n", buffering=1 if mode == "a" else -1
-    )
+    line_buffered = 1
+    default_buffering = -1
+    buffering = line_buffered if mode == "a" else default_buffering
+    return Path(path).open(mode, encoding="utf-8", newline="\n", buffering=buffering)
 
 
 @contextmanager
 def explain_write_errors(
-    path: Path, taken: str = "name another file"
+    path: Path, exists_remedy: str = "name another file"
 ) -> Iterator[None]:
-    """Turn what the system says of a file that cannot be written into a message.
+    """Write a file inside.
 
     Args:
-        path: what is written inside.
-        taken: what to do where it is there already.
+        path: the file.
+        exists_remedy: what to do if it exists.
 
     Raises:
-        InputError: it is there already, and was to be made anew; or it cannot be written.
+        InputError: it exists, and should be new; or it cannot be written.
     """
     try:
         yield
     except FileExistsError:
-        raise InputError(Problem(path.as_posix(), "is there already", taken)) from None
-    except OSError as error:
         raise InputError(
-            Problem(
-                path.as_posix(), f"cannot be written: {error.strerror}", WRITE_REMEDY
-            )
+            Problem(path.as_posix(), "is there already", exists_remedy)
         ) from None
+    except OSError as error:
+        problem = f"cannot be written: {error.strerror}"
+        raise InputError(Problem(path.as_posix(), problem, WRITE_REMEDY)) from None
 
 
 def exclusive_lock(
-    path: Path, what: str, remedy: str
+    path: Path, problem: str, remedy: str
 ) -> AbstractContextManager[object]:
-    """Keep other processes from writing to a file or a folder, by a lock beside it, until the context ends.
+    """Lock a file or a folder for this process until the context ends.
+
+    The lock is a file in the same folder.
 
     Raises:
-        InputError: with what is said, another holds it.
-        OSError: the lock cannot be made.
+        InputError: another process has locked it; the message has this problem and
+            remedy.
+        OSError: the lock cannot be created.
     """
     from filelock import FileLock, Timeout
 
-    lock = path.parent / f".{path.name}.lock"
+    lock_path = path.parent / f".{path.name}.lock"
     try:
-        return FileLock(lock).acquire(timeout=0)
+        return FileLock(lock_path).acquire(timeout=0)
     except Timeout:
-        raise InputError(Problem(str(path), what, remedy)) from None
+        raise InputError(Problem(str(path), problem, remedy)) from None
 
 
 def guess_file_kind(line: str) -> str:
-    """Return what a file that begins with this line seems to be, with its article; "" where that is not clear.
+    """Return the likely kind of a file that begins with this line, with its article.
 
-    >>> guess_file_kind('name = "e"'), guess_file_kind("id;query"), guess_file_kind('{"a": 1}'), guess_file_kind("q 0 d 1"), guess_file_kind("words")
-    ('an experiment file (TOML)', 'a table (CSV)', 'JSON', 'TREC qrels', '')
-    """  # noqa: E501
+    It is empty if that is not clear.
+
+    >>> guess_file_kind('name = "e"'), guess_file_kind("id;query")
+    ('an experiment file (TOML)', 'a table (CSV)')
+    >>> guess_file_kind('{"a": 1}'), guess_file_kind("q 0 d 1")
+    ('JSON', 'TREC qrels')
+    >>> guess_file_kind("words")
+    ''
+    """
     line = line.strip()
     if line.startswith("{"):
         return "JSON"

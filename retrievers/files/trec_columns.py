@@ -16,9 +16,12 @@ NEWLINE_CODE = ord("\n")
 SEPARATES_FIELDS = bytes(byte in b" \t\n\v\f\r" for byte in range(256))
 """For each byte, whether it separates fields."""
 MAX_COLUMN_BYTES = 1 << 24
-"""Bytes of a column, each field padded to the longest: a block with longer ones is read line by line."""
+"""Bytes of a column, with each field padded to the longest; a block with more is read
+line by line."""
 MAX_CACHED_IDS = 1 << 18
-"""Ids that keep one text each."""
+"""Ids that have one text each."""
+QUERY_COLUMN = 0
+DOCUMENT_COLUMN = 2
 NumberColumn = npt.NDArray[Any]
 
 
@@ -28,7 +31,7 @@ class LineForm(NamedTuple):
     fields: str
     field_count: int
     number_column: int
-    """The field that holds a number."""
+    """The field with a number."""
     number: type[int] | type[float]
     max_number: float
     number_name: str
@@ -38,42 +41,61 @@ class LineForm(NamedTuple):
 
 
 RUN_FORM = LineForm(
-    "query Q0 document rank score tag",
-    6,
-    4,
-    float,
-    sys.float_info.max,
-    "score",
-    "a score is a finite number",
-    "ranked",
+    fields="query Q0 document rank score tag",
+    field_count=6,
+    number_column=4,
+    number=float,
+    max_number=sys.float_info.max,
+    number_name="score",
+    remedy="a score is a finite number",
+    verb="ranked",
 )
 QRELS_FORM = LineForm(
-    "query iteration document grade",
-    4,
-    3,
-    int,
-    2**31 - 1,
-    "grade",
-    "a grade is a whole number below 2^31",
-    "judged",
+    fields="query iteration document grade",
+    field_count=4,
+    number_column=3,
+    number=int,
+    max_number=2**31 - 1,
+    number_name="grade",
+    remedy="a grade is a whole number below 2^31",
+    verb="judged",
 )
+
+
+class QueryRows(NamedTuple):
+    """The rows of one query in a block."""
+
+    query: str
+    rows: slice
+
+
+class TrecColumns(NamedTuple):
+    """The columns of a block."""
+
+    queries: list[QueryRows]
+    documents: tuple[str, ...]
+    values: NumberColumn
+    """Scores or grades."""
 
 
 def parse_numbers(fields: Sequence[bytes], form: LineForm) -> NumberColumn | None:
-    """The fields as whole or finite numbers; None where one is none, or too large."""
+    """Return fields as whole or finite numbers; None if one is not, or is too large."""
     try:
-        values = np.array(list(map(form.number, fields)))
+        numbers = np.array(list(map(form.number, fields)))
     except ValueError:
         return None
-    fit = (values >= -form.max_number) & (values <= form.max_number)
-    return values if fit.all() and b"_" not in b"".join(fields) else None
+    is_in_range = (numbers >= -form.max_number) & (numbers <= form.max_number)
+    # Python's numbers may have underscores.
+    if not is_in_range.all() or b"_" in b"".join(fields):
+        return None
+    return numbers
 
 
-@lru_cache(
-    maxsize=1 << 16
-)  # a document is a hit of many queries, and of many retrievers
+@lru_cache(maxsize=1 << 16)
 def encode_id(id: str) -> str:
     """Percent-encode the white space and the percent signs of an id.
+
+    A document is a hit of many queries, and of many retrievers.
 
     >>> encode_id("a b%")
     'a%20b%25'
@@ -82,76 +104,104 @@ def encode_id(id: str) -> str:
 
 
 def decode_id(id: str) -> str:
-    """Undo `encode`; percent signs that it cannot have written stay as they are.
+    """Undo `encode_id`; percent signs that it cannot have written stay as they are.
 
     >>> decode_id("a%20b%25"), decode_id("%41")
     ('a b%', '%41')
     """
-    return re.sub(r"(?:%[0-9A-F]{2})+", _decoded, id)
+    return re.sub(r"(?:%[0-9A-F]{2})+", _decode_escapes, id)
 
 
-def parse_id(field: bytes) -> str:
-    """Decode a field that is an id; UnicodeDecodeError where it is not UTF-8."""
-    return to_nfc(decode_id(field.decode()) if b"%" in field else field.decode())
-
-
-def _decoded(escapes: re.Match[str]) -> str:
+def _decode_escapes(escapes: re.Match[str]) -> str:
     text = unquote(escapes[0], errors="replace")
     return text if re.fullmatch(r"[\s%]+", text) else escapes[0]
 
 
-_names: dict[bytes, str] = {}
+def parse_id(field: bytes) -> str:
+    """Return the id in a field; raise UnicodeDecodeError if it is not UTF-8."""
+    text = field.decode()
+    return to_nfc(decode_id(text) if b"%" in field else text)
+
+
+_cached_ids: dict[bytes, str] = {}
 
 
 def parse_ids(fields: npt.NDArray[np.bytes_]) -> tuple[str, ...]:
-    """Return the ids of some fields, one text for each however often it occurs; raises UnicodeDecodeError."""
-    some = fields.tolist()
-    if len(_names) > MAX_CACHED_IDS:
-        _names.clear()
-    for field in set(some).difference(_names):
-        _names[field] = parse_id(field)
-    return tuple(map(_names.__getitem__, some))
+    """Return the ids in fields, with one text for each, however often it occurs.
 
-
-def parse_columns(
-    block: bytes, form: LineForm
-) -> tuple[list[tuple[str, slice]], tuple[str, ...], NumberColumn] | None:
-    """The columns of a block in which every line has so many fields: queries, each with its lines, documents, numbers.
-
-    Ten times as fast as line by line. None for any other block, which is to be read line by line.
+    Raises:
+        UnicodeDecodeError: a field is not UTF-8.
     """
-    edges = np.flatnonzero(
-        np.diff(
-            np.frombuffer(block.translate(SEPARATES_FIELDS), np.bool_), prepend=True
-        )
-    )
-    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == NEWLINE_CODE)
-    if len(edges) != 2 * form.field_count * len(ends) or b"\0" in block:
+    field_list = fields.tolist()
+    if len(_cached_ids) > MAX_CACHED_IDS:
+        _cached_ids.clear()
+    for field in set(field_list).difference(_cached_ids):
+        _cached_ids[field] = parse_id(field)
+    return tuple(map(_cached_ids.__getitem__, field_list))
+
+
+def parse_columns(block: bytes, form: LineForm) -> TrecColumns | None:
+    """Return the columns of a block in which every line has as many fields as its form.
+
+    It is ten times as fast as line by line.
+
+    Returns:
+        None for any other block, which must be read line by line.
+    """
+    field_edges = _find_fields(block, form)
+    if field_edges is None:
         return None
-    fields = edges.reshape(-1, form.field_count, 2)
-    apart = (fields[:, -1, 1] > ends).any() or (fields[1:, 0, 0] < ends[:-1]).any()
-    if apart or int(np.diff(fields).max()) * len(ends) > MAX_COLUMN_BYTES:
-        return None
-    queries, documents, numbers = (
-        _column(block, fields[:, place]) for place in (0, 2, form.number_column)
-    )
-    starts = [0, *(np.flatnonzero(queries[1:] != queries[:-1]) + 1).tolist()]
-    parts = map(slice, starts, [*starts[1:], len(queries)])
+    queries = _column(block, field_edges[:, QUERY_COLUMN])
+    documents = _column(block, field_edges[:, DOCUMENT_COLUMN])
+    numbers = _column(block, field_edges[:, form.number_column])
+    changes = np.flatnonzero(queries[1:] != queries[:-1]) + 1
+    starts = [0, *changes.tolist()]
+    stops = [*starts[1:], len(queries)]
     values = parse_numbers(numbers.tolist(), form)
     try:
-        named = [*zip(parse_ids(queries[starts]), parts, strict=True)]
-        return None if values is None else (named, parse_ids(documents), values)
+        query_ids = parse_ids(queries[starts])
+        if values is None:
+            return None
+        query_rows = [
+            QueryRows(query_id, slice(start, stop))
+            for query_id, start, stop in zip(query_ids, starts, stops, strict=True)
+        ]
+        return TrecColumns(query_rows, parse_ids(documents), values)
     except UnicodeDecodeError:
         return None
 
 
+def _find_fields(block: bytes, form: LineForm) -> npt.NDArray[np.intp] | None:
+    """Return where fields begin and end, (lines, fields, 2).
+
+    None if a line has more or fewer fields than its form, or a column is too large.
+    """
+    is_separator = np.frombuffer(block.translate(SEPARATES_FIELDS), np.bool_)
+    edges = np.flatnonzero(np.diff(is_separator, prepend=True))
+    line_ends = np.flatnonzero(np.frombuffer(block, np.uint8) == NEWLINE_CODE)
+    if len(edges) != 2 * form.field_count * len(line_ends) or b"\0" in block:
+        return None
+    fields = edges.reshape(-1, form.field_count, 2)
+    ends_late = (fields[:, -1, 1] > line_ends).any()
+    begins_early = (fields[1:, 0, 0] < line_ends[:-1]).any()
+    if ends_late or begins_early:
+        return None
+    if int(np.diff(fields).max()) * len(line_ends) > MAX_COLUMN_BYTES:
+        return None
+    return fields
+
+
 def _column(block: bytes, edges: npt.NDArray[np.intp]) -> npt.NDArray[np.bytes_]:
-    """The bytes between edges, (n, 2)."""
+    """Return the fields between edges, (n, 2)."""
     lengths = edges[:, 1] - edges[:, 0]
     width = int(lengths.max())
-    # A field of that width begins at every byte of the block: those wanted are copied, and what follows them is erased.
-    column = np.ndarray((len(block),), f"S{width}", block + bytes(width), strides=(1,))[
-        edges[:, 0]
-    ]
-    column.view(np.uint8).reshape(-1, width)[np.arange(width) >= lengths[:, None]] = 0
+    # A field of that width begins at every byte of the block: those of the column are
+    # copied, and the bytes after each field are erased.
+    padded_block = block + bytes(width)
+    fields_at_bytes: npt.NDArray[np.bytes_] = np.ndarray(
+        (len(block),), f"S{width}", padded_block, strides=(1,)
+    )
+    column = fields_at_bytes[edges[:, 0]]
+    column_bytes = column.view(np.uint8).reshape(-1, width)
+    column_bytes[np.arange(width) >= lengths[:, None]] = 0
     return column

@@ -1,8 +1,8 @@
 r"""TREC runs or qrels in files.
 
-A run line is `query Q0 document rank score tag`, one of qrels `query iteration document grade`. Lines end at \n
-alone, fields at ASCII white space, as trec_eval cuts them. Ids that hold white space or a percent sign are
-percent-encoded, so that they stay one field.
+A run line is `query Q0 document rank score tag`, one of qrels `query iteration document
+grade`. Lines end at \n alone, fields at ASCII white space, as in trec_eval. Ids with
+white space or a percent sign are percent-encoded, so that they stay one field.
 """
 
 from __future__ import annotations
@@ -21,63 +21,70 @@ from retrievers.files.trec_lines import LineProblems, LineReader, group_by_query
 from retrievers.ranking import Floats, Ranking
 
 MAX_FLOAT32 = float(np.finfo(np.float32).max)
-
-
+MIN_PLAIN_NUMBER = 1e-4
+MAX_PLAIN_NUMBER = 1e16
+"""Python writes smaller and larger numbers with an exponent."""
 RunScores = dict[str, dict[str, float]]
 Qrels = dict[str, dict[str, int]]
 
 
-def read_run(path: str | Path, lines: LineReader | None = None) -> RunScores:
-    """Read a run, plain or gzip: query id -> document id -> score. The rank column is ignored, as by trec_eval.
+def read_run(path: str | Path, read_lines: LineReader | None = None) -> RunScores:
+    """Read a run, plain or gzip: query id -> document id -> score.
+
+    The rank column is ignored, as by trec_eval.
 
     Args:
         path: the file.
-        lines: what reads its lines, where they are not those of TREC files.
+        read_lines: reads a file that does not have TREC lines.
 
     Raises:
-        InputError: malformed lines, scores that are no number, or a document ranked twice for a query, each
-            with its line; or the file cannot be read or holds nothing.
+        InputError: malformed lines, scores that are not numbers, or a document ranked
+            twice for a query, each with its line; or the file cannot be read or is
+            empty.
     """
-    return _by_query(path, RUN_FORM, lines)
+    return _read_by_query(path, RUN_FORM, read_lines)
 
 
 def read_qrels(path: str | Path) -> Qrels:
-    """Read judgments, plain or gzip: query id -> document id -> grade, in the file's order.
+    """Read judgments, plain or gzip: query id -> document id -> grade, in order.
 
     Raises:
-        InputError: malformed lines, grades that are no whole number, or a document judged twice for a
-            query, each with its line; or the file cannot be read or holds nothing.
+        InputError: malformed lines, grades that are not whole numbers, or a document
+            judged twice for a query, each with its line; or the file cannot be read or
+            is empty.
     """
-    return _by_query(path, QRELS_FORM)
+    return _read_by_query(path, QRELS_FORM)
 
 
-def _by_query(
-    path: str | Path, form: LineForm, lines: LineReader | None = None
+def _read_by_query(
+    path: str | Path, form: LineForm, read_lines: LineReader | None = None
 ) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
+    """Return the numbers of a file by query and document."""
+    values_by_query: dict[str, dict[str, Any]] = {}
     problems = LineProblems(path)
-    for some in group_by_query(path, form, problems, lines):
-        known = found.setdefault(some.query, {})
-        some.report_duplicates(known, problems, form.verb)
-        known.update(zip(some.documents, some.values.tolist(), strict=True))
-    problems.raise_problems(is_empty=not found)
-    return found
+    for lines in group_by_query(path, form, problems, read_lines):
+        values = values_by_query.setdefault(lines.query, {})
+        lines.report_duplicates(values, problems, form.verb)
+        values.update(zip(lines.documents, lines.values.tolist(), strict=True))
+    problems.raise_problems(is_empty=not values_by_query)
+    return values_by_query
 
 
 def stream_run(
-    path: str | Path, lines: LineReader | None = None
+    path: str | Path, read_lines: LineReader | None = None
 ) -> Iterator[tuple[str, tuple[str, ...], Floats]]:
-    """Read a run query by query, as far as its lines are grouped: query id, documents and their scores.
+    """Yield each query of a run with its documents and their scores.
 
-    Only one query's hits are in memory at a time. A query whose lines are not grouped comes again. Arguments and
-    errors, after the last query, as of `read_run`.
+    Only one query's hits are in memory at a time. A query whose lines are not grouped
+    comes again. Arguments and errors, after the last query, are those of `read_run`.
     """
     problems = LineProblems(path)
-    some = None
-    for some in group_by_query(path, RUN_FORM, problems, lines):
-        some.report_duplicates((), problems, RUN_FORM.verb)
-        yield some.query, some.documents, some.values
-    problems.raise_problems(is_empty=some is None)
+    is_empty = True
+    for lines in group_by_query(path, RUN_FORM, problems, read_lines):
+        is_empty = False
+        lines.report_duplicates((), problems, RUN_FORM.verb)
+        yield lines.query, lines.documents, lines.values
+    problems.raise_problems(is_empty=is_empty)
 
 
 def write_trec_run(
@@ -86,79 +93,85 @@ def write_trec_run(
     """Write the lines of rankings, pairs of query id and ranking."""
     with explain_write_errors(Path(path)), open_text_file(path, "w") as file:
         for query, ranking in run:
-            file.write(
-                run_lines(query, ranking, format_scores(ranking.scores), tag=tag)
-            )
+            scores = format_scores(ranking.scores)
+            file.write(run_lines(query, ranking, scores, tag=tag))
 
 
 def run_lines(query: str, ranking: Ranking, scores: list[str], *, tag: str) -> str:
     """Return the lines of a ranking, best first: `query Q0 document rank score tag`.
 
-    Scores fall strictly, also as 32-bit floats, so that every reader finds this order again: a score that
-    does not fall is lowered to the next 32-bit float below its predecessor.
+    Scores fall strictly, also as 32-bit floats, so that every reader gets this order: a
+    score that does not fall is lowered to the next 32-bit float below its predecessor.
 
     Args:
-        query: its id.
-        ranking: its answer.
-        scores: those of the ranking as they are written where they fall.
+        query: the query's id.
+        ranking: its ranking.
+        scores: the texts of its scores, which are used if the scores fall.
         tag: the name of the run, without white space.
     """
     if not scores:
         return ""
-    lowered = strictly_falling(ranking.scores)
-    begin, end = f"{encode_id(query)} Q0 ", f" {tag}\n"
-    parts = [end + begin] * (
-        4 * len(scores)
-    )  # no step of Python for each of millions of lines
-    text = "".join(ranking.doc_ids)
-    plain = (
-        text.isascii() and text.isprintable() and " " not in text and "%" not in text
-    )
-    ids = ranking.doc_ids if plain else map(encode_id, ranking.doc_ids)
-    parts[0], parts[1::4], parts[2::4] = begin, ids, _ranks(len(scores))
-    parts[3::4] = scores if lowered is None else map(repr, lowered)
-    return "".join(parts) + end
+    lowered_scores = strictly_falling(ranking.scores)
+    if lowered_scores is not None:
+        scores = list(map(repr, lowered_scores))
+    line_start = f"{encode_id(query)} Q0 "
+    line_end = f" {tag}\n"
+    # A list is filled by slices: there is no Python step for each of millions of lines.
+    parts = [line_end + line_start] * (4 * len(scores))
+    parts[0] = line_start
+    parts[1::4] = _encode_ids(ranking.doc_ids)
+    parts[2::4] = _rank_fields(len(scores))
+    parts[3::4] = scores
+    return "".join(parts) + line_end
+
+
+def _encode_ids(doc_ids: tuple[str, ...]) -> Iterable[str]:
+    """Return percent-encoded ids; the same ids if none needs it."""
+    all_ids = "".join(doc_ids)
+    has_escapes = " " in all_ids or "%" in all_ids
+    if all_ids.isascii() and all_ids.isprintable() and not has_escapes:
+        return doc_ids
+    return map(encode_id, doc_ids)
 
 
 def format_scores(scores: Floats) -> list[str]:
-    """Return what `repr` gives of each score, best first.
+    """Return the `repr` of each score, best first.
 
     >>> format_scores(np.array([0.5, 1e-07]))
     ['0.5', '1e-07']
     """
     numbers: list[float] = scores.tolist()
-    if (
-        numbers and numbers[0] < 1e16 and numbers[-1] >= 1e-4
-    ):  # no exponents: the same, in a third of the time
+    if not numbers:
+        return []
+    if numbers[0] < MAX_PLAIN_NUMBER and numbers[-1] >= MIN_PLAIN_NUMBER:
+        # Without exponents JSON is the same, in a third of the time.
         return to_json(numbers).decode()[1:-1].split(",")
     return list(map(repr, numbers))
 
 
 @lru_cache
-def _ranks(count: int) -> list[str]:
+def _rank_fields(count: int) -> list[str]:
     return [f" {rank} " for rank in range(1, count + 1)]
 
 
 def strictly_falling(scores: Floats) -> list[float] | None:
-    """Return scores that fall strictly, as doubles and as 32-bit floats; None where they do.
+    """Return scores that fall strictly, as doubles and 32-bit floats; None if they do.
 
     >>> strictly_falling(np.array([0.5, 0.5]))
     [0.5, 0.4999999701976776]
     """
-    near = (
-        np.clip(scores, -MAX_FLOAT32, MAX_FLOAT32)
-        if max(scores[0], -scores[-1]) > MAX_FLOAT32
-        else scores
-    )
-    singles = near.astype(np.float32)
-    if near is scores and (singles[1:] < singles[:-1]).all():
+    is_out_of_range = max(scores[0], -scores[-1]) > MAX_FLOAT32
+    if is_out_of_range:
+        scores = np.clip(scores, -MAX_FLOAT32, MAX_FLOAT32)
+    singles = scores.astype(np.float32)
+    if not is_out_of_range and (singles[1:] < singles[:-1]).all():
         return None
-    written: list[float] = near.tolist()
+    falling_scores: list[float] = scores.tolist()
     for i in range(1, len(singles)):
         if singles[i] >= singles[i - 1]:
             singles[i] = np.nextafter(singles[i - 1], np.float32(-np.inf))
-            written[i] = float(singles[i])
-    return written
+            falling_scores[i] = float(singles[i])
+    return falling_scores
 
 
 def write_trec_qrels(
@@ -166,8 +179,6 @@ def write_trec_qrels(
 ) -> None:
     """Write judgments (or gains) as `query 0 document grade`."""
     with explain_write_errors(Path(path)), open_text_file(path, "w") as file:
-        for query, judged in judgments.items():
-            file.writelines(
-                f"{encode_id(query)} 0 {encode_id(document)} {grade}\n"
-                for document, grade in judged.items()
-            )
+        for query, grades in judgments.items():
+            for document, grade in grades.items():
+                file.write(f"{encode_id(query)} 0 {encode_id(document)} {grade}\n")

@@ -6,8 +6,8 @@ import gzip
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, groupby
-from operator import attrgetter, itemgetter
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,24 +26,33 @@ from retrievers.files.trec_columns import (
 )
 
 UTF8_BOM = b"\xef\xbb\xbf"
-
-
-BLOCK_BYTES, MAX_LINE_BYTES = 1 << 20, 1 << 20
-"""Bytes that are read at once, about, and of a line beyond them, at most."""
+GZIP_MAGIC = b"\x1f\x8b"
+BLOCK_BYTES = 1 << 20
+"""Bytes that are read at once, about."""
+MAX_LINE_BYTES = 1 << 20
+"""Bytes of a line beyond a block, at most."""
 NEWLINE_BYTE = b"\n"
 MAX_LISTED_PROBLEMS = 20
-"""How many problems of one file are listed; the rest is counted."""
+"""Problems of one file that are listed; further ones are counted."""
 
 
-TrecLine = tuple[int, str, str, Any]
-"""Its number, a query, a document, and what it says of them."""
+class TrecLine(NamedTuple):
+    """One line of a run or of qrels."""
+
+    number: int
+    query: str
+    document: str
+    value: Any
+    """The score or grade."""
+
+
 AddProblem = Callable[[int, str, str], None]
-"""Takes what is wrong with a line: its number, what is wrong, what to do."""
+"""Receives the problem of a line: its number, the problem, the remedy."""
 LineReader = Callable[[AddProblem], Iterator[TrecLine]]
 
 
 class QueryLines(NamedTuple):
-    """Lines of one query that follow each other."""
+    """Consecutive lines of one query."""
 
     query: str
     lines: Sequence[int]
@@ -52,130 +61,164 @@ class QueryLines(NamedTuple):
     values: NumberColumn
 
     def report_duplicates(
-        self, earlier: Collection[str], problems: LineProblems, done: str
+        self, earlier: Collection[str], problems: LineProblems, verb: str
     ) -> None:
-        """Note each document that was in an earlier line."""
-        seen = set(earlier)
-        if len(seen.union(self.documents)) < len(seen) + len(self.documents):
-            for number, document in zip(self.lines, self.documents, strict=True):
-                if document in seen:
-                    what = f"document {document!r} is {done} twice for query {self.query!r}"
-                    problems.add(number, what, "keep one")
-                seen.add(document)
+        """Report each document that was in an earlier line.
+
+        Args:
+            earlier: documents in earlier lines of the query.
+            problems: receives the problems.
+            verb: what a line does with its document.
+        """
+        documents = set(earlier)
+        expected_count = len(documents) + len(self.documents)
+        if len(documents.union(self.documents)) == expected_count:
+            return
+        for number, document in zip(self.lines, self.documents, strict=True):
+            if document in documents:
+                problem = (
+                    f"document {document!r} is {verb} twice for query {self.query!r}"
+                )
+                problems.add(number, problem, "keep one")
+            documents.add(document)
 
 
 def group_by_query(
-    path: str | Path, form: LineForm, problems: LineProblems, lines: LineReader | None
+    path: str | Path,
+    form: LineForm,
+    problems: LineProblems,
+    read_lines: LineReader | None,
 ) -> Iterator[QueryLines]:
-    """The lines of a file, those of one query together; what is malformed goes to `problems`."""
-    every = (
-        _parts(path, form, problems)
-        if lines is None
-        else _of_lines(lines(problems.add))
-    )
-    for query, parts in groupby(every, attrgetter("query")):
-        some, *others = parts
-        if others:
-            _, numbers, documents, values = zip(some, *others, strict=True)
-            some = QueryLines(
-                query, [*chain(*numbers)], (*chain(*documents),), np.concatenate(values)
-            )
-        yield some
+    """Yield the lines of a file, consecutive lines of one query together.
+
+    Args:
+        path: the file.
+        form: the fields of its lines.
+        problems: receives malformed lines.
+        read_lines: reads a file that does not have TREC lines.
+    """
+    groups = _groups_in_blocks(path, form, problems)
+    if read_lines is not None:
+        groups = _group_lines(read_lines(problems.add))
+    for query, same_query_groups in groupby(groups, attrgetter("query")):
+        yield _join_groups(query, list(same_query_groups))
 
 
-def _parts(
+def _join_groups(query: str, groups: Sequence[QueryLines]) -> QueryLines:
+    """Return the lines of one query that were cut where a block ends."""
+    if len(groups) == 1:
+        return groups[0]
+    numbers: list[int] = []
+    documents: list[str] = []
+    for group in groups:
+        numbers += group.lines
+        documents += group.documents
+    values = np.concatenate([group.values for group in groups])
+    return QueryLines(query, numbers, tuple(documents), values)
+
+
+def _groups_in_blocks(
     path: str | Path, form: LineForm, problems: LineProblems
 ) -> Iterator[QueryLines]:
-    """The same, cut where a block ends."""
-    begun = form is not QRELS_FORM
-    for first, block in read_blocks(path):
-        if columns := parse_columns(block, form):
-            queries, names, values = columns
-            for query, at in queries:
-                yield QueryLines(
-                    query,
-                    range(first + at.start, first + at.stop),
-                    names[at],
-                    values[at],
-                )
-        else:
-            if not begun:
+    """Yield the consecutive lines of each query in each block."""
+    may_be_other_kind = form is QRELS_FORM
+    for first_number, block in read_blocks(path):
+        columns = parse_columns(block, form)
+        if columns is None:
+            if may_be_other_kind:
                 _refuse_other_kinds(path, block)
-            yield from _of_lines(parse_lines(first, block, form, problems.add))
-        begun = begun or not block.isspace()
+            lines = parse_lines(first_number, block, form, problems.add)
+            yield from _group_lines(lines)
+        else:
+            for query, rows in columns.queries:
+                numbers = range(first_number + rows.start, first_number + rows.stop)
+                yield QueryLines(
+                    query, numbers, columns.documents[rows], columns.values[rows]
+                )
+        if not block.isspace():
+            may_be_other_kind = False
 
 
-def _of_lines(lines: Iterable[TrecLine]) -> Iterator[QueryLines]:
-    for query, some in groupby(lines, itemgetter(1)):
-        numbers, _, documents, values = zip(*some, strict=True)
+def _group_lines(lines: Iterable[TrecLine]) -> Iterator[QueryLines]:
+    """Yield the consecutive lines of each query."""
+    for query, query_lines in groupby(lines, attrgetter("query")):
+        numbers, _, documents, values = zip(*query_lines, strict=True)
         yield QueryLines(query, numbers, documents, np.array(values))
 
 
 def parse_lines(
-    first: int, block: bytes, form: LineForm, add: AddProblem
+    first_number: int, block: bytes, form: LineForm, add_problem: AddProblem
 ) -> Iterator[TrecLine]:
-    """The lines of a block that may hold any; one that is malformed goes to `add`."""
-    raw, query = b"", ""
-    for number, line in enumerate(block.split(NEWLINE_BYTE), start=first):
+    """Yield the lines of a block of any lines; malformed ones go to `add_problem`."""
+    query_field = b""
+    query = ""
+    for number, line in enumerate(block.split(NEWLINE_BYTE), start=first_number):
         fields = line.split()
-        if not fields or (
-            fields[0].startswith(b"#") and len(fields) != form.field_count
-        ):  # blank, or a comment
+        if not fields or _is_comment(fields, form):
             continue
-        values = parse_numbers(
-            fields[form.number_column : form.number_column + 1], form
-        )
-        if len(fields) < form.field_count or (
-            form is QRELS_FORM and len(fields) > form.field_count
-        ):
-            tabs = line.count(b"\t") == form.field_count - 1
-            remedy = (
-                "an id with white space: write a space as %20" if tabs else form.fields
-            )
-            add(number, f"{len(fields)} fields instead of {form.field_count}", remedy)
+        number_fields = fields[form.number_column : form.number_column + 1]
+        values = parse_numbers(number_fields, form)
+        has_extra_fields = len(fields) > form.field_count and form is QRELS_FORM
+        if len(fields) < form.field_count or has_extra_fields:
+            problem = f"{len(fields)} fields instead of {form.field_count}"
+            remedy = form.fields
+            if line.count(b"\t") == form.field_count - 1:
+                remedy = "an id with white space: write a space as %20"
+            add_problem(number, problem, remedy)
         elif values is None:
-            add(
-                number,
-                f"{fields[form.number_column].decode(errors='replace')!r:.60} is not a {form.number_name}",
-                form.remedy,
-            )
+            shown_field = number_fields[0].decode(errors="replace")
+            problem = f"{shown_field!r:.60} is not a {form.number_name}"
+            add_problem(number, problem, form.remedy)
         else:
             try:
-                if fields[0] != raw:
-                    raw, query = fields[0], parse_id(fields[0])
-                yield number, query, parse_id(fields[2]), values.item()
+                if fields[0] != query_field:
+                    query = parse_id(fields[0])
+                    query_field = fields[0]
+                yield TrecLine(number, query, parse_id(fields[2]), values.item())
             except UnicodeDecodeError:
-                add(number, "an id is not UTF-8", "save the file as UTF-8")
+                add_problem(number, "an id is not UTF-8", "save the file as UTF-8")
+
+
+def _is_comment(fields: Sequence[bytes], form: LineForm) -> bool:
+    return fields[0].startswith(b"#") and len(fields) != form.field_count
 
 
 def _refuse_other_kinds(path: str | Path, block: bytes) -> None:
-    """Raise InputError where the first line is that of a file of another kind: each of its lines would be wrong."""
+    """Raise InputError if the first line is that of a file of another kind.
+
+    Each of its lines would be a problem.
+    """
     line = block.lstrip().partition(b"\n")[0]
-    fields = line.split()  # bytes: only what separates fields in TREC files
+    fields = line.split()  # at ASCII white space, as in TREC files
     if len(fields) == RUN_FORM.field_count and fields[1].upper() == b"Q0":
-        raise InputError(
-            Problem(
-                str(path), "is a run, not qrels", "give the qrels first, then the runs"
-            )
-        )
+        remedy = "give the qrels first, then the runs"
+        raise InputError(Problem(str(path), "is a run, not qrels", remedy))
     kind = guess_file_kind(line.decode("utf-8", "replace"))
-    judged = (
+    # An id may begin with a brace, and have a comma.
+    is_qrels = (
         len(fields) == QRELS_FORM.field_count
         and parse_numbers(fields[3:], QRELS_FORM) is not None
-    )  # an id may begin with a brace
-    if (kind == "JSON" and not judged) or (
-        kind and len(fields) not in TREC_FIELD_COUNTS
-    ):  # and hold a comma
+    )
+    is_json = kind == "JSON" and not is_qrels
+    is_other_kind = bool(kind) and len(fields) not in TREC_FIELD_COUNTS
+    if is_json or is_other_kind:
+        problem = f"holds no TREC qrels: it looks like {kind}"
         remedy = f"expected four fields a line: {QRELS_FORM.fields}"
-        raise InputError(
-            Problem(str(path), f"holds no TREC qrels: it looks like {kind}", remedy)
-        )
+        raise InputError(Problem(str(path), problem, remedy))
+
+
+class LineBlock(NamedTuple):
+    """Whole lines of a file."""
+
+    first_number: int
+    """The number of the first line."""
+    content: bytes
 
 
 def read_blocks(
     path: str | Path, remedy: str = "give TREC lines, plain or gzip"
-) -> Iterator[tuple[int, bytes]]:
-    """Read a file of lines, plain or gzip, in blocks that end where a line ends: (number of the first line, block).
+) -> Iterator[LineBlock]:
+    """Yield a file of lines, plain or gzip, in blocks that end where a line ends.
 
     Raises:
         InputError: it cannot be read.
@@ -183,33 +226,33 @@ def read_blocks(
     number = 1
     try:
         # Opened once: a pipe cannot be read again.
-        with Path(path).open("rb") as raw:
-            file = (
-                gzip.GzipFile(fileobj=raw)
-                if raw.peek(2).startswith(b"\x1f\x8b")
-                else raw
-            )
+        with Path(path).open("rb") as raw_file:
+            is_gzip = raw_file.peek(len(GZIP_MAGIC)).startswith(GZIP_MAGIC)
+            file: Any = gzip.GzipFile(fileobj=raw_file) if is_gzip else raw_file
             if file.peek(len(UTF8_BOM)).startswith(UTF8_BOM):
                 file.read(len(UTF8_BOM))
             while block := file.read(BLOCK_BYTES):
                 block += file.readline(MAX_LINE_BYTES)
-                if not block.endswith(NEWLINE_BYTE) and file.peek(1):
-                    where = f"{path}:{number + block.count(NEWLINE_BYTE)}"
-                    raise InputError(
-                        Problem(
-                            where, f"is longer than {MAX_LINE_BYTES:,} bytes", remedy
-                        )
-                    )
-                yield (
-                    number,
-                    block if block.endswith(NEWLINE_BYTE) else block + NEWLINE_BYTE,
-                )
-                number += block.count(NEWLINE_BYTE)
+                line_count = block.count(NEWLINE_BYTE)
+                if not block.endswith(NEWLINE_BYTE):
+                    if file.peek(1):
+                        where = f"{path}:{number + line_count}"
+                        problem = f"is longer than {MAX_LINE_BYTES:,} bytes"
+                        raise InputError(Problem(where, problem, remedy))
+                    block += NEWLINE_BYTE
+                yield LineBlock(number, block)
+                number += line_count
     except (OSError, EOFError, zlib.error) as error:
-        what = getattr(error, "strerror", None) or error
-        raise InputError(
-            Problem(str(path), f"cannot be read: {what}", remedy)
-        ) from error
+        reason = getattr(error, "strerror", None) or error
+        problem = f"cannot be read: {reason}"
+        raise InputError(Problem(str(path), problem, remedy)) from error
+
+
+class ListedProblem(NamedTuple):
+    """The problem of a line."""
+
+    line: int
+    problem: Problem
 
 
 @dataclass
@@ -217,27 +260,25 @@ class LineProblems:
     """The problems of one file: the first few in full, all of them counted."""
 
     path: str | Path
-    listed: list[tuple[int, Problem]] = field(default_factory=list)
+    listed: list[ListedProblem] = field(default_factory=list)
     count: int = 0
 
-    def add(self, line: int, what: str, remedy: str = "") -> None:
-        """Take in the problem of a line."""
+    def add(self, line: int, problem: str, remedy: str = "") -> None:
+        """Add the problem of a line."""
         self.count += 1
         if self.count <= MAX_LISTED_PROBLEMS:
-            self.listed.append((line, Problem(f"{self.path}:{line}", what, remedy)))
+            location = f"{self.path}:{line}"
+            listed = ListedProblem(line, Problem(location, problem, remedy))
+            self.listed.append(listed)
 
     def raise_problems(self, *, is_empty: bool) -> None:
-        """Raise InputError if there was any problem, or nothing in the file at all."""
-        listed = [problem for _, problem in sorted(self.listed)]
-        if more := self.count - len(listed):
-            listed.append(
-                Problem(
-                    str(self.path),
-                    f"and {more} more lines like these",
-                    occurrences=more,
-                )
-            )
-        if listed or is_empty:
-            raise InputError(
-                listed or Problem(str(self.path), "there is no line in this file")
-            )
+        """Raise InputError if there is any problem, or the file has no line."""
+        problems = [listed.problem for listed in sorted(self.listed)]
+        unlisted = self.count - len(problems)
+        if unlisted:
+            summary = f"and {unlisted} more lines like these"
+            problems.append(Problem(str(self.path), summary, occurrences=unlisted))
+        if not problems and is_empty:
+            problems.append(Problem(str(self.path), "there is no line in this file"))
+        if problems:
+            raise InputError(problems)

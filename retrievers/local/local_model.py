@@ -73,8 +73,8 @@ class LocalModel(Configured, Model):
     model: TextOrObject
     """A folder, or a name of the hub."""
     revision: str = ""
-    """A commit, tag or branch of the hub; without one, what is on this machine, else the
-    newest."""
+    """A commit, tag or branch of the hub; without one, what is on this machine, else
+    the newest."""
     device: str = "auto"
     """"cpu", "cuda:1", several with commas between, or "auto": the best there is."""
     dtype: Dtype = "float32"
@@ -109,7 +109,7 @@ class LocalModel(Configured, Model):
         return self.batch_size * len(self._devices)
 
     def _fingerprint_of(self, **options: object) -> str:
-        """Return all that changes a result: weights, dtype, backend, and the options."""
+        """Return all that changes a result: weights, dtype, backend, and options."""
         return fingerprint(
             self.kind,
             self.weights.name,

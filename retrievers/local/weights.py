@@ -27,7 +27,7 @@ _MAX_REASON_CHARACTERS = 300
 
 
 class Weights:
-    """A model's weights: a folder, the `offline` extra's package, or a hub repository."""
+    """A model's weights: a folder, the `offline` package, or the hub's."""
 
     def __init__(self, model: str, revision: str = "") -> None:
         """Find the weights.

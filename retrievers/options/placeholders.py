@@ -1,7 +1,8 @@
 """`${NAME}` in options.
 
-So there is nothing to take out of files again. The one exception is the error of a provider, or of somebody's function,
-which may repeat a key: it passes `without_keys`.
+Options keep `${NAME}` in files, so no key has to be removed from them. The exception is
+an error of a provider, or of a user's function, which may repeat a key: it passes
+`redact_keys`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 KEY_MASK = "***"
 VARIABLE_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 MIN_KEY_LENGTH = 6
-"""Characters of a key below which it is a word like any other, and hiding it would hide what is said."""
+"""A shorter key is like any other word, and hiding it would make messages
+unreadable."""
 KEY_VARIABLES = (
     "OPENAI_API_KEY",
     "AZURE_OPENAI_API_KEY",
@@ -34,89 +36,105 @@ KEY_VARIABLES = (
     "AWS_SESSION_TOKEN",
     "AWS_BEARER_TOKEN_BEDROCK",
 )
-"""Variables that libraries here, or code of the user's own, read by themselves."""
-_LONGEST = 400
-_USER = re.compile(
-    r"(?<=://)[^/?#\s]*@"
-)  # to the last @ before the path, as addresses are read
+"""Variables that libraries, or users' code, read by themselves."""
+_MAX_ERROR_CHARACTERS = 400
+_URL_USER = re.compile(r"(?<=://)[^/?#\s]*@")
+"""Up to the last @ before the path, as addresses are read."""
 _used: set[str] = set()
 """Keys that this process has used."""
 
 
 def expand(value: Any) -> Any:
-    """Return an option with the environment's values for every `${NAME}`; what is not set stays as it is written.
+    """Return an option with the environment's values for every `${NAME}`.
+
+    A name that is not set stays as it is.
 
     >>> os.environ["MODEL_OF_DOCTEST"] = "minilm"
     >>> expand({"model": "${MODEL_OF_DOCTEST}", "of": ["${NOT_SET_ANYWHERE}"]})
     {'model': 'minilm', 'of': ['${NOT_SET_ANYWHERE}']}
     """
     if isinstance(value, str):
-        return (
-            VARIABLE_REFERENCE.sub(lambda name: os.environ.get(name[1], name[0]), value)
-            if "${" in value
-            else value
-        )
+        if "${" not in value:
+            return value
+        return VARIABLE_REFERENCE.sub(_variable_value, value)
     if isinstance(value, Mapping):
         return {key: expand(inner) for key, inner in value.items()}
-    return type(value)(map(expand, value)) if type(value) in (list, tuple) else value
+    if type(value) in (list, tuple):
+        return type(value)(map(expand, value))
+    return value
+
+
+def _variable_value(reference: re.Match[str]) -> str:
+    """Return the value of a variable; the reference itself if it is not set."""
+    return os.environ.get(reference[1], reference[0])
 
 
 def instantiate(cls: Any, options: Mapping[str, Any]) -> Any:
-    """Make an object from options as they are written: values are put in here, unless its class does so itself."""
-    return cls(**(options if getattr(cls, "expands", False) else expand(options)))
+    """Create an object from options with `${NAME}`.
+
+    They are expanded, unless the class does it itself.
+    """
+    if getattr(cls, "expands", False):
+        return cls(**options)
+    return cls(**expand(options))
 
 
-def resolve_secret(written: str) -> SecretStr:
-    """Return the value of a key, or of what may hold one; no error shows it from now on."""
+def resolve_secret(option: str) -> SecretStr:
+    """Return the value of a key, or of an option with one; errors no longer show it."""
     from pydantic import SecretStr
 
-    value: str = expand(written)
-    _used.update(
-        [value]
-        if value == written
-        else [value, *(os.environ.get(name, "") for name in _names(written))]
-    )
+    value: str = expand(option)
+    _used.add(value)
+    if value != option:
+        _used.update(_variable_values(option))
     return SecretStr(value)
 
 
 def hide_values(*options: Any) -> None:
-    """Let no error show what `${NAME}` stands for in these options, which may hold keys."""
-    _used.update(
-        os.environ.get(name, "") for name in _names(json.dumps(options, default=str))
-    )
+    """Hide the values of `${NAME}` in these options, which may be keys, in errors."""
+    _used.update(_variable_values(json.dumps(options, default=str)))
+
+
+def _variable_values(text: str) -> list[str]:
+    """Return the values of all variables in a text."""
+    return [os.environ.get(name, "") for name in VARIABLE_REFERENCE.findall(text)]
 
 
 def redact_keys(text: str) -> str:
-    """Return an error without the keys that this process uses, and without the users of addresses.
+    """Return an error without keys that this process uses, or users in addresses.
 
     >>> _ = resolve_secret("sk-doctest")
     >>> redact_keys("refused: sk-doctest, see https://me:word@example.org")
     'refused: ***, see https://example.org'
     """
-    found = _used | {os.environ.get(name, "") for name in KEY_VARIABLES}
-    for value in sorted(found, key=len, reverse=True):
-        if len(value) >= MIN_KEY_LENGTH:
-            text = text.replace(value, KEY_MASK)
+    keys = _used | {os.environ.get(name, "") for name in KEY_VARIABLES}
+    for key in sorted(keys, key=len, reverse=True):
+        if len(key) >= MIN_KEY_LENGTH:
+            text = text.replace(key, KEY_MASK)
     return redact_url_users(text)
 
 
-def error_line(words: str) -> str:
-    """Return a provider's words on one line, without keys, at most 400 characters."""
-    text = redact_keys(" ".join(words.split()))
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+def error_line(message: str) -> str:
+    """Return a provider's message on one line, without keys, at most 400 characters."""
+    line = redact_keys(" ".join(message.split()))
+    if len(line) <= _MAX_ERROR_CHARACTERS:
+        return line
+    return line[: _MAX_ERROR_CHARACTERS - 1] + "…"
 
 
 def redact_url_users(text: str) -> str:
-    """Return a text, the users and passwords of the addresses in it cut out.
+    """Return a text without the users and passwords in its addresses.
 
     >>> redact_url_users("asked https://me:w@rd@example.org/v1 in vain")
     'asked https://example.org/v1 in vain'
     """
-    return _USER.sub("", text)
+    return _URL_USER.sub("", text)
 
 
 def redact_url(url: str) -> str:
-    """Return an address as it may be shown and kept: as it is written, without user and query.
+    """Return an address for messages and files: without user and query.
+
+    `${NAME}` stays as it is.
 
     >>> redact_url("https://me:word@example.org/v1?key=abc"), redact_url("${SERVER}")
     ('https://example.org/v1', '${SERVER}')
@@ -126,7 +144,3 @@ def redact_url(url: str) -> str:
     except ValueError:
         return "…"
     return urlunsplit((parts.scheme, parts.netloc, parts.path, "", ""))
-
-
-def _names(written: str) -> list[str]:
-    return VARIABLE_REFERENCE.findall(written)

@@ -14,16 +14,17 @@ LIBRARY_MODEL_KINDS = {
     "SentenceTransformer": "sentence-transformers",
     "SparseEncoder": "sparse-encoder",
 }
-"""Classes of sentence-transformers whose content is known -> kind."""
+"""Class of sentence-transformers -> kind."""
 
 
 def encoder_table(model: Any) -> dict[str, Any]:
     """Return an encoder's table.
 
     Args:
-        model: a local model's name or folder; a table; an encoder, such as `OpenAIEncoder("…")`; a model of
-            sentence-transformers; anything with `encode`, or with `encode_query` and `encode_document`; a function of
-            texts, or of texts and their role, that returns (n, d).
+        model: a local model's name or folder; a table; an encoder, such as
+            `OpenAIEncoder("…")`; a model of sentence-transformers; an object with
+            `encode`, or with `encode_query` and `encode_document`; a function of texts,
+            or of texts and their role, that returns (n, d).
 
     Raises:
         InputError: it is none of these.
@@ -39,73 +40,74 @@ def encoder_table(model: Any) -> dict[str, Any]:
         return dict(model)
     if isinstance(model, Configured):
         return model.to_config()
-    if found := kind_of_library_model(model):
-        own = {
+    kind = kind_of_library_model(model)
+    if kind:
+        table = {
+            "kind": kind,
+            "model": NamedObject.wrap(model),
             "device": str(model.device),
-            "truncate_dim": getattr(model, "truncate_dim", None),
         }
-        taken = {key: value for key, value in own.items() if value is not None}
-        return {"kind": found, "model": NamedObject.wrap(model), **taken}
-    if callable(model) or any(
-        hasattr(model, one) for one in ("encode", "encode_document")
-    ):
+        truncate_dim = getattr(model, "truncate_dim", None)
+        if truncate_dim is not None:
+            table["truncate_dim"] = truncate_dim
+        return table
+    has_encode = hasattr(model, "encode") or hasattr(model, "encode_document")
+    if callable(model) or has_encode:
         return {"kind": "python", "call": NamedObject.wrap(model)}
-    what = f"an object of type {type(model).__name__} is no model"
-    raise InputError(
-        Problem(
-            "encoder", what, "a name, an object with encode, or a function of texts"
-        )
-    )
+    problem = f"an object of type {type(model).__name__} is no model"
+    remedy = "a name, an object with encode, or a function of texts"
+    raise InputError(Problem("encoder", problem, remedy))
 
 
 def reranker_table(model: Any, depth: int | None) -> dict[str, Any]:
     """Return a reranker's table.
 
     Args:
-        model: a CrossEncoder's name, folder or object; a table; or a reranker, such as `HttpReranker(…)`.
-        depth: how many hits of each query are read again; None: what the reranker says, else 10.
+        model: a CrossEncoder's name, folder or object; a table; or a reranker, such as
+            `HttpReranker(…)`.
+        depth: how many hits of each query are reranked; None for the reranker's own
+            depth, or 10.
 
     Raises:
         InputError: it is none of these.
 
-    >>> reranker_table("cross-encoder/ms-marco-MiniLM-L6-v2", 20)
-    {'kind': 'cross-encoder', 'model': 'cross-encoder/ms-marco-MiniLM-L6-v2', 'depth': 20}
+    >>> table = reranker_table("cross-encoder/ms-marco-MiniLM-L6-v2", 20)
+    >>> table["kind"], table["depth"]
+    ('cross-encoder', 20)
     """
-    given = {} if depth is None else {"depth": depth}
-    if isinstance(model, Configured | Mapping):
-        return {
-            **(model.to_config() if isinstance(model, Configured) else model),
-            **given,
-        }
+    table = _reranker_table_without_depth(model)
+    if depth is not None:
+        table["depth"] = depth
+    return table
+
+
+def _reranker_table_without_depth(model: Any) -> dict[str, Any]:
+    if isinstance(model, Configured):
+        return model.to_config()
+    if isinstance(model, Mapping):
+        return dict(model)
     if kind_of_library_model(model) == "cross-encoder":
         return {
             "kind": "cross-encoder",
             "model": NamedObject.wrap(model),
             "device": str(model.device),
-            **given,
         }
     if not isinstance(model, str | Path):
-        raise InputError(
-            Problem(
-                "reranker",
-                f"a {type(model).__name__} is not a CrossEncoder",
-                "or give its name",
-            )
-        )
-    return {"kind": "cross-encoder", "model": str(model), **given}
+        problem = f"a {type(model).__name__} is not a CrossEncoder"
+        raise InputError(Problem("reranker", problem, "or give its name"))
+    return {"kind": "cross-encoder", "model": str(model)}
 
 
 def kind_of_library_model(model: Any) -> str:
-    """The kind of a model that sentence-transformers made, asked in the library's own way; "" for any other object."""
+    """Return the kind of a model of sentence-transformers; empty for other objects.
+
+    It is empty, too, for a subclass that overrides the method by which models are
+    called.
+    """
     for cls in type(model).__mro__:
-        if (
-            cls.__module__.partition(".")[0] == "sentence_transformers"
-            and cls.__name__ in LIBRARY_MODEL_KINDS
-        ):
-            asked = "predict" if cls.__name__ == "CrossEncoder" else "encode"
-            return (
-                LIBRARY_MODEL_KINDS[cls.__name__]
-                if getattr(type(model), asked) is getattr(cls, asked)
-                else ""
-            )
+        is_of_library = cls.__module__.partition(".")[0] == "sentence_transformers"
+        if is_of_library and cls.__name__ in LIBRARY_MODEL_KINDS:
+            method = "predict" if cls.__name__ == "CrossEncoder" else "encode"
+            is_overridden = getattr(type(model), method) is not getattr(cls, method)
+            return "" if is_overridden else LIBRARY_MODEL_KINDS[cls.__name__]
     return ""

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Annotated, Any, ClassVar, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WrapValidator
+from pydantic_core import ErrorDetails
 
 from retrievers import kind_of
 from retrievers.errors import InputError, Problem, did_you_mean
@@ -13,17 +14,22 @@ from retrievers.options.user_code import NamedObject
 PASS_NAMED_OBJECT = WrapValidator(
     lambda value, check: value if isinstance(value, NamedObject) else check(value)
 )
-"""Annotates a text that may carry an object of this process: it passes as it is."""
+"""Annotates a text that may carry an object of this process, which is not checked."""
 TextOrObject = Annotated[str, PASS_NAMED_OBJECT]
 PositiveInt = Annotated[int, Field(ge=1)]
 PositiveNumber = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegativeNumber = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 OptionsType = TypeVar("OptionsType", bound=BaseModel)
-NAME_RULE = "letters (A to Z), digits, '.', '_' and '-', begins with a letter or digit, and is at most 64 long"
+NAME_RULE = (
+    "letters (A to Z), digits, '.', '_' and '-', begins with a letter or digit, "
+    "and is at most 64 long"
+)
+MAX_SHOWN_VALUE = 60
+"""Characters of a value in a message, at most."""
 
 
 class StrictTable(BaseModel):
-    """A table whose keys are all known, whose values are of the right type and never change."""
+    """A table with known keys and strict types, which never changes."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True
@@ -31,7 +37,7 @@ class StrictTable(BaseModel):
 
 
 class Configured(StrictTable):
-    """A part that consists of its options: its fields are what a table of an experiment file may say of it.
+    """A part whose fields are the options in its table of an experiment file.
 
     >>> class Words(Configured):
     ...     positional_option = "language"
@@ -42,28 +48,27 @@ class Configured(StrictTable):
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
     positional_option: ClassVar[str] = ""
-    """The option that may be given without its name."""
+    """The option that may be set without its name."""
 
-    def __init__(self, *given: Any, **options: Any) -> None:
-        """Check the options; raises InputError with what is wrong of each."""
+    def __init__(self, *args: Any, **options: Any) -> None:
+        """Check the options; raise InputError with every problem."""
+        positional_options = dict(zip([self.positional_option], args, strict=False))
         try:
-            super().__init__(
-                **dict(zip([self.positional_option], given, strict=False)),
-                **lists_as_tuples(options),
-            )
+            super().__init__(**positional_options, **lists_as_tuples(options))
         except ValidationError as error:
             raise InputError(list(validation_problems(error, type(self), ""))) from None
 
     def to_config(self) -> dict[str, Any]:
-        """Its table in an experiment file."""
-        return {
-            "kind": kind_of(type(self)),
-            **dict(sorted(self.model_dump(by_alias=True, exclude_unset=True).items())),
-        }
+        """Return its table in an experiment file, with the options that are set."""
+        options = self.model_dump(by_alias=True, exclude_unset=True)
+        return {"kind": kind_of(type(self)), **dict(sorted(options.items()))}
 
 
 class InvalidTable(ValueError):
-    """What a validator tells pydantic: problems, each with its key below the value that is checked."""
+    """A validator's error for pydantic.
+
+    Its problems have keys relative to the table that is checked.
+    """
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
@@ -72,7 +77,7 @@ class InvalidTable(ValueError):
 
 @contextmanager
 def as_validation_error() -> Iterator[None]:
-    """Let what is raised inside be a complaint of a validator, the keys in front of it added by pydantic."""
+    """Turn an InputError inside into a validator's error; pydantic adds its keys."""
     try:
         yield
     except InputError as error:
@@ -82,7 +87,11 @@ def as_validation_error() -> Iterator[None]:
 def validated(
     model: type[OptionsType], table: Mapping[str, Any], where: str
 ) -> OptionsType:
-    """Validate a table, lists taken as tuples; every complaint becomes a Problem with its key."""
+    """Return a validated table, in which lists become tuples.
+
+    Raises:
+        InputError: has a problem with its key for each of pydantic's errors.
+    """
     try:
         return model.model_validate(lists_as_tuples(table))
     except ValidationError as error:
@@ -92,74 +101,82 @@ def validated(
 def validation_problems(
     error: ValidationError, model: type[BaseModel], where: str
 ) -> Iterator[Problem]:
-    """What pydantic complains of, each with its key."""
-    for fault in error.errors():
-        place = key_path(where, fault["loc"])
-        complaint = fault.get("ctx", {}).get("error")
-        if isinstance(complaint, InvalidTable):
-            for one in complaint.problems:
-                yield one._replace(
-                    where=key_path(place, [one.where] if one.where else [])
-                )
-        elif fault["type"] == "extra_forbidden":
-            *outer, key = fault["loc"]
-            yield Problem(
-                place,
-                f"unknown key {key!r}",
-                did_you_mean(str(key), _keys(model, outer)),
-            )
-        elif fault["type"] == "missing":
-            yield Problem(place, "is missing")
-        elif fault["type"] == "too_short":
-            yield Problem(place, f"needs at least {fault['ctx']['min_length']}")
-        elif isinstance(complaint, ValueError):
-            yield Problem(place, str(complaint))
+    """Yield a problem with its key for each of pydantic's errors."""
+    for details in error.errors():
+        path = key_path(where, details["loc"])
+        cause = details.get("ctx", {}).get("error")
+        if isinstance(cause, InvalidTable):
+            for problem in cause.problems:
+                inner_path = [problem.where] if problem.where else []
+                yield problem._replace(where=key_path(path, inner_path))
+        elif details["type"] == "extra_forbidden":
+            *table_path, key = details["loc"]
+            remedy = did_you_mean(str(key), _allowed_keys(model, table_path))
+            yield Problem(path, f"unknown key {key!r}", remedy)
         else:
-            value = fault["input"]
-            shown = repr(
-                list(value) if isinstance(value, tuple) else value
-            )  # TOML has lists
-            yield Problem(
-                place,
-                f"{shown if len(shown) < 60 else shown[:57] + '…'}: {_plain(fault['msg'])}",
-            )
+            yield Problem(path, _describe(details))
 
 
-def key_path(where: str, parts: Iterable[int | str]) -> str:
-    """A key, or a place in a list, below another."""
-    for part in parts:
-        where += f"[{part}]" if isinstance(part, int) else f".{part}" if where else part
-    return where
+def _describe(details: ErrorDetails) -> str:
+    """Return one of pydantic's errors in words."""
+    if details["type"] == "missing":
+        return "is missing"
+    if details["type"] == "too_short":
+        return f"needs at least {details['ctx']['min_length']}"
+    cause = details.get("ctx", {}).get("error")
+    if isinstance(cause, ValueError):
+        return str(cause)
+    value = details["input"]
+    if isinstance(value, tuple):  # TOML has lists
+        value = list(value)
+    shown_value = repr(value)
+    if len(shown_value) >= MAX_SHOWN_VALUE:
+        shown_value = shown_value[: MAX_SHOWN_VALUE - 3] + "…"
+    return f"{shown_value}: {_simplify_message(details['msg'])}"
 
 
-def _keys(model: Any, path: list[int | str]) -> list[str]:
-    """The keys that a table inside a model may have; a place in a list has those of the list's tables."""
-    for part in path:
-        if isinstance(part, str):
-            model = next(_models_in(model.model_fields[part].annotation))
-    return [field.alias or name for name, field in model.model_fields.items()]
-
-
-def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
-    """Yield the models that an annotation names, also inside unions and lists."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for inner in get_args(annotation):
-        yield from _models_in(inner)
-
-
-def _plain(message: str) -> str:
+def _simplify_message(message: str) -> str:
+    """Return one of pydantic's messages in the words of an experiment file."""
     if "should match pattern" in message:
         return f"a name has {NAME_RULE}"
     if "should be a valid dictionary" in message:
         return "should be a table"
-    return message.replace("Input should be", "should be").replace(
-        "valid tuple", "list"
-    )
+    message = message.replace("Input should be", "should be")
+    return message.replace("valid tuple", "list")
+
+
+def key_path(where: str, keys: Iterable[int | str]) -> str:
+    """Return the path of a key, or of a position in a list, below another key."""
+    for key in keys:
+        if isinstance(key, int):
+            where += f"[{key}]"
+        elif where:
+            where += f".{key}"
+        else:
+            where = key
+    return where
+
+
+def _allowed_keys(model: Any, path: Iterable[int | str]) -> list[str]:
+    """Return the keys of a table inside a model; lists have tables of one model."""
+    for key in path:
+        if isinstance(key, str):
+            model = next(_models_in(model.model_fields[key].annotation))
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    """Yield the models in an annotation, also inside unions and lists."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner_annotation in get_args(annotation):
+        yield from _models_in(inner_annotation)
 
 
 def lists_as_tuples(value: Any) -> Any:
-    """Lists as tuples, at every depth: what is strict takes no list for a tuple."""
+    """Return lists as tuples, at every depth: strict models refuse lists for tuples."""
     if isinstance(value, Mapping):
         return {key: lists_as_tuples(inner) for key, inner in value.items()}
-    return tuple(map(lists_as_tuples, value)) if isinstance(value, list) else value
+    if isinstance(value, list):
+        return tuple(map(lists_as_tuples, value))
+    return value

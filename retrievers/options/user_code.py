@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from importlib.machinery import PathFinder
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from retrievers.errors import (
     BackendError,
@@ -20,16 +20,16 @@ from retrievers.errors import (
 )
 
 PACKAGE_FOLDER = Path(__file__).parents[1]
-
 OBJECT_PREFIX = "object:"
-"""Begins the text that stands for an object: all that is left of it where the text was written down."""
+"""The beginning of a text for an object; in a file the text is all that is stored."""
+MAX_FAILURE_CHARACTERS = 300
 
 
 class NamedObject(str):
-    """A text that carries the object for which it stands, wherever texts pass.
+    """A text that carries an object, wherever texts can be passed.
 
-    >>> held = NamedObject.wrap(len, "mine")
-    >>> held, held.value("abc")
+    >>> named_object = NamedObject.wrap(len, "mine")
+    >>> named_object, named_object.value("abc")
     ('object:mine (len)', 3)
     """
 
@@ -37,173 +37,175 @@ class NamedObject(str):
     value: Any
 
     def __new__(cls, text: str, value: object) -> Self:
-        """Make a text of an object."""
-        held = super().__new__(cls, text)
-        held.value = value
-        return held
+        """Create a text that carries an object."""
+        named_object = super().__new__(cls, text)
+        named_object.value = value
+        return named_object
 
     def __reduce__(self) -> tuple[type[str], tuple[str]]:
-        """What is written down, or goes to another process, is the text."""
+        """Pickle only the text."""
         return str, (str(self),)
 
     @classmethod
     def wrap(cls, value: object, name: str = "part") -> Self:
-        """Hold an object under the name of what it is part of, which may have none yet."""
-        called = getattr(value, "__qualname__", type(value).__qualname__)
-        return cls(f"{OBJECT_PREFIX}{name} ({called})", value)
+        """Return a text for an object, with the name of the part that it belongs to."""
+        object_name = getattr(value, "__qualname__", type(value).__qualname__)
+        return cls(f"{OBJECT_PREFIX}{name} ({object_name})", value)
+
+
+class _FunctionPath(NamedTuple):
+    """The two parts of "package.module:function"."""
+
+    module: str
+    function: str
 
 
 def resolve_callable(call: str) -> Any:
-    """Return the object that a text carries, or the function that "package.module:name" names, whose module runs then.
+    """Return the object that a text carries, or import "package.module:name".
 
     Raises:
-        InputError: there is no such function; or the text was written down, and its object was of another process.
+        InputError: there is no such function; or the text was read from a file, and its
+            object belonged to another process.
     """
     if isinstance(call, NamedObject):
         return call.value
     if call.startswith(OBJECT_PREFIX):
-        what = f"{call.removeprefix(OBJECT_PREFIX)} was an object of another process"
-        raise InputError(
-            Problem(
-                "call",
-                what,
-                'give it again in Python, or name it: "package.module:function"',
-            )
-        )
+        name = call.removeprefix(OBJECT_PREFIX)
+        problem = f"{name} was an object of another process"
+        remedy = 'give it again in Python, or name it: "package.module:function"'
+        raise InputError(Problem("call", problem, remedy))
     return import_function(call)
 
 
 def import_function(call: str, where: str = "call") -> Callable[..., Any]:
-    """Import "package.module:function", found as Python finds modules, the working directory included.
+    """Import "package.module:function"; the code of its module runs.
+
+    Modules in the working directory are found, too.
 
     Args:
-        call: its name. The code of its module runs.
-        where: the key that names it.
+        call: the function's path.
+        where: the option with the path.
 
     Raises:
-        InputError: there is no such module or function, or the module cannot be imported.
+        InputError: there is no such module or function, or the module cannot be
+            imported.
     """
-    module, name = _parts(call, where)
+    path = _parse_path(call, where)
     try:
-        with wrap_user_errors((module,)):
-            imported = importlib.import_module(module)
+        with wrap_user_errors((path.module,)):
+            module = importlib.import_module(path.module)
     except BackendError as failure:
-        what = f"cannot be imported: {failure}"
-        raise InputError(
-            Problem(where, what, "install it, or run in its folder")
-        ) from failure
-    function = getattr(imported, name, None)
+        problem = f"cannot be imported: {failure}"
+        remedy = "install it, or run in its folder"
+        raise InputError(Problem(where, problem, remedy)) from failure
+    function = getattr(module, path.function, None)
     if not callable(function):
-        remedy = did_you_mean(name, dir(imported))
-        raise InputError(Problem(where, f"{module!r} has no function {name!r}", remedy))
-    found: Callable[..., Any] = function
-    return found
+        problem = f"{path.module!r} has no function {path.function!r}"
+        remedy = did_you_mean(path.function, dir(module))
+        raise InputError(Problem(where, problem, remedy))
+    imported_function: Callable[..., Any] = function
+    return imported_function
 
 
 def require_module(call: str, where: str = "call") -> None:
-    """See that the module of "package.module:function" is there; none of its code runs.
+    """Check that the module of "package.module:function" exists, without running it.
 
     Args:
-        call: its name; or a text that carries the function itself.
-        where: the key that names it.
+        call: the function's path; or a text that carries the function itself.
+        where: the option with the path.
 
     Raises:
         InputError: there is no such module.
     """
     if isinstance(call, NamedObject):
         return
-    module, _ = _parts(call, where)
-    top, *parts = module.split(".")
-    if top in sys.modules:
+    module = _parse_path(call, where).module
+    top_name, *inner_names = module.split(".")
+    if top_name in sys.modules:
         return
-    spec = importlib.util.find_spec(
-        top
-    )  # of a whole path it would run the packages above
-    for part in parts:
-        spec = PathFinder.find_spec(
-            part, (spec and spec.submodule_search_locations) or []
-        )
+    # For the whole path, find_spec would run the packages above the module.
+    spec = importlib.util.find_spec(top_name)
+    for name in inner_names:
+        locations = (spec and spec.submodule_search_locations) or []
+        spec = PathFinder.find_spec(name, locations)
     if spec is None:
-        raise InputError(
-            Problem(
-                where,
-                f"there is no module {module!r}",
-                "install it, or run in its folder",
-            )
-        )
+        problem = f"there is no module {module!r}"
+        remedy = "install it, or run in its folder"
+        raise InputError(Problem(where, problem, remedy))
 
 
-def _parts(call: str, where: str) -> tuple[str, str]:
-    """The module and the function of "package.module:function", found in the working directory too."""
-    module, colon, name = call.partition(":")
-    if not colon or not module or not name:
-        raise InputError(
-            Problem(
-                where, f"{call!r} is not a function", 'write "package.module:function"'
-            )
-        )
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.append(here)
-    return module, name
+def _parse_path(call: str, where: str) -> _FunctionPath:
+    """Return the parts of a path, and add the working directory to `sys.path`."""
+    module, _, function = call.partition(":")
+    if not module or not function:
+        problem = f"{call!r} is not a function"
+        raise InputError(Problem(where, problem, 'write "package.module:function"'))
+    working_directory = str(Path.cwd())
+    if working_directory not in sys.path:
+        sys.path.append(working_directory)
+    return _FunctionPath(module, function)
 
 
 @contextmanager
 def wrap_user_errors(parts: Iterable[object]) -> Iterator[None]:
-    """Turn whatever a retriever raises into its own failure, so that others go on: only Ctrl-C passes, and our errors.
+    """Turn any exception of a retriever into BackendError, so that others continue.
+
+    Only Ctrl-C and errors of this program pass.
 
     Args:
-        parts: what the retriever uses; a class or an object, or the name of the user's function.
+        parts: the parts of the retriever: classes, objects, or names of functions.
 
     Raises:
-        BackendError: names what is not ours among the parts, and the line of the user's code where it failed.
+        BackendError: names the parts of other packages, and the line of the user's code
+            that failed.
     """
     try:
         yield
     except (HarnessError, KeyboardInterrupt):
         raise
-    except (
-        BaseException
-    ) as failure:  # SystemExit too: user code does not end the program
-        names = " or ".join(
-            name for part in parts if part is not None and (name := _foreign(part))
-        )
-        said = " ".join("".join(traceback.format_exception_only(failure)).split())[:300]
-        place = _place(failure.__traceback__, ours=not names)
-        raise BackendError(
-            ": ".join(filter(None, [names, said])) + (f" ({place})" if place else "")
-        ) from failure
+    except BaseException as failure:
+        # Also SystemExit: user code does not end the program.
+        foreign_names = [_foreign_name(part) for part in parts if part is not None]
+        names = " or ".join(filter(None, foreign_names))
+        lines = traceback.format_exception_only(failure)
+        description = " ".join("".join(lines).split())[:MAX_FAILURE_CHARACTERS]
+        location = _failure_location(failure.__traceback__, includes_own=not names)
+        message = ": ".join(filter(None, [names, description]))
+        if location:
+            message += f" ({location})"
+        raise BackendError(message) from failure
 
 
-def _foreign(part: object) -> str:
-    """What a part is called that is not ours; "" for one of ours."""
+def _foreign_name(part: object) -> str:
+    """Return the name of a part of another package; empty for parts of this one."""
     if isinstance(part, str):
         return part
     cls = part if isinstance(part, type) else type(part)
-    return (
-        "" if cls.__module__.partition(".")[0] == PACKAGE_FOLDER.name else cls.__name__
-    )
+    is_own = cls.__module__.partition(".")[0] == PACKAGE_FOLDER.name
+    return "" if is_own else cls.__name__
 
 
-def _place(trace: TracebackType | None, *, ours: bool) -> str:
-    """The last line that ran of the user's own files, else of other packages, else of `ours` if it is to be told."""
-    packages, python = sysconfig.get_path("purelib"), sysconfig.get_path("stdlib")
-    frames = [
-        (Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(trace)
-    ]
-    others = [
-        one
-        for one in frames
-        if one[0].is_file() and not one[0].is_relative_to(PACKAGE_FOLDER)
-    ]
-    own = [
-        one
-        for one in others
-        if not one[0].is_relative_to(packages) and not one[0].is_relative_to(python)
-    ]
-    found = (
-        own
-        or [one for one in others if one[0].is_relative_to(packages)]
-        or (frames if ours else [])
-    )
-    return f"{found[-1][0].name}:{found[-1][1]}" if found else ""
+def _failure_location(trace: TracebackType | None, *, includes_own: bool) -> str:
+    """Return the last line that ran of the user's files, else of other packages.
+
+    Args:
+        trace: the traceback.
+        includes_own: whether a line of any file is returned if there is no other.
+    """
+    packages = sysconfig.get_path("purelib")
+    standard_library = sysconfig.get_path("stdlib")
+    user_location = ""
+    package_location = ""
+    last_location = ""
+    for frame in traceback.extract_tb(trace):
+        path = Path(frame.filename)
+        last_location = f"{path.name}:{frame.lineno}"
+        if not path.is_file() or path.is_relative_to(PACKAGE_FOLDER):
+            continue
+        if path.is_relative_to(packages):
+            package_location = last_location
+        elif not path.is_relative_to(standard_library):
+            user_location = last_location
+    if not includes_own:
+        last_location = ""
+    return user_location or package_location or last_location

@@ -111,10 +111,9 @@ class _DocumentScores(NamedTuple):
 
 
 class HttpReranker(RemoteModel, Reranker):
-    """Orders the first `depth` candidates by the scores of a service.
-
-    The others stay below in their order.
-    """
+    """Orders the first `depth` candidates by the scores of a service; the others keep
+    their order beneath.
+    """  # noqa: D205
 
     table_name = "rerank"
     is_listwise: ClassVar[bool] = True

@@ -57,11 +57,12 @@ class LocalReranker(LocalModel, Reranker):
 
 
 class CrossEncoderReranker(LocalReranker):
-    """Orders the first `depth` candidates by a cross-encoder's raw score.
+    """Orders the first `depth` candidates by a cross-encoder's raw score; the others
+    keep their order beneath.
 
-    The others stay below in their order. Raw scores (logits) are used, since the usual
-    sigmoid makes ties of high ones and never changes an order.
-    """
+    Raw scores (logits) are used, since the usual sigmoid makes ties of high ones and
+    never changes an order.
+    """  # noqa: D205
 
     kind = "cross-encoder"
     library = "CrossEncoder"
@@ -120,13 +121,14 @@ class _TokenMatrices(NamedTuple):
 
 
 class LateInteractionReranker(LocalReranker):
-    """Orders candidates by how well document tokens match each token of the query.
+    """Orders candidates by how well each token of the query is met by some token of the
+    document.
 
     The score is the mean, over the query's tokens, of the largest cosine with any of
     the document's: MaxSim of ColBERT (Khattab & Zaharia 2020). A MultiVectorEncoder,
     which was trained for it, reads queries and documents as its files define; any other
     sentence-transformers model supplies its token vectors.
-    """
+    """  # noqa: D205
 
     kind = "late-interaction"
     library = "SentenceTransformer"

@@ -27,7 +27,7 @@ STORE_PATIENCE = 30.0
 """Seconds after which a store that does not answer is given up; models and endpoints
 have their own."""
 FIRST_PAUSE = 0.5
-"""Seconds before the second try, at most; pauses double, and are shortened by chance."""
+"""Seconds before the second try, at most; pauses double, and chance shortens them."""
 LONGEST_PAUSE = 30.0
 """Seconds before any try, at most."""
 NOTICE_SECONDS = 10.0

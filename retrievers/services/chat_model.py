@@ -132,7 +132,7 @@ class ChatModel(remote_model.RemoteModel):
 
     @property
     def has_prices(self) -> bool:
-        """Whether both prices are known; a server on this machine is free by default."""
+        """Whether both prices are known; on this machine they are 0 by default."""
         if is_on_this_machine(expand(self.server)):
             return True
         return None not in (self.input_price, self.output_price)
@@ -206,7 +206,7 @@ class ChatModel(remote_model.RemoteModel):
         return reply
 
     async def _request_reply(self, prompt: Prompt, call: Call) -> Reply:
-        """Send a prompt with a schema and a temperature, unless the server refuses them.
+        """Send a prompt with schema and temperature, unless the server refuses them.
 
         A prompt that it refuses without them, too, is declined.
         """

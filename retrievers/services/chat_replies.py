@@ -42,7 +42,8 @@ def parse_single_object(reply: str) -> Mapping[str, Any] | None:
 
     >>> parse_single_object('```json\n{"grade": 2}\n```')
     {'grade': 2}
-    >>> parse_single_object('The text says {"grade": 3}, but I say {"grade": 0}.') is None
+    >>> reply = 'The text says {"grade": 3}, but I say {"grade": 0}.'
+    >>> parse_single_object(reply) is None
     True
     """
     text = _THOUGHT.sub("", reply, count=1)
@@ -131,7 +132,7 @@ def ask_requests(
 def unreadable_replies_error(
     model: str, count: int, expected: str, done: str, example: str
 ) -> BackendError:
-    """Return the error that no reply has what was expected, so that nothing was done."""
+    """Return the error that no reply has what was expected: nothing was done."""
     return BackendError(
         f"{count:,} replies of {model} hold no {expected}, {example}: nothing was "
         f"{done}; look at the model and its server, and run again"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
@@ -32,8 +32,11 @@ if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models
 
 SERVER_TIMEOUT = 120
+"""Seconds of one try."""
 MIN_SERVER_VERSION = (1, 16)
-"""The release of the server since which a collection has metadata, which say that it is complete."""
+"""Since this version a collection has metadata, which mark it complete."""
+DEFAULT_HTTP_PORT = 6333
+DEFAULT_GRPC_PORT = 6334
 PASSING_STATUSES = {
     408,
     429,
@@ -51,10 +54,11 @@ AnswerType = TypeVar("AnswerType")
 
 
 @contextmanager
-def _without_its_warnings() -> Iterator[None]:
-    """Without the client's advice against more than 20,000 points, which `StoreOptions.resolved` heeds.
+def _without_client_warnings() -> Iterator[None]:
+    """Suppress two warnings of the client.
 
-    And without SQLite's of a database that the client opens to learn about threads, and leaves open.
+    One is its advice against more than 20,000 points, which `StoreOptions` follows; the
+    other SQLite's about a database that the client opens and leaves open.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Local mode is not recommended")
@@ -66,179 +70,198 @@ class Connection:
     """Sends requests through the public client, which is opened at the first of them.
 
     Args:
-        options: where the engine is.
-        collection: in a folder, each collection has a folder of its own, since the client locks and loads a folder as a
-            whole.
-        meter: counts what a server was asked again.
+        options: the location of the engine.
+        collection: in a folder, each collection has a folder of its own, since the
+            client locks and loads a folder as a whole.
+        meter: counts retries of requests to a server.
     """
 
     def __init__(
         self, options: StoreOptions, collection: str = "", meter: Meter | None = None
     ) -> None:
         self.version = ""
-        """Of the server, known once it was asked."""
+        """The server's version; empty before the first request."""
         self._options = options
         self._client: QdrantClient | None = None
-        location = options.expanded_location or MEMORY_LOCATION
-        self.address = (
-            location
-            if location == MEMORY_LOCATION
-            else str(Path(location).expanduser() / collection)
-        )
-        if options.on_server:
-            self.address = redact_url(options.location or "")
-        self._retries, self._meter = Retries(STORE_PATIENCE), meter or Meter()
+        self.address = _address(options, collection)
+        self._retries = Retries(STORE_PATIENCE)
+        self._meter = meter or Meter()
 
     def call(self, request: Callable[[QdrantClient], AnswerType]) -> AnswerType:
-        """Send one request; to a server again after a pause where that may help, and every retry is counted.
+        """Send one request; to a server again, after a pause, if that may help.
 
         Raises:
-            InputError: the server refuses access or is too old; or the folder is used by another process or is full.
-            BackendError: no answer, or an error, that trying again did not change.
+            InputError: the server denies access or is too old; or the folder is used by
+                another process, or the disk is full.
+            BackendError: no answer, or an error, also after retries.
         """
         if self._client is None:
-            self._client = (
-                self._connect() if self._options.on_server else self._opened()
-            )
+            self._client = self._connect() if self._options.on_server else self._open()
         client = self._client
         if self._options.on_server:
             return self._retry(lambda: request(client))
-        with explain_engine_errors(self.address), _without_its_warnings():
+        with explain_engine_errors(self.address), _without_client_warnings():
             return request(client)
 
     def remove(self, collection: str) -> None:
-        """Remove a collection; errors as `call`."""
+        """Remove a collection; raises as `call`."""
         if self._options.on_server or self.address == MEMORY_LOCATION:
             self.call(lambda client: client.delete_collection(collection))
             return
-        self.close()  # the client would remove the file of its database, and leave it open
+        # The client would delete its database's file, and leave it open.
+        self.close()
         with explain_engine_errors(self.address):
             shutil.rmtree(self.address)
 
     def close(self) -> None:
-        """End the connection; a folder is free for another process. The next call makes another connection."""
+        """Close the connection, which the next call opens again.
+
+        Another process may open the folder.
+        """
         if self._client is not None:
             self._client.close()
             self._client = None
 
-    def _opened(self) -> QdrantClient:
+    def _open(self) -> QdrantClient:
         """Open the engine in this process."""
         from qdrant_client import QdrantClient
 
         if self.address == MEMORY_LOCATION:
             return QdrantClient(MEMORY_LOCATION)
-        with explain_engine_errors(self.address), _without_its_warnings():
+        with explain_engine_errors(self.address), _without_client_warnings():
             try:
                 return QdrantClient(path=self.address)
-            except (
-                RuntimeError
-            ) as error:  # all that the client says where the folder is locked
+            except RuntimeError as error:
+                # The client raises nothing more specific for a locked folder.
                 remedy = "wait until it is done, or name another folder"
                 raise InputError(
                     Problem(f"store {self.address}", "another process uses it", remedy)
                 ) from error
 
     def _connect(self) -> QdrantClient:
-        """Connect to the server, and ask for its version."""
+        """Connect to the server, and check its version."""
         from qdrant_client import QdrantClient
 
         url = urlsplit(self._options.expanded_location)
-        grpc = url.scheme.startswith("grpc")
-        where: Any = {
-            "host": url.hostname,
-            "prefix": url.path.strip("/") or None,
-            "https": url.scheme.endswith("s"),
-        }
-        ports: Any = {
-            "port": 6333 if grpc else url.port or 6333,
-            "grpc_port": url.port or 6334,
-            "prefer_grpc": grpc,
-        }
-        key = (
-            resolve_secret(self._options.api_key).get_secret_value()
-            if self._options.api_key
-            else None
-        )
-        # Its check of compatibility would only warn, and not through our messages.
+        is_grpc = url.scheme.startswith("grpc")
+        http_port = url.port or DEFAULT_HTTP_PORT
+        api_key = None
+        if self._options.api_key:
+            api_key = resolve_secret(self._options.api_key).get_secret_value()
         client = QdrantClient(
-            **where,
-            **ports,
-            api_key=key,
+            host=url.hostname,
+            prefix=url.path.strip("/") or None,
+            https=url.scheme.endswith("s"),
+            port=DEFAULT_HTTP_PORT if is_grpc else http_port,
+            grpc_port=url.port or DEFAULT_GRPC_PORT,
+            prefer_grpc=is_grpc,
+            api_key=api_key,
             timeout=SERVER_TIMEOUT,
+            # It would only warn, and not through our messages.
             check_compatibility=False,
         )
         try:
             self.version = self._retry(lambda: client.info().version)
-            if (
-                tuple(map(int, re.findall(r"\d{1,9}", self.version)[:2]))
-                < MIN_SERVER_VERSION
-            ):
-                oldest = ".".join(map(str, MIN_SERVER_VERSION))
-                what = f"the server is Qdrant {self.version[:40]!r}, and metadata of collections came with {oldest}"
-                raise InputError(
-                    Problem(self.address, what, f"use Qdrant {oldest} or newer")
-                )
+            self._check_version()
         except BaseException:
             client.close()
             raise
         return client
 
-    def _retry(self, request: Callable[[], AnswerType]) -> AnswerType:
-        """Send one request until it is answered, each try in a thread that is left behind after TIMEOUT."""
-        return run_request(
-            self._retries.ask(partial(self._tried, request), self._meter, Stop()),
-            Stop(),
+    def _check_version(self) -> None:
+        """Raise InputError if the server is too old."""
+        version_numbers = re.findall(r"\d{1,9}", self.version)[:2]
+        if tuple(map(int, version_numbers)) >= MIN_SERVER_VERSION:
+            return
+        oldest = ".".join(map(str, MIN_SERVER_VERSION))
+        problem = (
+            f"the server is Qdrant {self.version[:40]!r}, "
+            f"and metadata of collections came with {oldest}"
+        )
+        raise InputError(
+            Problem(self.address, problem, f"use Qdrant {oldest} or newer")
         )
 
-    async def _tried(self, request: Callable[[], AnswerType]) -> AnswerType:
-        """Send one request once; raises Transient where the failure may pass: no answer, a busy server or proxy."""
-        from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
-        from qdrant_client.http.exceptions import ResponseHandlingException
+    def _retry(self, request: Callable[[], AnswerType]) -> AnswerType:
+        """Send one request until it is answered.
 
+        Each try has a thread of its own, which is abandoned after 120 s.
+        """
+        try_request = partial(self._try, request)
+        answer = self._retries.ask(try_request, self._meter, Stop())
+        return run_request(answer, Stop())
+
+    async def _try(self, request: Callable[[], AnswerType]) -> AnswerType:
+        """Send one request once.
+
+        Raises:
+            TransientFailure: no answer, or a busy server or proxy.
+            InputError: the server denies access.
+            BackendError: any other error.
+        """
         try:
             async with asyncio.timeout(SERVER_TIMEOUT):
                 return await in_thread(request)
         except HarnessError:
             raise
         except Exception as error:
-            status, words = _status(error), _in_words(error)
-            told = f"{self.address}: {words}"
-            # What cannot be read stays so.
-            lost = isinstance(error, ResponseHandlingException) and not isinstance(
-                error.source, ValueError
+            raise self._explained(error) from error
+
+    def _explained(self, error: Exception) -> Exception:
+        """Return the exception that explains an error of the client."""
+        status = _status(error)
+        description = _describe_error(error)
+        message = f"{self.address}: {description}"
+        if status in PASSING_STATUSES or _is_lost_or_busy(error):
+            is_refused = "onnection refused" in description
+            is_not_started = is_refused and is_on_this_machine(
+                self._options.expanded_location
             )
-            if (
-                lost
-                or status in PASSING_STATUSES
-                or isinstance(error, TimeoutError | ResourceExhaustedResponse)
-            ):
-                asked = getattr(error, "retry_after_s", None)
-                absent = "onnection refused" in words and is_on_this_machine(
-                    self._options.expanded_location
-                )
-                told += NOT_STARTED_REMEDY if absent else ""
-                raise TransientFailure(
-                    told,
-                    retry_after=None if asked is None else float(asked),
-                    unlikely_to_pass=absent,
-                ) from error
-            if status in ACCESS_DENIED_STATUSES:
-                key = 'set api_key = "${NAME}" in the store\'s table, and NAME in the environment'
-                raise InputError(
-                    Problem(self.address, f"the server refuses access ({status})", key)
-                ) from error
-            look = (
-                "; look at the address"
-                if isinstance(error, (*UNREADABLE_ERRORS, AssertionError))
-                else ""
+            retry_after = getattr(error, "retry_after_s", None)
+            return TransientFailure(
+                message + (NOT_STARTED_REMEDY if is_not_started else ""),
+                retry_after=None if retry_after is None else float(retry_after),
+                unlikely_to_pass=is_not_started,
             )
-            raise BackendError(f"{told}{look}") from error
+        if status in ACCESS_DENIED_STATUSES:
+            problem = f"the server refuses access ({status})"
+            remedy = (
+                'set api_key = "${NAME}" in the store\'s table, '
+                "and NAME in the environment"
+            )
+            return InputError(Problem(self.address, problem, remedy))
+        is_unreadable = isinstance(error, (*UNREADABLE_ERRORS, AssertionError))
+        remedy = "; look at the address" if is_unreadable else ""
+        return BackendError(f"{message}{remedy}")
+
+
+def _address(options: StoreOptions, collection: str) -> str:
+    """Return the location of a collection in messages."""
+    if options.on_server:
+        return redact_url(options.location or "")
+    location = options.expanded_location or MEMORY_LOCATION
+    if location == MEMORY_LOCATION:
+        return location
+    return str(Path(location).expanduser() / collection)
+
+
+def _is_lost_or_busy(error: Exception) -> bool:
+    """Return whether no answer arrived, or the server was busy."""
+    from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
+    from qdrant_client.http.exceptions import ResponseHandlingException
+
+    if isinstance(error, ResponseHandlingException):
+        # An answer that cannot be read will not become readable.
+        return not isinstance(error.source, ValueError)
+    return isinstance(error, TimeoutError | ResourceExhaustedResponse)
 
 
 def collection_notes(info: models.CollectionInfo) -> dict[str, tuple[str, ...]] | None:
-    """Return the notes that a complete collection has in its metadata; None where it is not complete."""
-    kept = (info.config.metadata or {}).get("finished")
-    return None if kept is None else {kind: tuple(ids) for kind, ids in kept.items()}
+    """Return the notes in the metadata of a complete collection; None for any other."""
+    notes = (info.config.metadata or {}).get("finished")
+    if notes is None:
+        return None
+    return {kind: tuple(ids) for kind, ids in notes.items()}
 
 
 class ServerCollection(NamedTuple):
@@ -250,34 +273,38 @@ class ServerCollection(NamedTuple):
 
 
 def list_collections(server: Connection) -> list[ServerCollection]:
-    """Return the collections that runs have made on a server, by name."""
-    names = [
-        one.name
-        for one in server.call(lambda client: client.get_collections()).collections
+    """Return the collections that runs have built on a server, by name."""
+    response = server.call(lambda client: client.get_collections())
+    names = sorted(collection.name for collection in response.collections)
+    return [
+        _read_collection(server, name)
+        for name in names
+        if name.startswith(COLLECTION_PREFIX)
     ]
-    held = []
-    for name in sorted(name for name in names if name.startswith(COLLECTION_PREFIX)):
-        info = server.call(lambda client, name=name: client.get_collection(name))  # type: ignore[misc]
-        held.append(
-            ServerCollection(
-                name, info.points_count or 0, collection_notes(info) is not None
-            )
-        )
-    return held
+
+
+def _read_collection(server: Connection, name: str) -> ServerCollection:
+    info = server.call(lambda client: client.get_collection(name))
+    is_complete = collection_notes(info) is not None
+    return ServerCollection(name, info.points_count or 0, is_complete)
 
 
 def _status(error: BaseException) -> int | str | None:
-    """Return the HTTP status, or the name of the gRPC status, or None where no answer came."""
-    code = getattr(error, "code", None)  # of a grpc.RpcError
-    return getattr(error, "status_code", None) or (
-        code().name if callable(code) else None
-    )
+    """Return the HTTP status, or the name of the gRPC status; None without answer."""
+    http_status: int | None = getattr(error, "status_code", None)
+    if http_status:
+        return http_status
+    grpc_code = getattr(error, "code", None)
+    if not callable(grpc_code):
+        return None
+    name: str = grpc_code().name
+    return name
 
 
-def _in_words(error: BaseException) -> str:
-    details = getattr(
-        error, "details", None
-    )  # of a grpc.RpcError, whose text is a page
+def _describe_error(error: BaseException) -> str:
+    """Return an error on one line."""
+    # The text of a grpc.RpcError is a page; its details are not.
+    details = getattr(error, "details", None)
     if callable(details):
         return f"{_status(error)}: {error_line(str(details()))}"
     source = getattr(error, "source", error)

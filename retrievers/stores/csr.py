@@ -21,19 +21,22 @@ SPARSE_SEARCH_BATCH = 32
 
 
 class CsrStore(MatrixStore):
-    """Sparse vectors as an inverted index (scipy's CSR, a row a dimension): every product is computed, in 64 bits."""
+    """Sparse vectors as an inverted index: scipy's CSR, one row per dimension.
+
+    Every product is computed, in 64 bits.
+    """
 
     forms = ("sparse",)
 
     def __init__(self, opening: StoreOpening) -> None:
-        """Take what is opened: nothing of it matters here."""
+        """Create an empty store; it needs nothing of the opening."""
         self._postings: csr_array[np.float64, tuple[int, int]]
         """(dimensions, documents)."""
 
     def finish(self, notes: Mapping[str, Sequence[str]]) -> None:
-        """Put all points into one index; raises BackendError where an id occurs twice."""
+        """Build the index; raise BackendError if an id occurs twice."""
         super().finish(notes)
-        self._postings = _csr(concatenate_vectors(self._parts)).T.tocsr()
+        self._postings = _csr_matrix(concatenate_vectors(self._parts)).T.tocsr()
         self._parts = []
 
     def search(
@@ -44,34 +47,37 @@ class CsrStore(MatrixStore):
         exact: bool = True,
         query_filters: QueryFilters = (),
     ) -> list[Ranking]:
-        """Return one ranking per query vector: the best `limit` points whose product is above 0, ties resolved."""
-        masks, rankings = self._values.masks(query_filters), []
+        """Return one ranking per query vector, with points whose product is above 0.
+
+        It has the best `limit` points, ties resolved.
+        """
+        masks = self._field_values.masks(query_filters)
+        rankings = []
         for start in range(0, len(vectors), SPARSE_SEARCH_BATCH):
-            products = (
-                _csr(vectors[start : start + SPARSE_SEARCH_BATCH]) @ self._postings
-            ).tocsr()
+            queries = _csr_matrix(vectors[start : start + SPARSE_SEARCH_BATCH])
+            products = (queries @ self._postings).tocsr()
             for row in range(products.shape[0]):
-                inside = slice(products.indptr[row], products.indptr[row + 1])
-                scores, documents = products.data[inside], products.indices[inside]
-                among = scores > 0
+                columns = slice(products.indptr[row], products.indptr[row + 1])
+                scores = products.data[columns]
+                documents = products.indices[columns]
+                matches = scores > 0
                 if masks:
-                    among &= masks[start + row][documents]
-                best = top_k_candidates(scores, limit, among)
-                found = ranked(
-                    [self._ids[i] for i in documents[best]],
-                    round_scores(scores[best]),
-                    limit,
-                )
-                rankings.append(positive_hits(found))
+                    matches &= masks[start + row][documents]
+                best = top_k_candidates(scores, limit, matches)
+                doc_ids = [self._ids[i] for i in documents[best]]
+                ranking = ranked(doc_ids, round_scores(scores[best]), limit)
+                rankings.append(positive_hits(ranking))
         return rankings
 
 
-def _csr(vectors: AnyVectors) -> csr_array[np.float64, tuple[int, int]]:
+def _csr_matrix(vectors: AnyVectors) -> csr_array[np.float64, tuple[int, int]]:
+    """Return sparse vectors as a matrix of 64-bit floats.
+
+    A product of unlike types would copy the whole matrix each time.
+    """
     from scipy.sparse import csr_array
 
     if not isinstance(vectors, SparseVectors):
         raise TypeError("only sparse vectors are kept as a matrix")
-    values = vectors.values.astype(
-        np.float64
-    )  # once, here: a product of unlike types copies the whole matrix
+    values = vectors.values.astype(np.float64)
     return csr_array((values, vectors.indices, vectors.starts), shape=vectors.shape)

@@ -28,61 +28,73 @@ if TYPE_CHECKING:
 MIN_SEGMENT_POINTS = 4096
 """Points of a segment, at least."""
 EDGE_UPSERT_BATCH = 256
+"""Points of one call."""
 EDGE_SEARCH_BATCH = 256
-"""Points, and queries, handed over in one call."""
+"""Queries of one call."""
 UNLIMITED_SEGMENT = 2**40
 SPARE_DISK_BYTES = 64 * 2**20
-"""Bytes that have to stay free: what the engine lays out ahead."""
-NOTES_FILE, IDS_FILE = "notes.json", "ids.json"
+"""Bytes that must stay free, since the engine allocates space in advance."""
+POINT_OVERHEAD_BYTES = 110
+"""Bytes of a point on disk, in addition to its vector."""
+NOTES_FILE = "notes.json"
+IDS_FILE = "ids.json"
 
 
 class EdgeStore(Store):
-    """One collection in a folder of its own; built in a temporary folder and moved when it is complete.
+    """One collection in a folder of its own.
 
-    The engine searches the segments of a collection in parallel, but leaves all points in one until told to optimise.
-    So an exact collection gets as many segments as there are processors; the last needs no optimising. An
-    approximate one is indexed as a whole, since a graph of all points is searched faster than several. One of sparse
-    vectors, or of vectors of tokens, stays one segment: how much a segment holds is told the engine before it is known.
+    It is built in a temporary folder, which is moved when it is complete.
 
-    A point's id is its number, and the document ids are in a file of their own: the engine takes such points in a
-    third less time than with ids of 128 bits and a payload, and gives deep rankings twice as fast.
+    The engine searches the segments of a collection in parallel, but leaves all points
+    in one segment until told to optimise. So an exact collection gets as many segments
+    as there are processors; the last needs no optimising. An approximate one is indexed
+    as a whole, since a graph of all points is searched faster than several. One of
+    sparse vectors, or of vectors of tokens, stays one segment, because the engine must
+    know the size of segments before the vectors are known.
 
-    A folder of the collection's name is a finished collection, whatever happened to the process that made it. The
-    collection is locked against other processes while it is open, since the engine writes to its files even when it
-    only reads.
+    A point's id is its number, and the document ids are in a file of their own: the
+    engine needs a third less time to store such points than those with ids of 128 bits
+    and a payload, and returns deep rankings twice as fast.
+
+    A folder with the collection's name is a finished collection, whatever happened to
+    the process that built it. The collection is locked against other processes while it
+    is open, since the engine writes to its files even when it only reads.
     """
 
     def __init__(self, opening: StoreOpening) -> None:
-        """Take what is opened; raises InputError where the engine is not installed."""
+        """Set the collection; raise InputError if the engine is not installed."""
         if importlib.util.find_spec("qdrant_edge") is None:
-            what = f"the edge store, for {opening.documents} documents, needs the package qdrant-edge-py"
-            raise InputError(
-                Problem(
-                    "store", what, "pip install qdrant-edge-py, or name another store"
-                )
+            problem = (
+                f"the edge store, for {opening.documents} documents, "
+                "needs the package qdrant-edge-py"
             )
-        self._options, self._documents = opening.options, opening.documents
+            remedy = "pip install qdrant-edge-py, or name another store"
+            raise InputError(Problem("store", problem, remedy))
+        self._options = opening.options
+        self._documents = opening.documents
         self._form: VectorForm = opening.form
-        self._vector = points.SPARSE_VECTOR_NAME if opening.form == "sparse" else None
-        """The name of the vectors, where they have one."""
-        whole = self.approximate or self._form != "dense"
-        self._segment = (
-            UNLIMITED_SEGMENT
-            if whole
-            else max(
-                MIN_SEGMENT_POINTS, math.ceil(self._documents / (os.cpu_count() or 1))
-            )
-        )
+        self._vector_name: str | None = None
+        if opening.form == "sparse":
+            self._vector_name = points.SPARSE_VECTOR_NAME
+        self._segment_size = self._choose_segment_size()
         self._folder = opening.folder / opening.collection
-        self._unfinished = opening.folder / f"{opening.collection}.unfinished"
+        self._unfinished_folder = opening.folder / f"{opening.collection}.unfinished"
         self._lock: BaseFileLock | None = None
         self._shard: qdrant_edge.EdgeShard | None = None
         self._ids: list[str] = []
-        self._in_segment = 0
+        self._segment_points = 0
+        """Points in the segment that is being filled."""
+
+    def _choose_segment_size(self) -> int:
+        """Return how many points a segment has, at most."""
+        if self.approximate or self._form != "dense":
+            return UNLIMITED_SEGMENT
+        points_per_core = math.ceil(self._documents / (os.cpu_count() or 1))
+        return max(MIN_SEGMENT_POINTS, points_per_core)
 
     @property
     def approximate(self) -> bool:
-        """Whether a graph or compressed vectors were asked for."""
+        """Whether a graph or compressed vectors are set."""
         return self._options.approximate
 
     @property
@@ -90,7 +102,7 @@ class EdgeStore(Store):
         """How much of an approximate collection is in the graph or compressed."""
         if not self.approximate:
             return {}
-        with self._engine() as shard:
+        with self._open_engine() as shard:
             info = shard.info()
             return {
                 "points": str(info.points_count),
@@ -98,55 +110,65 @@ class EdgeStore(Store):
             }
 
     def finished(self) -> dict[str, tuple[str, ...]] | None:
-        """Return the notes kept with the collection if it is there and complete, else None."""
-        if not (
-            self._folder / IDS_FILE
-        ).exists():  # or one of before, whose points carried their documents' ids
+        """Return the notes stored with a complete collection; None for any other."""
+        # In folders of earlier versions, points had their documents' ids.
+        if not (self._folder / IDS_FILE).exists():
             return None
-        with (
-            self._engine()
-        ):  # opened now, so that the time of a search is that of searching
-            kept = json.loads((self._folder / NOTES_FILE).read_text(encoding="utf-8"))
-            return {kind: tuple(ids) for kind, ids in kept.items()}
+        # Opened now, so that the time of a search does not include it.
+        with self._open_engine():
+            notes_text = (self._folder / NOTES_FILE).read_text(encoding="utf-8")
+            notes = json.loads(notes_text)
+            return {kind: tuple(ids) for kind, ids in notes.items()}
 
     def create(self, dimensions: int, *, anew: bool = False) -> None:
-        """Make the collection anew and empty, next to any finished one."""
+        """Create an empty collection, in addition to any finished one."""
         import qdrant_edge as edge
 
         self.close()
-        self._ids, self._in_segment = [], 0
-        m, largest = (
-            self._options.m,
-            min(self._segment * dimensions * 4 // 1024, UNLIMITED_SEGMENT),
-        )
-        scanned, efforts = 1 if m else UNLIMITED_SEGMENT, self._options.ef_construct
+        self._ids = []
+        self._segment_points = 0
+        segment_kb = self._segment_size * dimensions * 4 // 1024
         config = edge.EdgeConfig(
-            **_vectors(self._form, dimensions),
+            **_vectors_arguments(self._form, dimensions),
             hnsw_config=edge.HnswIndexConfig(
-                m=m, ef_construct=efforts, full_scan_threshold=scanned
+                m=self._options.m,
+                ef_construct=self._options.ef_construct,
+                full_scan_threshold=1 if self._options.m else UNLIMITED_SEGMENT,
             ),
-            quantization_config=_quantization(self._options.quantization),
+            quantization_config=_quantization_config(self._options.quantization),
             optimizers=edge.EdgeOptimizersConfig(
-                default_segment_number=1, indexing_threshold=1, max_segment_size=largest
+                default_segment_number=1,
+                indexing_threshold=1,
+                max_segment_size=min(segment_kb, UNLIMITED_SEGMENT),
             ),
-            wal_enabled=False,  # an unfinished collection is made anew, so there is nothing to replay
+            # An unfinished collection is built again: there is nothing to replay.
+            wal_enabled=False,
         )
         with points.explain_engine_errors(self._folder):
-            self._hold()
-            shutil.rmtree(self._unfinished, ignore_errors=True)
-            self._unfinished.mkdir()
-            # Optimising copies a segment, up to twice; where a mapped file cannot grow, the process dies.
-            needed = SPARE_DISK_BYTES + (4 * dimensions + 110) * (
-                self._documents + 2 * min(self._segment, self._documents)
+            self._acquire_lock()
+            shutil.rmtree(self._unfinished_folder, ignore_errors=True)
+            self._unfinished_folder.mkdir()
+            self._check_disk_space(dimensions)
+            self._shard = edge.EdgeShard.create(str(self._unfinished_folder), config)
+
+    def _check_disk_space(self, dimensions: int) -> None:
+        """Raise InputError if the collection may not fit on the disk.
+
+        Optimising copies a segment, up to twice. If a mapped file cannot grow, the
+        process dies.
+        """
+        segment_points = min(self._segment_size, self._documents)
+        stored_points = self._documents + 2 * segment_points
+        point_bytes = 4 * dimensions + POINT_OVERHEAD_BYTES
+        needed_bytes = SPARE_DISK_BYTES + point_bytes * stored_points
+        free_bytes = shutil.disk_usage(self._folder.parent).free
+        if free_bytes < needed_bytes:
+            problem = (
+                f"needs {needed_bytes / 1e6:,.0f} MB of disk, "
+                f"and {free_bytes / 1e6:,.0f} MB are free"
             )
-            if (free := shutil.disk_usage(self._folder.parent).free) < needed:
-                what = f"needs {needed / 1e6:,.0f} MB of disk, and {free / 1e6:,.0f} MB are free"
-                raise InputError(
-                    Problem(
-                        f"store {self._folder}", what, "free disk space, then run again"
-                    )
-                )
-            self._shard = edge.EdgeShard.create(str(self._unfinished), config)
+            remedy = "free disk space, then run again"
+            raise InputError(Problem(f"store {self._folder}", problem, remedy))
 
     def upsert(
         self,
@@ -154,72 +176,75 @@ class EdgeStore(Store):
         vectors: AnyVectors,
         fields: Sequence[Mapping[str, str]] = (),
     ) -> None:
-        """Add points, which are numbered as they come."""
+        """Add points, which are numbered in their order."""
         import qdrant_edge as edge
 
-        kept = (
-            [{points.FIELDS_PAYLOAD_KEY: points.field_pairs(own)} for own in fields]
-            if fields
-            else [None] * len(ids)
-        )
+        payloads: list[points.Payload | None] = [None] * len(ids)
+        for i, document_fields in enumerate(fields):
+            pairs = points.field_pairs(document_fields)
+            payloads[i] = {points.FIELDS_PAYLOAD_KEY: pairs}
         start = 0
-        with self._engine() as shard:
+        with self._open_engine() as shard:
             if fields and not self._ids:
-                shard.update(
-                    edge.UpdateOperation.create_field_index(
-                        points.FIELDS_PAYLOAD_KEY, edge.PayloadSchemaType.Keyword
-                    )
+                create_index = edge.UpdateOperation.create_field_index(
+                    points.FIELDS_PAYLOAD_KEY, edge.PayloadSchemaType.Keyword
                 )
+                shard.update(create_index)
             while start < len(ids):
-                if self._in_segment == self._segment:
+                if self._segment_points == self._segment_size:
                     shard.optimize()
-                    self._in_segment = 0
-                stop = min(
-                    start + EDGE_UPSERT_BATCH,
-                    len(ids),
-                    start + self._segment - self._in_segment,
+                    self._segment_points = 0
+                room = self._segment_size - self._segment_points
+                stop = min(start + EDGE_UPSERT_BATCH, len(ids), start + room)
+                batch = self._engine_points(
+                    vectors[start:stop], payloads[start:stop], len(self._ids) + start
                 )
-                some = slice(start, stop)
-                numbers = range(len(self._ids) + start, len(self._ids) + stop)
-                values = points.engine_vectors(edge, unit_rows(vectors[some]), _row)
-                values = (
-                    [{self._vector: one} for one in values] if self._vector else values
-                )
-                rows = zip(numbers, values, kept[some], strict=True)
-                shard.update(
-                    edge.UpdateOperation.upsert_points(
-                        [edge.Point(*row) for row in rows]
-                    )
-                )
-                self._in_segment += stop - start
+                shard.update(edge.UpdateOperation.upsert_points(batch))
+                self._segment_points += stop - start
                 start = stop
         self._ids += ids
 
-    def finish(self, notes: Mapping[str, Sequence[str]]) -> None:
-        """Build the index, put the collection in its place, and keep the notes with it."""
+    def _engine_points(
+        self,
+        vectors: AnyVectors,
+        payloads: Sequence[points.Payload | None],
+        first_number: int,
+    ) -> list[qdrant_edge.Point]:
+        """Return points with consecutive numbers."""
         import qdrant_edge as edge
 
-        with self._engine() as shard:
+        point_vectors = points.engine_vectors(edge, unit_rows(vectors), _as_view)
+        if self._vector_name:
+            point_vectors = [{self._vector_name: vector} for vector in point_vectors]
+        numbers = range(first_number, first_number + len(payloads))
+        rows = zip(numbers, point_vectors, payloads, strict=True)
+        return [edge.Point(*row) for row in rows]
+
+    def finish(self, notes: Mapping[str, Sequence[str]]) -> None:
+        """Build the index, store the notes, and rename the folder."""
+        import qdrant_edge as edge
+
+        with self._open_engine() as shard:
             if self.approximate:
                 shard.optimize()
             shard.flush()
-            points.check_point_count(
-                len(self._ids), shard.count(edge.CountRequest(exact=True))
-            )
+            stored_count = shard.count(edge.CountRequest(exact=True))
+            points.check_point_count(len(self._ids), stored_count)
             points.check_point_count(len(self._ids), len(set(self._ids)))
             shard.close()
             self._shard = None
-            for name, kept in (
-                (NOTES_FILE, {kind: list(ids) for kind, ids in notes.items()}),
-                (IDS_FILE, self._ids),
-            ):
-                (self._unfinished / name).write_text(
-                    json.dumps(kept, ensure_ascii=False), encoding="utf-8"
-                )
+            notes_table = {kind: list(ids) for kind, ids in notes.items()}
+            self._write_json(NOTES_FILE, notes_table)
+            self._write_json(IDS_FILE, self._ids)
             shutil.rmtree(self._folder, ignore_errors=True)
-            self._unfinished.rename(self._folder)
-        with self._engine():
+            self._unfinished_folder.rename(self._folder)
+        with self._open_engine():
             pass
+
+    def _write_json(self, name: str, content: object) -> None:
+        """Write a file in the unfinished folder."""
+        json_text = json.dumps(content, ensure_ascii=False)
+        (self._unfinished_folder / name).write_text(json_text, encoding="utf-8")
 
     def search(
         self,
@@ -229,116 +254,128 @@ class EdgeStore(Store):
         exact: bool = False,
         query_filters: QueryFilters = (),
     ) -> list[Ranking]:
-        """Return one ranking per query vector: the best `limit` points, ties at the limit resolved."""
+        """Return one ranking per query vector: the best `limit` points.
+
+        Ties at the limit are resolved.
+        """
         import qdrant_edge as edge
 
-        how = {"params": points.search_params(edge, self._options, exact=exact)}
-        filters: list[edge.Filter | None] = [
-            points.payload_filter(edge, one) for one in query_filters
-        ] or [None] * len(vectors)
+        params = points.search_params(edge, self._options, exact=exact)
+        filters: list[edge.Filter | None] = [None] * len(vectors)
+        for i, filter_values in enumerate(query_filters):
+            filters[i] = points.payload_filter(edge, filter_values)
 
-        def ask(positions: list[int], size: int) -> Iterator[points.EngineHits]:
+        def search(positions: list[int], requested: int) -> Iterator[points.EngineHits]:
             for start in range(0, len(positions), EDGE_SEARCH_BATCH):
-                some = positions[start : start + EDGE_SEARCH_BATCH]
-                values = points.engine_vectors(edge, unit_rows(vectors[some]), _row)
-                asked = zip(
-                    some,
-                    [edge.Query.Nearest(one, using=self._vector) for one in values],
-                    strict=True,
+                batch = positions[start : start + EDGE_SEARCH_BATCH]
+                query_vectors = points.engine_vectors(
+                    edge, unit_rows(vectors[batch]), _as_view
                 )
                 requests = [
-                    edge.QueryRequest(limit=size, query=one, filter=filters[at], **how)
-                    for at, one in asked
-                ]
-                with self._engine() as shard:
-                    answers: Any = shard.query_batch(edge.QueryBatchRequest(requests))
-                for found in answers:
-                    yield points.EngineHits(
-                        [self._ids[one.id] for one in found],
-                        [one.score for one in found],
+                    edge.QueryRequest(
+                        limit=requested,
+                        query=edge.Query.Nearest(vector, using=self._vector_name),
+                        filter=filters[position],
+                        params=params,
                     )
+                    for position, vector in zip(batch, query_vectors, strict=True)
+                ]
+                yield from self._query_hits(requests)
 
-        return points.search_past_ties(ask, vectors, limit)
+        return points.search_past_ties(search, vectors, limit)
+
+    def _query_hits(
+        self, requests: list[qdrant_edge.QueryRequest]
+    ) -> Iterator[points.EngineHits]:
+        """Yield the engine's hits for each request."""
+        import qdrant_edge as edge
+
+        with self._open_engine() as shard:
+            hit_lists: Any = shard.query_batch(edge.QueryBatchRequest(requests))
+        for hits in hit_lists:
+            doc_ids = [self._ids[hit.id] for hit in hits]
+            yield points.EngineHits(doc_ids, [hit.score for hit in hits])
 
     def close(self) -> None:
-        """Let go of the collection, so that another process may have it."""
+        """Release the collection, so that another process may open it."""
         if self._shard is not None:
             self._shard.close()
         if self._lock is not None:
             self._lock.release()
-        self._shard = self._lock = None
+        self._shard = None
+        self._lock = None
 
-    def _hold(self) -> None:
+    def _acquire_lock(self) -> None:
+        """Lock the collection; raise InputError if another process uses it."""
         from filelock import FileLock, Timeout
 
-        if self._lock is None:
-            self._folder.parent.mkdir(parents=True, exist_ok=True)
-            # One lock a process: its retrievers may search one collection in several ways.
-            lock = FileLock(
-                f"{self._folder}.lock", timeout=0, is_singleton=True, thread_local=False
-            )
-            try:
-                lock.acquire()
-            except Timeout:
-                remedy = "wait until it is done, or set another folder"
-                raise InputError(
-                    Problem(f"store {self._folder}", "another process uses it", remedy)
-                ) from None
-            self._lock = lock
+        if self._lock is not None:
+            return
+        self._folder.parent.mkdir(parents=True, exist_ok=True)
+        # One lock per process: its retrievers may search one collection in several
+        # ways.
+        lock = FileLock(
+            f"{self._folder}.lock", timeout=0, is_singleton=True, thread_local=False
+        )
+        try:
+            lock.acquire()
+        except Timeout:
+            remedy = "wait until it is done, or set another folder"
+            raise InputError(
+                Problem(f"store {self._folder}", "another process uses it", remedy)
+            ) from None
+        self._lock = lock
 
     @contextmanager
-    def _engine(self) -> Iterator[qdrant_edge.EdgeShard]:
-        """The engine, opened if it is not; its errors become ours."""
+    def _open_engine(self) -> Iterator[qdrant_edge.EdgeShard]:
+        """Open the engine if it is closed, and convert its errors."""
         import qdrant_edge as edge
 
         with points.explain_engine_errors(self._folder):
             if self._shard is None:
-                self._hold()
-                self._ids = json.loads(
-                    (self._folder / IDS_FILE).read_text(encoding="utf-8")
-                )
+                self._acquire_lock()
+                ids_text = (self._folder / IDS_FILE).read_text(encoding="utf-8")
+                self._ids = json.loads(ids_text)
                 self._shard = edge.EdgeShard.load(str(self._folder))
             yield self._shard
 
 
-def _quantization(kind: str | None) -> qdrant_edge.QuantizationConfigType | None:
+def _quantization_config(
+    quantization: str | None,
+) -> qdrant_edge.QuantizationConfigType | None:
+    """Return the engine's configuration of compressed vectors; None for full ones."""
     import qdrant_edge as edge
 
-    known: dict[str | None, qdrant_edge.QuantizationConfigType] = {
-        "scalar": edge.ScalarQuantizationConfig(
-            type=edge.ScalarType.Int8, quantile=0.99
-        ),
-        "product": edge.ProductQuantizationConfig(
-            compression=edge.CompressionRatio.X16
-        ),
-        "binary": edge.BinaryQuantizationConfig(),
-    }
-    return known.get(kind)
+    if quantization == "scalar":
+        return edge.ScalarQuantizationConfig(type=edge.ScalarType.Int8, quantile=0.99)
+    if quantization == "product":
+        return edge.ProductQuantizationConfig(compression=edge.CompressionRatio.X16)
+    if quantization == "binary":
+        return edge.BinaryQuantizationConfig()
+    return None
 
 
-def _vectors(form: VectorForm, dimensions: int) -> dict[str, Any]:
-    """Return the arguments of EdgeConfig that say what the vectors are."""
+def _vectors_arguments(form: VectorForm, dimensions: int) -> dict[str, Any]:
+    """Return the arguments of EdgeConfig for the form of the vectors."""
     import qdrant_edge as edge
 
     if form == "sparse":
-        return {
-            "sparse_vectors": {points.SPARSE_VECTOR_NAME: edge.EdgeSparseVectorParams()}
-        }
+        sparse_params = edge.EdgeSparseVectorParams()
+        return {"sparse_vectors": {points.SPARSE_VECTOR_NAME: sparse_params}}
     if form == "dense":
-        return {
-            "vectors": edge.EdgeVectorParams(
-                size=dimensions, distance=edge.Distance.Cosine
-            )
-        }
-    best = edge.MultiVectorConfig(edge.MultiVectorComparator.MaxSim)
-    return {
-        "vectors": edge.EdgeVectorParams(
-            size=dimensions, distance=edge.Distance.Dot, multivector_config=best
+        dense_params = edge.EdgeVectorParams(
+            size=dimensions, distance=edge.Distance.Cosine
         )
-    }
+        return {"vectors": dense_params}
+    token_params = edge.EdgeVectorParams(
+        size=dimensions,
+        distance=edge.Distance.Dot,
+        multivector_config=edge.MultiVectorConfig(edge.MultiVectorComparator.MaxSim),
+    )
+    return {"vectors": token_params}
 
 
-def _row(vector: Any) -> memoryview:
-    """Return a vector as the engine takes it in fastest: as a view, not as a list of floats."""
+def _as_view(vector: Any) -> memoryview:
+    """Return a vector as a view, which the engine reads faster than a list."""
     contiguous: Any = np.ascontiguousarray(vector)
     return memoryview(contiguous)

@@ -12,28 +12,26 @@ from retrievers.store import Store
 from retrievers.stores.options import StoreOptions
 
 COLLECTION_PREFIX = "harness-"
-"""With which the names of collections begin."""
+"""The beginning of all names of collections."""
+MAX_COLLECTION_NAME = 80
+"""Characters of a collection's name, at most."""
 
 
 class StoreOpening(NamedTuple):
-    """What a store's class is given."""
+    """The arguments of a store's class."""
 
     options: StoreOptions
-    """With the location where the collection is."""
+    """With the location of the collection."""
     collection: str
-    """What is in it, and what it was built for."""
+    """The name of the collection, which follows from its content."""
     documents: int
-    """How many there are, about."""
+    """The number of documents, about."""
     folder: Path
-    """Where collections of this machine live from run to run."""
+    """Where this machine keeps collections between runs."""
     meter: Meter
     """Counts a server's retries."""
     form: VectorForm
-    """Of the vectors."""
-
-
-MAX_COLLECTION_NAME = 80
-"""Characters of a collection's name, at most."""
+    """The form of the vectors."""
 
 
 def open_store(
@@ -45,38 +43,43 @@ def open_store(
     meter: Meter,
     form: VectorForm = "dense",
 ) -> Store:
-    """Return the store that the options name; nothing is opened or connected before its first use.
+    """Return the store that the options name, which opens at its first use.
 
     Args:
-        options: as the experiment has them, with `${NAME}` expanded.
-        content: what is in the collection, `<encoder fingerprint>-<corpus digest>`; its name follows from it.
-        documents: how many there are, about: it decides where the options leave the location open.
-        folder: where edge collections live from run to run.
+        options: the experiment's, with `${NAME}` expanded.
+        content: the content of the collection, `<encoder fingerprint>-<corpus digest>`,
+            from which its name follows.
+        documents: the number of documents, about; it decides the location if the
+            options have none.
+        folder: where this machine keeps collections of Qdrant Edge between runs.
         meter: counts a server's retries.
-        form: of the vectors.
+        form: the form of the vectors.
 
     Raises:
         InputError: the options do not suit the vectors, or a package is missing.
     """
-    located = options.model_copy(
-        update={"location": options.resolve_location(documents, form)}
+    location = options.resolve_location(documents, form)
+    located_options = options.model_copy(update={"location": location})
+    located_options.check(form)
+    opening = StoreOpening(
+        options=located_options,
+        collection=collection_name(content + options.suffix),
+        documents=documents,
+        folder=folder,
+        meter=meter,
+        form=form,
     )
-    located.check(form)
-    name = collection_name(content + options.suffix)
-    store: Store = store_class(located.kind)(
-        StoreOpening(located, name, documents, folder, meter, form)
-    )
+    store: Store = store_class(located_options.kind)(opening)
     return store
 
 
 def collection_name(content: str) -> str:
-    """Return the name of the collection with a content: it says whose it is, and is short enough for every engine.
+    """Return the readable name of the collection with a content, short for any engine.
 
     >>> collection_name("hashing-3-4-grams-0a81ff12fb0165f4-" + "9" * 64)
     'harness-hashing-3-4-grams-0a81ff12fb0165f4-99999999999999999999-a93a8c0056fa9055'
     """
     digest = hashlib.sha256(content.encode()).hexdigest()[:16]
-    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", content)[
-        : MAX_COLLECTION_NAME - len(COLLECTION_PREFIX) - len(digest) - 1
-    ]
+    max_readable = MAX_COLLECTION_NAME - len(COLLECTION_PREFIX) - len(digest) - 1
+    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", content)[:max_readable]
     return f"{COLLECTION_PREFIX}{readable.strip('-')}-{digest}"

@@ -18,43 +18,49 @@ EDGE_LOCATION = "edge"
 CSR_LOCATION = "csr"
 """Sparse vectors as a matrix in memory."""
 QDRANT_KIND = "qdrant"
-"""The kind of store that keeps collections in memory, in a folder or on a server."""
+"""The kind of store with collections in memory, in a folder or on a server."""
 SERVER_SCHEMES = ("http://", "https://", "grpc://", "grpcs://")
-
-
 MAX_MEMORY_DOCUMENTS = 20_000
-"""Documents up to which the in-memory client serves well; it warns beyond."""
+"""Documents up to which the in-memory client is fast; it warns beyond."""
 MAX_MEMORY_MULTIVECTOR_DOCUMENTS = 1_000
-"""The same of documents with a vector for each token."""
-
+"""The same for documents with a vector for each token."""
 NAMED_LOCATIONS = (MEMORY_LOCATION, EDGE_LOCATION, CSR_LOCATION)
 """Locations that are words."""
-MIN_INDEXING_KB, MIN_FULL_SCAN_KB = 1, 10
-"""kB: the lowest thresholds that a server takes and that mean something (0 turns indexing off)."""
-
+MIN_INDEXING_KB = 1
+"""The lowest threshold of indexing that a server accepts; 0 turns indexing off."""
+MIN_FULL_SCAN_KB = 10
+"""The lowest threshold of a full scan that a server accepts."""
 COLLECTION_OPTIONS = (
     "shards",
     "replication",
     "indexing_threshold",
     "full_scan_threshold",
 )
-"""Options by which a server builds a collection."""
-
+"""Options of a server's collection."""
 Quantization = Literal["scalar", "product", "binary"]
 QUANTIZATION_BITS = {"scalar": 8, "product": 2, "binary": 1}
-"""Bits a quantised dimension takes: one byte, one byte for four dimensions (16 times less), one bit."""
+"""Bits of a quantised dimension: one byte; one byte for four dimensions, 16 times less;
+one bit."""
+FLOAT_BITS = 32
+INDEXED_FLOAT_BYTES = 8
+"""Bytes of a number with its index."""
+CSR_NUMBER_BYTES = 12
+"""Bytes of a 64-bit number with its index."""
 
 
 class StoreOptions(Configured):
-    """A store as an experiment names it: `store = "edge"` or `store = { location = "edge", m = 16 }`.
+    """A store as an experiment names it: `store = "edge"` or `store = { location =
+    "edge", m = 16 }`.
 
-    Search is exact unless `m` or `quantization` is given, which the edge store and servers understand.
-    """
+    Search is exact unless `m` or `quantization` is set, which the edge store and
+    servers support.
+    """  # noqa: D205
 
     positional_option = "location"
     location: str | None = None
-    """":memory:", "edge", a folder ("./vectors"), or a server's URL (http, https, grpc, grpcs); for sparse vectors also
-    "csr"; or a store of another package. By default the form of the vectors and the corpus's size decide."""
+    """":memory:", "edge", a folder ("./vectors"), or a server's URL (http, https, grpc,
+    grpcs); for sparse vectors also "csr"; or a store of another package. By default the
+    form of the vectors and the corpus's size decide."""
     api_key: str | None = Field(default=None, repr=False)
     """A server's; in an experiment always "${NAME}"."""
     shards: PositiveInt | None = None
@@ -66,84 +72,75 @@ class StoreOptions(Configured):
     ef_construct: Annotated[int, Field(ge=4)] = 100
     """Candidates considered for each link while the graph is built."""
     defer_graph: bool = False
-    """Whether a server builds the graph after all points are there, and not while they come: a faster upload."""
+    """Whether a server builds the graph after all points are there, and not while they
+    come: a faster upload."""
     indexing_threshold: Annotated[int, Field(ge=MIN_INDEXING_KB)] | None = None
-    """kB of vectors in a segment from which on a server builds its graph and codes; None with m or quantization: the
-    lowest, so that small collections have them too."""
+    """kB of vectors in a segment from which on a server builds its graph and codes;
+    None with m or quantization: the lowest, so that small collections have them too."""
     full_scan_threshold: Annotated[int, Field(ge=MIN_FULL_SCAN_KB)] | None = None
-    """kB of vectors below which a server compares all instead of searching the graph; None with m: the lowest."""
+    """kB of vectors below which a server compares all instead of searching the graph;
+    None with m: the lowest."""
     ef: PositiveInt = 128
     """Candidates considered while the graph is searched."""
     quantization: Quantization | None = None
-    """Compare compressed vectors first: int8, 16-fold product quantisation, or one bit a dimension."""
+    """Compare compressed vectors first: int8, 16-fold product quantisation, or one bit
+    a dimension."""
     oversampling: Annotated[float, Field(ge=1)] = 2.0
-    """Times the limit of candidates, found by compressed vectors, that are compared in full."""
+    """Times the limit of candidates, found by compressed vectors, that are compared in
+    full."""
 
     def model_post_init(self, _: object) -> None:
-        """Raise InputError with every option that no store takes."""
+        """Raise InputError with every option that the store does not support."""
         problems = list(self._problems())
         if problems:
             raise InputError(problems)
 
     def _problems(self) -> Iterator[Problem]:
+        """Yield the options that the store does not support."""
         if self.location is not None and not self.kind:
-            remedy = f"{nearest_word(self.location, NAMED_LOCATIONS)} known: {', '.join(NAMED_LOCATIONS)}, a folder such as ./vectors, or a URL"  # noqa: E501
+            suggestion = nearest_word(self.location, NAMED_LOCATIONS)
+            remedy = (
+                f"{suggestion} known: {', '.join(NAMED_LOCATIONS)}, "
+                "a folder such as ./vectors, or a URL"
+            )
             yield Problem("store", f"{self.location!r} names no store", remedy.lstrip())
-        for name in (
-            () if self.on_server else ("api_key", "defer_graph", *COLLECTION_OPTIONS)
-        ):
-            if getattr(self, name) not in (None, False):
-                yield Problem(
-                    f"store.{name}",
-                    "is for a server",
-                    "give the server's URL as location",
-                )
+        if not self.on_server:
+            for name in ("api_key", "defer_graph", *COLLECTION_OPTIONS):
+                if getattr(self, name) not in (None, False):
+                    remedy = "give the server's URL as location"
+                    yield Problem(f"store.{name}", "is for a server", remedy)
         if self.defer_graph and not self.m:
-            yield Problem(
-                "store.defer_graph",
-                "there is no graph to build",
-                "set m, the links of a node",
-            )
-        if (
-            self.approximate
-            and not self.on_server
-            and self.kind in (QDRANT_KIND, CSR_LOCATION)
-        ):
-            yield Problem(
-                "store",
-                f"{self.location!r} knows only exact search",
-                'use "edge" or a server',
-            )
+            problem = "there is no graph to build"
+            yield Problem("store.defer_graph", problem, "set m, the links of a node")
+        is_exact_kind = self.kind in (QDRANT_KIND, CSR_LOCATION) and not self.on_server
+        if self.approximate and is_exact_kind:
+            problem = f"{self.location!r} knows only exact search"
+            yield Problem("store", problem, 'use "edge" or a server')
 
     def check(self, form: str) -> None:
-        """Raise InputError where these options do not suit vectors of the form."""
-        if self.kind and form not in getattr(
-            store_class(self.kind), "forms", Store.forms
-        ):
-            remedy = (
-                f"{MEMORY_LOCATION!r}, {EDGE_LOCATION!r}, a folder, or a server's URL"
-            )
-            raise InputError(
-                Problem(
-                    "store", f"{self.location!r} does not keep {form} vectors", remedy
+        """Raise InputError if these options do not suit vectors of the form."""
+        if self.kind:
+            supported_forms = getattr(store_class(self.kind), "forms", Store.forms)
+            if form not in supported_forms:
+                problem = f"{self.location!r} does not keep {form} vectors"
+                remedy = (
+                    f"{MEMORY_LOCATION!r}, {EDGE_LOCATION!r}, a folder, "
+                    "or a server's URL"
                 )
-            )
+                raise InputError(Problem("store", problem, remedy))
         if self.approximate and form != "dense":
             key = "m" if self.m else "quantization"
-            raise InputError(
-                Problem(
-                    f"store.{key}",
-                    f"{form} vectors are searched exactly",
-                    f"leave {key} out",
-                )
-            )
+            problem = f"{form} vectors are searched exactly"
+            raise InputError(Problem(f"store.{key}", problem, f"leave {key} out"))
 
     @property
     def kind(self) -> str:
-        """The store that the location names, "" where it names none, or is left open.
+        """The kind of store that the location names; empty if it names none.
 
-        >>> [StoreOptions(one).kind for one in (":memory:", "edge", "./vectors", "http://localhost:6333")]
-        ['qdrant', 'edge', 'qdrant', 'qdrant']
+        >>> StoreOptions(":memory:").kind, StoreOptions("edge").kind
+        ('qdrant', 'edge')
+        >>> StoreOptions("./vectors").kind, StoreOptions("http://localhost:6333").kind
+        ('qdrant', 'qdrant')
         """
         location = self.expanded_location
         if location == MEMORY_LOCATION or self.on_server:
@@ -151,18 +148,13 @@ class StoreOptions(Configured):
         name, scheme, _ = location.partition("://")
         if name != QDRANT_KIND and name in store_kinds():
             return name
-        is_path = any(
-            mark in location for mark in ("/", "\\", "${")
-        ) or location.startswith((".", "~"))
-        return (
-            QDRANT_KIND
-            if not scheme and location and (is_path or Path(location).is_dir())
-            else ""
-        )
+        if not location or scheme:
+            return ""
+        return QDRANT_KIND if _is_folder(location) else ""
 
     @property
     def expanded_location(self) -> str:
-        """The location with what `${NAME}` stands for, "" where it is left open."""
+        """The location with values for `${NAME}`; empty if it is left open."""
         return str(expand(self.location or ""))
 
     @property
@@ -177,79 +169,95 @@ class StoreOptions(Configured):
 
     @property
     def suffix(self) -> str:
-        """What tells a collection from others of the same vectors, which are built in another way.
+        """The part of a collection's name for how it is built.
 
         >>> StoreOptions("edge", m=16, quantization="scalar").suffix
         '-hnsw16x100-scalar'
         >>> StoreOptions("http://localhost:6333", shards=3).suffix
         '-shards3'
         """
-        parts = [
-            f"hnsw{self.m}x{self.ef_construct}" if self.m else "",
-            self.quantization or "",
-        ]
-        own = {name: getattr(self, name) for name in COLLECTION_OPTIONS}
-        parts += [f"{name}{value}" for name, value in own.items() if value is not None]
-        return "".join(f"-{part}" for part in parts if part)
+        suffix = ""
+        if self.m:
+            suffix += f"-hnsw{self.m}x{self.ef_construct}"
+        if self.quantization:
+            suffix += f"-{self.quantization}"
+        for name in COLLECTION_OPTIONS:
+            option = getattr(self, name)
+            if option is not None:
+                suffix += f"-{name}{option}"
+        return suffix
 
     def resolve_location(self, documents: int, form: VectorForm = "dense") -> str:
-        """Return the location; where none is given "csr" for sparse vectors, else memory for a small corpus or edge.
+        """Return the location, by default "csr" for sparse vectors, else by the size.
 
-        >>> StoreOptions().resolve_location(20_000), StoreOptions().resolve_location(20_001), StoreOptions(m=16).resolve_location(5)
-        (':memory:', 'edge', 'edge')
-        >>> StoreOptions().resolve_location(20_000, "sparse"), StoreOptions().resolve_location(20_000, "multivector")
-        ('csr', 'edge')
+        A small corpus is in memory, a large or approximate one in "edge".
+
+        >>> options = StoreOptions()
+        >>> options.resolve_location(20_000), options.resolve_location(20_001)
+        (':memory:', 'edge')
+        >>> StoreOptions(m=16).resolve_location(5)
+        'edge'
+        >>> options.resolve_location(20_000, "sparse")
+        'csr'
+        >>> options.resolve_location(20_000, "multivector")
+        'edge'
         """
         if self.location is not None:
             return self.location
         if form == "sparse":
             return CSR_LOCATION
-        limit = (
-            MAX_MEMORY_MULTIVECTOR_DOCUMENTS
-            if form == "multivector"
-            else MAX_MEMORY_DOCUMENTS
-        )
-        return (
-            MEMORY_LOCATION
-            if documents <= limit and not self.approximate
-            else EDGE_LOCATION
-        )
+        max_documents = MAX_MEMORY_DOCUMENTS
+        if form == "multivector":
+            max_documents = MAX_MEMORY_MULTIVECTOR_DOCUMENTS
+        if self.approximate or documents > max_documents:
+            return EDGE_LOCATION
+        return MEMORY_LOCATION
 
     def bytes_of_numbers(self, numbers: float, form: VectorForm) -> int:
-        """Return the bytes of so many numbers of sparse vectors or of vectors of tokens.
+        """Return the bytes of the numbers of sparse vectors or of vectors of tokens.
 
-        Four a number, and four for the index of a sparse one; in memory as CSR, the number itself takes eight.
+        A number has 4 bytes, and the index of a sparse one 4 more; in memory as CSR,
+        the number itself has 8.
 
-        >>> StoreOptions().bytes_of_numbers(100, "multivector"), StoreOptions("edge").bytes_of_numbers(100, "sparse")
-        (400, 800)
+        >>> StoreOptions().bytes_of_numbers(100, "multivector")
+        400
+        >>> StoreOptions("edge").bytes_of_numbers(100, "sparse")
+        800
         """
-        size = (
-            4
-            if form == "multivector"
-            else 12
-            if self.resolve_location(0, form) == CSR_LOCATION
-            else 8
-        )
-        return round(numbers * size)
+        if form == "multivector":
+            return round(numbers * FLOAT_BITS / 8)
+        if self.resolve_location(0, form) == CSR_LOCATION:
+            return round(numbers * CSR_NUMBER_BYTES)
+        return round(numbers * INDEXED_FLOAT_BYTES)
 
     def search_bytes(
         self, documents: int, dimensions: int, indexed: int | None = None
     ) -> int:
-        """Return the bytes of dense vectors that a search needs at hand, which decide how much memory makes it fast.
+        """Return the bytes of dense vectors that a fast search needs in memory.
 
-        The vectors as 32-bit floats, or the compressed ones; and the graph, in whose lowest layer a node may have 2 m
-        links of as many bits as a node's number needs. Full vectors stay on disk beside compressed ones, for the
-        comparison in full.
+        They are the vectors as 32-bit floats, or the compressed ones; and the graph, in
+        whose lowest layer a node may have 2 m links of as many bits as a node's number
+        needs. Full vectors of compressed ones stay on disk, for the comparison in full.
 
         Args:
-            documents: how many vectors there are.
-            dimensions: of each.
-            indexed: how many of them are in the graph and compressed; None: all.
+            documents: the number of vectors.
+            dimensions: numbers of each.
+            indexed: how many of them are in the graph and compressed; None for all.
         """
-        inside = documents if indexed is None else min(indexed, documents)
-        bits = QUANTIZATION_BITS[self.quantization] if self.quantization else 32
-        links = 2 * self.m * documents.bit_length()
-        return (
-            inside * -(-(dimensions * bits + links) // 8)
-            + (documents - inside) * 4 * dimensions
-        )
+        indexed_count = documents if indexed is None else min(indexed, documents)
+        bits_per_dimension = FLOAT_BITS
+        if self.quantization:
+            bits_per_dimension = QUANTIZATION_BITS[self.quantization]
+        link_bits = 2 * self.m * documents.bit_length()
+        indexed_bytes = -(-(dimensions * bits_per_dimension + link_bits) // 8)
+        float_bytes = dimensions * FLOAT_BITS // 8
+        unindexed_count = documents - indexed_count
+        return indexed_count * indexed_bytes + unindexed_count * float_bytes
+
+
+def _is_folder(location: str) -> bool:
+    """Return whether a location is a folder, or looks like the path of one."""
+    has_path_mark = any(mark in location for mark in ("/", "\\", "${"))
+    if has_path_mark or location.startswith((".", "~")):
+        return True
+    return Path(location).is_dir()

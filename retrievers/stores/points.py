@@ -25,39 +25,6 @@ from retrievers.ranking import (
 from retrievers.store import Store
 from retrievers.stores.options import StoreOptions
 
-
-class MatrixStore(Store):
-    """The ids and fields of one collection's points, and their vectors in parts, as a kind of store keeps them."""
-
-    _ids: list[str]
-    _values: FieldValues
-    _parts: list[Any]
-
-    def create(self, dimensions: int, *, anew: bool = False) -> None:
-        """Make the collection anew and empty."""
-        self._ids, self._values, self._parts = [], FieldValues(), []
-
-    def upsert(
-        self,
-        ids: Sequence[str],
-        vectors: AnyVectors,
-        fields: Sequence[Mapping[str, str]] = (),
-    ) -> None:
-        """Add points, whose ids are new."""
-        self._ids += ids
-        for own in fields:
-            self._values.add(own)
-        self._parts.append(self._kept(vectors))
-
-    def _kept(self, vectors: AnyVectors) -> Any:
-        """What is kept of some vectors."""
-        return vectors
-
-    def finish(self, notes: Mapping[str, Sequence[str]]) -> None:
-        """Put all points into one matrix; raises BackendError where an id occurs twice."""
-        check_point_count(len(self._ids), len(set(self._ids)))
-
-
 ULID_PATTERN = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 UUID_PATTERN = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
@@ -67,29 +34,67 @@ CROCKFORD_TO_BASE32 = str.maketrans(
 )
 """From the digits of a ULID to those that `int` reads in base 32."""
 DOCUMENT_NAMESPACE = uuid.UUID("6f1f2a3e-6a0e-5d0c-9d6b-1f6d7b1f5c11")
-"""Namespace of the point ids of documents whose own ids are neither ULID nor UUID."""
+"""Namespace of the point ids of documents whose ids are neither ULID nor UUID."""
 SPARSE_VECTOR_NAME = "sparse"
-"""The name of a collection's sparse vectors, which have to have one."""
+"""The name of a collection's sparse vectors, which require one."""
 FIELDS_PAYLOAD_KEY = "fields"
-"""The key of a payload that holds a document's fields."""
-Payload = dict[str, Any]
+"""The key of a document's fields in a payload."""
 EXTRA_HITS = 10
-"""Hits asked for beyond the limit, so that a tie at the limit rarely needs a second request."""
+"""Hits requested beyond the limit, so that a tie at the limit rarely needs a second
+request."""
+STORAGE_ERROR = re.compile(r"\bspace\b|disk is full|readonly|ermission denied")
+Payload = dict[str, Any]
+
+
+class MatrixStore(Store):
+    """A store of one collection in memory: ids, fields, and vectors in parts."""
+
+    _ids: list[str]
+    _field_values: FieldValues
+    _parts: list[Any]
+    """The encoded vectors of each upload."""
+
+    def create(self, dimensions: int, *, anew: bool = False) -> None:
+        """Start an empty collection."""
+        self._ids = []
+        self._field_values = FieldValues()
+        self._parts = []
+
+    def upsert(
+        self,
+        ids: Sequence[str],
+        vectors: AnyVectors,
+        fields: Sequence[Mapping[str, str]] = (),
+    ) -> None:
+        """Add points, whose ids are new."""
+        self._ids += ids
+        for document_fields in fields:
+            self._field_values.add(document_fields)
+        self._parts.append(self._encode(vectors))
+
+    def _encode(self, vectors: AnyVectors) -> Any:
+        """Return vectors in the form in which they are stored."""
+        return vectors
+
+    def finish(self, notes: Mapping[str, Sequence[str]]) -> None:
+        """Complete the collection; raise BackendError if an id occurs twice."""
+        check_point_count(len(self._ids), len(set(self._ids)))
 
 
 class EngineHits(NamedTuple):
-    """What an engine answered to one query: best first, equal scores in any order."""
+    """An engine's hits for one query: best first, equal scores in any order."""
 
     doc_ids: list[str]
     scores: list[float]
 
 
 def point_id(document_id: str) -> str:
-    """Return the UUID under which Qdrant keeps a document.
+    """Return the UUID of a document's point in Qdrant.
 
-    A ULID becomes the UUID of the same 128 bits and a UUID stays as it is; any other id is hashed (UUID version
-    5). Only the canonical spellings count (upper-case ULID, lower-case UUID with hyphens): otherwise two
-    documents whose ids differ in spelling alone would share a point.
+    A ULID becomes the UUID of the same 128 bits and a UUID stays as it is; any other id
+    is hashed (UUID version 5). Only the canonical spellings count (upper-case ULID,
+    lower-case UUID with hyphens): otherwise two documents whose ids differ only in
+    spelling would share a point.
 
     >>> point_id("01G7XP6QXQWXAMKGTJYSPBFGBN")
     '0181fb63-5fb7-e755-49c3-52f66cb7c175'
@@ -106,135 +111,132 @@ def point_id(document_id: str) -> str:
 
 
 def field_pairs(fields: Mapping[str, str]) -> list[str]:
-    """Return a document's fields as a payload holds them: in one list, since a path of Qdrant's takes not every name.
+    """Return a document's fields as one list in a payload.
+
+    A path in Qdrant's filters does not accept every field name.
 
     >>> field_pairs({"language": "ja"})
     ['["language", "ja"]']
     """
-    return [_pair(name, value) for name, value in fields.items()]
+    return [_field_pair(field, value) for field, value in fields.items()]
 
 
-def payload_filter(engine: Any, wanted: FilterValues) -> Any:
-    """Return the payload filter that leaves what is wanted; where no value of a field will do, nothing is left.
+def _field_pair(field: str, value: str) -> str:
+    return json.dumps([field, value], ensure_ascii=False)
+
+
+def payload_filter(engine: Any, filter_values: FilterValues) -> Any:
+    """Return the payload filter for what a query requires.
+
+    If a field has no accepted value, no point matches.
 
     Args:
-        engine: the module with the classes: `qdrant_client.models`, or `qdrant_edge`, whose names are the same.
-        wanted: fields, and for each the values of which a payload must hold one.
+        engine: the module with the classes: `qdrant_client.models`, or `qdrant_edge`,
+            which has the same names.
+        filter_values: fields and their accepted values.
     """
-    some = [[_pair(name, value) for value in values] or [""] for name, values in wanted]
-    return engine.Filter(
-        must=[
-            engine.FieldCondition(
-                key=FIELDS_PAYLOAD_KEY, match=engine.MatchAny(any=one)
-            )
-            for one in some
-        ]
-    )
+    conditions = []
+    for field, values in filter_values:
+        accepted_pairs = [_field_pair(field, value) for value in values]
+        match = engine.MatchAny(any=accepted_pairs or [""])
+        condition = engine.FieldCondition(key=FIELDS_PAYLOAD_KEY, match=match)
+        conditions.append(condition)
+    return engine.Filter(must=conditions)
 
 
 def search_params(engine: Any, options: StoreOptions, *, exact: bool) -> Any:
-    """Return how an engine searches, whose module is as in `filter_of`."""
+    """Return the engine's search parameters; `engine` is as in `payload_filter`."""
     if exact or not options.approximate:
         return engine.SearchParams(exact=True)
-    rescored = engine.QuantizationSearchParams(
-        rescore=True, oversampling=options.oversampling
-    )
-    return engine.SearchParams(
-        hnsw_ef=options.ef, quantization=rescored if options.quantization else None
-    )
+    quantization = None
+    if options.quantization:
+        quantization = engine.QuantizationSearchParams(
+            rescore=True, oversampling=options.oversampling
+        )
+    return engine.SearchParams(hnsw_ef=options.ef, quantization=quantization)
 
 
 def engine_vectors(
-    engine: Any, vectors: AnyVectors, row: Callable[[Any], Any]
+    engine: Any, vectors: AnyVectors, convert_row: Callable[[Any], Any]
 ) -> list[Any]:
-    """Return each text's vectors as an engine takes them, in points and in queries.
+    """Return each text's vectors in the engine's form, for points and for queries.
 
     Args:
-        engine: its module, as in `filter_of`.
-        vectors: of the texts.
-        row: makes of a dense vector what the engine takes.
+        engine: its module, as in `payload_filter`.
+        vectors: the texts' vectors.
+        convert_row: returns a dense vector in the engine's form.
     """
     if isinstance(vectors, SparseVectors):
-        sparse = engine.SparseVector
         return [
-            sparse(indices=indices.tolist(), values=values.tolist())
+            engine.SparseVector(indices=indices.tolist(), values=values.tolist())
             for indices, values in vectors.rows()
         ]
     if isinstance(vectors, TokenVectors):
-        return [[row(token) for token in tokens] for tokens in vectors.rows()]
-    return [row(vector) for vector in vectors]
+        return [list(map(convert_row, token_rows)) for token_rows in vectors.rows()]
+    return [convert_row(vector) for vector in vectors]
 
 
-def _pair(name: str, value: str) -> str:
-    return json.dumps([name, value], ensure_ascii=False)
-
-
-def check_point_count(added: int, kept: int) -> None:
-    """Raise BackendError unless the collection holds as many points as were added."""
-    if added != kept:
+def check_point_count(added: int, stored: int) -> None:
+    """Raise BackendError unless as many points are stored as were added."""
+    if added != stored:
         raise BackendError(
-            f"the collection holds {kept} points for {added} documents: points were lost, an id occurs twice, or a "
-            "ULID and a UUID among the ids have the same 128 bits"
+            f"the collection holds {stored} points for {added} documents: points were "
+            "lost, an id occurs twice, or a ULID and a UUID among the ids have the "
+            "same 128 bits"
         )
 
 
 @contextmanager
-def explain_engine_errors(place: Path | str) -> Iterator[None]:
-    """Turn the errors of an engine in this process into ours: mostly bare `Exception` or `ValueError`.
+def explain_engine_errors(location: Path | str) -> Iterator[None]:
+    """Convert the errors of an engine in this process, mostly bare `Exception`.
 
     Raises:
         InputError: the disk is full or may not be written.
-        BackendError: anything else.
+        BackendError: any other error.
     """
     try:
         yield
     except HarnessError:
         raise
     except Exception as error:
-        if isinstance(error, OSError) or re.search(
-            r"\bspace\b|disk is full|readonly|ermission denied", str(error)
-        ):
-            problem = Problem(
-                f"store {place}",
-                f"cannot be written: {error}",
-                "free disk space, then run again",
-            )
-            raise InputError(problem) from error
+        if isinstance(error, OSError) or STORAGE_ERROR.search(str(error)):
+            problem = f"cannot be written: {error}"
+            remedy = "free disk space, then run again"
+            raise InputError(Problem(f"store {location}", problem, remedy)) from error
         raise BackendError(
-            f"store {place}: {error}; if it is damaged, delete it and run again"
+            f"store {location}: {error}; if it is damaged, delete it and run again"
         ) from error
 
 
 def search_past_ties(
-    ask: Callable[[list[int], int], Iterable[EngineHits]],
+    search: Callable[[list[int], int], Iterable[EngineHits]],
     vectors: AnyVectors,
     limit: int,
 ) -> list[Ranking]:
-    """Return the best `limit` hits of each query in the one total order of `ranked`; of sparse vectors those above 0.
+    """Return the best `limit` hits of each query in the one total order of `ranked`.
 
-    Engines leave equal scores in no order, so which of several tied points they put last is chance. This asks for
-    more than the limit, and four times more again for the queries whose last hit may still tie with the one at
-    the limit.
+    Sparse vectors' hits have scores above 0. Engines return equal scores in any order,
+    so which of several tied points comes last is chance. This requests more hits than
+    the limit, and four times more again for the queries whose last hit may still tie
+    with the hit at the limit.
 
     Args:
-        ask: answers the queries at some positions with at most so many hits each.
-        vectors: of the queries.
+        search: returns the hits of the queries at some positions, up to a limit.
+        vectors: the queries' vectors.
         limit: hits to keep, at least 1.
     """
-    sparse = isinstance(
-        vectors, SparseVectors
-    )  # what shares nothing with a query is not an answer to it
+    # A point that shares no dimension with a query is not a hit.
+    is_sparse = isinstance(vectors, SparseVectors)
 
-    def settled(_: int, found: EngineHits, size: int) -> Ranking | None:
-        reach = _reach(found.scores, limit)
-        if reach == len(found.scores) == size:
+    def resolve_ties(_: int, hits: EngineHits, requested: int) -> Ranking | None:
+        count = _count_possible_hits(hits.scores, limit)
+        if count == len(hits.scores) == requested:
             return None
-        ranking = ranked(
-            found.doc_ids[:reach], round_scores(found.scores[:reach]), limit
-        )
-        return positive_hits(ranking) if sparse else ranking
+        scores = round_scores(hits.scores[:count])
+        ranking = ranked(hits.doc_ids[:count], scores, limit)
+        return positive_hits(ranking) if is_sparse else ranking
 
-    return search_until_settled(ask, len(vectors), limit + EXTRA_HITS, settled)
+    return search_until_settled(search, len(vectors), limit + EXTRA_HITS, resolve_ties)
 
 
 def positive_hits(ranking: Ranking) -> Ranking:
@@ -246,12 +248,13 @@ def positive_hits(ranking: Ranking) -> Ranking:
     return with_min_score(ranking, math.ulp(0.0))
 
 
-def _reach(scores: Sequence[float], limit: int) -> int:
-    """Return how many hits come before the first that is more than a step of `rounded` below the one at the limit."""
+def _count_possible_hits(scores: Sequence[float], limit: int) -> int:
+    """Return how many leading scores may belong to the first `limit` after rounding."""
     if len(scores) <= limit:
         return len(scores)
-    lowest = scores[limit - 1] - SCORE_RESOLUTION * max(map(abs, scores[:limit]))
-    return next(
-        (rank for rank in range(limit, len(scores)) if scores[rank] < lowest),
-        len(scores),
-    )
+    tolerance = SCORE_RESOLUTION * max(map(abs, scores[:limit]))
+    lowest = scores[limit - 1] - tolerance
+    for rank in range(limit, len(scores)):
+        if scores[rank] < lowest:
+            return rank
+    return len(scores)

@@ -45,10 +45,9 @@ class PassageInContext(NamedTuple):
 
 
 class Chunk(StrictTable):
-    """Passages of at most `size` characters or tokens.
-
-    Each begins `overlap` of them before the end of the last.
-    """
+    """Passages of at most `size` characters or tokens, each beginning `overlap` of them
+    before the end of the last.
+    """  # noqa: D205
 
     size: int | None = Field(default=None, ge=1)
     """Characters of a passage, at most; or the encoder's tokens, with those of the

@@ -1,4 +1,4 @@
-"""The cache gives back what it keeps; every text is embedded once, in requests that do not depend on the cache."""
+"""The cache, and texts that are embedded once, in requests independent of it."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def rows_of(cache):
     return sum(holding.rows for holding in cache.info())
 
 
-def test_what_is_stored_comes_back_in_full_is_counted_by_model_and_removed(cache):
-    for get, put, role, asked, stored in (
+def test_stored_rows_are_returned_in_full_counted_by_model_and_removed(cache):
+    for get, put, role, texts, stored in (
         (
             cache.get,
             cache.put,
@@ -63,12 +63,12 @@ def test_what_is_stored_comes_back_in_full_is_counted_by_model_and_removed(cache
             ),
         ),
     ):
-        names = text_keys("model", role, asked)
-        put(role, names, stored)
-        positions, found = get([*text_keys("model", "query", "01"), *names])
+        keys = text_keys("model", role, texts)
+        put(role, keys, stored)
+        positions, stored_again = get([*text_keys("model", "query", "01"), *keys])
         order = np.argsort(positions)
-        assert positions[order].tolist() == list(range(2, len(names) + 2))
-        for column, expected in zip(found, stored, strict=True):
+        assert positions[order].tolist() == list(range(2, len(keys) + 2))
+        for column, expected in zip(stored_again, stored, strict=True):
             assert (
                 np.array_equal(column[order], expected)
                 and column.dtype == expected.dtype
@@ -85,9 +85,9 @@ def test_what_is_stored_comes_back_in_full_is_counted_by_model_and_removed(cache
 @settings(max_examples=20)
 @given(st.lists(st.text(), unique=True, max_size=20), st.text(), st.text())
 def test_keys_depend_on_every_part(texts, fingerprint, role):
-    whole = text_keys(fingerprint, role, texts)
-    assert len(set(whole)) == len(texts)
-    assert not set(whole) & {
+    all_keys = text_keys(fingerprint, role, texts)
+    assert len(set(all_keys)) == len(texts)
+    assert not set(all_keys) & {
         *text_keys(fingerprint + "x", role, texts),
         *text_keys(fingerprint, role + "x", texts),
     }
@@ -116,11 +116,12 @@ def test_a_damaged_row_counts_as_absent_and_is_replaced(cache, change):
         ("PRAGMA user_version = 0", "already exists .set HARNESS_CACHE"),
         (
             "PRAGMA user_version = 2",
-            "is a cache of version 2, this program reads 1 .move it away, or set HARNESS_CACHE",
+            "is a cache of version 2, this program reads 1 "
+            ".move it away, or set HARNESS_CACHE",
         ),
     ],
 )
-def test_a_cache_whose_tables_are_not_its_own_is_one_message(tmp_path, change, message):
+def test_a_cache_with_foreign_tables_is_one_message(tmp_path, change, message):
     path = tmp_path / "cache.sqlite"
     Cache(path).close()
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
@@ -130,22 +131,20 @@ def test_a_cache_whose_tables_are_not_its_own_is_one_message(tmp_path, change, m
 
 
 @pytest.mark.parametrize(
-    ("place", "told"),
+    ("make_file", "message"),
     [("cache", "is damaged"), ("cache/cache.sqlite", "HARNESS_CACHE")],
 )
-def test_a_file_that_is_no_cache_or_stands_in_the_place_of_its_folder_is_one_message(
-    tmp_path, place, told
+def test_a_file_that_is_not_a_cache_or_replaces_its_folder_is_one_message(
+    tmp_path, make_file, message
 ):
     (tmp_path / "cache").write_text(
         "not a database, but a long enough text to be read as one " * 20
     )
-    with pytest.raises(InputError, match=told):
-        Cache(tmp_path / place)
+    with pytest.raises(InputError, match=message):
+        Cache(tmp_path / make_file)
 
 
-def test_a_fresh_cache_sees_only_what_it_stores_whatever_the_clock_says(
-    cache, monkeypatch
-):
+def test_a_fresh_cache_reads_only_its_own_rows_at_any_clock_time(cache, monkeypatch):
     names = text_keys("f", "query", ["a", "b"])
     cache.put("model", names, embedded(2))
     now = time.time_ns()
@@ -162,20 +161,20 @@ def test_a_fresh_cache_sees_only_what_it_stores_whatever_the_clock_says(
 
 @pytest.mark.parametrize("form", ["dense", "sparse"])
 def test_vectors_of_two_dimensions_under_one_model_are_refused(cache, form):
-    names = text_keys("model", "document", "ab")
-    for name, width in zip(names, (4, 5), strict=True):
-        some = embedded(1, d=width)
-        some = (
-            some._replace(vectors=SparseVectors.from_dense(some.vectors))
+    keys = text_keys("model", "document", "ab")
+    for key, width in zip(keys, (4, 5), strict=True):
+        vectors = embedded(1, d=width)
+        vectors = (
+            vectors._replace(vectors=SparseVectors.from_dense(vectors.vectors))
             if form == "sparse"
-            else some
+            else vectors
         )
-        cache.put("model", [name], some)
+        cache.put("model", [key], vectors)
     with pytest.raises(BackendError, match="several dimensions"):
-        cache.get(names, form)
+        cache.get(keys, form)
 
 
-def test_the_environment_says_where_the_cache_lies(monkeypatch, tmp_path):
+def test_the_environment_sets_the_folder_of_the_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
     assert default_cache_path() == tmp_path / "cache.sqlite"
     monkeypatch.delenv("HARNESS_CACHE")
@@ -185,7 +184,7 @@ def test_the_environment_says_where_the_cache_lies(monkeypatch, tmp_path):
 
 
 def test_any_thread_may_close_it(cache):
-    """Garbage is collected by whichever thread runs: that of a server, or of a notebook."""
+    """Any running thread may collect garbage, as in a server or a notebook."""
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(cache.close).exception() is None
 
@@ -205,40 +204,36 @@ def test_two_connections_write_at_once(tmp_path):
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(write, (1, 2)))
     with Cache(tmp_path / "cache.sqlite") as cache:
-        positions, found = cache.get(
+        positions, scores = cache.get(
             text_keys("model", "document", map(str, range(400)))
         )
     assert len(positions) == 400
-    assert np.array_equal(found.vectors[:, 0], positions.astype(np.float32))
+    assert np.array_equal(scores.vectors[:, 0], positions.astype(np.float32))
 
 
 class Counting(Encoder):
-    """An encoder whose vector says which text it is of, and that remembers what it was sent."""
+    """An encoder whose vectors identify their texts; it records its requests."""
 
     fingerprint = "counting"
     concurrency = 1
 
     def __init__(self, size=3, concurrency=1, spoil=None):
-        self.batch_size, self.concurrency, self.spoil, self.sent = (
-            size,
-            concurrency,
-            spoil,
-            [],
-        )
+        self.batch_size = size
+        self.concurrency = concurrency
+        self.spoil = spoil
+        self.sent = []
 
     def embed(self, texts, role, call):
         self.sent.append(tuple(texts))
         self.stopped = call.stopped
         call.meter.count(calls=1)
-        whole = Embedded(
-            self.truth(texts),
-            np.full(len(texts), 7),
-            np.zeros(len(texts), dtype=np.int64),
-        )
-        return (
-            whole._replace(vectors=self.spoil(whole.vectors, texts))
-            if self.spoil
-            else whole
+        vectors = self.truth(texts)
+        if self.spoil:
+            vectors = self.spoil(vectors, texts)
+        return Embedded(
+            vectors=vectors,
+            tokens=np.full(len(texts), 7),
+            truncated_tokens=np.zeros(len(texts), dtype=np.int64),
         )
 
     def truth(self, texts):
@@ -259,17 +254,19 @@ def test_every_text_gets_its_own_vector_and_is_sent_once(
     encoder = Counting(concurrency=width)
     with Cache(tmp_path_factory.mktemp("c") / "c") as cache:
         for texts in (first, second, first + second):
-            found = Embedder(encoder, cache).embed(texts, "document", Meter())
-            assert np.array_equal(found.vectors.reshape(-1, 3), encoder.truth(texts))
-            assert len(found.tokens) == len(found.truncated_tokens) == len(texts)
+            embedded = Embedder(encoder, cache).embed(texts, "document", Meter())
+            assert np.array_equal(embedded.vectors.reshape(-1, 3), encoder.truth(texts))
+            assert len(embedded.tokens) == len(embedded.truncated_tokens) == len(texts)
     assert sorted(text for request in encoder.sent for text in request) == sorted(
         {*first, *second}
     )
 
 
-def test_what_is_cached_is_counted_and_requests_are_planned_as_if_nothing_were(cache):
-    meter, texts = Meter(), [f"{i:02}" for i in range(12)]
-    cold, warm = Counting(), Counting()
+def test_cached_texts_are_counted_and_do_not_change_the_plan_of_requests(cache):
+    meter = Meter()
+    texts = [f"{i:02}" for i in range(12)]
+    cold = Counting()
+    warm = Counting()
     with meter.stage("cold"):
         Embedder(cold, cache).embed([*texts[3:6], "03", "98"], "query", meter)
     with meter.stage("warm"):
@@ -288,8 +285,8 @@ def test_what_is_cached_is_counted_and_requests_are_planned_as_if_nothing_were(c
 def test_one_text_bypasses_the_cache(cache):
     encoder = Counting()
     for _ in range(2):
-        found = Embedder(encoder, cache).embed_uncached("abc", "query", Meter())
-        assert np.array_equal(found.vectors, encoder.truth(["abc"]))
+        embedded = Embedder(encoder, cache).embed_uncached("abc", "query", Meter())
+        assert np.array_equal(embedded.vectors, encoder.truth(["abc"]))
     assert len(encoder.sent) == 2 and cache.info() == ()
 
 
@@ -298,7 +295,7 @@ def narrower(vectors, texts):
 
 
 @pytest.mark.parametrize(
-    ("spoil", "message", "kept"),
+    ("spoil", "message", "stored_rows"),
     [
         (lambda vectors, _: vectors[:2], "2 vectors came back for 3", 0),
         (lambda vectors, _: vectors[[0, 1, 2, 2]], "4 vectors came back for 3", 0),
@@ -306,20 +303,20 @@ def narrower(vectors, texts):
         (narrower, "2 dimensions where others have 3", 3),
     ],
 )
-def test_spoilt_vectors_fail_and_are_not_stored(cache, spoil, message, kept):
+def test_spoilt_vectors_fail_and_are_not_stored(cache, spoil, message, stored_rows):
     with pytest.raises(BackendError, match=message):
         Embedder(Counting(spoil=spoil), cache).embed(
             list("abcdef"), "document", Meter()
         )
-    assert rows_of(cache) == kept
-    if kept:  # of another dimension than the cached
+    assert rows_of(cache) == stored_rows
+    if stored_rows:  # of another dimension than the cached
         with pytest.raises(BackendError, match=message):
             Embedder(Counting(spoil=spoil), cache).embed(
                 list("abcdef"), "document", Meter()
             )
 
 
-def test_what_was_under_way_when_another_failed_is_kept(cache):
+def test_answers_of_open_requests_are_stored_when_another_fails(cache):
     together = threading.Barrier(3)
 
     def spoil(vectors, texts):
@@ -352,6 +349,10 @@ def test_hashing_by_hand():
         expected[number // 2 % 16] += (
             1 + math.log(2) if number % 2 else -1 - math.log(2)
         )  # each occurs twice
-    found = HashingEncoder(dimensions=16).embed(["Ab, ＡＢ!"], "query", single_call())
-    assert np.allclose(found.vectors[0], expected / np.linalg.norm(expected), atol=1e-7)
-    assert found.tokens.tolist() == [12]
+    embedded = HashingEncoder(dimensions=16).embed(
+        ["Ab, ＡＢ!"], "query", single_call()
+    )
+    assert np.allclose(
+        embedded.vectors[0], expected / np.linalg.norm(expected), atol=1e-7
+    )
+    assert embedded.tokens.tolist() == [12]

@@ -1,4 +1,4 @@
-"""Retrievers that follow from one embedding: smaller vectors and numbers, measured against independent programs."""
+"""Retrievers with smaller vectors of one embedding, checked by other programs."""
 
 from __future__ import annotations
 
@@ -30,9 +30,15 @@ PRICE = 2e-6
 
 
 def paid(url, more=""):
-    encoder = f'kind = "openai", model = "text-embedding-3-small", base_url = "{url}", price = 2'
+    encoder = (
+        'kind = "openai", model = "text-embedding-3-small", '
+        f'base_url = "{url}", price = 2'
+    )
     derived = f'dimensions = [64], quantization = ["int8", "binary"]{more}'
-    return f'[[retrievers]]\nname = "paid"\nencoder = {{ {encoder} }}\nderive = {{ {derived} }}\n'
+    return (
+        f'[[retrievers]]\nname = "paid"\nencoder = {{ {encoder} }}\n'
+        f"derive = {{ {derived} }}\n"
+    )
 
 
 def vectors(seed, count, dimensions):
@@ -48,44 +54,53 @@ seeds = st.integers(0, 2**32)
 def test_levels_and_bits_are_those_of_sentence_transformers(seed, count, dimensions):
     from sentence_transformers.util.quantization import quantize_embeddings
 
-    some, others = vectors(seed, count, dimensions), vectors(seed + 1, 5, dimensions)
-    ranges = np.stack([some.min(axis=0), some.max(axis=0)])
-    for each in (some, others):  # what lies outside of the calibrated range included
-        theirs = quantize_embeddings(each, "uint8", ranges=ranges).astype(np.int16)
+    calibrating = vectors(seed, count, dimensions)
+    others = vectors(seed + 1, 5, dimensions)
+    ranges = np.stack([calibrating.min(axis=0), calibrating.max(axis=0)])
+    for batch in (
+        calibrating,
+        others,
+    ):  # what lies outside of the calibrated range included
+        theirs = quantize_embeddings(batch, "uint8", ranges=ranges).astype(np.int16)
         ours = (
-            quantize_to_bytes(each, calibrate_levels(some)) - theirs
+            quantize_to_bytes(batch, calibrate_levels(calibrating)) - theirs
         )  # half a step apart
         assert ours.min() >= 0 and ours.max() <= 1
         np.testing.assert_array_equal(
-            quantize_to_bits(each), quantize_embeddings(each, "ubinary")
+            quantize_to_bits(batch), quantize_embeddings(batch, "ubinary")
         )
 
 
 @given(seeds, st.integers(2, 60))
-def test_a_level_stands_for_a_number_within_half_a_step_and_noise_moves_no_extreme_to_another(
+def test_a_level_is_within_half_a_step_of_its_number_and_extremes_resist_noise(
     seed, count
 ):
-    """Each dimension has a smallest and a largest number: on the edge of a level, 1e-7 moved scores by 2e-4."""
-    some = vectors(seed, count, 12)
-    buckets = calibrate_levels(some)
-    far = np.abs(dequantize_bytes(quantize_to_bytes(some, buckets), buckets) - some)
+    """If extremes were on the edge of a level, 1e-7 would move scores by 2e-4."""
+    numbers = vectors(seed, count, 12)
+    buckets = calibrate_levels(numbers)
+    far = np.abs(
+        dequantize_bytes(quantize_to_bytes(numbers, buckets), buckets) - numbers
+    )
     rounding = (
-        4 * np.finfo(np.float32).eps * np.abs(some).max()
+        4 * np.finfo(np.float32).eps * np.abs(numbers).max()
     )  # of numbers that are close together
     assert (far <= buckets.steps * 0.5 + rounding).all()
     noise = (
-        np.random.default_rng(seed).uniform(-1e-7, 1e-7, some.shape).astype(np.float32)
+        np.random.default_rng(seed)
+        .uniform(-1e-7, 1e-7, numbers.shape)
+        .astype(np.float32)
     )
-    codes = quantize_to_bytes(some + noise, buckets)
+    codes = quantize_to_bytes(numbers + noise, buckets)
     for extremes, level in (
-        (some == some.min(axis=0), 0),
-        (some == some.max(axis=0), 255),
+        (numbers == numbers.min(axis=0), 0),
+        (numbers == numbers.max(axis=0), 255),
     ):
         assert (codes[extremes] == level).all()
 
 
 def int8(units, query):
-    starts, ends = units[:120].min(axis=0), units[:120].max(axis=0)
+    starts = units[:120].min(axis=0)
+    ends = units[:120].max(axis=0)
     steps = (ends - starts) / 255
     return (
         starts + np.clip(np.floor((units - starts) / steps + 0.5), 0, 255) * steps
@@ -112,10 +127,11 @@ def binary_dot(units, query):
 
 @pytest.mark.parametrize("limit", [1, 7, 300])
 @pytest.mark.parametrize("score", [int8, binary, binary_dot])
-def test_a_search_ranks_as_each_pair_compared_by_itself(score, limit, monkeypatch):
+def test_a_search_ranks_as_single_comparisons_do(score, limit, monkeypatch):
     """Blocks smaller than the collection, and many ties among so few bits."""
     monkeypatch.setattr("retrievers.stores.quantized.MAX_CODE_PRODUCTS", 3 * 200)
-    documents, queries = vectors(1, 200, 12), vectors(2, 8, 12)
+    documents = vectors(1, 200, 12)
+    queries = vectors(2, 8, 12)
     documents[150:] = documents[:50]  # and documents that are the same
     ids = [f"d{number}" for number in range(200)]
     store = QuantizedStore(score.__name__.replace("_", "-"))
@@ -123,11 +139,11 @@ def test_a_search_ranks_as_each_pair_compared_by_itself(score, limit, monkeypatc
     store.upsert(ids[:120], documents[:120])
     store.upsert(ids[120:], documents[120:])
     store.finish({})
-    units, asked = (
+    units, query_units = (
         side / np.linalg.norm(side, axis=1, keepdims=True)
         for side in (documents, queries)
     )
-    for query, ranking in zip(asked, store.search(queries, limit), strict=True):
+    for query, ranking in zip(query_units, store.search(queries, limit), strict=True):
         expected = ranked(ids, round_scores(score(units, query)), limit)
         assert ranking.scores == pytest.approx(expected.scores, abs=3e-6)
         if score is binary:  # its scores have no noise
@@ -137,27 +153,27 @@ def test_a_search_ranks_as_each_pair_compared_by_itself(score, limit, monkeypatc
 def test_one_embedding_pays_for_all(tmp_path):
     with serving(OpenAIProvider()) as provider:
         path = small.experiment(tmp_path, retrievers=paid(provider.url))
-        found = planned(path, results=tmp_path / "out")
+        plan = planned(path, results=tmp_path / "out")
         assert not provider.requests
         results = run(path, RunOptions(tmp_path / "out", max_cost=1.0))
-        asked = [request["body"].get("dimensions") for request in provider.requests]
-        costs, spent = (
-            retriever_costs(results),
-            results.costs.groupby("retriever")["usd"].sum(),
-        )
+        dimensions = [
+            request["body"].get("dimensions") for request in provider.requests
+        ]
+        costs = retriever_costs(results)
+        spent = results.costs.groupby("retriever")["usd"].sum()
         again = run(path, RunOptions(tmp_path / "out"))
         assert (
-            len(provider.requests) == len(asked) == 3
+            len(provider.requests) == len(dimensions) == 3
         )  # documents, queries, and the documents at 64 as a proof
-    assert sorted(asked, key=str) == [64, None, None]
-    rows = {(row.retriever, row.stage): row.texts for row in found.rows}
+    assert sorted(dimensions, key=str) == [64, None, None]
+    rows = {(row.retriever, row.stage): row.texts for row in plan.rows}
     assert rows == {
         ("paid", "embed-documents"): 6,
         ("paid", "embed-queries"): 6,
         ("paid-64", "embed-documents"): 6,
     }
-    assert found.total()["calls"] == 3
-    assert all(row.usd == pytest.approx(row.tokens * PRICE) for row in found.rows)
+    assert plan.total()["calls"] == 3
+    assert all(row.usd == pytest.approx(row.tokens * PRICE) for row in plan.rows)
     assert tuple(results.retrievers) == ALL
     assert [name for name in ALL if spent[name] > 0] == ["paid", "paid-64"]
     for name in ALL:
@@ -179,19 +195,22 @@ class Stubborn(OpenAIProvider):
     """Gives other vectors where it is asked for fewer dimensions."""
 
     def vectors(self, texts, fault):
-        made = super().vectors(texts, fault)
-        return (
-            made[:, ::-1].copy() if "dimensions" in self.requests[-1]["body"] else made
-        )
+        vectors = super().vectors(texts, fault)
+        if "dimensions" in self.requests[-1]["body"]:
+            return vectors[:, ::-1].copy()
+        return vectors
 
 
-def test_a_service_that_gives_something_else_is_not_believed(tmp_path, capsys):
+def test_a_service_whose_smaller_vectors_differ_is_refused(tmp_path, capsys):
     with serving(Stubborn()) as provider:
         path = small.experiment(tmp_path, retrievers=paid(provider.url))
-        shown = ends(capsys, 3, "run", path, "--results", tmp_path / "out")
-        message = "cutting to 64 dimensions differs from the service's own vectors of that size: it gave others"
+        output = ends(capsys, 3, "run", path, "--results", tmp_path / "out")
+        message = (
+            "cutting to 64 dimensions differs from the service's own vectors "
+            "of that size: it gave others"
+        )
         assert (
-            " ".join(shown.err.split()).count(message) == 3
+            " ".join(output.err.split()).count(message) == 3
         )  # of each retriever with 64 dimensions one
         trusting = small.experiment(
             tmp_path, retrievers=paid(provider.url, ", proof = false"), name="trusting"
@@ -201,11 +220,15 @@ def test_a_service_that_gives_something_else_is_not_believed(tmp_path, capsys):
         assert len(provider.requests) == before  # everything was paid for before
 
 
-def test_cutting_here_is_cutting_in_the_model_and_more_dimensions_than_there_are_fail_alone(
+def test_cutting_equals_the_models_own_and_too_many_dimensions_fail_alone(
     tmp_path,
 ):
-    encoder = f'kind = "sentence-transformers", model = "{tiny.bi_encoder(tmp_path / "tiny").as_posix()}", device = "cpu"'
-    blocks = f'[[retrievers]]\nname = "m"\nencoder = {{ {encoder} }}\nderive = {{ dimensions = [8, 65] }}\n'
+    model = tiny.bi_encoder(tmp_path / "tiny").as_posix()
+    encoder = f'kind = "sentence-transformers", model = "{model}", device = "cpu"'
+    blocks = (
+        f'[[retrievers]]\nname = "m"\nencoder = {{ {encoder} }}\n'
+        "derive = { dimensions = [8, 65] }\n"
+    )
     blocks += (
         f'[[retrievers]]\nname = "own"\nencoder = {{ {encoder}, truncate_dim = 8 }}\n'
     )
@@ -260,6 +283,6 @@ def experiment(more, *others, encoder=True):
         ),
     ],
 )
-def test_what_makes_no_sense_is_refused_once(table, message):
+def test_options_without_a_meaning_are_one_message(table, message):
     refused = refusal(parse_experiment, table)
     assert message in str(refused) and len(refused.problems) == 1

@@ -1,4 +1,4 @@
-"""The embeddings of OpenAI and its dialects, Cohere, Gemini and Amazon Bedrock; keys stay out of what is written."""
+"""Embeddings of OpenAI's dialects, Cohere, Gemini, Bedrock; keys stay secret."""
 
 import base64
 import json
@@ -32,7 +32,7 @@ from tests.support.small import BM25, ended
 pytestmark = pytest.mark.usefixtures("keys", "aws_keys")
 
 
-def test_azures_key_goes_to_azures_servers_alone(monkeypatch):
+def test_azures_key_is_sent_only_to_azures_servers(monkeypatch):
     url = "https://name.openai.azure.com/openai/v1"
     monkeypatch.delenv("AZURE_OPENAI_API_KEY")
     with pytest.raises(InputError, match="AZURE_OPENAI_API_KEY: is not set"):
@@ -43,21 +43,24 @@ def test_azures_key_goes_to_azures_servers_alone(monkeypatch):
 
 
 SECRET = "open5esame-0123"
-MODULE = 'import os\ndef raises(queries, depth): raise ValueError("refused: " + os.environ["OPENAI_API_KEY"])\n'
+MODULE = (
+    "import os\ndef raises(queries, depth): "
+    'raise ValueError("refused: " + os.environ["OPENAI_API_KEY"])\n'
+)
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
-    """A folder in which everything is written, but for what holds the secrets."""
-    written = tmp_path / "written"
-    written.mkdir()
-    monkeypatch.chdir(written)
+def output_folder(tmp_path, monkeypatch):
+    """The folder of all files that a run writes, with secrets in the environment."""
+    folder = tmp_path / "written"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
     for name, value in {
         "OPENAI_API_KEY": SECRET,
-        "HARNESS_CACHE": str(written / "cache"),
+        "HARNESS_CACHE": str(folder / "cache"),
     }.items():
         monkeypatch.setenv(name, value)
-    return written
+    return folder
 
 
 @pytest.fixture
@@ -68,21 +71,22 @@ def openai(monkeypatch):
     )
     for name, value in (("MODEL", "minilm"), ("API_KEY", SECRET)):
         monkeypatch.setenv(name, value)
-    return f'[[retrievers]]\nname = "minilm"\nencoder = {{ kind = "openai", {table}, patience = 0.2 }}\n'
+    encoder = f'{{ kind = "openai", {table}, patience = 0.2 }}'
+    return f'[[retrievers]]\nname = "minilm"\nencoder = {encoder}\n'
 
 
-def texts_of(place) -> dict[str, str]:
+def texts_of(folder) -> dict[str, str]:
     return {
         file.name: file.read_text(errors="replace")
-        for file in place.rglob("*")
+        for file in folder.rglob("*")
         if file.is_file()
     }
 
 
 def test_values_of_the_environment_stay_in_data_and_results(
-    tmp_path, place, openai, monkeypatch
+    tmp_path, output_folder, openai, monkeypatch
 ):
-    """With MAX_TOKENS=100000 exported, a document `100000` was `${MAX_TOKENS}` in qrels, runs, rankings and labels."""
+    """With MAX_TOKENS=100000, document `100000` was `${MAX_TOKENS}` in all files."""
     for name, value in {"MAX_TOKENS": "apple", "A_TOKEN": "0.6309297535714575"}.items():
         monkeypatch.setenv(name, value)
     with serving(OpenAIProvider()) as provider:
@@ -95,8 +99,8 @@ def test_values_of_the_environment_stay_in_data_and_results(
         )
         assert provider.requests[0]["headers"]["authorization"] == f"Bearer {SECRET}"
         assert provider.requests[0]["body"]["model"] == "minilm"
-    written = texts_of(place / "results")
-    manifest = json.loads(written.pop("manifest.json"))
+    texts = texts_of(output_folder / "results")
+    manifest = json.loads(texts.pop("manifest.json"))
     block = manifest["experiment"]["retrievers"][0]["encoder"]
     assert (block["model"], block["base_url"], block["api_key"]) == (
         "${MODEL}",
@@ -104,18 +108,20 @@ def test_values_of_the_environment_stay_in_data_and_results(
         "${API_KEY}",
     )
     assert manifest["retrievers"]["minilm"]["provenance"]["source"] == "${BASE_URL}"
-    assert "apple" in written["minilm.jsonl"]
+    assert "apple" in texts["minilm.jsonl"]
     assert not [
         name
-        for name, text in written.items()
+        for name, text in texts.items()
         if "${" in text and not name.endswith(".html")
     ]
-    assert not [name for name, text in texts_of(place).items() if SECRET in text]
+    assert not [
+        name for name, text in texts_of(output_folder).items() if SECRET in text
+    ]
 
 
 @pytest.mark.parametrize("debug", [(), ("--debug",)])
 def test_a_key_in_an_error_is_in_no_file_and_no_traceback(
-    tmp_path, place, openai, monkeypatch, capsys, debug
+    tmp_path, output_folder, openai, monkeypatch, capsys, debug
 ):
     module = small.module(tmp_path, monkeypatch, MODULE)
     theirs = (
@@ -129,19 +135,20 @@ def test_a_key_in_an_error_is_in_no_file_and_no_traceback(
             tmp_path, retrievers=openai + theirs + BM25, report=True
         )
         assert ended("run", path, *debug) == 3
-    said, written = capsys.readouterr(), texts_of(place)
-    assert ("Traceback" in said.err) == bool(debug)
-    for text in (said.out + said.err, *written.values()):
+    output = capsys.readouterr()
+    texts = texts_of(output_folder)
+    assert ("Traceback" in output.err) == bool(debug)
+    for text in (output.out + output.err, *texts.values()):
         assert SECRET not in text and "canary-user" not in text
-    for told in (
+    for pattern in (
         "refused: ***",
         "${BASE_URL} (${MODEL}): 401 Incorrect API key provided: ***",
     ):
-        assert told in written["manifest.json"]
+        assert pattern in texts["manifest.json"]
 
 
 def test_a_second_model_does_not_find_the_vectors_of_the_first(monkeypatch):
-    made = []
+    vectors = []
     for value, key in (
         ("first", "a-first-key"),
         ("second", "a-first-key"),
@@ -149,15 +156,19 @@ def test_a_second_model_does_not_find_the_vectors_of_the_first(monkeypatch):
     ):
         monkeypatch.setenv("EMB", value)
         monkeypatch.setenv("KEY", key)
-        made.append(
+        vectors.append(
             OpenAIEncoder(
                 "${EMB}", api_key="${KEY}", headers={"X-Site": "${KEY}"}
             ).fingerprint
         )
-    assert made[0] != made[1] and made[0] == made[2] and "first" not in made[0]
+    assert (
+        vectors[0] != vectors[1]
+        and vectors[0] == vectors[2]
+        and "first" not in vectors[0]
+    )
 
 
-def test_a_key_is_hidden_whole_and_in_part_of_what_was_written_and_what_is_not_set_stays(
+def test_keys_are_hidden_in_options_and_unset_variables_stay(
     monkeypatch,
 ):
     for name, value in (("PART_OF_IT", "part-of-a-key"), ("SHORT", "key")):
@@ -234,16 +245,16 @@ class Gemini(OpenAIProvider):
             )
         requests = body["requests"]
         name = path.removeprefix("/v1beta/").removesuffix(":batchEmbedContents")
-        if len(requests) > 100 or any(one["model"] != name for one in requests):
+        if len(requests) > 100 or any(request["model"] != name for request in requests):
             raise Refusal(
-                400, "INVALID_ARGUMENT", "at most 100 requests can be in one batch"
+                400, "INVALID_ARGUMENT", "at most 100 requests can be in request batch"
             )
         if any(
-            one.get("taskType") not in {"RETRIEVAL_DOCUMENT", "RETRIEVAL_QUERY"}
-            for one in requests
+            request.get("taskType") not in {"RETRIEVAL_DOCUMENT", "RETRIEVAL_QUERY"}
+            for request in requests
         ):
             raise Refusal(400, "INVALID_ARGUMENT", "taskType is wrong")
-        texts = [one["content"]["parts"][0]["text"] for one in requests]
+        texts = [request["content"]["parts"][0]["text"] for request in requests]
         vectors = resized(
             self.vectors(texts, fault), requests[0].get("outputDimensionality")
         )
@@ -270,8 +281,8 @@ SERVICES = {
 
 
 def encoder(service, provider, **more):
-    _, made, model = SERVICES[service]
-    return made(model, base_url=provider.url, api_key=KEY, **more)
+    _, cls, model = SERVICES[service]
+    return cls(model, base_url=provider.url, api_key=KEY, **more)
 
 
 @pytest.mark.parametrize(
@@ -300,7 +311,7 @@ def test_every_number_format_keeps_the_neighbours(kind):
     assert np.array_equal(vectors, meant)
 
 
-def test_the_role_and_the_dimensions_are_told_and_what_is_dropped_without_a_word_is_counted():
+def test_role_and_dimensions_are_sent_and_silently_dropped_tokens_are_counted():
     with serving(Cohere()) as provider:
         assert encoder("Cohere", provider, dimensions=16).embed(
             ["a"], "query", single_call()
@@ -318,8 +329,11 @@ def test_the_role_and_the_dimensions_are_told_and_what_is_dropped_without_a_word
             .vectors
         )
         assert np.linalg.norm(vectors) == pytest.approx(1)
-        (one,) = provider.requests[0]["body"]["requests"]
-        assert (one["taskType"], one["outputDimensionality"]) == ("RETRIEVAL_QUERY", 16)
+        (request,) = provider.requests[0]["body"]["requests"]
+        assert (request["taskType"], request["outputDimensionality"]) == (
+            "RETRIEVAL_QUERY",
+            16,
+        )
         lost = (
             encoder("Gemini", provider, max_tokens=50)
             .embed(["a", LONG], "document", single_call())
@@ -332,11 +346,9 @@ NUMBERED = [
     f"text number {i} about " + ["wing", "flow", "heat", "shock", "wave"][i % 5]
     for i in range(10)
 ]
-V1, V2, COHERE_MODEL = (
-    "amazon.titan-embed-text-v1",
-    "amazon.titan-embed-text-v2:0",
-    "cohere.embed-multilingual-v3",
-)
+V1 = "amazon.titan-embed-text-v1"
+V2 = "amazon.titan-embed-text-v2:0"
+COHERE_MODEL = "cohere.embed-multilingual-v3"
 
 
 @pytest.fixture
@@ -366,19 +378,20 @@ def embed(provider, cache, texts=NUMBERED, meter=None, **more):
 def test_titan_takes_one_text_a_call_and_v2_has_dimensions_and_normalisation(
     serve, cache
 ):
-    provider, meter = serve(dimensions=1536), Meter()
-    found = embed(provider, cache, meter=meter)
-    assert np.array_equal(found.vectors, resized(real_vectors(NUMBERED), 1536))
-    assert found.tokens.tolist() == [tokens_of(text) for text in NUMBERED]
+    provider = serve(dimensions=1536)
+    meter = Meter()
+    embedded = embed(provider, cache, meter=meter)
+    assert np.array_equal(embedded.vectors, resized(real_vectors(NUMBERED), 1536))
+    assert embedded.tokens.tolist() == [tokens_of(text) for text in NUMBERED]
     counts = meter.counts("")
     assert (counts["calls"], counts["tokens"]) == (10, sum(map(tokens_of, NUMBERED)))
     assert counts["usd"] == pytest.approx(counts["tokens"] * 0.1e-6)
     assert all(set(request["body"]) == {"inputText"} for request in provider.requests)
     provider = serve(dimensions=1024)
-    found = bedrock(provider, model=V2, dimensions=256, normalize=False).embed(
+    embedded = bedrock(provider, model=V2, dimensions=256, normalize=False).embed(
         ["wing"], "query", single_call()
     )
-    assert found.vectors.shape == (1, 256)
+    assert embedded.vectors.shape == (1, 256)
     bedrock(provider, model=V2).embed(["wing"], "query", single_call())
     assert [request["body"] for request in provider.requests] == [
         {"inputText": "wing", "dimensions": 256, "normalize": False},
@@ -386,11 +399,12 @@ def test_titan_takes_one_text_a_call_and_v2_has_dimensions_and_normalisation(
     ]
 
 
-def test_cohere_is_told_the_role_and_takes_96_texts(serve, cache):
-    provider, texts = serve(dimensions=1024), [f"text {i}" for i in range(100)]
-    found = embed(provider, cache, texts, model=COHERE_MODEL)
-    assert np.array_equal(found.vectors, resized(real_vectors(texts), 1024))
-    assert found.tokens.sum() == sum(map(tokens_of, texts))
+def test_requests_to_cohere_have_the_role_and_96_texts(serve, cache):
+    provider = serve(dimensions=1024)
+    texts = [f"text {i}" for i in range(100)]
+    embedded = embed(provider, cache, texts, model=COHERE_MODEL)
+    assert np.array_equal(embedded.vectors, resized(real_vectors(texts), 1024))
+    assert embedded.tokens.sum() == sum(map(tokens_of, texts))
     assert sorted(len(request["body"]["texts"]) for request in provider.requests) == [
         4,
         96,
@@ -400,13 +414,13 @@ def test_cohere_is_told_the_role_and_takes_96_texts(serve, cache):
     assert roles == ["search_document", "search_document", "search_query"]
 
 
-def test_the_limits_of_characters_are_kept_without_asking(serve, cache):
+def test_texts_are_cut_to_the_limit_of_characters_before_they_are_sent(serve, cache):
     provider = serve(max_tokens=10**6)
-    found = embed(provider, cache, ["x y " * 20_000], model=V1)
+    embedded = embed(provider, cache, ["x y " * 20_000], model=V1)
     assert [len(request["body"]["inputText"]) for request in provider.requests] == [
         50_000
     ]
-    assert (found.tokens.tolist(), found.truncated_tokens.tolist()) == (
+    assert (embedded.tokens.tolist(), embedded.truncated_tokens.tolist()) == (
         [25_000],
         [15_000],
     )
@@ -428,22 +442,28 @@ def test_no_secret_reaches_a_message_or_the_cache(
             monkeypatch.delenv(name)
     with pytest.raises(BackendError) as caught:
         embed(serve("", always="expired"), cache, concurrency=1)
-    own = bedrock(serve())
-    said = f"{caught.value} {caught.value.__cause__} {own.fingerprint} {dict(own.provenance)}"
-    kept = b"".join(
+    encoder = bedrock(serve())
+    messages = (
+        f"{caught.value} {caught.value.__cause__} {encoder.fingerprint} "
+        f"{dict(encoder.provenance)}"
+    )
+    cache_bytes = b"".join(
         path.read_bytes() for path in cache.path.parent.iterdir() if path.is_file()
     )
     for canary in ("canary", "CANARY"):
-        assert canary not in said and canary.encode() not in kept
+        assert canary not in messages and canary.encode() not in cache_bytes
 
 
-def test_what_is_missing_is_seen_before_the_first_request(monkeypatch):
+def test_missing_options_are_reported_before_the_first_request(monkeypatch):
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     with pytest.raises(InputError, match="credentials: were not found"):
         BedrockEncoder(V1, region="us-east-1").check()
     monkeypatch.setenv("AWS_BEARER_TOKEN_BEDROCK", "x")
     BedrockEncoder(V1, region="us-east-1").check()
-    for options, told in (({}, r"encoder\.region"), ({"profile": "nobody"}, "profile")):
-        with pytest.raises(InputError, match=told):
+    for options, message in (
+        ({}, r"encoder\.region"),
+        ({"profile": "nobody"}, "profile"),
+    ):
+        with pytest.raises(InputError, match=message):
             BedrockEncoder(V1, **options).check()

@@ -1,4 +1,4 @@
-"""Retrievers of others in one experiment: saved runs, a function, search endpoints (fakes of the real protocols)."""
+"""External retrievers: saved runs, functions, fakes of search endpoints."""
 
 import json
 import re
@@ -49,7 +49,11 @@ def of_run(folder: Path, name: str, rows: list[dict[str, object]]) -> str:
 
 def test_saved_runs_of_bm25_score_as_bm25_itself_in_every_form(tmp_path, finished):
     hits = finished.rankings("bm25")
-    rows = [hit(q, one.doc_id, one.score) for q, some in hits.items() for one in some]
+    rows = [
+        hit(q, scored.doc_id, scored.score)
+        for q, ranking in hits.items()
+        for scored in ranking
+    ]
     layouts.parquet(tmp_path / "parquet.parquet", rows)
     write_trec_run(tmp_path / "trec.trec", hits.items(), tag="x")
     files = {"jsonl": "jsonl.jsonl", "parquet": "parquet.parquet", "trec": "trec.trec"}
@@ -72,15 +76,13 @@ def test_saved_runs_of_bm25_score_as_bm25_itself_in_every_form(tmp_path, finishe
         assert provenance["run"] == file and len(provenance["sha256"]) == 64
 
 
-def test_what_a_saved_run_lacks_and_has_beyond_is_noted(tmp_path):
+def test_missing_queries_and_unknown_hits_of_a_saved_run_are_noted(tmp_path):
     layouts.jsonl(
         tmp_path / "r.jsonl",
         [hit("q-fruit", "apple", 2.0), hit("q-fruit", "ghost", 3.0)],
     )
-    retriever, meter = (
-        SavedRun(path=str(tmp_path / "r.jsonl"), unknown_hits="irrelevant"),
-        Meter(),
-    )
+    retriever = SavedRun(path=str(tmp_path / "r.jsonl"), unknown_hits="irrelevant")
+    meter = Meter()
     retriever.index(
         load_dataset(parse_reference(small.dataset(tmp_path / "docs"))).documents(),
         meter,
@@ -100,7 +102,7 @@ def test_what_a_saved_run_lacks_and_has_beyond_is_noted(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "raw", "told"),
+    ("name", "raw", "message"),
     [
         ("r.jsonl", "{", "r.jsonl:1: is not JSON"),
         ("r.jsonl", "[]", "r.jsonl:1: has no query, document or score"),
@@ -123,14 +125,14 @@ def test_what_a_saved_run_lacks_and_has_beyond_is_noted(tmp_path):
         ("r.trec", "a Q0 b 1 x t", "r.trec:1"),
     ],
 )
-def test_malformed_runs(tmp_path, name, raw, told):
+def test_malformed_runs(tmp_path, name, raw, message):
     if raw is not None:
         (tmp_path / name).write_bytes(raw if isinstance(raw, bytes) else raw.encode())
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         SavedRun(path=str(tmp_path / name)).check()
 
 
-def test_foreign_hits_are_told_and_stop_a_reranker_and_a_system_that_gives_only_these(
+def test_unknown_hits_are_reported_and_stop_rerankers_and_systems_without_others(
     tmp_path, capsys
 ):
     ghosts = [hit(q.id, f"ghost {n}", 9.0 - n) for q in QUERIES for n in range(2)]
@@ -146,9 +148,10 @@ def test_foreign_hits_are_told_and_stop_a_reranker_and_a_system_that_gives_only_
     results = run(
         small.experiment(tmp_path, retrievers=blocks), RunOptions(tmp_path / "out")
     )
-    said = results.manifest.failed["none"]
-    assert said.startswith(
-        "12 of 12 hits have unknown ids, such as 'ghost 0'; ids of documents look like 'apple': "
+    failure = results.manifest.failed["none"]
+    assert failure.startswith(
+        "12 of 12 hits have unknown ids, such as 'ghost 0'; "
+        "ids of documents look like 'apple': "
     )
     assert "hits have unknown ids, such as 'ghost 0'" in results.manifest.failed["re"]
     assert results.manifest.ledger.retrievers["some"].notes["not-in-corpus"] == (
@@ -158,39 +161,41 @@ def test_foreign_hits_are_told_and_stop_a_reranker_and_a_system_that_gives_only_
     drawn = draw_pool(
         read_material([results.folder], 5), PoolOptions()
     )  # nobody is asked to judge them
-    assert {one.id for query in drawn.queries for one in query.documents} == set(
-        small.TEXTS
-    )
+    assert {
+        document.id for query in drawn.queries for document in query.documents
+    } == set(small.TEXTS)
     print_results(results, quiet=False, as_json=False)
-    told = " ".join(capsys.readouterr().out.split())
-    assert "some returned 12 of 18 hits with unknown ids (e.g. 'ghost 0')" in told
+    output = " ".join(capsys.readouterr().out.split())
+    assert "some returned 12 of 18 hits with unknown ids (e.g. 'ghost 0')" in output
 
 
 MODULE = """
-def ids(queries, depth): return [["car", "train"] if "rails" in query else [] for query in queries]
-async def pairs(queries, depth): return [[(d, -n) for n, d in enumerate(found)] for found in ids(queries, depth)]
+def ids(queries, depth):
+    return [["car", "train"] if "rails" in query else [] for query in queries]
+async def pairs(queries, depth):
+    return [[(d, -n) for n, d in enumerate(hits)] for hits in ids(queries, depth)]
 """
 
 
-def test_a_function_of_ones_own_sync_or_async(tmp_path, monkeypatch):
+def test_a_users_function_may_be_async(tmp_path, monkeypatch):
     module = small.module(tmp_path, monkeypatch, MODULE)
     block = '[[retrievers]]\nname = "{1}"\nkind = "python"\ncall = "{0}:{1}"\n'
     blocks = block.format(module, "ids") + block.format(module, "pairs")
-    found = run(
+    results = run(
         small.experiment(tmp_path, retrievers=blocks), RunOptions(tmp_path / "out")
     )
     for name in ("ids", "pairs"):
         answers = {
             q: ranking.doc_ids
-            for q, ranking in found.rankings(name).items()
+            for q, ranking in results.rankings(name).items()
             if ranking.doc_ids
         }
         assert answers == {"q-rails": ("car", "train")}
-    assert found.costs[found.costs["stage"] == "search"]["calls"].tolist() == [1, 1]
+    assert results.costs[results.costs["stage"] == "search"]["calls"].tolist() == [1, 1]
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         (
             "no_such_module_here:f",
@@ -200,8 +205,8 @@ def test_a_function_of_ones_own_sync_or_async(tmp_path, monkeypatch):
         ("json", "is not a function"),
     ],
 )
-def test_functions_that_are_not_there(call, told):
-    with pytest.raises(InputError, match=told):
+def test_missing_functions_are_reported(call, message):
+    with pytest.raises(InputError, match=message):
         Function(call=call).check()
 
 
@@ -211,10 +216,10 @@ def documented(name: str, url: str) -> str:
         Path(__file__).parents[2] / "docs" / "how-to" / "search-endpoint.md"
     ).read_text(encoding="utf-8")
     blocks = re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    [block] = [one for one in blocks if f'name = "{name}"' in one]
-    written = re.sub(r'url = "https?://[^/"]+', f'url = "{url}', block)
-    assert url in written
-    return written
+    [block] = [block for block in blocks if f'name = "{name}"' in block]
+    table = re.sub(r'url = "https?://[^/"]+', f'url = "{url}', block)
+    assert url in table
+    return table
 
 
 def test_the_blocks_of_the_documentation(tmp_path, monkeypatch, stack):
@@ -225,16 +230,16 @@ def test_the_blocks_of_the_documentation(tmp_path, monkeypatch, stack):
         Query("q-none", "xyzzy"),
     ]
     rows = [
-        {"id": one.id, "query": one.text, "relevant_documents": ["car"]}
-        for one in queries
+        {"id": query.id, "query": query.text, "relevant_documents": ["car"]}
+        for query in queries
     ]
     (small.dataset(tmp_path / "data") / "queries.json").write_text(
         json.dumps(rows), encoding="utf-8"
     )
     running = {name: stack.enter_context(service(name)) for name in SERVICES}
     blocks = BM25 + "".join(documented(name, url) for name, (url, _) in running.items())
-    place = small.experiment(tmp_path, retrievers=blocks)
-    result = run(place, RunOptions(tmp_path / "out"))
+    path = small.experiment(tmp_path, retrievers=blocks)
+    result = run(path, RunOptions(tmp_path / "out"))
     assert not result.manifest.failed
     for name, (url, handler) in running.items():
         rankings = result.rankings(name)
@@ -253,7 +258,7 @@ def test_the_blocks_of_the_documentation(tmp_path, monkeypatch, stack):
     assert {len(handler.requests) for _, handler in running.values()} == {
         len(queries)
     }  # answers are kept
-    run(place, RunOptions(tmp_path / "out", fresh=True))
+    run(path, RunOptions(tmp_path / "out", fresh=True))
     assert {len(handler.requests) for _, handler in running.values()} == {
         2 * len(queries)
     }
@@ -264,7 +269,8 @@ def test_the_blocks_of_the_documentation(tmp_path, monkeypatch, stack):
 
 def test_a_secret_in_a_header_is_refused(tmp_path):
     block = (
-        '[[retrievers]]\nname = "a"\nkind = "http"\nurl = "http://x"\nids = "a"\nbody = { q = "{query}" }\n'
+        '[[retrievers]]\nname = "a"\nkind = "http"\nurl = "http://x"\nids = "a"\n'
+        'body = { q = "{query}" }\n'
         'headers = { Authorization = "ApiKey abcdef123" }\n'
     )
     with pytest.raises(InputError, match="a secret does not belong in a file"):
@@ -304,7 +310,7 @@ def search(provider, meter=None, queries=(ASKED,), **more):
     return endpoint(provider.url, **more).search(queries, 2, meter or Meter())[0]
 
 
-def test_passing_failures_are_tried_again_and_the_time_limit_bounds_the_whole_answer():
+def test_passing_failures_are_retried_and_the_timeout_covers_the_whole_answer():
     with serving(Service(["503", "429"])) as provider:
         meter = Meter()
         assert search(provider, meter, patience=60).doc_ids == ("a", "b")
@@ -320,7 +326,7 @@ def test_passing_failures_are_tried_again_and_the_time_limit_bounds_the_whole_an
 
 
 @pytest.mark.parametrize(
-    ("reply", "options", "told"),
+    ("reply", "options", "message"),
     [
         *(
             (
@@ -355,32 +361,36 @@ def test_passing_failures_are_tried_again_and_the_time_limit_bounds_the_whole_an
         ),
     ],
 )
-def test_an_answer_that_is_not_as_described_is_one_message(reply, options, told):
-    """An id that no document can have would break the TREC files, and steer the terminal on which it is shown."""
+def test_an_answer_that_does_not_match_the_paths_is_one_message(
+    reply, options, message
+):
+    """An id with control characters would break TREC files, and control terminals."""
     with serving(Service(reply=reply)) as provider:
-        asked = endpoint(provider.url, **options)
-        asked.index([Document(letter, "", "one") for letter in "abcdefghijk"], Meter())
-        with pytest.raises(BackendError, match=told) as caught:
-            asked.search([ASKED], 11, Meter())
+        retriever = endpoint(provider.url, **options)
+        retriever.index(
+            [Document(letter, "", "one") for letter in "abcdefghijk"], Meter()
+        )
+        with pytest.raises(BackendError, match=message) as caught:
+            retriever.search([ASKED], 11, Meter())
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 700
 
 
-def test_a_number_is_an_id_too_and_an_address_may_hold_any_letter():
+def test_ids_may_be_numbers_and_addresses_have_any_letter():
     with serving(Service(reply={"hits": [7, 10**30], "scores": [2, 1]})) as provider:
-        own = endpoint(f"{provider.url}/süche?q={{query}}&n={{depth}}")
-        assert own.search([ASKED], 2, Meter())[0].doc_ids == ("7", "1" + "0" * 30)
+        retriever = endpoint(f"{provider.url}/süche?q={{query}}&n={{depth}}")
+        assert retriever.search([ASKED], 2, Meter())[0].doc_ids == ("7", "1" + "0" * 30)
 
 
-def test_latency_asks_past_the_cache_and_answers_are_kept_by_header_and_by_what_it_stands_for(
+def test_latency_bypasses_the_cache_and_answers_are_cached_by_header(
     cache, monkeypatch
 ):
     with serving(Service()) as provider:
-        own = endpoint(provider.url)
-        own.setup(Resources(Corpus(lambda: iter(()), 0, lambda ids: {}), cache))
+        retriever = endpoint(provider.url)
+        retriever.setup(Resources(Corpus(lambda: iter(()), 0, lambda ids: {}), cache))
         for _ in range(2):
-            own.search(QUERIES, 3, Meter())
+            retriever.search(QUERIES, 3, Meter())
         assert len(provider.requests) == len(QUERIES)
-        own.answer(QUERIES[0], 3, Meter())
+        retriever.answer(QUERIES[0], 3, Meter())
         assert len(provider.requests) == len(QUERIES) + 1
         for key, tenant in (
             ("today's", "a"),
@@ -398,7 +408,7 @@ def test_latency_asks_past_the_cache_and_answers_are_kept_by_header_and_by_what_
         assert len(provider.requests) == len(QUERIES) + 4
 
 
-def test_a_secret_in_the_address_a_header_and_the_body_is_sent_and_not_shown(
+def test_secrets_in_address_headers_and_body_are_sent_and_not_shown(
     monkeypatch,
 ):
     with serving(Service(always="expired")) as provider:
@@ -407,18 +417,16 @@ def test_a_secret_in_the_address_a_header_and_the_body_is_sent_and_not_shown(
         )
         monkeypatch.setenv("KEY", "canary-head")
         monkeypatch.setenv("SITE", "canary-body")
-        headers, body = (
-            {"authorization": "ApiKey ${KEY}"},
-            {"q": "{query}", "site": "${SITE}"},
-        )
-        own = endpoint("${SEARCH_URL}", headers=headers, body=body)
+        headers = {"authorization": "ApiKey ${KEY}"}
+        body = {"q": "{query}", "site": "${SITE}"}
+        retriever = endpoint("${SEARCH_URL}", headers=headers, body=body)
         with pytest.raises(BackendError, match=r"\$\{SEARCH_URL\}: 401") as caught:
-            own.search([ASKED], 2, Meter())
+            retriever.search([ASKED], 2, Meter())
         sent = provider.requests[0]
     assert (
         sent["headers"]["authorization"] == "ApiKey canary-head"
     )  # what is given goes before the address's user
     assert sent["body"] == {"q": ASKED.text, "site": "canary-body"}
-    assert own.provenance == {"url": "${SEARCH_URL}"} and "canary" not in str(
+    assert retriever.provenance == {"url": "${SEARCH_URL}"} and "canary" not in str(
         caught.value
     )

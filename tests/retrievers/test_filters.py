@@ -1,4 +1,4 @@
-"""Filters, queries that are documents, and labels that name pages: alike in BM25 and every store, as by brute force."""
+"""Filters, queries that are documents, and labels of pages, by brute force."""
 
 import itertools
 import json
@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.dataset import DatasetReference, load_dataset
+from harness.dataset import Dataset, DatasetReference, load_dataset
 from harness.pipeline import run
 from harness.preflight.check import check_target
 from harness.running.options import RunOptions
@@ -51,9 +51,9 @@ def beir(
     layouts.jsonl(folder / "corpus.jsonl", corpus)
     layouts.jsonl(folder / "queries.jsonl", queries)
     rows = [
-        {"query-id": q, "corpus-id": d, "score": 1}
-        for q, some in relevant.items()
-        for d in some
+        {"query-id": query, "corpus-id": document, "score": 1}
+        for query, documents in relevant.items()
+        for document in documents
     ]
     layouts.table(folder / "qrels" / "test.tsv", rows, delimiter="\t")
     return folder
@@ -67,86 +67,104 @@ def experiment(
             {"_id": id_, "text": text, "metadata": {"language": tongue}}
             for id_, (tongue, text) in TEXTS.items()
         ]
-        asked = [
+        queries = [
             {"_id": id_, "text": "cars with wheels", "speaks": tongue}
             for id_, tongue in SPEAKS.items()
         ]
-        place = beir(
+        data_folder = beir(
             folder / "data",
             corpus,
-            asked,
+            queries,
             {query: ["ja-1", "en-1"] for query in SPEAKS},
         )
-        dataset = f'"{place.as_posix()}"'
+        dataset = f'"{data_folder.as_posix()}"'
     path = folder / f"{name}.toml"
-    head = f'name = "{name}"\ndataset = {dataset}\nprimary = "RR"\nmeasures = ["RR"]\ndepth = {depth}\nreport = false\n'
+    head = (
+        f'name = "{name}"\ndataset = {dataset}\nprimary = "RR"\nmeasures = ["RR"]\n'
+        f"depth = {depth}\nreport = false\n"
+    )
     path.write_text(head + blocks)
     return path
 
 
 def block(kind: str, folder: Path, more: str, *, name: str = "") -> str:
-    said = STORES[kind].replace("{path}", (folder / "store").as_posix())
+    store = STORES[kind].replace("{path}", (folder / "store").as_posix())
     encoder = (
         "" if kind == "bm25" else 'encoder = { kind = "hashing", dimensions = 64 }\n'
     )
-    return f'[[retrievers]]\nname = "{name or kind}"\n{encoder}{said}\n{more}\n'
+    return f'[[retrievers]]\nname = "{name or kind}"\n{encoder}{store}\n{more}\n'
 
 
 FILTERS = {"one": '"ja"', "two": '["ja", "de"]', "own": '{ query = "speaks" }'}
+"""The name of a filter in the names of retrievers -> its table."""
 
 
-def test_a_filter_leaves_only_the_documents_that_match_and_the_corpus_is_indexed_once(
-    tmp_path,
-):
-    blocks = [
-        block(
-            kind, tmp_path, f"filter = {{ language = {said} }}", name=f"{kind}-{name}"
-        )
-        for kind in STORES
-        for name, said in FILTERS.items()
-    ]
-    results = run(experiment(tmp_path, "".join(blocks)), RunOptions(tmp_path / "out"))
-    for kind in STORES:
-        found = [
-            " ".join(
-                sorted(
-                    {doc[:2] for doc in results.rankings(f"{kind}-{name}")[q].doc_ids}
-                )
+@pytest.fixture(scope="module")
+def filtered_run(tmp_path_factory):
+    """The folder and the results of a run with every filter in every store."""
+    folder = tmp_path_factory.mktemp("filters")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setenv("HARNESS_CACHE", str(folder / "cache"))
+        blocks = [
+            block(
+                kind,
+                folder,
+                f"filter = {{ language = {table} }}",
+                name=f"{kind}-{name}",
             )
-            for name in FILTERS
-            for q in SPEAKS
+            for kind, (name, table) in itertools.product(STORES, FILTERS.items())
         ]
-        assert found == ["ja"] * 3 + ["de ja"] * 3 + ["ja", "en", ""]
-        assert (
-            results.manifest.retrievers[f"{kind}-one"].provenance["filter"]
-            == '{"language": ["ja"]}'
-        )
-        assert results.manifest.ledger.retrievers[f"{kind}-own"].notes[
-            "nothing-matches-query"
-        ] == ("q3",)
-    index = results.costs[results.costs["stage"] == "index"]
-    texts = (
-        index["texts"]
-        .groupby(index["retriever"].str.partition("-")[0])
-        .apply(list)
-        .to_dict()
-    )
-    each, once = (
-        [len(TEXTS)] * len(FILTERS),
-        [len(TEXTS), 0, 0],
-    )  # filters on a field share a collection
-    assert texts == {
-        "bm25": each,
-        "memory": each,
-        "edge": once,
-        "path": once,
-        "int8": each,
-    }
-    assert len(list((tmp_path / "store").iterdir())) == 1
+        path = experiment(folder, "".join(blocks))
+        return folder, run(path, RunOptions(folder / "out"))
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("name", "languages"),
+    [
+        ("one", {"q1": {"ja"}, "q2": {"ja"}, "q3": {"ja"}}),
+        ("two", {"q1": {"de", "ja"}, "q2": {"de", "ja"}, "q3": {"de", "ja"}}),
+        ("own", {"q1": {"ja"}, "q2": {"en"}, "q3": set()}),
+    ],
+)
+@pytest.mark.parametrize("kind", STORES)
+def test_a_filter_leaves_only_the_documents_that_match(
+    filtered_run, kind, name, languages
+):
+    _, results = filtered_run
+    rankings = results.rankings(f"{kind}-{name}")
+    for query, expected in languages.items():
+        assert {doc_id[:2] for doc_id in rankings[query].doc_ids} == expected
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_the_manifest_has_the_filter_and_queries_that_match_nothing(filtered_run, kind):
+    _, results = filtered_run
+    manifest = results.manifest
+    provenance = manifest.retrievers[f"{kind}-one"].provenance
+    assert provenance["filter"] == '{"language": ["ja"]}'
+    notes = manifest.ledger.retrievers[f"{kind}-own"].notes
+    assert notes["nothing-matches-query"] == ("q3",)
+
+
+def test_lasting_collections_are_indexed_once_for_all_filters_on_a_field(filtered_run):
+    folder, results = filtered_run
+    index_rows = results.costs[results.costs["stage"] == "index"]
+    kinds = index_rows["retriever"].str.partition("-")[0]
+    indexed_texts = index_rows["texts"].groupby(kinds).apply(list).to_dict()
+    every_time = [len(TEXTS)] * len(FILTERS)
+    once = [len(TEXTS), 0, 0]
+    assert indexed_texts == {
+        "bm25": every_time,
+        "memory": every_time,
+        "edge": once,
+        "path": once,
+        "int8": every_time,
+    }
+    assert len(list((folder / "store").iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
     [
         (
             'filter = { langauge = "ja" }',
@@ -160,33 +178,34 @@ def test_a_filter_leaves_only_the_documents_that_match_and_the_corpus_is_indexed
         ('kind = "run"\npath = "x"\nfilter = { language = "ja" }', "own index"),
     ],
 )
-def test_filters_that_name_nothing_or_ask_a_system_with_its_own_index(
-    tmp_path, said, told
+def test_filters_of_unknown_fields_or_external_systems_are_refused(
+    tmp_path, table, message
 ):
-    kind = "" if "kind" in said else 'kind = "bm25"\n'
-    with pytest.raises(InputError, match=told):
+    kind = "" if "kind" in table else 'kind = "bm25"\n'
+    with pytest.raises(InputError, match=message):
         check_target(
-            experiment(tmp_path, f'[[retrievers]]\nname = "a"\n{kind}{said}\n')
+            experiment(tmp_path, f'[[retrievers]]\nname = "a"\n{kind}{table}\n')
         )
 
 
-def test_a_query_that_is_a_document_is_kept_out_of_its_own_results(tmp_path):
+def test_a_query_that_is_a_document_is_removed_from_its_results(tmp_path):
     rows = [{"_id": id_, "text": text} for id_, (_, text) in TEXTS.items()]
     folder = beir(
         tmp_path / "self", rows, rows[:2], {"ja-1": ["de-1"], "ja-2": ["en-1"]}
     )
     blocks = "".join(block(kind, tmp_path, "") for kind in STORES)
-    both = {}
+    results = {}
     for exclude in ("true", "false"):
-        place = f'{{ path = "{folder.as_posix()}", exclude_self = {exclude} }}'
-        both[exclude] = run(
-            experiment(tmp_path, blocks, place, name=exclude, depth=2),
+        dataset = f'{{ path = "{folder.as_posix()}", exclude_self = {exclude} }}'
+        results[exclude] = run(
+            experiment(tmp_path, blocks, dataset, name=exclude, depth=2),
             RunOptions(tmp_path / "out"),
         )
     for kind in STORES:
-        kept, left_out = both["false"].rankings(kind), both["true"].rankings(kind)
+        with_self = results["false"].rankings(kind)
+        left_out = results["true"].rankings(kind)
         for query in ("ja-1", "ja-2"):
-            assert kept[query].doc_ids[0] == query
+            assert with_self[query].doc_ids[0] == query
             assert query not in left_out[query].doc_ids and len(left_out[query]) == 2
 
 
@@ -213,52 +232,58 @@ def chunks(folder: Path) -> Path:
     return folder
 
 
-def test_labels_that_name_pages_are_matched_to_whatever_is_indexed_and_passages_of_a_page_count_once(
-    tmp_path,
-):
+def load_by_page(folder: Path) -> Dataset:
+    return load_dataset(DatasetReference(folder, match=("file", "page")))
+
+
+def test_labels_of_pages_are_matched_to_their_first_passage(tmp_path):
+    dataset = load_by_page(chunks(tmp_path / "data"))
+    assert dataset.labels["q1"].ranked == ("c2",)
+    assert dataset.representatives == {"c3": "c2"}
+    assert dataset.data_quality["document-without-key"] == ("c5",)
+
+
+def test_passages_of_a_page_count_once_in_rankings(tmp_path):
     folder = chunks(tmp_path / "data")
-    found = load_dataset(DatasetReference(folder, match=("file", "page")))
-    assert found.labels["q1"].ranked == ("c2",) and found.representatives == {
-        "c3": "c2"
-    }
-    assert found.data_quality["document-without-key"] == ("c5",)
-    place = f'{{ path = "{folder.as_posix()}", match = ["file", "page"] }}'
-    blocks = (
-        block("bm25", tmp_path, "")
-        + '[[retrievers]]\nname = "both"\nkind = "fusion"\nof = ["bm25", "memory"]\n'
-    )
-    results = run(
-        experiment(tmp_path, blocks + block("memory", tmp_path, ""), place),
-        RunOptions(tmp_path / "out"),
-    )
+    reference = f'{{ path = "{folder.as_posix()}", match = ["file", "page"] }}'
+    fusion = '[[retrievers]]\nname = "both"\nkind = "fusion"\nof = ["bm25", "memory"]\n'
+    blocks = block("bm25", tmp_path, "") + fusion + block("memory", tmp_path, "")
+    path = experiment(tmp_path, blocks, reference)
+    results = run(path, RunOptions(tmp_path / "out"))
     assert results.rankings("bm25")["q1"].doc_ids == ("c2", "c1")
     assert sorted(results.rankings("both")["q1"].doc_ids) == ["c1", "c2", "c4", "c5"]
-    counts = json.loads((tmp_path / "out" / "e" / "manifest.json").read_text())[
-        "ledger"
-    ]["bm25"]["counts"]
-    assert (
-        counts["collapse"] == {"collapsed": 1}
-        and results.scores["value"].tolist()[0] == 1.0
-    )
-    for match, told in (
+    manifest = json.loads((tmp_path / "out" / "e" / "manifest.json").read_text())
+    counts = manifest["ledger"]["bm25"]["counts"]
+    assert counts["collapse"] == {"collapsed": 1}
+    assert results.scores["value"].tolist()[0] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("match", "message"),
+    [
         (("pages",), "no document has 'pages' among its fields"),
         (("page",), "names document 'a.pdf"),
-    ):
-        with pytest.raises(InputError, match=told):
-            load_dataset(DatasetReference(folder, match=match))
-    whole = {
+    ],
+)
+def test_fields_that_do_not_match_labels_are_refused(tmp_path, match, message):
+    folder = chunks(tmp_path / "data")
+    with pytest.raises(InputError, match=message):
+        load_dataset(DatasetReference(folder, match=match))
+
+
+def test_labels_of_pages_are_matched_to_whole_pages(tmp_path):
+    folder = chunks(tmp_path / "data")
+    page = {
         "_id": "whole",
         "text": "cars have four wheels",
         "metadata": {"file": "a.pdf", "page": 2},
     }
-    layouts.jsonl(folder / "documents.jsonl", [whole])
-    assert load_dataset(DatasetReference(folder, match=("file", "page"))).labels[
-        "q1"
-    ].ranked == ("whole",)
+    layouts.jsonl(folder / "documents.jsonl", [page])
+    assert load_by_page(folder).labels["q1"].ranked == ("whole",)
 
 
 ODD = "a.\"b\"[0] 'c'"
-"""A name of a field that a path of Qdrant's could not hold."""
+"""A name of a field that is invalid as a path in Qdrant."""
 WORDS = ("sun", "moon", "star", "sea", "hill")
 
 
@@ -316,12 +341,12 @@ def dense(places):
 
 
 def matches(document, query, conditions):
-    """The rule itself, written anew."""
-    for one in conditions:
-        values = one.values or (
-            [query.fields["speaks"]] if "speaks" in query.fields else []
-        )
-        if document.fields.get(one.field) not in values:
+    """Return whether a document matches, by a second implementation of the rule."""
+    for condition in conditions:
+        values = condition.values
+        if not values and "speaks" in query.fields:
+            values = (query.fields["speaks"],)
+        if document.fields.get(condition.field) not in values:
             return False
     return True
 
@@ -332,29 +357,32 @@ def cosine(document, query):
 
 
 def unmatched(documents, conditions):
-    return tuple(
-        q.id
-        for q in QUERIES
-        if not any(matches(one, q, conditions) for one in documents)
-    )
+    """Return the ids of queries that no document matches."""
+    query_ids = []
+    for query in QUERIES:
+        if not any(matches(document, query, conditions) for document in documents):
+            query_ids.append(query.id)
+    return tuple(query_ids)
 
 
 def check_dense(retriever, documents, conditions, depth):
     meter = Meter()
     retriever.index(documents, meter)
-    for place, (query, ranking) in enumerate(
+    for position, (query, ranking) in enumerate(
         zip(QUERIES, retriever.search(QUERIES, depth, meter), strict=True)
     ):
-        some = [one for one in documents if matches(one, query, conditions)]
+        matching = [
+            document for document in documents if matches(document, query, conditions)
+        ]
         expected = ranked(
-            [one.id for one in some],
-            round_scores([cosine(one, query) for one in some]),
+            [document.id for document in matching],
+            round_scores([cosine(document, query) for document in matching]),
             depth,
         )
         assert ranking.doc_ids == expected.doc_ids
         assert ranking.scores == pytest.approx(expected.scores, abs=2e-6)
         assert (
-            place % 5
+            position % 5
             or retriever.answer(query, depth, Meter()).doc_ids == ranking.doc_ids
         )
     assert meter.notes().get("nothing-matches-query", ()) == unmatched(
@@ -374,12 +402,12 @@ def test_every_store_ranks_as_brute_force_does(dense, location, name):
 
 
 @pytest.mark.parametrize("location", [":memory:", "edge", "server"])
-def test_passages_are_narrowed_by_their_documents_fields(dense, location):
+def test_passages_are_filtered_by_their_documents_fields(dense, location):
     conditions = CONDITIONS["the query's own"]
-    whole = dense(
+    retriever = dense(
         location, conditions, chunks=Chunk(size=1_000)
     )  # each document is one passage
-    check_dense(whole, corpus(60), conditions, 5)
+    check_dense(retriever, corpus(60), conditions, 5)
 
 
 def narrowed(kind, conditions):
@@ -394,27 +422,32 @@ def narrowed(kind, conditions):
 
 @pytest.mark.parametrize("kind", ["int8", "binary", "binary-dot", "bm25"])
 @pytest.mark.parametrize("name", CONDITIONS)
-def test_others_rank_as_without_a_filter_what_does_not_match_left_out(name, kind):
-    documents, conditions, meter = corpus(200), CONDITIONS[name], Meter()
-    whole, narrow = narrowed(kind, ()), narrowed(kind, conditions)
-    whole.index(documents, Meter())
-    narrow.index(documents, meter)
-    by_id = {one.id: one for one in documents}
-    everything = whole.search(QUERIES, len(documents), Meter())
-    for query, all_of_it, ranking in zip(
-        QUERIES, everything, narrow.search(QUERIES, 10, meter), strict=True
+def test_filtered_rankings_equal_unfiltered_ones_without_other_documents(name, kind):
+    documents = corpus(200)
+    conditions = CONDITIONS[name]
+    meter = Meter()
+    unfiltered = narrowed(kind, ())
+    filtered = narrowed(kind, conditions)
+    unfiltered.index(documents, Meter())
+    filtered.index(documents, meter)
+    by_id = {document.id: document for document in documents}
+    everything = unfiltered.search(QUERIES, len(documents), Meter())
+    for query, all_hits, ranking in zip(
+        QUERIES, everything, filtered.search(QUERIES, 10, meter), strict=True
     ):
-        kept = [
-            hit for hit in all_of_it if matches(by_id[hit.doc_id], query, conditions)
+        expected = [
+            hit for hit in all_hits if matches(by_id[hit.doc_id], query, conditions)
         ][:10]
-        assert ranking.doc_ids == tuple(hit.doc_id for hit in kept)
-        assert ranking.scores == pytest.approx([hit.score for hit in kept], rel=2e-6)
+        assert ranking.doc_ids == tuple(hit.doc_id for hit in expected)
+        assert ranking.scores == pytest.approx(
+            [hit.score for hit in expected], rel=2e-6
+        )
     assert meter.notes().get("nothing-matches-query", ()) == unmatched(
         documents, conditions
     )
 
 
-def test_a_server_is_told_to_index_the_fields_before_any_point(dense, server):
+def test_the_index_of_fields_is_created_before_any_point(dense, server):
     before = len(server.indexed)
     dense("server", CONDITIONS["a value"]).index(corpus(20), Meter())
     [(_, field, _)] = server.indexed[before:]
@@ -422,22 +455,22 @@ def test_a_server_is_told_to_index_the_fields_before_any_point(dense, server):
 
 
 class Foreign(Retriever):
-    """A retriever of another package: it knows nothing of filters."""
+    """A retriever of another package, without filters."""
 
     def index(self, documents, meter):
         self._documents = list(documents)
 
     def search(self, queries, depth, meter):
-        ids = [one.id for one in self._documents]
-        scores = [
-            round_scores([cosine(one, query) for one in self._documents])
-            for query in queries
-        ]
-        return [ranked(ids, some, depth) for some in scores]
+        ids = [document.id for document in self._documents]
+        rankings = []
+        for query in queries:
+            scores = [cosine(document, query) for document in self._documents]
+            rankings.append(ranked(ids, round_scores(scores), depth))
+        return rankings
 
 
 @pytest.mark.parametrize("name", CONDITIONS)
-def test_any_other_retriever_is_asked_for_more_until_enough_match(name):
+def test_any_other_retriever_is_searched_until_enough_hits_match(name):
     check_dense(
         Filtered(Foreign(), CONDITIONS[name]), corpus(140), CONDITIONS[name], 10
     )

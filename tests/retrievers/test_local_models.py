@@ -1,4 +1,4 @@
-"""Models on this machine: the library's own vectors of every form, tokens as they are read, and requests shared out."""
+"""Models on this machine: vectors as the library's, tokens, and threads."""
 
 import re
 import shutil
@@ -66,12 +66,12 @@ FORMS = {
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
     """The folder of each model."""
-    made = {}
+    folders = {}
 
     def model(name):
-        if name not in made:
-            made[name] = (DENSE | SPARSE | LATE)[name](tmp_path_factory.mktemp(name))
-        return str(made[name])
+        if name not in folders:
+            folders[name] = (DENSE | SPARSE | LATE)[name](tmp_path_factory.mktemp(name))
+        return str(folders[name])
 
     return model
 
@@ -99,124 +99,142 @@ SAME = [
     for role in ROLES
     if (name, role) != ("prompting", "document")
 ]
-"""What the library does as we do; it takes a prompt called "passage" for documents of other forms alone."""
+"""Without a case in which the library ignores a prompt called "passage"."""
+
+
+def library_vectors(model, name, role):
+    """Vectors of the library, which scales none of them."""
+    encode = model.encode_query if role == "query" else model.encode_document
+    if name in SPARSE:
+        return encode(TEXTS).to_dense().numpy()
+    return encode(TEXTS, convert_to_numpy=True)
 
 
 @pytest.mark.parametrize(("name", "role"), SAME)
-def test_vectors_are_those_of_the_library_and_tokens_are_counted_without_the_model(
-    models, name, role, unloadable
-):
-    embedded, theirs = (
-        ours(models, name).embed(TEXTS, role, single_call()),
-        library(models, name),
-    )
-    expected = getattr(theirs, f"encode_{role}")(
-        TEXTS, **({} if name in SPARSE else {"convert_to_numpy": True})
-    )
-    if name in SPARSE:
-        expected = expected.to_dense().numpy()
-        if most := theirs.max_active_dims:  # releases before 6.2 do not save it
-            assert np.diff(embedded.vectors.starts).max() == most
-        assert (embedded.vectors.values != 0).all() and len(
-            embedded.vectors.values
-        ) == (expected != 0).sum()
+def test_vectors_are_those_of_the_library(models, name, role):
+    embedded = ours(models, name).embed(TEXTS, role, single_call())
+    expected = library_vectors(library(models, name), name, role)
     if name in DENSE or name == "cosine":
         expected = expected / np.linalg.norm(expected, axis=1, keepdims=True)
-    for row, their in zip(flat(embedded.vectors), expected, strict=True):
-        assert np.allclose(row, their.ravel(), atol=1e-5)
-    unloadable()
-    one = ours(models, name)
-    read, whole = one.count(TEXTS, role), one.count_whole(TEXTS, role)
-    assert read.exact and whole.exact
-    assert read.counts.tolist() == embedded.tokens.tolist()
-    assert (
-        np.maximum(whole.counts - read.counts, 0).tolist()
-        == embedded.truncated_tokens.tolist()
-    )
-    # Of sixteen words and the marks, 12 tokens are read; of a document of a ColBERT 10, of its query 8.
-    if not (name == "inference-free" and role == "query"):
-        longest = (
-            12
-            if name not in LATE or (name == "plain" and role == "query")
-            else 10
-            if role == "document"
-            else 8
-        )
-        assert embedded.tokens[5] == longest
-    assert one.token_limit == (10 if name in LATE else 12)
+    for row, expected_row in zip(flat(embedded.vectors), expected, strict=True):
+        assert np.allclose(row, expected_row.ravel(), atol=1e-5)
 
 
-def test_prompts_dimensions_and_normalisation_are_as_asked_for_and_change_the_fingerprint(
-    models, tmp_path
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("name", SPARSE)
+def test_sparse_vectors_have_no_zeros_and_no_more_numbers_than_allowed(
+    models, name, role
 ):
-    plain = library(models, "bi-encoder").encode
-    for role, prompt in (("query", "query: "), ("document", "passage: ")):
-        prompted = ours(
-            models, "bi-encoder", query_prompt="query: ", document_prompt="passage: "
-        )
-        found = prompted.embed(["the cat"], role, single_call())
-        assert np.allclose(
-            found.vectors,
-            plain([f"{prompt}the cat"], normalize_embeddings=True),
-            atol=1e-6,
-        )
-        assert found.tokens.tolist() == [6]
-    for options, role, count in (
-        ({"query_prompt": ""}, "query", 3),
-        ({}, "document", 5),
-    ):
-        found = ours(models, "prompting", **options).embed(["cat"], role, single_call())
-        assert found.tokens.tolist() == [count]
-    whole = plain(TEXTS)
-    short = (
-        ours(models, "bi-encoder", truncate_dim=8)
-        .embed(TEXTS, "document", single_call())
-        .vectors
-    )
-    assert np.allclose(
-        short,
-        whole[:, :8] / np.linalg.norm(whole[:, :8], axis=1, keepdims=True),
-        atol=1e-6,
-    )
-    raw = (
-        ours(models, "bi-encoder", normalize=False)
-        .embed(TEXTS, "document", single_call())
-        .vectors
-    )
-    assert np.allclose(raw, whole, atol=1e-5)
-    dense = [
-        {},
-        {"normalize": False},
-        {"truncate_dim": 8},
-        {"dtype": "bfloat16"},
-        {"query_prompt": "x"},
+    vectors = ours(models, name).embed(TEXTS, role, single_call()).vectors
+    model = library(models, name)
+    assert (vectors.values != 0).all()
+    assert len(vectors.values) == (library_vectors(model, name, role) != 0).sum()
+    max_active = model.max_active_dims
+    if max_active:  # releases before 6.2 do not save it
+        assert np.diff(vectors.starts).max() == max_active
+
+
+@pytest.mark.parametrize(("name", "role"), SAME)
+def test_tokens_are_counted_without_the_model(models, name, role, unloadable):
+    embedded = ours(models, name).embed(TEXTS, role, single_call())
+    unloadable()
+    encoder = ours(models, name)
+    read_tokens = encoder.count(TEXTS, role)
+    all_tokens = encoder.count_whole(TEXTS, role)
+    assert read_tokens.exact
+    assert all_tokens.exact
+    assert read_tokens.counts.tolist() == embedded.tokens.tolist()
+    unread = np.maximum(all_tokens.counts - read_tokens.counts, 0)
+    assert unread.tolist() == embedded.truncated_tokens.tolist()
+
+
+@pytest.mark.parametrize(("name", "role"), SAME)
+def test_the_longest_text_is_read_to_the_models_limit(models, name, role):
+    """It has 16 words and two marks."""
+    encoder = ours(models, name)
+    assert encoder.token_limit == (10 if name in LATE else 12)
+    if name == "inference-free" and role == "query":
+        return  # it has no limit
+    expected = 12
+    if name in LATE and role == "document":
+        expected = 10
+    elif name in LATE and name != "plain":
+        expected = 8
+    assert encoder.embed(TEXTS, role, single_call()).tokens[5] == expected
+
+
+@pytest.mark.parametrize(
+    ("role", "prompt"), [("query", "query: "), ("document", "passage: ")]
+)
+def test_prompts_of_the_experiment_are_put_before_texts(models, role, prompt):
+    prompts = {"query_prompt": "query: ", "document_prompt": "passage: "}
+    encoder = ours(models, "bi-encoder", **prompts)
+    embedded = encoder.embed(["the cat"], role, single_call())
+    encode = library(models, "bi-encoder").encode
+    expected = encode([f"{prompt}the cat"], normalize_embeddings=True)
+    assert np.allclose(embedded.vectors, expected, atol=1e-6)
+    assert embedded.tokens.tolist() == [6]
+
+
+@pytest.mark.parametrize(
+    ("options", "role", "count"),
+    [({"query_prompt": ""}, "query", 3), ({}, "document", 5)],
+)
+def test_an_empty_prompt_replaces_the_models_own(models, options, role, count):
+    encoder = ours(models, "prompting", **options)
+    assert encoder.embed(["cat"], role, single_call()).tokens.tolist() == [count]
+
+
+def test_vectors_are_cut_and_scaled(models):
+    encoder = ours(models, "bi-encoder", truncate_dim=8)
+    vectors = encoder.embed(TEXTS, "document", single_call()).vectors
+    expected = library(models, "bi-encoder").encode(TEXTS)[:, :8]
+    expected = expected / np.linalg.norm(expected, axis=1, keepdims=True)
+    assert np.allclose(vectors, expected, atol=1e-6)
+
+
+def test_vectors_may_stay_unscaled(models):
+    encoder = ours(models, "bi-encoder", normalize=False)
+    vectors = encoder.embed(TEXTS, "document", single_call()).vectors
+    expected = library(models, "bi-encoder").encode(TEXTS)
+    assert np.allclose(vectors, expected, atol=1e-5)
+
+
+def test_options_that_change_vectors_change_the_fingerprint(models):
+    configurations = [
+        ("bi-encoder", {}),
+        ("bi-encoder", {"normalize": False}),
+        ("bi-encoder", {"truncate_dim": 8}),
+        ("bi-encoder", {"dtype": "bfloat16"}),
+        ("bi-encoder", {"query_prompt": "x"}),
+        ("splade", {}),
+        ("splade", {"max_active_dims": 3}),
+        ("splade", {"query_prompt": "query "}),
+        ("splade", {"dtype": "bfloat16"}),
+        ("cosine", {}),
+        ("colbert", {}),
+        ("plain", {}),
     ]
-    sparse = [
-        {},
-        {"max_active_dims": 3},
-        {"query_prompt": "query "},
-        {"dtype": "bfloat16"},
-    ]
-    made = [
-        ours(models, name, **more)
-        for name, some in (("bi-encoder", dense), ("splade", sparse))
-        for more in some
-    ]
-    made += [ours(models, name) for name in ("cosine", "colbert", "plain")]
-    assert len({one.fingerprint for one in made}) == len(made)
-    copy = shutil.copytree(
-        models("bi-encoder"), tmp_path / "model"
-    )  # it follows the weights, and not the name
-    for path, options, same in (
-        (copy, {}, True),
-        (models("bi-encoder"), {"batch_size": 7}, True),
-        (copy, {}, False),
-    ):
-        if not same:
-            weights = copy / "model.safetensors"
-            weights.write_bytes(weights.read_bytes()[:-1] + b"\1")
-        one = SentenceTransformerEncoder(str(path), device="cpu", **options)
-        assert (one.fingerprint == made[0].fingerprint) == same
+    fingerprints = {
+        ours(models, name, **options).fingerprint for name, options in configurations
+    }
+    assert len(fingerprints) == len(configurations)
+
+
+def test_the_batch_size_does_not_change_the_fingerprint(models):
+    encoder = ours(models, "bi-encoder", batch_size=7)
+    assert encoder.fingerprint == ours(models, "bi-encoder").fingerprint
+
+
+def test_the_fingerprint_follows_the_weights_and_not_the_folders_name(models, tmp_path):
+    original = ours(models, "bi-encoder")
+    copy = shutil.copytree(models("bi-encoder"), tmp_path / "model")
+    same_weights = SentenceTransformerEncoder(str(copy), device="cpu")
+    assert same_weights.fingerprint == original.fingerprint
+    weights = copy / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1] + b"\1")
+    other_weights = SentenceTransformerEncoder(str(copy), device="cpu")
+    assert other_weights.fingerprint != original.fingerprint
 
 
 @pytest.mark.parametrize(
@@ -230,17 +248,17 @@ def test_prompts_dimensions_and_normalisation_are_as_asked_for_and_change_the_fi
 )
 def test_e5_gets_its_prompts_by_default(models, tmp_path, name, prompted):
     copy = shutil.copytree(models("bi-encoder"), tmp_path / name)
-    found = SentenceTransformerEncoder(str(copy), device="cpu")
-    assert found.embed(["cat"], "query", single_call()).tokens.tolist() == [
+    encoder = SentenceTransformerEncoder(str(copy), device="cpu")
+    assert encoder.embed(["cat"], "query", single_call()).tokens.tolist() == [
         5 if prompted else 3
     ]
-    assert found.provenance.get("document_prompt") == (
+    assert encoder.provenance.get("document_prompt") == (
         "passage: " if prompted else None
     )
 
 
 @pytest.mark.parametrize(
-    ("cls", "make", "told"),
+    ("cls", "make", "message"),
     [
         *(
             (
@@ -267,8 +285,8 @@ def test_e5_gets_its_prompts_by_default(models, tmp_path, name, prompted):
         ),
     ],
 )
-def test_a_model_of_another_sort_is_refused(cls, make, told, tmp_path):
-    with pytest.raises(InputError, match=told):
+def test_a_model_of_another_class_is_refused(cls, make, message, tmp_path):
+    with pytest.raises(InputError, match=message):
         cls(str(make(tmp_path)), device="cpu").embed(["heat"], "query", single_call())
 
 
@@ -281,19 +299,19 @@ def test_a_model_of_the_hub_is_named_by_its_commit_or_estimated(
     )
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     encoder = SentenceTransformerEncoder(name)
-    found = Embedder(encoder, cache).forecast(["cat", "dog", "cat", " "], "document")
-    assert not encoder.at_hand and found == (
+    forecast = Embedder(encoder, cache).forecast(["cat", "dog", "cat", " "], "document")
+    assert not encoder.at_hand and forecast == (
         2,
         0,
         1,
         8,
         False,
     )  # "passage: cat" is estimated at 4 tokens
-    kept = tmp_path / f"models--{name.replace('/', '--')}"
-    (kept / "refs").mkdir(parents=True)
-    (kept / "refs" / "main").write_text(commit)
+    repository = tmp_path / f"models--{name.replace('/', '--')}"
+    (repository / "refs").mkdir(parents=True)
+    (repository / "refs" / "main").write_text(commit)
     assert not Weights(name).at_hand
-    (kept / "snapshots" / commit).mkdir(parents=True)
+    (repository / "snapshots" / commit).mkdir(parents=True)
     assert Weights(name).at_hand
     assert dict(Weights(name).provenance) == {
         "model": name,
@@ -318,10 +336,10 @@ def test_the_packaged_model_is_used():
 
 @given(st.text())
 def test_the_estimate_of_a_text_is_between_its_words_and_its_bytes(text):
-    (found,) = estimate_tokens([text])
+    (estimate,) = estimate_tokens([text])
     assert (
         len(re.findall(r"[A-Za-z]+", text))
-        <= found
+        <= estimate
         <= 3 * len(text.encode("utf-8", "surrogatepass"))
     )
 
@@ -337,48 +355,51 @@ MANY = [
 
 @pytest.fixture
 def threaded(models, monkeypatch):
-    """Calls of the library of 24 tokens, and four threads, whatever the machine has; the calls, as they come."""
+    """An encoder with four threads and calls of 24 tokens, and its calls."""
     monkeypatch.setattr(local_model, "MAX_CALL_TOKENS", 24)
     before = torch.get_num_threads()
     torch.set_num_threads(4)
-    encoder, made = ours(models, "bi-encoder", batch_size=32), []
+    encoder = ours(models, "bi-encoder", batch_size=32)
+    calls = []
     model = encoder._loaded.model
-    whole = model.encode
+    encode_all = model.encode
 
     def encode(inputs, **options):
-        made.append((len(inputs), torch.get_num_threads()))
-        return whole(inputs, **options)
+        calls.append((len(inputs), torch.get_num_threads()))
+        return encode_all(inputs, **options)
 
     monkeypatch.setattr(model, "encode", encode)
-    yield encoder, made
+    yield encoder, calls
     torch.set_num_threads(before)
 
 
-def test_a_request_gives_what_its_texts_give_alone(threaded):
-    encoder, made = threaded
-    whole = encoder.embed(MANY, "document", single_call())
-    assert len(made) > 2 and sum(texts for texts, _ in made) == len(MANY)
+def test_a_request_has_the_vectors_of_its_single_texts(threaded):
+    encoder, calls = threaded
+    together = encoder.embed(MANY, "document", single_call())
+    assert len(calls) > 2 and sum(texts for texts, _ in calls) == len(MANY)
     alone = [encoder.embed([text], "document", single_call()) for text in MANY]
     assert np.allclose(
-        whole.vectors, np.concatenate([one.vectors for one in alone]), atol=1e-6
+        together.vectors,
+        np.concatenate([embedded.vectors for embedded in alone]),
+        atol=1e-6,
     )
-    assert whole.tokens.tolist() == [int(one.tokens[0]) for one in alone]
+    assert together.tokens.tolist() == [int(embedded.tokens[0]) for embedded in alone]
 
 
 def test_requests_share_the_cores_end_with_the_run_and_fail_with_one_message(
     threaded, monkeypatch
 ):
-    encoder, made = threaded
+    encoder, calls = threaded
     assert encoder.concurrency == 4
     encoder.embed(MANY[:2], "query", single_call())
     encoder.embed(MANY[:1], "query", single_call())
-    assert [threads for _, threads in made] == [1, 4]
+    assert [threads for _, threads in calls] == [1, 4]
     assert torch.get_num_threads() == 4
     stopped = Stop()
     stopped.interrupt()
     with pytest.raises(BackendError, match="interrupted"):
         encoder.embed(MANY, "document", Call(Meter(), stopped))
-    assert len(made) == 2
+    assert len(calls) == 2
 
     def fails(*_, **__):
         raise RuntimeError("out of memory\nat line 1")
@@ -392,13 +413,13 @@ def test_requests_share_the_cores_end_with_the_run_and_fail_with_one_message(
 
 @pytest.mark.slow
 def test_a_pool_of_devices_and_threads_of_one_copy_give_the_same(models, tmp_path):
-    found = []
+    vectors = []
     for name, device in (("pool", "cpu, cpu"), ("threads", "cpu")):
         encoder = SentenceTransformerEncoder(
             models("bi-encoder"), device=device, batch_size=3
         )
         with Cache(tmp_path / name) as cache:
-            found.append(
+            vectors.append(
                 Embedder(encoder, cache).embed(MANY, "document", Meter()).vectors
             )
-    assert np.allclose(*found, atol=1e-6)
+    assert np.allclose(*vectors, atol=1e-6)

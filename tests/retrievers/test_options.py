@@ -1,4 +1,4 @@
-"""What options may be, which change a fingerprint, what a model costs, which key and which package it needs."""
+"""Options: their limits, fingerprints, prices, keys and packages."""
 
 import sys
 from functools import partial
@@ -22,12 +22,14 @@ from retrievers.types import model_facts
 
 V1, V2 = "amazon.titan-embed-text-v1", "amazon.titan-embed-text-v2:0"
 ENDPOINT = {"url": "http://x", "ids": "hits[*]", "body": {"q": "{query}"}}
-NAN, INFINITE = float("nan"), float("inf")
-openai, titan = partial(OpenAIEncoder, model="m"), partial(BedrockEncoder, model=V2)
+NAN = float("nan")
+INFINITE = float("inf")
+openai = partial(OpenAIEncoder, model="m")
+titan = partial(BedrockEncoder, model=V2)
 
 
 @pytest.mark.parametrize(
-    ("made", "options", "told"),
+    ("make", "options", "message"),
     [
         *(
             (openai, {name: value}, name)
@@ -78,13 +80,13 @@ openai, titan = partial(OpenAIEncoder, model="m"), partial(BedrockEncoder, model
         ),
     ],
 )
-def test_options_that_cannot_be(made, options, told):
-    with pytest.raises(InputError, match=told):
-        made(**options)
+def test_invalid_options_are_refused(make, options, message):
+    with pytest.raises(InputError, match=message):
+        make(**options)
 
 
 @pytest.mark.parametrize(
-    ("made", "changes", "same"),
+    ("make", "changes", "same"),
     [
         (
             openai,
@@ -118,23 +120,23 @@ def test_options_that_cannot_be(made, options, told):
         (partial(GeminiEncoder, model="m"), [{"query_task": ""}], {"rpm": 9}),
     ],
 )
-def test_fingerprints_differ_where_vectors_do(made, changes, same):
-    assert len({made(**options).fingerprint for options in [{}, *changes]}) == 1 + len(
+def test_fingerprints_differ_where_vectors_do(make, changes, same):
+    assert len({make(**options).fingerprint for options in [{}, *changes]}) == 1 + len(
         changes
     )
-    assert made(**same).fingerprint == made().fingerprint
+    assert make(**same).fingerprint == make().fingerprint
 
 
-def test_fingerprints_are_those_of_caches_of_before():
-    """Before anything could be added to the body: retriever-harness 0.1.0 at commit 81ac002."""
+def test_fingerprints_equal_those_of_older_caches():
+    """Fingerprints of retriever-harness 0.1.0 at commit 81ac002, before `extra`."""
     assert (
         OpenAIEncoder("text-embedding-3-small").fingerprint
         == "openai-text-embedding-3-small-792914b8b5799174"
     )
-    there = OpenAIEncoder(
+    deployment = OpenAIEncoder(
         "m", base_url="http://localhost:1/v1", dimensions=5, query_prompt="q"
     )
-    assert there.fingerprint == "openai-m-ab19acf2a03a6c0d"
+    assert deployment.fingerprint == "openai-m-ab19acf2a03a6c0d"
 
 
 small = partial(OpenAIEncoder, model="text-embedding-3-small")
@@ -166,15 +168,19 @@ ELSEWHERE = "https://models.example.org/v1"
         (HttpReranker("cohere", model="m", search_price=2.0), 1.0),
     ],
 )
-def test_the_price_is_the_experiments_or_the_list_price_or_nothing_here(model, usd):
+def test_the_price_is_the_experiments_the_list_price_or_zero_on_this_machine(
+    model, usd
+):
     """For a million tokens, and 500 searches."""
     assert (model.price and model.price.usd(10**6, 500)) == usd
-    told = None if model.price is None else f"{model.price.usd_per_million_tokens:g}"
-    assert model_facts(model).get("usd_per_million_tokens") == told
+    expected = (
+        None if model.price is None else f"{model.price.usd_per_million_tokens:g}"
+    )
+    assert model_facts(model).get("usd_per_million_tokens") == expected
 
 
 @pytest.mark.parametrize(
-    ("made", "own", "variables"),
+    ("make", "options", "variables"),
     [
         (OpenAIEncoder, "https://API.openai.com/v1", ["OPENAI_API_KEY"]),
         (CohereEncoder, "https://api.cohere.com", ["CO_API_KEY"]),
@@ -185,19 +191,19 @@ def test_the_price_is_the_experiments_or_the_list_price_or_nothing_here(model, u
         ),
     ],
 )
-def test_the_key_is_needed_for_the_providers_own_server_alone(
-    made, own, variables, keys, monkeypatch
+def test_a_key_is_required_only_for_the_providers_own_server(
+    make, options, variables, keys, monkeypatch
 ):
     for name in variables:
         monkeypatch.delenv(name, raising=False)
-    for where in ({}, {"base_url": f"{own}/"}):
+    for where in ({}, {"base_url": f"{options}/"}):
         with pytest.raises(InputError, match="is not set in the environment"):
-            made("m", **where).check()
+            make("m", **where).check()
     for elsewhere in (
-        own.replace("https", "http"),
+        options.replace("https", "http"),
         "https://elsewhere.example.org",
     ):  # a key is not sent in the clear
-        made("m", base_url=elsewhere).check()
+        make("m", base_url=elsewhere).check()
 
 
 def read(folder, name):
@@ -239,6 +245,9 @@ def test_the_message_names_the_package_and_its_extra(
     tmp_path, monkeypatch, module, package, extra, act
 ):
     monkeypatch.setitem(sys.modules, module, None)
-    said = rf'needs the package {package} \(pip install {package}, or the extra "{extra}"\)'
-    with pytest.raises(InputError, match=said):
+    message = (
+        rf"needs the package {package} "
+        rf'\(pip install {package}, or the extra "{extra}"\)'
+    )
+    with pytest.raises(InputError, match=message):
         act(tmp_path)

@@ -1,4 +1,4 @@
-"""Rankings have one order and fuse as in Qdrant's client; TREC files give back what was written, or name the line."""
+"""Rankings: their order, their fusion, and TREC files of them."""
 
 from __future__ import annotations
 
@@ -43,9 +43,7 @@ HITS = st.dictionaries(st.text(min_size=1, max_size=3), SCORES, max_size=12)
 
 
 @given(HITS, st.randoms())
-def test_scores_fall_as_they_were_given_and_equals_stand_by_descending_id_whatever_the_order_of_arrival(
-    hits, random
-):
+def test_hits_are_ordered_by_score_then_descending_id_in_any_input_order(hits, random):
     ranking = ranked(list(hits), list(hits.values()))
     pairs = list(zip(ranking.scores.tolist(), ranking.doc_ids, strict=True))
     assert (
@@ -59,14 +57,15 @@ def test_scores_fall_as_they_were_given_and_equals_stand_by_descending_id_whatev
 
 @given(st.lists(SCORES, max_size=12))
 def test_scores_are_rounded_once_by_no_more_than_the_resolution(scores):
-    once, most = round_scores(scores), np.abs(scores).max(initial=0.0)
+    once = round_scores(scores)
+    most = np.abs(scores).max(initial=0.0)
     assert round_scores(once).tolist() == once.tolist()
     assert (
         np.abs(once - np.array(scores)) <= 0.5000001 * SCORE_RESOLUTION * most + 5e-324
     ).all()
 
 
-def test_float_noise_between_engines_is_no_difference_of_ours_and_a_difference_of_others():
+def test_float_noise_is_rounded_in_our_scores_and_kept_in_others():
     assert ranked(["a", "b"], round_scores([0.8000001, 0.8])).doc_ids == ("b", "a")
     assert ranked(["a", "b"], round_scores([0.800001, 0.8])).doc_ids == ("a", "b")
     assert ranked(["a", "b"], [0.8000001, 0.8]).doc_ids == ("a", "b")
@@ -82,28 +81,33 @@ def test_a_saved_run_is_ordered_as_score_double_orders_it(queries):
     with TemporaryDirectory() as folder:
         path, qrels = Path(folder) / "theirs.trec", Path(folder) / "qrels.trec"
         ids = [
-            {f"d{n}": score for n, score in enumerate(one.values())} for one in queries
+            {f"d{n}": score for n, score in enumerate(query_scores.values())}
+            for query_scores in queries
         ]
         lines = [
             f"q{n} Q0 {doc} 1 {score!r} t\n"
-            for n, one in enumerate(ids)
-            for doc, score in one.items()
+            for n, query_scores in enumerate(ids)
+            for doc, score in query_scores.items()
         ]
         path.write_text("".join(lines))
         retriever = SavedRun(path=str(path))
-        retriever.index([Document(doc, "", "x") for one in ids for doc in one], Meter())
-        asked = [Query(f"q{n}", "x") for n in range(len(ids))]
+        retriever.index(
+            [Document(doc, "", "x") for query_scores in ids for doc in query_scores],
+            Meter(),
+        )
+        searched = [Query(f"q{n}", "x") for n in range(len(ids))]
         ours = [
-            list(ranking.doc_ids) for ranking in retriever.search(asked, 100, Meter())
+            list(ranking.doc_ids)
+            for ranking in retriever.search(searched, 100, Meter())
         ]
-        qrels.write_text("".join(f"{query.id} 0 d0 1\n" for query in asked))
+        qrels.write_text("".join(f"{query.id} 0 d0 1\n" for query in searched))
         scored = score_trec_runs(
             qrels,
             [path],
             parse_measure_list(["RR"]),
             conventions=RunConventions(precision="double"),
         )
-        assert ours == [scored.rankings["theirs"]()[query.id] for query in asked]
+        assert ours == [scored.rankings["theirs"]()[query.id] for query in searched]
 
 
 def fuse(rankings, depth, method="rrf", **options):
@@ -115,8 +119,8 @@ some_rankings = st.lists(
     min_size=1,
     max_size=4,
 ).map(
-    lambda lists: [
-        ranked([str(id_) for id_ in one], list(one.values())) for one in lists
+    lambda queries: [
+        ranked(list(map(str, scores)), list(scores.values())) for scores in queries
     ]
 )
 
@@ -138,15 +142,16 @@ def test_rankings_are_fused_as_in_the_client_where_k_is_the_constant_and_one_mor
         points = [
             [
                 models.ScoredPoint(id=int(id_), version=0, score=score)
-                for id_, score in one
+                for id_, score in ranking
             ]
-            for one in rankings
+            for ranking in rankings
         ]
-        found = {str(point.id): point.score for point in theirs(points, limit=999)}
-        assert dict(ours) == pytest.approx(found, rel=1e-5, abs=noise)
+        scores = {str(point.id): point.score for point in theirs(points, limit=999)}
+        assert dict(ours) == pytest.approx(scores, rel=1e-5, abs=noise)
 
 
-LISTS = [  # scores of AutoRAG's own test, tests/autorag/nodes/retrieval/test_hybrid_base.py
+# Scores of AutoRAG's own test, tests/autorag/nodes/retrieval/test_hybrid_base.py.
+LISTS = [
     ranked([f"id-{i}" for i in (1, 2, 3, 4, 5)], [5, 3, 1, 0.4, 0.2]),
     ranked([f"id-{i}" for i in (1, 4, 3, 5, 2)], [6, 2, 1, 0.5, 0.1]),
 ]
@@ -154,7 +159,9 @@ LISTS = [  # scores of AutoRAG's own test, tests/autorag/nodes/retrieval/test_hy
 
 @pytest.mark.parametrize(
     ("minimum", "expected"),
-    [  # AutoRAG 22b23d44, hybrid_cc.py: fuse_per_query(…, weight=0.3, top_k=5), "mm" and "tmm" (minima -1 and 0)
+    # AutoRAG 22b23d44, hybrid_cc.py: fuse_per_query(…, weight=0.3, top_k=5),
+    # "mm" and "tmm" (minima -1 and 0).
+    [
         (
             (),
             {
@@ -184,7 +191,8 @@ def test_convex_combination_is_that_of_autorag(minimum, expected):
 
 
 def test_weights_count_a_ranking_more_and_scores_alike_are_the_best():
-    a, b = ranked(["x", "y"], [1, 1]), ranked(["y", "z"], [9, 8])
+    a = ranked(["x", "y"], [1, 1])
+    b = ranked(["y", "z"], [9, 8])
     assert dict(fuse([a, b], 3, weights=(0, 1))) == pytest.approx(
         {"y": 1 / 61, "z": 1 / 62, "x": 0}, abs=1e-6
     )
@@ -200,7 +208,7 @@ def test_weights_count_a_ranking_more_and_scores_alike_are_the_best():
 
 
 @pytest.mark.parametrize(
-    ("keys", "told"),
+    ("keys", "message"),
     [
         ({"weights": [1]}, "weights has 1 numbers for 2 retrievers"),
         ({"weights": [0, 0]}, "weights are all 0"),
@@ -208,12 +216,12 @@ def test_weights_count_a_ranking_more_and_scores_alike_are_the_best():
         ({"method": "convex", "weights": [-1, 1]}, r"weights\[0\]: -1"),
     ],
 )
-def test_weights_that_do_not_fit_are_refused(keys, told):
+def test_weights_that_do_not_fit_are_refused(keys, message):
     blocks = [
         *({"name": name, "kind": "bm25"} for name in "ab"),
         {"name": "h", "kind": "fusion", "of": ["a", "b"], **keys},
     ]
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         parse_experiment(
             {
                 "name": "x",
@@ -249,7 +257,7 @@ READERS = {"qrels": (read_qrels,), "run": (trec_files.read_run, streamed)}
 
 
 @pytest.fixture
-def written(tmp_path):
+def write(tmp_path):
     """Writes a file, and returns its path."""
 
     def write(content, name="file"):
@@ -269,7 +277,7 @@ def written(tmp_path):
         min_size=1,
     )
 )
-def test_judgments_come_back(tmp_path, judgments):
+def test_written_judgments_are_read_unchanged(tmp_path, judgments):
     write_trec_qrels(tmp_path / "qrels", judgments)
     assert read_qrels(tmp_path / "qrels") == judgments
 
@@ -277,8 +285,8 @@ def test_judgments_come_back(tmp_path, judgments):
 @same_folder
 @example({"q": {"a": 1e300, "b": 1e39, "c": -1e39}})
 @given(st.dictionaries(ids, st.dictionaries(ids, scores, min_size=1), min_size=1))
-def test_rankings_come_back_in_their_order_for_every_reader(tmp_path, run):
-    """Scores fall strictly as doubles and as 32-bit floats, so no reader has to break a tie, or overflows."""
+def test_written_rankings_are_read_in_their_order(tmp_path, run):
+    """Scores fall strictly, also as 32-bit floats: no reader breaks ties."""
     rankings = {q: ranked(list(hits), list(hits.values())) for q, hits in run.items()}
     trec_files.write_trec_run(tmp_path / "run", rankings.items(), tag="x")
     back = trec_files.read_run(tmp_path / "run")
@@ -295,8 +303,8 @@ def test_rankings_come_back_in_their_order_for_every_reader(tmp_path, run):
     assert streamed(tmp_path / "run") == list(back.items())
 
 
-def test_scores_that_fall_are_written_in_full_and_a_stream_gives_each_stretch_of_a_query(
-    tmp_path, written
+def test_falling_scores_are_written_in_full_and_streams_have_each_group_of_lines(
+    tmp_path, write
 ):
     trec_files.write_trec_run(
         tmp_path / "run",
@@ -310,7 +318,7 @@ def test_scores_that_fall_are_written_in_full_and_a_stream_gives_each_stretch_of
         "q%201 Q0 c 3 0.05 tag",
         "",
     ]
-    path = written("p Q0 a 1 3 t\np Q0 b 2 2 t\nq Q0 a 1 1 t\np Q0 c 3 1 t\n")
+    path = write("p Q0 a 1 3 t\np Q0 b 2 2 t\nq Q0 a 1 1 t\np Q0 c 3 1 t\n")
     assert streamed(path) == [
         ("p", {"a": 3.0, "b": 2.0}),
         ("q", {"a": 1.0}),
@@ -323,7 +331,7 @@ def test_scores_that_fall_are_written_in_full_and_a_stream_gives_each_stretch_of
 
 
 @pytest.mark.parametrize(
-    ("name", "raw", "read"),
+    ("name", "raw", "expected"),
     [
         (
             "qrels",
@@ -360,12 +368,12 @@ def test_scores_that_fall_are_written_in_full_and_a_stream_gives_each_stretch_of
         ("qrels.gz", "q 0 d 1\n", {"q": {"d": 1}}),
     ],
 )
-def test_what_is_read(written, name, raw, read):
-    assert READERS[name.partition(".")[0]][0](written(raw, name)) == read
+def test_files_are_read_as_by_trec_eval(write, name, raw, expected):
+    assert READERS[name.partition(".")[0]][0](write(raw, name)) == expected
 
 
 @pytest.mark.parametrize(
-    ("kind", "line", "told"),
+    ("kind", "line", "message"),
     [
         ("qrels", "q 0 d", "3 fields instead of 4 (query iteration document grade)"),
         ("qrels", "q 0 d 1 2", "5 fields instead of 4"),
@@ -391,37 +399,37 @@ def test_what_is_read(written, name, raw, read):
         ("run", b"q Q0 \xff 1 0.5 t", "an id is not UTF-8"),
     ],
 )
-def test_what_is_malformed_is_named_with_its_line(written, kind, line, told):
+def test_malformed_lines_are_reported_with_their_numbers(write, kind, line, message):
     first = {
         "qrels": b"q 0 a 1\nq 0 z 1\n",
         "run": b"q Q0 a 1 0.5 t\nq Q0 z 2 0.4 t\n",
     }[kind]
-    path = written(first + (line if isinstance(line, bytes) else line.encode()) + b"\n")
-    for read in READERS[kind]:
-        assert str(refusal(read, path)).startswith(f"{path}:3: {told}")
+    path = write(first + (line if isinstance(line, bytes) else line.encode()) + b"\n")
+    for reader in READERS[kind]:
+        assert str(refusal(reader, path)).startswith(f"{path}:3: {message}")
 
 
-def test_many_problems_are_counted(written):
-    error = refusal(trec_files.read_run, written("bad\n" * 1000))
+def test_many_problems_are_counted(write):
+    error = refusal(trec_files.read_run, write("bad\n" * 1000))
     assert len(error.problems) == MAX_LISTED_PROBLEMS + 1 and "980 more" in str(error)
 
 
-def test_files_that_cannot_be_read(tmp_path, written):
-    cut = written(gzip.compress(b"q 0 d 1\n" * 100)[:-12], "cut.gz")
-    for read, path in (
+def test_unreadable_files_are_one_message(tmp_path, write):
+    cut = write(gzip.compress(b"q 0 d 1\n" * 100)[:-12], "cut.gz")
+    for reader, path in (
         (trec_files.read_run, tmp_path / "none"),
         (read_qrels, tmp_path),
         (read_qrels, cut),
     ):
-        assert "cannot be read" in str(refusal(read, path))
-    assert "there is no line" in str(refusal(read_qrels, written("\n\n")))
+        assert "cannot be read" in str(refusal(reader, path))
+    assert "there is no line" in str(refusal(read_qrels, write("\n\n")))
     with gzip.open(
         tmp_path / "bomb.gz", "wb", compresslevel=1
     ) as file:  # refused before it fills the memory
         file.write(b"q1 0 d1 1\n" + b"x" * (50 << 20))
-    for read in (read_qrels, trec_files.read_run):
+    for reader in (read_qrels, trec_files.read_run):
         assert "bomb.gz:2: is longer than 1,048,576 bytes" in str(
-            refusal(read, tmp_path / "bomb.gz")
+            refusal(reader, tmp_path / "bomb.gz")
         )
 
 
@@ -452,34 +460,32 @@ lines = st.lists(
 )
 
 
-def outcome(read, path):
+def outcome(reader, path):
     try:
-        return read(path)
+        return reader(path)
     except InputError as error:
         return str(error)
 
 
 @settings(max_examples=150, derandomize=True, database=None)
 @given(lines, st.sampled_from(["\n", "\r\n"]), st.booleans(), st.integers(1, 40))
-def test_blocks_change_nothing(tmp_path_factory, some, end, ended, size):
+def test_the_size_of_blocks_does_not_change_what_is_read(
+    tmp_path_factory, lines, end, ended, size
+):
     path = tmp_path_factory.getbasetemp() / "lines"
-    path.write_bytes((end.join(some) + end * ended).encode())
+    path.write_bytes((end.join(lines) + end * ended).encode())
     fast, block = parse_columns, BLOCK_BYTES
-    told = []
+    outcomes = []
     try:
         for columns, length in ((fast, size), (fast, block), (lambda *_: None, block)):
-            trec_lines.BLOCK_BYTES, trec_lines.parse_columns, trec.parse_columns = (
-                length,
-                columns,
-                columns,
-            )
-            told.append(
-                [outcome(read, path) for read in (read_qrels, trec_files.read_run)]
+            trec_lines.BLOCK_BYTES = length
+            trec_lines.parse_columns = columns
+            trec.parse_columns = columns
+            outcomes.append(
+                [outcome(reader, path) for reader in (read_qrels, trec_files.read_run)]
             )
     finally:
-        trec_lines.BLOCK_BYTES, trec_lines.parse_columns, trec.parse_columns = (
-            block,
-            fast,
-            fast,
-        )
-    assert told[0] == told[1] == told[2]
+        trec_lines.BLOCK_BYTES = block
+        trec_lines.parse_columns = fast
+        trec.parse_columns = fast
+    assert outcomes[0] == outcomes[1] == outcomes[2]

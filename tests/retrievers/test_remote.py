@@ -1,4 +1,4 @@
-"""What surrounds the SDKs: patience, pace, waiting, cancelling, addresses; and every fault of a provider ends well."""
+"""Requests to providers: patience, pace, cancelling, addresses, faults."""
 
 import asyncio
 import signal
@@ -39,10 +39,11 @@ BUSY = 5
 """Seconds that a busy machine may take for what takes none."""
 
 
-def asked(attempt, call=None, timeout=60, **policy):
-    """Let one request be tried, and return its answer and how long it took."""
+def send_request(attempt, call=None, timeout=60, **policy):
+    """Send one request, and return its answer and the seconds that it took."""
     caller = ServiceCaller(Limits(**{**LIMITS, **policy}), timeout, lambda: "it")
-    call, started = call or single_call(), time.monotonic()
+    call = call or single_call()
+    started = time.monotonic()
     try:
         answer = run_request(caller.call(attempt, NOTHING, call, 0), call.stopped)
     except BackendError as failure:
@@ -55,8 +56,10 @@ def test_patience_is_kept_to_its_end(pause):
     async def fails():
         raise TransientFailure("away", retry_after=pause)
 
-    said, took = asked(fails, patience=0.4)
-    assert said.startswith("gave up after") and said.endswith("(patience = 0.4): away")
+    message, took = send_request(fails, patience=0.4)
+    assert message.startswith("gave up after") and message.endswith(
+        "(patience = 0.4): away"
+    )
     assert 0.4 <= took < BUSY
 
 
@@ -67,10 +70,8 @@ def test_a_declared_rate_is_kept(policy, tokens):
     async def now():
         return time.monotonic(), NOTHING
 
-    caller, started = (
-        ServiceCaller(Limits(**{**LIMITS, **policy}), 60, lambda: "it"),
-        time.monotonic(),
-    )
+    caller = ServiceCaller(Limits(**{**LIMITS, **policy}), 60, lambda: "it")
+    started = time.monotonic()
     sent = [
         run_request(caller.call(now, NOTHING, single_call(), tokens), Stop())
         for _ in range(4)
@@ -82,9 +83,15 @@ def test_a_declared_rate_is_kept(policy, tokens):
 def test_ctrl_c_answers_within_two_seconds_and_a_second_one_ends_without_a_traceback(
     tmp_path, presses
 ):
-    code = "import sys; sys.argv[0] = 'harness'; from harness.__main__ import start; start()"
+    code = (
+        "import sys; sys.argv[0] = 'harness'; "
+        "from harness.__main__ import start; start()"
+    )
     with serving(OpenAIProvider(always="slow")) as provider:
-        table = f'kind = "openai", model = "m", base_url = "{provider.url}", timeout = 600, batch_size = 1'
+        table = (
+            f'kind = "openai", model = "m", base_url = "{provider.url}", '
+            "timeout = 600, batch_size = 1"
+        )
         path = small.experiment(
             tmp_path,
             retrievers=f'[[retrievers]]\nname = "a"\nencoder = {{ {table} }}\n',
@@ -125,11 +132,11 @@ def test_ctrl_c_answers_within_two_seconds_and_a_second_one_ends_without_a_trace
         ("soon", None),
     ],
 )
-def test_what_a_server_asks_to_wait(value, seconds):
+def test_the_seconds_in_retry_after_are_read(value, seconds):
     assert retry_after({"retry-after": value}) == seconds
 
 
-def test_a_wait_that_a_server_asks_for_is_heeded_and_counted():
+def test_a_servers_retry_after_is_obeyed_and_counted():
     meter = Meter()
     with serving(OpenAIProvider(["429-after"])) as provider:
         Embedder(encoder("openai", provider), None).embed(["a"], "document", meter)
@@ -143,7 +150,7 @@ def test_a_wait_that_a_server_asks_for_is_heeded_and_counted():
     "url",
     ["ftp://host/v1", "https://", "host:80", "http://host:99999999/v1", "http://[::1"],
 )
-def test_an_address_that_is_none(url, monkeypatch):
+def test_invalid_addresses_are_refused(url, monkeypatch):
     with pytest.raises(InputError, match=r"encoder\.base_url"):
         OpenAIEncoder("m", base_url=url)
     monkeypatch.setenv("OPENAI_BASE_URL", url)
@@ -152,7 +159,7 @@ def test_an_address_that_is_none(url, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("named", "user", "environment", "sent"),
+    ("is_named", "user", "environment", "sent"),
     [
         (True, "me:w%2Frd@", {}, "Basic bWU6dy9yZA=="),
         (True, "", {"API_KEY": "sk-of-openai"}, None),
@@ -164,32 +171,32 @@ def test_an_address_that_is_none(url, monkeypatch):
         ),
     ],
 )
-def test_a_server_is_sent_its_own_key_and_no_other_and_messages_show_none(
-    monkeypatch, named, user, environment, sent
+def test_a_server_receives_only_its_own_key_and_messages_show_none(
+    monkeypatch, is_named, user, environment, sent
 ):
     with serving(OpenAIProvider(["expired"])) as provider:
         url = provider.url.replace("://", f"://{user}")
         for name, value in {
             **environment,
-            **({} if named else {"BASE_URL": url}),
+            **({} if is_named else {"BASE_URL": url}),
         }.items():
             monkeypatch.setenv(f"OPENAI_{name}", value)
-        own = OpenAIEncoder("m", **({"base_url": url} if named else {}))
+        encoder = OpenAIEncoder("m", **({"base_url": url} if is_named else {}))
         with pytest.raises(BackendError) as caught:
-            own.embed(["a"], "query", single_call())
+            encoder.embed(["a"], "query", single_call())
         headers = provider.requests[0]["headers"]
     assert (
         headers.get("authorization") == sent
         and "an-organisation" not in headers.values()
     )
     assert not [
-        one
-        for one in ("w%2Frd", "its-key")
-        if one in f"{caught.value} {own.provenance}"
+        secret
+        for secret in ("w%2Frd", "its-key")
+        if secret in f"{caught.value} {encoder.provenance}"
     ]
 
 
-def test_a_proxy_that_is_none_is_one_message_without_its_password(monkeypatch):
+def test_an_invalid_proxy_is_one_message_without_its_password(monkeypatch):
     monkeypatch.setenv("HTTP_PROXY", "sockets://me:canary@nowhere")
     with pytest.raises(InputError, match="HTTP_PROXY") as caught:
         OpenAIEncoder("m", base_url="http://192.0.2.1/v1").embed(
@@ -206,9 +213,11 @@ TEXTS = [
 ]
 FAKES = {"openai": OpenAIProvider, "bedrock": BedrockProvider}
 ONCE = {
-    "openai": "429 429 429 429 429 429, 500 500 500, reset, drop, half, slow, drip, drip-headers, garbage, cut-gzip, "
+    "openai": "429 429 429 429 429 429, 500 500 500, reset, drop, half, slow, drip, "
+    "drip-headers, garbage, cut-gzip, "
     "packed, nothing, null, deep, page, error-with-200, batch",
-    "bedrock": "429 429 429, 500, model-timeout, reset, drop, half, slow, drip, garbage, nothing",
+    "bedrock": "429 429 429, 500, model-timeout, reset, drop, half, slow, drip, "
+    "garbage, nothing",
 }
 """Faults of requests, after which the vectors are those that the provider meant."""
 NO_VECTORS = "vectors came back that are none"
@@ -256,8 +265,11 @@ FAULTS = [
         for service, faults in ONCE.items()
         for fault in faults.split(", ")
     ),
-    *((service, ["", fault], "", told) for (service, fault), told in SECOND.items()),
-    *((service, [], fault, told) for (service, fault), told in ALWAYS.items()),
+    *(
+        (service, ["", fault], "", message)
+        for (service, fault), message in SECOND.items()
+    ),
+    *((service, [], fault, message) for (service, fault), message in ALWAYS.items()),
 ]
 
 
@@ -274,22 +286,24 @@ def encoder(service, provider, **more):
 
 
 @pytest.mark.parametrize(
-    ("service", "script", "always", "told"),
+    ("service", "script", "always", "message"),
     FAULTS,
     ids=[" ".join([row[0], *row[1], row[2]]) for row in FAULTS],
 )
-def test_a_fault_ends_right_or_with_one_line_in_time(
-    service, script, always, told, cache
+def test_a_fault_ends_in_vectors_or_one_message_in_time(
+    service, script, always, message, cache
 ):
     stalls = not {"slow", "drip", "drip-headers"}.isdisjoint([*script, always])
-    patience = {"patience": 0.5} if always and told else {}
+    patience = {"patience": 0.5} if always and message else {}
     with serving(FAKES[service](script, always=always)) as provider:
-        own = encoder(
+        model = encoder(
             service, provider, **({"timeout": 0.5} if stalls else {}), **patience
         )
-        embedder, meter, started = Embedder(own, cache), Meter(), time.monotonic()
-        if told:
-            with pytest.raises(BackendError, match=told) as caught:
+        embedder = Embedder(model, cache)
+        meter = Meter()
+        started = time.monotonic()
+        if message:
+            with pytest.raises(BackendError, match=message) as caught:
                 embedder.embed(TEXTS, "document", meter)
             assert "\n" not in str(caught.value) and "canary" not in str(caught.value)
             assert always or not meter.counts("").get("retries")
@@ -305,17 +319,20 @@ def test_a_fault_ends_right_or_with_one_line_in_time(
 
 
 @pytest.mark.parametrize("service", FAKES)
-def test_texts_that_are_refused_are_halved_and_counted_and_their_batch_goes_on(service):
+def test_refused_texts_are_halved_and_counted_and_others_continue(service):
     long = "many words of a long text " * 20  # 120 of the servers' tokens
     with serving(FAKES[service](max_tokens=50)) as provider:
-        found = Embedder(encoder(service, provider), None).embed(
+        embedded = Embedder(encoder(service, provider), None).embed(
             [TEXTS[0], long], "document", Meter()
         )
         assert tokens_of(provider.embedded[-1]) == 30
         assert np.array_equal(
-            found.vectors, real_vectors([TEXTS[0], long[: len(long) // 4]])
+            embedded.vectors, real_vectors([TEXTS[0], long[: len(long) // 4]])
         )
-        assert found.truncated_tokens[0] == 0 and 85 <= found.truncated_tokens[1] <= 95
+        assert (
+            embedded.truncated_tokens[0] == 0
+            and 85 <= embedded.truncated_tokens[1] <= 95
+        )
     with serving(
         FAKES[service](max_tokens=0)
     ) as provider:  # what cannot be halved enough is told in the first words
@@ -327,21 +344,24 @@ def test_texts_that_are_refused_are_halved_and_counted_and_their_batch_goes_on(s
     with serving(
         FAKES[service](["zero"])
     ) as provider:  # a vector without direction is handed on
-        found = Embedder(encoder(service, provider), None).embed(
+        embedded = Embedder(encoder(service, provider), None).embed(
             TEXTS[:1], "document", Meter()
         )
-        assert not found.vectors.any() and found.vectors.shape == (1, 128)
+        assert not embedded.vectors.any() and embedded.vectors.shape == (1, 128)
 
 
 HERE = "http://127.0.0.1:9"
 """Where nothing listens, on this machine."""
 BLOCKS = {
-    "openai": f'encoder = {{ kind = "openai", model = "m", base_url = "{HERE}/v1", dimensions = 4 }}',
+    "openai": 'encoder = { kind = "openai", model = "m", '
+    f'base_url = "{HERE}/v1", dimensions = 4 }}',
     "cohere": f'encoder = {{ kind = "cohere", model = "m", base_url = "{HERE}" }}',
     "gemini": f'encoder = {{ kind = "gemini", model = "m", base_url = "{HERE}" }}',
-    "bedrock": 'encoder = { kind = "bedrock", model = "amazon.titan-embed-text-v2:0", region = "eu-west-1", '
+    "bedrock": 'encoder = { kind = "bedrock", model = "amazon.titan-embed-text-v2:0", '
+    'region = "eu-west-1", '
     f'endpoint_url = "{HERE}" }}',
-    "reranker": f'of = "bm25"\nrerank = {{ kind = "http", dialect = "tei", base_url = "{HERE}" }}',
+    "reranker": 'of = "bm25"\nrerank = { kind = "http", dialect = "tei", '
+    f'base_url = "{HERE}" }}',
     "endpoint": f'kind = "http"\nids = "[*]"\nurl = "{HERE}/?q={{query}}"',
     "store": f'encoder = {{ kind = "hashing" }}\nstore = "{HERE}"',
 }
@@ -351,25 +371,27 @@ def test_servers_on_this_machine_that_were_not_started_are_final_after_two_tries
     tmp_path, in_tmp, caplog
 ):
     blocks = "".join(
-        f'[[retrievers]]\nname = "{name}"\n{one}\n' for name, one in BLOCKS.items()
+        f'[[retrievers]]\nname = "{name}"\n{record}\n'
+        for name, record in BLOCKS.items()
     )
     assert ended("run", small.experiment(tmp_path, retrievers=BM25 + blocks)) == 3
     failed = records.read_results(tmp_path / "results" / "small").manifest.failed
     assert failed.keys() == BLOCKS.keys()
-    for told in failed.values():
-        assert "onnection refused" in told and "is it running?" in told
-        assert "gave up after 2 tries" in told
+    for message in failed.values():
+        assert "onnection refused" in message and "is it running?" in message
+        assert "gave up after 2 tries" in message
     waited = [
-        one
-        for one in caplog.records
-        if "start it, then run again, try 2, the last" in one.getMessage()
+        record
+        for record in caplog.records
+        if "start it, then run again, try 2, the last" in record.getMessage()
     ]
     assert len(waited) >= len(BLOCKS)
 
 
 def tries_of(retries: Retries, *failures: TransientFailure) -> int:
     """Ask a service that fails so before it answers, and return the number of tries."""
-    left, tries = list(failures), []
+    left = list(failures)
+    tries = []
 
     async def once() -> str:
         tries.append(1)
@@ -382,7 +404,7 @@ def tries_of(retries: Retries, *failures: TransientFailure) -> int:
     return len(tries)
 
 
-def test_one_that_never_answered_is_given_up_and_one_that_has_is_waited_for(
+def test_only_a_service_that_has_answered_is_retried_for_long(
     monkeypatch,
 ):
     monkeypatch.setattr(caller, "FIRST_PAUSE", 0.001)
@@ -391,7 +413,9 @@ def test_one_that_never_answered_is_given_up_and_one_that_has_is_waited_for(
         TransientFailure("api.example.org: connection refused", unlikely_to_pass=True)
     ] * 20
     retries = Retries(300)
-    assert [tries_of(retries, *some) for some in (refused, refused, [], refused)] == [
+    assert [
+        tries_of(retries, *failures) for failures in (refused, refused, [], refused)
+    ] == [
         2,
         2,
         1,

@@ -1,4 +1,4 @@
-"""Rerankers: on this machine, against sentence-transformers' own ways, and by services of every protocol."""
+"""Rerankers on this machine, compared with sentence-transformers, and services."""
 
 import sqlite3
 from contextlib import closing
@@ -59,9 +59,11 @@ def colbert(tmp_path_factory):
 
 
 def reranker(folder, cache, cls=CrossEncoderReranker, **more):
-    made = cls(str(folder), **{"device": "cpu", "depth": 3, **more})
+    model = cls(str(folder), **{"device": "cpu", "depth": 3, **more})
     return reranking(
-        made, cache, lambda ids: {name: Document(name, "", TEXTS[name]) for name in ids}
+        model,
+        cache,
+        lambda ids: {name: Document(name, "", TEXTS[name]) for name in ids},
     )
 
 
@@ -70,10 +72,10 @@ def late(folder, cache):
 
 
 @pytest.mark.parametrize("prompt", ["", "passage of the body "])
-def test_the_head_is_in_the_librarys_order_and_the_rest_stays(
+def test_first_hits_are_in_the_librarys_order_and_others_stay(
     folder, cache, tmp_path, prompt
 ):
-    """Models that take an instruction, such as Qwen3-Reranker, name it in their files."""
+    """Models with an instruction, such as Qwen3-Reranker, have it in their files."""
     from sentence_transformers import CrossEncoder
     from torch.nn import Identity
 
@@ -82,8 +84,8 @@ def test_the_head_is_in_the_librarys_order_and_the_rest_stays(
         tiny.with_prompt(folder, tmp_path / "prompted", prompt) if prompt else folder
     )
     theirs = CrossEncoder(str(folder), device="cpu")
-    found = reranker(folder, cache).rerank(QUERIES, RANKINGS, Meter())
-    for query, before, after in zip(QUERIES[:2], RANKINGS, found, strict=False):
+    rankings = reranker(folder, cache).rerank(QUERIES, RANKINGS, Meter())
+    for query, before, after in zip(QUERIES[:2], RANKINGS, rankings, strict=False):
         pairs = [(query.text, TEXTS[name].strip()) for name in before.doc_ids[:3]]
         scores = theirs.predict(
             pairs, activation_fn=Identity(), show_progress_bar=False
@@ -95,13 +97,14 @@ def test_the_head_is_in_the_librarys_order_and_the_rest_stays(
         )
         assert np.allclose(after.scores[:3], scores[order], atol=2e-5)
         assert (np.diff(after.scores) < 0).all()
-    assert len(found[2]) == 0
-    own = CrossEncoderReranker(str(folder), device="cpu")
-    read, without = (
-        one.score([("cat", "dog")], single_call()).tokens for one in (own, plain)
+    assert len(rankings[2]) == 0
+    prompted = CrossEncoderReranker(str(folder), device="cpu")
+    with_prompt, without = (
+        each_model.score([("cat", "dog")], single_call()).tokens
+        for each_model in (prompted, plain)
     )
-    assert (read - without).tolist() == [len(prompt.split())]
-    assert (own.fingerprint == plain.fingerprint) == (not prompt)
+    assert (with_prompt - without).tolist() == [len(prompt.split())]
+    assert (prompted.fingerprint == plain.fingerprint) == (not prompt)
 
 
 # Of the longest document 16 words and two marks are to be read, and 12 are.
@@ -115,16 +118,18 @@ COLD = {
 def test_a_warm_run_loads_no_model_and_one_query_bypasses_the_cache(
     folder, bi_encoder, cache, monkeypatch, cls
 ):
-    place = folder if cls is CrossEncoderReranker else bi_encoder
-    own, cold, warm = reranker(place, cache, cls, batch_size=2), Meter(), Meter()
-    alone = [own.rerank_alone(QUERIES[i], RANKINGS[i], Meter()) for i in (0, 2)]
+    model_folder = folder if cls is CrossEncoderReranker else bi_encoder
+    reranked = reranker(model_folder, cache, cls, batch_size=2)
+    cold = Meter()
+    warm = Meter()
+    alone = [reranked.rerank_alone(QUERIES[i], RANKINGS[i], Meter()) for i in (0, 2)]
     assert cache.info() == ()
-    first = own.rerank(QUERIES, RANKINGS, cold)
-    assert [one.doc_ids for one in alone] == [first[0].doc_ids, ()]
+    first = reranked.rerank(QUERIES, RANKINGS, cold)
+    assert [ranking.doc_ids for ranking in alone] == [first[0].doc_ids, ()]
     monkeypatch.setattr(
         LocalModel, "_load", lambda *_: pytest.fail("a model was loaded")
     )
-    assert reranker(place, cache, cls).rerank(QUERIES, RANKINGS, warm) == first
+    assert reranker(model_folder, cache, cls).rerank(QUERIES, RANKINGS, warm) == first
     assert cold.counts("") == {"texts": 6, "cached": 0, "calls": 3, **COLD[cls]}
     assert warm.counts("") == {
         "texts": 6,
@@ -135,7 +140,7 @@ def test_a_warm_run_loads_no_model_and_one_query_bypasses_the_cache(
 
 
 @given(st.lists(st.floats(-1e4, 1e4), min_size=1, max_size=10), st.integers(0, 90))
-def test_candidates_beneath_keep_their_order(scores, more):
+def test_lower_candidates_stay_in_their_order(scores, more):
     before = ranked(
         [f"d{i:03}" for i in range(len(scores) + more)],
         np.arange(len(scores) + more, 0, -1),
@@ -151,14 +156,15 @@ def max_sim(folder, query, text):
 
     encode = SentenceTransformer(str(folder), device="cpu").encode
     sides = [
-        encode(one, output_value="token_embeddings").numpy() for one in (query, text)
+        encode(side_text, output_value="token_embeddings").numpy()
+        for side_text in (query, text)
     ]
     q, d = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in sides)
     return (q @ d.T).max(axis=1).mean()
 
 
 def of_its_own(folder, query, text):
-    """The same by a model that was trained for it, which reads queries and documents in its own ways."""
+    """The same by a model that was trained for it."""
     from sentence_transformers import MultiVectorEncoder
 
     model = MultiVectorEncoder(
@@ -172,7 +178,7 @@ def of_its_own(folder, query, text):
 @pytest.mark.parametrize(
     ("model", "theirs"), [("bi_encoder", max_sim), ("colbert", of_its_own)]
 )
-def test_scores_by_vectors_of_tokens_are_those_of_single_texts(
+def test_scores_by_token_vectors_equal_those_of_single_texts(
     request, cache, model, theirs
 ):
     folder = request.getfixturevalue(model)
@@ -190,15 +196,15 @@ def test_scores_by_vectors_of_tokens_are_those_of_single_texts(
 def test_models_that_score_no_pairs_are_refused_and_tokens_counted(
     colbert, cache, tmp_path, monkeypatch
 ):
-    for own, told in (
+    for reranked, message in (
         (
             reranker(tiny.cross_encoder(tmp_path / "two", outputs=2), cache),
             "has 2 outputs",
         ),
         (late(tiny.static(tmp_path / "static"), cache), "has no vectors of tokens"),
     ):
-        with pytest.raises(InputError, match=told):
-            own.rerank_alone(QUERIES[0], RANKINGS[0], Meter())
+        with pytest.raises(InputError, match=message):
+            reranked.rerank_alone(QUERIES[0], RANKINGS[0], Meter())
     model = LateInteractionReranker(str(colbert), device="cpu")
     # Its prompt, the words and two marks, of the longest document 10 of 19.
     assert model.count([text.strip() for text in TEXTS.values()]).counts.tolist() == [
@@ -209,23 +215,25 @@ def test_models_that_score_no_pairs_are_refused_and_tokens_counted(
         10,
         7,
     ]
-    known = iter(
+    answers = iter(
         [False, True]
     )  # a model of the hub that turns out to be trained for it
     monkeypatch.setattr(
-        LateInteractionReranker, "_trained", property(lambda self: next(known))
+        LateInteractionReranker, "_is_trained", property(lambda self: next(answers))
     )
     with pytest.raises(InputError, match="run again"):
         model.score([("a", "b")], single_call())
 
 
-def test_without_a_run_they_take_the_cache_of_the_user(folder, tmp_path, own_cache):
-    found = Dense({"kind": "hashing"})
-    again = Reranked(found, CrossEncoderReranker(str(folder), device="cpu"), depth=2)
-    again.index(
-        (Document(name, "", text) for name, text in TEXTS.items()), meter := Meter()
+def test_retrievers_outside_a_run_use_the_users_cache(folder, tmp_path, own_cache):
+    dense = Dense({"kind": "hashing"})
+    reranked = Reranked(dense, CrossEncoderReranker(str(folder), device="cpu"), depth=2)
+    meter = Meter()
+    documents = [Document(name, "", text) for name, text in TEXTS.items()]
+    reranked.index(documents, meter)
+    (before,), (after,) = (
+        retriever.search(QUERIES[:1], 3, meter) for retriever in (dense, reranked)
     )
-    (before,), (after,) = (one.search(QUERIES[:1], 3, meter) for one in (found, again))
     assert (
         set(before.doc_ids) == set(after.doc_ids)
         and before.doc_ids[2] == after.doc_ids[2]
@@ -248,7 +256,7 @@ DIALECTS = {
     "tei": "Text Embeddings Inference",
     "vllm": "vLLM",
 }
-PAIRS = [("plane of x", one.content) for one in PLANES.values()]
+PAIRS = [("plane of x", document.content) for document in PLANES.values()]
 
 
 def service(provider, **more):
@@ -257,30 +265,34 @@ def service(provider, **more):
 
 
 def rerank(provider, cache, meter=None, rankings=FOUND, **more):
-    made = reranking(
+    reranked = reranking(
         service(provider, **more),
         cache,
         lambda ids: {name: PLANES[name] for name in ids},
     )
-    return made.rerank(ASKED, rankings, meter or Meter())
+    return reranked.rerank(ASKED, rankings, meter or Meter())
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_every_dialect_reranks_and_is_asked_once(dialect, cache):
+def test_every_dialect_reranks_and_gets_each_request_once(dialect, cache):
     with serving(RerankProvider(dialect=dialect)) as provider:
-        found = rerank(provider, cache)
-        for query, ranking in zip(ASKED, found, strict=True):
-            scores = [overlap(query.text, one.content) for one in PLANES.values()]
+        rankings = rerank(provider, cache)
+        for query, ranking in zip(ASKED, rankings, strict=True):
+            scores = [
+                overlap(query.text, document.content) for document in PLANES.values()
+            ]
             assert ranking.doc_ids == ranked(list(PLANES), scores).doc_ids
-        assert rerank(provider, cache) == found
+        assert rerank(provider, cache) == rankings
         assert len(provider.requests) == 3
         with closing(sqlite3.connect(cache.path)) as database, database:
             database.execute("DELETE FROM rows WHERE rowid = 1")
         assert (
-            rerank(provider, cache) == found
+            rerank(provider, cache) == rankings
         )  # of a list that is not whole, all is asked again
         assert (len(provider.requests), len(provider.scored)) == (4, 4 * 8)
-        shorter = [ranked(one.doc_ids[:4], one.scores[:4]) for one in FOUND]
+        shorter = [
+            ranked(document.doc_ids[:4], document.scores[:4]) for document in FOUND
+        ]
         rerank(
             provider, cache, rankings=shorter
         )  # scores that may depend on companions are kept by list
@@ -310,7 +322,7 @@ def test_documents_are_cut_and_counted_and_a_list_that_is_too_long_is_split(cach
             service(provider).score(PAIRS, single_call()).scores,
             [overlap(*pair) for pair in PAIRS],
         )
-        assert [len(one["body"]["texts"]) for one in provider.requests] == [
+        assert [len(request["body"]["texts"]) for request in provider.requests] == [
             8,
             4,
             2,

@@ -1,4 +1,4 @@
-"""Every store, for vectors of every form: the same questions, the same answers."""
+"""Every store returns the same rankings, for vectors of every form."""
 
 import itertools
 import subprocess
@@ -20,7 +20,7 @@ from retrievers.ragged import (
     concatenate_vectors,
     nonzero_rows,
 )
-from retrievers.stores import qdrant
+from retrievers.stores import request_batches
 from retrievers.stores.open import open_store
 from retrievers.stores.options import StoreOptions
 from retrievers.stores.points import (
@@ -29,6 +29,7 @@ from retrievers.stores.points import (
     point_id,
     search_past_ties,
 )
+from retrievers.stores.request_batches import split_requests
 from retrievers.types import SCORE_RESOLUTION, ranked
 from retrievers.vector_bytes import from_bytes, to_bytes
 from tests.support.flat_vectors import flat
@@ -58,23 +59,35 @@ def vectors_of(form, rows):
 
 
 def products(queries, documents):
-    """Every score, in 64 bits, by NumPy."""
+    """Return every score (queries, documents), in 64 bits, by NumPy."""
     if isinstance(queries, TokenVectors):
-        sides = [
-            [row.astype(np.float64) for row in side.rows()]
-            for side in (queries, documents)
-        ]
-        return np.array(
-            [[(q @ d.T).max(axis=1).sum() for d in sides[1]] for q in sides[0]]
-        )
-    q, d = (np.stack(flat(side)).astype(np.float64) for side in (queries, documents))
+        return max_sims(queries, documents)
+    query_matrix = np.stack(flat(queries)).astype(np.float64)
+    document_matrix = np.stack(flat(documents)).astype(np.float64)
     if not isinstance(queries, SparseVectors):
-        q, d = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in (q, d))
-    return q @ d.T
+        query_matrix = query_matrix / row_lengths(query_matrix)
+        document_matrix = document_matrix / row_lengths(document_matrix)
+    return query_matrix @ document_matrix.T
+
+
+def row_lengths(matrix):
+    return np.linalg.norm(matrix, axis=1, keepdims=True)
+
+
+def max_sims(queries, documents):
+    """Return the sum of each query token's largest product, for every document."""
+    score_rows = []
+    for query in queries.rows():
+        scores = []
+        for document in documents.rows():
+            token_products = query.astype(np.float64) @ document.astype(np.float64).T
+            scores.append(token_products.max(axis=1).sum())
+        score_rows.append(scores)
+    return np.array(score_rows)
 
 
 def check_rankings(rankings, scores, ids, limit, *, positive=False, rounded_sums=2):
-    """A swap passes where true scores differ by less than 1e-6 of the largest: twice of rounded 32-bit sums."""
+    """Hits may be swapped if true scores differ by less than rounded 32-bit sums."""
     for row, ranking in zip(scores, rankings, strict=True):
         expected = ranked(ids, row, limit)
         count = int((expected.scores > 0).sum()) if positive else len(expected)
@@ -89,7 +102,7 @@ def check_rankings(rankings, scores, ids, limit, *, positive=False, rounded_sums
 
 
 def near_and_equal(count, dimensions):
-    """Groups of equal vectors, of the same direction at another length, and of directions 1e-7 apart."""
+    """Vectors that are equal, that differ in length, and that are 1e-7 apart."""
     base = random_vectors(count // 4, dimensions)
     chance = random_vectors(count // 4, dimensions, seed=2)
     return np.concatenate(
@@ -123,9 +136,7 @@ def ragged(form, count, seed):
 
 
 @pytest.mark.parametrize(("form", "location"), PLACES)
-def test_every_store_gives_the_exact_answer_in_the_one_order_whatever_the_batch(
-    places, form, location
-):
+def test_every_store_ranks_exactly_in_batches_of_any_size(places, form, location):
     for number, vectors in enumerate(
         CORPORA if form == "dense" else [ragged(form, 1000, 9)]
     ):
@@ -141,7 +152,8 @@ def test_every_store_gives_the_exact_answer_in_the_one_order_whatever_the_batch(
             queries = np.concatenate(
                 [random_vectors(8, vectors.shape[1], seed=4), vectors[:3]]
             )
-        scores, sums = products(queries, vectors), 1 if form == "dense" else 2
+        scores = products(queries, vectors)
+        sums = 1 if form == "dense" else 2
         for limit in (1, 10, 100, 1000):
             together = store.search(queries, limit)
             check_rankings(
@@ -158,13 +170,14 @@ def test_every_store_gives_the_exact_answer_in_the_one_order_whatever_the_batch(
 
 
 @pytest.mark.parametrize(("form", "location"), PLACES)
-def test_ties_at_the_limit_are_resolved_by_id_and_only_what_is_wanted_is_an_answer(
+def test_ties_at_the_limit_are_resolved_by_id_among_matching_points(
     places, form, location
 ):
     rows = np.repeat(
         np.random.default_rng(8).random((3, 4, 6)) + 0.1, 15, axis=0
     )  # each 15 times
-    vectors, ids = vectors_of(form, rows), [f"{i:02}" for i in range(45)]
+    vectors = vectors_of(form, rows)
+    ids = [f"{i:02}" for i in range(45)]
     fields = [{"language": ("de", "ja", "en")[i % 3]} for i in range(45)]
     store = places(location, form)
     store.create(6)
@@ -172,21 +185,21 @@ def test_ties_at_the_limit_are_resolved_by_id_and_only_what_is_wanted_is_an_answ
     store.finish({})
     scores = np.round(products(vectors[::15], vectors), 6)
     assert store.search(vectors[:1], 7)[0].doc_ids == ranked(ids, scores[0], 7).doc_ids
-    wanted = [(("language", ("de", "en")),), (("language", ("fr",)),), ()]
+    query_filters = [(("language", ("de", "en")),), (("language", ("fr",)),), ()]
     for row, ranking, values in zip(
         scores,
-        store.search(vectors[::15], 10, query_filters=wanted),
-        wanted,
+        store.search(vectors[::15], 10, query_filters=query_filters),
+        query_filters,
         strict=True,
     ):
-        kept = [
+        matching = [
             i for i in range(45) if not values or fields[i]["language"] in values[0][1]
         ]
-        check_rankings([ranking], row[None, kept], [ids[i] for i in kept], 10)
+        check_rankings([ranking], row[None, matching], [ids[i] for i in matching], 10)
 
 
 @pytest.mark.parametrize("location", LOCATIONS)
-def test_a_point_sent_twice_is_missed_at_the_end(places, location):
+def test_a_point_that_is_added_twice_is_an_error_at_the_end(places, location):
     store = places(location)
     store.create(2)
     store.upsert(["a", "b"], np.array([[1, 0], [0, 1]], np.float32))
@@ -198,11 +211,12 @@ def test_a_point_sent_twice_is_missed_at_the_end(places, location):
 @pytest.mark.parametrize(
     ("form", "location"), rows_of(dict.fromkeys(FORMS, (*KEEPING, *REAL)))
 )
-def test_a_collection_is_found_where_it_was_finished_taken_up_where_it_was_not_and_made_anew(
+def test_collections_are_reused_if_finished_continued_if_not_and_rebuilt(
     places, form, location
 ):
     vectors = vectors_of(form, np.random.default_rng(8).random((20, 3, 6)) - 0.2)
-    ids, notes = [str(i) for i in range(20)], {"truncated": ("3", "7"), "empty": ()}
+    ids = [str(i) for i in range(20)]
+    notes = {"truncated": ("3", "7"), "empty": ()}
     half = places(location, form)
     assert half.finished() is None
     half.create(6)
@@ -210,7 +224,12 @@ def test_a_collection_is_found_where_it_was_finished_taken_up_where_it_was_not_a
     half.close()
     resumed = places(location, form)
     assert resumed.finished() is None
-    fill(resumed, ids, vectors, {name: list(some) for name, some in notes.items()})
+    fill(
+        resumed,
+        ids,
+        vectors,
+        {name: list(noted_ids) for name, noted_ids in notes.items()},
+    )
     answers = resumed.search(vectors[:5], 20)
     check_rankings(
         answers, products(vectors[:5], vectors), ids, 20, positive=form == "sparse"
@@ -231,7 +250,7 @@ def test_a_collection_is_found_where_it_was_finished_taken_up_where_it_was_not_a
 @pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnraisableExceptionWarning"
 )  # the refused client leaves a file open
-def test_a_collection_held_by_another_process_is_the_users_mistake(places, tmp_path):
+def test_a_collection_used_by_another_process_is_an_input_error(places, tmp_path):
     stores = {str(tmp_path / "qdrant"): places("folder"), "edge": places("edge")}
     for store in stores.values():
         fill(store, ["a"], random_vectors(1, 4)).close()
@@ -242,7 +261,10 @@ from retrievers.meter import Meter
 from retrievers.stores.open import open_store
 from retrievers.stores.options import StoreOptions
 known = dict(documents=1, folder=Path({str(tmp_path)!r}), meter=Meter())
-opened = [open_store(StoreOptions(place), {places.content!r}, **known) for place in {list(stores)!r}]
+opened = [
+    open_store(StoreOptions(place), {places.content!r}, **known)
+    for place in {list(stores)!r}
+]
 print([one.finished() for one in opened], flush=True)
 sys.stdin.read()
 """
@@ -264,29 +286,31 @@ sys.stdin.read()
 
 
 @pytest.mark.parametrize("location", ["folder", "edge"])
-def test_a_file_in_the_place_of_the_folder_is_the_users_mistake(tmp_path, location):
-    taken = tmp_path / "taken"
-    taken.write_text("")
-    options = StoreOptions(str(taken) if location == "folder" else location)
+def test_a_file_instead_of_the_folder_is_an_input_error(tmp_path, location):
+    path = tmp_path / "taken"
+    path.write_text("")
+    options = StoreOptions(str(path) if location == "folder" else location)
     with pytest.raises(InputError, match="cannot be written"):
         fill(
-            open_store(options, "c", documents=9, folder=taken, meter=Meter()),
+            open_store(options, "c", documents=9, folder=path, meter=Meter()),
             ["a"],
             random_vectors(1, 4),
         )
 
 
-def test_retrievers_of_one_process_search_one_edge_collection_in_their_own_ways(places):
-    vectors, first = random_vectors(20, 4), places("edge", m=16)
+def test_retrievers_of_one_process_share_an_edge_collection(places):
+    vectors = random_vectors(20, 4)
+    first = places("edge", m=16)
     fill(first, [f"d{i}" for i in range(20)], vectors)
     second = places("edge", m=16, ef=64)
     assert second.finished() == {} and [
-        one.doc_ids[0] for one in second.search(vectors[:2], 1)
+        ranking.doc_ids[0] for ranking in second.search(vectors[:2], 1)
     ] == ["d0", "d1"]
 
 
-def test_a_full_disk_is_told_before_the_engine_dies_of_it(places, monkeypatch):
-    vectors, store = random_vectors(20, 4), places("edge")
+def test_a_full_disk_is_reported_before_the_engine_dies(places, monkeypatch):
+    vectors = random_vectors(20, 4)
+    store = places("edge")
     fill(store, [f"d{i}" for i in range(20)], vectors)
     store.close()
     with monkeypatch.context() as full:
@@ -308,30 +332,26 @@ def test_a_full_disk_is_told_before_the_engine_dies_of_it(places, monkeypatch):
         ({"quantization": "binary", "oversampling": 8.0}, 0.6, ("quantized.data",)),
     ],
 )
-def test_approximate_search_finds_most_and_reads_what_it_says(
+def test_approximate_search_has_high_recall_and_its_files(
     places, tmp_path, options, least_recall, files
 ):
     vectors = random_vectors(2000, 128)  # the engine keeps bits in words of 128
-    ids, queries = (
-        [str(i) for i in range(len(vectors))],
-        random_vectors(50, 128, seed=6),
-    )
-    approximate, exact = (
-        places("edge", **options),
-        fill(places(":memory:"), ids, vectors),
-    )
+    ids = [str(i) for i in range(len(vectors))]
+    queries = random_vectors(50, 128, seed=6)
+    approximate = places("edge", **options)
+    exact = fill(places(":memory:"), ids, vectors)
     fill(approximate, ids, vectors)
     expected = exact.search(queries, 10)
     assert approximate.approximate and not exact.approximate
-    again, found = (
-        approximate.search(queries, 10, exact=True),
-        approximate.search(queries, 10),
-    )
-    assert [one.doc_ids for one in again] == [one.doc_ids for one in expected]
+    again = approximate.search(queries, 10, exact=True)
+    hits = approximate.search(queries, 10)
+    assert [ranking.doc_ids for ranking in again] == [
+        ranking.doc_ids for ranking in expected
+    ]
     recall = np.mean(
         [
             len(set(a.doc_ids) & set(b.doc_ids)) / 10
-            for a, b in zip(found, expected, strict=True)
+            for a, b in zip(hits, expected, strict=True)
         ]
     )
     assert least_recall <= recall
@@ -360,45 +380,45 @@ def test_point_ids_are_uuids_and_differ_and_a_uuid_stays_as_it_is_spelt(ids, val
     st.integers(1, 20),
     st.randoms(use_true_random=False),
 )
-def test_a_tie_at_the_limit_is_resolved_however_the_engine_orders_it(
+def test_ties_at_the_limit_are_resolved_in_any_order_of_the_engine(
     scores, limit, chance
 ):
     rows = [(f"d{i:03}", score / 3) for i, score in enumerate(scores)]
 
-    def ask(queries, size):
-        best = sorted(chance.sample(rows, len(rows)), key=lambda row: -row[1])[:size]
-        return [
-            EngineHits([row[0] for row in best], [row[1] for row in best])
-            for _ in queries
-        ]
+    def search(queries, limit):
+        shuffled_rows = chance.sample(rows, len(rows))
+        best = sorted(shuffled_rows, key=lambda row: -row[1])[:limit]
+        doc_ids = [doc_id for doc_id, _ in best]
+        best_scores = [score for _, score in best]
+        return [EngineHits(doc_ids, best_scores) for _ in queries]
 
-    [ranking] = search_past_ties(ask, np.zeros((1, 2), dtype=np.float32), limit)
+    [ranking] = search_past_ties(search, np.zeros((1, 2), dtype=np.float32), limit)
     ids, values = zip(*rows, strict=True)
     assert ranking.doc_ids == ranked(ids, values, limit).doc_ids
 
 
-def test_requests_hold_no_more_than_a_server_takes(monkeypatch):
-    monkeypatch.setattr(qdrant, "MAX_REQUEST_NUMBERS", 40)
-    vectors = TokenVectors.from_matrices(
-        [np.ones((count, 4)) for count in (3, 3, 5, 12, 1, 1, 1)]
-    )
-    batches = [(batch.start, batch.stop) for batch in qdrant._requests(vectors, 2)]
-    assert batches == [
-        (0, 2),
-        (2, 3),
-        (3, 4),
-        (4, 6),
-        (6, 7),
-    ]  # 24, 20, 48 alone, 8, 4 numbers; at most 2 texts
-    sizes = {
-        d: [len(range(9)[batch]) for batch in qdrant._requests(np.ones((9, d)), 4)]
-        for d in (2, 20, 100)
-    }
-    assert sizes == {2: [4, 4, 1], 20: [2, 2, 2, 2, 1], 100: [1] * 9}
+def test_requests_of_token_vectors_are_no_larger_than_a_server_accepts(monkeypatch):
+    """They have 24, 20, 48 (one text), 8 and 4 numbers, and at most 2 texts."""
+    monkeypatch.setattr(request_batches, "MAX_REQUEST_NUMBERS", 40)
+    token_counts = (3, 3, 5, 12, 1, 1, 1)
+    vectors = TokenVectors.from_matrices([np.ones((n, 4)) for n in token_counts])
+    batches = [(batch.start, batch.stop) for batch in split_requests(vectors, 2)]
+    assert batches == [(0, 2), (2, 3), (3, 4), (4, 6), (6, 7)]
 
 
 @pytest.mark.parametrize(
-    ("form", "options", "told"),
+    ("dimensions", "sizes"), [(2, [4, 4, 1]), (20, [2, 2, 2, 2, 1]), (100, [1] * 9)]
+)
+def test_requests_of_dense_vectors_are_no_larger_than_a_server_accepts(
+    monkeypatch, dimensions, sizes
+):
+    monkeypatch.setattr(request_batches, "MAX_REQUEST_NUMBERS", 40)
+    batches = split_requests(np.ones((9, dimensions)), 4)
+    assert [batch.stop - batch.start for batch in batches] == sizes
+
+
+@pytest.mark.parametrize(
+    ("form", "options", "message"),
     [
         ("dense", {"location": "csr"}, "'csr' does not keep dense vectors"),
         ("multivector", {"location": "csr"}, "'csr' does not keep multivector vectors"),
@@ -415,8 +435,10 @@ def test_requests_hold_no_more_than_a_server_takes(monkeypatch):
         ("sparse", {"location": "csr"}, "occurs twice"),
     ],
 )
-def test_options_and_ids_that_do_not_suit_the_vectors_are_refused(form, options, told):
-    with pytest.raises((InputError, BackendError), match=told):
+def test_options_and_ids_that_do_not_suit_the_vectors_are_refused(
+    form, options, message
+):
+    with pytest.raises((InputError, BackendError), match=message):
         store = open_store(
             StoreOptions(**options),
             "c",
@@ -438,28 +460,32 @@ lengths = st.lists(st.integers(0, 4), min_size=12, max_size=12)
 
 @given(numbers, lengths, st.data())
 def test_ragged_vectors_are_taken_joined_and_packed_as_lists(rows, lengths, data):
-    whole = np.array(rows, dtype=np.float32)
+    matrix = np.array(rows, dtype=np.float32)
     texts = [
         np.outer(np.arange(length) + 1, row).astype(np.float32)
         for row, length in zip(rows, lengths, strict=False)
     ]
     chosen = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=20))
-    for form, kept, each in (
-        ("sparse", SparseVectors.from_dense(whole), list(whole)),
+    for form, stored, flat_rows in (
+        ("sparse", SparseVectors.from_dense(matrix), list(matrix)),
         (
             "multivector",
             TokenVectors.from_matrices(texts),
             [text.ravel() for text in texts],
         ),
     ):
-        for vectors, wanted in (
-            (kept, each),
-            (kept[chosen], [each[i] for i in chosen]),
-            (from_bytes(form, to_bytes(kept)), each),
-            (concatenate_vectors([kept[:2], kept[2:], kept]), each + each),
+        for vectors, expected in (
+            (stored, flat_rows),
+            (stored[chosen], [flat_rows[i] for i in chosen]),
+            (from_bytes(form, to_bytes(stored)), flat_rows),
+            (
+                concatenate_vectors([stored[:2], stored[2:], stored]),
+                flat_rows + flat_rows,
+            ),
         ):
-            assert len(vectors) == len(wanted)
+            assert len(vectors) == len(expected)
             assert all(
-                np.array_equal(a, b) for a, b in zip(flat(vectors), wanted, strict=True)
+                np.array_equal(a, b)
+                for a, b in zip(flat(vectors), expected, strict=True)
             )
-        assert nonzero_rows(kept).tolist() == [bool(text.any()) for text in each]
+        assert nonzero_rows(stored).tolist() == [bool(text.any()) for text in flat_rows]

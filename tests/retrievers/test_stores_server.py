@@ -1,4 +1,4 @@
-"""The store on a server, against a fake on the loopback: every fault ends in a complete collection or in one error."""
+"""The store on a fake server: faults end in a complete collection, or one error."""
 
 import re
 import socket
@@ -50,8 +50,8 @@ def fake():
 @pytest.fixture
 def opened(fake, meter, stack):
     """Opens a store on the server."""
-    return lambda **given: stack.enter_context(
-        closing(store_at(given.pop("url", fake.url), meter=meter, **given))
+    return lambda **options: stack.enter_context(
+        closing(store_at(options.pop("url", fake.url), meter=meter, **options))
     )
 
 
@@ -117,8 +117,10 @@ def test_shards_copies_and_approximation_reach_the_server_and_are_part_of_the_na
         ),
     ],
 )
-def test_what_is_asked_for_is_done_or_told(fake, opened, options, indexed, thresholds):
-    """By default a server builds a graph and codes only above 10 MB of vectors; in Edge there is no such limit."""
+def test_the_server_indexes_as_set_or_reports_that_it_did_not(
+    fake, opened, options, indexed, thresholds
+):
+    """By default a server builds a graph only above 10 MB of vectors; Edge always."""
     store = opened(**options)
     build(store)
     assert store.facts == {
@@ -144,7 +146,7 @@ def test_what_is_asked_for_is_done_or_told(fake, opened, options, indexed, thres
         assert "PUT" not in methods[methods.index("PATCH") :]
 
 
-PLACES = [
+ENDPOINTS = [
     UPSERTS,
     ("PUT", NAME),
     ("GET", "/exists"),
@@ -154,22 +156,22 @@ PLACES = [
 
 
 @pytest.mark.parametrize(
-    ("place", "fault"),
+    ("endpoint", "fault"),
     [
         *((UPSERTS, fault) for fault in (500, 429, "cut")),
-        *((place, fault) for place in PLACES for fault in (503, "after")),
+        *((endpoint, fault) for endpoint in ENDPOINTS for fault in (503, "after")),
     ],
 )
 def test_a_fault_that_passes_is_retried_and_counted(
-    patient, fake, store, meter, fault, place
+    patient, fake, store, meter, fault, endpoint
 ):
-    fake.faults += [(*place, fault)]
+    fake.faults += [(*endpoint, fault)]
     build(store)
     assert fake.engine.count(NAME).count == COUNT
     assert retries(meter) == 1
 
 
-def test_a_search_survives_faults_and_a_server_that_is_away_is_named_once(
+def test_a_search_survives_faults_and_a_missing_server_is_logged_once(
     patient, fake, store, opened, meter, caplog
 ):
     fake.faults += [
@@ -178,7 +180,8 @@ def test_a_search_survives_faults_and_a_server_that_is_away_is_named_once(
     ]  # a creation whose answer was lost is no failure
     build(store)
     assert store.finished() is not None
-    undisturbed, before = store.search(VECTORS[:50], 5), retries(meter)
+    undisturbed = store.search(VECTORS[:50], 5)
+    before = retries(meter)
     again = opened()
     assert again.finished() is not None
     caplog.clear()
@@ -186,19 +189,17 @@ def test_a_search_survives_faults_and_a_server_that_is_away_is_named_once(
         fake.faults += [("POST", "/query/batch", fault) for fault in faults]
         assert again.search(VECTORS[:50], 5) == undisturbed
     assert retries(meter) == before + 4
-    [said] = [
+    [message] = [
         record.getMessage()
         for record in caplog.records
         if record.name == caller.log.name
     ]
     assert re.fullmatch(
-        rf"waiting for {fake.url}: .*503.*, try 2, gives up in 60 s", said
+        rf"waiting for {fake.url}: .*503.*, try 2, gives up in 60 s", message
     )
 
 
-def test_a_half_finished_upload_is_taken_up_again_unless_all_is_to_be_made_anew(
-    fake, store, opened
-):
+def test_an_interrupted_upload_is_continued_unless_it_is_fresh(fake, store, opened):
     """Its vectors may be of a model that has changed since."""
     store.create(8)
     store.upsert(IDS[:60], VECTORS[:60])
@@ -217,12 +218,12 @@ def test_a_half_finished_upload_is_taken_up_again_unless_all_is_to_be_made_anew(
 @pytest.mark.parametrize(
     ("scheme", "error"), [("http", "ConnectError"), ("grpc", "UNAVAILABLE")]
 )
-def test_a_server_that_is_not_there_is_one_clear_error(opened, scheme, error):
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        url = f"{scheme}://127.0.0.1:{taken.getsockname()[1]}"
-        told = rf"{url}: {error}: .*; is it running\? start it, then run again$"
-        with pytest.raises(BackendError, match=told) as refused:
+def test_a_missing_server_is_one_error(opened, scheme, error):
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        url = f"{scheme}://127.0.0.1:{listener.getsockname()[1]}"
+        message = rf"{url}: {error}: .*; is it running\? start it, then run again$"
+        with pytest.raises(BackendError, match=message) as refused:
             opened(url=url).finished()
         assert "\n" not in str(refused.value)
 
@@ -234,9 +235,9 @@ def test_a_server_without_metadata_of_collections_or_with_no_version_is_refused(
     fake.version = version
     with pytest.raises(
         InputError, match=r"came with 1\.16 \(use Qdrant 1\.16 or newer"
-    ) as told:
+    ) as caught:
         store.finished()
-    assert len(str(told.value)) < 300 and str(told.value).isprintable()
+    assert len(str(caught.value)) < 300 and str(caught.value).isprintable()
 
 
 def test_search_waits_until_the_server_is_green(fake, store):
@@ -267,7 +268,8 @@ BROKEN = [
     b'{"result": [null]}',
     b'{"result": [{"points": null}]}',
     b'{"result": [{"points": [{"id": 1, "version": 0, "score": "high"}]}]}',
-    b'{"result": [{"points": [{"id": 1, "version": 0, "score": 0.5, "payload": null}]}]}',
+    b'{"result": [{"points": '
+    b'[{"id": 1, "version": 0, "score": 0.5, "payload": null}]}]}',
     b'{"result": {"count": "x"}}',
     b'{"result": []}',
     b"[" * 100_000,
@@ -310,7 +312,7 @@ def test_an_answer_that_is_not_of_the_protocol_is_one_error_or_none(
 
 
 @pytest.mark.filterwarnings("ignore:Api key is used with an insecure connection")
-def test_the_command_line_lists_and_removes_what_runs_have_left(
+def test_the_command_line_lists_and_removes_collections(
     fake, opened, capsys, monkeypatch
 ):
     def command(*words, key=("--key", "QDRANT_KEY")):
@@ -331,10 +333,10 @@ def test_the_command_line_lists_and_removes_what_runs_have_left(
         f"       100 points  {NAME}" in listed
         and f"(unfinished)  {collection_name('half')}" in listed
     )
-    code, _, told = command("clear", "harness-d")
-    assert (code, "is not on the server" in told) == (2, True)
-    for which in (NAME, "--all"):
-        assert command("clear", which).out == f"{fake.url}: 1 collection removed\n"
+    code, _, errors = command("clear", "harness-d")
+    assert (code, "is not on the server" in errors) == (2, True)
+    for collection in (NAME, "--all"):
+        assert command("clear", collection).out == f"{fake.url}: 1 collection removed\n"
     assert fake.engine.get_collections().collections == []
     assert (
         "--key: is of a server"
@@ -342,13 +344,14 @@ def test_the_command_line_lists_and_removes_what_runs_have_left(
     )
 
 
-def test_over_grpc_the_client_is_told_where(opened, monkeypatch):
-    made, said = [], SimpleNamespace(version="1.18.3")
+def test_the_client_gets_the_address_of_a_grpc_server(opened, monkeypatch):
+    clients = []
+    info = SimpleNamespace(version="1.18.3")
 
     def client(**options):
-        made.append(options)
+        clients.append(options)
         return SimpleNamespace(
-            info=lambda: said, collection_exists=lambda name: False, close=lambda: None
+            info=lambda: info, collection_exists=lambda name: False, close=lambda: None
         )
 
     monkeypatch.setattr("qdrant_client.QdrantClient", client)
@@ -360,4 +363,4 @@ def test_over_grpc_the_client_is_told_where(opened, monkeypatch):
         "prefer_grpc": True,
         "https": False,
     }
-    assert made[0].items() >= expected.items()
+    assert clients[0].items() >= expected.items()

@@ -1,7 +1,8 @@
-"""The retriever by vectors, and passages of documents: by brute force, and as models read them."""
+"""The retriever by vectors, and passages of documents, by brute force."""
 
 from __future__ import annotations
 
+import itertools
 import re
 from importlib.util import find_spec
 from typing import get_args
@@ -42,7 +43,7 @@ from tests.support.servers import OpenAIProvider, Refusal, serving, tokens_of
 
 
 def vowels(text):
-    """One dimension a vowel; other letters weigh nothing, so that "xyz" has no direction."""
+    """One dimension per vowel; other letters do not count: "xyz" has no direction."""
     return [text.count(vowel) for vowel in "aeiou"]
 
 
@@ -100,18 +101,18 @@ def test_blank_documents_and_those_without_direction_are_noted_and_never_retriev
 
 
 @pytest.mark.parametrize("fresh", [False, True])
-def test_a_store_is_told_whether_all_is_made_anew(fresh, meter):
+def test_a_store_is_created_anew_only_for_fresh_runs(fresh, meter):
     class Told(CsrStore):
         def create(self, dimensions, *, anew=False):
-            told.append(anew)
+            calls.append(anew)
             super().create(dimensions)
 
         def finish(self, notes):
             pass
 
-    told = []
+    calls = []
     OverStore(letters(), lambda _: Told(None), fresh=fresh).index(documents("a"), meter)
-    assert told == [fresh]
+    assert calls == [fresh]
 
 
 def test_an_approximate_search_is_compared_with_the_exact_one(tmp_path, meter):
@@ -121,10 +122,7 @@ def test_an_approximate_search_is_compared_with_the_exact_one(tmp_path, meter):
     retriever = OverStore(letters(), lambda _: store)
     words = [
         a * i + b * j
-        for a in "aeiou"
-        for b in "aeiou"
-        for i in range(1, 5)
-        for j in range(1, 5)
+        for a, b, i, j in itertools.product("aeiou", "aeiou", range(1, 5), range(1, 5))
     ]
     retriever.index(documents(*words), meter)
     retriever.search(
@@ -149,10 +147,8 @@ def test_a_long_document_is_found_by_one_of_its_passages():
         "lng " * 10,
     )
     for chunks, first in ((None, ("d1", "d0")), (Chunk(size=16), ("d0", "d1"))):
-        meter, retriever = (
-            Meter(),
-            OverStore(letters(), lambda _: store_at(":memory:"), chunks=chunks),
-        )
+        meter = Meter()
+        retriever = OverStore(letters(), lambda _: store_at(":memory:"), chunks=chunks)
         retriever.index(corpus, meter)
         assert retriever.search([Query("q", "moon")], 10, meter)[0].doc_ids == first
     assert meter.notes() == {
@@ -165,20 +161,19 @@ def test_a_long_document_is_found_by_one_of_its_passages():
 def test_progress_counts_passages_against_passages(monkeypatch):
     """Documents stood there before: "3,040 of 163", and so no time was left."""
     monkeypatch.setattr("retrievers.embedder.EMBEDDING_WINDOW", 7)
-    seen = []
+    progress = []
     watching = Meter(
-        on_change=lambda m: seen.append(
+        on_change=lambda m: progress.append(
             (m.counts(m.current).get("texts", 0), m.totals(m.current).total)
         )
     )
-    texts = [
-        "".join(f"{n:04}{part:06}" for part in range(4)) for n in range(10)
-    ]  # no two passages are the same text
+    # No two passages are the same text.
+    texts = [f"{n:04}000000{n:04}000001{n:04}000002{n:04}000003" for n in range(10)]
     retriever = OverStore(
         Numbers(lambda _: [1, 1]), lambda _: store_at(":memory:"), chunks=Chunk(size=10)
     )
     retriever.index(documents(*texts, " "), watching)
-    steps = [step for step in seen if step[0]]
+    steps = [step for step in progress if step[0]]
     assert steps[-1] == (40, 40)
     assert all(
         texts <= expected and abs(expected - 40) <= 4 for texts, expected in steps
@@ -219,19 +214,19 @@ def in_words(texts):
 def test_passages_cover_the_text_in_order_and_are_never_too_long(
     gaps, size_and_overlap
 ):
-    """Every letter differs, so that a passage has one place in the text, and a mark alone the next one."""
-    text = "".join(chr(0x4E00 + place) + gap for place, gap in enumerate(gaps))
+    """All letters differ, so that each passage occurs once in the text."""
+    text = "".join(chr(0x4E00 + offset) + gap for offset, gap in enumerate(gaps))
     chunks = Chunk(size=size_and_overlap[0], overlap=size_and_overlap[1])
-    found = cut_document(Document("d", "title", text), chunks)
-    assert [passage.id for passage in found] == [
-        f"d\x1f{number}" for number in range(len(found))
+    passages = cut_document(Document("d", "title", text), chunks)
+    assert [passage.id for passage in passages] == [
+        f"d\x1f{number}" for number in range(len(passages))
     ]
     assert all(
         len(passage.text) <= chunks.size and passage.title == "title"
-        for passage in found
+        for passage in passages
     )
     covered = 0
-    for passage in found:
+    for passage in passages:
         begins = text.index(passage.text, max(0, covered - chunks.overlap))
         assert not text[covered:begins].strip()
         covered = max(covered, begins + len(passage.text))
@@ -344,7 +339,7 @@ def model(tmp_path_factory):
     return SentenceTransformerEncoder(folder.as_posix(), device="cpu")
 
 
-def test_a_passage_is_as_long_as_the_model_reads_and_a_long_title_leaves_half_of_it_to_the_text(
+def test_passages_fill_the_models_limit_and_long_titles_leave_half_for_text(
     model,
 ):
     text = " ".join(tiny.WORDS[i % 14] for i in range(300))
@@ -364,22 +359,23 @@ def test_sentences_and_headings_stay_whole_where_they_fit():
     pytest.importorskip("semantic_text_splitter")
     headed = ["# One\n\nIt is short. It fits in here.", "# Two\n\nSo does this."]
     sentences = ["It is short. It fits in here.", "So does this."]
-    for by, size, gap, whole in (
+    for by, size, gap, expected in (
         ("heading", 40, "\n\n", headed),
         ("sentence", 30, " ", sentences),
     ):
-        found = cut_document(
-            Document("d", "", gap.join(whole)), Chunk(size=size, by=by)
+        passages = cut_document(
+            Document("d", "", gap.join(expected)), Chunk(size=size, by=by)
         )
-        assert [part.text for part in found] == whole
+        assert [part.text for part in passages] == expected
 
 
-def test_a_function_of_one_s_own_cuts(tmp_path, monkeypatch):
+def test_a_users_function_cuts_documents(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "own_cuts.py").write_text(
         "def lines(text): return text.split('|')\ndef number(text): return [3]\n"
     )
-    document, chunks = Document("d", "t", "one|two"), Chunk(call="own_cuts:lines")
+    document = Document("d", "t", "one|two")
+    chunks = Chunk(call="own_cuts:lines")
     assert [part.text for part in cut_document(document, chunks)] == ["one", "two"]
     assert chunks.suffix([document]) != chunks.suffix([Document("d", "t", "one|three")])
     with pytest.raises(
@@ -394,7 +390,10 @@ def test_a_function_of_one_s_own_cuts(tmp_path, monkeypatch):
         Chunk(call="own_cuts:line").check()
     with pytest.raises(InputError, match="cuts by itself"):
         BM25(chunk={"call": "own_cuts:lines", "size": 10})
-    blocks = '[[retrievers]]\nname = "b"\nkind = "bm25"\nchunk = { call = "own_cuts:lines" }\n'
+    blocks = (
+        '[[retrievers]]\nname = "b"\nkind = "bm25"\n'
+        'chunk = { call = "own_cuts:lines" }\n'
+    )
     path = small.experiment(tmp_path, retrievers=blocks)
     with pytest.raises(InputError, match="code"):
         check_target(path, allow_code=False)
@@ -414,19 +413,21 @@ def test_bm25_gives_a_document_the_score_of_its_best_passage():
     ]
     documents[7] = Document("d7", "", " … ")
     chunk = {"size": 40, "overlap": 10}
-    cut, whole, meter = BM25(chunk=chunk), BM25(), Meter()
+    cut = BM25(chunk=chunk)
+    uncut = BM25()
+    meter = Meter()
     cut.index(documents, meter)
-    assert meter.notes() == {"empty": ("d7",)} and cut.fingerprint != whole.fingerprint
+    assert meter.notes() == {"empty": ("d7",)} and cut.fingerprint != uncut.fingerprint
     parts = [
         part
         for document in documents
         for part in cut_document(document, Chunk(**chunk))
     ]
-    whole.index(parts, Meter())
+    uncut.index(parts, Meter())
     queries = [
         Query(f"q{number}", " ".join(rng.choice(words, 4))) for number in range(20)
     ]
-    everything = whole.search(queries, len(parts), Meter())
+    everything = uncut.search(queries, len(parts), Meter())
     for ranking, of_parts in zip(
         cut.search(queries, 10, Meter()), everything, strict=True
     ):
@@ -436,12 +437,13 @@ def test_bm25_gives_a_document_the_score_of_its_best_passage():
         assert ranking == ranked(list(best), list(best.values()), 10)
 
 
-WHOLE = "the cat sits wing shock wave"  # 6 words and two marks, of the 12 tokens that the model reads
+# 6 words and two marks, of the 12 tokens that the model reads.
+WHOLE = "the cat sits wing shock wave"
 LONG = f"{WHOLE} dog runs fast heat flow the cat"
 
 
 def by_transformers(folder, document, first, last):
-    """The mean of the token vectors of some words of a document, of length 1; two tokens of the prompt, one mark."""
+    """The mean vector, at length 1, of some words of a document after its prompt."""
     import torch
     from transformers import AutoModel, AutoTokenizer
 
@@ -454,29 +456,29 @@ def by_transformers(folder, document, first, last):
     return mean / np.linalg.norm(mean)
 
 
-def test_a_passage_is_the_mean_of_its_tokens_in_its_document_or_embedded_alone_and_counted(
+def test_a_passage_is_the_mean_of_its_tokens_or_embedded_alone_and_counted(
     model,
 ):
-    found = model.embed_passages(
+    embedded = model.embed_passages(
         ["the cat sits", "wing shock wave"], [WHOLE, WHOLE], single_call()
     )
-    for vector, (first, last) in zip(found.vectors, [(0, 3), (3, 6)], strict=True):
+    for vector, (first, last) in zip(embedded.vectors, [(0, 3), (3, 6)], strict=True):
         assert np.allclose(
             vector,
             by_transformers(model.provenance["model"], WHOLE, first, last),
             atol=1e-6,
         )
-    assert not found.truncated_tokens.any()
+    assert not embedded.truncated_tokens.any()
     alone = model.embed(
         ["wing shock wave", "heat flow the cat"], "document", single_call()
     ).vectors
-    assert not np.allclose(found.vectors[1], alone[0], atol=1e-3)
-    found = model.embed_passages(
+    assert not np.allclose(embedded.vectors[1], alone[0], atol=1e-3)
+    embedded = model.embed_passages(
         ["the cat sits", "heat flow the cat"], [LONG, LONG], single_call()
     )
     assert np.allclose(
-        found.vectors[1], alone[1]
-    ) and found.truncated_tokens.tolist() == [0, 6]
+        embedded.vectors[1], alone[1]
+    ) and embedded.truncated_tokens.tolist() == [0, 6]
 
 
 def test_the_cache_keeps_a_passage_by_its_document(model, cache):
@@ -489,7 +491,8 @@ def test_the_cache_keeps_a_passage_by_its_document(model, cache):
             documents, Chunk(size=14, by="words", late=True), contextual=False
         )
     ]
-    texts, wholes = [one.text for one, _ in late], [whole for _, whole in late]
+    texts = [passage.text for passage, _ in late]
+    wholes = [context for _, context in late]
     assert texts == [
         "the cat sits",
         "wing shock",
@@ -497,7 +500,9 @@ def test_the_cache_keeps_a_passage_by_its_document(model, cache):
         "the cat sits",
         "dog runs fast",
     ]
-    embedder, meter, again = Embedder(model, cache), Meter(), Meter()
+    embedder = Embedder(model, cache)
+    meter = Meter()
+    again = Meter()
     first = embedder.embed(texts, "document", meter, wholes).vectors
     assert (
         meter.counts("")["tokens"] == 10 + 10
@@ -516,7 +521,15 @@ def test_the_cache_keeps_a_passage_by_its_document(model, cache):
 
 
 class Voyage(OpenAIProvider):
-    """POST /v1/contextualizedembeddings: a list of vectors for each document, in any order."""
+    """POST /v1/contextualizedembeddings: vectors of each document, in any order."""
+
+    def passage_vectors(self, passages):
+        """Return the tokens, the number of passages and the position of each."""
+        rows = []
+        for n, text in enumerate(passages):
+            embedding = [float(tokens_of(text)), float(len(passages)), float(n)]
+            rows.append({"index": n, "embedding": embedding})
+        return rows
 
     def answer(self, path, body, headers, fault):
         assert path == "/v1/contextualizedembeddings", path
@@ -525,21 +538,8 @@ class Voyage(OpenAIProvider):
         ] not in ("query", "document"):
             raise Refusal(401, "unauthorized", "invalid")
         groups = [
-            {
-                "index": place,
-                "data": [
-                    {
-                        "index": n,
-                        "embedding": [
-                            float(tokens_of(text)),
-                            float(len(group)),
-                            float(n),
-                        ],
-                    }
-                    for n, text in enumerate(group)
-                ][::-1],
-            }
-            for place, group in enumerate(body["inputs"])
+            {"index": index, "data": self.passage_vectors(passages)[::-1]}
+            for index, passages in enumerate(body["inputs"])
         ]
         total = sum(tokens_of(text) for group in body["inputs"] for text in group)
         return {
@@ -549,7 +549,7 @@ class Voyage(OpenAIProvider):
         }, {}
 
 
-def test_voyage_is_sent_the_passages_of_a_document_together_and_queries_alone(cache):
+def test_voyage_receives_passages_by_document_and_single_queries(cache):
     with serving(Voyage()) as provider:
         embedder = Embedder(
             VoyageContextEncoder(
@@ -557,12 +557,12 @@ def test_voyage_is_sent_the_passages_of_a_document_together_and_queries_alone(ca
             ),
             cache,
         )
-        found = embedder.embed(
+        embedded = embedder.embed(
             ["a b", "c", "d"], "document", Meter(), ["a b c", "a b c", "d"]
         ).vectors
-        asked = embedder.embed(["why now", "a"], "query", Meter()).vectors
-    assert found[:, 1:].tolist() == [[2, 0], [2, 1], [1, 0]]
-    assert asked[:, 1:].tolist() == [[1, 0], [1, 0]]
+        query_vectors = embedder.embed(["why now", "a"], "query", Meter()).vectors
+    assert embedded[:, 1:].tolist() == [[2, 0], [2, 1], [1, 0]]
+    assert query_vectors[:, 1:].tolist() == [[1, 0], [1, 0]]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Killed in the middle of indexing, whenever: the next run gives the bytes of an undisturbed one."""
+"""A run after one that was killed while indexing has the bytes of any other."""
 
 import hashlib
 import json
@@ -34,17 +34,17 @@ def digest(text):
     return np.frombuffer(hashlib.shake_128(text.encode()).digest(64), np.uint8) - 127.5
 
 
-def run(place, location, documents, last_call):
-    """Index, search, and write what came out beside the store, and how many calls it took; killed at `last_call`."""
-    calls = live(lambda: index_and_search(place, location, documents), last_call)
-    (place / "calls").write_text(str(calls))
+def run(folder, location, documents, last_call):
+    """Index, search, write rankings and the number of calls; killed at `last_call`."""
+    calls = live(lambda: index_and_search(folder, location, documents), last_call)
+    (folder / "calls").write_text(str(calls))
 
 
-def index_and_search(place, location, documents):
+def index_and_search(folder, location, documents):
     embedder.EMBEDDING_WINDOW = max(64, documents // 8)
     options = StoreOptions(location)
     store = open_store(
-        options, "hashed-corpus", documents=documents, folder=place, meter=Meter()
+        options, "hashed-corpus", documents=documents, folder=folder, meter=Meter()
     )
     meter = Meter()
     retriever = OverStore(
@@ -58,17 +58,17 @@ def index_and_search(place, location, documents):
         [Query(str(i), f"question {i}") for i in range(20)], 20, meter
     )
     store.close()
-    found = [
+    rows = [
         [ranking.doc_ids, [score.hex() for score in ranking.scores.tolist()]]
         for ranking in rankings
     ]
     notes = {name: sorted(ids) for name, ids in meter.notes().items()}
-    (place / "found.json").write_text(json.dumps([found, notes]), encoding="utf-8")
+    (folder / "found.json").write_text(json.dumps([rows, notes]), encoding="utf-8")
 
 
 @pytest.fixture(params=["edge", "folder", "server"])
 def started(request, tmp_path):
-    """Returns how to begin a run in a process of its own, forked from one that has imported everything."""
+    """A function that starts a run in a process forked from one with all imports."""
     if request.param == "edge":
         pytest.importorskip("qdrant_edge", reason="the extra `edge` is not installed")
     context = forking()
@@ -76,17 +76,17 @@ def started(request, tmp_path):
     fakes = {}
 
     def start(name, last_call=NEVER):
-        place = tmp_path / name
-        place.mkdir(exist_ok=True)
+        folder = tmp_path / name
+        folder.mkdir(exist_ok=True)
         location = request.param
         if location == "folder":
-            location = str(place / "qdrant")
+            location = str(folder / "qdrant")
         if location == "server":
             if name not in fakes:
                 fakes[name] = stack.enter_context(fake_qdrant())
             location = fakes[name].url
         process = context.Process(
-            target=run, args=(place, location, documents, last_call)
+            target=run, args=(folder, location, documents, last_call)
         )
         process.start()
         process.join(WAIT)
@@ -96,24 +96,24 @@ def started(request, tmp_path):
         yield start
 
 
-def finished(started, place):
-    assert started(place.name) == 0
-    return (place / "found.json").read_text(encoding="utf-8")
+def finished(started, folder):
+    assert started(folder.name) == 0
+    return (folder / "found.json").read_text(encoding="utf-8")
 
 
 def test_killed_at_twenty_random_calls_and_resumed(started, tmp_path):
     undisturbed = finished(started, tmp_path / "undisturbed")
     calls = int((tmp_path / "undisturbed" / "calls").read_text())
     chance = random.Random(20)
-    place, cut_short = tmp_path / "killed0", 0
+    folder, cut_short = tmp_path / "killed0", 0
     for turn in range(KILLS):
-        exitcode = started(place.name, chance.randrange(1, calls))
+        exitcode = started(folder.name, chance.randrange(1, calls))
         if exitcode == 0:  # it came to its end before: less was left to do
-            assert finished(started, place) == undisturbed
-            place = tmp_path / f"killed{turn + 1}"
+            assert finished(started, folder) == undisturbed
+            folder = tmp_path / f"killed{turn + 1}"
         else:
             assert exitcode == -signal.SIGKILL
             cut_short += 1
     assert cut_short > KILLS // 2
-    assert finished(started, place) == undisturbed
-    assert finished(started, place) == undisturbed  # now from the finished collection
+    assert finished(started, folder) == undisturbed
+    assert finished(started, folder) == undisturbed  # now from the finished collection

@@ -1,4 +1,4 @@
-"""What BM25 counts as a word, in many scripts, and when it stems: where the documents share a language."""
+"""The words of BM25 in many scripts, and its stemming by language."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_words_of_every_script_keep_their_marks(
     ], script
 
 
-def test_what_looks_the_same_is_the_same_and_what_ends_a_word() -> None:
+def test_equal_looking_texts_have_equal_words() -> None:
     same = {
         "soft\u00adware": "software",
         "می\u200cروم": "میروم",
@@ -58,8 +58,8 @@ def test_what_looks_the_same_is_the_same_and_what_ends_a_word() -> None:
         "e\u0301te\u0301": "été",
         "ＡＢＣ": "abc",
     }
-    for one, other in same.items():
-        assert tokenize(one) == tokenize(other)
+    for text, other in same.items():
+        assert tokenize(text) == tokenize(other)
     assert tokenize(
         "'tis rock'n'roll l’homme 3.14 foo_bar a\u200bb na\u00a0\u0308ve"
     ) == [
@@ -80,7 +80,7 @@ def test_what_looks_the_same_is_the_same_and_what_ends_a_word() -> None:
 
 @settings(max_examples=200)
 @given(st.text(alphabet=st.characters(max_codepoint=127)))
-def test_the_short_way_for_ascii_finds_the_same(text: str) -> None:
+def test_the_fast_path_for_ascii_has_the_same_words(text: str) -> None:
     """A letter outside ASCII, set apart, takes the whole rule."""
     assert [*tokenize(text), "é"] == tokenize(text + " é")
     assert tokenize(text) == ASCII_WORD.findall(text.lower())
@@ -89,20 +89,17 @@ def test_the_short_way_for_ascii_finds_the_same(text: str) -> None:
 @settings(max_examples=300)
 @given(st.text())
 def test_no_letter_is_lost(text: str) -> None:
-    folded, blank = (
-        unicodedata.normalize("NFKC", text).lower(),
-        {"\u3164", "\uffa0", "\u115f", "\u1160"},
-    )
+    folded = unicodedata.normalize("NFKC", text).lower()
+    blank = {"\u3164", "\uffa0", "\u115f", "\u1160"}
     letters = {c for c in folded if c.isalpha() and unicodedata.category(c) != "Lm"}
     assert letters - set("".join(tokenize(text))) <= blank
 
 
 ENGLISH = [
-    f"The {thing} of this house is not for sale before May." for thing in small.TEXTS
+    f"The {word} of this house is not for sale before May." for word in small.TEXTS
 ]
 GERMAN = [
-    f"Der {thing} in diesem Haus ist vor Mai nicht zu verkaufen."
-    for thing in small.TEXTS
+    f"Der {word} in diesem Haus ist vor Mai nicht zu verkaufen." for word in small.TEXTS
 ]
 JAPANESE = ["一年に二十五日の有給休暇があります。", "休暇は前もって申し込みます。"]
 UKRAINIAN = [
@@ -132,20 +129,23 @@ def indexed(texts: Sequence[str], **options) -> BM25:
         (["vacation", "refund policy", "404"], "none", "not stemmed"),
     ],  # too short to tell
 )
-def test_left_out_it_follows_the_documents(
+def test_stemming_follows_the_documents_by_default(
     texts: list[str], stemming: str, words: str
 ) -> None:
-    told = indexed(texts).provenance
-    assert told["fingerprint"] == f"bm25 k1=0.9 b=0.4 words=uax29-3 stemming={stemming}"
-    assert told["words"] == words
+    provenance = indexed(texts).provenance
+    assert (
+        provenance["fingerprint"]
+        == f"bm25 k1=0.9 b=0.4 words=uax29-3 stemming={stemming}"
+    )
+    assert provenance["words"] == words
 
 
-def test_stems_meet_and_words_as_they_stand_do_not() -> None:
+def test_stems_match_and_unstemmed_words_do_not() -> None:
     texts = [
         "Nobody may smoke in these houses.",
         "The train leaves at noon from the main station.",
     ]
-    for options, found in (
+    for options, expected in (
         ({}, ("0",)),
         ({"stemming": "english"}, ("0",)),
         ({"stemming": ""}, ()),
@@ -154,23 +154,26 @@ def test_stems_meet_and_words_as_they_stand_do_not() -> None:
         [ranking] = indexed(texts, **options).search(
             [Query("q", "smoking house")], 10, Meter()
         )
-        assert ranking.doc_ids == found
+        assert ranking.doc_ids == expected
 
 
-def test_the_order_of_the_documents_decides_nothing() -> None:
+def test_the_order_of_the_documents_does_not_matter() -> None:
     """Of 2,200 documents 200 are looked at; those of one language stand together."""
     texts = [
         f"{number} {text}" for number, text in enumerate(ENGLISH * 200 + GERMAN * 20)
     ]
-    there, back = indexed(texts), indexed(texts[::-1])
+    forward = indexed(texts)
+    back = indexed(texts[::-1])
     assert (
-        there.fingerprint == back.fingerprint
-        and there.provenance["words"] == "stemmed as English"
+        forward.fingerprint == back.fingerprint
+        and forward.provenance["words"] == "stemmed as English"
     )
 
 
-def test_terminal_page_and_manifest_say_it(tmp_path: Path, call: Call) -> None:
-    told = call(
+def test_terminal_page_and_manifest_show_the_stemming(
+    tmp_path: Path, call: Call
+) -> None:
+    output = call(
         "run",
         small.experiment(tmp_path, report=True),
         "--results",
@@ -178,7 +181,7 @@ def test_terminal_page_and_manifest_say_it(tmp_path: Path, call: Call) -> None:
         "--explain",
         code=0,
     )
-    assert "bm25: words stemmed as English" in told.out
+    assert "bm25: words stemmed as English" in output.out
     folder = tmp_path / "out" / "small"
     facts = records.read_manifest(folder).retrievers["bm25"].provenance
     assert facts["words"] == "stemmed as English" and facts["fingerprint"].endswith(

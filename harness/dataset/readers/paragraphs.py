@@ -44,19 +44,21 @@ class QuotedQuestion(NamedTuple):
 QuestionReader = Callable[[ReadProblems], Iterator[QuotedQuestion]]
 
 
-def _question_source(read: QuestionReader, columns: Columns) -> FunctionSource:
+def _question_source(
+    read_questions: QuestionReader, columns: Columns
+) -> FunctionSource:
     """Return documents, queries and labels; problems are reported with the queries."""
 
     def read_passages(_: ReadProblems) -> Iterator[LocatedDocument]:
         ids: set[str] = set()
-        for question in read(ReadProblems()):
+        for question in read_questions(ReadProblems()):
             for passage in question.passages:
                 if passage.id not in ids:
                     ids.add(passage.id)
                     yield question.location, passage
 
     def read_rows(problems: ReadProblems) -> Iterator[LocatedRow]:
-        for location, row, _ in read(problems):
+        for location, row, _ in read_questions(problems):
             if row is not None:
                 yield location, row
 
@@ -91,14 +93,14 @@ def _read_context_table(reference: DatasetReference, files: Files) -> FunctionSo
         declared["reference"] = answer_column
     declared |= reference.columns
     declared["label_document"] = context_column
-    read = partial(
+    read_questions = partial(
         _context_questions,
         list_table_files(reference, files),
         context_column,
         answer_column,
     )
     columns = Columns(declared, header=reference.header is True)
-    return _question_source(read, columns)
+    return _question_source(read_questions, columns)
 
 
 def _context_questions(

@@ -56,7 +56,7 @@ class ToolExport(NamedTuple):
         row = read_first_row(self._with_parts(reference), files)
         if not row:
             return False
-        return all(any(name in row for name in names) for names in self.recognised)
+        return not any(row.keys().isdisjoint(names) for names in self.recognised)
 
     def read(self, reference: DatasetReference, files: Files) -> FunctionSource:
         """Open the queries; the reference names the documents.

@@ -158,8 +158,8 @@ def qrels_rows(files: Sequence[File], problems: ReadProblems) -> Iterator[Locate
     """Yield one judgment per line."""
     for file in files:
 
-        def add_problem(line: int, what: str, remedy: str, file: File = file) -> None:
-            problems.add(SourceLocation(file.path, line), what, remedy)
+        def add_problem(line: int, text: str, remedy: str, file: File = file) -> None:
+            problems.add(SourceLocation(file.path, line), text, remedy)
 
         with collect_errors(problems):
             content = file.read().removeprefix(UTF8_BOM)

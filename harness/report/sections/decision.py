@@ -161,7 +161,7 @@ def first_screen(view: View) -> FirstScreen:
     return FirstScreen(
         headline=shorten(lines.headline),
         reason=shorten(lines.reason),
-        step=shorten(lines.next_step + _cheapest_sentences(view)),
+        step=shorten(lines.next_step + cheapest_sentences(view)),
         warnings=tuple(map(shorten, warnings)),
         board=view.evaluation.board,
         common_prefix=prefix,
@@ -170,7 +170,7 @@ def first_screen(view: View) -> FirstScreen:
     )
 
 
-def _cheapest_sentences(view: View) -> str:
+def cheapest_sentences(view: View) -> str:
     """The fastest, cheapest and smallest of the retrievers as good as the leader."""
     if not _recommends_a_retriever(view):
         return ""

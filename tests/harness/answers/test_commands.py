@@ -79,77 +79,78 @@ def of_bm25(results):
     return rows.set_index(["measure", "query_id"])["value"]
 
 
-def page_of(folder):
-    """A report, which shows no number that is none."""
+def read_page(folder):
+    """A report without nan."""
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert not re.search(r">\s*nan\b", page.lower())
     return page
 
 
-def test_claims_are_measured_in_a_run_and_undefined_values_have_their_rows(
-    results, capsys
-) -> None:
-    table = of_bm25(results)
-    assert (
-        table["ClaimRecall@2", "q1"] == 1
-    )  # both documents together hold all three claims
-    assert (
-        table["ClaimRecall@2", "q2"] == 1
-    )  # its claims were taken out of the reference answer
-    assert (
-        "bm25,q3,ClaimRecall@2,\n" in (results.folder / "scores.csv").read_text()
-    )  # neither claims nor a reference
-    assert (
-        results.summary.set_index(["retriever", "measure"]).loc[
-            ("bm25", "ClaimRecall@2"), "count"
-        ]
-        == 2
-    )
-    assert results.comparisons.set_index("measure").loc["ClaimRecall@1", "n"] == 2
-    assert (
-        results.manifest.judge["judge"].startswith("lexical")
-        and results.manifest.judge["depth"] == "2"
-    )
+@pytest.mark.parametrize(
+    "query_id",
+    [
+        pytest.param("q1", id="both documents together have all three claims"),
+        pytest.param("q2", id="its claims are taken from the reference answer"),
+    ],
+)
+def test_claims_are_measured_in_a_run(results, query_id) -> None:
+    assert of_bm25(results)["ClaimRecall@2", query_id] == 1
+
+
+def test_a_query_without_claims_and_reference_is_undefined(results) -> None:
+    text = (results.folder / "scores.csv").read_text()
+    assert "bm25,q3,ClaimRecall@2,\n" in text
+    summary = results.summary.set_index(["retriever", "measure"])
+    assert summary.loc[("bm25", "ClaimRecall@2"), "count"] == 2
+    comparisons = results.comparisons.set_index("measure")
+    assert comparisons.loc["ClaimRecall@1", "n"] == 2
+
+
+def test_the_manifest_names_the_judge_and_the_depth(results) -> None:
+    assert results.manifest.judge["judge"].startswith("lexical")
+    assert results.manifest.judge["depth"] == "2"
+
+
+def test_measures_by_claims_are_reproduced(results) -> None:
     assert reproduce(results.folder).differing == ()
+
+
+@pytest.mark.parametrize("file", ["report.html", "report.md"])
+def test_the_report_counts_the_claims_and_warns_of_a_weak_judge(results, file) -> None:
     write_report(results)
-    for name in ("report.html", "report.md"):
-        page = (results.folder / name).read_text(encoding="utf-8")
-        assert "4 claims of 2 of 3 queries" in page and "a weak judge" in page, name
+    page = (results.folder / file).read_text(encoding="utf-8")
+    assert "4 claims of 2 of 3 queries" in page
+    assert "a weak judge" in page
+
+
+def test_claims_verdicts_and_passages_are_stored(results) -> None:
     folder = results.folder / judge_files.ANSWERS_FOLDER
-    claims, verdicts = (
-        list(records.read_json_lines(folder / f"{name}.jsonl"))
-        for name in ("claims", "verdicts")
-    )
+    claims = list(records.read_json_lines(folder / "claims.jsonl"))
+    verdicts = list(records.read_json_lines(folder / "verdicts.jsonl"))
     assert [(row["judge"], len(row["claims"])) for row in claims] == [
         ("people", 3),
         ("lexical uax29-3 0.8", 1),
     ]
     assert {row["verdict"] for row in verdicts} == {"entailed", "neutral"}
     assert set(judge_files.read_passages(folder)) <= set(DOCUMENTS)
-    # Saved rankings are scored by other cutoffs, and not deeper than was judged.
-    scored = json.loads(
-        told(
-            capsys,
-            "score",
-            results.folder,
-            "-m",
-            "ClaimRecall@1",
-            "-m",
-            "ClaimPrecision@2",
-            "--json",
-        )
-    )
-    assert {row["measure"]: row["count"] for row in scored["summary"]} == {
-        "ClaimRecall@1": 2,
-        "ClaimPrecision@2": 2,
-    }
-    compared = json.loads(
-        told(capsys, "compare", results.folder, "-m", "ClaimRecall@1", "--json")
-    )
-    assert compared["comparisons"][0]["n"] == 2
-    assert "no further hits were judged" in told(
-        capsys, "score", results.folder, "-m", "ClaimRecall@3", code=2
-    )
+
+
+def test_saved_rankings_are_scored_by_other_cutoffs(results, capsys) -> None:
+    measures = ["-m", "ClaimRecall@1", "-m", "ClaimPrecision@2"]
+    output = json.loads(told(capsys, "score", results.folder, *measures, "--json"))
+    counts = {row["measure"]: row["count"] for row in output["summary"]}
+    assert counts == {"ClaimRecall@1": 2, "ClaimPrecision@2": 2}
+
+
+def test_saved_rankings_are_compared_by_another_cutoff(results, capsys) -> None:
+    words = ["compare", results.folder, "-m", "ClaimRecall@1", "--json"]
+    output = json.loads(told(capsys, *words))
+    assert output["comparisons"][0]["n"] == 2
+
+
+def test_no_hits_are_scored_below_those_that_were_judged(results, capsys) -> None:
+    words = ["score", results.folder, "-m", "ClaimRecall@3"]
+    assert "no further hits were judged" in told(capsys, *words, code=2)
 
 
 def test_verdicts_are_taken_over_and_without_a_judge_they_are_undefined(
@@ -187,11 +188,12 @@ GATE = ("--baseline", "bm25", "--challenger", "hashing", "--margin", "0.5")
 
 @pytest.fixture(scope="module")
 def unlabelled(club):
-    """Claims are all that is known of these queries; of one there is a reference to take them from."""
-    rows = [
-        {key: value for key, value in row.items() if key != "relevant_documents"}
-        for row in QUERIES[:2]
-    ]
+    """The queries have claims or a reference answer, and no labels."""
+    rows = []
+    for query in QUERIES[:2]:
+        row = dict(query)
+        del row["relevant_documents"]
+        rows.append(row)
     data = small.markdown(club / "unlabelled", DOCUMENTS, rows)
     return small.by_claims(club / "unlabelled.toml", data, CLAIMED)
 
@@ -213,7 +215,7 @@ def test_claims_alone_are_a_complete_data_set(unlabelled, club, capsys) -> None:
         == of_bm25(stored)["ClaimRecall@2", "q1"]
         == 1
     )
-    assert "ClaimRecall@1" in page_of(folder) and "Judged@" not in page_of(folder)
+    assert "ClaimRecall@1" in read_page(folder) and "Judged@" not in read_page(folder)
     scored = json.loads(told(capsys, "score", folder, "-m", "ClaimRecall@2", "--json"))
     assert {row["count"] for row in scored["summary"]} == {2}
     assert small.ended("gate", folder, *GATE) in (0, 1)
@@ -285,101 +287,125 @@ def answers(tmp_path):
     return tmp_path
 
 
-def test_answers_are_checked_judged_and_scored(club, answers, capsys) -> None:
-    experiment = club / "club.toml"
-    assert (
-        "harness answers judge"
-        in ends(capsys, 2, "answers", "score", experiment, answers).err
-    )
-    checked = json.loads(
-        told(capsys, "answers", "check", experiment, answers, "--json")
-    )
-    assert [(system["system"], system["missing"]) for system in checked["systems"]] == [
-        ("careful", 0),
-        ("lazy", 1),
-    ]
-    assert "on this machine" in told(
-        capsys, "answers", "judge", experiment, answers, "--plan"
-    )
+def answer_words(command, club, answers, *options):
+    return ("answers", command, club / "club.toml", answers, *options)
+
+
+@pytest.fixture
+def judged_answers(club, answers, capsys):
+    """The answers with verdicts."""
+    assert "weak" in told(capsys, *answer_words("judge", club, answers))
+    return answers
+
+
+def test_answers_without_verdicts_are_not_scored(club, answers, capsys) -> None:
+    errors = ends(capsys, 2, *answer_words("score", club, answers)).err
+    assert "harness answers judge" in errors
+
+
+def test_check_counts_missing_answers(club, answers, capsys) -> None:
+    output = json.loads(told(capsys, *answer_words("check", club, answers, "--json")))
+    missing = [(system["system"], system["missing"]) for system in output["systems"]]
+    assert missing == [("careful", 0), ("lazy", 1)]
+
+
+def test_the_plan_of_a_local_judge_writes_nothing(club, answers, capsys) -> None:
+    plan = told(capsys, *answer_words("judge", club, answers, "--plan"))
+    assert "on this machine" in plan
     assert not (answers / "verdicts.jsonl").exists()
-    assert "weak" in told(capsys, "answers", "judge", experiment, answers)
-    page = answers / "page" / "blame.html"
-    out = told(capsys, "answers", "score", experiment, answers, "--report", page)
-    assert (
-        "ragchecker.recall" in out and "tok:13a" in out and "undefined for some" in out
-    )
-    with (answers / "scores.csv").open(encoding="utf-8") as file:
+
+
+def test_answers_are_scored_with_notes(club, judged_answers, capsys) -> None:
+    output = told(capsys, *answer_words("score", club, judged_answers))
+    assert "ragchecker.recall" in output
+    assert "tok:13a" in output
+    assert "undefined for some" in output
+
+
+def test_the_scores_of_answers_are_written(club, judged_answers, capsys) -> None:
+    told(capsys, *answer_words("score", club, judged_answers))
+    with (judged_answers / "scores.csv").open(encoding="utf-8") as file:
         scores = {
             (row["retriever"], row["query_id"], row["measure"]): row["value"]
             for row in csv.DictReader(file)
         }
     assert scores["careful", "q1", "ragchecker.recall"] == repr(2 / 3)
-    assert (
-        scores["lazy", "q2", "ragchecker.recall"] == "0.0"
-        and scores["lazy", "q2", "ragchecker.precision"] == ""
-    )
-    html = page.read_text(encoding="utf-8")
-    assert (
-        "Retriever or generator?" in html
-        and "not used" in html
-        and "supported by fees" in html
-    )
-    assert "careful: 2 of 3 claims answered; lazy: 0 of 3 claims answered" in html
-    score = ("answers", "score", experiment, answers)
-    by_letters = json.loads(
-        told(capsys, *score, "-m", "ROUGE-L", "--tokenizer", "char", "--json")
-    )
-    assert {row["measure"] for row in by_letters["summary"]} == {
-        "ROUGE-L"
-    } and by_letters["comparisons"][0]["n"] == 2
+    assert scores["lazy", "q2", "ragchecker.recall"] == "0.0"
+    assert scores["lazy", "q2", "ragchecker.precision"] == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Retriever or generator?",
+        "not used",
+        "supported by fees",
+        "careful: 2 of 3 claims answered; lazy: 0 of 3 claims answered",
+    ],
+)
+def test_the_page_of_answers_shows_the_fate_of_claims(
+    club, judged_answers, capsys, text
+) -> None:
+    page = judged_answers / "page" / "blame.html"
+    told(capsys, *answer_words("score", club, judged_answers, "--report", page))
+    assert text in page.read_text(encoding="utf-8")
+
+
+def test_answers_are_scored_by_a_measure_and_a_tokenizer(
+    club, judged_answers, capsys
+) -> None:
+    options = ["-m", "ROUGE-L", "--tokenizer", "char", "--json"]
+    words = answer_words("score", club, judged_answers, *options)
+    output = json.loads(told(capsys, *words))
+    assert {row["measure"] for row in output["summary"]} == {"ROUGE-L"}
+    assert output["comparisons"][0]["n"] == 2
+
+
+STATISTICS = """
+[statistics]
+weight = "traffic"
+cluster = "traffic"
+looks = { queries = [2, 50] }
+"""
+
+
+def test_answers_are_scored_with_the_statistics_of_the_experiment(
+    club, judged_answers, capsys
+) -> None:
+    """The level is that of the first of two looks; with both it would be 1e-41."""
+    text = (club / "club.toml").read_text(encoding="utf-8")
     weighted = club / "weighted.toml"
-    declared = '\n[statistics]\nweight = "traffic"\ncluster = "traffic"\nlooks = { queries = [2, 50] }\n'
-    weighted.write_text(
-        experiment.read_text(encoding="utf-8") + declared, encoding="utf-8"
-    )
-    scored = json.loads(
-        told(
-            capsys,
-            "answers",
-            "score",
-            weighted,
-            answers,
-            "-m",
-            "ragchecker.recall",
-            "--json",
-        )
-    )
-    assert {row["retriever"]: row["mean"] for row in scored["summary"]} == {
-        "careful": (3 * 2 / 3 + 1) / 4,
-        "lazy": 0,
-    }
-    assert scored["comparisons"][0]["clusters"] == 2
-    assert (
-        scored["summary"][0]["ci_low"] < 1e-99
-    )  # at the level of the first of two looks; 1e-41 at that of both
-    for wrong in (["-m", "RUGE"], ["--tokenizer", "flores200"], ["--baseline", "x"]):
-        told(capsys, *score, *wrong, code=2)
+    weighted.write_text(text + STATISTICS, encoding="utf-8")
+    options = ["-m", "ragchecker.recall", "--json"]
+    words = ("answers", "score", weighted, judged_answers, *options)
+    output = json.loads(told(capsys, *words))
+    means = {row["retriever"]: row["mean"] for row in output["summary"]}
+    assert means == {"careful": (3 * 2 / 3 + 1) / 4, "lazy": 0}
+    assert output["comparisons"][0]["clusters"] == 2
+    assert output["summary"][0]["ci_low"] < 1e-99
+
+
+@pytest.mark.parametrize(
+    "options", [["-m", "RUGE"], ["--tokenizer", "flores200"], ["--baseline", "x"]]
+)
+def test_an_unknown_measure_tokenizer_or_baseline_is_refused(
+    club, judged_answers, capsys, options
+) -> None:
+    told(capsys, *answer_words("score", club, judged_answers, *options), code=2)
 
 
 def test_hostile_texts_stay_texts_in_the_page(club, tmp_path) -> None:
-    evil, page = (
-        "<script>alert(1)</script><img src=x onerror=alert(1)>",
-        tmp_path / "page.html",
-    )
+    hostile = "<script>alert(1)</script><img src=x onerror=alert(1)>"
+    page = tmp_path / "page.html"
     row = {
         "query_id": "q1",
-        "response": f"{evil} The fee is monthly.",
-        "contexts": [{"id": evil, "text": evil}],
+        "response": f"{hostile} The fee is monthly.",
+        "contexts": [{"id": hostile, "text": hostile}],
     }
     layouts.jsonl(tmp_path / "evil.jsonl", [row])
-    assert small.ended("answers", "judge", club / "club.toml", tmp_path) == 0
-    assert (
-        small.ended("answers", "score", club / "club.toml", tmp_path, "--report", page)
-        == 0
-    )
+    assert small.ended(*answer_words("judge", club, tmp_path)) == 0
+    assert small.ended(*answer_words("score", club, tmp_path, "--report", page)) == 0
     html = page.read_text(encoding="utf-8")
-    assert (
-        "<script" not in html
-        and "<img" not in html
-        and "default-src &#39;none&#39;" in html
-    )
+    assert "<script" not in html
+    assert "<img" not in html
+    assert "default-src &#39;none&#39;" in html

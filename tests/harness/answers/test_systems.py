@@ -1,4 +1,4 @@
-"""Files of answers, what is asked about them, and where claims were lost."""
+"""Files of answers, their measures, and the fates of claims."""
 
 import json
 
@@ -37,45 +37,54 @@ CONTEXTS = [
 ]
 GOOD = {
     "query_id": "q1",
-    "response": "The fee is monthly [1]. The pool opens at nine [2]. It costs a fortune.",
+    "response": (
+        "The fee is monthly [1]. The pool opens at nine [2]. It costs a fortune."
+    ),
     "contexts": CONTEXTS,
 }
-"""Three claims: one right and retrieved, one wrong from an irrelevant context, one from nowhere. Of the reference's
-three claims the contexts hold the first and the third, the response the first."""
+"""Three claims: right and retrieved; wrong from an irrelevant context; from nowhere.
+
+Of the reference's three claims the contexts have the first and the third, the response
+has the first.
+"""
 
 
 def read(tmp_path, **systems):
+    """The systems of a folder: rows as JSON, or lines as they are."""
     for name, rows in systems.items():
-        text = "".join(
+        lines = [
             row if isinstance(row, str) else json.dumps(row) + "\n" for row in rows
-        )
-        (tmp_path / f"{name}.jsonl").write_text(text, encoding="utf-8")
+        ]
+        (tmp_path / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
     return read_systems(tmp_path, {"q1", "q2"})
 
 
-def test_answers_are_read_by_system_and_marks_are_no_words_but_where_citations_are_listed(
-    tmp_path,
-) -> None:
+def test_answers_are_read_by_system(tmp_path) -> None:
     (tmp_path / "verdicts.jsonl").write_text("", encoding="utf-8")
-    listed = {**GOOD, "citations": [{"sentence": "Monthly.", "contexts": ["c2"]}]}
-    mark = f"See [{'9' * 5000}]."  # names no context
-    bare = [
-        {"query_id": "q1", "response": mark},
-        {"query_id": "q2", "response": "", "contexts": ["bare text"]},
-    ]
-    a, b, c = read(tmp_path, a=[GOOD], b=[listed], c=bare)
-    assert (a.name, b.name, c.name) == ("a", "b", "c")
-    assert a.answer("q1").contexts == tuple(
-        Context(context["id"], context["text"]) for context in CONTEXTS
-    )
-    assert a.answer("q2") == Answer() and c.answer("q2").contexts == (
-        Context("1", "bare text"),
-    )
-    assert "[" not in a.answer("q1").response
-    assert (b.answer("q1").response, c.answer("q1").response) == (
-        GOOD["response"],
-        mark,
-    )
+    texts = [{"query_id": "q2", "response": "", "contexts": ["bare text"]}]
+    a, b = read(tmp_path, a=[GOOD], b=texts)
+    assert (a.name, b.name) == ("a", "b")
+    contexts = tuple(Context(context["id"], context["text"]) for context in CONTEXTS)
+    assert a.answer("q1").contexts == contexts
+    assert a.answer("q2") == Answer()
+    assert b.answer("q2").contexts == (Context("1", "bare text"),)
+
+
+def test_marks_of_citations_are_no_words(tmp_path) -> None:
+    (system,) = read(tmp_path, a=[GOOD])
+    assert "[" not in system.answer("q1").response
+
+
+def test_marks_are_words_if_citations_are_listed(tmp_path) -> None:
+    citations = [{"sentence": "Monthly.", "contexts": ["c2"]}]
+    (system,) = read(tmp_path, a=[{**GOOD, "citations": citations}])
+    assert system.answer("q1").response == GOOD["response"]
+
+
+def test_a_mark_that_names_no_context_is_a_word(tmp_path) -> None:
+    response = f"See [{'9' * 5000}]."
+    (system,) = read(tmp_path, a=[{"query_id": "q1", "response": response}])
+    assert system.answer("q1").response == response
 
 
 @pytest.mark.parametrize(
@@ -100,169 +109,202 @@ def test_answers_are_read_by_system_and_marks_are_no_words_but_where_citations_a
         ("a", [GOOD, GOOD], "a.jsonl:2: .*twice"),
         ("my system!", [GOOD], "not a valid system name"),
     ],
+    ids=[
+        "no JSON",
+        "nested too deep",
+        "a repeated key",
+        "an unknown key",
+        "an unknown query",
+        "no response",
+        "no list of contexts",
+        "contexts with the same id",
+        "a repeated answer",
+        "an invalid name",
+    ],
 )
-def test_what_is_no_folder_of_answers_is_refused_with_its_place(
+def test_a_wrong_answer_is_refused_with_its_line(
     tmp_path, system, rows, message
 ) -> None:
-    assert "no answers" in str(refusal(read_systems, tmp_path, {"q1"}))
-    assert "not a folder" in str(refusal(read_systems, tmp_path / "absent", {"q1"}))
     with pytest.raises(InputError, match=message):
         read(tmp_path, **{system: rows})
 
 
-def test_every_measure_of_an_answer_by_hand_and_of_none(tmp_path) -> None:
+def test_a_folder_without_answers_is_refused(tmp_path) -> None:
+    assert "no answers" in str(refusal(read_systems, tmp_path, {"q1"}))
+    assert "not a folder" in str(refusal(read_systems, tmp_path / "absent", {"q1"}))
+
+
+BY_HAND = {
+    "ragchecker.precision": 1 / 3,
+    "ragchecker.recall": 1 / 3,
+    "ragchecker.f1": 1 / 3,
+    "ragchecker.claim_recall": 2 / 3,
+    "ragchecker.context_precision": 1 / 2,
+    "ragchecker.context_utilization": 1 / 2,
+    "ragchecker.noise_sensitivity_in_relevant": 0,
+    "ragchecker.noise_sensitivity_in_irrelevant": 1 / 3,
+    "ragchecker.hallucination": 1 / 3,
+    "ragchecker.self_knowledge": 0,
+    "ragchecker.faithfulness": 2 / 3,
+    "ragas.faithfulness": 2 / 3,
+    "ragas.context_recall": 2 / 3,
+    "ragas.context_precision": 1 / (1 + 1e-10),
+    "ragas.context_utilization": 2 / (2 + 1e-10),
+    "ExactMatch": 0,
+}
+
+
+@pytest.fixture
+def scores(tmp_path):
+    """The scores of a system that answers only the first of two queries."""
     systems = read(tmp_path, a=[GOOD])
-    scores = score_answers(
-        [FEE, BARE],
-        systems,
-        ask_judge(tmp_path, LexicalJudge(), [FEE, BARE], systems),
-        "13a",
-        {},
-    )
+    readings = ask_judge(tmp_path, LexicalJudge(), [FEE, BARE], systems)
+    return score_answers([FEE, BARE], systems, readings, "13a", {})
+
+
+@pytest.mark.parametrize(("measure", "expected"), BY_HAND.items())
+def test_every_measure_of_an_answer_by_hand(scores, measure, expected) -> None:
     assert scores.ids == ("q1", "q2")
-    first_values = {
-        name: by_system["a"].tolist() for name, by_system in scores.values.items()
-    }
-    ragchecker = {
-        "precision": 1 / 3,
-        "recall": 1 / 3,
-        "f1": 1 / 3,
-        "claim_recall": 2 / 3,
-        "context_precision": 1 / 2,
-        "context_utilization": 1 / 2,
-        "noise_sensitivity_in_relevant": 0,
-        "noise_sensitivity_in_irrelevant": 1 / 3,
-        "hallucination": 1 / 3,
-        "self_knowledge": 0,
-        "faithfulness": 2 / 3,
-    }
-    ragas = {
-        "faithfulness": 2 / 3,
-        "context_recall": 2 / 3,
-        "context_precision": 1 / (1 + 1e-10),
-        "context_utilization": 2 / (2 + 1e-10),
-    }
-    expected_values = {
-        f"ragchecker.{name}": value for name, value in ragchecker.items()
-    }
-    expected_values |= {f"ragas.{name}": value for name, value in ragas.items()} | {
-        "ExactMatch": 0
-    }
-    assert {name: first_values[name][0] for name in expected_values} == pytest.approx(
-        expected_values
-    )
-    assert (
-        "ragas.answer_relevancy" not in first_values
-        and "ragas.context_relevance" not in first_values
-    )  # words give no ratings
-    for name in (
-        "BLEU",
-        "ROUGE-L",
-        "TokenF1",
-        "ragchecker.recall",
-        "ragchecker.claim_recall",
-    ):
-        assert first_values[name][1] == 0, name
-    for name in (
-        "ragchecker.precision",
-        "ragchecker.hallucination",
-        "ragas.faithfulness",
-    ):
-        assert np.isnan(first_values[name][1]), name  # undefined, not 0 and not 1
-    assert scores.undefined_counts()["ragchecker.hallucination"] == {"a": 1}
-    rows = [
-        row.value for row in scores.rows() if row.measure == "ragchecker.hallucination"
-    ]
+    assert scores.values[measure]["a"][0] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "measure", ["ragas.answer_relevancy", "ragas.context_relevance"]
+)
+def test_a_judge_without_ratings_leaves_measures_out(scores, measure) -> None:
+    assert measure not in scores.values
+
+
+@pytest.mark.parametrize(
+    "measure",
+    ["BLEU", "ROUGE-L", "TokenF1", "ragchecker.recall", "ragchecker.claim_recall"],
+)
+def test_a_missing_answer_scores_zero(scores, measure) -> None:
+    assert scores.values[measure]["a"][1] == 0
+
+
+@pytest.mark.parametrize(
+    "measure",
+    ["ragchecker.precision", "ragchecker.hallucination", "ragas.faithfulness"],
+)
+def test_a_share_of_the_claims_of_a_missing_answer_is_undefined(
+    scores, measure
+) -> None:
+    """It is neither 0 nor 1."""
+    assert np.isnan(scores.values[measure]["a"][1])
+
+
+def test_undefined_scores_are_counted_and_have_their_rows(scores) -> None:
+    measure = "ragchecker.hallucination"
+    assert scores.undefined_counts()[measure] == {"a": 1}
+    rows = [row.value for row in scores.rows() if row.measure == measure]
     assert rows == [pytest.approx(1 / 3), None]
 
 
 class Silent(LexicalJudge):
-    """Cannot be read on the second context."""
+    """Its replies on the second context are unreadable."""
 
     def verdicts(self, pairs):
         for index, word in super().verdicts(pairs):
-            yield index, None if pairs[index].text == CONTEXTS[1]["text"] else word
+            is_second = pairs[index].text == CONTEXTS[1]["text"]
+            yield index, None if is_second else word
 
     def questions(self, texts):
-        return iter(
-            [
-                (index, GeneratedQuestions(("Is it monthly?",) * 3, (False,) * 3))
-                for index in range(len(texts))
-            ]
-        )
+        generated = GeneratedQuestions(("Is it monthly?",) * 3, (False,) * 3)
+        return iter([(index, generated) for index in range(len(texts))])
 
 
-def test_an_unreadable_verdict_leaves_open_what_rests_on_it_and_nothing_else(
-    tmp_path,
-) -> None:
+@pytest.fixture
+def silent_readings(tmp_path):
     systems = read(tmp_path, a=[GOOD])
-    readings = ask_judge(tmp_path, Silent(), [FEE], systems)
-    assert relevancy_texts([FEE], systems, readings) == [
-        FEE.text,
-        *["Is it monthly?"] * 3,
-    ]
+    return systems, ask_judge(tmp_path, Silent(), [FEE], systems)
+
+
+def test_the_texts_of_answer_relevancy_are_queries_and_generated_questions(
+    silent_readings,
+) -> None:
+    systems, readings = silent_readings
+    texts = relevancy_texts([FEE], systems, readings)
+    assert texts == [FEE.text, *["Is it monthly?"] * 3]
+
+
+def test_an_unreadable_verdict_makes_only_measures_that_need_it_undefined(
+    silent_readings,
+) -> None:
+    systems, readings = silent_readings
     vectors = {FEE.text: np.float32([1, 0]), "Is it monthly?": np.float32([1, 1])}
-    values = {
-        name: by_system["a"][0]
-        for name, by_system in score_answers(
-            [FEE], systems, readings, "13a", vectors
-        ).values.items()
-    }
-    assert values["ragchecker.precision"] == pytest.approx(
-        1 / 3
-    )  # reference and response only
-    assert (
-        "ragchecker.hallucination" not in values
-        and "ragchecker.claim_recall" not in values
-    )
-    assert values["ragas.answer_relevancy"] == pytest.approx(0.5**0.5, abs=1e-6)
-    fates = [
-        claim.fate
-        for claim in trace_claims(Case(FEE, systems[0].answer("q1"), readings)).claims
-    ]
+    scores = score_answers([FEE], systems, readings, "13a", vectors).values
+    # Precision needs only the reference and the response.
+    assert scores["ragchecker.precision"]["a"][0] == pytest.approx(1 / 3)
+    assert "ragchecker.hallucination" not in scores
+    assert "ragchecker.claim_recall" not in scores
+    relevancy = scores["ragas.answer_relevancy"]["a"][0]
+    assert relevancy == pytest.approx(0.5**0.5, abs=1e-6)
+
+
+def test_an_unreadable_verdict_makes_the_fate_of_a_claim_unknown(
+    silent_readings,
+) -> None:
+    (system,), readings = silent_readings
+    traced = trace_claims(Case(FEE, system.answer("q1"), readings))
+    fates = [claim.fate for claim in traced.claims]
     assert fates == ["answered", "unknown", "not used"]
 
 
-def test_retriever_or_generator(tmp_path) -> None:
-    systems = read(
-        tmp_path,
-        a=[GOOD],
-        b=[{"query_id": "q1", "response": "No idea.", "contexts": []}],
-    )
+@pytest.fixture
+def traced(tmp_path):
+    """System -> its answers to both queries, claim by claim."""
+    no_idea = {"query_id": "q1", "response": "No idea.", "contexts": []}
+    systems = read(tmp_path, a=[GOOD], b=[no_idea])
     readings = ask_judge(tmp_path, LexicalJudge(), [FEE, BARE], systems)
-    traced = {
-        system.name: [
+    traced_answers = {}
+    for system in systems:
+        traced_answers[system.name] = [
             trace_claims(Case(query, system.answer(query.id), readings))
             for query in (FEE, BARE)
         ]
-        for system in systems
-    }
-    (first, _), (nothing, unanswered) = traced["a"], traced["b"]
-    assert [(claim.fate, claim.supporting_contexts) for claim in first.claims] == [
+    return traced_answers
+
+
+def test_a_claim_is_lost_by_the_retriever_or_by_the_generator(traced) -> None:
+    answer, _ = traced["a"]
+    fates = [(claim.fate, claim.supporting_contexts) for claim in answer.claims]
+    assert fates == [
         ("answered", ("c1",)),
         ("not retrieved", ()),
         ("not used", ("c1",)),
     ]
-    assert dict(first.response_claims)["The pool opens at nine."] == "contexts"
-    assert {claim.fate for claim in (*nothing.claims, *unanswered.claims)} == {
-        "not retrieved"
-    }
+    support = dict(answer.response_claims)
+    assert support["The pool opens at nine."] == "contexts"
+
+
+def test_without_contexts_every_claim_is_lost_by_the_retriever(traced) -> None:
+    answer, missing_answer = traced["b"]
+    fates = {claim.fate for claim in (*answer.claims, *missing_answer.claims)}
+    assert fates == {"not retrieved"}
+
+
+def test_the_shares_of_fates_are_weighted_by_queries(traced) -> None:
     weighted = Scores(ids=(FEE.id, BARE.id), values={}, weights=(3, 1))
     shares = {share.fate: share for share in fate_shares(traced["a"], weighted)}
-    assert tuple(shares) == CLAIM_FATES and sum(
-        share.mean for share in shares.values()
-    ) == pytest.approx(1)
+    assert tuple(shares) == CLAIM_FATES
+    assert sum(share.mean for share in shares.values()) == pytest.approx(1)
     assert shares["not retrieved"].mean == pytest.approx((3 * 1 / 3 + 1) / 4)
-    assert all(
-        0 <= share.interval.low <= share.interval.high <= 1
-        for share in shares.values()
-        if share.interval.low
-    )
+    for share in shares.values():
+        if share.interval.low:
+            assert 0 <= share.interval.low <= share.interval.high <= 1
+
+
+def test_there_are_no_shares_without_answers() -> None:
+    weighted = Scores(ids=(FEE.id, BARE.id), values={}, weights=(3, 1))
     assert fate_shares([], weighted) == []
-    readings = JudgeReadings()
+
+
+def test_a_claim_may_be_contradicted() -> None:
     answer = Answer("The fee is yearly.", (Context("c1", "The fee is yearly."),))
+    readings = JudgeReadings()
     readings.claims[answer.response] = (answer.response,)
-    readings.verdicts = {
-        (CLAIMS[0].text, short_digest(answer.response)): "contradicted"
-    }
-    assert trace_claims(Case(FEE, answer, readings)).claims[0].fate == "contradicted"
+    digest = short_digest(answer.response)
+    readings.verdicts = {(CLAIMS[0].text, digest): "contradicted"}
+    traced = trace_claims(Case(FEE, answer, readings))
+    assert traced.claims[0].fate == "contradicted"

@@ -1,4 +1,4 @@
-"""Per-query scores of any tool, values that are undefined, and the comparisons over what both have."""
+"""Scores of any tool, undefined values, and comparisons on the defined ones."""
 
 import json
 import math
@@ -26,46 +26,59 @@ def values(*rows):
     }
 
 
-def test_a_pair_is_compared_where_both_are_defined() -> None:
+def test_queries_that_are_undefined_for_all_are_left_out() -> None:
     rows = BASE.copy()
-    rows[:, ::3] = NAN  # undefined for all: left out as if they were not there
-    assert compare(values(*rows)) == compare(
-        values(*np.delete(BASE, np.s_[::3], axis=1))
-    )
-    rows = BASE.copy()
-    rows[0, :5] = rows[1, 4:9] = NAN
-    comparisons = {(row.a, row.b): row for row in compare(values(*rows))}
-    assert {pair: row.n for pair, row in comparisons.items()} == {
-        ("a", "b"): 21,
-        ("a", "c"): 25,
-        ("b", "c"): 25,
-    }
-    for (a, b), row in comparisons.items():
-        x, y = rows["abc".index(a)], rows["abc".index(b)]
-        both = ~np.isnan(x) & ~np.isnan(y)
-        (alone,) = compare({a: x[both], b: y[both]})
-        assert (row.w_plus, row.w_minus, row.p_value) == (
-            alone.w_plus,
-            alone.w_minus,
-            alone.p_value,
-        )
-        assert row.mean_difference == pytest.approx(np.mean(x[both] - y[both]))
-    order = sorted(comparisons.values(), key=lambda row: row.p_value)
-    expected = np.maximum.accumulate(
-        [min(1.0, (3 - step) * row.p_value) for step, row in enumerate(order)]
-    )
-    assert [row.p_adjusted for row in order] == pytest.approx(expected)
+    rows[:, ::3] = NAN
+    without = np.delete(BASE, np.s_[::3], axis=1)
+    assert compare(values(*rows)) == compare(values(*without))
 
 
-def test_the_correction_of_the_whole_family_counts_pairs_without_a_query_in_common() -> (
-    None
-):
+@pytest.fixture
+def undefined_rows():
+    """Scores of a and b, some of which are undefined."""
     rows = BASE.copy()
-    rows[0, 15:] = rows[1, :15] = NAN
-    comparisons = {(row.a, row.b): row for row in compare(values(*rows))}
-    assert comparisons.keys() == {("a", "c"), ("b", "c")}
-    lowest = min(comparisons.values(), key=lambda row: row.p_value)
+    rows[0, :5] = NAN
+    rows[1, 4:9] = NAN
+    return values(*rows)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "n"), [("a", "b", 21), ("a", "c", 25), ("b", "c", 25)]
+)
+def test_a_pair_is_compared_on_the_queries_defined_for_both(undefined_rows, a, b, n):
+    comparisons = {(row.a, row.b): row for row in compare(undefined_rows)}
+    row = comparisons[a, b]
+    scores_a = undefined_rows[a]
+    scores_b = undefined_rows[b]
+    both = ~np.isnan(scores_a) & ~np.isnan(scores_b)
+    (alone,) = compare({a: scores_a[both], b: scores_b[both]})
+    assert row.n == n
+    assert row.w_plus == alone.w_plus
+    assert row.w_minus == alone.w_minus
+    assert row.p_value == alone.p_value
+    expected = np.mean(scores_a[both] - scores_b[both])
+    assert row.mean_difference == pytest.approx(expected)
+
+
+def test_pairs_on_different_queries_are_corrected_together(undefined_rows):
+    rows = sorted(compare(undefined_rows), key=lambda row: row.p_value)
+    assert len(rows) == 3
+    products = [min(1.0, (3 - step) * row.p_value) for step, row in enumerate(rows)]
+    expected = np.maximum.accumulate(products)
+    assert [row.p_adjusted for row in rows] == pytest.approx(expected)
+
+
+def test_the_correction_counts_pairs_without_a_common_query() -> None:
+    rows = BASE.copy()
+    rows[0, 15:] = NAN
+    rows[1, :15] = NAN
+    comparisons = compare(values(*rows))
+    assert {(row.a, row.b) for row in comparisons} == {("a", "c"), ("b", "c")}
+    lowest = min(comparisons, key=lambda row: row.p_value)
     assert lowest.p_adjusted == pytest.approx(min(1.0, 3 * lowest.p_value))
+
+
+def test_there_is_no_comparison_without_a_value() -> None:
     assert compare(values([NAN], [NAN])) == []
 
 
@@ -74,7 +87,9 @@ def write(path, *rows, header="retriever,query_id,measure,value"):
     return path
 
 
-def test_scores_of_any_tool_are_read(tmp_path) -> None:
+@pytest.fixture
+def foreign_scores(tmp_path):
+    """The scores of a tool, some of which are undefined."""
     rows = [
         "a,007,faith,0.5",
         "a,8,faith,",
@@ -82,15 +97,30 @@ def test_scores_of_any_tool_are_read(tmp_path) -> None:
         "b,8,faith,1",
         "b,8,other,2",
     ]
-    scores = read_score_file(write(tmp_path / "s.csv", *rows))
-    assert scores.ids == ("007", "8") and scores.retrievers == ("a", "b")
-    assert scores.values["faith"]["a"].tolist()[0] == 0.5 and math.isnan(
-        scores.values["faith"]["a"][1]
-    )
-    assert scores.undefined_counts() == {"faith": {"a": 1, "b": 1}, "other": {"b": 1}}
-    assert ("a", "8", "faith", None) in list(scores.rows())
-    assert scores.select(["other"], ["8"]).values["other"]["b"].tolist() == [2]
-    assert "did you mean 'faith'" in str(refusal(scores.select, ["fiath"]))
+    return read_score_file(write(tmp_path / "s.csv", *rows))
+
+
+def test_scores_of_any_tool_are_read(foreign_scores) -> None:
+    assert foreign_scores.ids == ("007", "8")
+    assert foreign_scores.retrievers == ("a", "b")
+    first, second = foreign_scores.values["faith"]["a"].tolist()
+    assert first == 0.5
+    assert math.isnan(second)
+    assert ("a", "8", "faith", None) in list(foreign_scores.rows())
+
+
+def test_undefined_scores_are_counted(foreign_scores) -> None:
+    assert foreign_scores.undefined_counts() == {
+        "faith": {"a": 1, "b": 1},
+        "other": {"b": 1},
+    }
+
+
+def test_a_measure_and_queries_are_selected(foreign_scores) -> None:
+    selected = foreign_scores.select(["other"], ["8"])
+    assert selected.values["other"]["b"].tolist() == [2]
+    message = str(refusal(foreign_scores.select, ["fiath"]))
+    assert "did you mean 'faith'" in message
 
 
 @pytest.mark.parametrize(
@@ -108,44 +138,56 @@ def test_scores_of_any_tool_are_read(tmp_path) -> None:
     ],
 )
 def test_a_wrong_file_is_refused_with_its_line(tmp_path, lines, message) -> None:
-    assert message in str(refusal(read_score_file, write(tmp_path / "s.csv", *lines)))
-    assert "cannot be read" in str(refusal(read_score_file, tmp_path / "absent.csv"))
-    assert "measure" in str(
-        refusal(
-            read_score_file,
-            write(tmp_path / "t.csv", "a,1,2", header="retriever,query_id,value"),
-        )
-    )
+    path = write(tmp_path / "s.csv", *lines)
+    assert message in str(refusal(read_score_file, path))
 
 
-def test_where_low_is_good_the_verdict_is_turned_round_and_the_numbers_stay() -> None:
-    rows = {("a", f"q{i:02}", "hallucination"): 0.1 for i in range(12)}
-    rows |= {
-        ("b", f"q{i:02}", "hallucination"): 0.1 + 0.05 * (i + 1) for i in range(12)
-    }
-    scores = scores_from_rows(rows)
-    plain = evaluate_scores(scores, baseline=None, settings=Settings())
-    turned = evaluate_scores(
-        scores, baseline=None, settings=Settings(), low_is_good={"hallucination"}
+def test_a_missing_file_is_refused(tmp_path) -> None:
+    message = str(refusal(read_score_file, tmp_path / "absent.csv"))
+    assert "cannot be read" in message
+
+
+def test_a_file_without_a_column_is_refused(tmp_path) -> None:
+    path = write(tmp_path / "t.csv", "a,1,2", header="retriever,query_id,value")
+    assert "measure" in str(refusal(read_score_file, path))
+
+
+@pytest.fixture
+def hallucination_scores():
+    rows = {}
+    for i in range(12):
+        rows["a", f"q{i:02}", "hallucination"] = 0.1
+        rows["b", f"q{i:02}", "hallucination"] = 0.1 + 0.05 * (i + 1)
+    return scores_from_rows(rows)
+
+
+def test_if_low_is_good_the_verdict_is_reversed_and_the_numbers_stay(
+    hallucination_scores,
+) -> None:
+    high = evaluate_scores(hallucination_scores, baseline=None, settings=Settings())
+    low = evaluate_scores(
+        hallucination_scores,
+        baseline=None,
+        settings=Settings(),
+        low_is_good={"hallucination"},
     )
-    (before,), (after,) = (
-        evaluation.comparisons["hallucination"] for evaluation in (plain, turned)
+    (high_row,) = high.comparisons["hallucination"]
+    (low_row,) = low.comparisons["hallucination"]
+    assert high_row.verdict == Verdict.WORSE
+    assert low_row.verdict == Verdict.BETTER
+    assert high_row.mean_difference == low_row.mean_difference < 0
+    assert (high.leader, high.shown_worse) == ("b", ("a",))
+    assert (low.leader, low.shown_worse) == ("a", ("b",))
+    assert lead_sentence(low) == "Mean ahead of b by 0.325 (0.210 to 0.440)."
+    (board_row,) = low.board.rows[1:]
+    assert (board_row.retriever, board_row.wins, board_row.losses) == ("b", 0, 12)
+
+
+def test_an_unknown_baseline_is_refused(hallucination_scores) -> None:
+    error = refusal(
+        evaluate_scores, hallucination_scores, baseline="z", settings=Settings()
     )
-    assert (before.verdict, after.verdict) == (Verdict.WORSE, Verdict.BETTER)
-    assert before.mean_difference == after.mean_difference < 0
-    assert (plain.leader, plain.shown_worse, turned.leader, turned.shown_worse) == (
-        "b",
-        ("a",),
-        "a",
-        ("b",),
-    )
-    assert lead_sentence(turned) == "Mean ahead of b by 0.325 (0.210 to 0.440)."
-    assert [(row.retriever, row.wins, row.losses) for row in turned.board.rows[1:]] == [
-        ("b", 0, 12)
-    ]
-    assert "baseline" in str(
-        refusal(evaluate_scores, scores, baseline="z", settings=Settings())
-    )
+    assert "baseline" in str(error)
 
 
 @pytest.fixture
@@ -154,25 +196,44 @@ def stars(tmp_path):
     return write(tmp_path / "stars.csv", "a,q0,stars,1.1", *rows[1:])
 
 
-def test_compare_takes_the_scores_of_any_tool_and_their_range(
-    tmp_path, call, stars
-) -> None:
+@pytest.fixture
+def faithfulness(tmp_path):
+    """Scores of a and b, of which a has one undefined value."""
     rows = [f"a,q{i},faithfulness,{'' if i == 3 else 0.5}" for i in range(20)]
     rows += [f"b,q{i},faithfulness,{0.5 + i / 100}" for i in range(20)]
-    page, file = tmp_path / "page.html", write(tmp_path / "ragas.csv", *rows)
-    (row,) = json.loads(call("compare", file, "--report", page, "--json", code=0).out)[
-        "comparisons"
-    ]
+    return write(tmp_path / "ragas.csv", *rows)
+
+
+def test_compare_takes_the_scores_of_any_tool(call, faithfulness) -> None:
+    output = json.loads(call("compare", faithfulness, "--json", code=0).out)
+    (row,) = output["comparisons"]
     assert (row["measure"], row["n"], row["verdict"]) == ("faithfulness", 19, "worse")
+    assert "faithfulness" in call("compare", faithfulness, code=0).out
+
+
+def test_compare_writes_a_page_of_scores(tmp_path, call, faithfulness) -> None:
+    page = tmp_path / "page.html"
+    call("compare", faithfulness, "--report", page, "--json", code=0)
     html = page.read_text(encoding="utf-8")
-    assert "Content-Security-Policy" in html and "<script" not in html and "19" in html
-    assert "faithfulness" in call("compare", file, code=0).out
-    for options, verdict in (([], "undecided"), (["--range", "1", "5"], "equivalent")):
-        output = json.loads(
-            call("compare", stars, "--margin", "0.5", *options, "--json", code=0).out
-        )
-        assert output["comparisons"][0]["verdict"].startswith(verdict)
-        assert ("Give --range LOW HIGH" in " ".join(output["notes"])) == (not options)
+    assert "Content-Security-Policy" in html
+    assert "<script" not in html
+    assert "19" in html
+
+
+@pytest.mark.parametrize(
+    ("options", "verdict", "needs_range"),
+    [
+        pytest.param([], "undecided", True, id="without a range"),
+        pytest.param(["--range", "1", "5"], "equivalent", False, id="with a range"),
+    ],
+)
+def test_equivalence_needs_the_range_of_scores(
+    call, stars, options, verdict, needs_range
+) -> None:
+    words = ["compare", stars, "--margin", "0.5", *options, "--json"]
+    output = json.loads(call(*words, code=0).out)
+    assert output["comparisons"][0]["verdict"].startswith(verdict)
+    assert ("Give --range LOW HIGH" in " ".join(output["notes"])) == needs_range
 
 
 @pytest.mark.parametrize(
@@ -189,11 +250,12 @@ def test_compare_takes_the_scores_of_any_tool_and_their_range(
         ),
     ],
 )
-def test_compare_refuses_what_does_not_go_with_a_file_of_scores(
-    tmp_path, call, stars, options, message
+def test_compare_refuses_options_that_do_not_apply_to_a_file_of_scores(
+    call, stars, options, message
 ) -> None:
     assert message in call("compare", stars, *options, code=2).err
-    assert (
-        "only one"
-        in call("compare", write(tmp_path / "one.csv", "a,1,m,1"), code=2).err
-    )
+
+
+def test_compare_refuses_the_scores_of_a_single_retriever(tmp_path, call) -> None:
+    path = write(tmp_path / "one.csv", "a,1,m,1")
+    assert "only one" in call("compare", path, code=2).err

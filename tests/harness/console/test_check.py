@@ -1,4 +1,4 @@
-"""What `harness check` tells: everything that is wrong at once, what is right, and what a model would not read."""
+"""The command `check`: problems, the data as they were read, and forecasts."""
 
 import json
 import shlex
@@ -21,17 +21,34 @@ from tests.support.small import ended, ends, refusal
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 
-def test_everything_that_is_wrong_at_once(tmp_path):
+BAD_EXPERIMENT = """name = "e"
+dataset = "{dataset}"
+primary = "nDGC@10"
+measure = ["P@5"]
+measures = ["nDGC@10", "Precission@5", "R@10", "Suces@1"]
+[[retrievers]]
+name = "a"
+kind = "bm52"
+[[retrievers]]
+name = "b"
+kind = "bm25"
+k2 = 1
+"""
+
+
+@pytest.fixture
+def bad_experiment(tmp_path):
+    """An experiment with a mistake in every part."""
     folder = layouts.beir(tmp_path / "data")
     (folder / "corpus.jsonl").write_text("not json\n")
     path = tmp_path / "e.toml"
-    path.write_text(
-        f'name = "e"\ndataset = "{folder.as_posix()}"\nprimary = "nDGC@10"\nmeasure = ["P@5"]\n'
-        f'measures = ["nDGC@10", "Precission@5", "R@10", "Suces@1"]\n[[retrievers]]\nname = "a"\nkind = "bm52"\n'
-        f'[[retrievers]]\nname = "b"\nkind = "bm25"\nk2 = 1\n'
-    )
-    message = str(refusal(check_target, path))
-    for problem in (
+    path.write_text(BAD_EXPERIMENT.format(dataset=folder.as_posix()))
+    return path
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
         "unknown key 'measure' (did you mean 'measures'?)",
         "'nDGC@10'",
         "'Precission@5'",
@@ -40,43 +57,64 @@ def test_everything_that_is_wrong_at_once(tmp_path):
         "did you mean 'bm25'?",
         "unknown key 'k2'",
         "corpus.jsonl:1: is not JSON",
-    ):
-        assert problem in message, f"{problem} is not in\n{message}"
+    ],
+)
+def test_all_problems_are_listed_at_once(bad_experiment, problem):
+    assert problem in str(refusal(check_target, bad_experiment))
+
+
+def test_a_misspelt_data_set_gets_the_nearest_folder(tmp_path):
+    layouts.beir(tmp_path / "data")
     assert "did you mean 'data'" in str(refusal(check_target, tmp_path / "dta"))
 
 
 @pytest.mark.parametrize(
     ("change", "queries_json", "problems"),
     [
-        (('name = "bm25"\n', 'name = "dataset"\n'), "", ["is used for the data set"]),
-        (("/data", "/dat"), "", ["does not exist", "did you mean 'data'"]),
-        (
+        pytest.param(
+            ('name = "bm25"\n', 'name = "dataset"\n'),
+            "",
+            ["is used for the data set"],
+            id="a reserved name",
+        ),
+        pytest.param(
+            ("/data", "/dat"),
+            "",
+            ["does not exist", "did you mean 'data'"],
+            id="a misspelt folder",
+        ),
+        pytest.param(
             ('kind = "bm25"', 'kind = "bm25"\nstemming = "klingon"'),
             "[3]",
             ["queries.json[0]: is not an object", "unknown language 'klingon'"],
+            id="in the data and in a retriever",
         ),
-        (
+        pytest.param(
             ("report = false", '[statistics]\ncluster = "neat"\nweight = "neat"'),
             "",
             ["cluster: 'neat' is a field of no query", "without a number above 0 in"],
+            id="unknown fields",
         ),
-        (
+        pytest.param(
             ("report = false", "[statistics]\nmargin = 5"),
             "",
             ["margin: 5 is larger than the measure's range, 1"],
+            id="a large margin",
         ),
     ],
 )
-def test_each_problem_is_told_with_the_others(tmp_path, change, queries_json, problems):
+def test_each_problem_is_listed_with_the_others(
+    tmp_path, change, queries_json, problems
+):
     path = small.experiment(tmp_path, retrievers=small.BM25)
     path.write_text(path.read_text().replace(*change))
     if queries_json:
         (tmp_path / "data" / "queries.json").write_text(queries_json)
     message = str(refusal(check_target, path))
-    assert [problem for problem in problems if problem not in message] == [], message
+    assert [problem for problem in problems if problem not in message] == []
 
 
-def test_the_page(tmp_path):
+def test_check_describes_a_data_set(tmp_path):
     folder = tmp_path / "data"
     words = " ".join(f"word{i}" for i in range(60))
     texts = {
@@ -113,120 +151,133 @@ def test_the_page(tmp_path):
     json.dumps(check_target(folder).as_json())
 
 
-def test_what_so_many_queries_detect_before_a_run():
-    """Against statsmodels' power of the paired t-test."""
-    for comparisons, alpha in ((1, 0.05), (3, 0.01)):
-        detectable = DetectableDifference(
-            60, comparisons=comparisons, alpha=alpha, range_of=2.0
-        )
-        effect = TTestPower().solve_power(nobs=60, alpha=alpha / comparisons, power=0.8)
-        assert detectable.difference() == pytest.approx(0.2 * 2.0 * effect, rel=1e-4)
-    assert (
-        DetectableDifference(5)
-        .sentence()
-        .startswith("enough queries? No: 5 queries and 1 comparison")
+@pytest.mark.parametrize(("comparisons", "alpha"), [(1, 0.05), (3, 0.01)])
+def test_the_detectable_difference_is_that_of_statsmodels(comparisons, alpha):
+    """Against the power of the paired t-test."""
+    detectable = DetectableDifference(
+        60, comparisons=comparisons, alpha=alpha, range_of=2.0
     )
-    assert (
-        DetectableDifference(60).sentence()
-        == "enough queries? 60 queries reliably detect a difference of about 0.074"
+    effect = TTestPower().solve_power(nobs=60, alpha=alpha / comparisons, power=0.8)
+    expected = 0.2 * 2.0 * effect
+    assert detectable.difference() == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_detectable_difference_of_few_queries_in_words():
+    sentence = DetectableDifference(5).sentence()
+    assert sentence.startswith("enough queries? No: 5 queries and 1 comparison")
+
+
+def test_the_detectable_difference_of_enough_queries_in_words():
+    sentence = DetectableDifference(60).sentence()
+    assert sentence == (
+        "enough queries? 60 queries reliably detect a difference of about 0.074"
     )
 
 
+@pytest.mark.parametrize("command", ["check", "init"])
 @pytest.mark.parametrize("name", ["my results", "small.unfinished"])
-def test_a_results_folder_is_called_so_and_no_data_set(
-    tmp_path, monkeypatch, capsys, name
+def test_a_results_folder_is_refused_as_a_data_set(
+    tmp_path, monkeypatch, capsys, name, command
 ):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("harness.report.index.write_index", lambda folder: None)
-    run(
-        small.experiment(tmp_path, retrievers=small.BM25), RunOptions(tmp_path)
-    ).folder.rename(name)
-    for command in ("check", "init"):
-        errors = ends(capsys, 2, command, name).err
-        assert f"{name}: is a results folder, no data set" in errors
-        assert f"harness report {shlex.quote(name)} shows what it says" in errors
+    path = small.experiment(tmp_path, retrievers=small.BM25)
+    run(path, RunOptions(tmp_path)).folder.rename(name)
+    errors = ends(capsys, 2, command, name).err
+    assert f"{name}: is a results folder, no data set" in errors
+    assert f"harness report {shlex.quote(name)} shows what it says" in errors
 
 
-def test_repeated_questions_are_counted_once_by_check_run_gate_and_report(
-    tmp_path, capsys
-):
-    """Three questions under ten ids each, and one more: p was 0.002, and the gate passed."""
-    rows = [
-        {
+@pytest.fixture
+def repeated(tmp_path):
+    """An experiment on three queries with ten ids each, and another query.
+
+    Without clusters, p was 0.002, and the gate passed.
+    """
+    rows = []
+    for i in range(30):
+        _, text, documents = small.QUERIES[i % 3 if i < 29 else 3]
+        row = {
             "id": f"q{i:02}",
             "query": f"  {text.upper()}" if i % 2 else text,
-            "relevant_documents": docs,
+            "relevant_documents": documents,
         }
-        for i in range(30)
-        for _, text, docs in [small.QUERIES[i % 3 if i < 29 else 3]]
-    ]
-    (small.dataset(tmp_path / "data") / "queries.json").write_text(
-        json.dumps(rows), encoding="utf-8"
-    )
-    blocks = '[[retrievers]]\nname = "hash"\nencoder = { kind = "hashing", dimensions = 64 }\n'
-    path = small.experiment(
+        rows.append(row)
+    queries_path = small.dataset(tmp_path / "data") / "queries.json"
+    queries_path.write_text(json.dumps(rows), encoding="utf-8")
+    encoder = '{ kind = "hashing", dimensions = 64 }'
+    hashing = f'[[retrievers]]\nname = "hash"\nencoder = {encoder}\n'
+    return small.experiment(
         tmp_path,
-        retrievers=small.BM25 + blocks,
+        retrievers=small.BM25 + hashing,
         more="[statistics]\nalpha = 0.04\n",
         report=True,
     )
-    assert "30 queries (4 clusters)" in check_target(path).lines()[0] and check_target(
-        path
-    ).detectable[:4] == (4, True, 1, 0.04)
-    results = run(path, RunOptions(tmp_path / "out"))
-    assert set(results.comparisons["clusters"]) == {4}
-    assert results.comparisons["p_value"].min() >= 0.125
-    assert "30 queries (4 clusters)" in (results.folder / "report.md").read_text(
-        encoding="utf-8"
-    )
+
+
+def test_check_counts_repeated_queries_once(repeated):
+    report = check_target(repeated)
+    assert "30 queries (4 clusters)" in report.lines()[0]
+    assert report.detectable[:4] == (4, True, 1, 0.04)
+
+
+@pytest.fixture
+def repeated_results(repeated, tmp_path):
+    return run(repeated, RunOptions(tmp_path / "out"))
+
+
+def test_a_run_counts_repeated_queries_once(repeated_results):
+    assert set(repeated_results.comparisons["clusters"]) == {4}
+    assert repeated_results.comparisons["p_value"].min() >= 0.125
+
+
+def test_the_report_counts_repeated_queries_once(repeated_results):
+    markdown = (repeated_results.folder / "report.md").read_text(encoding="utf-8")
+    assert "30 queries (4 clusters)" in markdown
+
+
+def test_a_gate_counts_repeated_queries_once(repeated_results, capsys):
     words = ("--baseline", "bm25", "--challenger", "hash", "--margin", "0.2")
-    assert ended("gate", results.folder, *words) == 1
-    assert "30 queries (4 clusters), at least 15" in "".join(capsys.readouterr())
+    assert ended("gate", repeated_results.folder, *words) == 1
+    output = "".join(capsys.readouterr())
+    assert "30 queries (4 clusters), at least 15" in output
 
 
 FUSION = '[[retrievers]]\nname = "{}"\nkind = "fusion"\nof = ["bm25", "{}"]\n'
 
 
-def test_what_is_told_before_is_what_the_run_counts(tmp_path: Path) -> None:
-    model = tiny.bi_encoder(
-        tmp_path / "tiny", prompts={"document": "passage: "}
-    ).as_posix()
-    encoder = f'encoder = {{ kind = "sentence-transformers", model = "{model}", device = "cpu" }}'
-    retriever = (
-        f'[[retrievers]]\nname = "m"\n{encoder}\nderive = {{ dimensions = [8] }}\n'
-    )
-    others = (
-        small.BM25 + FUSION.format("hybrid", "m") + FUSION.format("again", "hybrid")
-    )
-    path = small.experiment(tmp_path, retrievers=retriever + others)
+def test_check_forecasts_the_truncations_that_the_run_counts(tmp_path: Path) -> None:
+    prompts = {"document": "passage: "}
+    model = tiny.bi_encoder(tmp_path / "tiny", prompts=prompts).as_posix()
+    options = f'kind = "sentence-transformers", model = "{model}", device = "cpu"'
+    dense = f'[[retrievers]]\nname = "m"\nencoder = {{ {options} }}\n'
+    dense += "derive = { dimensions = [8] }\n"
+    fusions = FUSION.format("hybrid", "m") + FUSION.format("again", "hybrid")
+    path = small.experiment(tmp_path, retrievers=dense + small.BM25 + fusions)
     for name, words in (("long", 40), ("longer", 70)):
-        (tmp_path / "data" / f"{name}.md").write_text(
-            " ".join(["wing"] * words), encoding="utf-8"
-        )
+        text = " ".join(["wing"] * words)
+        (tmp_path / "data" / f"{name}.md").write_text(text, encoding="utf-8")
     (truncation,) = check_target(path, results=tmp_path).summary.reaches
     assert truncation.exact
-    assert (truncation.retriever, truncation.limit, truncation.others) == (
-        "m",
-        tiny.LIMIT,
-        ("m-8", "hybrid", "again"),
+    assert truncation.retriever == "m"
+    assert truncation.limit == tiny.LIMIT
+    assert truncation.others == ("m-8", "hybrid", "again")
+    (warning,) = [text for text in check_target(path).warnings if "start" in text]
+    assert warning.startswith(
+        f"m reads only the start of {truncation.beyond} of 8 documents (12 tokens); "
+        f"{truncation.lost} of "
     )
-    results = run(path, RunOptions(tmp_path / "out"))
-    ledger = results.manifest.ledger.retrievers
-    assert len(ledger["m"].notes["truncated"]) == truncation.beyond >= 2
-    assert ledger["m"].counts["embed-documents"]["lost_tokens"] == truncation.lost > 0
-    assert ledger["m-8"].notes["truncated"] == ledger["m"].notes["truncated"]
-    expected_start = f"m reads only the start of {truncation.beyond} of 8 documents (12 tokens); {truncation.lost} of "
-    (warning,) = [
-        sentence for sentence in check_target(path).warnings if "start" in sentence
-    ]
-    assert warning.startswith(expected_start)
     assert warning.endswith("use a model that reads more; m-8, hybrid and again use it")
-    (alert,) = [
-        sentence
-        for sentence in decision_alerts(build_view(results))
-        if "truncated" in sentence
+    results = run(path, RunOptions(tmp_path / "out"))
+    qualities = results.manifest.ledger.retrievers
+    lost_tokens = qualities["m"].counts["embed-documents"]["lost_tokens"]
+    assert len(qualities["m"].notes["truncated"]) == truncation.beyond >= 2
+    assert lost_tokens == truncation.lost > 0
+    assert qualities["m-8"].notes["truncated"] == qualities["m"].notes["truncated"]
+    alerts = decision_alerts(build_view(results))
+    assert [alert for alert in alerts if "truncated" in alert] == [
+        "m and 3 others: 100 % of documents truncated; add chunk."
     ]
-    assert alert == "m and 3 others: 100 % of documents truncated; add chunk."
 
 
 # Numbers, names and nesting beyond all measure
@@ -243,28 +294,33 @@ FUSED = (
 @pytest.mark.parametrize(
     ("retrievers", "more"),
     [
-        (OPENAI.format("timeout = inf"), ""),
-        (OPENAI.format("patience = nan"), ""),
-        (OPENAI.format("dimensions = 2147483648"), ""),
-        (HASHING.format(", dimensions = 2147483648", ""), ""),
-        (
+        pytest.param(OPENAI.format("timeout = inf"), "", id="infinite"),
+        pytest.param(OPENAI.format("patience = nan"), "", id="nan"),
+        pytest.param(OPENAI.format("dimensions = 2147483648"), "", id="2^31"),
+        pytest.param(
+            HASHING.format(", dimensions = 2147483648", ""), "", id="hashing: 2^31"
+        ),
+        pytest.param(
             HASHING.format(
                 "", 'store = { location = "edge", m = 99999999999999999999 }'
             ),
             "",
+            id="store",
         ),
-        (small.BM25 + HASHING.format("", "") + FUSED, ""),
-        (small.BM25, f"seed = {'9' * 5000}"),
-        (small.BM25, "[latency]\nsample = 99999999999999999999"),
-        (small.BM25, "x = " + "[" * 3000 + "]" * 3000),
+        pytest.param(
+            small.BM25 + HASHING.format("", "") + FUSED, "", id="fusion: infinite"
+        ),
+        pytest.param(small.BM25, f"seed = {'9' * 5000}", id="5000 digits"),
+        pytest.param(
+            small.BM25, "[latency]\nsample = 99999999999999999999", id="latency"
+        ),
+        pytest.param(small.BM25, "x = " + "[" * 3000 + "]" * 3000, id="nested"),
     ],
 )
-def test_an_experiment_beyond_measure_is_refused(
+def test_numbers_and_nesting_beyond_all_limits_are_refused(
     tmp_path, capsys, monkeypatch, retrievers, more
 ):
     monkeypatch.setenv("OPENAI_API_KEY", "a-key")
     path = small.experiment(tmp_path, retrievers=retrievers, more=more)
-    assert (
-        len(small.told(capsys, "run", path, "--results", tmp_path / "out", code=2))
-        < 1000
-    )
+    message = small.told(capsys, "run", path, "--results", tmp_path / "out", code=2)
+    assert len(message) < 1000

@@ -30,13 +30,16 @@ from tests.support.small import Call
 PROJECT = Path(__file__).parents[3]
 FILES = {
     "qrels": "q1 0 d1 1\nq1 0 d2 2\nq2 0 d3 1\nq3 0 d1 0\nq3 0 d4 1\n",
-    "first.run": "q1 Q0 d2 1 9.1 x\nq1 Q0 d5 2 7.4 x\nq2 Q0 d1 1 3.3 x\nq2 Q0 d3 2 3.1 x\nq3 Q0 d4 1 5.0 x\n",
+    "first.run": (
+        "q1 Q0 d2 1 9.1 x\nq1 Q0 d5 2 7.4 x\nq2 Q0 d1 1 3.3 x\nq2 Q0 d3 2 3.1 x\n"
+        "q3 Q0 d4 1 5.0 x\n"
+    ),
     "second.run": "q1 Q0 d1 1 0.91 y\nq1 Q0 d2 2 0.88 y\nq2 Q0 d3 1 0.75 y\n",
     "page.html": "<html>",
     "empty.txt": "\n",
     "misspelt.txt": "q-swum\n",
 }
-"""Judgments and two runs; a file where a folder is meant; names of queries."""
+"""Judgments and two runs; a file instead of a folder; names of queries."""
 
 
 @pytest.fixture
@@ -49,37 +52,34 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def commands(group: typer.Typer) -> Iterator[tuple[str, Any]]:
-    """Every command by its name, those of groups too."""
+    """Every command by its name, also those of groups."""
     for name, command in typer.main.get_command(group).commands.items():
         group_commands = getattr(command, "commands", None)
-        yield from (
-            (
-                (f"{name} {inner_name}", inner_command)
-                for inner_name, inner_command in group_commands.items()
-            )
-            if group_commands
-            else [(name, command)]
-        )
+        if not group_commands:
+            yield name, command
+            continue
+        for inner_name, inner_command in group_commands.items():
+            yield f"{name} {inner_name}", inner_command
 
 
-def table(path: Path) -> list[dict[str, str]]:
+def read_csv(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
-def spelt(rows: list[dict[str, Any]]) -> list[dict[str, str]]:
-    """Rows of JSON as a CSV file spells them."""
-    return [
-        {
-            key: ""
-            if value is None
-            else value
-            if isinstance(value, str)
-            else repr(value)
-            for key, value in row.items()
-        }
-        for row in rows
-    ]
+def csv_cell(value: Any) -> str:
+    """A value of JSON as a CSV file has it."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else repr(value)
+
+
+def as_csv_rows(rows: list[dict[str, Any]]) -> list[dict[str, str]]:
+    """Rows of JSON as a CSV file has them."""
+    csv_rows = []
+    for row in rows:
+        csv_rows.append({key: csv_cell(value) for key, value in row.items()})
+    return csv_rows
 
 
 # Words that are wrong
@@ -142,37 +142,34 @@ REFUSED = [
     ),
     *(
         (
-            f"gate RESULTS --baseline hashing --challenger bm25 --margin {one}",
+            f"gate RESULTS --baseline hashing --challenger bm25 --margin {margin}",
             "is not a finite number above 0",
         )
-        for one in ("-1", "0", "nan", "inf")
+        for margin in ("-1", "0", "nan", "inf")
     ),
 ]
 
 
 @pytest.mark.parametrize(("words", "message"), REFUSED)
-def test_what_cannot_be_meant_gets_one_line_and_exit_code_2(
-    call, files, results, words, message
-):
-    result = call(
-        *(str(results) if word == "RESULTS" else word for word in words.split()), code=2
-    )
-    assert (result.out, result.err[:7], result.err.count("\n")) == ("", "error: ", 1)
-    assert message in result.err and len(result.err) < 6000
+def test_a_mistake_gets_one_line_and_exit_code_2(call, files, results, words, message):
+    arguments = [word.replace("RESULTS", str(results)) for word in words.split()]
+    result = call(*arguments, code=2)
+    assert result.out == ""
+    assert result.err.startswith("error: ")
+    assert result.err.count("\n") == 1
+    assert message in result.err
+    assert len(result.err) < 6000
 
 
 def test_every_list_of_errors_stops_at_20(call: Call, tmp_path: Path) -> None:
-    """Grades in a BEIR folder that are not numbers: 3,941 mistakes, and no two of them equal."""
+    """Grades in a BEIR folder that are not numbers: 3,941 different mistakes."""
     folder = layouts.beir(tmp_path / "d")
-    (folder / "qrels" / "test.tsv").write_text(
-        "".join(f"q1\tcar\tgrade{n}\n" for n in range(3941)), encoding="utf-8"
-    )
+    rows = "".join(f"q1\tcar\tgrade{n}\n" for n in range(3941))
+    (folder / "qrels" / "test.tsv").write_text(rows, encoding="utf-8")
     lines = call("check", folder, code=2).err.rstrip("\n").split("\n")
-    assert (len(lines), lines[0], lines[-1]) == (
-        22,
-        "error: 3,941 problems",
-        "  and 3,921 more",
-    )
+    assert len(lines) == 22
+    assert lines[0] == "error: 3,941 problems"
+    assert lines[-1] == "  and 3,921 more"
 
 
 def test_everything_that_reading_counts_has_its_words() -> None:
@@ -188,65 +185,99 @@ def test_everything_that_reading_counts_has_its_words() -> None:
 # run
 
 
-def test_run_prints_means_comparisons_and_the_verdict_in_words(
-    call: Call, tmp_path: Path
+VERDICT = (
+    "Undecided: no difference is shown between the 3 retrievers. "
+    "6 queries are too few to show one."
+)
+
+
+@pytest.fixture
+def run_result(call: Call, tmp_path: Path) -> Any:
+    """The output of a run with a report, in OUT/small."""
+    experiment = small.experiment(tmp_path, report=True)
+    return call("run", experiment, "--results", tmp_path / "out", code=0)
+
+
+def test_run_prints_the_verdict_in_words_and_the_path_of_the_report(
+    run_result: Any, tmp_path: Path
 ) -> None:
-    result = call(
-        "run",
-        small.experiment(tmp_path, report=True),
-        "--results",
-        tmp_path / "out",
-        code=0,
-    )
-    lines = result.out.splitlines()
-    assert lines[0] == "small · nDCG@3 · 6 queries" and len(lines) <= 15
-    assert result.out.endswith(
-        f"report: {tmp_path / 'out' / 'small' / 'report.html'}\n"
-    )
+    lines = run_result.out.splitlines()
+    assert lines[0] == "small · nDCG@3 · 6 queries"
+    assert len(lines) <= 15
     assert max(map(len, lines[:-1])) <= 80
-    explanation = " ".join(
-        call("report", tmp_path / "out" / "small", "--explain").out.split()
-    )
-    verdict = "Undecided: no difference is shown between the 3 retrievers. 6 queries are too few to show one."
-    assert verdict in " ".join(result.out.split())
-    for text in (
+    assert VERDICT in " ".join(run_result.out.split())
+    page = tmp_path / "out" / "small" / "report.html"
+    assert run_result.out.endswith(f"report: {page}\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "nDCG@3 over 6 queries",
         "nDCG@3: a and b",
-        f"{verdict} Mean ahead of hybrid",
-    ):
-        assert text in explanation
-    stages = [line.split(",")[0].rsplit(":", 1)[0] for line in result.err.splitlines()]
-    assert stages == list(dict.fromkeys(stages)), "each stage is told once"
+        f"{VERDICT} Mean ahead of hybrid",
+    ],
+)
+def test_explain_prints_means_and_comparisons(
+    call: Call, results: Path, text: str
+) -> None:
+    assert text in " ".join(call("report", results, "--explain").out.split())
+
+
+def test_run_prints_each_stage_once(run_result: Any) -> None:
+    lines = run_result.err.splitlines()
+    stages = [line.split(",")[0].rsplit(":", 1)[0] for line in lines]
+    assert stages == list(dict.fromkeys(stages))
     assert "hashing: embed-queries" in stages
 
 
-def test_a_run_without_a_report_says_where_its_results_are_and_another_command_writes_the_page(
-    call, tmp_path
-):
-    path, results_folder = small.experiment(tmp_path), tmp_path / "out"
-    folder, report_parts = (
-        results_folder / "small",
-        {"report.html", "report.md", "figures", "tables"},
-    )
-    result = call("run", path, "--results", results_folder, code=0)
-    assert result.out.endswith(f"\nresults: {folder}\n") and "report:" not in result.out
-    assert not report_parts & {file.name for file in folder.iterdir()}
-    index = (results_folder / "index.html").read_text(encoding="utf-8")
-    assert "<bdi>small</bdi>" in index and 'href="small/report.html"' not in index
-    call("reproduce", "--trust", folder, code=0)
-    assert call("report", folder).out.endswith(f"\nreport: {folder / 'report.html'}\n")
-    assert report_parts < {file.name for file in folder.iterdir()}
-    call("report", results_folder, code=0)
-    assert 'href="small/report.html"' in (results_folder / "index.html").read_text(
-        encoding="utf-8"
-    )
-    assert call("run", path, "--results", results_folder, "--quiet") == (0, "", "")
+REPORT_PARTS = {"report.html", "report.md", "figures", "tables"}
+
+
+@pytest.fixture
+def unreported(call: Call, tmp_path: Path) -> Path:
+    """The folder of a run without a report."""
+    experiment = small.experiment(tmp_path)
+    result = call("run", experiment, "--results", tmp_path / "out", code=0)
+    folder = tmp_path / "out" / "small"
+    assert result.out.endswith(f"\nresults: {folder}\n")
+    assert "report:" not in result.out
+    return folder
+
+
+def file_names(folder: Path) -> set[str]:
+    return {file.name for file in folder.iterdir()}
+
+
+def test_a_run_without_a_report_is_listed_without_a_link(unreported: Path) -> None:
+    assert not REPORT_PARTS & file_names(unreported)
+    index = (unreported.parent / "index.html").read_text(encoding="utf-8")
+    assert "<bdi>small</bdi>" in index
+    assert 'href="small/report.html"' not in index
+
+
+def test_report_writes_the_page_of_a_run_without_one(
+    call: Call, unreported: Path
+) -> None:
+    call("reproduce", "--trust", unreported, code=0)
+    page = unreported / "report.html"
+    assert call("report", unreported).out.endswith(f"\nreport: {page}\n")
+    assert file_names(unreported) > REPORT_PARTS
+    call("report", unreported.parent, code=0)
+    index = (unreported.parent / "index.html").read_text(encoding="utf-8")
+    assert 'href="small/report.html"' in index
+
+
+def test_a_quiet_run_prints_nothing(call: Call, tmp_path: Path) -> None:
+    experiment = small.experiment(tmp_path)
+    result = call("run", experiment, "--results", tmp_path / "out", "--quiet")
+    assert result == (0, "", "")
 
 
 @pytest.mark.parametrize(
     "words", [["run", "EXPERIMENT", "--results", "OUT"], ["report", "RESULTS"]]
 )
-def test_json_holds_the_rows_of_the_csv_files_in_full_precision(
+def test_json_has_the_rows_of_the_csv_files_in_full_precision(
     call, tmp_path, results, words
 ):
     paths = {
@@ -254,12 +285,13 @@ def test_json_holds_the_rows_of_the_csv_files_in_full_precision(
         "OUT": tmp_path / "out",
         "RESULTS": results,
     }
-    tables = json.loads(call(*(paths.get(word, word) for word in words), "--json").out)
-    assert list(tables) == ["scores", "summary", "comparisons", "failed", "incomplete"]
-    assert (tables.pop("failed"), tables.pop("incomplete")) == ([], "")
-    assert all(
-        spelt(rows) == table(results / f"{name}.csv") for name, rows in tables.items()
-    )
+    arguments = [paths.get(word, word) for word in words]
+    output = json.loads(call(*arguments, "--json").out)
+    assert list(output) == ["scores", "summary", "comparisons", "failed", "incomplete"]
+    assert output["failed"] == []
+    assert output["incomplete"] == ""
+    for name in ("scores", "summary", "comparisons"):
+        assert as_csv_rows(output[name]) == read_csv(results / f"{name}.csv")
 
 
 KEYS = ("OPENAI_API_KEY", "VOYAGE_API_KEY")
@@ -271,20 +303,23 @@ rerank = { kind = "http", dialect = "voyage", model = "rerank-2.5" }
 """
 
 
-def test_check_warns_of_keys_and_a_run_needs_them(
-    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("key", KEYS)
+def test_check_warns_of_a_missing_key_and_a_run_needs_it(
+    call: Call, tmp_path: Path, no_paid_keys: None, key: str
 ) -> None:
-    for name in KEYS:
-        monkeypatch.delenv(name, raising=False)
     path = small.experiment(tmp_path, retrievers=small.RETRIEVERS + PAID)
-    errors = call("run", path, code=2).err
-    output = " ".join(
-        call("check", path, code=0).out.split()
-    )  # a run that finds all in its cache needs none
-    for name in KEYS:
-        missing = f"retriever 'api': {name}: is not set in the environment"
-        assert missing in errors and missing in output
+    missing = f"retriever 'api': {key}: is not set in the environment"
+    assert missing in call("run", path, code=2).err
+    # A run that finds everything in its cache needs no key.
+    output = " ".join(call("check", path, code=0).out.split())
+    assert missing in output
     assert "a run needs it for what is not cached" in output
+
+
+@pytest.fixture
+def no_paid_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for key in KEYS:
+        monkeypatch.delenv(key, raising=False)
 
 
 def test_a_backend_that_fails_ends_in_3_with_the_others_done(
@@ -293,220 +328,234 @@ def test_a_backend_that_fails_ends_in_3_with_the_others_done(
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
-    options = f'kind = "openai", model = "m", base_url = "{url}", patience = 0.1, timeout = 60'
-    retriever = f'[[retrievers]]\nname = "api"\nencoder = {{ {options} }}\n'
+    server = f'base_url = "{url}", patience = 0.1, timeout = 60'
+    encoder = f'{{ kind = "openai", model = "m", {server} }}'
+    retriever = f'[[retrievers]]\nname = "api"\nencoder = {encoder}\n'
     path = small.experiment(tmp_path, retrievers=small.RETRIEVERS + retriever)
     result = call("run", path, "--results", tmp_path / "out", code=3)
     assert "error: api: " in result.err
-    assert (result.out + result.err).count(
-        "Connection refused"
-    ) <= 1  # why is told once
-    assert "api failed" not in result.out and "hybrid" in result.out
+    # The reason is printed once.
+    assert (result.out + result.err).count("Connection refused") <= 1
+    assert "api failed" not in result.out
+    assert "hybrid" in result.out
     assert (tmp_path / "out" / "small" / "scores.csv").exists()
 
 
-def test_an_interrupt_is_one_line_that_says_how_to_go_on(call, tmp_path, monkeypatch):
-    def interrupted(*_: object, **__: object) -> None:
+@pytest.mark.parametrize(
+    ("function", "words", "message"),
+    [
+        (
+            "harness.several_sets.run",
+            ["run", "EXPERIMENT"],
+            "stopped: what was embedded is cached; the same command continues\n",
+        ),
+        ("harness.preflight.check.check_target", ["check", "x"], "stopped\n"),
+        (
+            "harness.labels.pool.read_pool",
+            ["judge", "x"],
+            "stopped: what was paid for is kept; the same command continues\n",
+        ),
+    ],
+    ids=["run", "check", "judge"],
+)
+def test_an_interrupt_is_one_line_that_says_how_to_continue(
+    call, tmp_path, monkeypatch, function, words, message
+):
+    def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    for function in (
-        "harness.several_sets.run_built",
-        "harness.preflight.check.check_target",
-        "harness.labels.pool.read_pool",
-    ):
-        monkeypatch.setattr(function, interrupted)
-    words = ("run", small.experiment(tmp_path), "--results", tmp_path)
-    assert call(*words) == (
-        130,
-        "",
-        "stopped: what was embedded is cached; the same command continues\n",
-    )
-    assert call("check", "x") == (130, "", "stopped\n")
-    message = "what was paid for is kept; the same command continues"
-    assert call("judge", "x") == (130, "", f"stopped: {message}\n")
+    monkeypatch.setattr(function, interrupt)
+    monkeypatch.chdir(tmp_path)
+    experiment = str(small.experiment(tmp_path))
+    arguments = [word.replace("EXPERIMENT", experiment) for word in words]
+    assert call(*arguments) == (130, "", message)
 
 
-def test_check_tells_what_it_found_or_every_problem(call: Call, tmp_path: Path) -> None:
-    path, queries_path = small.experiment(tmp_path), tmp_path / "data" / "queries.json"
+def test_check_describes_an_experiment_without_problems(
+    call: Call, tmp_path: Path
+) -> None:
+    path = small.experiment(tmp_path)
     assert "nothing is wrong" in call("check", path, code=0).out
     report = json.loads(call("check", path, "--json").out)
-    assert (report["problems"], report["documents"], report["queries"]) == ([], 6, 6)
-    assert (
-        json.loads(call("check", tmp_path / "data", "--json").out)["digest"]
-        == report["digest"]
-    )
+    assert report["problems"] == []
+    assert report["documents"] == 6
+    assert report["queries"] == 6
+
+
+def test_check_finds_the_same_data_in_a_data_set_alone(
+    call: Call, tmp_path: Path
+) -> None:
+    path = small.experiment(tmp_path)
+    of_experiment = json.loads(call("check", path, "--json").out)
+    of_dataset = json.loads(call("check", tmp_path / "data", "--json").out)
+    assert of_dataset["digest"] == of_experiment["digest"]
+
+
+def test_check_lists_every_problem(call: Call, tmp_path: Path) -> None:
+    path = small.experiment(tmp_path)
+    queries_path = tmp_path / "data" / "queries.json"
     rows = json.loads(queries_path.read_text(encoding="utf-8"))
-    rows[0]["relevant_documents"], rows[1]["tags"] = ["appel"], 3
+    rows[0]["relevant_documents"] = ["appel"]
+    rows[1]["tags"] = 3
     queries_path.write_text(json.dumps(rows), encoding="utf-8")
     assert "error: 2 problems" in call("check", path, code=2).err
     result = call("check", path, "--json", code=2)
-    where = {
-        problem["where"].rpartition("/")[2]
-        for problem in json.loads(result.out)["problems"]
-    }
-    assert (result.err, where) == ("", {"queries.json[0]", "queries.json[1]"})
+    problems = json.loads(result.out)["problems"]
+    where = {problem["where"].rpartition("/")[2] for problem in problems}
+    assert result.err == ""
+    assert where == {"queries.json[0]", "queries.json[1]"}
 
 
 # score and compare
 
 
-def test_score_and_compare_of_trec_files(call: Call, files: Path) -> None:
-    result = call(
-        "score",
-        "qrels",
-        "first.run",
-        "second.run",
-        "-m",
-        "nDCG@10",
-        "-m",
-        "P@1",
-        "--json",
-    )
+def test_score_of_trec_files_gives_the_means_by_hand(call: Call, files: Path) -> None:
+    measures = ["-m", "nDCG@10", "-m", "P@1"]
+    result = call("score", "qrels", "first.run", "second.run", *measures, "--json")
     means = {
         (row["retriever"], row["measure"]): row["mean"]
         for row in json.loads(result.out)["summary"]
     }
-    # By hand: ideal of q1 2 + 1/log2(3); first.run finds d2 there, d3 second, d4 first.
-    assert means["first", "nDCG@10"] == pytest.approx(
-        (2 / 2.6309297535714573 + 0.6309297535714575 + 1) / 3
-    )
-    assert (means["first", "P@1"], means["second", "P@1"]) == pytest.approx(
-        (2 / 3, 2 / 3)
-    )
+    # Ideal of q1: 2 + 1/log2(3); first.run finds d2 there, d3 second, d4 first.
+    expected = (2 / 2.6309297535714573 + 0.6309297535714575 + 1) / 3
+    assert means["first", "nDCG@10"] == pytest.approx(expected)
+    assert means["first", "P@1"] == pytest.approx(2 / 3)
+    assert means["second", "P@1"] == pytest.approx(2 / 3)
     assert "second: judged queries that the run lacks: 1" in result.err
-    result = call(
-        "score", "qrels", "second.run", "-m", "P@1", "--json", "--intersection"
-    )  # only when told
-    assert [
-        (row["count"], row["mean"]) for row in json.loads(result.out)["summary"]
-    ] == [(2, 1.0)]
-    words = ["score", "qrels", "first.run", "-m", "AP", "-q"]
-    expected_words = [
-        "first",
-        "query",
-        "AP",
-        "─" * 13,
-        "q1",
-        "0.5000",
-        "q2",
-        "0.5000",
-        "q3",
-        "1.0000",
+
+
+def test_score_leaves_out_missing_queries_only_with_intersection(
+    call: Call, files: Path
+) -> None:
+    words = ["score", "qrels", "second.run", "-m", "P@1", "--json", "--intersection"]
+    (row,) = json.loads(call(*words).out)["summary"]
+    assert (row["count"], row["mean"]) == (2, 1.0)
+
+
+BY_QUERY = ["score", "qrels", "first.run", "-m", "AP", "-q"]
+
+
+def test_score_by_query_prints_a_table(call: Call, files: Path) -> None:
+    lines = call(*BY_QUERY).out.splitlines()
+    assert [line.split() for line in lines] == [
+        ["first"],
+        ["query", "AP"],
+        ["─" * 13],
+        ["q1", "0.5000"],
+        ["q2", "0.5000"],
+        ["q3", "1.0000"],
     ]
-    assert call(*words).out.split() == expected_words
-    rows = list(csv.DictReader(io.StringIO(call(*words, "--format", "csv").out)))
-    assert rows == spelt(json.loads(call(*words, "--json").out)["scores"])
+
+
+def test_score_by_query_prints_the_same_rows_as_csv_and_json(
+    call: Call, files: Path
+) -> None:
+    text = call(*BY_QUERY, "--format", "csv").out
+    rows = list(csv.DictReader(io.StringIO(text)))
+    output = json.loads(call(*BY_QUERY, "--json").out)
+    assert rows == as_csv_rows(output["scores"])
     assert [row["value"] for row in rows] == ["0.5", "0.5", "1.0"]
-    out = call(
-        "compare",
-        "qrels",
-        "first.run",
-        "second.run",
-        "-m",
-        "RR",
-        "-m",
-        "AP",
-        "--format",
-        "csv",
-        code=0,
-    ).out
-    assert [
-        (row["measure"], row["a"], row["b"], row["n"])
-        for row in csv.DictReader(io.StringIO(out))
-    ] == [("RR", "first", "second", "3"), ("AP", "first", "second", "3")]
 
 
-def test_score_and_compare_of_a_results_folder_are_what_the_run_found(
-    call, results, tmp_path
-):
-    output = json.loads(call("score", results, "-q", "--json").out)
-    rows = [
-        (r["retriever"], r["query_id"], r["measure"], r["value"])
-        for r in spelt(output["scores"])
+def test_compare_of_trec_files_prints_a_row_per_measure(
+    call: Call, files: Path
+) -> None:
+    words = ["compare", "qrels", "first.run", "second.run", "-m", "RR", "-m", "AP"]
+    text = call(*words, "--format", "csv", code=0).out
+    rows = csv.DictReader(io.StringIO(text))
+    assert [(row["measure"], row["a"], row["b"], row["n"]) for row in rows] == [
+        ("RR", "first", "second", "3"),
+        ("AP", "first", "second", "3"),
     ]
-    expected = [
-        (r["retriever"], r["query_id"], r["measure"], r["value"])
-        for r in table(results / "scores.csv")
-    ]
-    assert sorted(rows) == sorted(expected)
-    assert spelt(output["summary"]) == table(results / "summary.csv")
-    query_ids = tmp_path / "some.txt"
-    query_ids.write_text("q-swim\n\nq-rails\n", encoding="utf-8")
-    output = json.loads(
-        call("score", results, "--queries", query_ids, "-q", "-m", "RR", "--json").out
+
+
+def score_keys(rows: list[dict[str, str]]) -> list[tuple[str, ...]]:
+    return sorted(
+        (row["retriever"], row["query_id"], row["measure"], row["value"])
+        for row in rows
     )
-    assert {row["query_id"] for row in output["scores"]} == {"q-swim", "q-rails"}
+
+
+def test_score_of_a_results_folder_gives_the_scores_of_the_run(call, results):
+    output = json.loads(call("score", results, "-q", "--json").out)
+    rows = as_csv_rows(output["scores"])
+    assert score_keys(rows) == score_keys(read_csv(results / "scores.csv"))
+    assert as_csv_rows(output["summary"]) == read_csv(results / "summary.csv")
     call("score", results, "-m", "R@5", code=0)  # as deep as the run
+
+
+def test_score_of_chosen_queries(call, results, tmp_path):
+    path = tmp_path / "some.txt"
+    path.write_text("q-swim\n\nq-rails\n", encoding="utf-8")
+    words = ["score", results, "--queries", path, "-q", "-m", "RR", "--json"]
+    rows = json.loads(call(*words).out)["scores"]
+    assert {row["query_id"] for row in rows} == {"q-swim", "q-rails"}
+
+
+RETRIEVERS = ("bm25", "hashing", "hybrid")
+
+
+def test_compare_of_the_runs_gives_the_comparisons_of_the_folder(call, results):
     measures = ("-m", "nDCG@3", "-m", "RR", "--json")
-    runs = [results / "runs" / f"{name}.trec" for name in ("bm25", "hashing", "hybrid")]
-    output = json.loads(call("compare", results / "qrels.trec", *runs, *measures).out)
+    runs = [results / "runs" / f"{name}.trec" for name in RETRIEVERS]
+    of_runs = json.loads(call("compare", results / "qrels.trec", *runs, *measures).out)
+    of_folder = json.loads(call("compare", results, *measures).out)
     expected = [
         row
-        for row in table(results / "comparisons.csv")
+        for row in read_csv(results / "comparisons.csv")
         if row["measure"] in ("nDCG@3", "RR")
     ]
-    assert spelt(output["comparisons"]) == expected
-    assert (
-        output["comparisons"]
-        == json.loads(call("compare", results, *measures).out)["comparisons"]
-    )
-    assert {row["retriever"] for row in output["summary"]} == {
-        "bm25",
-        "hashing",
-        "hybrid",
-    }
-    text = call(
-        "compare",
-        results,
-        "-m",
-        "RR",
-        "--baseline",
-        "bm25",
-        "--margin",
-        "0.9",
-        "--explain",
-    ).out
-    assert (
-        "RR: a against b = bm25" in text
-        and "as good as bm25 within 0.9" in " ".join(text.split())
-    )
+    assert as_csv_rows(of_runs["comparisons"]) == expected
+    assert of_runs["comparisons"] == of_folder["comparisons"]
+    assert {row["retriever"] for row in of_runs["summary"]} == {*RETRIEVERS}
 
 
-def test_score_by_another_grade_rule_or_depth_or_by_groups_is_what_a_run_with_it_finds(
-    call, tmp_path, results
+def test_compare_with_a_baseline_and_a_margin(call, results):
+    options = ["--baseline", "bm25", "--margin", "0.9", "--explain"]
+    text = call("compare", results, "-m", "RR", *options).out
+    assert "RR: a against b = bm25" in text
+    assert "as good as bm25 within 0.9" in " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("rule", "toml_rule"),
+    [("binary", '"binary"'), ("[[1, 3], [2, 1]]", "[[1, 3], [2, 1]]")],
+    ids=["binary", "a table"],
+)
+def test_score_by_another_grade_rule_gives_the_scores_of_a_run_with_it(
+    call, tmp_path, results, rule, toml_rule
 ):
-    for rule, toml_rule in (
-        ("binary", '"binary"'),
-        ("[[1, 3], [2, 1]]", "[[1, 3], [2, 1]]"),
-    ):
-        folder = small.ran(tmp_path, more=f"[relevance]\ngrades = {toml_rule}").folder
-        assert spelt(
-            json.loads(call("score", results, "--grades", rule, "--json").out)[
-                "summary"
-            ]
-        ) == table(folder / "summary.csv")
+    folder = small.ran(tmp_path, more=f"[relevance]\ngrades = {toml_rule}").folder
+    output = json.loads(call("score", results, "--grades", rule, "--json").out)
+    assert as_csv_rows(output["summary"]) == read_csv(folder / "summary.csv")
+
+
+@pytest.fixture
+def grouped(tmp_path):
+    """The folder of a run with depth 7, by AND/OR groups."""
     path = small.experiment(tmp_path, name="grouped")
     text = path.read_text(encoding="utf-8").replace("depth = 5", "depth = 7")
     path.write_text(text.replace('"RR"', "\"R(groups='first')@3\""), encoding="utf-8")
-    groups = [
-        {
-            "id": "q",
-            "query": "things with wheels",
-            "relevant_documents": [["train"], ["car", "boat"]],
-        }
-    ]
-    (tmp_path / "data" / "queries.json").write_text(
-        json.dumps(groups), encoding="utf-8"
-    )
-    folder = run(path, RunOptions(tmp_path / "out")).folder
-    summary = json.loads(call("score", folder, "--json").out)["summary"]
-    assert spelt(summary) == table(folder / "summary.csv")
-    assert {(row["retriever"], row["measure"]): row["mean"] for row in summary}[
-        "bm25", "R(groups='first')@3"
-    ] == 1
-    call(
-        "score", folder, "-m", "nDCG@10", code=0
-    )  # seven deep, all six documents were kept: nothing is below
+    row = {
+        "id": "q",
+        "query": "things with wheels",
+        "relevant_documents": [["train"], ["car", "boat"]],
+    }
+    queries_path = tmp_path / "data" / "queries.json"
+    queries_path.write_text(json.dumps([row]), encoding="utf-8")
+    return run(path, RunOptions(tmp_path / "out")).folder
+
+
+def test_score_by_groups_gives_the_scores_of_the_run(call, grouped):
+    summary = json.loads(call("score", grouped, "--json").out)["summary"]
+    assert as_csv_rows(summary) == read_csv(grouped / "summary.csv")
+    means = {(row["retriever"], row["measure"]): row["mean"] for row in summary}
+    assert means["bm25", "R(groups='first')@3"] == 1
+
+
+def test_score_below_the_depth_is_allowed_if_all_documents_were_kept(call, grouped):
+    """There are six documents, and the run is seven deep."""
+    call("score", grouped, "-m", "nDCG@10", code=0)
 
 
 @pytest.mark.slow
@@ -545,76 +594,92 @@ def test_a_full_disk_behind_standard_output_is_one_message(
     assert "Traceback" not in ended.stderr and "Exception" not in ended.stderr
 
 
-def test_gate(call: Call, results: Path) -> None:
-    passed = call(
-        "gate",
-        results,
-        "--baseline",
-        "hashing",
-        "--challenger",
-        "bm25",
-        "--margin",
-        "0.9",
-    )
-    assert (passed.code, passed.err) == (0, "")
-    assert passed.out.startswith("gate passed: not worse by 0.9: shown on 6 queries")
-    manifest = (results / "manifest.json").read_bytes()
-    run_label = f"run of {json.loads(manifest)['started']}, digest {hashlib.sha256(manifest).hexdigest()[:12]}"
-    assert passed.out.endswith(f"; {run_label}\n")
-    words = [
-        "gate",
-        results,
-        "--baseline",
-        "bm25",
-        "--challenger",
-        "hashing",
-        "--margin",
-        "0.01",
+def gate_words(results: Path, baseline: str, challenger: str, margin: str) -> list[Any]:
+    return [
+        *("gate", results, "--baseline", baseline),
+        *("--challenger", challenger, "--margin", margin),
     ]
-    failed = call(*words)
-    assert (failed.code, failed.out) == (1, "")
+
+
+@pytest.fixture
+def run_label(results: Path) -> str:
+    """The run, as the gate names it."""
+    manifest = (results / "manifest.json").read_bytes()
+    started = json.loads(manifest)["started"]
+    return f"run of {started}, digest {hashlib.sha256(manifest).hexdigest()[:12]}"
+
+
+def test_a_gate_that_passes(call: Call, results: Path, run_label: str) -> None:
+    passed = call(*gate_words(results, "hashing", "bm25", "0.9"))
+    assert passed.code == 0
+    assert passed.err == ""
+    assert passed.out.startswith("gate passed: not worse by 0.9: shown on 6 queries")
+    assert passed.out.endswith(f"; {run_label}\n")
+
+
+def test_a_gate_that_fails(call: Call, results: Path, run_label: str) -> None:
+    failed = call(*gate_words(results, "bm25", "hashing", "0.01"))
+    assert failed.code == 1
+    assert failed.out == ""
     assert failed.err.startswith("gate failed: ")
-    assert failed.err.count("\n") == 1 and failed.err.endswith(f"; {run_label}\n")
-    result = call(*words, "--json")
-    assert json.loads(result.out)["which"] == run_label
-    assert (
-        result.code,
-        json.loads(result.out)["passed"],
-        json.loads(result.out)["n"],
-    ) == (1, False, 6)
+    assert failed.err.count("\n") == 1
+    assert failed.err.endswith(f"; {run_label}\n")
 
 
-def test_gate_in_a_job_of_github(
-    call: Call, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    summary = tmp_path / "summary.md"
-    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
-    words = (
-        "gate",
-        results,
-        "--format",
-        "github",
-        "--baseline",
-        "hashing",
-        "--challenger",
-        "bm25",
-        "--margin",
-    )
-    for margin, code, annotation in (
-        ("0.9", 0, "::notice title=Retrieval gate passed::not worse by 0.9: shown on"),
+def test_a_gate_as_json(call: Call, results: Path, run_label: str) -> None:
+    failed = call(*gate_words(results, "bm25", "hashing", "0.01"), "--json")
+    output = json.loads(failed.out)
+    assert failed.code == 1
+    assert output["which"] == run_label
+    assert output["passed"] is False
+    assert output["n"] == 6
+
+
+@pytest.fixture
+def job_summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file of the summary of a job."""
+    path = tmp_path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(path))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("margin", "code", "annotation"),
+    [
+        (
+            "0.9",
+            0,
+            "::notice title=Retrieval gate passed::not worse by 0.9: shown on",
+        ),
         ("0.01", 1, "::error title=Retrieval gate failed::"),
-    ):
-        result = call(*words, margin)
-        assert (result.code, result.out.count("\n")) == (
-            code,
-            1,
-        ) and result.out.startswith(annotation)
-    text = summary.read_text(encoding="utf-8")
-    assert (
-        text.startswith("### Retrieval gate passed\n\n")
-        and text.count("```text") == 2
-        and "● bm25" in text
-    )
+    ],
+    ids=["passed", "failed"],
+)
+def test_a_gate_in_a_job_of_github_prints_an_annotation(
+    call: Call,
+    results: Path,
+    job_summary: Path,
+    margin: str,
+    code: int,
+    annotation: str,
+) -> None:
+    words = gate_words(results, "hashing", "bm25", margin)
+    result = call(*words, "--format", "github")
+    assert result.code == code
+    assert result.out.count("\n") == 1
+    assert result.out.startswith(annotation)
+
+
+def test_gates_in_a_job_of_github_are_added_to_its_summary(
+    call: Call, results: Path, job_summary: Path
+) -> None:
+    for margin in ("0.9", "0.01"):
+        words = gate_words(results, "hashing", "bm25", margin)
+        call(*words, "--format", "github")
+    text = job_summary.read_text(encoding="utf-8")
+    assert text.startswith("### Retrieval gate passed\n\n")
+    assert text.count("```text") == 2
+    assert "● bm25" in text
 
 
 # reproduce
@@ -626,83 +691,81 @@ def copied(tmp_path: Path, finished: Results) -> Path:
     return small.copied(finished.folder.parents[1], tmp_path) / "out" / "small"
 
 
-def test_reproduce_says_what_differs(call: Call, copied: Path) -> None:
+def test_reproduce_finds_the_same_results(call: Call, copied: Path) -> None:
     result = call("reproduce", "--trust", copied, code=0)
-    assert (
-        result.out
-        == "reproduced: rankings, scores and comparisons are the same to the byte\n"
+    assert result.out == (
+        "reproduced: rankings, scores and comparisons are the same to the byte\n"
     )
-    assert (
-        json.loads(call("reproduce", "--trust", copied, "--fresh", "--json").out)[
-            "differing"
-        ]
-        == []
-    )
-    summary = copied / "summary.csv"
-    original = summary.read_text(encoding="utf-8")
-    (row, *_) = [line for line in original.split("\n") if line.startswith("bm25,RR,")]
+    result = call("reproduce", "--trust", copied, "--fresh", "--json")
+    assert json.loads(result.out)["differing"] == []
+
+
+def move_mean(folder: Path, by: float) -> None:
+    """Change the mean RR of bm25 in summary.csv."""
+    path = folder / "summary.csv"
+    text = path.read_text(encoding="utf-8")
+    (row,) = [line for line in text.split("\n") if line.startswith("bm25,RR,")]
     cells = row.split(",")
+    cells[3] = repr(float(cells[3]) + by)
+    path.write_text(text.replace(row, ",".join(cells)), encoding="utf-8")
 
-    def moved(by: float) -> str:
-        return original.replace(
-            row, ",".join([*cells[:3], repr(float(cells[3]) + by), *cells[4:]])
-        )
 
+def test_reproduce_accepts_a_small_difference(call: Call, copied: Path) -> None:
     rankings = copied / "rankings" / "bm25.jsonl"
     rankings.write_text(rankings.read_text(encoding="utf-8") + "\n", encoding="utf-8")
-    summary.write_text(moved(5e-5), encoding="utf-8")
+    move_mean(copied, 5e-5)
     small.signed_anew(copied)
     result = call("reproduce", "--trust", copied, code=0)
     assert (
-        "means within 0.0001 (largest difference 5e-05); not the same to the byte: rankings/bm25.jsonl"
-        in result.out
-    )
-    summary.write_text(moved(0.01), encoding="utf-8")
-    assert (
-        "summary.csv: cannot be read whole: it was changed"
-        in call("reproduce", "--trust", copied, code=2).err
-    )
+        "means within 0.0001 (largest difference 5e-05); "
+        "not the same to the byte: rankings/bm25.jsonl"
+    ) in result.out
+
+
+def test_reproduce_refuses_a_changed_file(call: Call, copied: Path) -> None:
+    move_mean(copied, 0.01)
+    error = call("reproduce", "--trust", copied, code=2).err
+    assert "summary.csv: cannot be read whole: it was changed" in error
+
+
+def test_reproduce_fails_if_a_mean_differs(call: Call, copied: Path) -> None:
+    move_mean(copied, 0.01)
     small.signed_anew(copied)
-    result = call("reproduce", "--trust", copied, code=1)
-    assert "not reproduced: RR of bm25 was " in result.err
-    (copied.parents[1] / "data" / "pear.md").write_text(
-        "# pear\n\nanother text", encoding="utf-8"
-    )
-    result = call("reproduce", "--trust", copied, code=2)
+    error = call("reproduce", "--trust", copied, code=1).err
+    assert "not reproduced: RR of bm25 was " in error
+
+
+def test_reproduce_refuses_changed_data(call: Call, copied: Path) -> None:
+    document = copied.parents[1] / "data" / "pear.md"
+    document.write_text("# pear\n\nanother text", encoding="utf-8")
+    error = call("reproduce", "--trust", copied, code=2).err
     assert (
         "is not the data of these results: a document, query or label has changed ("
-        in result.err
-    )
+    ) in error
 
 
-def test_reproduce_fails_where_a_retriever_answers_otherwise_or_no_more(
-    call, tmp_path, monkeypatch
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        # Grades 3, 1, 1; then 1, 1: of six queries.
+        (["boat"], "DCG@3 of theirs was 0.833333 and is now 0.333333"),
+        (7, "theirs: "),
+    ],
+    ids=["another ranking", "a failure"],
+)
+def test_reproduce_fails_if_a_retriever_gives_another_ranking_or_fails(
+    call, tmp_path, monkeypatch, answer, reason
 ):
     code = "def ask(queries, depth):\n    return [ANSWER for _ in queries]\n"
     module = small.module(tmp_path, monkeypatch, f"ANSWER = ['train']\n{code}")
-    retriever = (
-        f'[[retrievers]]\nname = "theirs"\nkind = "python"\ncall = "{module}:ask"\n'
-    )
-    call(
-        "run",
-        small.experiment(tmp_path, retrievers=retriever + small.BM25),
-        "--results",
-        tmp_path / "out",
-        code=0,
-    )
+    call_option = f'call = "{module}:ask"'
+    theirs = f'[[retrievers]]\nname = "theirs"\nkind = "python"\n{call_option}\n'
+    path = small.experiment(tmp_path, retrievers=theirs + small.BM25)
+    call("run", path, "--results", tmp_path / "out", code=0)
     results = tmp_path / "out" / "small"
-    for answer, reason in (
-        (
-            ["boat"],
-            "DCG@3 of theirs was 0.833333 and is now 0.333333",
-        ),  # grades 3, 1, 1; then 1, 1: of six queries
-        (7, "theirs: "),
-    ):
-        monkeypatch.setattr(sys.modules[module], "ANSWER", answer)
-        assert (
-            f"not reproduced: {reason}"
-            in call("reproduce", results, "--trust", code=1).err
-        )
+    monkeypatch.setattr(sys.modules[module], "ANSWER", answer)
+    error = call("reproduce", results, "--trust", code=1).err
+    assert f"not reproduced: {reason}" in error
     monkeypatch.setattr(sys.modules[module], "ANSWER", ["train"])
     call("reproduce", results, "--trust", code=0)
 
@@ -743,44 +806,60 @@ COMPLETED = {
 }
 
 
-def test_the_shell_completes(
-    call: Call, files: Path, results: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def shell(
+    files: Path, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> pytest.MonkeyPatch:
+    """A shell that completes, with a cached model, and two experiment files."""
     monkeypatch.setenv("HARNESS_CACHE", str(files))
+    vectors = Embedded(np.zeros((1, 2), np.float32), *np.zeros((2, 1), np.int64))
     with Cache(files / "cache.sqlite") as cache:
-        cache.put(
-            "hashing:n1",
-            [b"k" * 16],
-            Embedded(np.zeros((1, 2), np.float32), *np.zeros((2, 1), np.int64)),
-        )
+        cache.put("hashing:n1", [b"k" * 16], vectors)
     small.experiment(files)
     (files / "damaged.toml").write_text("[[retrievers", encoding="utf-8")
     monkeypatch.setenv("_HARNESS_COMPLETE", "complete_bash")
-    for words, expected in COMPLETED.items():
-        monkeypatch.setenv("COMP_WORDS", words.replace("RESULTS", str(results)))
-        monkeypatch.setenv("COMP_CWORD", str(words.count(" ")))
-        assert call().out.split() == expected.split(), words
+    return monkeypatch
 
 
-def test_help_names_every_command_with_its_whole_sentence_and_every_option_has_help(
-    call: Call,
+@pytest.mark.parametrize(("words", "expected"), COMPLETED.items())
+def test_the_shell_completes(
+    call: Call, shell: pytest.MonkeyPatch, results: Path, words: str, expected: str
 ) -> None:
-    for name, command in commands(app):
-        assert command.help, name
-        assert not [option.name for option in command.params if not option.help], name
+    shell.setenv("COMP_WORDS", words.replace("RESULTS", str(results)))
+    shell.setenv("COMP_CWORD", str(words.count(" ")))
+    assert call().out.split() == expected.split()
+
+
+@pytest.mark.parametrize(
+    ("name", "command"), [pytest.param(*pair, id=pair[0]) for pair in commands(app)]
+)
+def test_every_command_and_every_option_has_help(name: str, command: Any) -> None:
+    assert command.help
+    assert [option.name for option in command.params if not option.help] == []
+
+
+def test_no_arguments_print_the_help(call: Call) -> None:
     assert call(code=0).out == call("--help", code=0).out
-    for words in ((), ("cache",), ("labels",), ("queries",), ("answers",)):
-        help_text = " ".join(call(*words, "--help").out.split())
-        groups = [
-            help_text.find(f"{name}: ") for name in ("Compare", "Label", "Maintain")
-        ]
-        assert words or (-1 not in groups and groups == sorted(groups))
-        assert "..." not in help_text.partition("Options:")[2]
-        prefix = "".join(f"{word} " for word in words)
-        for name, command in commands(app):
-            if name.startswith(prefix) and name.count(" ") == len(words):
-                sentence = " ".join(command.help.split()).partition(". ")[0]
-                assert f"{name.removeprefix(prefix)} {sentence}" in help_text
+
+
+def test_the_help_has_the_headings_in_order(call: Call) -> None:
+    text = " ".join(call("--help").out.split())
+    positions = [text.find(f"{head}: ") for head in ("Compare", "Label", "Maintain")]
+    assert -1 not in positions
+    assert positions == sorted(positions)
+
+
+@pytest.mark.parametrize("group", ["", "cache", "labels", "queries", "answers"])
+def test_the_help_has_the_whole_first_sentence_of_every_command(
+    call: Call, group: str
+) -> None:
+    text = " ".join(call(*group.split(), "--help").out.split())
+    assert "..." not in text.partition("Options:")[2]
+    for name, command in commands(app):
+        *group_name, command_name = name.split()
+        if group_name == group.split():
+            sentence = " ".join(command.help.split()).partition(". ")[0]
+            assert f"{command_name} {sentence}" in text
 
 
 def test_the_version(call: Call) -> None:

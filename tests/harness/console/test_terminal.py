@@ -1,9 +1,9 @@
-"""Tables fit any terminal, whatever the names; the order is that of the numbers; progress tells each stage once."""
+"""Tables that fit any terminal, and progress on a terminal and in a log."""
 
 import io
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import count
+from itertools import combinations, count
 from types import SimpleNamespace
 from typing import Any
 
@@ -136,156 +136,183 @@ names = st.lists(
 
 @settings(max_examples=30)
 @given(names=names.filter(lambda names: len(names) > 1), width=st.integers(50, 160))
-def test_the_leaderboard_and_the_comparisons_fit(names: list[str], width: int) -> None:
+def test_the_leaderboard_fits_any_terminal(names: list[str], width: int) -> None:
     lines = board(names, width)
     assert max(map(cell_len, lines)) <= width
-    assert sum(
-        "0.500 … 0.900" in line or line.rstrip().endswith("000") for line in lines
-    ) == len(names)
-    rows = [comparison(a, b) for a in names for b in names if a < b]
+    rows = [
+        line
+        for line in lines
+        if "0.500 … 0.900" in line or line.rstrip().endswith("000")
+    ]
+    assert len(rows) == len(names)
+
+
+@settings(max_examples=30)
+@given(names=names.filter(lambda names: len(names) > 1), width=st.integers(50, 160))
+def test_the_comparisons_fit_any_terminal(names: list[str], width: int) -> None:
+    rows = [comparison(a, b) for a, b in combinations(sorted(names), 2)]
     lines = pairs(rows, width)
     assert max(map(cell_len, lines)) <= width
     assert sum("undecided" in line for line in lines) == len(rows)
 
 
 @pytest.mark.parametrize("width", [30, 40, 80, 200])
-def test_the_narrowest_terminal_still_has_name_mean_and_verdict_and_what_has_no_room_is_named(
+def test_a_narrow_leaderboard_has_the_mean_and_names_the_omitted_columns(
     width: int,
 ) -> None:
-    lines, comparison_lines = (
-        board(NAMES, width),
-        pairs([comparison(NAMES[0], NAMES[1])], width),
-    )
+    lines = board(NAMES, width)
+    text = " ".join(" ".join(lines).split())
     assert max(map(cell_len, lines)) <= width
-    assert sum("0.9000" in line for line in lines) == 1 and any(
-        "undecided" in line for line in comparison_lines
-    )
-    leaderboard_text = " ".join(" ".join(lines).split())
-    assert (
-        ("Too wide for this terminal:" in leaderboard_text)
-        == ("A wider one or --json shows them." in leaderboard_text)
-        == (width < 200)
-    )
+    assert sum("0.9000" in line for line in lines) == 1
+    assert ("Too wide for this terminal:" in text) == (width < 200)
+    assert ("A wider one or --json shows them." in text) == (width < 200)
     assert width < 200 or any(NAMES[3] in line for line in lines)
-    assert width > 40 or "wins/ties/losses" in " ".join(comparison_lines)
 
 
-def test_of_many_pairs_those_of_the_leader_stand_first_then_the_closest() -> None:
+@pytest.mark.parametrize("width", [30, 40, 80, 200])
+def test_narrow_comparisons_have_the_verdict_and_name_the_omitted_columns(
+    width: int,
+) -> None:
+    lines = pairs([comparison(NAMES[0], NAMES[1])], width)
+    assert any("undecided" in line for line in lines)
+    assert width > 40 or "wins/ties/losses" in " ".join(lines)
+
+
+def test_of_many_pairs_those_of_the_leader_are_first_then_the_closest() -> None:
     means = {f"r{i:02}": i / 20 for i in range(12)}
     comparisons = [
         replace(comparison(a, b), mean_difference=means[a] - means[b])
-        for a in means
-        for b in means
-        if a < b
+        for a, b in combinations(means, 2)
     ]
     lines = pairs(comparisons, 80, leader="r11")
     rows = [line.split()[:2] for line in lines if line.startswith("r")]
     assert len(rows) == 20
     assert rows[:11] == [[f"r{i:02}", "r11"] for i in range(10, -1, -1)]
     assert all(means[b] - means[a] == pytest.approx(0.05) for a, b in rows[11:])
+    assert max(map(cell_len, lines)) <= 80
     text = " ".join(" ".join(lines).split())
     assert text.endswith(
-        "Here are 20 of 66 comparisons: those of r11, then the closest. --json shows them all."
+        "Here are 20 of 66 comparisons: those of r11, then the closest. "
+        "--json shows them all."
     )
-    assert max(map(cell_len, lines)) <= 80
 
 
-def test_the_best_stands_first_whatever_the_order_of_the_rows() -> None:
-    lines = rendered(
-        result_tables.leaderboard_table(
-            summary(["a", "b"], ["nDCG@10", "RR"])[::-1], "nDCG@10", width=80
-        ),
-        80,
-    )
+def test_the_best_is_first_in_any_order_of_the_rows() -> None:
+    rows = summary(["a", "b"], ["nDCG@10", "RR"])[::-1]
+    lines = rendered(result_tables.leaderboard_table(rows, "nDCG@10", width=80), 80)
     assert [line.split()[0] for line in lines[4:6]] == ["a", "b"]
     assert lines[0] == "nDCG@10 over 138 queries"
-    low = result_tables.leaderboard_table(
-        summary(["a", "b"], ["nDCG@10"]), "nDCG@10", width=80, low_is_good={"nDCG@10"}
+
+
+def test_the_lowest_is_first_if_low_is_good() -> None:
+    rows = summary(["a", "b"], ["nDCG@10"])
+    table = result_tables.leaderboard_table(
+        rows, "nDCG@10", width=80, low_is_good={"nDCG@10"}
     )
-    assert [line.split()[0] for line in rendered(low, 80)[-2:]] == ["b", "a"]
+    assert [line.split()[0] for line in rendered(table, 80)[-2:]] == ["b", "a"]
 
 
 @settings(max_examples=40)
 @given(names=names, width=st.integers(8, 70))
-def test_long_names_go_on_in_the_next_line_and_nothing_of_them_is_lost(
-    names: list[str], width: int
-) -> None:
-    column = columns.TextColumn("", names, left_aligned=True, wraps=True)
-    lines = rendered(
-        [
-            columns.build_grid(
-                columns.columns_that_fit(
-                    [column, columns.TextColumn("", ["0.5"] * len(names))], width
-                )
-            )
-        ],
-        width,
-    )
+def test_long_names_continue_in_the_next_line(names: list[str], width: int) -> None:
+    name_column = columns.TextColumn("", names, left_aligned=True, wraps=True)
+    means = columns.TextColumn("", ["0.5"] * len(names))
+    fitting = columns.columns_that_fit([name_column, means], width)
+    lines = rendered([columns.build_grid(fitting)], width)
     assert max(map(cell_len, lines)) <= width
-    assert "".join(
-        "".join(line.replace("0.5", "").split()) for line in lines[2:]
-    ) == "".join(names)
+    text = "".join(lines[2:]).replace("0.5", "")
+    assert "".join(text.split()) == "".join(names)
 
 
+@pytest.mark.parametrize("has_baseline", [False, True], ids=["leader", "baseline"])
 @pytest.mark.parametrize("width", [30, 40, 60, 80, 120])
 @pytest.mark.parametrize("length", [5, 60])
-def test_the_forest_keeps_names_and_wins_at_every_width(
-    width: int, length: int
+def test_the_forest_has_names_and_counts_at_every_width(
+    width: int, length: int, has_baseline: bool
 ) -> None:
-    random = np.random.default_rng(3)
     names = [f"{'a' * length}{i}" for i in range(3)]
-    values: dict[str, Floats] = {
-        name: random.random(40) / 2 + i / 5 for i, name in enumerate(names)
-    }
-    for baseline, direction in ((None, "behind"), (names[1], "ahead")):
-        board = evaluated(0.02, baseline, **values).board
-        lines = rendered(leaderboard_in_letters(board, width=width), width)
-        assert max(map(cell_len, lines)) <= width
-        text = "".join("".join(line.split()) for line in lines)
-        assert text.count("■") == (2 if width >= 110 and length == 5 else 0)
-        for row in board.rows:
-            assert row.wins is None or f"{row.wins}–{row.losses}" in text
-            assert (
-                row.difference is None
-                or width < 80
-                or length > 5
-                or f"({row.low:z.3f}" in text.replace("−", "-")
-            )
-        assert width < 80 or length > 5 or f"{direction}(95%CI)" in text
+    baseline = names[1] if has_baseline else None
+    board = evaluated(0.02, baseline, **random_scores(names)).board
+    lines = rendered(leaderboard_in_letters(board, width=width), width)
+    text = "".join("".join(line.split()) for line in lines)
+    assert max(map(cell_len, lines)) <= width
+    assert text.count("■") == (2 if width >= 110 and length == 5 else 0)
+    for row in board.rows:
+        if row.wins is not None:
+            assert f"{row.wins}–{row.losses}" in text
 
 
-def test_a_run_is_told_in_sixty_words_and_what_all_names_begin_with_once() -> None:
-    random, kinds = np.random.default_rng(3), ("dense-of-all", "sparse", "colbert")
-    values: dict[str, Floats] = {
-        f"bge-m3-{kind}": random.random(90) + i / 4 for i, kind in enumerate(kinds)
+@pytest.mark.parametrize(
+    ("has_baseline", "direction"), [(False, "behind"), (True, "ahead")]
+)
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_wide_forest_has_the_differences_with_their_intervals(
+    width: int, has_baseline: bool, direction: str
+) -> None:
+    names = ["aaaaa0", "aaaaa1", "aaaaa2"]
+    baseline = names[1] if has_baseline else None
+    board = evaluated(0.02, baseline, **random_scores(names)).board
+    lines = rendered(leaderboard_in_letters(board, width=width), width)
+    text = "".join("".join(line.split()) for line in lines).replace("−", "-")
+    assert f"{direction}(95%CI)" in text
+    for row in board.rows:
+        if row.difference is not None:
+            assert f"({row.low:z.3f}" in text
+
+
+def random_scores(names: list[str]) -> dict[str, Floats]:
+    random = np.random.default_rng(3)
+    return {name: random.random(40) / 2 + i / 5 for i, name in enumerate(names)}
+
+
+def verdict_lines(explain: bool) -> list[str]:
+    """The verdict on retrievers whose names have the same start, with three notes."""
+    random = np.random.default_rng(3)
+    scores: dict[str, Floats] = {
+        f"bge-m3-{kind}": random.random(90) + i / 4
+        for i, kind in enumerate(["dense-of-all", "sparse", "colbert"])
     }
     notes = [
         "bge-m3-sparse reads half.",
-        *(f"warning {i} says in ten words what may be wrong here." for i in range(2)),
+        "warning 0 says in ten words what may be wrong here.",
+        "warning 1 says in ten words what may be wrong here.",
     ]
-    every, few = (
-        rendered(
-            verdict_text(evaluated(**values), width=80, explain=more, notes=notes), 80
-        )
-        for more in (True, False)
-    )
-    assert len(" ".join(few).split()) <= 60 + 20
-    assert [line[:22] for line in few if line.startswith("!")] == [
+    evaluation = evaluated(**scores)
+    parts = verdict_text(evaluation, width=80, explain=explain, notes=notes)
+    return rendered(parts, 80)
+
+
+def test_a_run_is_printed_in_sixty_words_and_two_warnings() -> None:
+    lines = verdict_lines(explain=False)
+    assert len(" ".join(lines).split()) <= 60 + 20
+    assert [line[:22] for line in lines if line.startswith("!")] == [
         "! …sparse reads half.",
         "! warning 0 says in te",
     ]
-    assert sum(line.startswith("!") for line in every) == 3
-    assert "\n".join(few).count("bge-m3-") == "\n".join(few).count("bge-m3-…") == 1
+
+
+def test_explain_prints_all_warnings() -> None:
+    lines = verdict_lines(explain=True)
+    assert sum(line.startswith("!") for line in lines) == 3
+
+
+def test_the_shared_start_of_all_names_is_printed_once() -> None:
+    text = "\n".join(verdict_lines(explain=False))
+    assert text.count("bge-m3-") == text.count("bge-m3-…") == 1
 
 
 @pytest.mark.parametrize("width", [40, 80])
-def test_the_scoreboard_leaves_nothing_out(width: int) -> None:
+def test_the_table_of_means_has_every_run_and_every_measure(width: int) -> None:
     names = [f"run-{i}" for i in range(17)]
     lines = rendered(means_table(summary(names), width=width), width)
     heads = sum(line.startswith("─") for line in lines)
-    first = [line.split()[0] for line in lines if line.startswith("run-")]
-    assert first == names * heads  # a run a line, in one order
+    first_words = [line.split()[0] for line in lines if line.startswith("run-")]
+    assert first_words == names * heads  # one line per run, in one order
     assert "".join(lines).count("Success") == 1
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_the_table_of_queries_has_every_score(width: int) -> None:
     rows = [
         {"query_id": f"問{i}", "measure": measure, "value": 0.5}
         for i in range(3)
@@ -298,16 +325,16 @@ def test_the_scoreboard_leaves_nothing_out(width: int) -> None:
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """The clock of progress, which stands still, and of meters, by which everything takes a thousandth of a second."""
-    still, ticks = (
-        SimpleNamespace(now=100.0, monotonic=lambda: still.now),
-        count(0, 0.001),
-    )
-    monkeypatch.setattr(progress, "time", still)
-    monkeypatch.setattr(
-        meter, "time", SimpleNamespace(perf_counter=lambda: next(ticks))
-    )
-    return still
+    """The clock of progress, which a test sets.
+
+    For meters everything takes a thousandth of a second.
+    """
+    progress_clock = SimpleNamespace(now=100.0, monotonic=lambda: progress_clock.now)
+    ticks = count(0, 0.001)
+    meter_clock = SimpleNamespace(perf_counter=lambda: next(ticks))
+    monkeypatch.setattr(progress, "time", progress_clock)
+    monkeypatch.setattr(meter, "time", meter_clock)
+    return progress_clock
 
 
 def log() -> Console:
@@ -339,49 +366,53 @@ def dense(counted: Meter, windows: int = 3) -> None:
 
 def test_a_log_has_one_line_for_each_stage_of_each_retriever() -> None:
     console = log()
-    with Progress(console) as progress:
-        dense(watched(progress, "minilm"))
-        with watched(progress, "hybrid").stage("fuse"):
+    with Progress(console) as log_progress:
+        dense(watched(log_progress, "minilm"))
+        with watched(log_progress, "hybrid").stage("fuse"):
             pass
     log_lines = lines(console)
-    stages = [
+    assert [line.rpartition(": ")[0] for line in log_lines] == [
         "minilm: embed-documents",
         "minilm: index",
         "minilm: embed-queries",
         "minilm: search",
         "hybrid: fuse",
     ]
-    assert [line.rpartition(": ")[0] for line in log_lines] == stages
     assert log_lines[0].startswith("minilm: embed-documents: 30 texts in 0.0 s, ")
-    assert log_lines[0].endswith("/s, 50 % cached") and log_lines[2].endswith(
-        "all cached"
-    )
+    assert log_lines[0].endswith("/s, 50 % cached")
+    assert log_lines[2].endswith("all cached")
     assert log_lines[4] == "hybrid: fuse: 0.0 s"
 
 
-def test_a_log_hears_now_and_then_how_far_a_long_stage_is(
+def test_a_log_has_the_progress_of_a_long_stage_now_and_then(
     clock: SimpleNamespace,
 ) -> None:
-    console, budget = log(), Budget()
-    with Progress(console) as progress:
-        stage_meter = watched(progress, "openai", budget)
+    console = log()
+    budget = Budget()
+    with Progress(console) as log_progress:
+        stage_meter = watched(log_progress, "openai", budget)
         with stage_meter.stage("embed-documents", total=10_000):
             for _ in range(10):
                 clock.now += 7
                 budget.reserve(0.001)
                 stage_meter.count(texts=110, cached=40)
-    assert lines(console)[:2] == [
-        "openai: embed-documents: 550 of 10,000, 10/s, 15:45 left, 36 % cached, $0.0050",
-        "openai: embed-documents: 1,100 of 10,000, 10/s, 14:50 left, 36 % cached, $0.0100",
-    ]
+    first, second = lines(console)[:2]
+    stage = "openai: embed-documents: "
+    assert first == f"{stage}550 of 10,000, 10/s, 15:45 left, 36 % cached, $0.0050"
+    assert second == f"{stage}1,100 of 10,000, 10/s, 14:50 left, 36 % cached, $0.0100"
 
 
-def test_a_terminal_has_bars_and_none_of_a_stage_that_began_again(monkeypatch):
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Console:
+    """A terminal with bars that are always redrawn."""
     monkeypatch.setattr(progress, "REFRESH_SECONDS", 0)
-    console = Console(
+    return Console(
         file=io.StringIO(), width=100, force_terminal=True, color_system=None
     )
-    with Progress(console) as bars:
+
+
+def test_a_terminal_has_no_bar_of_a_stage_that_began_again(terminal: Console) -> None:
+    with Progress(terminal) as bars:
         for name in ("one", "two"):
             with watched(bars, name).stage("search", total=4):
                 pass
@@ -392,10 +423,14 @@ def test_a_terminal_has_bars_and_none_of_a_stage_that_began_again(monkeypatch):
         with watched(bars, "three").stage("fuse"):
             pass
         assert [task.description for task in bars._bars.tasks] == ["three: fuse"]
+
+
+def test_a_terminal_has_bars_and_a_line_for_each_finished_stage(
+    terminal: Console,
+) -> None:
+    with Progress(terminal) as bars:
         dense(watched(bars, "minilm"))
-    text = console.file.getvalue()  # type: ignore[attr-defined]
-    assert (
-        "━" in text
-        and "10 of 30" in text
-        and "minilm: search: 4 texts in 0.0 s" in text
-    )
+    text = terminal.file.getvalue()  # type: ignore[attr-defined]
+    assert "━" in text
+    assert "10 of 30" in text
+    assert "minilm: search: 4 texts in 0.0 s" in text

@@ -1,4 +1,7 @@
-"""docs/python.md with two real models, and docs/tour.ipynb, made by `python -m tests.harness.console.test_tour`."""
+"""docs/python.md with two real models, and docs/tour.ipynb.
+
+`python -m tests.harness.console.test_tour` writes the notebook.
+"""
 
 import doctest
 import json
@@ -9,37 +12,32 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).parents[3]
-PAGE, TOUR = PROJECT / "docs" / "python.md", PROJECT / "docs" / "tour.ipynb"
+PAGE = PROJECT / "docs" / "python.md"
+TOUR = PROJECT / "docs" / "tour.ipynb"
 FENCE = re.compile(r"^```python\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 SHOWN = "results  # the verdict, the leaderboard, the paired differences"
 
 
 def notebook() -> str:
-    """The page as a notebook: text between its blocks, and the code of each without what it prints."""
+    """The page as a notebook: its texts, and the code of its blocks without output."""
     cells = []
-    for number, part in enumerate(FENCE.split(PAGE.read_text(encoding="utf-8"))):
-        examples = doctest.DocTestParser().get_examples(part) if number % 2 else []
-        source = (
-            "".join(
-                example.source for example in examples if example.exc_msg is None
-            ).strip("\n")
-            if number % 2
-            else part.strip()
-        )
+    parts = FENCE.split(PAGE.read_text(encoding="utf-8"))
+    for number, part in enumerate(parts):
+        is_code = number % 2 == 1
+        source = code_of_block(part) if is_code else part.strip()
         if source == "":
             continue
-        kind = "code" if number % 2 else "markdown"
         text = re.sub(r"^results$", SHOWN, source, flags=re.MULTILINE)
         cell = {
-            "cell_type": kind,
+            "cell_type": "code" if is_code else "markdown",
             "id": f"cell-{number}",
             "metadata": {},
             "source": text.splitlines(keepends=True),
         }
-        cells.append(
-            cell | ({"execution_count": None, "outputs": []} if kind == "code" else {})
-        )
+        if is_code:
+            cell |= {"execution_count": None, "outputs": []}
+        cells.append(cell)
     kernel = {
         "kernelspec": {
             "display_name": "Python 3",
@@ -47,14 +45,15 @@ def notebook() -> str:
             "name": "python3",
         }
     }
-    return (
-        json.dumps(
-            {"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5},
-            ensure_ascii=False,
-            indent=1,
-        )
-        + "\n"
-    )
+    document = {"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+
+
+def code_of_block(block: str) -> str:
+    """The examples of a block that raise no error."""
+    examples = doctest.DocTestParser().get_examples(block)
+    sources = [example.source for example in examples if example.exc_msg is None]
+    return "".join(sources).strip("\n")
 
 
 @pytest.fixture
@@ -73,7 +72,7 @@ def reader(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_page(reader):
+def test_the_examples_of_the_page_run(reader):
     outcome = doctest.testfile(str(PAGE), module_relative=False, optionflags=FLAGS)
     assert outcome.attempted > 40
     assert not outcome.failed
@@ -93,29 +92,28 @@ def test_a_kernel_runs_the_notebook(reader, monkeypatch):
     import nbformat
 
     monkeypatch.setenv("PYTHONPATH", str(PROJECT))
-    notebook_document = nbformat.read(TOUR, as_version=4)
-    nbclient.NotebookClient(
-        notebook_document,
+    document = nbformat.read(TOUR, as_version=4)
+    client = nbclient.NotebookClient(
+        document,
         timeout=600,
         kernel_name="python3",
         resources={"metadata": {"path": str(reader)}},
-    ).execute()
-    outputs = [
-        output for cell in notebook_document.cells for output in cell.get("outputs", ())
-    ]
-    html_outputs = [
-        output["data"]["text/html"]
-        for output in outputs
-        if "text/html" in output.get("data", {})
-    ]
-    assert any("minilm" in html and "<script" not in html for html in html_outputs)
-    progress = "".join(
-        output["text"] for output in outputs if output["output_type"] == "stream"
     )
+    client.execute()
+    outputs = []
+    for cell in document.cells:
+        outputs += cell.get("outputs", ())
+    html_outputs = []
+    progress = ""
+    for output in outputs:
+        if "text/html" in output.get("data", {}):
+            html_outputs.append(output["data"]["text/html"])
+        if output["output_type"] == "stream":
+            progress += output["text"]
+    assert any("minilm" in html and "<script" not in html for html in html_outputs)
     assert "\rminilm: embed-documents" in progress
-    (reader / "tour.html").write_text(
-        "".join(html_outputs), encoding="utf-8"
-    )  # to be looked at
+    # To be looked at.
+    (reader / "tour.html").write_text("".join(html_outputs), encoding="utf-8")
 
 
 if __name__ == "__main__":

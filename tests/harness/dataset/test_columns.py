@@ -1,4 +1,7 @@
-"""Columns as spreadsheets and search logs have them: what looks like a label is used and told, or refused by name."""
+"""Columns as spreadsheets and search logs have them.
+
+A column that looks like labels is used and reported, or refused by its name.
+"""
 
 import csv
 import importlib.util
@@ -17,16 +20,13 @@ from harness.preflight.check import check_target
 from retrievers.errors import InputError
 from tests.support.small import refusal, told
 
-DOCUMENTS = (
+LOCATION_COLUMNS = ("file", "path", "url", "source")
+DOCUMENT_COLUMNS = (
     "doc",
     "document",
     "docid",
     "doc_id",
     "Doc ID",
-    "file",
-    "path",
-    "url",
-    "source",
     "passage_id",
     "expected_doc_ids",
     "relevant_documents",
@@ -34,33 +34,21 @@ DOCUMENTS = (
     "reference_contexts",
     "positive",
 )
-GRADES = ("grade", "rating", "relevance", "rel", "score", "label", "judgment", "gain")
-ROWS: list[list[object]] = [["leave", "a", 2], ["leave", "b", 0], ["travel", "b", 1]]
+GRADE_COLUMNS = (
+    "grade",
+    "rating",
+    "relevance",
+    "rel",
+    "score",
+    "label",
+    "judgment",
+    "gain",
+)
+Rows = list[list[object]]
+ROWS: Rows = [["leave", "a", 2], ["leave", "b", 0], ["travel", "b", 1]]
 """Queries, documents and grades."""
-ALL = {0: 1, 1: 1, 2: 1}
-"""Grade -> how many of the rows have it."""
-
-
-@pytest.fixture(autouse=True)
-def without_the_model(monkeypatch, tmp_path):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    monkeypatch.chdir(tmp_path)
-
-
-def table(path: Path, header: list[str], rows: list[list[object]]) -> Path:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([header, *rows])
-    return path
-
-
-def texts(folder: Path, names: str = "abc") -> Path:
-    folder.mkdir()
-    for name in names:
-        (folder / f"{name}.md").write_text(f"# {name}\n\nthe text of {name}")
-    return folder
-
-
-QUERIES = {
+ROWS_BY_GRADE = {0: 1, 1: 1, 2: 1}
+LABEL_FILES = {
     "tables": ("queries.csv", "query"),
     "markdown": ("questions.csv", "question"),
     "one table": ("asked.csv", "query"),
@@ -69,241 +57,358 @@ QUERIES = {
 """Shape of a data set -> the table with the labels, and its first column."""
 
 
-def laid(
-    folder: Path,
-    header: list[str],
-    rows: list[list[object]] = ROWS,
-    shape: str = "tables",
+@pytest.fixture(autouse=True)
+def without_the_model(monkeypatch, tmp_path):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.chdir(tmp_path)
+
+
+def write_table(path: Path, header: list[str], rows: Rows) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *rows])
+    return path
+
+
+def write_texts(folder: Path, names: str = "abc") -> Path:
+    folder.mkdir()
+    for name in names:
+        (folder / f"{name}.md").write_text(f"# {name}\n\nthe text of {name}")
+    return folder
+
+
+def write_data_set(
+    folder: Path, header: list[str], rows: Rows = ROWS, shape: str = "tables"
 ) -> DatasetReference:
     if shape in ("markdown", "one table"):
-        texts(folder)
+        write_texts(folder)
     else:
         folder.mkdir()
-        table(
-            folder / "documents.csv",
-            ["id", "text"],
-            [[name, f"text {name}"] for name in "abc"],
-        )
+        documents: Rows = [["a", "text a"], ["b", "text b"], ["c", "text c"]]
+        write_table(folder / "documents.csv", ["id", "text"], documents)
     if shape == "labels":
-        table(
-            folder / "queries.csv",
-            ["query_id", "query"],
-            [["leave", "how much"], ["travel", "by train"]],
+        queries: Rows = [["leave", "how much"], ["travel", "by train"]]
+        write_table(folder / "queries.csv", ["query_id", "query"], queries)
+    file_name, first_column = LABEL_FILES[shape]
+    write_table(folder / file_name, [first_column, *header], rows)
+    if shape == "one table":
+        return DatasetReference(
+            folder, queries=("asked.csv",), documents=".", format="tables"
         )
-    file, first = QUERIES[shape]
-    table(folder / file, [first, *header], rows)
-    one_table = DatasetReference(
-        folder, queries=("asked.csv",), documents=".", format="tables"
-    )
-    return one_table if shape == "one table" else parse_reference(folder)
+    return parse_reference(folder)
 
 
-def grades(reference: DatasetReference) -> Counter[int]:
-    found = load_dataset(reference).labels.values()
-    return Counter(
-        grade
-        for one in found
-        for grade in (one.grades or dict.fromkeys(one.documents, 1)).values()
-    )
+def count_grades(reference: DatasetReference) -> Counter[int]:
+    counts = Counter[int]()
+    for labels in load_dataset(reference).labels.values():
+        grades = labels.grades or dict.fromkeys(labels.documents, 1)
+        counts.update(grades.values())
+    return counts
 
 
-@pytest.mark.parametrize("shape", QUERIES)
+@pytest.mark.parametrize("shape", LABEL_FILES)
+@pytest.mark.parametrize("column", [*DOCUMENT_COLUMNS, *LOCATION_COLUMNS])
+def test_a_column_of_documents_is_used(tmp_path, shape, column):
+    reference = write_data_set(tmp_path / "d", [column, "rating"], shape=shape)
+
+    assert count_grades(reference) == ROWS_BY_GRADE
+
+
+@pytest.mark.parametrize("shape", LABEL_FILES)
+@pytest.mark.parametrize("column", GRADE_COLUMNS)
+def test_a_column_of_grades_is_used(tmp_path, shape, column):
+    reference = write_data_set(tmp_path / "d", ["docid", column], shape=shape)
+
+    assert count_grades(reference) == ROWS_BY_GRADE
+
+
+def write_queries_with_column(folder: Path, column: str) -> DatasetReference:
+    """Write labels in a table of their own, and a further column of the queries."""
+    reference = write_data_set(folder, ["doc_id", "grade"], shape="labels")
+    rows: Rows = [["leave", "x", "a"], ["travel", "y", "b"]]
+    write_table(folder / "queries.csv", ["query_id", "query", column], rows)
+    return reference
+
+
+@pytest.mark.parametrize("column", [*DOCUMENT_COLUMNS, *GRADE_COLUMNS])
+def test_a_second_column_of_labels_is_refused(tmp_path, column):
+    reference = write_queries_with_column(tmp_path / "d", column)
+
+    message = str(refusal(load_dataset, reference))
+
+    assert f"queries.csv: {column!r} could hold " in message
+
+
+@pytest.mark.parametrize("column", [*DOCUMENT_COLUMNS, *GRADE_COLUMNS])
+def test_a_second_column_of_labels_can_be_declared_as_a_field(tmp_path, column):
+    reference = write_queries_with_column(tmp_path / "d", column)
+    columns = {"fields": column, "label_document": "doc_id", "grade": "grade"}
+
+    dataset = load_dataset(DatasetReference(reference.path, columns=columns))
+
+    assert [query.fields[column] for query in dataset.queries] == ["a", "b"]
+
+
+@pytest.mark.parametrize("column", LOCATION_COLUMNS)
+def test_a_location_is_a_field_if_labels_are_in_another_table(tmp_path, column):
+    reference = write_queries_with_column(tmp_path / "d", column)
+
+    dataset = load_dataset(reference)
+
+    assert [query.fields[column] for query in dataset.queries] == ["a", "b"]
+
+
+TWO_ROWS: Rows = [["leave", "a"], ["travel", "b"]]
+WEB_ROWS: Rows = [["leave", "web"], ["travel", "app"], ["tax", "web"]]
+CLICKED_ROWS: Rows = [["leave", "a"], ["leave", "a"], ["leave", "b"], ["travel", "a"]]
+CLICK_COUNT_ROWS: Rows = [
+    ["leave", "a", 2],
+    ["leave", "a", 2],
+    ["leave", "b", 2],
+    ["travel", "a", 2],
+]
+
+
 @pytest.mark.parametrize(
-    ("word", "grade"),
-    [*((word, "rating") for word in DOCUMENTS), *(("docid", word) for word in GRADES)],
+    ("header", "rows", "message"),
+    [
+        pytest.param(
+            ["docid", "bewertung"],
+            ROWS,
+            "'bewertung' could hold grades (0, 1, 2), and is not used",
+            id="numbers that may be grades",
+        ),
+        pytest.param(
+            ["docid", "clicks"],
+            ROWS,
+            "'clicks' could hold grades (0, 1, 2), and is not used "
+            "(say so: columns = { grade",
+            id="clicks",
+        ),
+        pytest.param(
+            ["source"],
+            WEB_ROWS,
+            "Column 'source': no value is the id of a document. "
+            "Found 'web', 'app'; ids look like 'a'",
+            id="locations that are no documents",
+        ),
+    ],
 )
-def test_a_column_of_documents_is_used_with_its_grades(tmp_path, shape, word, grade):
-    assert grades(laid(tmp_path / "d", [word, grade], shape=shape)) == ALL
+def test_a_column_that_may_hold_labels_is_refused(tmp_path, header, rows, message):
+    reference = write_data_set(tmp_path / "d", header, rows)
+
+    with pytest.raises(InputError, match=re.escape(message)) as caught:
+        load_dataset(reference)
+
+    assert len(caught.value.problems) == 1
 
 
-@pytest.mark.parametrize("word", [*DOCUMENTS, *GRADES])
-def test_labels_that_stand_twice_are_refused_and_kept_as_a_field_where_that_is_said(
-    tmp_path, word
+@pytest.mark.parametrize(
+    ("header", "rows", "columns", "rows_by_grade"),
+    [
+        pytest.param(
+            ["docid", "bewertung"],
+            ROWS,
+            {"grade": "bewertung"},
+            ROWS_BY_GRADE,
+            id="grades",
+        ),
+        pytest.param(
+            ["docid", "bewertung"],
+            ROWS,
+            {"fields": "bewertung"},
+            {1: 3},
+            id="numbers that are a field",
+        ),
+        pytest.param(["gold"], TWO_ROWS, {}, {1: 2}, id="gold, found by its values"),
+        pytest.param(
+            ["gold"], TWO_ROWS, {"label_document": "gold"}, {1: 2}, id="gold, declared"
+        ),
+        pytest.param(
+            ["gold"], TWO_ROWS, {"fields": "gold"}, {}, id="gold that is a field"
+        ),
+        pytest.param(
+            ["source"], WEB_ROWS, {"fields": "source"}, {}, id="source that is a field"
+        ),
+        pytest.param(
+            ["clicked_doc_id"], CLICKED_ROWS, {}, {1: 3}, id="clicked documents"
+        ),
+        pytest.param(
+            ["clicked_doc_id", "clicks"],
+            CLICK_COUNT_ROWS,
+            {"grade": "clicks"},
+            {4: 1, 2: 2},
+            id="clicks are added up",
+        ),
+    ],
+)
+def test_a_column_is_used_as_it_is_declared(
+    tmp_path, header, rows, columns, rows_by_grade
 ):
-    reference = laid(tmp_path / "d", ["doc_id", "grade"], shape="labels")
-    table(
-        tmp_path / "d" / "queries.csv",
-        ["query_id", "query", word],
-        [["leave", "x", "a"], ["travel", "y", "b"]],
-    )
-    try:
-        kept = load_dataset(reference)
-    except InputError as error:
-        assert f"queries.csv: {word!r} could hold " in str(error)
-        of_labels = {"label_document": "doc_id", "grade": "grade"}
-        kept = load_dataset(
-            DatasetReference(reference.path, columns={"fields": word, **of_labels})
-        )
-    assert [query.fields[word] for query in kept.queries] == ["a", "b"]
+    path = write_data_set(tmp_path / "d", header, rows).path
+
+    assert count_grades(DatasetReference(path, columns=columns)) == rows_by_grade
 
 
-TWO: list[list[object]] = [["leave", "a"], ["travel", "b"]]
-WEB: list[list[object]] = [["leave", "web"], ["travel", "app"], ["tax", "web"]]
-CLICKS: list[list[object]] = [
-    ["leave", "a"],
-    ["leave", "a"],
-    ["leave", "b"],
-    ["travel", "a"],
-]
-DECLARED = [
-    (
-        ["docid", "bewertung"],
-        ROWS,
-        {},
-        "'bewertung' could hold grades (0, 1, 2), and is not used",
-    ),
-    (["docid", "bewertung"], ROWS, {"grade": "bewertung"}, ALL),
-    (["docid", "bewertung"], ROWS, {"fields": "bewertung"}, {1: 3}),
-    (
-        ["docid", "clicks"],
-        ROWS,
-        {},
-        "'clicks' could hold grades (0, 1, 2), and is not used (say so: columns = { grade",
-    ),
-    (["gold"], TWO, {}, {1: 2}),
-    (["gold"], TWO, {"label_document": "gold"}, {1: 2}),
-    (["gold"], TWO, {"fields": "gold"}, {}),
-    (
-        ["source"],
-        WEB,
-        {},
-        "Column 'source': no value is the id of a document. Found 'web', 'app'; ids look like 'a'",
-    ),
-    (["source"], WEB, {"fields": "source"}, {}),
-    (["clicked_doc_id"], CLICKS, {}, {1: 3}),
-    (
-        ["clicked_doc_id", "clicks"],
-        [[*row, 2] for row in CLICKS],
-        {"grade": "clicks"},
-        {4: 1, 2: 2},
-    ),
-]
+LABELLED_QUERY_HEADER = ["query_id", "query", "docid", "rating"]
 
 
-@pytest.mark.parametrize(("header", "rows", "columns", "expected"), DECLARED)
-def test_what_nobody_can_know_is_asked_about_and_declared(
-    tmp_path, header, rows, columns, expected
-):
-    reference = DatasetReference(
-        laid(tmp_path / "d", header, rows).path, columns=columns
-    )
-    if isinstance(expected, str):
-        with pytest.raises(InputError, match=re.escape(expected)) as caught:
-            load_dataset(reference)
-        assert len(caught.value.problems) == 1
-    else:
-        assert grades(reference) == expected
+def test_rows_of_one_query_repeat_its_id_and_text_beside_each_document(tmp_path):
+    folder = write_texts(tmp_path / "d")
+    rows: Rows = [["x", "leave", "a", 2], ["x", "leave", "b", 0]]
+    write_table(folder / "queries.csv", LABELLED_QUERY_HEADER, rows)
+
+    dataset = load_dataset(parse_reference(folder))
+
+    assert dataset.labels["x"].grades == {"a": 2, "b": 0}
 
 
-def test_rows_of_one_query_may_repeat_its_id_and_text_beside_each_document(tmp_path):
-    rows, path = [["x", *row] for row in ROWS], texts(tmp_path / "d")
-    table(path / "queries.csv", ["query_id", "query", "docid", "rating"], rows[:2])
-    assert load_dataset(parse_reference(path)).labels["x"].grades == {"a": 2, "b": 0}
-    table(path / "queries.csv", ["query_id", "query", "docid", "rating"], rows)
-    assert "query id 'x' occurs twice" in str(
-        refusal(load_dataset, parse_reference(path))
-    )
+def test_rows_of_one_query_with_other_texts_are_refused(tmp_path):
+    folder = write_texts(tmp_path / "d")
+    rows: Rows = [
+        ["x", "leave", "a", 2],
+        ["x", "leave", "b", 0],
+        ["x", "travel", "b", 1],
+    ]
+    write_table(folder / "queries.csv", LABELLED_QUERY_HEADER, rows)
+
+    message = str(refusal(load_dataset, parse_reference(folder)))
+
+    assert "query id 'x' occurs twice" in message
 
 
 @pytest.mark.parametrize("cell", ['["a", "b"]', "a|b", "a; b", "a\nb"])
-@pytest.mark.parametrize("word", ["doc", "doc_id", "relevant_documents"])
-def test_a_cell_may_list_documents(tmp_path, word, cell):
-    assert load_dataset(laid(tmp_path / "d", [word], [["leave", cell]])).labels[
-        "q0"
-    ].relevant == ("a", "b")
-    graded = load_dataset(
-        laid(tmp_path / "e", [word, "rating"], [["leave", cell, 0], ["leave", "c", 1]])
-    )
-    assert graded.labels["q0"].grades == {"a": 0, "b": 0, "c": 1}
+@pytest.mark.parametrize("column", ["doc", "doc_id", "relevant_documents"])
+def test_a_cell_may_list_documents(tmp_path, column, cell):
+    reference = write_data_set(tmp_path / "d", [column], [["leave", cell]])
+
+    assert load_dataset(reference).labels["q0"].relevant == ("a", "b")
+
+
+@pytest.mark.parametrize("cell", ['["a", "b"]', "a|b", "a; b", "a\nb"])
+@pytest.mark.parametrize("column", ["doc", "doc_id", "relevant_documents"])
+def test_listed_documents_have_the_grade_of_their_row(tmp_path, column, cell):
+    rows: Rows = [["leave", cell, 0], ["leave", "c", 1]]
+    reference = write_data_set(tmp_path / "d", [column, "rating"], rows)
+
+    assert load_dataset(reference).labels["q0"].grades == {"a": 0, "b": 0, "c": 1}
 
 
 # Search logs
 
 
-def log(path: Path, text: str, name: str = "queries.csv") -> Path:
-    (texts(path, "a") / name).write_text(text, encoding="utf-8")
-    return path
+def write_log(folder: Path, text: str, name: str = "queries.csv") -> Path:
+    (write_texts(folder, "a") / name).write_text(text, encoding="utf-8")
+    return folder
 
 
-LOGS = [
-    *(
-        f'timestamp,user_id,{name}\n2026-09-01,u1,"zwei, drei"\n'
-        for name in (
-            "search_term",
-            "Search Term",
-            "Query",
-            "QUESTION",
-            "keyword",
-            "Keywords",
-            "q",
-        )
-    ),
-    "\nNr;query;Anzahl\n1;zwei, drei;4\n",
-    "n\tquery\n1\tzwei, drei\n",
-    "n|query\n1|zwei, drei\n",
-    '"a;b;c",query\n1,"zwei, drei"\n',
-    'query\n"zwei, drei"\n',
-    "\ufeff;query\n;zwei, drei\n",
-]
+@pytest.mark.parametrize(
+    "column",
+    [
+        "search_term",
+        "Search Term",
+        "Query",
+        "QUESTION",
+        "keyword",
+        "Keywords",
+        "q",
+    ],
+)
+def test_a_column_of_queries_is_recognised_by_its_name(tmp_path, column):
+    text = f'timestamp,user_id,{column}\n2026-09-01,u1,"zwei, drei"\n'
+    folder = write_log(tmp_path / "d", text)
 
+    (query,) = load_dataset(parse_reference(folder)).queries
 
-@pytest.mark.parametrize("text", LOGS)
-def test_the_column_of_queries_and_what_stands_between_cells_are_seen_from_the_header(
-    tmp_path, text
-):
-    (query,) = load_dataset(parse_reference(log(tmp_path / "d", text))).queries
     assert query.text == "zwei, drei"
 
 
-def test_a_column_that_is_missing_is_told_once_a_file_and_declared(tmp_path, capsys):
-    path = log(tmp_path / "d", "when,suchbegriff\n" + "2026,urlaub\n" * 30)
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("\nNr;query;Anzahl\n1;zwei, drei;4\n", id="semicolons"),
+        pytest.param("n\tquery\n1\tzwei, drei\n", id="tabs"),
+        pytest.param("n|query\n1|zwei, drei\n", id="bars"),
+        pytest.param('"a;b;c",query\n1,"zwei, drei"\n', id="quoted semicolons"),
+        pytest.param('query\n"zwei, drei"\n', id="one column"),
+        pytest.param("\ufeff;query\n;zwei, drei\n", id="byte order mark"),
+    ],
+)
+def test_the_delimiter_is_detected_in_the_header(tmp_path, text):
+    folder = write_log(tmp_path / "d", text)
+
+    (query,) = load_dataset(parse_reference(folder)).queries
+
+    assert query.text == "zwei, drei"
+
+
+MISSING_COLUMN_LOG = "when,suchbegriff\n" + "2026,urlaub\n" * 30
+
+
+def test_a_missing_column_is_reported_once_a_file(tmp_path):
+    path = write_log(tmp_path / "d", MISSING_COLUMN_LOG)
+
     [problem] = refusal(load_dataset, parse_reference(path)).problems
+
     assert (
-        "queries.csv:2: 'text' is missing, as at 29 more places (there are: when, suchbegriff; say"
-        in str(problem)
-    )
+        "queries.csv:2: 'text' is missing, as at 29 more places "
+        "(there are: when, suchbegriff; say"
+    ) in str(problem)
     assert str(problem).endswith("""columns = { query = "…" } (--columns 'query=…'))""")
+
+
+def test_init_writes_the_declared_column(tmp_path, capsys):
+    write_log(tmp_path / "d", MISSING_COLUMN_LOG)
+
     told(capsys, "init", "d", "--columns", "query=suchbegriff")
-    assert load_experiment("d.toml").experiment.dataset.columns == {
-        "query": "suchbegriff"
-    }
-    assert {
-        query.text for query in load_dataset(load_experiment("d.toml").dataset).queries
-    } == {"urlaub"}
+
+    loaded = load_experiment("d.toml")
+    assert loaded.experiment.dataset.columns == {"query": "suchbegriff"}
+    queries = load_dataset(loaded.dataset).queries
+    assert {query.text for query in queries} == {"urlaub"}
 
 
-@pytest.mark.parametrize("written", [["query"], ["query="], ["query=a", "query=b"]])
-def test_columns_that_name_nothing_are_refused(written):
-    with pytest.raises(
-        InputError, match=r"--columns: .*KIND=NAME, such as query=search_term"
-    ):
-        parse_column_names(written)
+@pytest.mark.parametrize("arguments", [["query"], ["query="], ["query=a", "query=b"]])
+def test_columns_that_name_nothing_are_refused(arguments):
+    message = r"--columns: .*KIND=NAME, such as query=search_term"
+    with pytest.raises(InputError, match=message):
+        parse_column_names(arguments)
 
 
-def test_repeated_and_blank_rows_are_counted_and_the_same_questions_asked(tmp_path):
-    path = log(
-        tmp_path / "d", "user,query\n1,leave\n2,leave\n3,\n4,  \n5,\n6,Leave\n7,leave\n"
-    )
-    found = load_dataset(parse_reference(path))
-    assert [query.text for query in found.queries] == ["leave", "Leave"]
-    assert (
-        found.data_quality["repeated-row"] == ("q0", "q0")
-        and len(found.data_quality["blank-query"]) == 3
-    )
+REPEATED_LOG = "user,query\n1,leave\n2,leave\n3,\n4,  \n5,\n6,Leave\n7,leave\n"
+
+
+def test_repeated_and_blank_rows_are_counted(tmp_path):
+    path = write_log(tmp_path / "d", REPEATED_LOG)
+
+    dataset = load_dataset(parse_reference(path))
+
+    assert [query.text for query in dataset.queries] == ["leave", "Leave"]
+    assert dataset.data_quality["repeated-row"] == ("q0", "q0")
+    assert len(dataset.data_quality["blank-query"]) == 3
+
+
+def test_check_reports_repeated_and_blank_rows(tmp_path):
+    path = write_log(tmp_path / "d", REPEATED_LOG)
+
     lines = list(check_target(path).lines())
+
     assert "rows that repeat an earlier query: searched once (2): q0, q0" in lines
-    assert any(
-        line.startswith("queries without text: not searched (3): q1, ")
-        for line in lines
-    )
-    said = write_experiment(path).lines()
+    blank = "queries without text: not searched (3): q1, "
+    assert any(line.startswith(blank) for line in lines)
+
+
+def test_init_reports_repeated_and_blank_rows(tmp_path):
+    path = write_log(tmp_path / "d", REPEATED_LOG)
+
+    lines = write_experiment(path).lines()
+
     assert (
         "rows of queries that are not used: 2 that repeat an earlier one, 3 blank"
-        in said
+        in lines
     )
 
 
-# `init` and `check` say what every column of a table was taken for
+# `init` and `check` print how every column of a table is read
 
 MAPPING = """asked/questions.csv: 3 rows
   question -> the query's text
@@ -311,99 +416,134 @@ MAPPING = """asked/questions.csv: 3 rows
   rating   -> its grade (0: 1, 1: 1, 2: 1)
   asked_on -> kept as a field of the query
 """
+HANDBOOK_ARGUMENTS = ["asked/questions.csv", "--documents", "handbook"]
 
 
 @pytest.fixture
 def handbook(tmp_path):
-    """Two documents, and a table that asks of them in another folder."""
+    """Two documents, and a table of queries in another folder."""
     (tmp_path / "asked").mkdir()
-    rows = [
-        ["how much leave", "a", 2, "2026-01-02"],
-        ["how much leave", "b", 0, ""],
-        ["by train", "b.md", 1, ""],
-    ]
-    table(
+    write_table(
         tmp_path / "asked" / "questions.csv",
         ["question", "doc", "rating", "asked_on"],
-        rows,
+        [
+            ["how much leave", "a", 2, "2026-01-02"],
+            ["how much leave", "b", 0, ""],
+            ["by train", "b.md", 1, ""],
+        ],
     )
-    return texts(tmp_path / "handbook", "ab")
+    return write_texts(tmp_path / "handbook", "ab")
 
 
-def test_init_and_check_take_the_same_options_and_print_the_same_mapping(
-    capsys, handbook
-):
+@pytest.mark.parametrize("command", ["init", "check"])
+def test_init_and_check_print_the_mapping(capsys, handbook, command):
     (handbook / "c.txt").write_text("the text of c")
     (handbook / "logo.png").write_text("")
-    words = ["asked/questions.csv", "--documents", "handbook"]
-    for command in ("init", "check"):
-        said = told(capsys, command, *words)
-        assert MAPPING in said
-        assert "3 of 4 files are read; 1 is not (.png 1)\n" in said
-        assert "\nhandbook: 2 Markdown files, 1 text -> 3 documents\n" in said
-    mapping = "# asked/questions.csv: question -> query, doc -> label_document, rating -> grade, asked_on -> fields\n"
-    assert mapping in Path("questions.toml").read_text()
-    found = load_experiment("questions.toml").dataset
-    assert load_dataset(found).labels["q0"].grades == {"a": 2, "b": 0}
+
+    output = told(capsys, command, *HANDBOOK_ARGUMENTS)
+
+    assert MAPPING in output
+    assert "3 of 4 files are read; 1 is not (.png 1)\n" in output
+    assert "\nhandbook: 2 Markdown files, 1 text -> 3 documents\n" in output
+
+
+def test_init_writes_the_mapping_as_a_comment(capsys, handbook):
+    told(capsys, "init", *HANDBOOK_ARGUMENTS)
+
+    comment = (
+        "# asked/questions.csv: question -> query, doc -> label_document, "
+        "rating -> grade, asked_on -> fields\n"
+    )
+    assert comment in Path("questions.toml").read_text()
+    dataset = load_dataset(load_experiment("questions.toml").dataset)
+    assert dataset.labels["q0"].grades == {"a": 2, "b": 0}
     assert MAPPING in told(capsys, "check", "questions.toml")
-    columns = json.loads(
-        told(capsys, "check", *words, "--columns", "fields=rating", "--json")
-    )["columns"]
+
+
+def test_check_prints_declared_columns_as_json(capsys, handbook):
+    options = ("--columns", "fields=rating", "--json")
+
+    output = told(capsys, "check", *HANDBOOK_ARGUMENTS, *options)
+
+    columns = json.loads(output)["columns"]
     assert columns["asked/questions.csv"]["rating"] == "fields"
-    assert "unknown format 'tabels'" in told(
-        capsys, "check", *words, "--format", "tabels", code=2
-    )
 
 
-def test_few_labels_of_what_is_not_there_are_left_out_and_named(capsys, handbook):
-    rows: list[list[object]] = [
-        ["to the moon", "c", 1],
-        *([f"question {n}", "ab"[n % 2], 1] for n in range(20)),
-    ]
-    log_, header, beside = (
-        Path("log.csv"),
-        ["question", "doc", "rating"],
-        ["--documents", "handbook"],
-    )
-    table(log_, header, rows)
-    said = told(capsys, "init", "log.csv", *beside)
+def test_check_refuses_an_unknown_format(capsys, handbook):
+    output = told(capsys, "check", *HANDBOOK_ARGUMENTS, "--format", "tabels", code=2)
+
+    assert "unknown format 'tabels'" in output
+
+
+LOG_HEADER = ["question", "doc", "rating"]
+LOG_ARGUMENTS = ["log.csv", "--documents", "handbook"]
+
+
+@pytest.fixture
+def log_rows() -> Rows:
+    """Twenty-one labels, of which the first names no document of the handbook."""
+    rows: Rows = [["to the moon", "c", 1]]
+    rows += [[f"question {n}", "ab"[n % 2], 1] for n in range(20)]
+    return rows
+
+
+def test_init_drops_a_few_labels_of_unknown_documents(capsys, handbook, log_rows):
+    write_table(Path("log.csv"), LOG_HEADER, log_rows)
+
+    output = told(capsys, "init", *LOG_ARGUMENTS)
+
     assert (
         "  doc      -> the relevant document (matched 20 of 21; not found: 'c')\n"
-        in said
+        in output
     )
-    assert '1 label of what is not there: left out by dangling = "drop"' in said
-    said = told(capsys, "check", "log.toml")
-    assert "(matched 20 of 21; not found: 'c')" in said
-    assert (
-        "labels of documents that do not exist: dropped (1): log.csv:2 c\n" in said
-    )  # its query has no id
-    said = told(capsys, "check", "log.csv", *beside, code=2)
-    assert (
-        "names document 'c', which does not exist" in said
-        and "(--dangling drop)" in said
-    )
-    assert "dropped (1)" in told(
-        capsys, "check", "log.csv", *beside, "--dangling", "drop"
-    )
-    table(log_, header, rows[:6])  # one of six is more than one in ten
-    assert "names document 'c', which does not exist" in told(
-        capsys, "init", "log.csv", *beside, code=2
-    )
+    assert '1 label of what is not there: left out by dangling = "drop"' in output
+    output = told(capsys, "check", "log.toml")
+    assert "(matched 20 of 21; not found: 'c')" in output
+    # The line is shown, since the query has no id.
+    assert "labels of documents that do not exist: dropped (1): log.csv:2 c\n" in output
+
+
+def test_check_refuses_labels_of_unknown_documents(capsys, handbook, log_rows):
+    write_table(Path("log.csv"), LOG_HEADER, log_rows)
+
+    output = told(capsys, "check", *LOG_ARGUMENTS, code=2)
+
+    assert "names document 'c', which does not exist" in output
+    assert "(--dangling drop)" in output
+
+
+def test_check_drops_labels_of_unknown_documents_on_request(capsys, handbook, log_rows):
+    write_table(Path("log.csv"), LOG_HEADER, log_rows)
+
+    output = told(capsys, "check", *LOG_ARGUMENTS, "--dangling", "drop")
+
+    assert "dropped (1)" in output
+
+
+def test_init_refuses_to_lose_more_than_one_label_in_ten(capsys, handbook, log_rows):
+    write_table(Path("log.csv"), LOG_HEADER, log_rows[:6])
+
+    output = told(capsys, "init", *LOG_ARGUMENTS, code=2)
+
+    assert "names document 'c', which does not exist" in output
 
 
 @pytest.mark.parametrize("declared", ["stars=grade", "grade=stars"])
-def test_a_column_is_declared_in_either_order_and_a_name_stays_in_its_comment(
-    capsys, handbook, declared
-):
-    table(
-        Path("log.csv"),
-        ["question", "doc", "stars", 'a\nname = "x"'],
-        [["leave", "a", 2, 5], ["leave", "b", 0, 5]],
-    )
-    said = told(
-        capsys, "init", "log.csv", "--documents", "handbook", "--columns", declared
-    )
-    assert re.search(r"stars +-> its grade", said)
+def test_a_column_is_declared_in_either_order(capsys, handbook, declared):
+    header = ["question", "doc", "stars", 'a\nname = "x"']
+    write_table(Path("log.csv"), header, [["leave", "a", 2, 5], ["leave", "b", 0, 5]])
+
+    output = told(capsys, "init", *LOG_ARGUMENTS, "--columns", declared)
+
+    assert re.search(r"stars +-> its grade", output)
+
+
+def test_the_name_of_a_column_cannot_end_its_comment(capsys, handbook):
+    header = ["question", "doc", "stars", 'a\nname = "x"']
+    write_table(Path("log.csv"), header, [["leave", "a", 2, 5], ["leave", "b", 0, 5]])
+
+    told(capsys, "init", *LOG_ARGUMENTS, "--columns", "grade=stars")
+
     assert (
         'doc -> label_document, stars -> grade, a name = "x" -> fields\n'
         in Path("log.toml").read_text()

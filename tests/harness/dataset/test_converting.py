@@ -1,4 +1,7 @@
-"""Documents as companies have them, by markitdown: converted once, what failed listed, in a process apart."""
+"""Documents as companies have them, converted by markitdown.
+
+They are converted once, failures are listed, and a conversion runs in its own process.
+"""
 
 import json
 import zipfile
@@ -20,11 +23,17 @@ needs = pytest.mark.skipif(
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 
-HTML = "<html><head><title>Leave</title></head><body><h1>Days</h1><p>25 days a year</p></body></html>"
+HTML = (
+    "<html><head><title>Leave</title></head>"
+    "<body><h1>Days</h1><p>25 days a year</p></body></html>"
+)
 
 
 def pdf(text: str) -> bytes:
-    """A PDF of one page, by hand (PDF 32000-1:2008, 7.5), without its table of places, which readers make anew."""
+    """Return a PDF of one page (PDF 32000-1:2008, 7.5) without its table of offsets.
+
+    Readers rebuild that table.
+    """
     stream = f"BT /F1 24 Tf 72 720 Td ({text}) Tj ET"
     parts = [
         "<< /Type /Catalog /Pages 2 0 R >>",
@@ -45,13 +54,16 @@ def docx(path: Path, text: str) -> None:
     word = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
     package = "http://schemas.openxmlformats.org/package/2006"
     office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument"
-    kind = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
+    kind = (
+        "application/vnd.openxmlformats-officedocument"
+        ".wordprocessingml.document.main+xml"
+    )
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(
             "[Content_Types].xml",
             f'<Types xmlns="{package}/content-types"><Default Extension="rels" '
-            f'ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Override '
-            f'PartName="/word/document.xml" ContentType="{kind}"/></Types>',
+            'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+            f'<Override PartName="/word/document.xml" ContentType="{kind}"/></Types>',
         )
         archive.writestr(
             "_rels/.rels",
@@ -88,9 +100,9 @@ def folder(path: Path, relevant: str) -> Path:
 def test_what_companies_have_becomes_documents_and_is_converted_once(
     tmp_path, monkeypatch
 ):
-    place = folder(tmp_path / "d", "price.pdf")
-    found = load_dataset(parse_reference(place))
-    documents = {document.id: document for document in found.documents()}
+    folder_path = folder(tmp_path / "d", "price.pdf")
+    dataset = load_dataset(parse_reference(folder_path))
+    documents = {document.id: document for document in dataset.documents()}
     assert list(documents) == [
         "guide",
         "leave.html",
@@ -107,18 +119,18 @@ def test_what_companies_have_becomes_documents_and_is_converted_once(
         and "thirty days" in documents["terms.docx"].text
     )
     assert [
-        failed.partition(":")[0] for failed in found.data_quality["unconverted-file"]
+        failed.partition(":")[0] for failed in dataset.data_quality["unconverted-file"]
     ] == ["broken.docx"]
-    assert found.data_quality["unread-file"] == ("logo.png",)
+    assert dataset.data_quality["unread-file"] == ("logo.png",)
     assert (
-        reading_line(found)
+        reading_line(dataset)
         == "5 of 7 files are read; 1 is not (.png 1); 1 could not be converted"
     )
     with monkeypatch.context() as patch:
         patch.setattr(convert, "convert_bytes", lambda *_: pytest.fail("it was kept"))
-        assert load_dataset(parse_reference(place)).digest == found.digest
-    (place / "leave.html").write_text(HTML.replace("25", "30"))
-    assert load_dataset(parse_reference(place)).digest != found.digest
+        assert load_dataset(parse_reference(folder_path)).digest == dataset.digest
+    (folder_path / "leave.html").write_text(HTML.replace("25", "30"))
+    assert load_dataset(parse_reference(folder_path)).digest != dataset.digest
     with pytest.raises(
         InputError,
         match=r"'broken.docx', which could not be converted: .*write the file again",
@@ -135,8 +147,8 @@ def test_without_markitdown_the_files_that_are_not_read_are_told_first(
         import_module("harness.wording.reading"),
     ):
         monkeypatch.setattr(room, "can_convert", lambda: False)
-    found = load_dataset(parse_reference(folder(tmp_path / "data", "plain")))
-    assert [document.id for document in found.documents()] == ["guide", "plain"]
+    dataset = load_dataset(parse_reference(folder(tmp_path / "data", "plain")))
+    assert [document.id for document in dataset.documents()] == ["guide", "plain"]
     line = (
         "2 of 7 files are read; 5 are not (.docx 2, .html 1, .pdf 1, .png 1); "
         'pip install "markitdown[docx,pdf,pptx,xlsx]", or the extra "documents"'

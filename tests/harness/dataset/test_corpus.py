@@ -1,4 +1,7 @@
-"""Data sets as they are read: documents with front matter, labels as they were given, what is counted."""
+"""Data sets as they are read.
+
+Documents with front matter, labels as they were given, and the counts of data quality.
+"""
 
 import json
 from pathlib import Path
@@ -67,7 +70,7 @@ def test_markdown_as_in_the_article_and_papers_are_no_documents(tmp_path: Path) 
         [{"query": "rooms", "relevant_documents": ["X1", "deep/er/note"]}],
         **files,
     )
-    documents = {one.id: one for one in dataset.documents()}
+    documents = {document.id: document for document in dataset.documents()}
     assert list(documents) == ["X1", "b", "deep/README", "deep/er/note"]
     first, second = documents["X1"], documents["b"]
     assert (first.title, first.fields) == (
@@ -82,7 +85,7 @@ def test_markdown_as_in_the_article_and_papers_are_no_documents(tmp_path: Path) 
 
 
 def test_labels_are_kept_as_they_are(tmp_path: Path) -> None:
-    said: list[dict[str, object]] = [
+    rows: list[dict[str, object]] = [
         {
             "query": "1",
             "relevant_documents": ["a", "b"],
@@ -92,7 +95,7 @@ def test_labels_are_kept_as_they_are(tmp_path: Path) -> None:
         {"query": "2", "relevant_documents": [["a"], ["b", "c"]], "id": "groups"},
         {"query": "3", "relevant_documents": {"a": 3, "b": 0}},
     ]
-    dataset = markdown(tmp_path, said, a_md="1x", b_md="2x", c_md="3x")
+    dataset = markdown(tmp_path, rows, a_md="1x", b_md="2x", c_md="3x")
     assert dataset.labels["q0"].as_json() == {"ranked": ("a", "b"), "by": "me"}
     assert dataset.labels["groups"].groups == (("a",), ("b", "c"))
     assert dataset.labels["q2"].grades == {"a": 3, "b": 0}
@@ -115,9 +118,9 @@ def test_what_is_counted_and_not_refused(tmp_path: Path) -> None:
 
 
 def test_dangling_judgments_can_be_counted_instead(tmp_path: Path) -> None:
-    asked = [str(n) for n in range(1, 40)]
-    queries = [(n, f"query {n}") for n in asked if n != "9"]
-    qrels = [*((n, "d1", 1) for n in asked), ("1", "none", 1)]
+    query_ids = [str(n) for n in range(1, 40)]
+    queries = [(n, f"query {n}") for n in query_ids if n != "9"]
+    qrels = [*((n, "d1", 1) for n in query_ids), ("1", "none", 1)]
     dataset = beir(tmp_path / "d", queries=queries, qrels=qrels, drop_dangling=True)
     assert len(dataset.labels) == 38 and dataset.labels["1"].grades == {"d1": 1}
     assert dataset.data_quality["dangling-document"] == ("1 none",)
@@ -178,35 +181,38 @@ TEMPLATES = {
     "en": ("d9ace5384bb9e382", "5e85689ba02fa590", "b75708568daef746"),
     "ja": ("69e779f698a6a517", "c08ca2edaaf7296f", "115a211edcd1bd63"),
 }
-"""Of documents and queries, and of either labeller. Of these very bytes a program that is in the history of this file
-checked what the READMEs say: the form of all templates, that the languages are translations of each other, that no
-template and no query repeats another, and every figure. Whoever changes them checks that anew."""
+"""Digests of documents and queries, and of the lists of both labellers.
+
+For these bytes, a program in the history of this file checked the READMEs: the form of
+all templates, that the languages are translations of each other, that no template and
+no query repeats another, and every figure. After a change, check that again.
+"""
 
 
 @pytest.mark.parametrize(("language", "other"), [["en", "ja"], ["ja", "en"]])
 def test_the_survey_templates_are_those_of_their_readme(project, language, other):
-    files, folder = (
-        ("queries.json", "queries-extended.json", "labels-a.json", "labels-b.json"),
-        project / "datasets",
-    )
-    place = folder / f"survey-templates-{language}"
-    asked = (files[:2], files[2:3], files[3:])
+    files = ("queries.json", "queries-extended.json", "labels-a.json", "labels-b.json")
+    folder = project / "datasets"
+    language_folder = folder / f"survey-templates-{language}"
+    query_files = (files[:2], files[2:3], files[3:])
     assert (
         tuple(
-            load_dataset(DatasetReference(place, queries=names)).digest[:16]
-            for names in asked
+            load_dataset(DatasetReference(language_folder, queries=names)).digest[:16]
+            for names in query_files
         )
         == TEMPLATES[language]
     )
-    assert {path.name for path in place.iterdir() if len(path.stem) != 26} == {
+    assert {
+        path.name for path in language_folder.iterdir() if len(path.stem) != 26
+    } == {
         *files,
         "README.md",
         "LICENSE",
     }
-    assert "CC BY 4.0" in (place / "README.md").read_text(encoding="utf-8")
+    assert "CC BY 4.0" in (language_folder / "README.md").read_text(encoding="utf-8")
     across = load_dataset(
         DatasetReference(
-            place,
+            language_folder,
             queries=tuple(f"../survey-templates-{other}/{name}" for name in files[:2]),
         )
     )

@@ -1,4 +1,7 @@
-"""What people bring (ids and labels), by kind and on every road: the same ids everywhere, labels never overlooked."""
+"""Ids and labels as people have them, by kind and on every route.
+
+The ids are the same everywhere, and no labels are overlooked.
+"""
 
 import json
 import unicodedata
@@ -34,41 +37,41 @@ def documents_in(folder: Path, *ids: str) -> Path:
 
 def grades_of(folder: Path, **more) -> dict[str, list[str]]:
     """Query -> relevant documents."""
-    found = load_dataset(DatasetReference(folder, **more))
-    return {query: sorted(labels.relevant) for query, labels in found.labels.items()}
+    dataset = load_dataset(DatasetReference(folder, **more))
+    return {query: sorted(labels.relevant) for query, labels in dataset.labels.items()}
 
 
-def in_files(written, place: Path) -> str:
+def in_files(raw_id, folder: Path) -> str:
     """The id of a document, and of the label that names it."""
-    jsonl(place / "documents.jsonl", [{"_id": written, "text": "one"}])
-    jsonl(place / "asked.jsonl", [{"query": "what", "relevant": [written]}])
-    found = load_dataset(
-        DatasetReference(place, documents="documents.jsonl", queries=("asked.jsonl",))
+    jsonl(folder / "documents.jsonl", [{"_id": raw_id, "text": "one"}])
+    jsonl(folder / "asked.jsonl", [{"query": "what", "relevant": [raw_id]}])
+    dataset = load_dataset(
+        DatasetReference(folder, documents="documents.jsonl", queries=("asked.jsonl",))
     )
-    (document,) = found.documents()
-    assert found.labels["q0"].relevant == (document.id,)
+    (document,) = dataset.documents()
+    assert dataset.labels["q0"].relevant == (document.id,)
     return document.id
 
 
-def by_saved_run(written, place: Path) -> str:
-    jsonl(place / "run.jsonl", [{"query_id": "q", "doc_id": written, "score": 1.0}])
+def by_saved_run(raw_id, folder: Path) -> str:
+    jsonl(folder / "run.jsonl", [{"query_id": "q", "doc_id": raw_id, "score": 1.0}])
     return (
-        SavedRun(path=str(place / "run.jsonl"))
+        SavedRun(path=str(folder / "run.jsonl"))
         .search([Query("q", "")], 1, Meter())[0]
         .doc_ids[0]
     )
 
 
-def by_function(written, place: Path) -> str:
+def by_function(raw_id, folder: Path) -> str:
     call = NamedObject(
-        "object:f", lambda queries, depth: [[(written, 1.0)] for _ in queries]
+        "object:f", lambda queries, depth: [[(raw_id, 1.0)] for _ in queries]
     )
     return Function(call=call).search([Query("q", "")], 1, Meter())[0].doc_ids[0]
 
 
-def frame(written) -> pd.DataFrame:
+def frame(raw_id) -> pd.DataFrame:
     return pd.DataFrame(
-        {"query_id": ["q"], "doc_id": [written], "relevance": [1], "score": [1.0]}
+        {"query_id": ["q"], "doc_id": [raw_id], "relevance": [1], "score": [1.0]}
     )
 
 
@@ -76,20 +79,16 @@ ROADS = {
     "data set": in_files,
     "saved run": by_saved_run,
     "function": by_function,
-    "qrels dict": lambda written, _: next(
-        iter(grades_in_memory({"q": {written: 1}})["q"])
+    "qrels dict": lambda raw_id, _: next(
+        iter(grades_in_memory({"q": {raw_id: 1}})["q"])
     ),
-    "qrels list": lambda written, _: next(
-        iter(grades_in_memory({"q": [written]})["q"])
+    "qrels list": lambda raw_id, _: next(iter(grades_in_memory({"q": [raw_id]})["q"])),
+    "qrels frame": lambda raw_id, _: next(iter(grades_in_memory(frame(raw_id))["q"])),
+    "run dict": lambda raw_id, _: next(
+        iter(run_in_memory({"q": {raw_id: 1.0}}, "r")["q"])
     ),
-    "qrels frame": lambda written, _: next(iter(grades_in_memory(frame(written))["q"])),
-    "run dict": lambda written, _: next(
-        iter(run_in_memory({"q": {written: 1.0}}, "r")["q"])
-    ),
-    "run list": lambda written, _: next(
-        iter(run_in_memory({"q": [written]}, "r")["q"])
-    ),
-    "run frame": lambda written, _: next(iter(run_in_memory(frame(written), "r")["q"])),
+    "run list": lambda raw_id, _: next(iter(run_in_memory({"q": [raw_id]}, "r")["q"])),
+    "run frame": lambda raw_id, _: next(iter(run_in_memory(frame(raw_id), "r")["q"])),
 }
 SAME = [
     (7, "7"),
@@ -102,12 +101,12 @@ SAME = [
 
 
 @pytest.mark.parametrize("road", ROADS)
-@pytest.mark.parametrize(("written", "id_"), SAME)
-def test_an_id_is_the_same_on_every_road(road, written, id_, tmp_path):
-    assert document_id(written) == ROADS[road](written, tmp_path) == id_
-    if isinstance(written, str):
-        (tmp_path / "qrels").write_text(f"q 0 {written} 1\n", encoding="utf-8")
-        (tmp_path / "run").write_text(f"q Q0 {written} 1 0.5 x\n", encoding="utf-8")
+@pytest.mark.parametrize(("raw_id", "id_"), SAME)
+def test_an_id_is_the_same_on_every_road(road, raw_id, id_, tmp_path):
+    assert document_id(raw_id) == ROADS[road](raw_id, tmp_path) == id_
+    if isinstance(raw_id, str):
+        (tmp_path / "qrels").write_text(f"q 0 {raw_id} 1\n", encoding="utf-8")
+        (tmp_path / "run").write_text(f"q Q0 {raw_id} 1 0.5 x\n", encoding="utf-8")
         assert (
             list(read_qrels(tmp_path / "qrels")["q"])
             == list(read_run(tmp_path / "run")["q"])
@@ -119,10 +118,10 @@ def test_an_id_is_the_same_on_every_road(road, written, id_, tmp_path):
     "road",
     ["saved run", "function", "qrels dict", "qrels frame", "run dict", "run frame"],
 )
-@pytest.mark.parametrize("written", [True, 0.5, float("nan")])
-def test_what_is_no_id_is_refused(road, written, tmp_path):
+@pytest.mark.parametrize("raw_id", [True, 0.5, float("nan")])
+def test_what_is_no_id_is_refused(road, raw_id, tmp_path):
     with pytest.raises((InputError, BackendError)):
-        ROADS[road](written, tmp_path)
+        ROADS[road](raw_id, tmp_path)
 
 
 IDS = ("hr/leave", "hr/pay", "it/vpn")
@@ -141,12 +140,15 @@ def test_labels_and_hits_are_matched_by_the_same_rules(names, tmp_path):
         documents_in(tmp_path, *IDS) / "queries.jsonl",
         [{"query": f"q {n}", "relevant": [n]} for n in names],
     )
-    assert grades_of(tmp_path) == {f"q{place}": [id_] for place, id_ in enumerate(IDS)}
-    known, meter = KnownDocuments(), Meter()
+    assert grades_of(tmp_path) == {
+        f"q{number}": [id_] for number, id_ in enumerate(IDS)
+    }
+    known_documents = KnownDocuments()
+    meter = Meter()
     for id_ in IDS:
-        known.add(id_, f"Title of {id_}")
-    (found,) = match_hit_ids([ranked(names, [3, 2, 1])], known, meter)
-    assert found.doc_ids == IDS
+        known_documents.add(id_, f"Title of {id_}")
+    (ranking,) = match_hit_ids([ranked(names, [3, 2, 1])], known_documents, meter)
+    assert ranking.doc_ids == IDS
     assert len(meter.notes()["matched-hit"]) == 3
     several = KnownDocuments({"hr/leave", "it/leave", "pkg.load"})
     assert several.match(["leave.md", "pkg.save", "it/pay", "it/rest"]) == {}
@@ -178,9 +180,11 @@ def test_labels_are_found_by_what_they_name(label, tmp_path, monkeypatch, capsys
     assert [*grades_of(Path("d")).values()] == [
         [*"ab"] if label == {"wanted": "a; b"} else ["a"]
     ] * 3
-    said = ends(capsys, 0, "init", "d").out
-    assert f"column '{next(iter(label))}" in said and "is read as the labels" in said
-    assert "without labels" not in said
+    output = ends(capsys, 0, "init", "d").out
+    assert (
+        f"column '{next(iter(label))}" in output and "is read as the labels" in output
+    )
+    assert "without labels" not in output
     ends(capsys, 0, "check", "d.toml")
 
 
@@ -259,8 +263,8 @@ def test_one_cause_is_one_error_and_placeholders_are_named(tmp_path):
     with pytest.raises(InputError, match="29 labels begin with 'documents/'") as raised:
         load_dataset(DatasetReference(tmp_path / "d"))
     assert len(raised.value.problems) == 1
-    asked = "question,doc\nTODO,a\nTODO,b\nTODO,c\nwhat,a\n"
-    (documents_in(tmp_path / "e", "a", "b", "c") / "queries.csv").write_text(asked)
+    table = "question,doc\nTODO,a\nTODO,b\nTODO,c\nwhat,a\n"
+    (documents_in(tmp_path / "e", "a", "b", "c") / "queries.csv").write_text(table)
     assert load_dataset(DatasetReference(tmp_path / "e")).data_quality[
         "placeholder-query"
     ] == ("'TODO' on 3 rows",)
@@ -293,11 +297,11 @@ def test_results_print_as_in_the_terminal_and_columns_are_declared():
     )
     with pytest.raises(InputError, match=r'say which: columns=\{"text": "…"\}\)'):
         harness.evaluate(**{**GIVEN, "documents": table})
-    found = harness.evaluate(
+    results = harness.evaluate(
         **{**GIVEN, "documents": table}, columns={"text": "description"}
     )
-    assert "evaluation · nDCG@10 · 2 queries" in str(found) and "Results" not in str(
-        found
+    assert "evaluation · nDCG@10 · 2 queries" in str(results) and "Results" not in str(
+        results
     )
 
 

@@ -1,7 +1,8 @@
-"""Each reader of data sets, judgments, answers and vectors fed with damaged files: an InputError, or an answer.
+"""Each reader of files is fed with damaged ones: an InputError, or a result.
 
-Each file of a layout is damaged in turn, at places that hypothesis draws, the same in every run. What is read from
-a hub or by ir_datasets is not here: its files are those of another library.
+Each file of a layout is damaged in turn, at places that hypothesis draws, the same in
+every run. Data of a hub or of ir_datasets are not here: their files are those of
+another library.
 """
 
 from collections.abc import Callable
@@ -58,24 +59,26 @@ CONTEXTS = {"ragas", "llama-index-rag", "langsmith", "phoenix", "langfuse"}
 """Those that have no documents of their own."""
 
 
-def files(place: Path) -> list[Path]:
+def files(folder: Path) -> list[Path]:
     """A file, or all files below a folder."""
     return (
-        [place]
-        if place.is_file()
-        else sorted(path for path in place.rglob("*") if path.is_file())
+        [folder]
+        if folder.is_file()
+        else sorted(path for path in folder.rglob("*") if path.is_file())
     )
 
 
 def read_damaged(
-    paths: list[Path], spot: tuple[float, float, bytes], read: Callable[[], object]
+    paths: list[Path],
+    spot: tuple[float, float, bytes],
+    read_files: Callable[[], object],
 ) -> None:
     """Damage each file alone, and read all; InputError is an answer."""
     for path in paths:
         raw = path.read_bytes()
         try:
             path.write_bytes(damaged(raw, spot))
-            read()
+            read_files()
         except InputError as error:
             assert str(error)
         finally:
@@ -170,14 +173,15 @@ OTHERS: dict[
 
 @pytest.fixture(scope="module", params=OTHERS)
 def other(request, tmp_path_factory):
-    folder, (held, read) = tmp_path_factory.mktemp("others"), OTHERS[request.param]
-    held(folder) if callable(held) else shapes.lay(folder, held)
-    read(folder)
-    return folder, read
+    folder = tmp_path_factory.mktemp("others")
+    contents, read_files = OTHERS[request.param]
+    contents(folder) if callable(contents) else shapes.lay(folder, contents)
+    read_files(folder)
+    return folder, read_files
 
 
 @bounded
 @given(spots)
 def test_other_files(other, spot):
-    folder, read = other
-    read_damaged(files(folder), spot, lambda: read(folder))
+    folder, read_files = other
+    read_damaged(files(folder), spot, lambda: read_files(folder))

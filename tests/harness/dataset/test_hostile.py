@@ -1,4 +1,7 @@
-"""Files and archives that somebody hostile or careless wrote: one message each, nothing hangs, nothing is half read."""
+"""Files and archives that a hostile or careless person wrote.
+
+Each gets one message, nothing hangs, and nothing is half read.
+"""
 
 import ast
 import gzip
@@ -73,15 +76,15 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("name", "changes", "told"), WRONG)
-def test_an_archive_with_a_hostile_member_is_refused(tmp_path, name, changes, told):
+@pytest.mark.parametrize(("name", "changes", "message"), WRONG)
+def test_an_archive_with_a_hostile_member_is_refused(tmp_path, name, changes, message):
     path = archive(tmp_path / "set.zip", {name: b"# A", "queries.json": ASKED})
     raw = bytearray(path.read_bytes())
     for header, offset, value in changes:
-        for found in re.finditer(re.escape(header), bytes(raw)):
-            raw[found.start() + offset : found.start() + offset + len(value)] = value
+        for match in re.finditer(re.escape(header), bytes(raw)):
+            raw[match.start() + offset : match.start() + offset + len(value)] = value
     path.write_bytes(raw)
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         load_dataset(parse_reference(path))
 
 
@@ -115,7 +118,7 @@ def test_two_files_of_one_name_are_refused_where_they_are_read(tmp_path):
 )
 @pytest.mark.parametrize("form", [None, "beir", "markdown"])
 def test_archives_of_other_kinds_are_refused_with_what_to_do(tmp_path, suffix, form):
-    """A tar archive is not read: it has no list of its members, and each pass would unpack all of it."""
+    """A tar has no list of its members, and each pass would unpack all of it."""
     path = tmp_path / f"scifact{suffix}"
     path.write_bytes(b"x")
     with pytest.raises(
@@ -155,14 +158,15 @@ def test_grades_that_only_a_programming_language_reads_are_refused(tmp_path, gra
 
 
 def test_links_that_lead_out_of_the_data_set_or_to_themselves_are_refused(tmp_path):
-    folder, outside = markdown(tmp_path / "set"), markdown(tmp_path / "outside")
-    for name, target, told in (
+    folder = markdown(tmp_path / "set")
+    outside = markdown(tmp_path / "outside")
+    for name, target, message in (
         ("b.txt", outside / "a.md", "is a link that leads out of the data set"),
         ("inner", outside, "is a link that leads out of the data set"),
         ("b.md", folder / "b.md", "cannot be read"),
     ):
         (folder / name).symlink_to(target)
-        assert f"{name}: {told}" in refused(folder)
+        assert f"{name}: {message}" in refused(folder)
         (folder / name).unlink()
     (folder / "b.md").symlink_to(folder / "a.md")
     assert load_dataset(DatasetReference(folder)).document_count == 2
@@ -199,27 +203,26 @@ UNPICKLING = {
     "marshal",
     "jsonpickle",
 }
-BUILT_IN, METHODS = (
-    {"eval", "exec", "compile", "__import__"},
-    {"read_pickle", "unsafe_load", "full_load"},
-)
+BUILT_IN = {"eval", "exec", "compile", "__import__"}
+METHODS = {"read_pickle", "unsafe_load", "full_load"}
 
 
 def called(node: ast.Call) -> str:
-    """What a call may do that data must never lead to; "" for any other."""
+    """Return the name of a call that evaluates or unpickles; empty for any other."""
     if isinstance(node.func, ast.Name) and node.func.id in BUILT_IN:
         return node.func.id
     if isinstance(node.func, ast.Attribute) and node.func.attr in METHODS:
         return node.func.attr
     trusting = (
-        one.arg == "allow_pickle" and getattr(one.value, "value", 0) is not False
-        for one in node.keywords
+        keyword.arg == "allow_pickle"
+        and getattr(keyword.value, "value", 0) is not False
+        for keyword in node.keywords
     )
     return "allow_pickle" if any(trusting) else ""
 
 
 def test_nothing_is_unpickled_and_no_text_is_run_as_code(project):
-    """The syntax trees say so: no module that unpickles is imported, and nothing that evaluates is called."""
+    """By syntax trees: nothing that unpickles is imported, and no evaluation called."""
     wrong = []
     for path in (
         *(project / "harness").rglob("*.py"),
@@ -227,7 +230,9 @@ def test_nothing_is_unpickled_and_no_text_is_run_as_code(project):
     ):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = (
-                [one.name for one in node.names] if isinstance(node, ast.Import) else []
+                [alias.name for alias in node.names]
+                if isinstance(node, ast.Import)
+                else []
             )
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             wrong += [
@@ -235,7 +240,8 @@ def test_nothing_is_unpickled_and_no_text_is_run_as_code(project):
                 for name in names
                 if name.partition(".")[0] in UNPICKLING
             ]
-            if isinstance(node, ast.Call) and (name := called(node)):
+            name = called(node) if isinstance(node, ast.Call) else ""
+            if name:
                 wrong.append(f"{path}:{node.lineno}: {name}")
     assert wrong == []
     assert (
@@ -248,7 +254,7 @@ SPACES = " " * 20_000
 
 
 @pytest.mark.parametrize(
-    ("read", "text"),
+    ("parse", "text"),
     [
         (lambda text: parse_text_document(text, "a"), " " * 6000 + "x"),
         (lambda text: parse_text_document(text, "a"), "* " + " " * 6000),
@@ -262,9 +268,9 @@ SPACES = " " * 20_000
         (trec.TOPIC_NUMBER_ATTRIBUTE.search, "<topic number" * 10_000),
     ],
 )
-def test_no_pattern_looks_at_a_text_twice_over(read, text):
+def test_no_pattern_looks_at_a_text_twice_over(parse, text):
     assert is_cheap(
-        lambda: read(text)
+        lambda: parse(text)
     )  # seconds to a minute, in the square of the length
 
 
@@ -284,18 +290,20 @@ COLUMNS = [
 ]
 
 
-@pytest.mark.parametrize(("names", "values", "what"), COLUMNS)
+@pytest.mark.parametrize(("names", "values", "message"), COLUMNS)
 def test_a_table_with_columns_of_one_name_or_values_that_python_has_not_is_one_message(
-    tmp_path, names, values, what
+    tmp_path, names, values, message
 ):
-    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    path, seen = tmp_path / "corpus.parquet", ReadProblems()
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "corpus.parquet"
+    problems = ReadProblems()
     parquet.write_table(
         pa.table(
             [pa.array(["1", "2"]), pa.array(["a", "b"]), values(pa)], ["_id", *names]
         ),
         path,
     )
-    assert list(rows.read_file_rows(File(path), seen)) == []
-    [problem] = seen.problems
-    assert what in problem.what and problem.where == str(path)
+    assert list(rows.read_file_rows(File(path), problems)) == []
+    [problem] = problems.problems
+    assert message in problem.what and problem.where == str(path)

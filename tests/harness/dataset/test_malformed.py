@@ -1,7 +1,8 @@
-"""Files that are wrong: one message with the file, the line or row, what it looks like and the remedy that helps.
+"""Files that are wrong.
 
-What may be wrong with a kind of file (an encoding, a line that is cut) and with a row (an id that is missing) stands
-once; each reader has what only its files may have.
+Each gets one message with the file, the line or row, what it looks like and the remedy.
+Faults of a kind of file (an encoding, a line that is cut) and of a row (a missing id)
+are listed once; each reader adds the faults that only its files may have.
 """
 
 import json
@@ -46,7 +47,7 @@ def cut(count: int) -> Change:
 
 
 def whole(**changes: object) -> bytes:
-    said = {
+    content = {
         "queries": layouts.QUERIES,
         "corpus": layouts.DOCUMENTS,
         "qrels": layouts.GRADES,
@@ -54,12 +55,17 @@ def whole(**changes: object) -> bytes:
         **changes,
     }
     return json.dumps(
-        {key: value for key, value in said.items() if value is not None}
+        {key: value for key, value in content.items() if value is not None}
     ).encode()
 
 
-def squad(context: object = "a car", **asked: object) -> bytes:
-    question = {"id": "q1", "question": "wheels", "answers": [{"text": "car"}], **asked}
+def squad(context: object = "a car", **fields: object) -> bytes:
+    question = {
+        "id": "q1",
+        "question": "wheels",
+        "answers": [{"text": "car"}],
+        **fields,
+    }
     return json.dumps(
         {
             "data": [
@@ -70,7 +76,9 @@ def squad(context: object = "a car", **asked: object) -> bytes:
 
 
 def quoted(**row: object) -> bytes:
-    return f'{{"question": "wheels", "context": "a car"}}\n{json.dumps({"question": "x", **row})}'.encode()
+    first_line = '{"question": "wheels", "context": "a car"}'
+    second_line = json.dumps({"question": "x", **row})
+    return f"{first_line}\n{second_line}".encode()
 
 
 def sample(**changes: object) -> bytes:
@@ -322,14 +330,14 @@ MSMARCO = {
 
 
 def laid_out(form: str, folder: Path, file: str) -> DatasetReference:
-    """A whole data set of a form, or all of it but the one file that is written then."""
+    """Write a data set of a form; in some forms all of it but one file."""
     if form in ("irds", "hub"):
         return parse_reference(
             {"irds": layouts.catalogue, "hub": layouts.named_hub}[form](folder)
         )
     if form in ("beir", "csv", "jsonl", "parquet", "trec"):
-        found = parse_reference(layouts.GRADED[form](folder))
-        return replace(found, format=form if form in ("beir", "trec") else "tables")
+        reference = parse_reference(layouts.GRADED[form](folder))
+        return replace(reference, format=form if form in ("beir", "trec") else "tables")
     folder.mkdir()
     if form == "autorag":
         layouts.parquet(folder / "qa.parquet", [QA])
@@ -343,9 +351,9 @@ def laid_out(form: str, folder: Path, file: str) -> DatasetReference:
         (folder / name).write_bytes(content)
     if form in DOCUMENTS_BESIDE:
         jsonl(folder / "docs.jsonl", layouts.corpus())
-    place = folder if form in ("autorag", "msmarco", "markdown") else folder / file
+    path = folder if form in ("autorag", "msmarco", "markdown") else folder / file
     return DatasetReference(
-        place, format=form, documents="docs.jsonl" if form in DOCUMENTS_BESIDE else None
+        path, format=form, documents="docs.jsonl" if form in DOCUMENTS_BESIDE else None
     )
 
 
@@ -353,42 +361,54 @@ def laid_out(form: str, folder: Path, file: str) -> DatasetReference:
 def test_a_malformed_file(tmp_path, monkeypatch, form, file, change, expected):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", str(tmp_path / "cache"))
-    reference, path = laid_out(form, tmp_path / "data", file), tmp_path / "data" / file
+    reference = laid_out(form, tmp_path / "data", file)
+    path = tmp_path / "data" / file
     if isinstance(change, list):
         layouts.parquet(path, change)
     else:
         path.write_bytes(change(path.read_bytes()) if callable(change) else change)
     problems = refusal(load_dataset, reference).problems
-    shown = "\n".join(map(str, problems))
-    assert re.search(expected, shown), f"{expected} is not in\n{shown}"
+    messages = "\n".join(map(str, problems))
+    assert re.search(expected, messages), f"{expected} is not in\n{messages}"
     assert all(
-        one.where and (one.remedy or " more like these" in one.what) for one in problems
-    ), shown
+        problem.where and (problem.remedy or " more like these" in problem.what)
+        for problem in problems
+    ), messages
 
 
 def test_every_fault_is_told_in_one_pass(tmp_path: Path) -> None:
     folder = layouts.beir(tmp_path / "d")
     files = {
-        "corpus.jsonl": '{"_id": "d1", "text": "x"}\n{"_id": "d1", "text": "y"}\nno\n[]\n{"text": "z"}\n{"_id": "d3"}',
+        "corpus.jsonl": (
+            '{"_id": "d1", "text": "x"}\n{"_id": "d1", "text": "y"}\n'
+            'no\n[]\n{"text": "z"}\n{"_id": "d3"}'
+        ),
         "queries.jsonl": '{"_id": "1", "text": "  "}\n{"_id": "1", "text": "again"}\n',
-        "qrels/test.tsv": "query-id\tcorpus-id\tscore\n1\td1\n1\td1\thigh\n1\td1\t1\n1\td1\t1\n1\tno\t1\n9\td1\t1\n",
+        "qrels/test.tsv": (
+            "query-id\tcorpus-id\tscore\n1\td1\n1\td1\thigh\n"
+            "1\td1\t1\n1\td1\t1\n1\tno\t1\n9\td1\t1\n"
+        ),
     }
     for name, text in files.items():
         (folder / name).write_text(text)
-    told = "\n".join(map(str, refusal(load_dataset, DatasetReference(folder)).problems))
+    messages = "\n".join(
+        map(str, refusal(load_dataset, DatasetReference(folder)).problems)
+    )
     places = [
         *(f"corpus.jsonl:{n}" for n in range(2, 7)),
         "queries.jsonl:2",
         *(f"test.tsv:{n}" for n in (2, 3, 5, 6, 7)),
     ]
-    assert not [place for place in places if f"{place}: " not in told], told
-    for what in (
+    assert not [location for location in places if f"{location}: " not in messages], (
+        messages
+    )
+    for message in (
         "is not a JSON object",
         "2 columns (expected 3",
         "are judged twice",
         "judged query '1' is blank",
     ):
-        assert what in told
+        assert message in messages
 
 
 @pytest.mark.parametrize("route", ["beir", "csv", "tsv", "jsonl", "trec"])
@@ -505,12 +525,12 @@ WORST: list[tuple[dict[str, Content], str, str]] = [
     ),
     ({"d.zip": b"PK\3\4 cut"}, "d.zip", "is not a zip archive that can be read"),
     (
-        {f"s/{one}-00000-of-00001.parquet": "" for one in ("dev", "test")},
+        {f"s/{split}-00000-of-00001.parquet": "" for split in ("dev", "test")},
         "s",
         "has the splits dev, test",
     ),
     (
-        {f"s/{one}/dev-00000-of-00001.parquet": "" for one in ("de", "en")},
+        {f"s/{split}/dev-00000-of-00001.parquet": "" for split in ("de", "en")},
         "s",
         "has the configurations de, en",
     ),
@@ -538,12 +558,13 @@ def test_the_worst_of_files_get_one_sentence(
 ):
     monkeypatch.chdir(tmp_path)
     for name, content in {"d/a.md": "# Leave\n\n25 days", **files}.items():
-        path, raw = Path(name), content() if callable(content) else content
+        path = Path(name)
+        raw = content() if callable(content) else content
         path.parent.mkdir(exist_ok=True, parents=True)
         path.write_bytes(raw if isinstance(raw, bytes) else raw.encode())
-    said = ends(capsys, 2, "init", *words.split()).err
-    assert said.count("\n") == said.count("error: ") == 1
-    assert expected in said
+    output = ends(capsys, 2, "init", *words.split()).err
+    assert output.count("\n") == output.count("error: ") == 1
+    assert expected in output
 
 
 def test_folders_that_are_no_data_set(tmp_path, monkeypatch):
@@ -568,7 +589,9 @@ def test_folders_that_are_no_data_set(tmp_path, monkeypatch):
 
 
 CONTENTS = {
-    'name = "e"\ndataset = "d"\n\n[[retrievers]]\nkind = "bm25"\n': "an experiment file (TOML)",
+    (
+        'name = "e"\ndataset = "d"\n\n[[retrievers]]\nkind = "bm25"\n'
+    ): "an experiment file (TOML)",
     "# what\n[dataset]\n": "an experiment file (TOML)",
     "when,query\n" + "2026,a question of words\n" * 30: "a table (CSV)",
     "<!doctype html>\n<p>text</p>\n": "a web page, or XML",
@@ -579,14 +602,10 @@ CONTENTS = {
 def test_a_file_of_another_kind_is_called_so_once(tmp_path, content, kind):
     path = tmp_path / "file"
     path.write_text(content)
-    for read, what in (
-        (read_judgments, "is not JSON Lines"),
-        (read_qrels, "holds no TREC qrels"),
-    ):
-        problems = refusal(read, [path] if read is read_judgments else path).problems
-        assert [problem.what for problem in problems] == [
-            f"{what}: it looks like {kind}"
-        ]
+    [problem] = refusal(read_judgments, [path]).problems
+    assert problem.what == f"is not JSON Lines: it looks like {kind}"
+    [problem] = refusal(read_qrels, path).problems
+    assert problem.what == f"holds no TREC qrels: it looks like {kind}"
 
 
 def test_json_is_no_trec_file_and_a_pool_holds_no_judgments(tmp_path):

@@ -1,4 +1,7 @@
-"""The same collection through every reader: the same digest, rankings and scores; what is written is read back."""
+"""The same collection through every reader.
+
+It has the same digest, rankings and scores, and a written collection is read back.
+"""
 
 import tempfile
 from dataclasses import replace
@@ -19,8 +22,8 @@ from tests.support import layouts as written
 from tests.support.small import refusal
 
 
-def loaded(place: object) -> Dataset:
-    return load_dataset(parse_reference(place))
+def loaded(path: object) -> Dataset:
+    return load_dataset(parse_reference(path))
 
 
 def rankings(dataset: Dataset) -> list[Ranking]:
@@ -32,26 +35,26 @@ def rankings(dataset: Dataset) -> list[Ranking]:
 @pytest.mark.parametrize("route", written.GRADED)
 def test_the_same_collection_through_every_route(tmp_path: Path, route: str) -> None:
     expected = loaded(written.beir(tmp_path / "expected"))
-    found = loaded(written.GRADED[route](tmp_path / "data"))
-    assert found.labels == expected.labels
-    assert found.digest == expected.digest
-    assert found.queries == expected.queries
-    assert list(found.documents()) == list(expected.documents())
-    assert rankings(found) == rankings(expected)
-    assert found.data_quality == expected.data_quality
+    dataset = loaded(written.GRADED[route](tmp_path / "data"))
+    assert dataset.labels == expected.labels
+    assert dataset.digest == expected.digest
+    assert dataset.queries == expected.queries
+    assert list(dataset.documents()) == list(expected.documents())
+    assert rankings(dataset) == rankings(expected)
+    assert dataset.data_quality == expected.data_quality
 
 
 def test_ir_datasets_by_name(tmp_path: Path) -> None:
-    found = loaded(written.catalogue(tmp_path / "irds"))
-    assert {doc.id: doc.text for doc in found.documents()} == {
+    dataset = loaded(written.catalogue(tmp_path / "irds"))
+    assert {doc.id: doc.text for doc in dataset.documents()} == {
         id_: text.replace("\n", " ") for id_, text in written.DOCUMENTS.items()
     }
-    assert {query.id: query.text for query in found.queries} == written.QUERIES
+    assert {query.id: query.text for query in dataset.queries} == written.QUERIES
     assert {
-        query: labels.grades for query, labels in found.labels.items()
+        query: labels.grades for query, labels in dataset.labels.items()
     } == written.GRADES
-    assert all(not one.fields for one in (*found.documents(), *found.queries))
-    assert found.format == "ir_datasets"
+    assert all(not record.fields for record in (*dataset.documents(), *dataset.queries))
+    assert dataset.format == "ir_datasets"
 
 
 def test_autorag_keeps_its_groups(tmp_path: Path) -> None:
@@ -64,18 +67,18 @@ def test_autorag_keeps_its_groups(tmp_path: Path) -> None:
         "q2": [["boat", "fish"]],
         "q3": [["pear"], ["boat", "car"]],
     }
-    asked = [
+    rows = [
         {"qid": id_, "query": text, "retrieval_gt": groups[id_], "generation_gt": ["x"]}
         for id_, text in written.QUERIES.items()
     ]
     written.parquet(tmp_path / "corpus.parquet", documents)
-    written.parquet(tmp_path / "qa.parquet", asked)
-    found = loaded(tmp_path)
-    assert found.format == "autorag"
+    written.parquet(tmp_path / "qa.parquet", rows)
+    dataset = loaded(tmp_path)
+    assert dataset.format == "autorag"
     assert {
-        query: [*map(list, labels.groups)] for query, labels in found.labels.items()
+        query: [*map(list, labels.groups)] for query, labels in dataset.labels.items()
     } == groups
-    assert (next(found.documents()).fields, found.queries[0].fields) == (
+    assert (next(dataset.documents()).fields, dataset.queries[0].fields) == (
         {"page": "1"},
         {},
     )
@@ -88,8 +91,8 @@ def test_the_hub_by_name(
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", str(tmp_path / "cache"))
     name = written.named_hub(tmp_path / "data", key)
-    found = loaded(name)
-    assert (found.format, found.digest) == (
+    dataset = loaded(name)
+    assert (dataset.format, dataset.digest) == (
         "hub",
         loaded(written.beir(tmp_path / "expected")).digest,
     )
@@ -107,7 +110,7 @@ def test_the_hub_by_name(
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("irds:no/such/set", "is not known to ir_datasets"),
         ("irds:beir", "irds:beir: has no docs, queries, qrels"),
@@ -116,14 +119,15 @@ def test_the_hub_by_name(
     ],
 )
 def test_a_name_that_cannot_be_had(
-    monkeypatch: pytest.MonkeyPatch, name: str, told: str
+    monkeypatch: pytest.MonkeyPatch, name: str, message: str
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         loaded(name)
 
 
-# Exports of evaluation tools: reference contexts find documents by id or by text; what does not is counted
+# Exports of evaluation tools: reference contexts find documents by id or by text;
+# those that find none are counted
 
 
 def test_ragas_by_text_by_id_and_without_a_match(tmp_path):
@@ -149,20 +153,20 @@ def test_ragas_by_text_by_id_and_without_a_match(tmp_path):
         {"user_input": "most?", "reference_context_ids": all_},
     ]
     written.jsonl(tmp_path / "testset.jsonl", samples)
-    found = load_dataset(
+    dataset = load_dataset(
         DatasetReference(tmp_path / "testset.jsonl", documents="docs.jsonl")
     )
-    assert found.format == "ragas"
-    assert {query: {*labels.grades} for query, labels in found.labels.items()} == {
+    assert dataset.format == "ragas"
+    assert {query: {*labels.grades} for query, labels in dataset.labels.items()} == {
         "q0": {"car"},
         "q1": {"fish"},
         "q2": {"pear", "boat"},
         "q3": {*all_},
         "q4": {*all_},
     }
-    assert found.data_quality["unmatched-context"] == ("q1: nowhere at all",)
-    assert found.queries[0].fields == {"synthesizer_name": "hop"}
-    assert found.queries[0].reference.answers == ("four",)
+    assert dataset.data_quality["unmatched-context"] == ("q1: nowhere at all",)
+    assert dataset.queries[0].fields == {"synthesizer_name": "hop"}
+    assert dataset.queries[0].reference.answers == ("four",)
 
 
 TEXTS = st.text(
@@ -180,15 +184,17 @@ GRADES = st.integers(-3, 9)
 def collections(draw: st.DrawFn) -> written.Collection:
     """Documents, queries, and grades of which at least one is positive."""
     documents = draw(st.dictionaries(IDS, st.just("") | TEXTS, min_size=1, max_size=5))
-    asked = draw(st.dictionaries(IDS, TEXTS.filter(str.strip), min_size=1, max_size=4))
+    query_texts = draw(
+        st.dictionaries(IDS, TEXTS.filter(str.strip), min_size=1, max_size=4)
+    )
     judged = {
         id_: draw(
             st.dictionaries(st.sampled_from(sorted(documents)), GRADES, min_size=1)
         )
-        for id_ in asked
+        for id_ in query_texts
     }
     judged[next(iter(judged))][next(iter(documents))] = 1
-    return written.Collection(documents, asked, judged)
+    return written.Collection(documents, query_texts, judged)
 
 
 @settings(max_examples=25, deadline=None)
@@ -196,13 +202,13 @@ def collections(draw: st.DrawFn) -> written.Collection:
 def test_what_is_written_is_read_back(of):
     for route in ("csv", "tsv", "jsonl", "parquet", "embench"):
         with tempfile.TemporaryDirectory() as folder:
-            found = loaded(written.GRADED[route](Path(folder) / "data", of))
+            dataset = loaded(written.GRADED[route](Path(folder) / "data", of))
             assert {
-                document.id: document.text for document in found.documents()
+                document.id: document.text for document in dataset.documents()
             } == of.documents
             assert {
-                query.id: query.text for query in found.judged_queries
+                query.id: query.text for query in dataset.judged_queries
             } == of.queries
             assert {
-                query: labels.grades for query, labels in found.labels.items()
+                query: labels.grades for query, labels in dataset.labels.items()
             } == of.grades

@@ -1,4 +1,7 @@
-"""Shapes of data that teams have: one command each, with as many labels of each grade as the files have."""
+"""Shapes of data that teams have.
+
+One command reads each, with as many labels of each grade as the files have.
+"""
 
 import json
 from collections import Counter
@@ -35,22 +38,31 @@ PAIRS = [
     for doc, grade in judged.items()
 ]
 GRADES = Counter(grade for _, _, grade in PAIRS)
-ONES, FOUR_ONES = Counter({1: 40}), Counter({1: 4})
-"""What lists of relevant documents come to."""
-RELEVANT = {
-    query: [doc for doc, grade in judged.items() if grade]
-    for query, judged in FIFTY.grades.items()
-}
+ONES = Counter({1: 40})
+FOUR_ONES = Counter({1: 4})
+"""The grades of lists of relevant documents."""
+RELEVANT: dict[str, list[str]] = {}
+for query_id, judged_documents in FIFTY.grades.items():
+    RELEVANT[query_id] = [doc for doc, grade in judged_documents.items() if grade]
 TEXTS = {f"{id_}.md": text for id_, text in FIFTY.documents.items()}
-CORPUS, QUERIES = layouts.corpus("id", FIFTY), layouts.queries("id", FIFTY)
+CORPUS = layouts.corpus("id", FIFTY)
+QUERIES = layouts.queries("id", FIFTY)
 QRELS = layouts.qrels("query_id", "doc", "grade", FIFTY)
 Files = Mapping[str, object]
 """Name -> text, or what is written as its suffix says; a folder holds files."""
 
 
+def write_book(path: Path, sheets: Mapping[str, list[dict[str, object]]]) -> None:
+    """Write a workbook, with the keys of the first row as the header of a sheet."""
+    cells = {}
+    for name, rows in sheets.items():
+        cells[name] = [list(rows[0]), *(list(row.values()) for row in rows)]
+    path.write_bytes(layouts.book(**cells))
+
+
 def lay(here: Path, files: Files) -> None:
     """Write files, each as its suffix says."""
-    for name, held in files.items():
+    for name, content in files.items():
         path = here / name
         path.parent.mkdir(parents=True, exist_ok=True)
         write: dict[str, Callable] = {
@@ -59,19 +71,12 @@ def lay(here: Path, files: Files) -> None:
             ".jsonl": jsonl,
             ".ndjson": jsonl,
             ".parquet": layouts.parquet,
-            ".json": lambda path, said: path.write_text(json.dumps(said)),
-            ".xlsx": lambda path, sheets: path.write_bytes(
-                layouts.book(
-                    **{
-                        name: [[*rows[0]], *([*row.values()] for row in rows)]
-                        for name, rows in sheets.items()
-                    }
-                )
-            ),
+            ".json": lambda path, json_value: path.write_text(json.dumps(json_value)),
+            ".xlsx": write_book,
         }
-        Path.write_text(path, held) if isinstance(held, str) else write[path.suffix](
-            path, held
-        )
+        Path.write_text(path, content) if isinstance(content, str) else write[
+            path.suffix
+        ](path, content)
 
 
 def asked(query: str = "query", doc: str = "doc", suffix: str = "") -> Rows:
@@ -82,12 +87,11 @@ def asked(query: str = "query", doc: str = "doc", suffix: str = "") -> Rows:
     ]
 
 
-CLICKS = [
-    {"query": FIFTY.queries[q], "clicked_doc_id": d}
-    for q, d, grade in PAIRS
-    if grade
-    for _ in range(3)
-]
+CLICKS: list[dict[str, str]] = []
+for query_id, doc_id, pair_grade in PAIRS:
+    if pair_grade:
+        click = {"query": FIFTY.queries[query_id], "clicked_doc_id": doc_id}
+        CLICKS += [click, click, click]
 CONTEXTS = [
     {"question": FIFTY.queries[q], "answer": "so", "context": FIFTY.documents[d]}
     for q, d, g in PAIRS
@@ -171,16 +175,25 @@ HITS = [
     {"_index": "help", "_id": id_, "_source": {"text": text}}
     for id_, text in FIFTY.documents.items()
 ]
-GROUPS = [
-    {
-        "name": q,
+
+
+def rating_group(query_id: str) -> dict[str, object]:
+    """Return a query by two templates, with the gains of its documents."""
+    placeholders = {"$query": FIFTY.queries[query_id]}
+    return {
+        "name": query_id,
         "queries": [
-            {"template": t, "placeholders": {"$query": FIFTY.queries[q]}} for t in "ab"
+            {"template": "a", "placeholders": placeholders},
+            {"template": "b", "placeholders": placeholders},
         ],
-        "relevant_documents": {d: {"gain": grade} for d, grade in judged.items()},
+        "relevant_documents": {
+            document: {"gain": grade}
+            for document, grade in FIFTY.grades[query_id].items()
+        },
     }
-    for q, judged in FIFTY.grades.items()
-]
+
+
+GROUPS = [rating_group(query_id) for query_id in FIFTY.grades]
 MS_MARCO = {
     "collection.tsv": "".join(
         f"{id_}\t{text}\n" for id_, text in FIFTY.documents.items()
@@ -195,17 +208,15 @@ MS_MARCO = {
 def hotpot(of_hub: bool = False) -> Rows:
     rows = []
     for q, docs in RELEVANT.items():
-        shown = FIFTY.documents if q == "q00" else FIFTY.grades[q]
-        context, facts = (
-            {f"T {d}": [FIFTY.documents[d], " More."] for d in shown},
-            {f"T {d}": 0 for d in docs},
-        )
-        held = {
+        document_ids = FIFTY.documents if q == "q00" else FIFTY.grades[q]
+        context = {f"T {d}": [FIFTY.documents[d], " More."] for d in document_ids}
+        facts = {f"T {d}": 0 for d in docs}
+        row = {
             "context": [*map(list, context.items())],
             "supporting_facts": [*map(list, facts.items())],
         }
         if of_hub:
-            held = {
+            row = {
                 "context": {"title": [*context], "sentences": [*context.values()]},
                 "supporting_facts": {"title": [*facts], "sent_id": [*facts.values()]},
             }
@@ -215,7 +226,7 @@ def hotpot(of_hub: bool = False) -> Rows:
                 "question": FIFTY.queries[q],
                 "answer": "so",
                 "level": "hard",
-                **held,
+                **row,
             }
         )
     return rows
@@ -226,7 +237,8 @@ def of(write: Callable[..., Path]) -> Callable[[Path], object]:
 
 
 LLAMA = {"source_files": {f"{id_}.txt": text for id_, text in layouts.FOUR.items()}}
-"""Files, or what writes them into the folder d; the words of the command; how many labels there are of each grade."""
+"""Files, or a function that writes them into the folder d; the words of the command;
+how many labels there are of each grade."""
 SHAPES: dict[str, tuple[Files | Callable[[Path], object], str, Counter[int]]] = {
     "Markdown folder": (
         {"d": {**TEXTS, "questions.csv": asked("question", "document")}},
@@ -352,7 +364,7 @@ SHAPES: dict[str, tuple[Files | Callable[[Path], object], str, Counter[int]]] = 
 
 
 def laid(here: Path, shape: str) -> list[str]:
-    """Write a shape into a folder, and return the words of the command that takes it."""
+    """Write a shape into a folder, and return the words of the command."""
     files, words, _ = SHAPES[shape]
     files(here / "d") if callable(files) else lay(here, files)
     return words.split()
@@ -372,16 +384,18 @@ def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_one_command_with_the_labels_of_the_source(here: Path, shape: str) -> None:
     assert ended("init", *laid(here, shape), "--output", "made.toml") == 0
-    found = load_dataset(load_experiment("made.toml").dataset)
-    given = (
+    dataset = load_dataset(load_experiment("made.toml").dataset)
+    grades_by_query = (
         labels.grades or dict.fromkeys(labels.documents, 1)
-        for labels in found.labels.values()
+        for labels in dataset.labels.values()
     )
     assert (
-        Counter(grade for grades in given for grade in grades.values())
+        Counter(grade for grades in grades_by_query for grade in grades.values())
         == SHAPES[shape][2]
     )
-    assert found.document_count - len(found.data_quality.get("empty-document", ())) in (
+    assert dataset.document_count - len(
+        dataset.data_quality.get("empty-document", ())
+    ) in (
         50,
         40,
         4,
@@ -394,20 +408,26 @@ def test_the_answers_and_fields_of_quoted_passages(here: Path) -> None:
         here / "qa.csv",
         [{**row, "context": "x", "rating": 0}, {**row, "context": "y", "rating": 2}],
     )
-    found = load_dataset(parse_reference("qa.csv"))
-    assert (found.format, found.labels["q0"].grades) == ("quoted", {"p0": 0, "p1": 2})
-    assert (found.queries[0].reference.answers, found.queries[0].fields) == (
+    dataset = load_dataset(parse_reference("qa.csv"))
+    assert (dataset.format, dataset.labels["q0"].grades) == (
+        "quoted",
+        {"p0": 0, "p1": 2},
+    )
+    assert (dataset.queries[0].reference.answers, dataset.queries[0].fields) == (
         ("25",),
         {"topic": "hr"},
     )
-    asked = load_dataset(parse_reference(*laid(here, "SQuAD")))
-    assert (asked.format, asked.labels["q03"].grades) == ("squad", {"T#3": 1})
+    squad_dataset = load_dataset(parse_reference(*laid(here, "SQuAD")))
+    assert (squad_dataset.format, squad_dataset.labels["q03"].grades) == (
+        "squad",
+        {"T#3": 1},
+    )
     paragraphs = load_dataset(parse_reference(*laid(here, "HotpotQA")))
     assert (paragraphs.format, paragraphs.queries[0].fields) == (
         "hotpotqa",
         {"level": "hard"},
     )
-    assert {one.text for one in paragraphs.documents()} == {
+    assert {document.text for document in paragraphs.documents()} == {
         f"{text} More." for text in FIFTY.documents.values()
     }
 
@@ -450,12 +470,12 @@ def test_a_query_without_labels_may_lack_their_key_and_a_file_of_such_queries_ma
 def test_judgments_beside_a_corpus_of_beir_are_read_and_in_another_form_refused(
     here: Path,
 ):
-    expected, kept = (
+    expected, notes = (
         load_dataset(parse_reference(layouts.beir(here, FIFTY))).digest,
         here / "qrels" / "test.tsv",
     )
     for name in ("qrels.tsv", "qrels/test.txt", "qrels/test.tsv"):
-        kept = kept.rename(here / name)
+        notes = notes.rename(here / name)
         if name.endswith(".tsv"):
             assert load_dataset(parse_reference(here)).digest == expected
         else:
@@ -469,10 +489,10 @@ def test_a_table_that_may_hold_the_labels_under_a_name_of_its_own_is_named(
     here: Path, capsys
 ):
     lay(here, {"documents.jsonl": CORPUS, "queries.jsonl": QUERIES, "gold.csv": QRELS})
-    said = told(capsys, "check", here)
+    output = told(capsys, "check", here)
     assert (
-        "tables that are not read, although no query has labels: name one with --labels (1): gold"
-        in said
+        "tables that are not read, although no query has labels: "
+        "name one with --labels (1): gold" in output
     )
-    given = load_dataset(DatasetReference(here, labels="gold.csv"))
-    assert len(given.labels) == 20 and "unread-table" not in given.data_quality
+    labelled = load_dataset(DatasetReference(here, labels="gold.csv"))
+    assert len(labelled.labels) == 20 and "unread-table" not in labelled.data_quality

@@ -1,4 +1,7 @@
-"""What stands beside a verdict: overlap, worth of a choice; queries that nothing answers; a corpus that changed."""
+"""Figures that accompany a verdict.
+
+Overlap, the gain of a choice, queries without an answer, a corpus that changed.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,8 @@ def test_the_published_example_and_the_ends():
     )
     assert rank_overlap("abcde", "abcde").extrapolated == pytest.approx(1.0)
     assert rank_overlap("abc", "xyz").extrapolated == 0.0
-    # By hand with p = 0.5, "a" in "ab": (1 x 0.5 + 1/2 x 0.25) + 1/2 x 0.25 = 0.75, and beyond the end 1 x 0.25.
+    # By hand with p = 0.5, "a" in "ab": (1 x 0.5 + 1/2 x 0.25) + 1/2 x 0.25 = 0.75, and
+    # beyond the end 1 x 0.25.
     assert rank_overlap("a", "ab", p=0.5).extrapolated == pytest.approx(1.0)
     assert (
         rank_overlap("ab", "a", p=0.5).extrapolated
@@ -65,12 +69,10 @@ def test_the_published_example_and_the_ends():
 
 
 def test_the_cross_fitted_mean_is_chosen_on_four_parts_and_measured_on_the_fifth():
-    """By hand: parts by SHA-256 of (seed, id), the winner of the others, its scores here."""
+    """By hand: parts by SHA-256 of (seed, id), scores of the winner of the others."""
     rng = np.random.default_rng(18)
-    ids, scores = (
-        [f"q{i}" for i in range(40)],
-        {f"r{j}": rng.random(40) for j in range(8)},
-    )
+    ids = [f"q{i}" for i in range(40)]
+    scores = {f"r{j}": rng.random(40) for j in range(8)}
     parts = [
         int(hashlib.sha256(f"7/parts/{query}".encode()).hexdigest(), 16) % 5
         for query in ids
@@ -80,8 +82,8 @@ def test_the_cross_fitted_mean_is_chosen_on_four_parts_and_measured_on_the_fifth
         others = [j for j in range(40) if parts[j] != parts[i]]
         winner = max(scores, key=lambda name: scores[name][others].mean())
         values.append(scores[winner][i])
-    found = cross_fitted_mean(scores, ids, single_units(40), seed=7)
-    assert found == pytest.approx(np.mean(values), rel=1e-12)
+    estimate = cross_fitted_mean(scores, ids, single_units(40), seed=7)
+    assert estimate == pytest.approx(np.mean(values), rel=1e-12)
     clear = cross_fitted_mean(
         {"one": scores["r0"], "far": scores["r0"] - 0.9}, ids, single_units(40)
     )
@@ -98,9 +100,18 @@ def wins(positive, negative):
     return float(positive > negative) + float(positive == negative) / 2
 
 
+def wins_table(positives, negatives):
+    """Return the wins of each positive (row) against each negative (column)."""
+    table = np.zeros((len(positives), len(negatives)))
+    for row, positive in enumerate(positives):
+        for column, negative in enumerate(negatives):
+            table[row, column] = wins(positive, negative)
+    return table
+
+
 def by_hand(positives, negatives):
-    """The area and DeLong's variance, pair by pair."""
-    table = np.array([[wins(p, n) for n in negatives] for p in positives])
+    """Return the area and DeLong's variance, pair by pair."""
+    table = wins_table(positives, negatives)
     variance = np.var(table.mean(1), ddof=1) / len(positives) + np.var(
         table.mean(0), ddof=1
     ) / len(negatives)
@@ -111,42 +122,40 @@ def by_hand(positives, negatives):
 def test_the_area_is_the_share_of_pairs_in_order_with_delongs_interval(
     positives, negatives
 ):
-    found = roc_area(positives, negatives)
+    area = roc_area(positives, negatives)
     value, variance = by_hand(positives, negatives)
-    assert found.value == pytest.approx(value)
+    assert area.value == pytest.approx(value)
     half = stats.norm.ppf(0.975) * variance**0.5
-    assert (found.low, found.high) == pytest.approx(
+    assert (area.low, area.high) == pytest.approx(
         (max(0, value - half), min(1, value + half))
     )
     u = stats.mannwhitneyu(positives, negatives).statistic
-    assert found.value == pytest.approx(u / (len(positives) * len(negatives)))
+    assert area.value == pytest.approx(u / (len(positives) * len(negatives)))
 
 
 @given(st.data())
 def test_two_areas_over_the_same_queries_are_compared_by_their_covariance(data):
-    m, n = data.draw(st.integers(2, 7)), data.draw(st.integers(2, 7))
+    m = data.draw(st.integers(2, 7))
+    n = data.draw(st.integers(2, 7))
     draw = st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=m + n, max_size=m + n)
     first, second = (np.array(data.draw(draw)) for _ in range(2))
-    tables = [
-        np.array([[wins(p, q) for q in one[m:]] for p in one[:m]])
-        for one in (first, second)
-    ]
+    tables = [wins_table(scores[:m], scores[m:]) for scores in (first, second)]
     gap = tables[0] - tables[1]
     variance = (
         np.var(gap.mean(1), ddof=1) / m + np.var(gap.mean(0), ddof=1) / n
     )  # that of the difference itself
-    found = compare_roc_areas(
+    test = compare_roc_areas(
         RocScores(first[:m], first[m:]), RocScores(second[:m], second[m:])
     )
-    assert found.difference == pytest.approx(gap.mean(), abs=1e-12)
+    assert test.difference == pytest.approx(gap.mean(), abs=1e-12)
     if variance > 1e-12:
-        assert found.p_value == pytest.approx(
+        assert test.p_value == pytest.approx(
             2 * stats.norm.sf(abs(gap.mean()) / variance**0.5)
         )
     back = compare_roc_areas(
         RocScores(second[:m], second[m:]), RocScores(first[:m], first[m:])
     )
-    assert back.p_value == pytest.approx(found.p_value)
+    assert back.p_value == pytest.approx(test.p_value)
 
 
 ANSWERED = [f"a{n}" for n in range(10)]
@@ -154,7 +163,10 @@ LOST = [f"u{n}" for n in range(5)]
 
 
 def experiment(folder, *, floor=None, measures=("Success@5", "Abstain")):
-    """A run whose first hit of query a<n> is right with score 0.5 + n/20, of u<n> wrong with score 0.4 + n/20."""
+    """A run whose first hit of a<n> is right with score 0.5 + n/20.
+
+    That of u<n> is wrong with score 0.4 + n/20.
+    """
     data = folder / "data"
     layouts.jsonl(
         data / "documents.jsonl", [{"id": f"d{n}", "text": f"d{n}"} for n in range(10)]
@@ -206,8 +218,8 @@ def test_scores_tell_what_nothing_answers(tmp_path):
             "path": str(tmp_path / "worse.trec"),
         }
     )
-    found = run(table, RunOptions(tmp_path / "out"))
-    evaluation = read_or_evaluate(found)
+    results = run(table, RunOptions(tmp_path / "out"))
+    evaluation = read_or_evaluate(results)
     floor, other = evaluation.abstention.floors
     (pair,) = evaluation.abstention.pairs
     assert (pair.a, pair.b, pair.difference) == (
@@ -229,23 +241,18 @@ def test_scores_tell_what_nothing_answers(tmp_path):
         10,
         5,
     )
-    assert (
-        read_evaluation(found.folder, found.manifest).abstention
-        == evaluation.abstention
+    stored = read_evaluation(results.folder, results.manifest)
+    assert stored.abstention == evaluation.abstention
+
+
+def test_a_hit_that_is_judged_0_is_no_success():
+    rankings = {"a": ranked(["x", "y"], [0.9, 0.5]), "u": ranked(["x"], [0.2])}
+    queries = {"a": Query("a", "a"), "u": Query("u", "u", {"answerable": "false"})}
+    grades = {"a": {"x": 0, "y": 1}}
+    abstention = evaluate_abstention(
+        queries, grades, {"r": rankings}, cutoff=10, level=0.95
     )
-    answers = {
-        "a": ranked(["x", "y"], [0.9, 0.5]),
-        "u": ranked(["x"], [0.2]),
-    }  # what is judged 0 is no success
-    asked = {"a": Query("a", "a"), "u": Query("u", "u", {"answerable": "false"})}
-    assert (
-        evaluate_abstention(
-            asked, {"a": {"x": 0, "y": 1}}, {"r": answers}, cutoff=10, level=0.95
-        )
-        .floors[0]
-        .floor
-        == 0.5
-    )
+    assert abstention.floors[0].floor == 0.5
 
 
 @pytest.mark.parametrize(
@@ -255,8 +262,10 @@ def test_scores_tell_what_nothing_answers(tmp_path):
 def test_a_floor_drops_hits_and_success_and_abstain_follow(
     tmp_path, floor, success, abstained
 ):
-    found = run(experiment(tmp_path, floor=floor), RunOptions(tmp_path / "out"))
-    summary = found.summary[found.summary["retriever"] == "served"].set_index("measure")
+    results = run(experiment(tmp_path, floor=floor), RunOptions(tmp_path / "out"))
+    summary = results.summary[results.summary["retriever"] == "served"].set_index(
+        "measure"
+    )
     assert (summary.loc["Success@5", "mean"], summary.loc["Success@5", "count"]) == (
         success,
         10,
@@ -268,8 +277,10 @@ def test_a_floor_drops_hits_and_success_and_abstain_follow(
 
 
 def test_a_router_and_a_union_are_ceilings(tmp_path):
-    found = run(experiment(tmp_path, measures=("RR@5",)), RunOptions(tmp_path / "out"))
-    ceilings, scores = read_or_evaluate(found).ceilings, found.scores
+    results = run(
+        experiment(tmp_path, measures=("RR@5",)), RunOptions(tmp_path / "out")
+    )
+    ceilings, scores = read_or_evaluate(results).ceilings, results.scores
     table = scores[scores["measure"] == "RR@5"].pivot(
         index="query_id", columns="retriever", values="value"
     )
@@ -323,7 +334,7 @@ def ran(folder: Path, name: str, texts: dict[str, str]):
 
 @pytest.fixture
 def runs(tmp_path):
-    """d0 goes; d1 is rewritten; two new documents push d2 and d3 below the cutoff of their queries."""
+    """d0 goes; d1 is rewritten; new documents push d2 and d3 below the cutoff."""
     after = {id_: text for id_, text in TEXTS.items() if id_ != "d0"} | {
         "d1": "something else entirely"
     }
@@ -335,21 +346,23 @@ def runs(tmp_path):
     return ran(tmp_path, "old", TEXTS), ran(tmp_path, "new", after)
 
 
-def test_each_retriever_is_compared_with_itself_on_the_queries_that_kept_their_documents(
+def test_each_retriever_is_compared_with_itself_on_unchanged_queries(
     runs,
 ):
     old, new = runs
-    found = compare_corpus_states(old, new)
-    assert found.documents == (
+    change = compare_corpus_states(old, new)
+    assert change.documents == (
         ("n20", "n21", "n30", "n31"),
         ("d0",),
         ("d1",),
     )
-    assert found.left_out == ("q0",) and len(found.queries) == 11
-    (words,) = found.retrievers
+    assert change.left_out == ("q0",) and len(change.queries) == 11
+    (words,) = change.retrievers
     values = [
-        one.scores.set_index("query_id")["value"].loc[list(found.queries)].to_numpy()
-        for one in runs
+        results.scores.set_index("query_id")["value"]
+        .loc[list(change.queries)]
+        .to_numpy()
+        for results in runs
     ]
     assert (words.before, words.after) == pytest.approx(
         (values[0].mean(), values[1].mean())
@@ -359,14 +372,17 @@ def test_each_retriever_is_compared_with_itself_on_the_queries_that_kept_their_d
         np.mean(values[1] - values[0])
     )
     assert words.displaced == 3  # those of q2 and q3, and the rewritten one of q1
-    told = "3 of 11 queries lost a relevant document from the top 2 to documents that are new"
-    assert told in "\n".join(found.lines())
+    message = (
+        "3 of 11 queries lost a relevant document from the top 2 "
+        "to documents that are new"
+    )
+    assert message in "\n".join(change.lines())
 
 
 def test_compare_and_gate_take_a_changed_corpus(runs, call):
     old, new = runs
-    told = call("compare", old.folder, new.folder, "--corpus-changed", code=0)
-    assert told.out.splitlines()[0] == "documents: 4 added, 1 removed, 1 changed"
+    message = call("compare", old.folder, new.folder, "--corpus-changed", code=0)
+    assert message.out.splitlines()[0] == "documents: 4 added, 1 removed, 1 changed"
     options = (
         "--challenger",
         "words",

@@ -28,18 +28,21 @@ from tests.support import small
 from tests.support.scored import cell, compare, concluded, scored
 
 
-def sample(seed, needs=30, each=5, correlation=0.5):
+def sample(seed, needs=30, query_scores=5, correlation=0.5):
     """Differences whose members of one need are correlated, and their needs."""
     rng = np.random.default_rng(seed)
-    shared = np.repeat(rng.normal(0, math.sqrt(correlation), needs), each)
-    values = (shared + rng.normal(0, math.sqrt(1 - correlation), needs * each)) / 10
-    return values, [f"need {j}" for j in range(needs) for _ in range(each)]
+    shared = np.repeat(rng.normal(0, math.sqrt(correlation), needs), query_scores)
+    values = (
+        shared + rng.normal(0, math.sqrt(1 - correlation), needs * query_scores)
+    ) / 10
+    return values, [f"need {j}" for j in range(needs) for _ in range(query_scores)]
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(0, 10), min_size=4, max_size=12), st.integers(1, 3))
 def test_copies_of_every_query_in_one_cluster_change_no_test(values, copies):
-    a, b = np.array(values) / 10, np.full(len(values), 0.45)
+    a = np.array(values) / 10
+    b = np.full(len(values), 0.45)
     once = compare({"a": a, "b": b}, measure="m")[0]
     labels = [str(j) for j in range(len(values)) for _ in range(copies)]
     copied = {"a": np.repeat(a, copies), "b": np.repeat(b, copies)}
@@ -65,30 +68,33 @@ def test_copies_of_every_query_in_one_cluster_change_no_test(values, copies):
     ):
         assert getattr(row, name) == getattr(once, name)
     for name in ("p_randomization", "ci_low", "ci_high", "mean_difference"):
-        before, after = getattr(once, name), getattr(row, name)
+        before = getattr(once, name)
+        after = getattr(row, name)
         assert before is after is None or after == pytest.approx(
             before, rel=1e-9, abs=1e-12
         )
 
 
 def test_the_robust_error_is_that_of_the_jackknife_over_clusters():
-    """Leaving each cluster out in turn: SE^2 = (G - 1) / G x the sum of the squared changes of the mean."""
+    """Without each cluster in turn: SE^2 = (G - 1) / G x the sum of squared changes."""
     rng = np.random.default_rng(0)
     labels = np.append(rng.integers(0, 12, 60), [3] * 40)
     values = rng.normal(0.1, 0.2, 100) + labels / 60
     count = len(set(labels))
-    changes = [values[labels != one].mean() - values.mean() for one in set(labels)]
+    changes = [
+        values[labels != single].mean() - values.mean() for single in set(labels)
+    ]
     units = cluster_units([str(x) for x in labels])
-    found = standard_error(values, units)
-    assert found.error == pytest.approx(
+    result = standard_error(values, units)
+    assert result.error == pytest.approx(
         math.sqrt((count - 1) / count * sum(x * x for x in changes)), rel=1e-12
     )
-    assert found.degrees_of_freedom == pytest.approx(
-        100**2 / sum(np.sum(labels == one) ** 2 for one in set(labels)) - 1
+    assert result.degrees_of_freedom == pytest.approx(
+        100**2 / sum(np.sum(labels == single) ** 2 for single in set(labels)) - 1
     )
     assert paired_t_test(
         paired_differences(values, np.zeros(100)), units
-    ).statistic == pytest.approx(values.mean() / found.error)
+    ).statistic == pytest.approx(values.mean() / result.error)
     alone = standard_error(values)
     assert alone.error == pytest.approx(values.std(ddof=1) / 10, rel=1e-12)
     assert alone.degrees_of_freedom == 99
@@ -96,13 +102,15 @@ def test_the_robust_error_is_that_of_the_jackknife_over_clusters():
 
 @pytest.mark.slow
 def test_one_dominant_cluster_and_weights_like_traffic_leave_intervals_their_coverage():
-    """DEFINITIONS: 94 to 96 %. One need with half of the queries, 30 with one each: 72 to 85 % without leverage."""
-    rng, n = np.random.default_rng(5), 1_000
+    """DEFINITIONS: 94 to 96 %; without leverage 72 to 85 %.
+
+    One need has half of the queries, 30 have one each.
+    """
+    rng = np.random.default_rng(5)
+    n = 1_000
     error = 3 * math.sqrt(0.05 * 0.95 / n)
-    units, covered = (
-        cluster_units(["all"] * 30 + [f"need {j}" for j in range(30)]),
-        np.zeros(2),
-    )
+    units = cluster_units(["all"] * 30 + [f"need {j}" for j in range(30)])
+    covered = np.zeros(2)
     for _ in range(n):
         shared = np.append(
             np.repeat(rng.normal(), 30), rng.normal(size=30)
@@ -113,63 +121,70 @@ def test_one_dominant_cluster_and_weights_like_traffic_leave_intervals_their_cov
         weighted = student_interval(
             rng.normal(size=60), units=single_units(60, rng.lognormal(0, 1, 60))
         )
-        covered += [one.low <= 0 <= one.high for one in (dominant, weighted)]
+        covered += [
+            interval.low <= 0 <= interval.high for interval in (dominant, weighted)
+        ]
     assert covered[0] / n >= 0.95 - error
     assert 0.94 - error <= covered[1] / n <= 0.96 + error
 
 
-def test_queries_of_equal_text_are_one_question_and_join_declared_clusters():
-    """Three questions under ten ids each: p was 2 x 10^-9 from three facts; DEFINITIONS has 0.25 by cluster."""
-    asked = ["How do I reset it?", "Who pays?", "Where is the VPN?"]
-    queries = [
-        Query(f"q{i:02}", f"{asked[i % 3]} ".upper() if i % 2 else asked[i % 3])
-        for i in range(30)
-    ]
+def test_queries_of_equal_text_are_one_question():
+    """Three questions under ten ids each: by query p is 2 x 10^-9, by cluster 0.25."""
+    texts = ["How do I reset it?", "Who pays?", "Where is the VPN?"]
+    queries = []
+    for i in range(30):
+        text = texts[i % 3]
+        queries.append(Query(f"q{i:02}", f"{text} ".upper() if i % 2 else text))
     values = {"a": 0.5 + np.tile([0.3, 0.2, 0.1], 10), "b": np.full(30, 0.5)}
-    row, alone = (
-        compare(values, clusters=query_clusters(queries, None))[0],
-        compare(values)[0],
-    )
+    (row,) = compare(values, clusters=query_clusters(queries, None))
+    (by_query,) = compare(values)
     assert (row.n, row.clusters, row.p_value) == (30, 3, 0.25)
-    assert alone.p_value == pytest.approx(2e-9, rel=0.1)
+    assert by_query.p_value == pytest.approx(2e-9, rel=0.1)
+
+
+def test_different_texts_have_no_clusters():
     assert query_clusters([Query("1", "x"), Query("2", "y")], None) is None
-    fields, texts = (
-        [{"need": "n"}, {}, {"need": "m"}, {"need": "m"}, {}],
-        ["same", "Same", "same ", "other", "alone"],
-    )
-    declared = [
-        Query(str(i), text, of)
-        for i, (text, of) in enumerate(zip(texts, fields, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("field", "clusters"),
+    [("need", ("0", "0", "0", "0", "")), (None, ("0", "0", "0", "", ""))],
+)
+def test_queries_of_equal_text_join_declared_clusters(field, clusters):
+    queries = [
+        Query("0", "same", {"need": "n"}),
+        Query("1", "Same", {}),
+        Query("2", "same ", {"need": "m"}),
+        Query("3", "other", {"need": "m"}),
+        Query("4", "alone", {}),
     ]
-    assert query_clusters(declared, "need") == ("0", "0", "0", "0", "")
-    assert query_clusters(declared, None) == ("0", "0", "0", "", "")
+    assert query_clusters(queries, field) == clusters
 
 
 def flipped(sums):
-    """The sums under every pattern of signs."""
-    signs = 1 - 2 * ((np.arange(2 ** len(sums))[:, None] >> np.arange(len(sums))) & 1)
+    """Return the sums under every pattern of signs."""
+    patterns = np.arange(2 ** len(sums))[:, None]
+    signs = 1 - 2 * ((patterns >> np.arange(len(sums))) & 1)
     return signs @ sums
 
 
-def test_signs_are_flipped_by_cluster_and_those_of_weighted_differences():
-    values, units = (
-        np.array([0.2, 0.1, -0.1, 0.3, 0.2, 0.05]),
-        cluster_units(["x", "x", "y", "y", "z", "z"]),
-    )
-    found = sign_flip(
-        units.sums(np.column_stack([values, np.zeros(6)])), [Contrast(0, 1)]
-    )[0]
-    assert (
-        found.greater
-        == np.mean(flipped(np.array([0.3, 0.2, 0.25])) >= 0.75 - 1e-9)
-        == 1 / 8
-    )
+def test_signs_are_flipped_by_cluster():
+    values = np.array([0.2, 0.1, -0.1, 0.3, 0.2, 0.05])
+    units = cluster_units(["x", "x", "y", "y", "z", "z"])
+    table = units.sums(np.column_stack([values, np.zeros(6)]))
+    (result,) = sign_flip(table, [Contrast(0, 1)])
+    exact = np.mean(flipped(np.array([0.3, 0.2, 0.25])) >= 0.75 - 1e-9)
+    assert result.greater == exact == 1 / 8
+
+
+def test_the_signs_of_weighted_differences_are_flipped():
     rng = np.random.default_rng(1)
-    d, w = rng.normal(0.05, 0.2, 12), rng.integers(1, 50, 12).astype(float)
+    d = rng.normal(0.05, 0.2, 12)
+    w = rng.integers(1, 50, 12).astype(float)
     table = single_units(12, w).sums(np.column_stack([d, np.zeros(12)]))
-    assert sign_flip(table, [Contrast(0, 1)])[0].two_sided == np.mean(
-        np.abs(flipped(w * d)) >= abs(w @ d) - 1e-9
-    )
+    (result,) = sign_flip(table, [Contrast(0, 1)])
+    exact = np.mean(np.abs(flipped(w * d)) >= abs(w @ d) - 1e-9)
+    assert result.two_sided == exact
 
 
 def test_every_number_is_by_cluster_and_that_is_told():
@@ -179,25 +194,24 @@ def test_every_number_is_by_cluster_and_that_is_told():
         "b": np.full(150, 0.5),
         "c": np.clip(0.5 - values, 0, 1),
     }
-    units, clusters = cluster_units(needs), tuple(needs)
+    units = cluster_units(needs)
+    clusters = tuple(needs)
     compared = compare(scores, clusters=clusters)
-    found = concluded(scores, compared, clusters=clusters)
-    assert "150 queries (30 clusters)" in " ".join(look_sentences(found))
-    assert compared[0].clusters == found.clusters == 30
-    wide, narrow = (
-        summarize_scores(scores["a"], units=units),
-        summarize_scores(scores["a"]),
-    )
-    assert wide.count == 150 and wide.ci_high - wide.ci_low > 1.3 * (
-        narrow.ci_high - narrow.ci_low
-    )
+    evaluation = concluded(scores, compared, clusters=clusters)
+    assert "150 queries (30 clusters)" in " ".join(look_sentences(evaluation))
+    assert compared[0].clusters == evaluation.clusters == 30
+    wide = summarize_scores(scores["a"], units=units)
+    narrow = summarize_scores(scores["a"])
+    assert wide.count == 150
+    width_by_query = narrow.ci_high - narrow.ci_low
+    assert wide.ci_high - wide.ci_low > 1.3 * width_by_query
     ids = [f"q{i:03}" for i in range(150)]
     assert cross_fitted_mean(scores, ids, units) != cross_fitted_mean(
         scores, ids, single_units(150)
     )
     queries = [
-        Query(one, "same", {"half": "x" if place < 75 else "y"})
-        for place, one in enumerate(ids)
+        Query(need, "same", {"half": "x" if index < 75 else "y"})
+        for index, need in enumerate(ids)
     ]
     rows = list(
         slice_families(
@@ -215,13 +229,15 @@ def test_every_number_is_by_cluster_and_that_is_told():
     assert cell(few) == "undecided: too few queries"
 
 
-WEIGHTS, VALUES = np.array([4.0, 2.0, 1.0, 1.0]), np.array([0.1, 0.2, -0.1, 0.3])
+WEIGHTS = np.array([4.0, 2.0, 1.0, 1.0])
+VALUES = np.array([0.1, 0.2, -0.1, 0.3])
 
 
 def test_a_weighted_experiment_is_decided_by_sign_flips_of_the_weighted_mean():
-    """One query with most of the traffic loses; nine of ten gain: the weighted mean goes the other way."""
+    """Nine of ten queries gain; one with most of the traffic loses, and decides."""
     rng = np.random.default_rng(3)
-    a, b = 0.5 + rng.normal(0.1, 0.02, 40), np.full(40, 0.5)
+    a = 0.5 + rng.normal(0.1, 0.02, 40)
+    b = np.full(40, 0.5)
     a[0] = 0.1
     weights = (400.0, *[1.0] * 39)
     chosen = Settings(weight="traffic")
@@ -230,24 +246,21 @@ def test_a_weighted_experiment_is_decided_by_sign_flips_of_the_weighted_mean():
     assert row.mean_difference < 0 < (a - b).mean()
     assert row.method in ("draws", "enumerated")
     assert row.p_value == row.p_randomization
-    found = concluded({"a": a, "b": b}, [row], settings=chosen, weights=weights)
-    assert found.leader == "b"
-    assert found.effective == pytest.approx(439**2 / (400**2 + 39))
+    result = concluded({"a": a, "b": b}, [row], settings=chosen, weights=weights)
+    assert result.leader == "b"
+    assert result.effective == pytest.approx(439**2 / (400**2 + 39))
     assert (
         "Means are weighted by traffic, which leaves about 1 query of equal weight."
-        in conclusion_sentences(found)
+        in conclusion_sentences(result)
     )
 
 
 def test_weights_and_clusters_together_sum_within_the_cluster():
     values = np.random.default_rng(2).normal(size=50)
-    plain, weighted = (
-        standard_error(values),
-        standard_error(values, single_units(50, np.full(50, 3.0))),
-    )
-    assert weighted.error == pytest.approx(
-        plain.error * math.sqrt(50 / 49), rel=1e-12
-    )  # equal weights are none
+    plain = standard_error(values)
+    weighted = standard_error(values, single_units(50, np.full(50, 3.0)))
+    # Equal weights are like none.
+    assert weighted.error == pytest.approx(plain.error * math.sqrt(50 / 49), rel=1e-12)
     assert weighted.degrees_of_freedom == pytest.approx(49)
     units = cluster_units(["x", "x", "", ""], WEIGHTS)
     assert units.totals.tolist() == [6.0, 1.0, 1.0]
@@ -289,7 +302,10 @@ def test_a_weight_is_a_number_above_0():
 
 
 def test_a_weighted_run_weighs_its_summary_and_says_so(tmp_path):
-    """A query with most of the traffic has most of the mean, in summary.csv, and the page says what the weights are."""
+    """A query with most of the traffic has most of the mean in summary.csv.
+
+    The page says what the weights are.
+    """
     data = small.dataset(tmp_path / "data")
     rows = [
         {

@@ -1,4 +1,4 @@
-"""From scores to rows, verdicts and words: the traps, the symmetries and the undefined."""
+"""From scores to rows, verdicts and words: traps, symmetries, undefined values."""
 
 from dataclasses import fields, replace
 
@@ -34,11 +34,13 @@ CORRECTED = {
     "p_randomization": "p_randomization_adjusted",
     "p_wilcoxon": "p_wilcoxon_adjusted",
 }
-RANKS, MARGIN, T = Settings(test="wilcoxon"), Settings(margin=0.02), Settings(test="t")
+RANKS = Settings(test="wilcoxon")
+MARGIN = Settings(margin=0.02)
+T = Settings(test="t")
 
 
 def noisy(seed, n=40, **shifts):
-    """Scores of several retrievers around the same queries, each shifted by its name's number."""
+    """Return scores of several retrievers, each shifted by its number."""
     rng = np.random.default_rng(seed)
     base = rng.random(n) * 0.5
     return {
@@ -47,10 +49,10 @@ def noisy(seed, n=40, **shifts):
     }
 
 
-def judged(scores, chosen=None, **known):
+def judged(scores, chosen=None, **expected):
     """The comparisons of scores and what follows from them."""
-    rows = compare(scores, settings=chosen, **known)
-    return rows, concluded(scores, rows, settings=chosen, **known)
+    rows = compare(scores, settings=chosen, **expected)
+    return rows, concluded(scores, rows, settings=chosen, **expected)
 
 
 def test_an_independent_program_finds_the_same_digits_and_columns():
@@ -76,12 +78,16 @@ def test_an_independent_program_finds_the_same_digits_and_columns():
 
 
 def test_families_are_corrected_by_themselves_and_only_the_primary_is_confirmatory():
-    one, two = noisy(3, x=0.0, y=0.05, z=0.1), noisy(4, x=0.0, y=0.0, z=0.0)
-    assert [(r.a, r.b) for r in compare(one, baseline="y")] == [("x", "y"), ("z", "y")]
-    assert compare({"x": one["x"]}) == []
+    first = noisy(3, x=0.0, y=0.05, z=0.1)
+    second = noisy(4, x=0.0, y=0.0, z=0.0)
+    assert [(r.a, r.b) for r in compare(first, baseline="y")] == [
+        ("x", "y"),
+        ("z", "y"),
+    ]
+    assert compare({"x": first["x"]}) == []
     both = Scores(
-        ids=scored(one).ids,
-        values={"P@5": one, "R@5": two, "RBP(residual=True)": one},
+        ids=scored(first).ids,
+        values={"P@5": first, "R@5": second, "RBP(residual=True)": first},
         declared_primary="R@5",
     )
     rows = compare_table(
@@ -89,9 +95,9 @@ def test_families_are_corrected_by_themselves_and_only_the_primary_is_confirmato
     )  # a residual is no quality: nothing compares it
     assert [r.role for r in rows] == ["exploratory"] * 3 + ["confirmatory"] * 3
     assert rows[:3] == [
-        replace(row, role="exploratory") for row in compare(one, measure="P@5")
+        replace(row, role="exploratory") for row in compare(first, measure="P@5")
     ]
-    assert rows[3:] == compare(two, measure="R@5", settings=MARGIN)
+    assert rows[3:] == compare(second, measure="R@5", settings=MARGIN)
 
 
 def test_another_retriever_moves_no_other_number():
@@ -107,9 +113,9 @@ def test_another_retriever_moves_no_other_number():
         "p_wilcoxon_adjusted",
         "finding",
     }
-    kept = [f.name for f in fields(before) if f.name not in moved]
-    assert [getattr(before, name) for name in kept] == [
-        getattr(after, name) for name in kept
+    selected = [f.name for f in fields(before) if f.name not in moved]
+    assert [getattr(before, name) for name in selected] == [
+        getattr(after, name) for name in selected
     ]
 
 
@@ -120,11 +126,10 @@ def test_every_p_is_corrected_alike_and_the_floor_is_in_the_place_of_its_own_p(
     rows = compare(
         noisy(3, 12, x=0.0, y=0.05, z=0.1), settings=Settings(correction=correction)
     )
-    for name, of in CORRECTED.items():
-        found = [getattr(row, of) for row in rows]
-        assert found == list(
-            adjust_p_values([getattr(row, name) for row in rows], correction)
-        )
+    for name, corrected_name in CORRECTED.items():
+        p_values = [getattr(row, name) for row in rows]
+        corrected = [getattr(row, corrected_name) for row in rows]
+        assert corrected == list(adjust_p_values(p_values, correction))
     observed = [r.p_value for r in rows]
     for i, row in enumerate(rows):
         alone = adjust_p_values(
@@ -146,7 +151,7 @@ def test_the_rows_of_a_family_that_ever_could_be_significant(retrievers, needed)
         assert (floor <= 0.05) == (n == needed)
 
 
-def test_above_a_thousand_pairs_only_the_primary_measure_is_compared_and_far_ahead_is_shown():
+def test_above_a_thousand_pairs_only_the_primary_measure_is_compared():
     rng = np.random.default_rng(0)
     group = {
         f"r{j}": 0.1 + rng.random(60) / 50 + 0.8 * (j == 7) for j in range(102)
@@ -173,14 +178,15 @@ def test_the_smallest_p_of_the_exact_test_is_shown_where_it_is_above_the_level()
 RNG = np.random.default_rng(8)
 BASE = 0.3 + RNG.random(200) / 2
 CLOSE, TINY = BASE + RNG.normal(0, 0.01, 200), BASE + 0.004 + RNG.normal(0, 0.01, 200)
-HALF, SAME = 0.5, {"identical": frozenset([frozenset("ab")])}
+HALF = 0.5
+SAME = {"identical": frozenset([frozenset("ab")])}
 DISASTERS = HALF + np.array([0.02] * 40 + [-0.5] * 8)
 RARE = HALF + np.array([0.05] * 80 + [-0.35] * 10 + [0.0] * 10)
 NINETY = np.array([0.5] * 90 + [0.0] * 10)
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "chosen", "known", "verdict"),
+    ("a", "b", "chosen", "reason", "verdict"),
     [
         (BASE, CLOSE, MARGIN, {}, "equivalent"),
         (BASE, TINY, MARGIN, {}, "worse but negligible"),
@@ -233,9 +239,9 @@ NINETY = np.array([0.5] * 90 + [0.0] * 10)
         ),
     ],
 )
-def test_the_verdict_on_a_pair(a, b, chosen, known, verdict):
+def test_the_verdict_on_a_pair(a, b, chosen, reason, verdict):
     (row,) = compare(
-        {"a": a, "b": np.broadcast_to(b, a.shape)}, settings=chosen, **known
+        {"a": a, "b": np.broadcast_to(b, a.shape)}, settings=chosen, **reason
     )
     assert cell(row) == verdict
     if "undecided: no query differs" in verdict:
@@ -265,7 +271,7 @@ ALIKE, UNLIKE = "undecided: identical on these queries", "undecided: no query di
         (SAVED, {"b": 3.0, "good": 2.0}, None, UNLIKE),
         # trec_eval 9.0.8 reads both scores of 32 bits as 1, and "good" comes after "b".
         ({"good": 2.0, "b": 1.0}, {"good": 1.0, "b": 1.0 + 1e-12}, None, ALIKE),
-        # Twelve queries exclude a loss of 0.3 (0.7^12 = 0.014), and none of 0.01: 299 are needed for that.
+        # Twelve queries exclude a loss of 0.3 (0.7^12 = 0.014); one of 0.01 needs 299.
         (SAVED, SAVED, 0.3, "equivalent: identical on these queries"),
         (SAVED, SAVED, 0.01, ALIKE),
     ],
@@ -273,31 +279,33 @@ ALIKE, UNLIKE = "undecided: identical on these queries", "undecided: no query di
 def test_saved_runs_that_rank_the_same_down_to_the_cutoff_are_recognised(
     tmp_path, first, second, margin, verdict
 ):
-    asked = [f"q{i}" for i in range(12)]
-    (tmp_path / "qrels").write_text("".join(f"{query} 0 good 1\n" for query in asked))
+    family = [f"q{i}" for i in range(12)]
+    (tmp_path / "qrels").write_text("".join(f"{query} 0 good 1\n" for query in family))
     for name, hits in (("first", first), ("second", second)):
         lines = [
             f"{query} Q0 {doc} 1 {score} t\n"
-            for query in asked
+            for query in family
             for doc, score in hits.items()
         ]
         (tmp_path / name).write_text("".join(lines))
-    found = score_trec_runs(
+    evaluation = score_trec_runs(
         tmp_path / "qrels",
         [tmp_path / "first", tmp_path / "second"],
         parse_measure_list(["P@2"]),
     )
     assert [
-        cell(row) for row in compare_table(found, settings=Settings(margin=margin))
+        cell(row) for row in compare_table(evaluation, settings=Settings(margin=margin))
     ] == [verdict]
 
 
 def test_trap_forty_small_gains_and_eight_large_losses_point_opposite_ways():
-    """One test decides, and the exact Wilcoxon p is beside it; RARE: the ranks are sure, the mean is not."""
-    (row,), (ranks,) = (
-        compare({"a": RARE, "b": np.full(100, HALF)}, settings=one)
-        for one in (None, RANKS)
-    )
+    """One test decides, and the exact Wilcoxon p is shown, too.
+
+    RARE: the ranks are significant, the mean is not.
+    """
+    scores = {"a": RARE, "b": np.full(100, HALF)}
+    (row,) = compare(scores, settings=None)
+    (ranks,) = compare(scores, settings=RANKS)
     assert row.p_adjusted == row.p_randomization_adjusted > 0.5
     assert row.p_wilcoxon_adjusted == ranks.p_adjusted < 1e-6
     assert f"exact Wilcoxon p = {row.p_wilcoxon_adjusted:#.3g}" in pair_sentence(
@@ -308,17 +316,17 @@ def test_trap_forty_small_gains_and_eight_large_losses_point_opposite_ways():
     (row,) = compare(scores)
     assert row.w_plus > row.w_minus and row.mean_difference < 0
     p = f"{row.p_wilcoxon_adjusted:#.3g}"
-    told = f"Yet on the typical query a is better than b (exact Wilcoxon p = {p})."
-    assert opposite_warning([row], Settings()) == told
-    (row,), found = judged(scores, RANKS)
+    sentence = f"Yet on the typical query a is better than b (exact Wilcoxon p = {p})."
+    assert opposite_warning([row], Settings()) == sentence
+    (row,), evaluation = judged(scores, RANKS)
     p = f"{row.p_randomization_adjusted:#.3g}"
     assert (
         opposite_warning([row], RANKS)
         == f"Yet the mean of b is higher (sign-flip p = {p})."
     )
-    assert (found.leader, found.better_on_typical_query) == ("b", ("a",))
+    assert (evaluation.leader, evaluation.better_on_typical_query) == ("b", ("a",))
     assert (
-        conclusion_headline(found)
+        conclusion_headline(evaluation)
         == "b has the highest mean, but a is shown to be better on the typical query"
     )
 
@@ -389,26 +397,22 @@ def test_order_of_queries_names_and_a_shift_change_no_verdict(drawn, test, shift
         )
 
 
-# The whole
+# Evaluations
 
 
 def test_the_three_sets_and_their_words():
     rng = np.random.default_rng(13)
     base = 0.5 + rng.random(300) / 4
-    twin, maybe = (
-        base + rng.normal(-0.002, 0.04, 300),
-        np.clip(base + rng.normal(-0.005, 0.3, 300), 0, 1),
-    )
-    _, found = judged(
+    twin = base + rng.normal(-0.002, 0.04, 300)
+    maybe = np.clip(base + rng.normal(-0.005, 0.3, 300), 0, 1)
+    _, evaluation = judged(
         {"bad": base - 0.3, "best": base, "twin": twin, "maybe": maybe}, MARGIN
     )
-    assert (found.leader, found.shown_worse, found.as_good_as_leader) == (
-        "best",
-        ("bad",),
-        ("best", "twin"),
-    )
-    assert tuple(found.queries_needed) == ("maybe",)
-    standings = {row.retriever: row.standing for row in found.board.rows}
+    assert evaluation.leader == "best"
+    assert evaluation.shown_worse == ("bad",)
+    assert evaluation.as_good_as_leader == ("best", "twin")
+    assert tuple(evaluation.queries_needed) == ("maybe",)
+    standings = {row.retriever: row.standing for row in evaluation.board.rows}
     assert standings == {
         "best": "leader",
         "twin": "good",
@@ -418,34 +422,38 @@ def test_the_three_sets_and_their_words():
     assert (
         judged({"a": np.full(6, 0.3), "b": np.full(6, 0.1 + 0.2)})[1].leader == "a"
     )  # b's is higher by 6e-17
-    said = " ".join(conclusion_sentences(found))
+    sentence = " ".join(conclusion_sentences(evaluation))
     assert (
-        "as good as best within 0.02: twin." in said
-        and "best leads; undecided against maybe." in said
+        "as good as best within 0.02: twin." in sentence
+        and "best leads; undecided against maybe." in sentence
     )
-    assert "queries reliably detect a difference of 0.02" in said
+    assert "queries reliably detect a difference of 0.02" in sentence
 
 
 def test_a_baseline_that_does_not_lead_leaves_the_leader_s_other_pairs_to_all_pairs():
     scores = noisy(15, a=0.0, base=0.1, c=0.4)
     rows = compare(scores, baseline="base")
-    found = concluded(scores, rows)
-    assert (found.leader, set(found.shown_worse), found.leader_comparisons["base"]) == (
+    evaluation = concluded(scores, rows)
+    assert (
+        evaluation.leader,
+        set(evaluation.shown_worse),
+        evaluation.leader_comparisons["base"],
+    ) == (
         "c",
         {"a", "base"},
         rows[1],
     )
-    assert found.leader_comparisons["a"].p_minimum_adjusted == pytest.approx(
-        3 * found.leader_comparisons["a"].p_minimum
+    assert evaluation.leader_comparisons["a"].p_minimum_adjusted == pytest.approx(
+        3 * evaluation.leader_comparisons["a"].p_minimum
     )
-    assert conclusion_headline(found) == "Use c"
+    assert conclusion_headline(evaluation) == "Use c"
 
 
 NOISE = np.random.default_rng(0).normal(0, 0.2, 100)
 
 
 @pytest.mark.parametrize(
-    ("scores", "chosen", "said", "unsaid"),
+    ("scores", "chosen", "sentence", "unsaid"),
     [
         (
             {"a": np.array([0.5, 0.6])},
@@ -483,7 +491,7 @@ NOISE = np.random.default_rng(0).normal(0, 0.2, 100)
             "undefined, all differences are equal",
             "reliably detect",
         ),
-        # Beside a pair that more queries may well tell apart, a plan is made for that pair alone.
+        # The plan is for the pair that more queries may decide.
         (
             {
                 "a": np.full(100, 0.8),
@@ -496,15 +504,15 @@ NOISE = np.random.default_rng(0).normal(0, 0.2, 100)
         ),
     ],
 )
-def test_what_is_said_of_the_whole(scores, chosen, said, unsaid):
-    rows, found = judged(scores, chosen)
+def test_what_is_said_of_the_whole(scores, chosen, sentence, unsaid):
+    rows, evaluation = judged(scores, chosen)
     text = " ".join(
         [
-            *conclusion_sentences(found),
-            *(pair_sentence(row, found.settings) for row in rows),
+            *conclusion_sentences(evaluation),
+            *(pair_sentence(row, evaluation.settings) for row in rows),
         ]
     )
-    assert said in text and unsaid not in text
+    assert sentence in text and unsaid not in text
 
 
 # Words
@@ -528,8 +536,8 @@ def test_every_verdict_and_reason_has_words():
 @pytest.mark.parametrize("reason", [None, *Reason])
 @pytest.mark.parametrize("negligible", [False, True])
 def test_a_cell_says_the_whole_finding(verdict, reason, negligible):
-    found = Finding(verdict, reason, negligible)
-    assert finding(verdict_cell(found)) == found
+    expected = Finding(verdict, reason, negligible)
+    assert finding(verdict_cell(expected)) == expected
 
 
 WARNINGS = [
@@ -563,7 +571,8 @@ def test_a_conclusion_says_who_leads_and_never_more_than_was_shown(
     }
     rows = compare(scores, settings=settings)
     result = concluded(scores, rows, settings=settings)
-    words, line = " ".join(conclusion_sentences(result)), conclusion_headline(result)
+    words = " ".join(conclusion_sentences(result))
+    line = conclusion_headline(result)
     assert result.leader in words
     assert result.leader in line or "no difference is shown" in line
     if not by_people:

@@ -1,4 +1,7 @@
-"""Within the margin, and the gate: what may pass, and what must not. benchmarks/stats.py repeats it 20,000 times."""
+"""Within the margin, and the gate: what may pass, and what must not.
+
+benchmarks/stats.py repeats it 20,000 times.
+"""
 
 import math
 from importlib import import_module
@@ -22,7 +25,7 @@ MARGIN, EXPERIMENTS = 0.02, 300
 def p_values(table):
     """The p of each row of differences."""
     scores = dict(enumerate([*table, np.zeros(table.shape[1])]))
-    pairs = [(place, len(table)) for place in range(len(table))]
+    pairs = [(column, len(table)) for column in range(len(table))]
     within = EquivalenceMargin(MARGIN, 1.0, single_units(table.shape[1]))
     return np.array(
         [test.greater for test in non_inferiority_tests(scores, pairs, within)]
@@ -31,8 +34,9 @@ def p_values(table):
 
 @pytest.mark.slow
 def test_the_power_at_true_equality(monkeypatch):
-    """Normal differences with a standard deviation of 0.05, as in DEFINITIONS: 0, 0.60 and 0.94."""
-    monkeypatch.setattr(import_module("harness.stats.sign_flip"), "DRAWS", 1_000)
+    """Normal differences with standard deviation 0.05 (DEFINITIONS): 0, 0.60, 0.94."""
+    for module in ("harness.stats.draws", "harness.stats.sign_flip"):
+        monkeypatch.setattr(import_module(module), "SIGN_DRAWS", 1_000)
     rng = np.random.default_rng(0)
     for n, power in ((50, 0.0), (150, 0.60), (200, 0.94)):
         passed = np.mean(p_values(rng.normal(0, 0.05, (EXPERIMENTS, n))) <= 0.05)
@@ -42,7 +46,7 @@ def test_the_power_at_true_equality(monkeypatch):
 
 
 def test_one_query_with_the_worst_loss_is_always_added():
-    """Against the enumeration of all signs of d + margin with the added query, few losses or many."""
+    """Against the enumeration of all signs of d + margin with the added query."""
     few = np.array(
         [
             0.3,
@@ -73,7 +77,7 @@ def test_one_query_with_the_worst_loss_is_always_added():
 
 @pytest.mark.parametrize(("margin", "fewest"), [(0.02, 149), (0.05, 59), (0.1, 29)])
 def test_nothing_passes_below_the_limit_of_information(margin, fewest):
-    """The numbers of DEFINITIONS: ceil(ln 0.05 / ln(1 - margin)) equal queries, identical rankings or not."""
+    """The numbers of DEFINITIONS: ceil(ln 0.05 / ln(1 - margin)) equal queries."""
     same = frozenset([frozenset((CHALLENGER_ARM, BASELINE_ARM))])
     for n in (fewest - 1, fewest):
         half = np.full(n, 0.5)
@@ -94,12 +98,16 @@ RNG = np.random.default_rng(9)
 B = RNG.random(200)
 CLOSE = np.clip(B + RNG.normal(0, 0.01, 200), 0, 1)
 AHEAD = np.full(15, 0.7) + np.tile([0.01, -0.01, 0.0], 5)
-"""By 0.2: a fault that costs 0.02 on average hits 0.22 / 1.2 of the queries, and 15 miss it once in twenty."""
-HIGH, LOWER = np.full(200, 3.0), np.full(200, 2.95)
+"""Ahead by 0.2, a fault that costs 0.02 on average hits 0.22 / 1.2 of the queries.
+
+15 queries miss it once in twenty.
+"""
+HIGH = np.full(200, 3.0)
+LOWER = np.full(200, 2.95)
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "known", "passed", "said"),
+    ("a", "b", "options", "passed", "sentence"),
     [
         (CLOSE, B, {}, True, "not worse by 0.02: shown on 200 queries ("),
         (
@@ -148,20 +156,24 @@ HIGH, LOWER = np.full(200, 3.0), np.full(200, 2.95)
         ),
     ],
 )
-def test_the_gate_says_in_one_line_why_it_passes_or_not(a, b, known, passed, said):
-    found = gate(a, b, **{"margin": 0.02, **known})
-    assert found.passed == passed
-    assert gate_sentence(found).startswith(said) and "\n" not in gate_sentence(found)
+def test_the_gate_says_in_one_line_why_it_passes_or_not(
+    a, b, options, passed, sentence
+):
+    outcome = gate(a, b, **{"margin": 0.02, **options})
+    assert outcome.passed == passed
+    assert gate_sentence(outcome).startswith(sentence)
+    assert "\n" not in gate_sentence(outcome)
 
 
 @pytest.mark.parametrize(
-    ("value", "n", "passed", "said"),
+    ("value", "n", "passed", "sentence"),
     [
         (
             0.5,
             3,
             False,
-            "no change was seen; a defect that affects fewer than 100 % of the queries would be missed",
+            "no change was seen; a defect that affects fewer than 100 % "
+            "of the queries would be missed",
         ),
         (
             0.5,
@@ -172,14 +184,12 @@ def test_the_gate_says_in_one_line_why_it_passes_or_not(a, b, known, passed, sai
         (0.0, 50, False, "every score is 0 on 50 queries (difference +0.0000)"),
     ],
 )
-def test_identical_rankings_are_called_so_and_prove_little(value, n, passed, said):
-    both, same = (
-        np.full(n, value),
-        frozenset([frozenset((CHALLENGER_ARM, BASELINE_ARM))]),
-    )
+def test_identical_rankings_are_called_so_and_prove_little(value, n, passed, sentence):
+    both = np.full(n, value)
+    same = frozenset([frozenset((CHALLENGER_ARM, BASELINE_ARM))])
     table = scored({CHALLENGER_ARM: both, BASELINE_ARM: both}, identical=same)
-    found = gate_scores(table, margin=0.02, settings=Settings())
-    assert (found.passed, gate_sentence(found).endswith(said)) == (passed, True)
+    gate = gate_scores(table, margin=0.02, settings=Settings())
+    assert (gate.passed, gate_sentence(gate).endswith(sentence)) == (passed, True)
 
 
 @pytest.mark.parametrize("margin", [-0.1, 0.0, float("nan"), float("inf")])
@@ -193,12 +203,12 @@ def test_a_margin_is_a_finite_number_above_0(margin):
 
 def test_the_range_of_the_measure_is_the_worst_loss():
     scores = {"a": HIGH, "b": LOWER - 0.05 * np.arange(200) / 200}
-    unknown, known = (
+    unknown, expected = (
         compare(scores, settings=Settings(margin=0.2), ranges={"m": reach})[0]
         for reach in (None, ValueRange(0.0, 4.0))
     )
     assert not unknown.finding.negligible
-    assert cell(known) == "better but negligible"
+    assert cell(expected) == "better but negligible"
     with pytest.raises(
         InputError, match=r"scores reach from 2.90025 to 3, outside 0 to 1"
     ):

@@ -19,17 +19,17 @@ ALL = [id_ for id_, _, _ in small.QUERIES]
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
-    """Run the small experiment with judgments beside its queries; the report is written only where it is asked for."""
+    """Run the small experiment with judgments; `report` writes the report, too."""
 
-    def run(said, questions=small.QUERIES, *, report=False):
-        place = tmp_path_factory.mktemp("judged")
-        folder = small.dataset(place / "data")
+    def run(output, questions=small.QUERIES, *, report=False):
+        parent = tmp_path_factory.mktemp("judged")
+        folder = small.dataset(parent / "data")
         rows = [{"id": id_, "query": text} for id_, text, _ in questions]
         (folder / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
-        write(folder / "judgments.jsonl", said(folder))
+        write(folder / "judgments.jsonl", output(folder))
         return harness.run(
-            small.experiment(place, report=report),
-            harness.RunOptions(results=place / "results"),
+            small.experiment(parent, report=report),
+            harness.RunOptions(results=parent / "results"),
         )
 
     return run
@@ -90,11 +90,11 @@ def test_a_labeller_of_lists_keeps_his_order_under_every_rule(project):
     labels = load_dataset(
         DatasetReference(folder, queries=("labels-a.json", "labels-b.json"))
     ).labels
-    own = {
-        query: given.ranked for query, given in labels_by_person(labels)["a"].items()
-    }
+    by_person = labels_by_person(labels)["a"]
     alone = load_dataset(DatasetReference(folder, queries=("labels-a.json",))).labels
-    assert own == {query: given.ranked for query, given in alone.items()}
+    assert by_person.keys() == alone.keys()
+    for query_id, query_labels in by_person.items():
+        assert query_labels.ranked == alone[query_id].ranked
     readings = other_grades(labels, RelevanceConfig())
     assert {"linear", "by b"} <= set(readings) and readings["by a"] == other_grades(
         alone, RelevanceConfig()

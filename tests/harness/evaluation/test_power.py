@@ -1,4 +1,4 @@
-"""What so many queries can find, how many a difference needs, and alpha spent over planned looks."""
+"""Power, queries that a difference needs, and alpha spent over planned looks."""
 
 import json
 import math
@@ -66,7 +66,7 @@ def test_queries_needed_are_the_known_answers_and_those_of_statsmodels():
         queries_for_effect(0.0)
 
 
-def test_a_plan_depends_on_the_scatter_and_never_on_the_observed_mean_and_counts_clusters():
+def test_a_plan_depends_on_the_scatter_and_never_on_the_observed_mean():
     for few_or_equal in ([0.1, -0.2] * 4 + [0.0] * 90, [0.3] * 40):
         assert queries_needed(apart(few_or_equal), 0.02, 0.05) is None
     values = np.random.default_rng(1).normal(0, 0.2, 60)
@@ -80,13 +80,18 @@ def test_a_plan_depends_on_the_scatter_and_never_on_the_observed_mean_and_counts
     rng = np.random.default_rng(2)
     scores = {"a": 0.4 + rng.random(60) / 2, "b": 0.4 + rng.random(60) / 2}
     clusters = tuple(str(i // 3) for i in range(60))
-    found = concluded(scores, compare(scores, clusters=clusters), clusters=clusters)
+    evaluation = concluded(
+        scores, compare(scores, clusters=clusters), clusters=clusters
+    )
     by_hand = apart((scores["a"] - scores["b"]).reshape(20, 3).mean(axis=1))
-    assert [*found.queries_needed.values()] == [queries_needed(by_hand, 0.05, 0.05)]
+    assert [*evaluation.queries_needed.values()] == [
+        queries_needed(by_hand, 0.05, 0.05)
+    ]
 
 
 def test_alpha_is_spent_as_o_brien_and_fleming_by_lan_and_demets_exactly():
-    # At half of the queries 0.003051 of 0.05 is spent (0.025 in each tail), at the end all of it.
+    # At half of the queries 0.003051 of 0.05 is spent (0.025 in each tail), at the end
+    # all of it.
     assert spent_alpha(0.05, 0.5) == pytest.approx(0.003051, abs=5e-7)
     assert spent_alpha(0.05, 1.0) == pytest.approx(0.05)
     z = scipy_stats.norm.ppf(1 - 0.05 / 4)
@@ -118,7 +123,8 @@ def test_alpha_is_spent_at_the_numbers_that_were_reached():
     assert settings_at_look(chosen, 60).level == pytest.approx(
         1 - look_levels(0.05, (60, 150))[0]
     )
-    # Nobody planned 75 of 150: it spends what half of the way grants, less what the look at 60 has spent.
+    # 75 of 150 was not planned: it spends the alpha of half of the queries, less that
+    # of the look at 60.
     assert settings_at_look(chosen, 75).alpha == pytest.approx(0.003051, abs=5e-7)
     after = replace(chosen, earlier=(60,))
     assert current_look(after, 75).number == 2
@@ -141,10 +147,8 @@ def test_alpha_is_spent_at_the_numbers_that_were_reached():
 def test_beyond_the_last_look_nothing_is_claimed():
     rng = np.random.default_rng(1)
     b = rng.random(160) / 2
-    scores, chosen = (
-        {"a": b + 0.3, "b": b},
-        Settings(looks=Looks((60, 150)), margin=0.02),
-    )
+    scores = {"a": b + 0.3, "b": b}
+    chosen = Settings(looks=Looks((60, 150)), margin=0.02)
     assert not settings_at_look(chosen, 150).alpha_spent
     late = settings_at_look(chosen, 160)
     assert late.alpha_spent
@@ -167,15 +171,17 @@ def test_beyond_the_last_look_nothing_is_claimed():
 def ask(folder, queries, *, name="small", more="", retext="", report=False):
     """The earlier looks of a run with the first so many queries."""
     path = small.experiment(folder, name=name, more=more, report=report)
-    said = [
+    sentence = [
         {"id": id_, "query": text + retext, "relevant_documents": docs}
         for id_, text, docs in small.QUERIES[:queries]
     ]
-    (folder / "data" / "queries.json").write_text(json.dumps(said), encoding="utf-8")
+    (folder / "data" / "queries.json").write_text(
+        json.dumps(sentence), encoding="utf-8"
+    )
     return run(path, RunOptions(folder / "out")).manifest.earlier_looks
 
 
-def test_a_run_with_more_queries_is_a_further_look_whatever_its_name_and_damaged_folders_are_passed_over(
+def test_a_run_with_more_queries_is_a_further_look_and_damaged_folders_are_ignored(
     tmp_path,
 ):
     report = tmp_path / "out" / "small" / "report.md"

@@ -1,4 +1,4 @@
-"""One experiment on several data sets, and several experiments in one command: folders, tests, page, gate, export."""
+"""One experiment on several data sets, and several experiments in one command."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import pytest
 
 import harness
 from harness import several_sets
-from harness.build.build import BuiltExperiment
 from harness.evaluation.compare_sets import _strictest, compare_sets_of_folder
 from harness.evaluation.sets import compare_over_sets
 from harness.evaluation.verdict import Verdict
@@ -40,10 +39,10 @@ KNOWN = (0.02, 0.05, -0.01, 0.04, 0.03, 0.06)
 def several(
     folder: Path, *, name: str = "sets", entries: str = "", report: bool = False
 ) -> Path:
-    """An experiment on three data sets: one as it is, one under another name, one without a query."""
-    for place in ("hr", "legal", "it"):
-        if not (folder / place).exists():
-            small.dataset(folder / place)
+    """An experiment on three data sets, one with another name, one without a query."""
+    for name_of_set in ("hr", "legal", "it"):
+        if not (folder / name_of_set).exists():
+            small.dataset(folder / name_of_set)
     rows = json.loads((folder / "it" / "queries.json").read_text(encoding="utf-8"))
     (folder / "it" / "queries.json").write_text(json.dumps(rows[:5]), encoding="utf-8")
     path = small.experiment(folder, name=name, report=report)
@@ -51,7 +50,8 @@ def several(
     lines = path.read_text(encoding="utf-8").splitlines()
     path.write_text(
         "\n".join(
-            f"dataset = {listed}" if one.startswith("dataset") else one for one in lines
+            f"dataset = {listed}" if line.startswith("dataset") else line
+            for line in lines
         ),
         "utf-8",
     )
@@ -67,10 +67,10 @@ def scores_of(difference: float, n: int) -> Scores:
 
 
 def test_what_six_sets_say_is_the_known_answer() -> None:
-    found = compare_over_sets(
+    comparison = compare_over_sets(
         {f"s{i}": scores_of(d, 11 + i) for i, d in enumerate(KNOWN)}, "b", Settings()
     )
-    (pair,) = found.pairs
+    (pair,) = comparison.pairs
     assert pair.differences == pytest.approx(KNOWN)
     assert pair.new_sets is not None
     assert (round(pair.new_sets.t, 4), round(pair.new_sets.p_value, 5)) == (
@@ -79,8 +79,8 @@ def test_what_six_sets_say_is_the_known_answer() -> None:
     )
     sentence = sets_sentence(pair)
     assert (
-        "a is ahead of b on 5 of 6 sets, mean +0.032 (0.006 to 0.058); on a new set −0.037 to +0.101"
-        in sentence
+        "a is ahead of b on 5 of 6 sets, mean +0.032 (0.006 to 0.058); "
+        "on a new set −0.037 to +0.101" in sentence
     )
     sets = {f"s{i}": scores_of(d, 11 + i) for i, d in enumerate(KNOWN)}
     assert pair.verdict is Verdict.BETTER
@@ -95,25 +95,26 @@ def test_what_six_sets_say_is_the_known_answer() -> None:
     third = {"RR": {**scores_of(0.1, 11).values["RR"], "c": np.full(11, 0.4)}}
     three = {name: replace(scores_of(0.1, 11), values=third) for name in "st"}
     assert [
-        (one.a, one.b) for one in compare_over_sets(three, "b", Settings()).pairs
+        (pair_on_sets.a, pair_on_sets.b)
+        for pair_on_sets in compare_over_sets(three, "b", Settings()).pairs
     ] == [
         ("a", "b"),
         ("c", "b"),
     ]
-    each = [
+    by_strictness = [
         Settings(alpha=0.05),
         Settings(alpha=0.01),
         Settings(alpha_spent=True),
         Settings(judged_by_people=False),
     ]
     for turn in (1, -1):  # sets of different sizes are at different looks, in any order
-        assert [_strictest(each[:count][::turn]) for count in range(1, 5)] == each
+        assert [
+            _strictest(by_strictness[:count][::turn]) for count in range(1, 5)
+        ] == by_strictness
 
 
-def test_each_set_counts_alike_whatever_its_queries_and_three_say_nothing_of_others() -> (
-    None
-):
-    found = compare_over_sets(
+def test_each_set_counts_alike_and_three_say_nothing_about_others() -> None:
+    comparison = compare_over_sets(
         {
             "large": scores_of(0.2, 400),
             "s": scores_of(-0.1, 12),
@@ -122,7 +123,7 @@ def test_each_set_counts_alike_whatever_its_queries_and_three_say_nothing_of_oth
         None,
         Settings(),
     )
-    (pair,) = found.pairs
+    (pair,) = comparison.pairs
     assert pair.mean_difference == pytest.approx(
         0.0, abs=1e-9
     )  # by queries it would be 0.18
@@ -130,16 +131,14 @@ def test_each_set_counts_alike_whatever_its_queries_and_three_say_nothing_of_oth
     assert sets_sentence(replace(pair, p_adjusted=0.00746)).endswith(
         "not shown (p .007)."
     )
-    assert sets_sentences(found, 5)[-1] == FEW_SETS_NOTE
+    assert sets_sentences(comparison, 5)[-1] == FEW_SETS_NOTE
     many = {
         "a": np.where(np.arange(100_000) < 10, 0.6, 0.5),
         "b": np.full(100_000, 0.5),
     }
-    one = Scores(ids=tuple(map(str, range(100_000))), values={"RR": many})
-    assert (
-        compare_over_sets({"s": one, "t": one}, None, Settings()).pairs[0].p_value
-        == 2 / 2**20
-    )  # few are not float noise
+    scores = Scores(ids=tuple(map(str, range(100_000))), values={"RR": many})
+    comparison = compare_over_sets({"s": scores, "t": scores}, None, Settings())
+    assert comparison.pairs[0].p_value == 2 / 2**20  # few are not float noise
 
 
 def test_every_set_has_a_folder_of_its_own_and_they_share_a_page(
@@ -147,43 +146,45 @@ def test_every_set_has_a_folder_of_its_own_and_they_share_a_page(
 ) -> None:
     path = several(tmp_path)
     assert list(harness.run_sets(path)) == ["hr", "law", "it"]
-    place = tmp_path / "results" / "sets"
-    assert not (place / "report.html").exists()  # report = false
+    folder = tmp_path / "results" / "sets"
+    assert not (folder / "report.html").exists()  # report = false
     listed = list_results(tmp_path / "results")
     assert (sorted(entry.folder for entry in listed.entries), listed.skipped) == (
         ["sets/hr", "sets/it", "sets/law"],
         (),
     )
-    sets = read_sets(place)
-    assert [(one.manifest.name, one.manifest.dataset.scored) for one in sets] == [
+    sets = read_sets(folder)
+    assert [
+        (results.manifest.name, results.manifest.dataset.scored) for results in sets
+    ] == [
         ("hr", 6),
         ("law", 6),
         ("it", 5),
     ]
-    with (place / "data_sets.csv").open(encoding="utf-8") as file:
+    with (folder / "data_sets.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     pairs = compare_sets_of_folder(sets).pairs
     assert [float(row["mean_difference"]) for row in rows] == [
         pair.mean_difference for pair in pairs
     ]
     assert all(row["t"] == "" for row in rows)
-    assert reproduce(place / "law").differing == ()
-    before = (place / "hr" / "scores.csv").read_bytes()
-    assert len(json.loads(call("report", place, "--json", code=0).out)["together"]) == 3
-    assert (place / "report.html").exists()
+    assert reproduce(folder / "law").differing == ()
+    before = (folder / "hr" / "scores.csv").read_bytes()
+    assert (
+        len(json.loads(call("report", folder, "--json", code=0).out)["together"]) == 3
+    )
+    assert (folder / "report.html").exists()
     assert call("run", path, "--quiet") == (
         0,
         "",
         "",
     )  # again, as after a kill: what is done is cached
-    assert (place / "hr" / "scores.csv").read_bytes() == before
+    assert (folder / "hr" / "scores.csv").read_bytes() == before
 
 
-SETS, TWO, GATE = (
-    "results/sets",
-    "results/two",
-    "--baseline bm25 --challenger hybrid --margin",
-)
+SETS = "results/sets"
+TWO = "results/two"
+GATE = "--baseline bm25 --challenger hybrid --margin"
 SAID = [
     (
         f"gate {SETS} {GATE} 0.02 --margin law=0.9",
@@ -195,7 +196,8 @@ SAID = [
     (
         f"compare {SETS} {TWO}",
         0,
-        f"Shared data sets: hr; law only in {SETS}; it only in {SETS}; other only in {TWO}.",
+        f"Shared data sets: hr; law only in {SETS}; it only in {SETS}; "
+        f"other only in {TWO}.",
     ),
     (
         f"compare {SETS} {TWO} --baseline bm52",
@@ -225,9 +227,9 @@ SAID = [
 def test_the_sets_are_gated_compared_and_exported_together(
     tmp_path: Path, call: Call
 ) -> None:
-    said = call("run", several(tmp_path, report=True), code=0)
+    output = call("run", several(tmp_path, report=True), code=0)
     assert all(
-        f"\n{name}: bm25: index: " in f"\n{said.err}" for name in ("hr", "law", "it")
+        f"\n{name}: bm25: index: " in f"\n{output.err}" for name in ("hr", "law", "it")
     )
     page = (tmp_path / SETS / "report.html").read_text(encoding="utf-8")
     assert FEW_SETS_NOTE in page and 'href="law/report.html"' in page
@@ -235,8 +237,9 @@ def test_the_sets_are_gated_compared_and_exported_together(
     fewer = several(tmp_path, name="two", entries=other)
     call("run", fewer, "--quiet", code=0)
     for words, code, *fragments in SAID:
-        said = call(*words.split(), code=code)
-        assert [one for one in fragments if one not in said.out + said.err] == [], said
+        output = call(*words.split(), code=code)
+        printed = output.out + output.err
+        assert [text for text in fragments if text not in printed] == [], output
     table = (
         (tmp_path / SETS / "export" / "mteb" / "table.csv")
         .read_text(encoding="utf-8")
@@ -251,30 +254,31 @@ def test_the_sets_are_gated_compared_and_exported_together(
     )
     fewer.write_text(text, encoding="utf-8")
     call("run", fewer, "--quiet", code=0)
-    found = json.loads(call("compare", SETS, TWO, "--json", code=0).out)["together"]
+    rows = json.loads(call("compare", SETS, TWO, "--json", code=0).out)["together"]
     # The same in both folders, and two that have one name.
     assert {("bm25", "sets/hashing"), ("sets/hashing", "two/hashing")} <= {
-        (row["a"], row["b"]) for row in found
+        (row["a"], row["b"]) for row in rows
     }
 
 
 def test_check_takes_several_data_sets(tmp_path: Path, call: Call) -> None:
     path = several(tmp_path)
-    found = json.loads(call("check", path, "--json", code=0).out)["data_sets"]
-    assert [one["queries"] for one in found] == [6, 6, 5]
-    assert sum(one["total"]["texts"] for one in found) == 3 * 6 + 6 + 6 + 5
+    sets = json.loads(call("check", path, "--json", code=0).out)["data_sets"]
+    assert [data_set["queries"] for data_set in sets] == [6, 6, 5]
+    assert sum(data_set["total"]["texts"] for data_set in sets) == 3 * 6 + 6 + 6 + 5
     harness.run(
         small.experiment(tmp_path, name="hr")
     )  # the same data in another experiment
     call("run", path, "--quiet", code=0)
-    assert [one.manifest.name for one in read_earlier_runs(Path("results"))] == [
+    earlier_runs = read_earlier_runs(Path("results"))
+    assert [results.manifest.name for results in earlier_runs] == [
         "hr",
         "hr",
         "it",
         "law",
     ]
-    found = json.loads(call("check", path, "--json").out)["data_sets"]
-    assert [one["total"]["calls"] for one in found] == [0, 0, 0]
+    sets = json.loads(call("check", path, "--json").out)["data_sets"]
+    assert [data_set["total"]["calls"] for data_set in sets] == [0, 0, 0]
     assert "names 3 data sets, and this takes one" in str(small.refusal(load, path))
     shutil.rmtree(tmp_path / "it")
     assert "'it' does not exist" in call("check", path).err
@@ -283,24 +287,26 @@ def test_check_takes_several_data_sets(tmp_path: Path, call: Call) -> None:
 def test_a_set_that_is_stopped_or_fails_leaves_the_others_whole(
     tmp_path, call, monkeypatch
 ):
-    path, whole = several(tmp_path), several_sets.run_built
+    path = several(tmp_path)
+    run_one_set = several_sets.run
     ends: dict[str, BaseException] = {"law": KeyboardInterrupt()}
 
-    def run_built(
-        loaded: LoadedExperiment, built: BuiltExperiment, options: RunOptions
-    ) -> Results:
-        if error := ends.pop(loaded.experiment.name, None):
+    def run(loaded: LoadedExperiment, options: RunOptions) -> Results:
+        error = ends.pop(loaded.experiment.name, None)
+        if error is not None:
             raise error
-        return whole(loaded, built, options)
+        return run_one_set(loaded, options)
 
-    monkeypatch.setattr(several_sets, "run_built", run_built)
+    monkeypatch.setattr(several_sets, "run", run)
     assert "the same command continues" in call("run", path, code=130).err
     assert (tmp_path / "results" / "sets" / "hr" / "manifest.json").exists()
     ends["law"] = BackendError("nobody answered")
     assert (
         call("run", path, code=3).err.splitlines()[-1] == "error: law: nobody answered"
     )
-    assert [one.manifest.name for one in read_sets(tmp_path / "results" / "sets")] == [
+    assert [
+        results.manifest.name for results in read_sets(tmp_path / "results" / "sets")
+    ] == [
         "hr",
         "it",
     ]
@@ -335,8 +341,8 @@ def test_several_experiments_run_in_turn_with_one_summary(
     first, second = (
         small.experiment(tmp_path, name=name) for name in ("first", "second")
     )
-    said = call("run", first, second, code=0).err
-    assert "first: bm25: index: " in said and "second: bm25: index: " in said
+    output = call("run", first, second, code=0).err
+    assert "first: bm25: index: " in output and "second: bm25: index: " in output
     assert (
         "'first' is in two files (rename one)" in call("run", first, first, code=2).err
     )

@@ -1,4 +1,4 @@
-"""An experiment file: what is filled in, refused and retired, the schema that editors read, options without effect."""
+"""An experiment file: defaults, refused and retired keys, the schema for editors."""
 
 import json
 import runpy
@@ -151,9 +151,9 @@ def test_each_fault_is_one_message_with_its_place(
     Path("e.toml").write_bytes(
         text.encode("latin-1" if message == "is not UTF-8" else "utf-8")
     )
-    said = str(refusal(load, "e.toml"))
-    assert message in said and "e.toml" in said
-    assert ("needs at least 1" in said) == (text == HEAD)
+    error_text = str(refusal(load, "e.toml"))
+    assert message in error_text and "e.toml" in error_text
+    assert ("needs at least 1" in error_text) == (text == HEAD)
     assert "cannot be read" in str(refusal(load, "none.toml"))
 
 
@@ -196,10 +196,10 @@ def test_the_schema_is_current_and_says_what_every_key_is(project: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("change", "taken"),
+    ("change", "is_valid"),
     [
-        (one, True)
-        for one in [
+        (tables, True)
+        for tables in [
             {},
             {"dataset": {"path": "d", "queries": ["a.json", "b.json"]}},
             {
@@ -228,8 +228,8 @@ def test_the_schema_is_current_and_says_what_every_key_is(project: Path) -> None
         ]
     ]
     + [
-        (one, False)
-        for one in [
+        (tables, False)
+        for tables in [
             {"depht": 10},
             {"statistics": {"alpha": 2}},
             {"relevance": {"grades": "quadratic"}},
@@ -239,11 +239,11 @@ def test_the_schema_is_current_and_says_what_every_key_is(project: Path) -> None
     ],
 )
 def test_the_schema_takes_what_the_program_takes(
-    change: dict[str, Any], taken: bool
+    change: dict[str, Any], is_valid: bool
 ) -> None:
-    with nullcontext() if taken else pytest.raises(InputError):
+    with nullcontext() if is_valid else pytest.raises(InputError):
         parse_experiment(EXPERIMENT | change)
-    assert validator().is_valid(EXPERIMENT | change) == taken
+    assert validator().is_valid(EXPERIMENT | change) == is_valid
 
 
 @pytest.mark.parametrize(
@@ -267,29 +267,29 @@ def test_an_option_without_effect_is_refused(
     if words.startswith("judge"):
         call("pool", results)
     before = set(tmp_path.iterdir())
-    said = call(*words.replace("RESULTS", str(results)).split(), code=2)
-    assert said.out == "" and said.err.startswith(f"error: {option}: ")
+    output = call(*words.replace("RESULTS", str(results)).split(), code=2)
+    assert output.out == "" and output.err.startswith(f"error: {option}: ")
     assert set(tmp_path.iterdir()) == before
 
 
-def experiment_with(place: str, word: str) -> str:
+def experiment_with(key_path: str, word: str) -> str:
     """An experiment that has the word where the table of what is retired places it."""
-    table, _, key = place.partition(": ")
+    table, _, key = key_path.partition(": ")
     entry = f'{key} = "{word}"' if key else f"{word} = 1"
     if table == "retrievers":
         return f'{HEAD}[[retrievers]]\nname = "it"\n{entry}\n'
     return f"{HEAD}[{table}]\n{entry}\n{BM25}" if table else f"{entry}\n{HEAD}{BM25}"
 
 
-@pytest.mark.parametrize(("place", "word", "instead"), RETIRED_WORDS)
+@pytest.mark.parametrize(("key_path", "word", "instead"), RETIRED_WORDS)
 def test_what_is_retired_is_refused_with_what_to_use(
-    folder: Path, place: str, word: str, instead: str, call: Call
+    folder: Path, key_path: str, word: str, instead: str, call: Call
 ) -> None:
-    written(experiment_with(place, word))
+    written(experiment_with(key_path, word))
     command = (
-        [*place.split()[1:], word]
-        if place.startswith("harness")
+        [*key_path.split()[1:], word]
+        if key_path.startswith("harness")
         else ["check", "e.toml"]
     )
-    said = call(*command, code=2)
-    assert said.out == "" and f"{word!r} is retired ({instead})" in said.err
+    output = call(*command, code=2)
+    assert output.out == "" and f"{word!r} is retired ({instead})" in output.err

@@ -1,4 +1,7 @@
-"""Parts of another package: one file there, none here; what fails, forgets or does less is told, never believed."""
+"""Parts of another package.
+
+They take one file there and none here; a part that fails is reported.
+"""
 
 from __future__ import annotations
 
@@ -68,11 +71,15 @@ def test_a_retriever_of_theirs_is_filtered_in_a_run(tmp_path: Path) -> None:
         results.manifest.retrievers["of-trees"].provenance["filter"]
         == '{"of": ["trees"]}'
     )
-    found = [set(ranking.doc_ids) for ranking in results.rankings("of-trees").values()]
-    assert found == [{"apple", "pear"}] * len(small.QUERIES)
+    id_sets = [
+        set(ranking.doc_ids) for ranking in results.rankings("of-trees").values()
+    ]
+    assert id_sets == [{"apple", "pear"}] * len(small.QUERIES)
 
 
-def test_they_run_cost_and_are_described_like_any_other(tmp_path: Path) -> None:
+@pytest.fixture
+def foreign_experiment(tmp_path: Path) -> Path:
+    """An experiment with an encoder, a retriever and a reranker of the package."""
     blocks = [
         block("vowels", 'encoder = { kind = "vowels", price = 2 }', kind=""),
         block("overlap"),
@@ -84,49 +91,58 @@ def test_they_run_cost_and_are_described_like_any_other(tmp_path: Path) -> None:
             kind="",
         ),
     ]
-    path = small.experiment(
-        tmp_path, retrievers="".join(blocks), more="[latency]\nsample = 2"
-    )
-    rows = [
-        row
-        for row in planned(path, results=tmp_path / "out").rows
-        if row.retriever == "vowels"
-    ]
-    assert [row.usd for row in rows] == [
-        pytest.approx(row.tokens * 2e-6) for row in rows
-    ]
-    results = run(path, RunOptions(tmp_path / "out"))
+    latency = "[latency]\nsample = 2"
+    return small.experiment(tmp_path, retrievers="".join(blocks), more=latency)
+
+
+def test_the_price_of_a_foreign_encoder_is_planned(
+    foreign_experiment: Path, tmp_path: Path
+) -> None:
+    plan = planned(foreign_experiment, results=tmp_path / "out")
+
+    rows = [row for row in plan.rows if row.retriever == "vowels"]
+    prices = [pytest.approx(row.tokens * 2e-6) for row in rows]
+    assert [row.usd for row in rows] == prices
+
+
+def test_foreign_parts_are_described_in_the_manifest(
+    foreign_experiment: Path, tmp_path: Path
+) -> None:
+    results = run(foreign_experiment, RunOptions(tmp_path / "out"))
+
     assert results.retrievers == ("vowels", "overlap", "hybrid", "short")
-    described = {
-        name: dict(facts.provenance)
-        for name, facts in results.manifest.retrievers.items()
-    }
-    assert (
-        described["vowels"].items()
-        >= {"model": "vowels", "usd_per_million_tokens": "2"}.items()
-    )
-    assert described["overlap"] == {"system": "overlap 1.0"}
-    assert described["short"] == {
+    facts = results.manifest.retrievers
+    vowels = facts["vowels"].provenance
+    assert (vowels["model"], vowels["usd_per_million_tokens"]) == ("vowels", "2")
+    assert dict(facts["overlap"].provenance) == {"system": "overlap 1.0"}
+    assert dict(facts["short"].provenance) == {
         "reranker usd_per_million_tokens": "0",
         "reranker depth": "2",
     }
-    costs = {
-        (row["retriever"], row["stage"]): row
-        for row in results.costs.to_dict("records")
-    }
+
+
+def test_foreign_parts_have_costs(foreign_experiment: Path, tmp_path: Path) -> None:
+    results = run(foreign_experiment, RunOptions(tmp_path / "out"))
+
+    costs = {}
+    for row in results.costs.to_dict("records"):
+        costs[row["retriever"], row["stage"]] = row
     assert costs["vowels", "embed-documents"]["tokens"] > 0
     assert costs["short", "rerank"]["calls"] == 1
-    assert {stage for name, stage in costs if name == "overlap"} == {
-        "index",
-        "search",
-        "latency",
-    }
     assert costs["overlap", "search"]["calls"] == len(small.QUERIES)
     assert costs["overlap", "index"]["seconds"] > 0
-    first, second = (
-        results.rankings(name)["q-fruit"].doc_ids[:2] for name in ("overlap", "short")
-    )
-    assert [*second] == sorted(first, key=lambda name: len(small.TEXTS[name]))
+    stages = {stage for retriever, stage in costs if retriever == "overlap"}
+    assert stages == {"index", "search", "latency"}
+
+
+def test_a_foreign_reranker_orders_the_first_hits(
+    foreign_experiment: Path, tmp_path: Path
+) -> None:
+    results = run(foreign_experiment, RunOptions(tmp_path / "out"))
+
+    first_hits = results.rankings("overlap")["q-fruit"].doc_ids[:2]
+    reranked = results.rankings("short")["q-fruit"].doc_ids[:2]
+    assert [*reranked] == sorted(first_hits, key=lambda id_: len(small.TEXTS[id_]))
 
 
 def test_a_store_is_named_by_a_word_or_by_its_scheme(tmp_path: Path) -> None:
@@ -135,8 +151,8 @@ def test_a_store_is_named_by_a_word_or_by_its_scheme(tmp_path: Path) -> None:
     results = ran(
         tmp_path,
         *(
-            block(name, encoder, f'store = "{place}"', kind="")
-            for name, place in places.items()
+            block(name, encoder, f'store = "{location}"', kind="")
+            for name, location in places.items()
         ),
     )
     for name in ("word", "scheme"):
@@ -184,7 +200,8 @@ def test_an_equal_first_stage_costs_and_notes_the_same(tmp_path: Path) -> None:
     encoder = 'encoder = { kind = "vowels", price = 5 }'
     again = block("again", encoder, 'rerank = { kind = "first" }', kind="")
     results = ran(tmp_path, block("plain", encoder, kind=""), again)
-    costs, ledger = retriever_costs(results), results.manifest.ledger.retrievers
+    costs = retriever_costs(results)
+    ledger = results.manifest.ledger.retrievers
     spent = sum(len(text) for _, text, _ in small.QUERIES) * 5e-6
     assert costs["plain"].usd_per_million == pytest.approx(
         spent / len(small.QUERIES) * 1e6
@@ -220,7 +237,7 @@ def test_a_whole_retriever_costs_what_it_says_or_nobody_knows_what(
 
 
 @pytest.mark.parametrize(
-    ("failing", "said"),
+    ("failing", "message"),
     [
         (
             block("it", 'fault = "raises"'),
@@ -238,27 +255,26 @@ def test_a_whole_retriever_costs_what_it_says_or_nobody_knows_what(
     ],
 )
 def test_what_fails_ends_its_retriever_alone(
-    tmp_path, monkeypatch, failing, said
+    tmp_path, monkeypatch, failing, message
 ) -> None:
     def fails(*_):
         raise failing
 
-    own = isinstance(failing, Exception)
-    if own:
+    is_own_error = isinstance(failing, Exception)
+    if is_own_error:
         monkeypatch.setattr(bm25.BM25, "search", fails)
-    results = ran(tmp_path, BM25, block("fine") if own else failing)
-    assert results.retrievers == (("fine",) if own else ("bm25",))
-    (told,) = results.manifest.failed.values()
-    assert said in told
+    results = ran(tmp_path, BM25, block("fine") if is_own_error else failing)
+    assert results.retrievers == (("fine",) if is_own_error else ("bm25",))
+    (failure,) = results.manifest.failed.values()
+    assert message in failure
 
 
 def test_what_it_raises_where_it_is_built_or_checked_is_one_problem(
     tmp_path: Path,
 ) -> None:
-    with pytest.raises(
-        InputError,
-        match="retriever 'a': kind: its options are refused: Overlap: ValueError: size is",
-    ):
+    reason = "Overlap: ValueError: size is"
+    message = f"retriever 'a': kind: its options are refused: {reason}"
+    with pytest.raises(InputError, match=message):
         ran(tmp_path, block("a", "size = 0"))
     keyless = block("b", 'encoder = { kind = "vowels", key = "lost" }', kind="")
     path = small.experiment(tmp_path, retrievers=keyless, name="keyless")

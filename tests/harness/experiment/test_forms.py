@@ -1,4 +1,7 @@
-"""Learned sparse retrieval and late interaction as blocks like any other: run, planned, checked, told in the report."""
+"""Learned sparse retrieval and late interaction as retrievers.
+
+They are run, planned, checked and reported like any other.
+"""
 
 from functools import partial
 from types import SimpleNamespace
@@ -38,8 +41,11 @@ FORMS = tuple(ENCODERS)
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
-    made = {"sparse": tiny.splade, "multivector": tiny.colbert}
-    return {form: make(tmp_path_factory.mktemp(form)) for form, make in made.items()}
+    model_factories = {"sparse": tiny.splade, "multivector": tiny.colbert}
+    return {
+        form: make(tmp_path_factory.mktemp(form))
+        for form, make in model_factories.items()
+    }
 
 
 def data(folder):
@@ -62,8 +68,13 @@ def data(folder):
 
 def written(folder, blocks, *, more=""):
     path = folder / "e.toml"
-    dataset = f'{{ path = "{data(folder / "data")}", exclude_self = {str("chunk" in blocks).lower()} }}'
-    head = f'name = "e"\ndataset = {dataset}\nprimary = "RR"\nmeasures = ["RR"]\ndepth = 5\nreport = false\n'
+    exclude_self = str("chunk" in blocks).lower()
+    data_path = data(folder / "data")
+    dataset = f'{{ path = "{data_path}", exclude_self = {exclude_self} }}'
+    head = (
+        f'name = "e"\ndataset = {dataset}\nprimary = "RR"\nmeasures = ["RR"]\n'
+        "depth = 5\nreport = false\n"
+    )
     path.write_text(f"{head}{more}\n{blocks}", encoding="utf-8")
     return path
 
@@ -75,9 +86,10 @@ def experiment(tmp_path):
 
 @pytest.fixture(scope="module", params=FORMS)
 def of_form(request, tmp_path_factory, models):
-    """One run of a form beside BM25, what was planned of it, and the cache that it filled."""
+    """One run of a form beside BM25, with its plan and the cache that it filled."""
     folder = tmp_path_factory.mktemp("ran")
-    path, cache = written(folder, block(models, request.param) + BM25), folder / "cache"
+    path = written(folder, block(models, request.param) + BM25)
+    cache = folder / "cache"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HARNESS_CACHE", str(cache))
         plan = planned(path, results=folder)
@@ -94,7 +106,10 @@ def ran(of_form, monkeypatch):
 
 
 def block(models, form, more="", *, name=None):
-    encoder = f'encoder = {{ kind = "{ENCODERS[form]}", model = "{models[form].as_posix()}", device = "cpu" }}'
+    model = models[form].as_posix()
+    encoder = (
+        f'encoder = {{ kind = "{ENCODERS[form]}", model = "{model}", device = "cpu" }}'
+    )
     return (
         f'[[retrievers]]\nname = "{name or form}"\nkind = "{form}"\n{encoder}\n{more}\n'
     )
@@ -109,47 +124,54 @@ def library(ran, models):
     return getattr(sentence_transformers, cls)(str(models[ran.form]), device="cpu")
 
 
-def test_a_run_ranks_as_the_library_scores_and_reads_what_was_planned(ran, library):
+@pytest.mark.parametrize("query_id", QUERIES)
+def test_a_run_ranks_as_the_library_scores(ran, library, query_id):
     documents = {id_: text for id_, (_, text) in DOCUMENTS.items() if text.strip()}
-    for id_, query in QUERIES.items():
-        queries, texts = (
-            library.encode_query([query]),
-            library.encode_document([*documents.values()]),
-        )
-        if ran.form == "sparse":  # torch warns of its own products of sparse tensors
-            queries, texts = queries.to_dense(), texts.to_dense()
-        scores = dict(
-            zip(documents, library.similarity(queries, texts)[0].tolist(), strict=True)
-        )
-        ranking = ran.results.rankings(ran.form)[id_]
-        assert set(ranking.doc_ids) == {
-            one
-            for one, score in scores.items()
-            if score > 0 or ran.form == "multivector"
-        }
-        theirs = [scores[one] for one in ranking.doc_ids]
-        assert theirs == pytest.approx(
-            sorted(theirs, reverse=True), rel=1e-5
-        )  # sums of 32 bits may swap what is equal
-        assert ranking.scores.tolist() == pytest.approx(theirs, rel=1e-4)
-    told = "\n".join(check_target(ran.path).lines())
+    queries = library.encode_query([QUERIES[query_id]])
+    texts = library.encode_document([*documents.values()])
+    if ran.form == "sparse":  # torch warns of its own products of sparse tensors
+        queries = queries.to_dense()
+        texts = texts.to_dense()
+    similarities = library.similarity(queries, texts)[0].tolist()
+    scores = dict(zip(documents, similarities, strict=True))
+
+    ranking = ran.results.rankings(ran.form)[query_id]
+
+    has_all_documents = ran.form == "multivector"
+    hits = {id_ for id_, score in scores.items() if score > 0 or has_all_documents}
+    assert set(ranking.doc_ids) == hits
+    library_scores = [scores[id_] for id_ in ranking.doc_ids]
+    # Sums of 32 bits may swap equal scores.
+    ordered = sorted(library_scores, reverse=True)
+    assert library_scores == pytest.approx(ordered, rel=1e-5)
+    assert ranking.scores.tolist() == pytest.approx(library_scores, rel=1e-4)
+
+
+def test_long_and_empty_documents_are_reported(ran):
     limit = {"sparse": 12, "multivector": 10}[ran.form]
-    assert f"1 of 6 documents is longer than the {limit} tokens that it reads" in told
-    assert "reads only the start of 1 of 6 documents" in told
+
+    output = "\n".join(check_target(ran.path).lines())
+
+    assert f"1 of 6 documents is longer than the {limit} tokens that it reads" in output
+    assert "reads only the start of 1 of 6 documents" in output
     notes = ran.results.manifest.ledger.retrievers[ran.form].notes
     assert (notes["empty"], notes["truncated"]) == (("d5",), ("d4",))
+
+
+@pytest.mark.parametrize("stage", ["embed-documents", "embed-queries"])
+def test_a_run_reads_what_was_planned(ran, stage):
     rows = {row.stage: row for row in ran.planned.rows}
-    costs = {
-        row["stage"]: row
-        for row in ran.results.costs.to_dict("records")
-        if row["retriever"] == ran.form
-    }
-    for stage in ("embed-documents", "embed-queries"):
-        assert rows[stage].exact and rows[stage].usd == 0
-        assert all(
-            getattr(rows[stage], key) == costs[stage][key]
-            for key in ("tokens", "texts", "calls")
-        )
+    costs = {}
+    for row in ran.results.costs.to_dict("records"):
+        if row["retriever"] == ran.form:
+            costs[row["stage"]] = row
+
+    planned_row = rows[stage]
+
+    assert planned_row.exact and planned_row.usd == 0
+    assert planned_row.tokens == costs[stage]["tokens"]
+    assert planned_row.texts == costs[stage]["texts"]
+    assert planned_row.calls == costs[stage]["calls"]
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -158,9 +180,9 @@ def test_chunks_filters_and_documents_that_ask(experiment, models, form, tmp_pat
     blocks += block(models, form, "chunk = { size = 20, overlap = 5 }", name="cut")
     results = run(experiment(blocks), RunOptions(tmp_path / "out"))
     assert {
-        one
+        document_id
         for ranking in results.rankings("german").values()
-        for one in ranking.doc_ids
+        for document_id in ranking.doc_ids
     } <= {"d3", "d4"}
     cut = results.rankings("cut")
     assert all(
@@ -182,7 +204,9 @@ def test_a_second_run_embeds_nothing_and_says_the_same(
     first = run(path, RunOptions(tmp_path / "first")) if store else ran.results
     second = run(path, RunOptions(tmp_path / "second"))
     assert second.rankings(ran.form) == first.rankings(ran.form)
-    facts = [one.manifest.retrievers[ran.form].provenance for one in (first, second)]
+    facts = [
+        results.manifest.retrievers[ran.form].provenance for results in (first, second)
+    ]
     assert facts[0] == facts[1]
     rows = planned(path, results=tmp_path / "none").rows
     assert [(row.stage, row.texts, row.cached, row.calls) for row in rows] == [
@@ -207,7 +231,7 @@ def test_sizes_stand_in_the_manifest_and_in_the_report(ran, library):
     ]
     of_queries = [numbers(library.encode_query(text)) for text in QUERIES.values()]
     # 64 bits and an index of 32; 16 dimensions of 32 bits
-    each, unit, store, counted = {
+    unit_bytes, unit, store, counted = {
         "sparse": (12, "nonzeros", "csr", "numbers that are not 0"),
         "multivector": (4 * 16, "tokens", ":memory:", "vectors, one a token"),
     }[form]
@@ -218,23 +242,23 @@ def test_sizes_stand_in_the_manifest_and_in_the_report(ran, library):
     assert float(facts[f"{unit}_per_query"]) == pytest.approx(
         np.mean(of_queries), rel=1e-3
     )
-    taken = int(facts["vector_bytes"])
-    assert taken == pytest.approx(each * sum(of_texts), abs=1)
+    vector_bytes = int(facts["vector_bytes"])
+    assert vector_bytes == pytest.approx(unit_bytes * sum(of_texts), abs=1)
 
     write_report(results)
-    ((name, one),) = vector_sizes(results).items()
-    each = one["bytes_per_document"]
-    assert (name, each, retriever_costs(results)[form].vector_bytes) == (
+    ((name, sizes),) = vector_sizes(results).items()
+    bytes_per_document = sizes["bytes_per_document"]
+    assert (name, bytes_per_document, retriever_costs(results)[form].vector_bytes) == (
         form,
-        taken / len(DOCUMENTS),
-        taken,
+        vector_bytes / len(DOCUMENTS),
+        vector_bytes,
     )
     row = [
         form,
         counted,
-        *map(number_text, (one["per_text"], one["per_query"])),
+        *map(number_text, (sizes["per_text"], sizes["per_query"])),
         facts["dimensions"],
-        byte_size_text(each),
+        byte_size_text(bytes_per_document),
     ]
     assert f"| {' | '.join(row)} |" in (results.folder / "report.md").read_text(
         encoding="utf-8"
@@ -247,8 +271,11 @@ def test_an_encoder_of_another_form_is_refused_with_the_kind_to_write(
     experiment, models
 ):
     sparse = block(models, "sparse")
-    hashing = '[[retrievers]]\nname = "m"\nkind = "multivector"\nencoder = { kind = "hashing" }\n'
-    for blocks, told in (
+    hashing = (
+        '[[retrievers]]\nname = "m"\nkind = "multivector"\n'
+        'encoder = { kind = "hashing" }\n'
+    )
+    for blocks, message in (
         (
             sparse.replace('kind = "sparse"\n', ""),
             "'sparse-encoder' gives sparse vectors, not dense ones",
@@ -260,4 +287,4 @@ def test_an_encoder_of_another_form_is_refused_with_the_kind_to_write(
         (hashing, "'hashing' gives dense vectors, not multivector ones"),
         (f"{sparse}derive = {{ dimensions = [4] }}", "derive"),
     ):
-        assert told in str(refusal(load, experiment(blocks)))
+        assert message in str(refusal(load, experiment(blocks)))

@@ -1,4 +1,7 @@
-"""A folder of documents and labels becomes an experiment that runs; what is missing is told with what it looks like."""
+"""A folder of documents and labels becomes an experiment that runs.
+
+A missing part is reported with an example.
+"""
 
 import importlib.util
 import json
@@ -34,9 +37,9 @@ def folder(tmp_path: Path) -> Path:
     return small.dataset(tmp_path / "d")
 
 
-def written(place: object, **options: object) -> str:
+def written(folder: object, **options: object) -> str:
     """The text of the experiment file."""
-    return write_experiment(place, **options).path.read_text(encoding="utf-8")
+    return write_experiment(folder, **options).path.read_text(encoding="utf-8")
 
 
 def beir(folder: Path, *splits: str) -> Path:
@@ -47,27 +50,27 @@ def beir(folder: Path, *splits: str) -> Path:
             small.TEXTS, {id_: text for id_, text, _ in small.QUERIES}, grades
         ),
     )
-    made = (folder / "qrels" / "test.tsv").rename(folder / "made").read_bytes()
+    qrels = (folder / "qrels" / "test.tsv").rename(folder / "made").read_bytes()
     for split in splits:
-        (folder / "qrels" / f"{split}.tsv").write_bytes(made)
+        (folder / "qrels" / f"{split}.tsv").write_bytes(qrels)
     (folder / "made").unlink()
     return folder
 
 
 @pytest.mark.parametrize("write", [small.dataset, lambda folder: beir(folder, "test")])
 def test_what_is_written_runs(tmp_path: Path, write) -> None:
-    made = write_experiment(write(tmp_path / "my docs"))
-    assert made.path == Path("my-docs.toml")
-    lines = list(made.lines())
+    experiment = write_experiment(write(tmp_path / "my docs"))
+    assert experiment.path == Path("my-docs.toml")
+    lines = list(experiment.lines())
     assert (
         "6 documents, 6 labelled queries" in lines[0]
         and "  harness run my-docs.toml" in lines
     )
-    text = made.path.read_text(encoding="utf-8")
-    made.path.write_text(
+    text = experiment.path.read_text(encoding="utf-8")
+    experiment.path.write_text(
         text.replace("\ndepth = ", "\nreport = false\ndepth = "), encoding="utf-8"
     )
-    results = run(made.path, RunOptions(tmp_path / "out"))
+    results = run(experiment.path, RunOptions(tmp_path / "out"))
     assert results.retrievers == ("bm25", "hashing", "hybrid")
     assert results.manifest.dataset.queries == 6
 
@@ -91,7 +94,8 @@ def test_what_is_written_is_what_the_editor_expects(folder: Path) -> None:
     ("text", "english"),
     [
         (
-            "The lease is not valid, and the notice of a month is over. Ask for a copy.",
+            "The lease is not valid, and the notice of a month is over. "
+            "Ask for a copy.",
             True,
         ),
         (
@@ -121,19 +125,19 @@ def test_models_that_know_the_language_are_taken_and_proposed(
 
 def test_labels_that_are_missing_are_shown(folder: Path) -> None:
     (folder / "queries.json").unlink()
-    said = str(refusal(write_experiment, folder)).split("\n")
-    assert said[0].endswith(": 6 documents, but no query")
-    assert json.loads(said[2])[0]["relevant_documents"] == ["apple", "boat"]
-    assert "queries.txt" in said[3]
-    assert said[5].endswith(f"harness init {folder}")
+    lines = str(refusal(write_experiment, folder)).split("\n")
+    assert lines[0].endswith(": 6 documents, but no query")
+    assert json.loads(lines[2])[0]["relevant_documents"] == ["apple", "boat"]
+    assert "queries.txt" in lines[3]
+    assert lines[5].endswith(f"harness init {folder}")
 
 
 def test_a_folder_in_another_layout_is_told(tmp_path: Path) -> None:
-    """README.md says what the folder holds; it is not a document, and the example of a label must not name it."""
+    """README.md describes the folder: it is no document, and no example names it."""
     (tmp_path / "README.md").write_text("# Our help pages", encoding="utf-8")
     (tmp_path / "pages.xml").write_text("<pages/>", encoding="utf-8")
-    told = str(refusal(write_experiment, tmp_path))
-    assert "holds no documents: only .md, .xml" in told and "README" not in told
+    message = str(refusal(write_experiment, tmp_path))
+    assert "holds no documents: only .md, .xml" in message and "README" not in message
     (tmp_path / "a.pdf").write_text("x", encoding="utf-8")
     with pytest.raises(
         InputError, match=r"holds no documents .*2 are not \(.pdf 1, .xml 1\)"
@@ -152,12 +156,12 @@ def test_a_split_is_named_where_it_must_be(tmp_path: Path) -> None:
         load(write_experiment(beir(tmp_path / "a", "dev", "test")).path).dataset.split
         is None
     )
-    place = beir(tmp_path / "b", "dev", "train")
+    folder = beir(tmp_path / "b", "dev", "train")
     assert "has the splits dev, train (name one" in str(
-        refusal(write_experiment, place)
+        refusal(write_experiment, folder)
     )
     assert (
-        load(write_experiment(DatasetReference(place, split="dev")).path).dataset.split
+        load(write_experiment(DatasetReference(folder, split="dev")).path).dataset.split
         == "dev"
     )
 
@@ -181,8 +185,8 @@ def test_a_file_or_a_link_that_is_there_stays(folder: Path) -> None:
 def test_what_init_writes_is_read_by_the_command_that_it_prints(
     folder: Path, call: Call, name: str
 ) -> None:
-    said = call("init", "d", "--output", name, code=0).out
-    command = next(line for line in said.splitlines() if "harness check" in line)
+    output = call("init", "d", "--output", name, code=0).out
+    command = next(line for line in output.splitlines() if "harness check" in line)
     call(*shlex.split(command)[1:], code=0)
 
 
@@ -202,8 +206,8 @@ def test_labels_that_name_documents_by_fields_are_declared_by_options(
         for page in (1, 2)
     ]
     layouts.jsonl(tmp_path / "d" / "documents.jsonl", pages)
-    asked = {"id": "q", "query": "two", "gold": [{"file": "m.pdf", "page": "2"}]}
-    layouts.jsonl(tmp_path / "d" / "queries.jsonl", [asked])
+    row = {"id": "q", "query": "two", "gold": [{"file": "m.pdf", "page": "2"}]}
+    layouts.jsonl(tmp_path / "d" / "queries.jsonl", [row])
     options = (
         "--columns",
         "label_document=gold.file,gold.page",
@@ -216,7 +220,7 @@ def test_labels_that_name_documents_by_fields_are_declared_by_options(
     assert load_data(load("d.toml").dataset).labels["q"].relevant == ("n2",)
 
 
-# Retrieval spans, as six programs write them, become queries, documents, a run and labels
+# Retrieval spans of six programs become queries, documents, a run and labels
 
 TEXTS = {
     "hr/leave": "25 days of paid leave a year.",
@@ -229,9 +233,9 @@ Rows = list[dict[str, Any]]
 
 def openinference(documents: Rows) -> Rows:
     flat = {
-        f"retrieval.documents.{n}.document.{key}": held
-        for n, one in enumerate(documents)
-        for key, held in one.items()
+        f"retrieval.documents.{n}.document.{key}": attribute
+        for n, document in enumerate(documents)
+        for key, attribute in document.items()
     }
     notes = [{"document_position": 0, "result": {"label": "relevant", "score": 1}}]
     other = {
@@ -249,13 +253,14 @@ def openinference(documents: Rows) -> Rows:
 
 
 def otlp(documents: Rows) -> Rows:
-    held = {
+    value_by_key = {
         "gen_ai.retrieval.query.text": ASKED,
         "gen_ai.retrieval.documents": json.dumps(documents),
         "session.id": "s1",
     }
     attributes = [
-        {"key": key, "value": {"stringValue": value}} for key, value in held.items()
+        {"key": key, "value": {"stringValue": value}}
+        for key, value in value_by_key.items()
     ]
     span = {
         "traceId": "t1",
@@ -273,17 +278,17 @@ def otlp(documents: Rows) -> Rows:
 
 
 def langsmith(documents: Rows) -> Rows:
-    found = [
+    outputs = [
         {
-            "page_content": one["content"],
-            "metadata": {"id": one["id"], "score": one["score"]},
+            "page_content": document["content"],
+            "metadata": {"id": document["id"], "score": document["score"]},
         }
-        for one in documents
+        for document in documents
     ]
     child = {
         "run_type": "retriever",
         "inputs": {"query": ASKED},
-        "outputs": {"documents": found},
+        "outputs": {"documents": outputs},
         "trace_id": "t1",
         "session_id": "s1",
         "start_time": "2026-01-02",
@@ -311,18 +316,18 @@ def langfuse(documents: Rows) -> Rows:
 
 
 def mlflow(documents: Rows) -> Rows:
-    found = [
+    outputs = [
         {
-            "page_content": one["content"],
-            "id": one["id"],
-            "metadata": {"score": one["score"]},
+            "page_content": document["content"],
+            "id": document["id"],
+            "metadata": {"score": document["score"]},
         }
-        for one in documents
+        for document in documents
     ]
     attributes = {
         "mlflow.spanType": "RETRIEVER",
         "mlflow.spanInputs": json.dumps({"query": ASKED}),
-        "mlflow.spanOutputs": json.dumps(found),
+        "mlflow.spanOutputs": json.dumps(outputs),
         "session.id": "s1",
     }
     span = {"trace_id": "t1", "start_time_unix_nano": 17, "attributes": attributes}
@@ -337,12 +342,15 @@ def rows(file: str) -> Rows:
 
 @pytest.mark.parametrize("spans", [openinference, otlp, langsmith, langfuse, mlflow])
 def test_spans_become_queries_documents_and_the_run_that_served_them(tmp_path, spans):
-    """Asked twice, the second time with the other document first: the last answer is the run."""
+    """The query is asked twice, with other ranks: the last answer is the run."""
     documents = [
         {"id": id_, "content": text, "score": 0.9 - n / 2}
         for n, (id_, text) in enumerate(TEXTS.items())
     ]
-    swapped = [{**one, "score": 1.3 - one["score"]} for one in reversed(documents)]
+    swapped = [
+        {**document, "score": 1.3 - document["score"]}
+        for document in reversed(documents)
+    ]
     layouts.jsonl(tmp_path / "traces.jsonl", [*spans(documents), *spans(swapped)])
     assert small.ended("init", "traces.jsonl") == 0
     (query,) = rows("traces/queries.jsonl")

@@ -1,9 +1,13 @@
-"""Variants of one encoder, and grids of settings: written out as retrievers, run, embedded once, and chosen from."""
+"""Variants of one encoder, and grids of settings.
+
+They are written out as retrievers, run, embedded once, and chosen from.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,19 +52,25 @@ def bare(own_cache: None, monkeypatch: pytest.MonkeyPatch) -> None:
 def experiment(
     folder: Path, encoder: str, variants: str = "", name: str = "small"
 ) -> Path:
-    block = f'[[retrievers]]\nname = "m"\nencoder = {{ {encoder} }}\nvariants = {{ {variants} }}\n'
+    block = (
+        '[[retrievers]]\nname = "m"\n'
+        f"encoder = {{ {encoder} }}\nvariants = {{ {variants} }}\n"
+    )
     return small.experiment(folder, retrievers=block, name=name)
 
 
 def test_a_variant_is_the_encoder_with_its_options(tmp_path: Path, model: str) -> None:
     encoder = f'kind = "sentence-transformers", model = "{model}", device = "cpu"'
-    variants = 'plain = { query_prompt = "", document_prompt = "" }, fast = { query_prompt_name = "fast" }'
+    variants = (
+        'plain = { query_prompt = "", document_prompt = "" }, '
+        'fast = { query_prompt_name = "fast" }'
+    )
     path = experiment(tmp_path, encoder, variants)
-    found = {
+    encoders = {
         (row.retriever, row.stage): row.texts
         for row in planned(path, results=tmp_path).rows
     }
-    assert found == {  # the documents of "fast" are those of "m"
+    assert encoders == {  # the documents of "fast" are those of "m"
         ("m", "embed-documents"): 6,
         ("m", "embed-queries"): 6,
         ("m-plain", "embed-documents"): 6,
@@ -73,19 +83,24 @@ def test_a_variant_is_the_encoder_with_its_options(tmp_path: Path, model: str) -
         for name in results.retrievers
     }
     sent = {
-        name: (one.get("query_prompt"), one.get("document_prompt"))
-        for name, one in facts.items()
+        name: (
+            retriever_facts.get("query_prompt"),
+            retriever_facts.get("document_prompt"),
+        )
+        for name, retriever_facts in facts.items()
     }
     assert sent == {
         "m": ("query: ", "passage: "),
         "m-plain": ("", ""),
         "m-fast": ("the fast ", "passage: "),
     }
-    own = run(
+    own_results = run(
         experiment(tmp_path, f'{encoder}, query_prompt = "the fast "', name="own"),
         RunOptions(tmp_path / "out"),
     )
-    assert own.rankings("m") == results.rankings("m-fast") != results.rankings("m")
+    assert (
+        own_results.rankings("m") == results.rankings("m-fast") != results.rankings("m")
+    )
 
 
 @pytest.mark.parametrize(
@@ -131,7 +146,8 @@ def test_a_prompt_that_the_model_has_not_is_told_with_those_that_it_has(
 ) -> None:
     with pytest.raises(
         InputError,
-        match=r"query_prompt_name.*no prompt 'slow'.*it has 'document', 'fast', 'query'",
+        match=r"query_prompt_name.*no prompt 'slow'"
+        r".*it has 'document', 'fast', 'query'",
     ):
         SentenceTransformerEncoder(model, query_prompt_name="slow")
     with pytest.raises(InputError, match="is given twice"):
@@ -170,9 +186,14 @@ def test_a_grid_is_written_out_and_what_is_made_of_it_too() -> None:
     ]
     assert blocks["hybrid[128, 50]"]["of"] == ("words", "dense[128, 50]")
     assert blocks["dense[128, 50]"]["chunk"]["size"] == 50
-    whole = blocks["dense[128, whole]"]
-    assert (whole["chunk"], whole["encoder"]["dimensions"]) == (None, 128)
-    assert whole["color"] == ""  # two retrievers of one colour could not be told apart
+    whole_documents = blocks["dense[128, whole]"]
+    assert (whole_documents["chunk"], whole_documents["encoder"]["dimensions"]) == (
+        None,
+        128,
+    )
+    assert (
+        whole_documents["color"] == ""
+    )  # two retrievers of one colour could not be told apart
     sweep = {"default": "words", "of": "words", "k1": [0.9, 2], "b": [0.4]}
     experiment = parse_experiment({**BASE, "retrievers": [BM25], "sweep": sweep})
     assert experiment.sweep is not None and experiment.baseline == "words"
@@ -196,6 +217,16 @@ def variant(variants: Any, encoder: Any = None) -> dict[str, Any]:
 
 
 LOCAL = {"kind": "sentence-transformers", "model": "a/b"}
+
+
+def refused_sweeps(
+    sweeps: Iterable[tuple[dict[str, Any], str]],
+) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield the tables of sweeps with the messages that refuse them."""
+    for sweep, message in sweeps:
+        yield {"sweep": sweep}, message
+
+
 REFUSED: list[tuple[dict[str, Any], str]] = [
     (variant({"v": {"kind": "openai"}}), "has another kind"),
     (
@@ -209,9 +240,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         {"baseline": "dense", "sweep": {"default": "words", "of": "words", "k1": [1]}},
         "baseline 'dense' is not sweep.default",
     ),
-    *(
-        ({"sweep": sweep}, told)
-        for sweep, told in [
+    *refused_sweeps(
+        [
             ({"of": "words", "k1": [1]}, "sweep.default: is missing"),
             (
                 {"default": "word", "of": "words", "k1": [1]},
@@ -264,14 +294,16 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("tables", "told"), REFUSED)
-def test_what_makes_no_sense_is_refused_once(tables: dict[str, Any], told: str) -> None:
+@pytest.mark.parametrize(("tables", "message"), REFUSED)
+def test_what_makes_no_sense_is_refused_once(
+    tables: dict[str, Any], message: str
+) -> None:
     refused = refusal(
         parse_experiment,
         {**BASE, "retrievers": [BM25, DENSE, HYBRID], **tables},
         allow_code=False,
     )
-    assert told in str(refused)
+    assert message in str(refused)
     assert len(refused.problems) == 1
 
 
@@ -317,8 +349,8 @@ def test_a_sweep_runs_resumes_and_comes_out_again(
         choice.expected is not None and choice.expected <= choice.gain
     )  # chosen and measured on other queries
     others = [name for name in choice.alike if name != choice.chosen]
-    told = f"{len(others)} others may be as good; cheapest: {others[0]}."
-    assert told in conclusion_sentences(read_or_evaluate(results)) and (
+    sentence = f"{len(others)} others may be as good; cheapest: {others[0]}."
+    assert sentence in conclusion_sentences(read_or_evaluate(results)) and (
         choice.low is None or choice.low >= -1
     )
     (row,) = results.tests[results.tests["family"] == "sweep"].to_dict("records")
@@ -329,10 +361,9 @@ def test_a_sweep_runs_resumes_and_comes_out_again(
     )
     assert reproduce(results.folder).differing == ()
     path = small.experiment(tmp_path, retrievers=small.RETRIEVERS + SWEEP)
-    told = json.loads(
-        call("run", path, "--results", tmp_path / "out", "--json", code=0).out
-    )["sweep"]
-    assert (told["chosen"], told["configurations"]) == (choice.chosen, 12)
+    output = call("run", path, "--results", tmp_path / "out", "--json", code=0).out
+    printed = json.loads(output)["sweep"]
+    assert (printed["chosen"], printed["configurations"]) == (choice.chosen, 12)
     assert (results.folder / "scores.csv").read_bytes() == (
         tmp_path / "out" / "small" / "scores.csv"
     ).read_bytes()
@@ -358,13 +389,13 @@ def test_the_page_shows_the_grid_and_the_chosen_cell(
         "</table>"
     )[0]
     # Each cell shows its own configuration, and the chosen one is framed.
-    shown = re.findall(
+    cells = re.findall(
         r'<td class="n s\d( framed)?(?: dashed)?" title="([^"]*)">([\d.]+)<', grid
     )
-    assert len(shown) == 4
-    assert [name for framed, name, _ in shown if framed] == [choice.chosen]
-    assert {name: value for _, name, value in shown} == {
-        name: f"{means[name]:.3f}" for _, name, _ in shown
+    assert len(cells) == 4
+    assert [name for framed, name, _ in cells if framed] == [choice.chosen]
+    assert {name: value for _, name, value in cells} == {
+        name: f"{means[name]:.3f}" for _, name, _ in cells
     }
     listed = page.rpartition(">Configurations: ")[2].partition("</table>")[0]
     assert listed.count("<tr>") == 1 + 12 + 1  # a head, the grid, the default

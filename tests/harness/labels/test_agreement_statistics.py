@@ -30,12 +30,10 @@ LEVELS = ("nominal", "ordinal", "interval")
 
 
 def test_alpha_of_the_published_example():
-    table, categories = (
-        coincidence_table(KRIPPENDORFF, [1, 2, 3, 4, 5]),
-        [1, 2, 3, 4, 5],
-    )
-    found = [krippendorff_alpha(table, categories, level) for level in LEVELS]
-    assert found == pytest.approx((0.743421, 0.815388, 0.849107), abs=5e-7)
+    categories = [1, 2, 3, 4, 5]
+    table = coincidence_table(KRIPPENDORFF, categories)
+    alphas = [krippendorff_alpha(table, categories, level) for level in LEVELS]
+    assert alphas == pytest.approx((0.743421, 0.815388, 0.849107), abs=5e-7)
 
 
 @settings(max_examples=30, deadline=None)
@@ -77,18 +75,17 @@ def test_kappa_agrees_with_statsmodels(pairs):
 
 
 def test_the_interval_resamples_queries_not_pairs_and_needs_ten():
-    same, different = np.diag([6.0, 4.0]), np.array([[2.0, 4.0], [3.0, 1.0]])
+    same = np.diag([6.0, 4.0])
+    different = np.array([[2.0, 4.0], [3.0, 1.0]])
     clustered = np.stack([same] * 8 + [different] * 8)
-    found = bootstrap_agreement(cohen_kappa, clustered)
-    assert found.low < found.value < found.high
-    assert found == bootstrap_agreement(cohen_kappa, clustered)
-    # The same pairs dealt out evenly say more: the coefficient is equal, its interval narrower.
+    estimate = bootstrap_agreement(cohen_kappa, clustered)
+    assert estimate.low < estimate.value < estimate.high
+    assert estimate == bootstrap_agreement(cohen_kappa, clustered)
+    # If the same pairs are spread evenly, only the interval is narrower.
     even = bootstrap_agreement(cohen_kappa, np.stack([(same + different) / 2] * 16))
-    assert even.value == pytest.approx(found.value)
-    assert even.high - even.low < 1e-9 < found.high - found.low
-    nine, ten = (
-        bootstrap_agreement(cohen_kappa, clustered[3:12]),
-        bootstrap_agreement(cohen_kappa, clustered[3:13]),
-    )
+    assert even.value == pytest.approx(estimate.value)
+    assert even.high - even.low < 1e-9 < estimate.high - estimate.low
+    nine = bootstrap_agreement(cohen_kappa, clustered[3:12])
+    ten = bootstrap_agreement(cohen_kappa, clustered[3:13])
     assert math.isnan(nine.low) and math.isnan(nine.high) and 0 < nine.value < 1
     assert ten.low < ten.value < ten.high

@@ -1,18 +1,28 @@
-"""Questions without labels: found by init, answered by run, drawn into a pool that hides what it must; and judged."""
+"""Queries without labels.
+
+They are found by init, answered by run, drawn into a pool that hides its retrievers,
+and judged.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
 import harness
 from harness.dataset import load_dataset, parse_reference
-from harness.labels.draw_pool import PoolOptions, draw_pool, read_material
+from harness.labels.draw_pool import (
+    PoolMaterial,
+    PoolOptions,
+    draw_pool,
+    read_material,
+)
 from harness.labels.judging_order import judging_order
-from harness.labels.pool import pool_lines, read_pool, write_pool
+from harness.labels.pool import PooledQuery, pool_lines, read_pool, write_pool
 from harness.report.write import write_report
 from retrievers.errors import InputError
 from tests.support import small
@@ -40,147 +50,201 @@ FORMS = {
 def test_questions_without_labels_are_a_beginning(folder, in_tmp, form, call):
     (folder / "queries.json").unlink()
     (folder / f"queries.{form}").write_text(FORMS[form], encoding="utf-8")
-    said = call("init", "data", "--output", "begun.toml", code=0).out
+    output = call("init", "data", "--output", "begun.toml", code=0).out
     assert (
-        "6 documents, 6 queries without labels" in said
-        and "harness pool results/begun" in said
+        "6 documents, 6 queries without labels" in output
+        and "harness pool results/begun" in output
     )
-    found = load_dataset(parse_reference(folder))
-    assert [query.text for query in found.queries] == TEXTS and found.labels == {}
+    dataset = load_dataset(parse_reference(folder))
+    assert [query.text for query in dataset.queries] == TEXTS and dataset.labels == {}
 
 
-def test_a_run_without_labels_has_rankings_and_no_scores_and_judgments_beside_it_are_its_labels(
-    folder, tmp_path, call
+@pytest.fixture
+def path_without_labels(folder, tmp_path) -> Path:
+    """An experiment on queries without labels."""
+    return small.experiment(tmp_path, report=True)
+
+
+def test_a_run_without_labels_has_rankings_and_no_scores(
+    path_without_labels, tmp_path, call
 ):
-    path, place = small.experiment(tmp_path, report=True), tmp_path / "results"
-    said = call("run", path, "--results", place, code=0).out
-    assert "bm25 and hashing:" in said and "next: harness pool" in said
-    results = harness.records.read_results(place / "small")
+    results_folder = tmp_path / "results"
+
+    output = call("run", path_without_labels, "--results", results_folder, code=0).out
+
+    assert "bm25 and hashing:" in output and "next: harness pool" in output
+    results = harness.records.read_results(results_folder / "small")
     assert not results.scored and len(results.queries) == 6
     assert all(len(results.rankings(name)) == 6 for name in results.retrievers)
     for name in ("scores", "summary", "comparisons", "tests"):
-        assert (
-            len(
-                (results.folder / f"{name}.csv")
-                .read_text(encoding="utf-8")
-                .splitlines()
-            )
-            == 1
-        )
+        table = (results.folder / f"{name}.csv").read_text(encoding="utf-8")
+        assert len(table.splitlines()) == 1, name
     assert (results.folder / "qrels.trec").read_text() == ""
-    page = (results.folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_report_of_a_run_without_labels_names_the_next_step(
+    path_without_labels, tmp_path, call
+):
+    results_folder = tmp_path / "results"
+
+    call("run", path_without_labels, "--results", results_folder, code=0)
+
+    page = (results_folder / "small" / "report.html").read_text(encoding="utf-8")
     assert "No query has labels" in page and "harness pool" in page
     assert re.search(r"about \d+ minutes at 20 seconds each", page)
     assert "shown" not in page.partition("</style>")[2]
-    assert "rank-biased overlap" in (results.folder / "report.md").read_text(
-        encoding="utf-8"
-    )
-    assert (
-        json.loads(call("run", path, "--results", place, "--json", code=0).out)[
-            "scores"
-        ]
-        == []
-    )
+    report = (results_folder / "small" / "report.md").read_text(encoding="utf-8")
+    assert "rank-biased overlap" in report
 
-    by_people, by_model = (
-        ("q-fruit", "q-wheels", "q-swim"),
-        ("q-rails", "q-green", "q-drive"),
-    )
-    model = judged(folder, [*by_people, *by_model], "m", "llm")
-    write(
-        folder / "judgments.jsonl", [*judged(folder, by_people, inclusion=0.5), *model]
-    )
-    labels = load_dataset(parse_reference(folder)).labels
-    expected = dict.fromkeys(by_people, "people") | dict.fromkeys(by_model, "model")
-    assert {id_: one.source for id_, one in labels.items()} == expected
-    after = harness.run(path, harness.RunOptions(results=place))
-    # Scores rest on people's queries; the model's were answered, and wait in labels.jsonl.
-    assert set(after.scores["query_id"]) == set(by_people)
-    assert all(len(after.rankings(name)) == 6 for name in after.retrievers)
-    assert after.queries["q-rails"].labels.source == "model"
-    assert after.queries["q-fruit"].labels.inclusion == 0.5
-    write_report(after)
 
-    (folder / "apple.md").write_text("# apple\n\nanother text", encoding="utf-8")
-    assert (
-        "q-fruit apple"
-        in load_dataset(parse_reference(folder)).data_quality["changed-text"]
-    )
-    (folder / "apple.md").unlink()
-    with pytest.raises(
-        InputError,
-        match="judges document 'apple' for query 'q-fruit', which does not exist",
-    ):
-        load_dataset(parse_reference(folder))
+def test_a_run_without_labels_prints_no_scores_as_json(
+    path_without_labels, tmp_path, call
+):
+    options = ("--results", tmp_path / "results", "--json")
+
+    output = call("run", path_without_labels, *options, code=0).out
+
+    assert json.loads(output)["scores"] == []
+
+
+BY_PEOPLE = ("q-fruit", "q-wheels", "q-swim")
+BY_MODEL = ("q-rails", "q-green", "q-drive")
+
+
+@pytest.fixture
+def judged_folder(folder) -> Path:
+    """The data set with judgments of people for three queries, of a model for all."""
+    by_model = judged(folder, [*BY_PEOPLE, *BY_MODEL], "m", "llm")
+    by_people = judged(folder, BY_PEOPLE, inclusion=0.5)
+    write(folder / "judgments.jsonl", [*by_people, *by_model])
+    return folder
+
+
+def test_judgments_beside_the_queries_are_their_labels(judged_folder):
+    labels = load_dataset(parse_reference(judged_folder)).labels
+
+    sources = {query_id: labels[query_id].source for query_id in labels}
+    assert sources == {
+        "q-fruit": "people",
+        "q-wheels": "people",
+        "q-swim": "people",
+        "q-rails": "model",
+        "q-green": "model",
+        "q-drive": "model",
+    }
+
+
+def test_scores_use_the_queries_of_people(path_without_labels, judged_folder, tmp_path):
+    options = harness.RunOptions(results=tmp_path / "results")
+
+    results = harness.run(path_without_labels, options)
+
+    assert set(results.scores["query_id"]) == set(BY_PEOPLE)
+    # Those of the model are in labels.jsonl.
+    assert all(len(results.rankings(name)) == 6 for name in results.retrievers)
+    assert results.queries["q-rails"].labels.source == "model"
+    assert results.queries["q-fruit"].labels.inclusion == 0.5
+    write_report(results)
+
+
+def test_a_text_that_changed_after_it_was_judged_is_noted(judged_folder):
+    page = judged_folder / "apple.md"
+    page.write_text("# apple\n\nanother text", encoding="utf-8")
+
+    dataset = load_dataset(parse_reference(judged_folder))
+
+    assert "q-fruit apple" in dataset.data_quality["changed-text"]
+
+
+def test_a_judged_document_that_is_gone_is_refused(judged_folder):
+    (judged_folder / "apple.md").unlink()
+
+    message = "judges document 'apple' for query 'q-fruit', which does not exist"
+    with pytest.raises(InputError, match=message):
+        load_dataset(parse_reference(judged_folder))
 
 
 def test_the_next_look_draws_what_it_lacks_and_the_looks_nest(folder, tmp_path, call):
-    path, place = (
-        small.experiment(tmp_path, more="[statistics]\nlooks = { queries = [2, 4] }\n"),
-        tmp_path / "results",
-    )
-    drawn, said = [], []
+    looks = "[statistics]\nlooks = { queries = [2, 4] }\n"
+    path = small.experiment(tmp_path, more=looks)
+    results_folder = tmp_path / "results"
+    drawn = []
+    outputs = []
     for look in (2, 4):
-        said.append(call("run", path, "--results", place, code=0).out)
+        outputs.append(call("run", path, "--results", results_folder, code=0).out)
         file = tmp_path / f"pool-{look}.jsonl"
-        call("pool", place / "small", "--next-look", "--output", file, code=0)
-        made = read_pool(file)
-        drawn.append({query.query_id for query in made.queries})
+        call("pool", results_folder / "small", "--next-look", "--output", file, code=0)
+        pool = read_pool(file)
+        drawn.append({query.query_id for query in pool.queries})
         with (folder / "judgments.jsonl").open("a", encoding="utf-8") as judgments:
-            judgments.writelines(one.line() for one in as_person(made))
+            judgments.writelines(judgment.line() for judgment in as_person(pool))
     assert list(map(len, drawn)) == [2, 2] and not drawn[0] & drawn[1]
-    said.append(call("run", path, "--results", place, code=0).out)
+    outputs.append(call("run", path, "--results", results_folder, code=0).out)
     assert (
         "Go on to 4 queries (power unknown): harness pool RESULTS --next-look."
-        in said[1]
+        in outputs[1]
     )  # none differs
     assert re.search(
-        r"Undecided at the last look, with \d+ labels of 4 queries\.", said[2]
+        r"Undecided at the last look, with \d+ labels of 4 queries\.", outputs[2]
     )
-    told = call(
-        "pool", place / "small", "--next-look", "--output", tmp_path / "p.jsonl", code=2
+    error_output = call(
+        "pool",
+        results_folder / "small",
+        "--next-look",
+        "--output",
+        tmp_path / "p.jsonl",
+        code=2,
     )
-    assert "4 queries are labelled, and the last look is planned at 4" in told.err
+    assert (
+        "4 queries are labelled, and the last look is planned at 4" in error_output.err
+    )
+
+
+def drawn_ids(material: PoolMaterial, options: PoolOptions) -> list[str]:
+    """Return the ids of the queries of a pool."""
+    return [query.query_id for query in draw_pool(material, options).queries]
+
+
+def document_ids(query: PooledQuery) -> list[str]:
+    return [document.id for document in query.documents]
 
 
 def test_the_union_of_the_tops_is_asked_in_an_order_that_tells_nothing(results):
-    found, read = (
-        draw_pool(read_material([results], 2), PoolOptions(depth=2, seed=3)),
-        harness.records.read_results(results),
-    )
+    pool = draw_pool(read_material([results], 2), PoolOptions(depth=2, seed=3))
+    results_read = harness.records.read_results(results)
     assert (
-        found.drawn.population
-        == found.drawn.sampled
-        == len(found.queries)
+        pool.drawn.population
+        == pool.drawn.sampled
+        == len(pool.queries)
         == len(small.QUERIES)
     )
-    for query in found.queries:
+    for query in pool.queries:
         tops = {
             d
-            for name in read.retrievers
-            for d in read.rankings(name)[query.query_id].doc_ids[:2]
+            for name in results_read.retrievers
+            for d in results_read.rankings(name)[query.query_id].doc_ids[:2]
         }
         assert {document.id for document in query.documents} == tops
         assert query.inclusion == 1
         assert all(
             small.TEXTS[document.id] in document.text for document in query.documents
         )
-    shown = [[document.id for document in query.documents] for query in found.queries]
-    assert any(ids != sorted(ids) for ids in shown)
-    text = "".join(pool_lines(found))
-    assert not [word for word in (*read.retrievers, "score", "rank") if word in text]
+    pooled_ids = [document_ids(query) for query in pool.queries]
+    assert any(ids != sorted(ids) for ids in pooled_ids)
+    text = "".join(pool_lines(pool))
+    assert not [
+        word for word in (*results_read.retrievers, "score", "rank") if word in text
+    ]
 
 
 def test_a_seed_draws_one_pool_and_a_larger_sample_holds_the_smaller(results):
     material = read_material([results], 5)
     orders = {
-        tuple(q.query_id for q in draw_pool(material, PoolOptions(seed=seed)).queries)
-        for seed in (1, 1, 2, 3, 4)
+        tuple(drawn_ids(material, PoolOptions(seed=seed))) for seed in (1, 1, 2, 3, 4)
     }
     assert 1 < len(orders) < 5
     drawn = [
-        {q.query_id for q in draw_pool(material, PoolOptions(sample=n, seed=4)).queries}
-        for n in range(1, 7)
+        set(drawn_ids(material, PoolOptions(sample=n, seed=4))) for n in range(1, 7)
     ]
     assert all(a < b for a, b in pairwise(drawn))
     assert {
@@ -199,13 +263,16 @@ def test_what_was_judged_is_not_asked_again(results):
         for query in first.queries
         for document in query.documents
     ]
-    known = [one for one in everything if one.query_id == first.queries[0].query_id]
-    rest = draw_pool(material, PoolOptions(depth=2), known)
-    assert first.queries[0].query_id not in {query.query_id for query in rest.queries}
-    assert rest.pairs == first.pairs - len(known)
-    # A model is still asked: its grades beside people's are what the combined estimate rests on.
+    first_id = first.queries[0].query_id
+    judged = [label for label in everything if label.query_id == first_id]
+    remaining_pool = draw_pool(material, PoolOptions(depth=2), judged)
+    assert first.queries[0].query_id not in {
+        query.query_id for query in remaining_pool.queries
+    }
+    assert remaining_pool.pairs == first.pairs - len(judged)
+    # A model judges them, too: the combined estimate needs grades of both.
     assert (
-        draw_pool(material, PoolOptions(depth=2, audience="llm"), known).pairs
+        draw_pool(material, PoolOptions(depth=2, audience="llm"), judged).pairs
         == first.pairs
     )
     assert "nothing is left to judge" in str(
@@ -216,13 +283,19 @@ def test_what_was_judged_is_not_asked_again(results):
 def test_several_folders_are_pooled_together_where_their_documents_are_the_same(
     results, tmp_path
 ):
-    other = '[[retrievers]]\nname = "other"\nencoder = { kind = "hashing", dimensions = 8 }\n'
+    other = (
+        '[[retrievers]]\nname = "other"\n'
+        'encoder = { kind = "hashing", dimensions = 8 }\n'
+    )
     path = small.experiment(tmp_path, retrievers=other)
     second = harness.run(path, harness.RunOptions(results=tmp_path / "same")).folder
-    both, one = read_material([results, second], 1), read_material([results], 1)
+    both = read_material([results, second], 1)
+    single = read_material([results], 1)
     assert (
-        all(both.top_documents[q] >= one.top_documents[q] for q in both.top_documents)
-        and both.top_documents != one.top_documents
+        all(
+            both.top_documents[q] >= single.top_documents[q] for q in both.top_documents
+        )
+        and both.top_documents != single.top_documents
     )
     (tmp_path / "data" / "apple.md").write_text(
         "# apple\n\nsomething else", encoding="utf-8"
@@ -265,9 +338,11 @@ def test_a_pool_is_read_back_never_written_over_and_refused_where_it_was_changed
 
 def test_a_tenth_comes_again_later_and_in_no_fixed_place():
     order = judging_order(pool(20, 10))
-    again = [one for one in order if one.round == 2]
+    again = [pair for pair in order if pair.round == 2]
     assert (len(order), len(again)) == (220, 20)
-    assert all(order.index(one) > order.index(one._replace(round=1)) for one in again)
-    assert len({one.document for one in again}) > 3
-    assert {one.round for one in judging_order(pool(20, 10), repeated=0)} == {1}
+    assert all(
+        order.index(pair) > order.index(pair._replace(round=1)) for pair in again
+    )
+    assert len({pair.document for pair in again}) > 3
+    assert {pair.round for pair in judging_order(pool(20, 10), repeated=0)} == {1}
     assert order == judging_order(pool(20, 10))

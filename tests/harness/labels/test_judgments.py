@@ -1,4 +1,7 @@
-"""Judgments of people and models: files, how they become labels, and the commands from a pool to labels."""
+"""Judgments of people and models.
+
+Their files, how they become labels, and the commands from a pool to labels.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ from tests.support.small import told as harness
 
 
 def test_what_is_written_is_read_back(tmp_path):
-    said = [
+    judgments = [
         judgment(),
         judgment(grade=None, document="d1", note='skipped: "unclear"\n…', seconds=1.5),
         judgment(
@@ -44,7 +47,7 @@ def test_what_is_written_is_read_back(tmp_path):
         ),
         judgment("q 1", "d%", 3, design="next"),
     ]
-    assert read_judgments([write(tmp_path / "j", said)]) == said
+    assert read_judgments([write(tmp_path / "j", judgments)]) == judgments
     assert set(row()) == {
         "query_id",
         "document_id",
@@ -140,28 +143,34 @@ MERGED = [  # query -> who gave its labels, and the grades that count
 ]
 
 
-@pytest.mark.parametrize(("said", "merged"), MERGED)
-def test_judgments_become_labels_by_one_rule(tmp_path, said, merged):
-    found = merge_judgments(read_judgments([write(tmp_path / "j", said)]))
+@pytest.mark.parametrize(("judgments", "merged"), MERGED)
+def test_judgments_become_labels_by_one_rule(tmp_path, judgments, merged):
+    path = write(tmp_path / "j", judgments)
+    labels_by_query = merge_judgments(read_judgments([path]))
     assert {
-        query: (labels.source, labels.grades) for query, labels in found.items()
+        query_id: (labels.source, labels.grades)
+        for query_id, labels in labels_by_query.items()
     } == merged
-    for labels in found.values():
+    for labels in labels_by_query.values():
         assert (
             type(labels).from_json(json.loads(json.dumps(labels.as_json()))) == labels
         )
 
 
 def test_a_spread_of_two_is_listed_until_it_is_adjudicated():
-    said = [graded("a", 0), graded("b", 2), graded("ann", 1, document="d1")]
-    assert [one.grades for one in people_disputes(said)] == [(("a", 0), ("b", 2))]
-    assert merge_judgments(said)["q0"].labelled_by == "a, ann, b"
-    said.append(graded("c", 2, design="adjudication"))
-    assert people_disputes(said) == [] and merge_judgments(said)["q0"].grades == {
+    judgments = [graded("a", 0), graded("b", 2), graded("ann", 1, document="d1")]
+    assert [dispute.grades for dispute in people_disputes(judgments)] == [
+        (("a", 0), ("b", 2))
+    ]
+    assert merge_judgments(judgments)["q0"].labelled_by == "a, ann, b"
+    judgments.append(graded("c", 2, design="adjudication"))
+    assert people_disputes(judgments) == [] and merge_judgments(judgments)[
+        "q0"
+    ].grades == {
         "d0": 2,
         "d1": 1,
     }
-    assert merge_judgments(said)["q0"].grades_by_labeller.keys() == {
+    assert merge_judgments(judgments)["q0"].grades_by_labeller.keys() == {
         "a",
         "ann",
         "b",
@@ -175,14 +184,19 @@ PEOPLE = st.lists(
         st.sampled_from([0, 1, 2, 3, None]),
         st.sampled_from(["ann", "ben", "m"]),
     ),
-    unique_by=lambda one: (one[0], one[1], one[3]),
+    unique_by=lambda judgment_fields: (
+        judgment_fields[0],
+        judgment_fields[1],
+        judgment_fields[3],
+    ),
 )
 
 
 @given(PEOPLE, st.randoms(use_true_random=False))
-def test_the_order_of_lines_and_files_changes_no_grade(said, random):
+def test_the_order_of_lines_and_files_changes_no_grade(judgments, random):
     rows = [
-        graded(judge, grade, query, document) for query, document, grade, judge in said
+        graded(judge, grade, query, document)
+        for query, document, grade, judge in judgments
     ]
     mixed = rows.copy()
     random.shuffle(mixed)
@@ -191,7 +205,7 @@ def test_the_order_of_lines_and_files_changes_no_grade(said, random):
 
 @pytest.mark.parametrize("language", ["en", "ja"])
 def test_the_shipped_lists_are_merged_as_their_readme_says(project, language):
-    """queries-extended.json was merged by another program, by the rule in the README of the data set."""
+    """queries-extended.json was merged by another program, by the data set's README."""
     folder = project / "datasets" / f"survey-templates-{language}"
     merged = load_dataset(
         DatasetReference(folder, queries=("labels-a.json", "labels-b.json"))
@@ -208,7 +222,7 @@ def test_the_shipped_lists_are_merged_as_their_readme_says(project, language):
 
 @pytest.fixture
 def mixed(tmp_path, monkeypatch):
-    """A person judged one question, a person began another, and a model judged three."""
+    """A person judged one query and began another, and a model judged three."""
     monkeypatch.chdir(tmp_path)
     data = small.dataset(tmp_path / "data", labelled=False)
     write(
@@ -235,10 +249,10 @@ def test_people_alone_are_exported_unless_a_model_is_asked_for_and_it_stays_a_mo
         in export("--output", "q.trec")
     )
     assert read_qrels("q.trec") == {"q-fruit": {"apple": 3}}
-    said = export("--output", "all.trec", "--with-model")
+    output = export("--output", "all.trec", "--with-model")
     assert (
         "labels of 3 queries, 2 of them judged by a model, completely or in part"
-        in said
+        in output
     )
     assert set(read_qrels("all.trec")) == {"q-fruit", "q-swim", "q-rails"}
     before = (mixed / JUDGMENTS_FILE).read_bytes()
@@ -258,12 +272,12 @@ def test_people_alone_are_exported_unless_a_model_is_asked_for_and_it_stays_a_mo
     )
     (mixed / JUDGMENTS_FILE).unlink()
     labels = load_dataset(DatasetReference(mixed, queries=("all.json",))).labels
-    sources = {id_: given.source for id_, given in labels.items()}
+    sources = {id_: query_labels.source for id_, query_labels in labels.items()}
     assert sources == {"q-fruit": "", "q-swim": "mixed", "q-rails": "model"}
     assert set(deciding_labels(labels)) == {"q-fruit"}
 
 
-def test_lists_of_labellers_are_merged_but_not_a_model_with_a_person_and_nobody_with_himself(
+def test_lists_of_labellers_are_merged_but_not_those_of_a_model_or_one_person(
     mixed,
 ):
     (mixed / JUDGMENTS_FILE).unlink()
@@ -293,10 +307,10 @@ def test_lists_of_labellers_are_merged_but_not_a_model_with_a_person_and_nobody_
 @pytest.fixture(scope="module")
 def answered(tmp_path_factory):
     """Questions without labels, answered by three retrievers."""
-    place = tmp_path_factory.mktemp("answered")
-    small.dataset(place / "data", labelled=False)
-    run(small.experiment(place), RunOptions(place / "results"))
-    return place
+    folder = tmp_path_factory.mktemp("answered")
+    small.dataset(folder / "data", labelled=False)
+    run(small.experiment(folder), RunOptions(folder / "results"))
+    return folder
 
 
 @pytest.fixture
@@ -312,8 +326,8 @@ def people(begun, capsys):
     return as_person(read_pool(Path("pool.jsonl")))
 
 
-def merged(capsys, said, *words, code=0):
-    write(Path("said.jsonl"), said)
+def merged(capsys, judgments, *words, code=0):
+    write(Path("said.jsonl"), judgments)
     return harness(
         capsys, "labels", "merge", "said.jsonl", "--into", "data", *words, code=code
     )
@@ -329,15 +343,19 @@ def test_from_questions_to_labels(begun, capsys):
     drawing = ("pool", "results/small", "--sample", "4", "--seed", "1")
     assert "4 of 6 queries" in harness(capsys, *drawing)
     pool = read_pool(Path("pool.jsonl"))
-    told = json.loads(harness(capsys, "judge", "pool.jsonl", "--json"))
-    assert told == {"path": "judge.html", "digest": pool.digest, "pairs": pool.pairs}
+    judge_output = json.loads(harness(capsys, "judge", "pool.jsonl", "--json"))
+    assert judge_output == {
+        "path": "judge.html",
+        "digest": pool.digest,
+        "pairs": pool.pairs,
+    }
     assert (
         "judge.html: " in harness(capsys, "judge", "pool.jsonl")
         and Path("judge.html").is_file()
     )
     harness(capsys, "judge", "pool.jsonl", "--output", "pool.jsonl", code=2)
-    said = merged(capsys, as_person(pool))
-    assert "queries judged by people 4, begun by people 0, by a model alone 0" in said
+    output = merged(capsys, as_person(pool))
+    assert "queries judged by people 4, begun by people 0, by a model alone 0" in output
     assert sources(begun) == {"people"}
     harness(capsys, "check", "small.toml")
     harness(capsys, "run", "small.toml", "--quiet")
@@ -412,17 +430,17 @@ def test_a_model_judges_planned_and_capped_at_an_address_that_is_never_written(
 def test_judges_are_compared_and_what_they_dispute_is_settled(begun, people, capsys):
     pool = read_pool(Path("pool.jsonl"))
     ben = [
-        one.model_copy(
+        judgment.model_copy(
             update={
                 "judge": "ben",
-                "grade": 0 if one.grade and i % 3 == 0 else one.grade,
+                "grade": 0 if judgment.grade and i % 3 == 0 else judgment.grade,
             }
         )
-        for i, one in enumerate(people)
+        for i, judgment in enumerate(people)
     ]
-    again = [one.model_copy(update={"round": 2}) for one in people[:5]]
+    again = [judgment.model_copy(update={"round": 2}) for judgment in people[:5]]
     write(Path("all.jsonl"), [*people, *ben, *again])
-    said = harness(capsys, "labels", "agree", "all.jsonl")
+    output = harness(capsys, "labels", "agree", "all.jsonl")
     for part in (
         "ann and ben",
         "alpha, ordinal",
@@ -430,10 +448,10 @@ def test_judges_are_compared_and_what_they_dispute_is_settled(begun, people, cap
         "worth talking about: ",
         "ann graded twice, 5 pairs: 100 % the same, kappa with squared weights ",
     ):
-        assert part in said
-    assert "95 % interval" not in said
-    found = json.loads(harness(capsys, "labels", "agree", "all.jsonl", "--json"))
-    assert (found["pairs"][0]["units"], found["themselves"][0]["same"]) == (
+        assert part in output
+    assert "95 % interval" not in output
+    report = json.loads(harness(capsys, "labels", "agree", "all.jsonl", "--json"))
+    assert (report["pairs"][0]["units"], report["themselves"][0]["same"]) == (
         pool.pairs,
         1.0,
     )
@@ -450,7 +468,7 @@ def test_judges_are_compared_and_what_they_dispute_is_settled(begun, people, cap
 
 
 def test_the_shipped_labellers_agree_as_published(project):
-    """Known answer, computed by a separate program: 50 queries x 182 documents, 160 and 195 relevant."""
+    """Computed by another program: 50 queries x 182 documents, 160 and 195 relevant."""
     (pair,) = measure_agreement([project / "datasets" / "survey-templates-en"]).pairs
     assert (pair.queries, pair.units) == (50, 50 * 182)
     assert pair.table == ((8900, 40), (5, 155))
@@ -476,16 +494,16 @@ def test_nobody_corrects_another_by_bearing_his_name(begun, people, capsys):
 
     merged(capsys, people)
     for _ in range(2):  # the same again adds nothing
-        said = merged(capsys, [people[0], forged])
+        output = merged(capsys, [people[0], forged])
         assert (
-            "later grades by ann do not replace the first ones; if they should: --corrects ann"
-            in said
+            "later grades by ann do not replace the first ones; "
+            "if they should: --corrects ann" in output
         )
-        assert f"{len(people) + 1} labels" in said and grade() == people[0].grade
+        assert f"{len(people) + 1} labels" in output and grade() == people[0].grade
     lines = map(json.loads, (begun / "judgments.jsonl").read_text().splitlines())
     assert [line["grade"] for line in lines if line.get("round") == 2] == [forged.grade]
-    said = merged(capsys, [people[0], forged], "--corrects", "ann")
-    assert "--corrects" not in said and grade() == forged.grade
+    output = merged(capsys, [people[0], forged], "--corrects", "ann")
+    assert "--corrects" not in output and grade() == forged.grade
     unread = people[1].model_copy(update={"grade": None, "judge": "m", "kind": "llm"})
     merged(capsys, [unread])
     filled = unread.model_copy(update={"grade": 2, "corrects": True})
@@ -506,26 +524,28 @@ def test_nobody_corrects_another_by_bearing_his_name(begun, people, capsys):
 def test_what_does_not_belong_is_refused_and_nothing_is_merged(
     begun, people, capsys, change, message
 ):
-    said = [
+    judgments = [
         *(people if "judge" in change else people[1:]),
         people[0].model_copy(update=change),
     ]
-    assert message in merged(capsys, said, code=2)
+    assert message in merged(capsys, judgments, code=2)
     assert not [*begun.glob("judgments.jsonl*")]
 
 
 def test_pairs_on_which_people_and_a_model_lie_far_apart_are_listed(
     begun, people, capsys
 ):
-    people = [one.model_copy(update={"grade": 0}) for one in people]
+    people = [judgment.model_copy(update={"grade": 0}) for judgment in people]
     model = [
-        one.model_copy(update={"grade": 3, "kind": "llm", "judge": "m"})
-        for one in people
+        judgment.model_copy(update={"grade": 3, "kind": "llm", "judge": "m"})
+        for judgment in people
     ]
     write(Path("both.jsonl"), [*people, *model])
-    said = harness(capsys, "labels", "agree", "both.jsonl")
-    assert said.count("people and model far apart: q-") == 10 and "ann 0, m 3" in said
-    assert f"{len(people) - 10} more pairs" in said
+    output = harness(capsys, "labels", "agree", "both.jsonl")
+    assert (
+        output.count("people and model far apart: q-") == 10 and "ann 0, m 3" in output
+    )
+    assert f"{len(people) - 10} more pairs" in output
     listed = json.loads(harness(capsys, "labels", "agree", "both.jsonl", "--json"))
     assert len(listed["apart"]) == len(people) and listed["disputed"] == []
     adjudicate = ("--adjudicate", "settle.jsonl")

@@ -19,25 +19,28 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture
 def driver(tmp_path):
-    """A browser for each test: where one test cleared the store, pages of the next were shown an empty one at times."""
+    """Return a browser for each test.
+
+    If a test cleared the store, pages of the next test sometimes had an empty one.
+    """
     folder = tmp_path / "browser"
     (folder / "downloads").mkdir(parents=True)
-    with chromium(folder / "profile", downloads=folder / "downloads") as found:
-        found.downloads = folder / "downloads"
-        yield found
+    with chromium(folder / "profile", downloads=folder / "downloads") as browser:
+        browser.downloads = folder / "downloads"
+        yield browser
 
 
-def shown(driver, tmp_path, made):
+def shown(driver, tmp_path, judged_pool):
     """The page of a pool."""
-    driver.made = made
-    write_judging_page(tmp_path / "judge.html", made)
+    driver.made = judged_pool
+    write_judging_page(tmp_path / "judge.html", judged_pool)
     driver.get((tmp_path / "judge.html").as_uri())
     return driver
 
 
 @pytest.fixture
 def opened(driver, tmp_path):
-    """A page for a pool of 4 questions with 3 documents: 12 pairs, two of them asked twice."""
+    """Open a page for 4 queries with 3 documents: 12 pairs, two of them twice."""
     return shown(driver, tmp_path, pool())
 
 
@@ -50,7 +53,7 @@ def text(driver, selector):
 
 
 def judged(driver, keys, count):
-    """Press keys, and wait until the page shows how many pairs are judged: as long as the browser needs."""
+    """Press keys, and wait until the page shows how many pairs are judged."""
     press(driver, keys)
     WebDriverWait(driver, 60).until(
         lambda _: text(driver, "#count").startswith(f"{count} of "), f"not {count}"
@@ -58,10 +61,11 @@ def judged(driver, keys, count):
 
 
 def reopened(driver, count):
-    """Open the page anew, each time in a process of its own, until it shows how many are judged.
+    """Open the page again, each time in a new process, until it shows the count.
 
-    A busy Chromium shows a page an empty store now and then, and to every page of that process after it: reloading for
-    a minute did not bring it back. The browser's own pages never share a process with a file.
+    A busy Chromium sometimes shows a page an empty store, and then every page of that
+    process: reloading for a minute did not bring it back. The browser's own pages never
+    share a process with a file.
     """
     page = driver.current_url
 
@@ -74,7 +78,7 @@ def reopened(driver, count):
 
 
 def begin(driver, name="ann"):
-    """Give the judge's name; once more where a busy browser lost the keys of the first try."""
+    """Enter the judge's name; again if a busy browser lost the keys."""
 
     def begun(_):
         field = driver.find_element("css selector", "#judge")
@@ -87,7 +91,7 @@ def begin(driver, name="ann"):
 
 
 def exported(driver):
-    """What the page exports, under a name of its own: the browser writes over a file of the same name."""
+    """Return the exported file under a new name: the browser overwrites equal names."""
     driver.find_element("css selector", "#export").click()
     file = driver.downloads / "judgments.jsonl"
     WebDriverWait(driver, 60, 0.05).until(
@@ -97,42 +101,47 @@ def exported(driver):
 
 
 def grades(driver):
-    return [one.grade for one in read_judgments([exported(driver)])]
+    return [judgment.grade for judgment in read_judgments([exported(driver)])]
 
 
 def bring(driver, path):
     driver.find_element("css selector", "#import").send_keys(str(path))
-    taken = "return document.getElementById('import').value === ''"
-    WebDriverWait(driver, 60, 0.02).until(lambda _: driver.execute_script(taken))
+    is_imported = "return document.getElementById('import').value === ''"
+    WebDriverWait(driver, 60, 0.02).until(lambda _: driver.execute_script(is_imported))
 
 
 def test_a_pool_is_judged_by_keyboard_alone(opened):
     begin(opened, "Ann Ö.")
-    order, made = judging_order(opened.made), opened.made
-    for number, one in enumerate(order):
-        query, document = one.pair_texts(made)
+    judged_pool = opened.made
+    order = judging_order(judged_pool)
+    for number, pair in enumerate(order):
+        query, document = pair.pair_texts(judged_pool)
         assert (text(opened, "#query"), text(opened, "#text")) == (
             query.query,
             document.text,
         )
         assert text(opened, "#count").startswith(f"{number} of 14")
-        assert text(opened, "#place") == f"{one.query + 1} of {len(made.queries)}"
+        assert (
+            text(opened, "#place") == f"{pair.query + 1} of {len(judged_pool.queries)}"
+        )
         press(opened, "s" if number == 4 else str(number % 4))
     assert "All is judged" in text(opened, "#done")
-    found = read_judgments([exported(opened)])
-    asked = [(one.pair_texts(made), one.round) for one in order]
-    assert [(one.query_id, one.document_id, one.text, one.round) for one in found] == [
+    judgments = read_judgments([exported(opened)])
+    steps = [(pair.pair_texts(judged_pool), pair.round) for pair in order]
+    assert [
+        (pair.query_id, pair.document_id, pair.text, pair.round) for pair in judgments
+    ] == [
         (query.query_id, document.id, document.digest, round_)
-        for (query, document), round_ in asked
+        for (query, document), round_ in steps
     ]
-    assert [one.grade for one in found] == [
+    assert [pair.grade for pair in judgments] == [
         None if i == 4 else i % 4 for i in range(14)
     ]
     assert {
-        (one.judge, one.kind, one.pool, one.asked, one.inclusion, one.population)
-        for one in found
-    } == {("Ann Ö.", "human", made.digest, 3, 0.5, 8)}
-    assert all(one.seconds is not None and one.at for one in found)
+        (pair.judge, pair.kind, pair.pool, pair.asked, pair.inclusion, pair.population)
+        for pair in judgments
+    } == {("Ann Ö.", "human", judged_pool.digest, 3, 0.5, 8)}
+    assert all(pair.seconds is not None and pair.at for pair in judgments)
     assert complaints(opened) == requests(opened) == []
 
 
@@ -145,8 +154,11 @@ def test_undo_notes_and_keys_that_count_by_their_place_where_they_write_no_latin
     judged(opened, "2 is near 3", 0)
     press(opened, "\ue00c")
     judged(opened, "20", 2)
-    found = read_judgments([exported(opened)])
-    assert [(one.grade, one.note) for one in found] == [(2, "2 is near 3"), (0, "")]
+    judgments = read_judgments([exported(opened)])
+    assert [(judgment.grade, judgment.note) for judgment in judgments] == [
+        (2, "2 is near 3"),
+        (0, ""),
+    ]
     judged(opened, "uu", 0)
     assert (
         opened.execute_script("return document.getElementById('note').value")
@@ -166,34 +178,37 @@ def test_undo_notes_and_keys_that_count_by_their_place_where_they_write_no_latin
     assert grades(opened) == [1, None, 2]
 
 
-def test_nothing_is_lost_by_closing_the_window_and_a_page_that_was_shown_an_empty_store_writes_over_nothing(
+def test_closing_the_window_or_an_empty_store_loses_no_judgments(
     opened,
 ):
-    """As a busy Chromium does, once in fifty: the page forgot all that was judged as soon as the judge went on."""
+    """A busy Chromium does so once in fifty; the page then forgot all judgments."""
     begin(opened)
     judged(opened, "123", 3)
     reopened(opened, 3)
     judged(opened, "u", 2)
-    kept = opened.execute_script(
+    stored = opened.execute_script(
         "const kept = { ...localStorage }; localStorage.clear(); return kept"
     )
     opened.refresh()
     begin(opened, "anne")
     judged(opened, "3", 1)
     opened.execute_script(
-        "Object.assign(localStorage, { ...arguments[0], ...localStorage })", kept
+        "Object.assign(localStorage, { ...arguments[0], ...localStorage })", stored
     )
     reopened(opened, 2)
     opened.find_element("css selector", "#rename").click()
     begin(opened, "ann")
-    assert [(one.grade, one.judge) for one in read_judgments([exported(opened)])] == [
+    assert [
+        (judgment.grade, judgment.judge)
+        for judgment in read_judgments([exported(opened)])
+    ] == [
         (3, "ann"),
         (2, "ann"),
     ]
 
 
 def test_two_tabs_lose_nothing_of_each_other(opened):
-    """Undoing wrote what one tab knew over what the other had judged since; so did opening a page."""
+    """Undoing in one tab, or opening a page, overwrote judgments of another tab."""
     first, page = opened.current_window_handle, opened.current_url
     begin(opened)
     judged(opened, "1", 1)
@@ -245,23 +260,25 @@ def test_an_export_is_imported_and_a_file_that_does_not_fit_is_refused_whole(
 
 
 def test_hostile_texts_in_every_script_are_shown_as_they_are(driver, tmp_path):
-    strings = [one for one in (*ATTACKS, *SCRIPTS) if one.strip() == one]
-    made = pool(len(strings), 1, texts=strings, policy=ATTACKS[1])
-    begin(shown(driver, tmp_path, made), "<b>ann</b>")
+    strings = [pair for pair in (*ATTACKS, *SCRIPTS) if pair.strip() == pair]
+    judged_pool = pool(len(strings), 1, texts=strings, policy=ATTACKS[1])
+    begin(shown(driver, tmp_path, judged_pool), "<b>ann</b>")
     directions = {}
-    for one in judging_order(made):
-        query, document = one.pair_texts(made)
-        found = driver.execute_script("""
-            const [query, text] = ["query", "text"].map((id) => document.getElementById(id));
-            return [query.textContent, text.textContent, getComputedStyle(query).direction];
+    for pair in judging_order(judged_pool):
+        query, document = pair.pair_texts(judged_pool)
+        page_texts = driver.execute_script("""
+            const query = document.getElementById("query");
+            const text = document.getElementById("text");
+            const direction = getComputedStyle(query).direction;
+            return [query.textContent, text.textContent, direction];
         """)
-        # Markdown reads as it is meant: the marks of headings, lists and code go, and nothing else.
+        # Of Markdown, only the marks of headings, lists and code are removed.
         rendered = re.sub(r"^#{1,6}\s+|`", "", document.text, flags=re.MULTILINE)
-        assert found[:2] == [
+        assert page_texts[:2] == [
             query.query,
             re.sub(r"^(\s*)[-*+]\s+", r"\1• ", rendered, flags=re.MULTILINE),
         ]
-        directions[query.query] = found[2]
+        directions[query.query] = page_texts[2]
         press(driver, "0")
     assert driver.execute_script("return window.pwned") is None
     assert (
@@ -270,12 +287,12 @@ def test_hostile_texts_in_every_script_are_shown_as_they_are(driver, tmp_path):
         )
         == 0
     )
-    assert {directions[one] for one in strings if "استطلاع" in one or "סקר" in one} == {
-        "rtl"
-    }
-    assert {directions[one] for one in strings if "Опрос" in one or "顧客" in one} == {
-        "ltr"
-    }
+    assert {
+        directions[pair] for pair in strings if "استطلاع" in pair or "סקר" in pair
+    } == {"rtl"}
+    assert {
+        directions[pair] for pair in strings if "Опрос" in pair or "顧客" in pair
+    } == {"ltr"}
     assert complaints(driver) == requests(driver) == []
 
 

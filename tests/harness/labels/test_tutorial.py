@@ -1,4 +1,7 @@
-"""The tutorial docs/labels.md: every command is run, and the pool is judged by who knows the data set's own labels."""
+"""The tutorial docs/labels.md.
+
+Every command is run, and the pool is judged by the labels of the data set itself.
+"""
 
 import json
 import shutil
@@ -23,13 +26,14 @@ def judge(pool) -> None:
         )
     )
     relevant = {row["id"]: row["relevant_documents"] for row in rows}
-    by, said = JudgeSignature("ann", "human", digest_texts(pool.policy)), []
-    for one in judging_order(pool):
-        query, document = one.pair_texts(pool)
+    signature = JudgeSignature("ann", "human", digest_texts(pool.policy))
+    judgments = []
+    for pair in judging_order(pool):
+        query, document = pair.pair_texts(pool)
         listed = relevant[query.query_id]
         grade = max(3 - listed.index(document.id), 1) if document.id in listed else 0
-        said.append(build_judgment(pool, one, grade, by))
-    write(Path("judgments.jsonl"), said)
+        judgments.append(build_judgment(pool, pair, grade, signature))
+    write(Path("judgments.jsonl"), judgments)
 
 
 def test_the_tutorial_of_labels(tmp_path, monkeypatch, capsys):
@@ -41,21 +45,23 @@ def test_the_tutorial_of_labels(tmp_path, monkeypatch, capsys):
     for block in blocks(PROJECT / "docs" / "labels.md"):
         if block.title:
             Path(block.title).write_text(block.text, encoding="utf-8")
-        for one in shown(block) if block.language == "console" else ():
-            run(one, capsys)
-            if one.command == "harness judge pool.jsonl":
+        if block.language != "console":
+            continue
+        for command_block in shown(block):
+            run(command_block, capsys)
+            if command_block.command == "harness judge pool.jsonl":
                 scored = records.read_results("results/survey").scored
                 judge(read_pool(Path("pool.jsonl")))
-    found = records.read_results("results/survey")
+    results = records.read_results("results/survey")
     assert scored is False
-    assert "People judged 30 queries" in (found.folder / "report.html").read_text(
+    assert "People judged 30 queries" in (results.folder / "report.html").read_text(
         encoding="utf-8"
     )
     assert (
         len(
             {
-                *found.scores["query_id"],
-                *found.manifest.ledger.dataset.get("no-relevant-document", ()),
+                *results.scores["query_id"],
+                *results.manifest.ledger.dataset.get("no-relevant-document", ()),
             }
         )
         == 30

@@ -1,4 +1,4 @@
-"""Names of measures, and what must hold for every measure."""
+"""Names of measures, and the properties of every measure."""
 
 from __future__ import annotations
 
@@ -91,7 +91,9 @@ SPELT = {
     "nDCG@00010": "nDCG@10",
     "nDCG(dcg='log2', ideal='judged')@10": "nDCG@10",
     "ndcg(IDEAL='Retrieved-All')": "nDCG(ideal='retrieved-all')",
-    "nDCG(ideal='retrieved',dcg='exp-log2')@10": "nDCG(dcg='exp-log2', ideal='retrieved')@10",
+    "nDCG(ideal='retrieved',dcg='exp-log2')@10": (
+        "nDCG(dcg='exp-log2', ideal='retrieved')@10"
+    ),
     "map": "AP",
     "MRR@5": "RR@5",
     "recall@10": "R@10",
@@ -115,10 +117,13 @@ SPELT = {
 }
 
 
-def test_any_case_is_read_and_one_name_is_written() -> None:
-    for text, canonical in SPELT.items():
-        measure, again = parse_measure(text), parse_measure(canonical)
-        assert (str(measure), again, hash(again)) == (canonical, measure, hash(measure))
+@pytest.mark.parametrize(("text", "canonical"), SPELT.items())
+def test_any_case_is_read_and_one_name_is_written(text: str, canonical: str) -> None:
+    measure = parse_measure(text)
+    again = parse_measure(canonical)
+    assert str(measure) == canonical
+    assert measure == again
+    assert hash(measure) == hash(again)
 
 
 @pytest.mark.parametrize(
@@ -170,12 +175,12 @@ def test_an_experiment_fills_in_only_what_the_name_leaves_open(
 
 
 def test_several_names_once_each_with_all_their_problems() -> None:
-    found = (
+    expected = (
         parse_measure("AP"),
         parse_measure("RBP(p=0.9)@5"),
         parse_measure("RBP(p=0.9, residual=True)@5"),
     )
-    assert parse_measure_list(["AP", "rbp(p=0.9)@5", "MAP"]) == found
+    assert parse_measure_list(["AP", "rbp(p=0.9)@5", "MAP"]) == expected
     error = refusal(parse_measure_list, ["APP", "nDCG@10", "P@0"])
     assert [problem.where for problem in error.problems] == [
         "measure 'APP'",
@@ -205,49 +210,50 @@ def test_every_value_is_within_its_range(
     judged: dict[str, int], ranking: list[str]
 ) -> None:
     nothing_relevant = not any(grade > 0 for grade in judged.values())
-    for name, found in values(NAMES, judged, ranking).items():
-        assert found >= 0, name
-        assert found <= 1 + 1e-12 or not MEASURES[parse_measure(name).name].bounded, (
+    for name, score in values(NAMES, judged, ranking).items():
+        assert score >= 0, name
+        assert score <= 1 + 1e-12 or not MEASURES[parse_measure(name).name].bounded, (
             name
         )
         if nothing_relevant and not name.startswith(("Judged", "RBP(p=0.8, residual")):
-            assert found == 0, name
+            assert score == 0, name
 
 
+@pytest.mark.parametrize("cutoff", [1, 3])
 @pytest.mark.parametrize("name", LABELLED)
-def test_a_measure_is_0_or_1_exactly_where_its_row_says_so(name: str) -> None:
+def test_a_measure_is_0_or_1_exactly_if_its_row_says_so(name: str, cutoff: int) -> None:
     random = np.random.default_rng(5)
-    judgments = {
-        str(q): {
-            d: int(random.integers(0, 4)) for d in random.permutation(DOCUMENTS)[:6]
-        }
-        for q in range(50)
-    }
+    judgments: dict[str, dict[str, int]] = {}
+    for query in range(50):
+        documents = random.permutation(DOCUMENTS)[:6]
+        judgments[str(query)] = {d: int(random.integers(0, 4)) for d in documents}
     rankings = {str(q): random.permutation(DOCUMENTS)[:5].tolist() for q in range(50)}
-    for cutoff in (1, 3):
-        measure = parse_measure(f"{name}@{cutoff}")
-        values = measure_rankings([measure], judgments, rankings).values
-        assert is_binary(measure) == set(values.ravel().tolist()).issubset(
-            {0.0, 1.0}
-        ), measure
+    measure = parse_measure(f"{name}@{cutoff}")
+    scores = measure_rankings([measure], judgments, rankings).values
+    has_only_0_and_1 = set(scores.ravel().tolist()) <= {0.0, 1.0}
+    assert is_binary(measure) == has_only_0_and_1
 
 
-def test_the_span_of_a_measure_is_what_separates_its_ends() -> None:
+@pytest.mark.parametrize(
+    ("name", "span"),
+    [
+        ("P@5", 1),
+        ("nDCG", 1),
+        ("ERR", 1),
+        ("RBP", 1),
+        ("CG@5", 4),
+        ("DCG(dcg='exp-log2')@1", 7),
+        ("DCG", pytest.approx(3 + 1 / math.log2(3))),
+    ],
+)
+def test_the_span_of_a_measure_is_from_its_least_to_its_largest_value(
+    name: str, span: float
+) -> None:
     judgments = {"q1": {"a": 3, "b": 1, "c": -1}, "q2": {"a": 1}}
-    assert [
-        value_span(parse_measure(name), judgments)
-        for name in ("P@5", "nDCG", "ERR", "RBP")
-    ] == [
-        1,
-        1,
-        1,
-        1,
-    ]
-    assert value_span(parse_measure("CG@5"), judgments) == 4
-    assert value_span(parse_measure("DCG(dcg='exp-log2')@1"), judgments) == 7
-    assert value_span(parse_measure("DCG"), judgments) == pytest.approx(
-        3 + 1 / math.log2(3)
-    )
+    assert value_span(parse_measure(name), judgments) == span
+
+
+def test_the_span_of_a_sum_is_0_without_labels() -> None:
     assert value_span(parse_measure("DCG"), {"q": {}}) == 0
 
 
@@ -255,8 +261,8 @@ def test_the_span_of_a_measure_is_what_separates_its_ends() -> None:
 @given(judged.filter(lambda j: any(grade > 0 for grade in j.values())))
 def test_the_ideal_ranking_scores_one(judged: dict[str, int]) -> None:
     best_first = sorted(judged, key=lambda d: -judged[d])
-    for name, found in values(IDEAL_IS_ONE, judged, best_first).items():
-        assert found == pytest.approx(1, abs=1e-12), name
+    for name, score in values(IDEAL_IS_ONE, judged, best_first).items():
+        assert score == pytest.approx(1, abs=1e-12), name
 
 
 @settings(max_examples=20, deadline=None)
@@ -264,7 +270,7 @@ def test_the_ideal_ranking_scores_one(judged: dict[str, int]) -> None:
 def test_a_query_scores_the_same_alone_and_among_others(
     pairs: list[tuple[dict[str, int], list[str]]],
 ) -> None:
-    """Padding, portions and neighbours leave no trace, but for the G of ERR, which all queries share."""
+    """Padding, batches and neighbours change nothing but the G of ERR."""
     measures = [parse_measure(name) for name in NAMES if not name.startswith("ERR")]
     judgments = {str(i): judged for i, (judged, _) in enumerate(pairs)}
     rankings = {str(i): ranking for i, (_, ranking) in enumerate(pairs)}
@@ -278,18 +284,18 @@ def test_a_query_scores_the_same_alone_and_among_others(
 
 def test_portions_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(3)
-    judgments = {
-        str(q): {f"d{d}": int(d) % 4 for d in random.permutation(40)[:q]}
-        for q in range(30)
-    }
-    run = {
-        str(q): {f"d{d}": float(d % 7) for d in random.permutation(60)[: 2 * q]}
-        for q in range(25)
-    }
+    judgments: dict[str, dict[str, int]] = {}
+    for query in range(30):
+        documents = random.permutation(40)[:query]
+        judgments[str(query)] = {f"d{d}": int(d) % 4 for d in documents}
+    run: dict[str, dict[str, float]] = {}
+    for query in range(25):
+        documents = random.permutation(60)[: 2 * query]
+        run[str(query)] = {f"d{d}": float(d % 7) for d in documents}
     measures = [parse_measure(name) for name in NAMES]
-    whole = measure_run(measures, judgments, run)
+    expected = measure_run(measures, judgments, run)
     monkeypatch.setattr("harness.measures.score.MAX_BATCH_CELLS", 50)
-    assert np.array_equal(measure_run(measures, judgments, run).values, whole.values)
+    assert np.array_equal(measure_run(measures, judgments, run).values, expected.values)
 
 
 def test_missing_and_empty_rankings_score_as_empty_lists_and_count() -> None:
@@ -316,7 +322,7 @@ def test_missing_and_empty_rankings_score_as_empty_lists_and_count() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "grade", "run", "told"),
+    ("name", "grade", "run", "message"),
     [
         ("AP", 1, ["a", "b", "a"], "query 'q': document 'a' is ranked twice"),
         ("nDCG(dcg='exp-log2')", 31, [], "exponential gain of grade 31"),
@@ -325,14 +331,11 @@ def test_missing_and_empty_rankings_score_as_empty_lists_and_count() -> None:
     ],
 )
 def test_what_cannot_be_scored_is_refused(
-    name: str, grade: int, run: Any, told: str
+    name: str, grade: int, run: Any, message: str
 ) -> None:
-    with pytest.raises(InputError, match=told):
-        measure_rankings(
-            [parse_measure(name)], {"q": {"a": grade}}, {"q": run}
-        ) if isinstance(run, list) else measure_run(
-            [parse_measure(name)], {"q": {"a": grade}}, {"q": run}
-        )
+    with pytest.raises(InputError, match=message):
+        score = measure_rankings if isinstance(run, list) else measure_run
+        score([parse_measure(name)], {"q": {"a": grade}}, {"q": run})
 
 
 @pytest.mark.parametrize(
@@ -353,18 +356,19 @@ def test_values_by_hand(
 
 
 def test_the_winner_that_a_gain_makes() -> None:
-    """Two good documents against the best one alone: linear gain prefers the two, exponential gain the one."""
+    """Two good documents win by linear gain, the best alone by exponential gain."""
     rules = grades_by_rule({"q": ["a", "b", "c", "d"]})
     answers = {"alone": {"q": ["a", "z"]}, "both": {"q": ["b", "c"]}}
-    # Rankings of a large result do not all fit into memory: each retriever's are asked for once.
+    # Rankings of a large result do not all fit into memory: each is read once.
     rows = winners_by_rule(parse_measure("nDCG@2"), rules, iter(answers.items()))
     for row in rows:
-        each = {
+        scores_by_retriever = {
             name: measure_rankings([row.measure], rules[row.rule], of)
             for name, of in answers.items()
         }
         assert row.means == {
-            name: scores.means()[row.measure] for name, scores in each.items()
+            name: scores.means()[row.measure]
+            for name, scores in scores_by_retriever.items()
         }
     assert [(row.rule, str(row.measure), row.winners, row.changed) for row in rows] == [
         ("linear", "nDCG@2", ("both",), False),
@@ -399,11 +403,10 @@ def test_a_measure_looks_no_deeper_than_its_cutoff(
 ) -> None:
     """The report rescoring with other grades keeps no more than these hits."""
     measure = parse_measure(name)
-    whole, head = (
-        measure_rankings([measure], {"q": judged}, {"q": hits})
-        for hits in (ranking, ranking[: measure.cutoff])
-    )
-    assert head.values.tolist() == whole.values.tolist()
+    full = measure_rankings([measure], {"q": judged}, {"q": ranking})
+    top = ranking[: measure.cutoff]
+    head = measure_rankings([measure], {"q": judged}, {"q": top})
+    assert head.values.tolist() == full.values.tolist()
 
 
 def test_the_documentation_names_every_measure() -> None:

@@ -1,8 +1,10 @@
-"""Every value that trec_eval gives for the files in tests/data/trec_eval, to the 4 decimals that it prints; and peers.
+"""Every value of trec_eval for the files in tests/data/trec_eval, and its peers.
 
-`tests/support/trec_golden.py` makes those files and says which program gave the values. What the real binaries print
-for NIST's own files is compared in tests/test_outside.py. Peers are pytrec_eval-terrier, ir-measures and gdeval, to
-1e-9: random runs with ties, unjudged and missing queries, documents without a judgment, negative grades.
+To the 4 decimals that it prints. `tests/support/trec_golden.py` makes those files and
+names the program of the values. tests/test_outside.py compares NIST's own files with
+the output of the real binaries. Peers are pytrec_eval-terrier, ir-measures and gdeval,
+to 1e-9: random runs with ties, unjudged and missing queries, documents without a
+judgment, negative grades.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from tests.support import trec_golden
 from tests.support.scored import at_level
 from tests.support.trec_golden import FOLDER
 
-WHOLE = {
+MEASURES_WITHOUT_CUTOFF = {
     "map": "AP",
     "recip_rank": "RR",
     "Rprec": "Rprec",
@@ -38,7 +40,7 @@ WHOLE = {
     "set_F": "SetF",
     "set_map": "SetAP",
 }
-CUT = {
+MEASURES_WITH_CUTOFF = {
     "P": "P",
     "recall": "R",
     "map_cut": "AP",
@@ -48,26 +50,30 @@ CUT = {
 
 
 def ours(name: str, rel: int = 1) -> Measure | None:
-    """The measure that trec_eval calls `name`, or None where only trec_eval has it."""
-    if name in WHOLE:
-        return at_level(WHOLE[name], rel)
+    """Return our measure for trec_eval's `name`; None if only trec_eval has it."""
+    if name in MEASURES_WITHOUT_CUTOFF:
+        return at_level(MEASURES_WITHOUT_CUTOFF[name], rel)
     match = re.fullmatch(r"(\w+?)_(\d+)", name)
-    return (
-        at_level(f"{CUT[match[1]]}@{match[2]}", rel)
-        if match and match[1] in CUT
-        else None
-    )
+    if match is None or match[1] not in MEASURES_WITH_CUTOFF:
+        return None
+    return at_level(f"{MEASURES_WITH_CUTOFF[match[1]]}@{match[2]}", rel)
 
 
 def expected(path: Path, rel: int = 1) -> dict[tuple[str, Measure], str]:
-    """What a file of trec_eval says: (query or "all", measure) -> the value as it was printed."""
-    lines = (line.split("\t") for line in path.read_text().splitlines() if line)
-    named = ((query, ours(name.strip(), rel), value) for name, query, value in lines)
-    return {(query, measure): value for query, measure, value in named if measure}
+    """Return (query or "all", measure) -> the value in a file of trec_eval."""
+    values: dict[tuple[str, Measure], str] = {}
+    for line in path.read_text().splitlines():
+        if not line:
+            continue
+        name, query, value = line.split("\t")
+        measure = ours(name.strip(), rel)
+        if measure is not None:
+            values[query, measure] = value
+    return values
 
 
 def printed(result: Scores | MeasureValues) -> dict[tuple[str, Measure], str]:
-    """Every value as trec_eval prints it, and the means."""
+    """Return every value as trec_eval prints it, and the means."""
     if isinstance(result, MeasureValues):
         values = dict(zip(map(str, result.measures), result.values, strict=True))
         ids: tuple[str, ...] = result.query_ids
@@ -75,15 +81,13 @@ def printed(result: Scores | MeasureValues) -> dict[tuple[str, Measure], str]:
         (run,) = result.retrievers
         values = {measure: of[run] for measure, of in result.values.items()}
         ids = result.ids
-    cells = {
-        (query, parse_measure(measure)): f"{value:.4f}"
-        for measure, row in values.items()
-        for query, value in zip(ids, row, strict=True)
-    }
-    return cells | {
-        ("all", parse_measure(measure)): f"{row[~np.isnan(row)].mean():.4f}"
-        for measure, row in values.items()
-    }
+    cells: dict[tuple[str, Measure], str] = {}
+    for name, row in values.items():
+        measure = parse_measure(name)
+        for query, value in zip(ids, row, strict=True):
+            cells[query, measure] = f"{value:.4f}"
+        cells["all", measure] = f"{row[~np.isnan(row)].mean():.4f}"
+    return cells
 
 
 @pytest.mark.parametrize("rel", trec_golden.LEVELS)
@@ -113,8 +117,9 @@ def test_the_files_are_those_that_trec_eval_made() -> None:
         )
 
 
-# What trec_eval 9.0.8 and 10.0 printed (-q, built with gcc for x86-64) for query q3, whose three scores differ by 1e-8.
-APART = {
+# Printed by trec_eval 9.0.8 and 10.0 (-q, built with gcc for x86-64) for query q3,
+# whose three scores differ by 1e-8.
+VALUES_BY_VERSION = {
     "map": ("1.0000", "0.5833"),
     "Rprec": ("1.0000", "0.5000"),
     "bpref": ("1.0000", "1.0000"),
@@ -133,13 +138,13 @@ def test_scores_that_part_only_beyond_32_bits_tie_in_9_0_8_and_not_in_10_0(
     precision: str, version: int
 ) -> None:
     run = {"q3": {"d9": 1.00000001, "d1": 1.00000002, "d0": 1.00000003}}
-    measures = {name: ours(name) for name in APART}
+    measures = {name: ours(name) for name in VALUES_BY_VERSION}
     scores = measure_run(
         list(measures.values()), {"q3": {"d1": 1, "d9": 2}}, run, precision=precision
     )
     got = dict(zip(scores.measures, scores.values[:, 0], strict=True))
     assert {name: f"{got[measure]:.4f}" for name, measure in measures.items()} == {
-        name: values[version] for name, values in APART.items()
+        name: values[version] for name, values in VALUES_BY_VERSION.items()
     }
 
 
@@ -147,7 +152,7 @@ QUERIES = ("q1", "q2", "q3", "q4")
 DOCUMENTS = (*(f"d{i}" for i in range(12)), "ä", "z", "\U0001f600")
 TIED = st.sampled_from([0.0, 0.25, 0.5, 1.0, 1.0 + 1e-9, -1.0, 1e300])
 GRADES = st.integers(-1, 4)
-# pytrec_eval-terrier 0.5.11 corrupts its memory where all grades of a query are negative
+# pytrec_eval-terrier 0.5.11 corrupts its memory if all grades of a query are negative
 judged = st.dictionaries(st.sampled_from(DOCUMENTS), GRADES, min_size=1).filter(
     lambda j: max(j.values()) >= 0
 )
@@ -187,24 +192,30 @@ TREC_EVAL = {
 }
 
 
+def requested_measures() -> set[str]:
+    """Return the measures of TREC_EVAL as pytrec_eval expects them: `P.1,5,20`."""
+    cutoffs: dict[str, list[str]] = {}
+    measures: set[str] = set()
+    for name in TREC_EVAL.values():
+        family, _, cutoff = name.rpartition("_")
+        if cutoff.isdigit():
+            cutoffs.setdefault(family, []).append(cutoff)
+        else:
+            measures.add(name)
+    for family, family_cutoffs in cutoffs.items():
+        measures.add(f"{family}.{','.join(sorted(family_cutoffs))}")
+    return measures
+
+
 @settings(max_examples=120, deadline=None)
 @given(judgments, runs(TIED), st.integers(1, 3))
 def test_pytrec_eval(
     qrels: dict[str, dict[str, int]], run: dict[str, dict[str, float]], rel: int
 ) -> None:
-    families: dict[str, set[str]] = {}
-    for name in TREC_EVAL.values():
-        family, _, cutoff = name.rpartition("_")
-        families.setdefault(family, set()).add(
-            cutoff
-        ) if cutoff.isdigit() else families.setdefault(name, set())
-    asked = {
-        f"{family}.{','.join(sorted(cuts))}" if cuts else family
-        for family, cuts in families.items()
-    }
-    theirs = pytrec_eval.RelevanceEvaluator(qrels, asked, relevance_level=rel).evaluate(
-        run
+    evaluator = pytrec_eval.RelevanceEvaluator(
+        qrels, requested_measures(), relevance_level=rel
     )
+    theirs = evaluator.evaluate(run)
     scores = measure_run([at_level(name, rel) for name in TREC_EVAL], qrels, run)
     for row, name in zip(scores.values, TREC_EVAL.values(), strict=True):
         want = [theirs[q][name] if q in theirs else 0.0 for q in scores.query_ids]
@@ -218,7 +229,10 @@ def test_pytrec_eval(
 def test_set_average_precision_to_the_last_bit(
     returned: int, relevant: int, hits: int
 ) -> None:
-    """A product of two quotients gives 0.11474999999999999 for 0.11475, and so another fourth decimal."""
+    """A product of two quotients gives 0.11474999999999999 for 0.11475.
+
+    Its fourth decimal would differ.
+    """
     qrels = {"q": {f"r{i}": 1 for i in range(relevant)}}
     run = {"q": {f"r{i}" if i < hits else f"x{i}": 1.0 for i in range(returned)}}
     theirs = pytrec_eval.RelevanceEvaluator(qrels, {"set_map"}).evaluate(run)["q"][
@@ -259,11 +273,10 @@ reads_numbers = pytest.mark.filterwarnings(
 def test_ir_measures(
     qrels: dict[str, dict[str, int]], run: dict[str, dict[str, float]]
 ) -> None:
+    measures = [ir_measures.parse_measure(name) for name in IR_MEASURES]
     theirs = {
         (str(m.measure), m.query_id): m.value
-        for m in ir_measures.iter_calc(
-            [ir_measures.parse_measure(name) for name in IR_MEASURES], qrels, run
-        )
+        for m in ir_measures.iter_calc(measures, qrels, run)
     }
     scores = measure_run([parse_measure(name) for name in IR_MEASURES], qrels, run)
     for name, row in zip(IR_MEASURES, scores.values, strict=True):
@@ -282,7 +295,8 @@ def test_ir_measures(
 def test_judged_of_ir_measures(
     qrels: dict[str, dict[str, int]], order: list[int], depth: int, name: str
 ) -> None:
-    run = {q: {DOCUMENTS[i]: float(i) for i in order[:depth]} for q in QUERIES}
+    hits = {DOCUMENTS[i]: float(i) for i in order[:depth]}
+    run = dict.fromkeys(QUERIES, hits)
     theirs = {
         m.query_id: m.value
         for m in ir_measures.iter_calc([ir_measures.parse_measure(name)], qrels, run)
@@ -296,19 +310,16 @@ def test_judged_of_ir_measures(
 @reads_numbers
 @pytest.mark.skipif(shutil.which("perl") is None, reason="gdeval is a Perl program")
 def test_err_and_exponential_ndcg_of_gdeval() -> None:
-    """gdeval (through ir-measures) takes 4 as the largest grade and prints 5 decimals."""
+    """gdeval (through ir-measures): the largest grade is 4; it prints 5 decimals."""
     random = np.random.default_rng(7)
-    qrels = {
-        q: {str(d): int(g) for d, g in enumerate(random.integers(0, 5, 30))}
-        for q in ("1", "2", "3", "4")
-    }
-    run = {
-        q: {
-            str(d): float(s)
-            for d, s in zip(random.permutation(60)[:40], random.random(40), strict=True)
-        }
-        for q in qrels
-    }
+    qrels: dict[str, dict[str, int]] = {}
+    for query in ("1", "2", "3", "4"):
+        grades = random.integers(0, 5, 30)
+        qrels[query] = {str(d): int(grade) for d, grade in enumerate(grades)}
+    run: dict[str, dict[str, float]] = {}
+    for query in qrels:
+        documents = map(str, random.permutation(60)[:40])
+        run[query] = dict(zip(documents, random.random(40).tolist(), strict=True))
     assert max(max(judged.values()) for judged in qrels.values()) == 4
     names = ["ERR@5", "ERR@20", "nDCG(dcg='exp-log2')@5", "nDCG(dcg='exp-log2')@20"]
     measures = [ir_measures.parse_measure(name) for name in names]

@@ -1,4 +1,4 @@
-"""`harness.evaluate` on what is in memory, and what its results can do."""
+"""`harness.evaluate` on data in memory, and its results."""
 
 import sys
 from types import SimpleNamespace
@@ -38,14 +38,15 @@ QRELS = {id_: docs for id_, _, docs in small.QUERIES}
 MEASURES = {"primary": "nDCG@3", "measures": ["RR"]}
 
 
+ALPHABET = "abcdefghijklmnopqrstuvwxyz"
+
+
 def letters(texts):
-    return np.array(
-        [
-            [text.count(letter) for letter in "abcdefghijklmnopqrstuvwxyz"]
-            for text in texts
-        ],
-        dtype=float,
-    )
+    """A model: the number of each letter."""
+    rows = []
+    for text in texts:
+        rows.append([text.count(letter) for letter in ALPHABET])
+    return np.array(rows, dtype=float)
 
 
 def evaluated(retrievers, documents=DOCUMENTS, queries=QUERIES, qrels=QRELS, **more):
@@ -63,10 +64,10 @@ def called(function, **options):
 
 @pytest.fixture(scope="module")
 def results():
-    bm25, dense = BM25(), Dense(letters)
-    return evaluated(
-        {"bm25": bm25, "letters": dense, "both": Fused([bm25, dense])}, baseline="bm25"
-    )
+    bm25 = BM25()
+    dense = Dense(letters)
+    retrievers = {"bm25": bm25, "letters": dense, "both": Fused([bm25, dense])}
+    return evaluated(retrievers, baseline="bm25")
 
 
 def rows(table):
@@ -74,7 +75,7 @@ def rows(table):
 
 
 class Split(list):
-    """As a data set of Hugging Face is asked: rows, and the names of their columns."""
+    """The rows of a data set of Hugging Face, with the names of their columns."""
 
     column_names = ("doc_id", "text")
 
@@ -115,71 +116,114 @@ SHAPES = {
 }
 
 
+def scores_of_bm25(results):
+    return results.scores[results.scores["retriever"] == "bm25"]
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_shape_is_the_same_data(results, shape):
     documents, queries, qrels = SHAPES[shape]
     evaluation = evaluated({"bm25": "bm25"}, documents, queries, qrels)
-    if shape == "tables":
-        assert evaluation.manifest.dataset.digest == results.manifest.dataset.digest
-    bm25 = results.scores[results.scores["retriever"] == "bm25"]
-    assert evaluation.scores["value"].tolist() == bm25["value"].tolist()
-    labelled = pd.DataFrame(
-        [{"qid": q, "query": QUERIES[q], "relevant": docs} for q, docs in QRELS.items()]
-    )
+    expected = scores_of_bm25(results)["value"].tolist()
+    assert evaluation.scores["value"].tolist() == expected
+
+
+def test_a_table_of_titles_and_texts_has_the_same_digest(results):
+    documents, queries, qrels = SHAPES["tables"]
+    evaluation = evaluated({"bm25": "bm25"}, documents, queries, qrels)
+    assert evaluation.manifest.dataset.digest == results.manifest.dataset.digest
+
+
+def test_queries_may_have_their_labels(results):
+    rows = [
+        {"qid": query_id, "query": QUERIES[query_id], "relevant": documents}
+        for query_id, documents in QRELS.items()
+    ]
     evaluation = evaluated(
-        {"bm25": "bm25"}, documents, labelled, None, primary="RR"
-    )  # queries may bring their labels
-    assert (
-        evaluation.scores["value"].tolist()
-        == bm25[bm25["measure"] == "RR"]["value"].tolist()
+        {"bm25": "bm25"}, DOCUMENTS, pd.DataFrame(rows), None, primary="RR"
     )
+    scores = scores_of_bm25(results)
+    expected = scores[scores["measure"] == "RR"]["value"].tolist()
+    assert evaluation.scores["value"].tolist() == expected
 
 
-@pytest.mark.parametrize("shape", ["csv", "trec", "folder"])
-def test_parts_may_be_files(results, tmp_path, shape):
+@pytest.fixture
+def part_files(tmp_path):
+    """The documents and the queries as files."""
     documents = tmp_path / "documents.csv"
     pd.DataFrame(rows(DOCUMENTS)).to_csv(documents, index=False)
-    qrels = tmp_path / "qrels"
-    qrels.write_text(
-        "".join(f"{q} 0 {d} 1\n" for q, docs in QRELS.items() for d in docs),
-        encoding="utf-8",
-    )
     queries = tmp_path / "questions.csv"
-    pd.DataFrame({"qid": QUERIES.keys(), "query": QUERIES.values()}).to_csv(
-        queries, index=False
-    )
-    if shape == "csv":
-        qrels = tmp_path / "labels.csv"
-        frame = [(q, d, 1) for q, docs in QRELS.items() for d in docs]
-        pd.DataFrame(frame, columns=["qid", "docno", "label"]).to_csv(
-            qrels, index=False
-        )
-    parts = (
-        (small.dataset(tmp_path / "data"), None, None)
-        if shape == "folder"
-        else (documents, str(queries), qrels)
-    )
-    evaluation = evaluated({"bm25": "bm25"}, *parts)
+    frame = pd.DataFrame({"qid": QUERIES.keys(), "query": QUERIES.values()})
+    frame.to_csv(queries, index=False)
+    return documents, str(queries)
+
+
+def label_rows():
+    return [(q, doc) for q, documents in QRELS.items() for doc in documents]
+
+
+def check_same_data(documents, queries, qrels):
+    evaluation = evaluated({"bm25": "bm25"}, documents, queries, qrels)
+    expected = evaluated({"bm25": "bm25"}).manifest.dataset
     assert evaluation.manifest.dataset.queries == len(QUERIES)
-    assert (
-        shape == "folder"
-        or evaluation.manifest.dataset.digest
-        == evaluated({"bm25": "bm25"}).manifest.dataset.digest
-    )
+    assert evaluation.manifest.dataset.digest == expected.digest
 
 
-def test_an_experiment_file_or_one_built_in_code_comes_to_the_same_figures(tmp_path):
-    data, path = small.dataset(tmp_path / "data"), small.experiment(tmp_path)
-    file_results = run(path, RunOptions(tmp_path / "out"))
+def test_labels_may_be_a_table_in_a_file(part_files, tmp_path):
+    qrels = tmp_path / "labels.csv"
+    frame = pd.DataFrame(label_rows(), columns=["qid", "docno"]).assign(label=1)
+    frame.to_csv(qrels, index=False)
+    check_same_data(*part_files, qrels)
+
+
+def test_labels_may_be_a_trec_file(part_files, tmp_path):
+    qrels = tmp_path / "qrels"
+    lines = [f"{query_id} 0 {doc} 1\n" for query_id, doc in label_rows()]
+    qrels.write_text("".join(lines), encoding="utf-8")
+    check_same_data(*part_files, qrels)
+
+
+def test_the_data_set_may_be_a_folder(tmp_path):
+    folder = small.dataset(tmp_path / "data")
+    evaluation = evaluated({"bm25": "bm25"}, folder, None, None)
+    assert evaluation.manifest.dataset.queries == len(QUERIES)
+
+
+TABLES = ("scores", "summary", "comparisons")
+
+
+@pytest.fixture(scope="module")
+def experiment_file(tmp_path_factory):
+    return small.experiment(tmp_path_factory.mktemp("experiment"))
+
+
+@pytest.fixture(scope="module")
+def file_results(experiment_file, tmp_path_factory):
+    """The results of an experiment file."""
+    return run(experiment_file, RunOptions(tmp_path_factory.mktemp("out")))
+
+
+def check_same_tables(results, expected):
+    for table in TABLES:
+        pd.testing.assert_frame_equal(getattr(results, table), getattr(expected, table))
+
+
+def test_the_results_of_a_file_have_a_short_repr(file_results):
     assert repr(file_results) == "<Results 'small': 3 retrievers, 6 queries>"
+
+
+def test_an_evaluation_has_the_figures_of_an_experiment_file(
+    experiment_file, file_results
+):
+    hashing = {"kind": "hashing", "dimensions": 64}
     retrievers = {
         "bm25": "bm25",
-        "hashing": {"encoder": {"kind": "hashing", "dimensions": 64}},
-        "hybrid": Fused([BM25(), Dense({"kind": "hashing", "dimensions": 64})]),
+        "hashing": {"encoder": hashing},
+        "hybrid": Fused([BM25(), Dense(hashing)]),
     }
-    resolved, loaded = file_results.manifest.resolved, load(path)
+    resolved = file_results.manifest.resolved
     evaluation = harness.evaluate(
-        data,
+        experiment_file.parent / "data",
         None,
         None,
         retrievers,
@@ -190,18 +234,21 @@ def test_an_experiment_file_or_one_built_in_code_comes_to_the_same_figures(tmp_p
         statistics=dict(resolved.statistics),
         relevance=dict(resolved.relevance),
     )
-    sources = (loaded.experiment, dict(loaded.tables))
-    for results in (
-        evaluation,
-        *(
-            run(source, RunOptions(tmp_path / str(index)))
-            for index, source in enumerate(sources)
-        ),
-    ):
-        for name in ("scores", "summary", "comparisons"):
-            pd.testing.assert_frame_equal(
-                getattr(results, name), getattr(file_results, name)
-            )
+    check_same_tables(evaluation, file_results)
+
+
+def test_an_experiment_object_has_the_figures_of_its_file(
+    experiment_file, file_results, tmp_path
+):
+    experiment = load(experiment_file).experiment
+    check_same_tables(run(experiment, RunOptions(tmp_path)), file_results)
+
+
+def test_the_tables_of_an_experiment_have_the_figures_of_its_file(
+    experiment_file, file_results, tmp_path
+):
+    tables = dict(load(experiment_file).tables)
+    check_same_tables(run(tables, RunOptions(tmp_path)), file_results)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +256,8 @@ def test_an_experiment_file_or_one_built_in_code_comes_to_the_same_figures(tmp_p
     [
         (
             {"qrels": {**QRELS, "q-rails": ["trane"], "q-swim": ["fish", "whale"]}},
-            "qrels: query 'q-rails' names document 'trane', which does not exist (did you mean 'train'? correct the id, or "
+            "qrels: query 'q-rails' names document 'trane', which does not exist "
+            "(did you mean 'train'? correct the id, or "
             'set relevance={"dangling": "drop"})',
         ),
         (
@@ -218,7 +266,10 @@ def test_an_experiment_file_or_one_built_in_code_comes_to_the_same_figures(tmp_p
         ),
         (
             {"qrels": {"q-rails": 3}},
-            "qrels['q-rails']: is neither a dict nor a list ({document: grade}, or the relevant",
+            (
+                "qrels['q-rails']: is neither a dict nor a list ({document: grade}, or "
+                "the relevant"
+            ),
         ),
         (
             {"documents": {"a": 3}},
@@ -241,7 +292,10 @@ def test_an_experiment_file_or_one_built_in_code_comes_to_the_same_figures(tmp_p
         ({"retrievers": ["bm25"]}, "retrievers: is of type list (give each a name: {"),
         (
             {"retrievers": {"a": 3}},
-            "retrievers['a']: an object of type int is not a retriever (a name, an object",
+            (
+                "retrievers['a']: an object of type int is not a retriever (a name, an "
+                "object"
+            ),
         ),
         (
             {"retrievers": {"a": {"kind": "bm52"}}},
@@ -263,7 +317,7 @@ def test_an_experiment_file_or_one_built_in_code_comes_to_the_same_figures(tmp_p
         ),
     ],
 )
-def test_mistakes_are_told_with_the_argument(changes, message):
+def test_a_mistake_is_refused_with_its_argument(changes, message):
     arguments = {
         "documents": DOCUMENTS,
         "queries": QUERIES,
@@ -274,19 +328,22 @@ def test_mistakes_are_told_with_the_argument(changes, message):
     assert message in str(small.refusal(harness.evaluate, **{**arguments, **changes}))
 
 
-def test_lists_are_named_by_their_places_and_judgments_of_absent_documents_may_be_left_out():
-    qrels = [[int(NUMBERS[doc]) for doc in docs] for docs in QRELS.values()]
-    evaluation = evaluated(
-        {"bm25": "bm25"}, list(DOCUMENTS.values()), list(QUERIES.values()), qrels
-    )
-    assert sorted(set(evaluation.scores["query_id"])) == [
-        str(number) for number in range(len(QUERIES))
-    ]
+def test_entries_of_lists_have_their_positions_as_ids():
+    qrels = []
+    for documents in QRELS.values():
+        qrels.append([int(NUMBERS[doc]) for doc in documents])
+    texts = list(DOCUMENTS.values())
+    evaluation = evaluated({"bm25": "bm25"}, texts, list(QUERIES.values()), qrels)
+    expected = [str(number) for number in range(len(QUERIES))]
+    assert sorted(set(evaluation.scores["query_id"])) == expected
+
+
+def test_labels_of_missing_documents_may_be_dropped():
     qrels = {**QRELS, "q-rails": ["train", "trane"]}
-    evaluation = evaluated(
-        {"bm25": "bm25"}, qrels=qrels, relevance={"dangling": "drop"}
-    )
-    assert evaluation.manifest.ledger.dataset["dangling-document"] == ("q-rails trane",)
+    relevance = {"dangling": "drop"}
+    evaluation = evaluated({"bm25": "bm25"}, qrels=qrels, relevance=relevance)
+    dropped = evaluation.manifest.ledger.dataset["dangling-document"]
+    assert dropped == ("q-rails trane",)
 
 
 @pytest.mark.parametrize(
@@ -318,30 +375,32 @@ def test_lists_are_named_by_their_places_and_judgments_of_absent_documents_may_b
         ),
     ],
 )
-def test_what_a_function_does_wrong_is_its_own_failure(encode, message):
+def test_a_function_that_fails_is_a_failed_retriever(encode, message):
     evaluation = evaluated({"bm25": "bm25", "mine": encode})
     assert evaluation.retrievers == ("bm25",)
     assert message in evaluation.manifest.failed["mine"]
 
 
-def test_a_function_is_asked_once_for_each_text():
-    embedded_texts, rows = [], np.zeros((6, 26), dtype=np.float32)
+def test_a_function_is_called_once_for_each_text():
+    embedded_texts = []
+    array = np.zeros((6, 26), dtype=np.float32)
 
     def embed(texts, role):
         embedded_texts.extend(texts)
-        rows[: len(texts)] = letters(texts)
-        return rows[: len(texts)]  # the same array in every call
+        array[: len(texts)] = letters(texts)
+        return array[: len(texts)]  # the same array in every call
 
     first = evaluated({"mine": embed, "letters": letters})
     assert first.rankings("mine") == first.rankings("letters")
-    assert sorted(embedded_texts) == sorted([*DOCUMENTS.values(), *QUERIES.values()])
-    again = evaluated({"mine": embed, "bm25": "bm25"})
-    assert again.rankings("mine") == first.rankings("mine")
-    assert len(embedded_texts) == len(DOCUMENTS) + len(QUERIES)
-    assert again.retrievers == ("mine", "bm25")
+    expected = sorted([*DOCUMENTS.values(), *QUERIES.values()])
+    assert sorted(embedded_texts) == expected
+    second = evaluated({"mine": embed, "bm25": "bm25"})
+    assert second.rankings("mine") == first.rankings("mine")
+    assert sorted(embedded_texts) == expected
+    assert second.retrievers == ("mine", "bm25")
 
 
-def test_a_model_that_was_trained_further_is_asked_anew():
+def test_a_model_with_other_weights_embeds_again():
     import torch
 
     class Trained(torch.nn.Module):
@@ -359,12 +418,12 @@ def test_a_model_that_was_trained_further_is_asked_anew():
     assert evaluated({"mine": model}).rankings("mine") != before.rankings("mine")
 
 
-def test_what_was_embedded_is_kept_where_a_cell_is_interrupted():
+def test_after_an_interrupt_only_the_other_texts_are_embedded():
     batch_sizes = []
 
     def embed(texts):
         if len(batch_sizes) == 2:
-            batch_sizes.append(None)
+            batch_sizes.append(0)
             raise KeyboardInterrupt
         batch_sizes.append(len(texts))
         return letters(texts)
@@ -372,101 +431,122 @@ def test_what_was_embedded_is_kept_where_a_cell_is_interrupted():
     with pytest.raises(KeyboardInterrupt):
         evaluated({"mine": called(embed, batch_size=2)})
     evaluated({"mine": called(embed, batch_size=2)})
-    assert sum(filter(None, batch_sizes)) == len(DOCUMENTS) + len(QUERIES)
-    cached_counts = [
-        evaluated({"mine": called(lambda texts: letters(texts), cache=name)})
-        .costs["cached"]
-        .sum()
-        for name in ("letters-7", "letters-7", "", "")
-    ]
-    assert cached_counts == [
-        0,
-        len(DOCUMENTS) + len(QUERIES),
-        0,
-        0,
-    ]  # a named version is kept on disk
+    assert sum(batch_sizes) == len(DOCUMENTS) + len(QUERIES)
 
 
-def test_objects_are_asked_in_their_own_way(results):
-    signs = {"query": -1, "document": 1, None: 1}
-    table = {"encoder": {"kind": "python", "call": NamedObject.wrap(letters, "x")}}
-    objects = {
-        "role": lambda texts, role: letters(texts) * signs[role],
-        "mteb": SimpleNamespace(
+def cached_texts(cache):
+    """The number of texts that came from the cache."""
+    dense = called(lambda texts: letters(texts), cache=cache)
+    return evaluated({"mine": dense}).costs["cached"].sum()
+
+
+def test_the_vectors_of_a_named_function_are_cached():
+    assert cached_texts("letters-7") == 0
+    assert cached_texts("letters-7") == len(DOCUMENTS) + len(QUERIES)
+
+
+def test_the_vectors_of_an_unnamed_function_are_not_cached():
+    assert cached_texts("") == 0
+    assert cached_texts("") == 0
+
+
+SIGNS = {"query": -1, "document": 1, None: 1}
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        lambda texts, role: letters(texts) * SIGNS[role],
+        SimpleNamespace(
             encode=lambda texts, *, prompt_type=None: (
-                letters(texts) * signs[prompt_type]
+                letters(texts) * SIGNS[prompt_type]
             )
         ),
-        "two": SimpleNamespace(
+        SimpleNamespace(
             encode_query=lambda texts: -letters(texts), encode_document=letters
         ),
-    }
-    evaluation = evaluated({**objects, "table": table})
-    worst = evaluation.rankings("role")
-    assert evaluation.rankings("mteb") == evaluation.rankings("two") == worst
-    assert evaluation.rankings("table") == results.rankings("letters") != worst
-    assert (
-        "usd_per_million_tokens"
-        not in evaluation.manifest.retrievers["table"].provenance
-    )  # nobody knows
+    ],
+    ids=["a role", "mteb", "two methods"],
+)
+def test_an_object_is_told_queries_from_documents(results, model):
+    evaluation = evaluated({"mine": model})
+    negated = evaluated({"mine": lambda texts, role: letters(texts) * SIGNS[role]})
+    assert evaluation.rankings("mine") == negated.rankings("mine")
+    assert evaluation.rankings("mine") != results.rankings("letters")
 
 
-def test_a_model_is_as_good_as_its_name(tmp_path):
-    from sentence_transformers import CrossEncoder, SentenceTransformer
+def test_a_table_may_name_a_function(results):
+    encoder = {"kind": "python", "call": NamedObject.wrap(letters, "x")}
+    evaluation = evaluated({"table": {"encoder": encoder}})
+    assert evaluation.rankings("table") == results.rankings("letters")
+    # The price of a function is unknown.
+    provenance = evaluation.manifest.retrievers["table"].provenance
+    assert "usd_per_million_tokens" not in provenance
 
-    folder = tiny.bi_encoder(
-        tmp_path, prompts={"query": "query : ", "document": "passage : "}
-    )
-    model = SentenceTransformer(str(folder), device="cpu")
-    evaluation = evaluated(
-        {
-            "object": model,
-            "name": str(folder),
-            "again": SentenceTransformer(str(folder), device="cpu"),
-        }
-    )
+
+@pytest.fixture
+def bi_encoder(tmp_path):
+    """The folder of a tiny model with prompts."""
+    prompts = {"query": "query : ", "document": "passage : "}
+    return str(tiny.bi_encoder(tmp_path, prompts=prompts))
+
+
+def test_a_model_object_is_the_same_as_its_name(bi_encoder):
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(bi_encoder, device="cpu")
+    copy = SentenceTransformer(bi_encoder, device="cpu")
+    evaluation = evaluated({"object": model, "name": bi_encoder, "again": copy})
     assert evaluation.rankings("object") == evaluation.rankings("name")
     provenance = evaluation.manifest.retrievers["object"].provenance
     assert provenance["source"] == "object"
     assert provenance["query_prompt"] == "query : "
-    embedded = evaluation.costs[
-        evaluation.costs["stage"] == "embed-documents"
-    ].set_index("retriever")
-    assert embedded.loc["again", "cached"] == len(
-        DOCUMENTS
-    )  # the same weights, in another object
-    assert embedded.loc["object", "tokens"] == embedded.loc["name", "tokens"] > 0
+    costs = evaluation.costs
+    costs = costs[costs["stage"] == "embed-documents"].set_index("retriever")
+    # Another object has the same weights.
+    assert costs.loc["again", "cached"] == len(DOCUMENTS)
+    assert costs.loc["object", "tokens"] == costs.loc["name", "tokens"] > 0
+
+
+def test_another_prompt_changes_the_digest_of_a_model(bi_encoder):
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(bi_encoder, device="cpu")
+    before = evaluated({"object": model}).manifest.retrievers["object"].provenance
     model.prompts["query"] = "title : "
-    changed = evaluated({"object": model}).manifest.retrievers["object"].provenance
-    assert changed["sha256"] != provenance["sha256"]
+    after = evaluated({"object": model}).manifest.retrievers["object"].provenance
+    assert after["sha256"] != before["sha256"]
+
+
+def test_a_subclass_with_its_own_encode_is_no_library_model():
     library = type(
         "SentenceTransformer",
         (),
         {"__module__": "sentence_transformers.x", "encode": lambda self: 1},
     )
+    subclass = type("Own", (library,), {"encode": lambda self: 2})
     assert kind_of_library_model(library()) == "sentence-transformers"
-    assert (
-        kind_of_library_model(type("Own", (library,), {"encode": lambda self: 2})())
-        == ""
-    )  # what it does is left to it
-    folder = tiny.cross_encoder(tmp_path / "cross")
-    models = {"object": CrossEncoder(str(folder), device="cpu"), "name": str(folder)}
-    evaluation = evaluated(
-        {
-            "bm25": "bm25",
-            **{
-                name: Reranked(BM25(), model, depth=3) for name, model in models.items()
-            },
-        }
-    )
-    assert (
-        evaluation.rankings("object")
-        == evaluation.rankings("name")
-        != evaluation.rankings("bm25")
-    )
-    with pytest.raises(
-        harness.InputError, match="reranker: a function is not a CrossEncoder"
-    ):
+    assert kind_of_library_model(subclass()) == ""
+
+
+def test_a_reranker_object_is_the_same_as_its_name(tmp_path):
+    from sentence_transformers import CrossEncoder
+
+    folder = str(tiny.cross_encoder(tmp_path / "cross"))
+    model = CrossEncoder(folder, device="cpu")
+    retrievers = {
+        "bm25": "bm25",
+        "object": Reranked(BM25(), model, depth=3),
+        "name": Reranked(BM25(), folder, depth=3),
+    }
+    evaluation = evaluated(retrievers)
+    assert evaluation.rankings("object") == evaluation.rankings("name")
+    assert evaluation.rankings("object") != evaluation.rankings("bm25")
+
+
+def test_a_function_is_no_reranker():
+    message = "reranker: a function is not a CrossEncoder"
+    with pytest.raises(harness.InputError, match=message):
         Reranked(BM25(), letters)
 
 
@@ -474,45 +554,46 @@ def first(grades, ranking):
     return float(grades.get(ranking[0], 0) > 0)
 
 
-def test_a_measure_of_ones_own_is_tested_as_any_other(results, capsys, tmp_path):
-    first_measure, wide_measure = (
-        harness.measure("first", first),
-        harness.measure("wide", lambda grades, ranking: -2.0, range=(-4, 2)),
-    )
-    evaluation = evaluated(
-        {"bm25": "bm25", "letters": letters},
-        measures=["P@1", first_measure, wide_measure],
-    )
-    values = evaluation.scores.pivot_table(
+def test_an_own_measure_is_tested_like_any_other():
+    first_measure = harness.measure("first", first)
+    wide = harness.measure("wide", lambda grades, ranking: -2.0, range=(-4, 2))
+    retrievers = {"bm25": "bm25", "letters": letters}
+    evaluation = evaluated(retrievers, measures=["P@1", first_measure, wide])
+    scores = evaluation.scores.pivot_table(
         index=["retriever", "query_id"], columns="measure", values="value"
     )
-    assert values["own.first"].tolist() == values["P@1"].tolist()
-    assert set(values["own.wide(high=2.0, low=-4.0)"]) == {-2.0}
+    assert scores["own.first"].tolist() == scores["P@1"].tolist()
+    assert set(scores["own.wide(high=2.0, low=-4.0)"]) == {-2.0}
     tests = evaluation.comparisons.set_index("measure")
     for column in ("p_value", "p_randomization", "ci_low", "ci_high"):
         assert tests.loc["own.first", column] == tests.loc["P@1", column]
-    primary = evaluated(
-        {"bm25": "bm25", "letters": letters}, primary=first_measure, measures=["P@1"]
+
+
+@pytest.fixture
+def own_primary(tmp_path):
+    """Saved results whose primary is an own measure."""
+    evaluation = evaluated(
+        {"bm25": "bm25", "letters": letters},
+        primary=harness.measure("first", first),
+        measures=["P@1"],
     )
-    folder = primary.save(tmp_path / "own")
-    assert "own.first" in (folder / "report.md").read_text(encoding="utf-8")
-    assert small.ended("score", folder) == 0
-    assert (
-        small.ended(
-            "gate",
-            folder,
-            "--baseline",
-            "bm25",
-            "--challenger",
-            "letters",
-            "--margin",
-            "0.1",
-        )
-        == 1
-    )
-    compared = harness.compare(
-        {"a": {"q": ["x"]}, "b": {"q": ["y"]}}, {"q": {"x": 1, "y": 0}}, first_measure
-    )
+    return evaluation.save(tmp_path / "own")
+
+
+def test_results_by_an_own_measure_have_a_report(own_primary):
+    assert "own.first" in (own_primary / "report.md").read_text(encoding="utf-8")
+
+
+def test_results_by_an_own_measure_are_scored_and_gated(own_primary, capsys):
+    assert small.ended("score", own_primary) == 0
+    words = ["--baseline", "bm25", "--challenger", "letters", "--margin", "0.1"]
+    assert small.ended("gate", own_primary, *words) == 1
+
+
+def test_runs_are_compared_by_an_own_measure():
+    runs = {"a": {"q": ["x"]}, "b": {"q": ["y"]}}
+    first_measure = harness.measure("first", first)
+    compared = harness.compare(runs, {"q": {"x": 1, "y": 0}}, first_measure)
     assert compared.summary["mean"].tolist() == [1, 0]
 
 
@@ -551,76 +632,100 @@ def test_a_measure_of_ones_own_is_tested_as_any_other(results, capsys, tmp_path)
         ),
     ],
 )
-def test_what_is_wrong_with_a_measure_of_ones_own(call, message):
+def test_an_invalid_own_measure_is_refused(call, message):
     assert message in str(small.refusal(call))
 
 
-def test_results_are_looked_into(results):
+def test_results_have_a_short_repr_sentences_and_queries(results):
     assert repr(results) == "<Results 'evaluation': 3 retrievers, 6 queries>"
     assert results.sentences
+    assert results.queries["q-rails"].query.text == "rails"
+
+
+def test_the_queries_on_which_a_retriever_loses(results):
     lost = results.queries(lost_by="letters", to="bm25")
-    values = results.scores[results.scores["measure"] == "nDCG@3"].pivot(
-        index="query_id", columns="retriever", values="value"
-    )
-    expected = (values["letters"] - values["bm25"])[values["letters"] < values["bm25"]]
-    assert (
-        dict(zip(lost["query_id"], lost["difference"], strict=True))
-        == expected.to_dict()
-    )
+    scores = results.scores[results.scores["measure"] == "nDCG@3"]
+    scores = scores.pivot(index="query_id", columns="retriever", values="value")
+    differences = scores["letters"] - scores["bm25"]
+    expected = differences[differences < 0].to_dict()
+    assert dict(zip(lost["query_id"], lost["difference"], strict=True)) == expected
     assert lost["difference"].is_monotonic_increasing
     assert lost["text"].tolist() == [QUERIES[query] for query in lost["query_id"]]
-    assert results.queries["q-rails"].query.text == "rails"
-    for pair, message in (
-        (("letters", "bm52"), "to: there is no retriever 'bm52' (did you mean 'bm25'"),
-        ((None, "bm25"), "lost_by: there is no retriever None"),
-        (("bm25", "bm25"), "are the same retriever"),
-    ):
-        assert message in str(
-            small.refusal(results.queries, lost_by=pair[0], to=pair[1])
-        )
+
+
+@pytest.mark.parametrize(
+    ("lost_by", "to", "message"),
+    [
+        ("letters", "bm52", "to: there is no retriever 'bm52' (did you mean 'bm25'"),
+        (None, "bm25", "lost_by: there is no retriever None"),
+        ("bm25", "bm25", "are the same retriever"),
+    ],
+    ids=["a misspelt name", "no name", "the same name"],
+)
+def test_two_known_retrievers_are_needed(results, lost_by, to, message):
+    assert message in str(small.refusal(results.queries, lost_by=lost_by, to=to))
+
+
+def test_results_without_labels_have_no_sentences():
     unlabelled = evaluated({"bm25": "bm25", "letters": letters}, qrels=None)
-    assert (unlabelled.scored, unlabelled.sentences) == (False, ())
+    assert unlabelled.scored is False
+    assert unlabelled.sentences == ()
     assert "No query has labels" in unlabelled._repr_html_()
 
 
-def test_results_are_saved_for_every_command_drawn_and_handed_on(
-    results, tmp_path, capsys
-):
-    assert (
-        results.report(tmp_path / ".page")
-        .read_text(encoding="utf-8")
-        .startswith("<!doctype html>")
-    )
+def test_the_report_is_written_to_a_file(results, tmp_path):
+    page = results.report(tmp_path / ".page")
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_a_chart_is_drawn(results):
     assert results.plot()._repr_svg_().startswith("<svg")
     assert "there is no chart 'x'" in str(small.refusal(results.plot, "x"))
+
+
+def test_results_are_converted_for_mteb(results):
     means = results.summary.set_index(["retriever", "measure"])["mean"]
-    assert (
-        results.to_mteb()["bm25"]["scores"]["test"][0]["main_score"]
-        == means["bm25", "nDCG@3"]
-    )
-    folder = results.save(tmp_path / "weekly")
-    saved = harness.open_results(folder)
+    (test_split,) = results.to_mteb()["bm25"]["scores"]["test"]
+    assert test_split["main_score"] == means["bm25", "nDCG@3"]
+
+
+@pytest.fixture
+def weekly(results, tmp_path):
+    """The folder of saved results."""
+    return results.save(tmp_path / "weekly")
+
+
+def test_saved_results_have_the_same_tables(results, weekly):
+    saved = harness.open_results(weekly)
     assert saved.manifest.name == "weekly"
-    assert (folder / "report.html").is_file()
-    for name in ("scores", "summary", "comparisons"):
-        pd.testing.assert_frame_equal(getattr(saved, name), getattr(results, name))
-    results.save(folder)
-    assert "folder 'my results': is not a name" in str(
-        small.refusal(results.save, tmp_path / "my results")
-    )
-    assert [
-        path.name for path in tmp_path.iterdir() if not path.name.startswith(".")
-    ] == ["weekly"]
+    assert (weekly / "report.html").is_file()
+    check_same_tables(saved, results)
+
+
+def test_results_saved_twice_are_in_one_folder(results, weekly):
+    results.save(weekly)
+    names = [path.name for path in weekly.parent.iterdir()]
+    assert [name for name in names if not name.startswith(".")] == ["weekly"]
+
+
+def test_results_are_not_saved_under_an_invalid_name(results, tmp_path):
+    error = small.refusal(results.save, tmp_path / "my results")
+    assert "folder 'my results': is not a name" in str(error)
+
+
+def test_results_are_compared_with_saved_ones(weekly):
     others = evaluated({"bm25": "bm25", "letters": lambda texts: letters(texts)[:, :9]})
-    compared = others.compare(folder)
-    assert {"evaluation/letters", "weekly/letters", "bm25", "both"} == set(
-        compared.summary["retriever"]
-    )
-    output = small.told(capsys, "reproduce", folder, "--trust", code=2)
+    compared = others.compare(weekly)
+    retrievers = set(compared.summary["retriever"])
+    assert retrievers == {"evaluation/letters", "weekly/letters", "bm25", "both"}
+
+
+def test_results_of_objects_are_not_reproduced_in_another_process(weekly, capsys):
+    output = small.told(capsys, "reproduce", weekly, "--trust", code=2)
     assert (
-        "used objects that only that process had: documents and queries in memory and letters (letters)"
-        in output
-    )
+        "used objects that only that process had: "
+        "documents and queries in memory and letters (letters)"
+    ) in output
 
 
 def test_results_are_logged_to_mlflow(results, tmp_path, monkeypatch):
@@ -640,44 +745,62 @@ def test_results_are_logged_to_mlflow(results, tmp_path, monkeypatch):
         assert results.log_to("mlflow") == active.info.run_id
 
 
-def test_results_are_logged_to_wandb_where_it_is(results, monkeypatch):
+def test_results_are_logged_to_wandb(results, monkeypatch):
     wandb = MagicMock(run=None, Html=lambda page, inject: page)
-    run = wandb.init.return_value.__enter__.return_value
-    run.id, run.config = "w1", {}
+    active = wandb.init.return_value.__enter__.return_value
+    active.id = "w1"
+    active.config = {}
     monkeypatch.setitem(sys.modules, "wandb", wandb)
     assert results.log_to("wandb", project="p") == "w1"
     wandb.init.assert_called_once_with(name="evaluation", project="p")
-    assert run.config["baseline"] == "bm25"
-    assert run.log.call_args.args[0]["report"].startswith("<!doctype html>")
+    assert active.config["baseline"] == "bm25"
+    assert active.log.call_args.args[0]["report"].startswith("<!doctype html>")
     wandb.init.return_value.__exit__.assert_called_once()
-    incomplete_wandb = MagicMock(run=None)
-    incomplete_wandb.init.side_effect = ModuleNotFoundError("x", name="alembic")
-    for tracker, module, message in (
+
+
+def incomplete_wandb():
+    """wandb without one of its packages."""
+    wandb = MagicMock(run=None)
+    wandb.init.side_effect = ModuleNotFoundError("x", name="alembic")
+    return wandb
+
+
+@pytest.mark.parametrize(
+    ("tracker", "module", "message"),
+    [
         ("mlfow", None, "did you mean 'mlflow'"),
         ("wandb", None, "needs the package wandb"),
         (
             "wandb",
-            incomplete_wandb,
+            incomplete_wandb(),
             "wandb needs the package alembic (pip install wandb",
         ),
-    ):
-        monkeypatch.setitem(sys.modules, "wandb", module)
-        assert message in str(small.refusal(results.log_to, tracker))
+    ],
+    ids=["a misspelt tracker", "no wandb", "an incomplete wandb"],
+)
+def test_a_tracker_that_is_not_installed_is_refused(
+    results, monkeypatch, tracker, module, message
+):
+    monkeypatch.setitem(sys.modules, "wandb", module)
+    assert message in str(small.refusal(results.log_to, tracker))
 
 
-def test_names_are_all_that_there_is():
+def test_the_package_has_only_documented_names():
     assert dir(harness) == sorted(harness.__all__)
     assert all(getattr(harness, name).__doc__ for name in harness.__all__)
     with pytest.raises(AttributeError, match=r"no attribute 'Fusion'"):
         harness.Fusion("a", "b")
 
 
-def test_a_function_is_named_in_a_file(tmp_path, monkeypatch, capsys):
+def test_an_experiment_file_may_name_a_function(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mymodel.py").write_text(
         "def embed(texts):\n    return [[len(text), 1.0] for text in texts]\n"
     )
-    blocks = '[[retrievers]]\nname = "mine"\nencoder = { kind = "python", call = "mymodel:embed" }\n'
+    blocks = (
+        '[[retrievers]]\nname = "mine"\nencoder = { kind = "python", call = '
+        '"mymodel:embed" }\n'
+    )
     path = small.experiment(tmp_path, retrievers=blocks)
     assert run(path, RunOptions("out")).retrievers == ("mine",)
     assert "runs code: encoder.call = mymodel:embed" in small.told(
@@ -685,7 +808,7 @@ def test_a_function_is_named_in_a_file(tmp_path, monkeypatch, capsys):
     )
 
 
-def test_a_notebook_sees_one_line(monkeypatch, capsys):
+def test_a_notebook_shows_progress_in_one_line(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "ipykernel", SimpleNamespace())
     monkeypatch.setattr("harness.console.progress.REFRESH_SECONDS", 0)
     evaluated({"mine": called(letters, batch_size=2)}, progress=None)
@@ -695,49 +818,52 @@ def test_a_notebook_sees_one_line(monkeypatch, capsys):
     assert "\x1b" not in output  # no control characters that notebooks would show
 
 
-def test_retrievers_compose_and_equal_parts_are_asked_once():
-    embedded_texts = []
+@pytest.fixture(scope="module")
+def embedded_texts():
+    """The texts that the model of `composed` embedded."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def composed(embedded_texts):
+    """The results of fusions with equal parts."""
 
     def embed(texts):
         embedded_texts.extend(texts)
         return letters(texts)
 
-    bm25, dense = BM25(), Dense(embed)
-    inner = Fused(
-        [bm25, Fused([Dense(embed), BM25(b=0.7)], constant=5)], weights=[2, 1]
-    )
+    words = BM25()
+    meaning = Dense(embed)
+    nested = Fused([Dense(embed), BM25(b=0.7)], constant=5)
     retrievers = {
-        "words": bm25,
-        "meaning": dense,
-        "hybrid": Fused([bm25, dense]),
-        "inner": inner,
+        "words": words,
+        "meaning": meaning,
+        "hybrid": Fused([words, meaning]),
+        "inner": Fused([words, nested], weights=[2, 1]),
     }
-    evaluation = evaluated(retrievers)
-    parts = {
-        block["name"]: block.get("of")
-        for block in evaluation.manifest.resolved.retrievers
-    }
+    return evaluated(retrievers)
+
+
+def test_parts_that_are_retrievers_are_named(composed):
+    tables = composed.manifest.resolved.retrievers
+    parts = {table["name"]: table.get("of") for table in tables}
+    first_part, second_part = parts["inner"]
     assert list(parts["hybrid"]) == ["words", "meaning"]
-    assert (
-        parts["inner"][0],
-        parts["inner"][1]["kind"],
-        parts["inner"][1]["of"][0],
-    ) == (
-        "words",
-        "fusion",
-        "meaning",
-    )
-    assert (
-        len(embedded_texts)
-        == len(set(embedded_texts))
-        == len(set(DOCUMENTS.values()) | set(QUERIES.values()))
-    )
-    for query in QUERIES:
-        runs = [evaluation.rankings(name)[query] for name in ("words", "meaning")]
-        assert (
-            evaluation.rankings("hybrid")[query].doc_ids
-            == Fused(()).fuse(runs, 100).doc_ids
-        )
+    assert first_part == "words"
+    assert second_part["kind"] == "fusion"
+    assert second_part["of"][0] == "meaning"
+
+
+def test_the_texts_of_equal_parts_are_embedded_once(composed, embedded_texts):
+    texts = set(DOCUMENTS.values()) | set(QUERIES.values())
+    assert sorted(embedded_texts) == sorted(texts)
+
+
+@pytest.mark.parametrize("query_id", QUERIES)
+def test_a_fusion_fuses_the_rankings_of_its_parts(composed, query_id):
+    rankings = [composed.rankings(name)[query_id] for name in ("words", "meaning")]
+    expected = Fused(()).fuse(rankings, 100).doc_ids
+    assert composed.rankings("hybrid")[query_id].doc_ids == expected
 
 
 @pytest.mark.parametrize(
@@ -810,23 +936,25 @@ def test_retrievers_compose_and_equal_parts_are_asked_once():
         ),
     ],
 )
-def test_a_retriever_says_how_it_would_be_written(retriever, table):
+def test_a_retriever_object_has_its_table(retriever, table):
     assert retriever.to_config() == table
 
 
-def test_a_retriever_that_does_not_say_how_it_is_written_is_one_message():
+def test_a_retriever_without_a_table_is_refused():
     class Foreign(Retriever):
         index = search = None
 
-    with pytest.raises(
-        harness.InputError, match="a Foreign does not say how it is written"
-    ):
+    message = "a Foreign does not say how it is written"
+    with pytest.raises(harness.InputError, match=message):
         evaluated({"mine": Foreign()})
+
+
+def test_a_number_is_no_model():
     with pytest.raises(harness.InputError, match="an object of type int is no model"):
         evaluated({"mine": Dense(3)})
 
 
-def test_an_empty_answer_is_not_unjudged():
+def test_an_empty_ranking_is_judged():
     judged = read_or_evaluate(
         evaluated({"bm25": BM25(), "silent": Function(lambda text, depth: [])})
     ).judged_shares

@@ -1,4 +1,4 @@
-"""What docs/python.md shows, and what `harness.compare` takes."""
+"""The shapes that `harness.compare` takes, and its progress."""
 
 import pandas as pd
 import pytest
@@ -62,18 +62,24 @@ def files(tmp_path):
     return tmp_path
 
 
+def by_score(hits):
+    """The documents of a query, best first."""
+    return sorted(hits, key=lambda doc: -hits[doc])
+
+
 def shapes(files):
-    lists = {
-        name: {q: sorted(h, key=lambda d: -h[d]) for q, h in run.items()}
-        for name, run in (("a", A), ("b", B))
-    }
+    """The runs and the labels in every shape."""
+    labels = ("query_id", "doc_id", "relevance")
     return {
         "dicts": ({"a": A, "b": B}, QRELS),
-        "lists": (lists, QRELS),
-        "frames": (
-            {"a": frame(A), "b": frame(B)},
-            frame(QRELS, ("query_id", "doc_id", "relevance")),
+        "lists": (
+            {
+                "a": {query_id: by_score(hits) for query_id, hits in A.items()},
+                "b": {query_id: by_score(hits) for query_id, hits in B.items()},
+            },
+            QRELS,
         ),
+        "frames": ({"a": frame(A), "b": frame(B)}, frame(QRELS, labels)),
         "pyterrier": (
             {"a": frame(A, ("qid", "docno", "score")), "b": B},
             frame(QRELS, ("qid", "docno", "label")),
@@ -149,37 +155,49 @@ def test_every_shape_scores_as_the_command_does(files, shape):
         ),
     ],
 )
-def test_what_is_none_of_these_is_told(runs, qrels, message):
+def test_a_run_or_labels_of_another_shape_are_refused(runs, qrels, message):
     with pytest.raises(InputError, match=message):
         harness.compare(runs, qrels, ["RR"])
 
 
-def test_words_that_are_none_are_told():
-    for arguments, message in (
-        ({"measures": ["nDGC@10"]}, "nDCG"),
-        ({"alfa": 0.1}, "alfa"),
-    ):
-        with pytest.raises(InputError, match=message):
-            harness.compare({"a": A, "b": B}, QRELS, **arguments)
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [({"measures": ["nDGC@10"]}, "nDCG"), ({"alfa": 0.1}, "alfa")],
+    ids=["a measure", "a setting"],
+)
+def test_an_unknown_measure_or_setting_is_refused(arguments, message):
+    with pytest.raises(InputError, match=message):
+        harness.compare({"a": A, "b": B}, QRELS, **arguments)
 
 
-def test_progress_is_shown_where_it_is_wanted_or_seen(tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def experiment(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    path, watched_names = small.experiment(tmp_path), []
-    harness.run(path, harness.RunOptions(results="out"))
+    return small.experiment(tmp_path)
+
+
+def test_progress_is_not_shown_outside_of_a_terminal(experiment, capsys):
+    harness.run(experiment, harness.RunOptions(results="out"))
     harness.compare({"a": A, "b": B}, QRELS)
-    assert capsys.readouterr().err == ""  # nobody sees it
-    harness.run(path, harness.RunOptions(results="out"), progress=True)
-    assert "bm25: search: 6 texts" in capsys.readouterr().err
-    harness.run(
-        path,
-        harness.RunOptions(
-            results="out", on_progress=lambda name, meter: watched_names.append(name)
-        ),
-        progress=True,
-    )
-    assert "bm25" in watched_names
     assert capsys.readouterr().err == ""
+
+
+def test_progress_is_shown_on_request(experiment, capsys):
+    harness.run(experiment, harness.RunOptions(results="out"), progress=True)
+    assert "bm25: search: 6 texts" in capsys.readouterr().err
+
+
+def test_a_function_of_progress_replaces_the_display(experiment, capsys):
+    names = []
+    options = harness.RunOptions(
+        results="out", on_progress=lambda name, meter: names.append(name)
+    )
+    harness.run(experiment, options, progress=True)
+    assert "bm25" in names
+    assert capsys.readouterr().err == ""
+
+
+def test_progress_is_shown_in_a_terminal(monkeypatch, capsys):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     harness.compare({"a": A, "b": B}, QRELS)
     assert "comparing: " in capsys.readouterr().err

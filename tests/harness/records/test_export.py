@@ -1,4 +1,4 @@
-"""A results folder for other programs: each form is read back by the library that owns it, where it is here."""
+"""A results folder for other programs: each format is read back by its own library."""
 
 import json
 import shutil
@@ -31,58 +31,67 @@ def results(tmp_path_factory) -> Results:
     return run(path, RunOptions(folder / "out"))
 
 
-def test_each_form_is_what_the_results_say(results, tmp_path):
-    for form in ("trec", "mteb", "parquet"):
-        export_results(results, form, tmp_path / form)
-    assert "is there already" in str(
-        refusal(export_results, results, "trec", tmp_path / "trec")
-    )
-    qrels, measure = (
-        list(ir_measures.read_trec_qrels(str(tmp_path / "trec" / "qrels.trec"))),
-        ir_measures.nDCG @ 3,
-    )
+def primary_means(results):
+    """Return retriever -> its mean nDCG@3."""
     rows = results.summary[results.summary["measure"] == "nDCG@3"]
-    means = dict(zip(rows["retriever"], rows["mean"], strict=True))
-    for name, mean in means.items():
-        found = ir_measures.read_trec_run(
-            str(tmp_path / "trec" / "runs" / f"{name}.trec")
-        )
-        assert ir_measures.calc_aggregate([measure], qrels, found)[
-            measure
-        ] == pytest.approx(mean)
-    said = json.loads((tmp_path / "mteb" / "bm25.json").read_text())
-    assert said["scores"]["test"][0]["main_score"] == pytest.approx(means["bm25"])
-    for name in ("scores", "summary", "comparisons", "tests", "costs"):
-        found = pd.read_parquet(tmp_path / "parquet" / f"{name}.parquet")
-        table = getattr(results, name)
-        assert (found.columns.tolist(), len(found)) == (
-            table.columns.tolist(),
-            len(table),
-        )
-    assert set(
-        pd.read_parquet(tmp_path / "parquet" / "rankings.parquet")["retriever"]
-    ) == set(results.retrievers)
+    return dict(zip(rows["retriever"], rows["mean"], strict=True))
 
 
-def test_the_command(results, tmp_path, capsys):
-    assert "qrels.trec" in small.told(
-        capsys, "export", results.folder, "--as", "trec", "--output", tmp_path / "out"
-    )
-    for form, told in (
+def test_trec_files_have_the_means_of_the_results(results, tmp_path):
+    folder = tmp_path / "trec"
+    export_results(results, "trec", folder)
+    qrels = list(ir_measures.read_trec_qrels(str(folder / "qrels.trec")))
+    measure = ir_measures.nDCG @ 3
+    for name, mean in primary_means(results).items():
+        trec_run = ir_measures.read_trec_run(str(folder / "runs" / f"{name}.trec"))
+        theirs = ir_measures.calc_aggregate([measure], qrels, trec_run)
+        assert theirs[measure] == pytest.approx(mean), name
+
+
+def test_a_folder_with_files_is_not_written_over(results, tmp_path):
+    export_results(results, "trec", tmp_path / "trec")
+    error = refusal(export_results, results, "trec", tmp_path / "trec")
+    assert "is there already" in str(error)
+
+
+def test_mteb_s_main_score_is_the_mean(results, tmp_path):
+    export_results(results, "mteb", tmp_path / "mteb")
+    result = json.loads((tmp_path / "mteb" / "bm25.json").read_text())
+    main_score = result["scores"]["test"][0]["main_score"]
+    assert main_score == pytest.approx(primary_means(results)["bm25"])
+
+
+@pytest.mark.parametrize("name", ["scores", "summary", "comparisons", "tests", "costs"])
+def test_parquet_has_every_table(results, tmp_path, name):
+    export_results(results, "parquet", tmp_path / "parquet")
+    stored = pd.read_parquet(tmp_path / "parquet" / f"{name}.parquet")
+    table = getattr(results, name)
+    assert stored.columns.tolist() == table.columns.tolist()
+    assert len(stored) == len(table)
+
+
+def test_parquet_has_the_rankings(results, tmp_path):
+    export_results(results, "parquet", tmp_path / "parquet")
+    rankings = pd.read_parquet(tmp_path / "parquet" / "rankings.parquet")
+    assert set(rankings["retriever"]) == set(results.retrievers)
+
+
+def test_the_command_prints_the_files(results, tmp_path, capsys):
+    options = ("--as", "trec", "--output", tmp_path / "out")
+    assert "qrels.trec" in small.told(capsys, "export", results.folder, *options)
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
         ("trex", "did you mean 'trec'"),
         ("foo", "known: mlflow, mteb, parquet"),
         ("wandb", "--output: cannot go with --as wandb, which writes no file"),
-    ):
-        assert told in small.told(
-            capsys,
-            "export",
-            results.folder,
-            "--as",
-            form,
-            "--output",
-            tmp_path / "other",
-            code=2,
-        )
+    ],
+)
+def test_the_command_refuses(results, tmp_path, capsys, form, message):
+    options = ("--as", form, "--output", tmp_path / "other")
+    assert message in small.told(capsys, "export", results.folder, *options, code=2)
 
 
 @pytest.mark.parametrize(
@@ -100,13 +109,7 @@ def test_the_command(results, tmp_path, capsys):
 def test_a_damaged_result_of_mteb_is_named(results, tmp_path, raw):
     shutil.copytree(results.folder, tmp_path / "copy")
     (tmp_path / "copy" / "tables" / "bm25.mteb.json").write_bytes(raw)
-    with pytest.raises(
-        InputError,
-        match=r"bm25.mteb.json: is missing or damaged .harness report .* writes it anew",
-    ):
-        export_sets(
-            tmp_path,
-            [records.read_results(tmp_path / "copy")],
-            "mteb",
-            tmp_path / "table",
-        )
+    sets = [records.read_results(tmp_path / "copy")]
+    message = "bm25.mteb.json: is missing or damaged .harness report .* writes it anew"
+    with pytest.raises(InputError, match=message):
+        export_sets(tmp_path, sets, "mteb", tmp_path / "table")

@@ -1,7 +1,8 @@
-"""Several results folders in one comparison, and a gate whose baseline lies in another folder."""
+"""Several results folders in one comparison, and a gate across two folders."""
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,19 +19,27 @@ from tests.support.small import Call
 OTHER = (
     '[[retrievers]]\nname = "bm25"\nencoder = { kind = "hashing", dimensions = 3 }\n'
 )
-HASHING = '\n[[retrievers]]\nname = "hashing"\nencoder = { kind = "hashing", dimensions = 64 }\n'
+HASHING = """
+[[retrievers]]
+name = "hashing"
+encoder = { kind = "hashing", dimensions = 64 }
+"""
 
 
-def made(place: Path, name: str, **given: str) -> Path:
-    """A results folder; its data set is made anew where there is none."""
+def run_small(folder: Path, name: str, **options: str) -> Path:
+    """Return a results folder; its data set is created if there is none."""
     return harness.run(
-        small.experiment(place, name=name, **given), harness.RunOptions(place / "out")
+        small.experiment(folder, name=name, **options),
+        harness.RunOptions(folder / "out"),
     ).folder
 
 
-def asked_otherwise(place: Path) -> None:
-    """The same documents; of six queries one is gone, one is new, one is worded and one labelled otherwise."""
-    small.dataset(place / "data")
+def write_changed_queries(folder: Path) -> None:
+    """Write the same documents with other queries.
+
+    Of six queries one is gone, one is new, one has another text, one other labels.
+    """
+    small.dataset(folder / "data")
     rows = [
         {"id": id_, "query": text, "relevant_documents": docs}
         for id_, text, docs in small.QUERIES
@@ -41,36 +50,43 @@ def asked_otherwise(place: Path) -> None:
     rows.append(
         {"id": "q-new", "query": "what has fins", "relevant_documents": ["fish"]}
     )
-    (place / "data" / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+    (folder / "data" / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
 def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The results of a first experiment."""
-    return made(tmp_path_factory.mktemp("first"), "first")
+    return run_small(tmp_path_factory.mktemp("first"), "first")
 
 
 def test_folders_are_compared_on_the_queries_that_both_have(
     call: Call, tmp_path: Path, first: Path
 ) -> None:
-    asked_otherwise(tmp_path / "y")
-    two = made(tmp_path / "y", "second", retrievers=OTHER)
+    write_changed_queries(tmp_path / "y")
+    second = run_small(tmp_path / "y", "second", retrievers=OTHER)
     shared = find_shared_queries(
-        [records.read_results(first), records.read_results(two)]
+        [records.read_results(first), records.read_results(second)]
     )
     assert shared == (("q-swim", "q-green", "q-drive"), 2, 1, 1, ())
-    said = call("compare", first, two, "-m", "nDCG@3", "--json")
-    told = json.loads(said.out)
-    assert told["notes"][0] == (
-        "Compared on the 3 queries that all folders share. "
-        "Left out: 2 that not every folder has, 1 with another text, 1 graded otherwise."
+    output = call("compare", first, second, "-m", "nDCG@3", "--json")
+    printed = json.loads(output.out)
+    assert printed["notes"][0] == (
+        "Compared on the 3 queries that all folders share. Left out: "
+        "2 that not every folder has, 1 with another text, 1 graded otherwise."
     )
-    assert said.err.startswith(told["notes"][0])
-    # The same by TREC files alone, with the queries named by hand.
+    assert output.err.startswith(printed["notes"][0])
+
+
+def test_trec_files_alone_give_the_same_comparison(
+    call: Call, tmp_path: Path, first: Path
+) -> None:
+    write_changed_queries(tmp_path / "y")
+    second = run_small(tmp_path / "y", "second", retrievers=OTHER)
+    printed = json.loads(call("compare", first, second, "-m", "nDCG@3", "--json").out)
     (tmp_path / "ids").write_text("q-swim\nq-green\nq-drive\n", encoding="utf-8")
     runs = {
         "first/bm25": first / "runs/bm25.trec",
-        "second/bm25": two / "runs/bm25.trec",
+        "second/bm25": second / "runs/bm25.trec",
         "hybrid": first / "runs/hybrid.trec",
         "hashing": first / "runs/hashing.trec",
     }
@@ -90,41 +106,40 @@ def test_folders_are_compared_on_the_queries_that_both_have(
     )
     rows = json.loads(plain.out)
     means = {row["retriever"].replace("~", "/"): row["mean"] for row in rows["summary"]}
-    assert {row["retriever"]: row["mean"] for row in told["summary"]} == pytest.approx(
-        means
-    )
-
-    def pairs(found: list[dict[str, object]]) -> dict[frozenset[str], object]:
-        return {
-            frozenset(str(row[side]).replace("~", "/") for side in "ab"): row[
-                "p_adjusted"
-            ]
-            for row in found
-        }
-
-    assert pairs(told["comparisons"]) == pairs(rows["comparisons"])
+    folder_means = {row["retriever"]: row["mean"] for row in printed["summary"]}
+    assert folder_means == pytest.approx(means)
+    assert p_by_pair(printed["comparisons"]) == p_by_pair(rows["comparisons"])
 
 
-def test_a_retriever_that_found_the_same_twice_stands_once(
+def p_by_pair(rows: list[dict[str, Any]]) -> dict[frozenset[str], float]:
+    """Return the adjusted p of each pair; the names of files have ~ for /."""
+    p_values: dict[frozenset[str], float] = {}
+    for row in rows:
+        pair = frozenset([row["a"].replace("~", "/"), row["b"].replace("~", "/")])
+        p_values[pair] = row["p_adjusted"]
+    return p_values
+
+
+def test_a_retriever_with_the_same_results_in_two_folders_occurs_once(
     call: Call, tmp_path: Path
 ) -> None:
-    one = made(tmp_path, "first")
-    two = made(tmp_path, "second", retrievers=OTHER + HASHING)
-    joined = score_folders([one, two], ["DCG@3", "AP"])
+    third = run_small(tmp_path, "first")
+    fourth = run_small(tmp_path, "second", retrievers=OTHER + HASHING)
+    joined = score_folders([third, fourth], ["DCG@3", "AP"])
     assert list(joined.retrievers) == ["first/bm25", "hashing", "hybrid", "second/bm25"]
     assert list(joined.notes) == [
         "Compared on all 6 queries, the same in every folder.",
         "Found the same in more than one folder, and compared once: hashing.",
     ]
-    alone = made(tmp_path, "alone", retrievers=OTHER)
+    alone = run_small(tmp_path, "alone", retrievers=OTHER)
     (tmp_path / "elsewhere").mkdir()
     twin = alone.rename(tmp_path / "elsewhere" / "alone")
-    again = made(tmp_path, "alone", retrievers=OTHER)
+    again = run_small(tmp_path, "alone", retrievers=OTHER)
     assert list(score_folders([twin, again], []).retrievers) == [
         "elsewhere/alone/bm25",
         "out/alone/bm25",
     ]
-    assert "is named twice" in call("compare", one, one).err
+    assert "is named twice" in call("compare", third, third).err
 
 
 def test_a_renamed_retriever_makes_no_pair_with_itself(
@@ -133,12 +148,14 @@ def test_a_renamed_retriever_makes_no_pair_with_itself(
     renamed = small.RETRIEVERS.replace('"bm25"', '"words"').replace(
         'kind = "words"', 'kind = "bm25"'
     )
-    two = made(tmp_path, "second", retrievers=renamed.replace('"hybrid"', '"both"'))
-    joined = score_folders([first, two], [])
+    second = run_small(
+        tmp_path, "second", retrievers=renamed.replace('"hybrid"', '"both"')
+    )
+    joined = score_folders([first, second], [])
     assert list(joined.retrievers) == ["bm25", "hashing", "hybrid"]
     assert joined.notes[1] == (
-        "Found the same in more than one folder, and compared once: bm25 (called words in second), hashing and hybrid "
-        "(called both in second)."
+        "Found the same in more than one folder, and compared once: "
+        "bm25 (called words in second), hashing and hybrid (called both in second)."
     )
 
 
@@ -148,7 +165,7 @@ def test_one_name_with_other_options_is_another_retriever_though_it_finds_the_sa
     other = small.RETRIEVERS.replace(
         'kind = "fusion"', 'kind = "fusion"\nconstant = 61'
     )
-    joined = score_folders([first, made(tmp_path, "second", retrievers=other)], [])
+    joined = score_folders([first, run_small(tmp_path, "second", retrievers=other)], [])
     assert list(joined.retrievers) == [
         "bm25",
         "hashing",
@@ -172,11 +189,13 @@ def test_what_differs_beside_the_retrievers_is_said(
         ),
         encoding="utf-8",
     )
-    two = harness.run(path, harness.RunOptions(tmp_path / "y")).folder
-    notes = list(score_folders([first, two], []).notes)
+    second = harness.run(path, harness.RunOptions(tmp_path / "y")).folder
+    notes = list(score_folders([first, second], []).notes)
     assert notes[-2:] == [
-        f"The experiments decide by different measures ({first} by nDCG@3 and {two} by AP): nDCG@3 decides here.",
-        f"The documents are not the same (6 in {first} and 7 in {two}): a difference may come from them.",
+        f"The experiments decide by different measures ({first} by nDCG@3 and "
+        f"{second} by AP): nDCG@3 decides here.",
+        f"The documents are not the same (6 in {first} and 7 in {second}): "
+        "a difference may come from them.",
     ]
 
 
@@ -187,31 +206,32 @@ def test_folders_without_a_common_query_are_no_comparison(
     (small.dataset(tmp_path / "y" / "data") / "queries.json").write_text(
         json.dumps(rows), encoding="utf-8"
     )
-    two, same = made(tmp_path / "y", "second"), made(tmp_path, "same")
+    second = run_small(tmp_path / "y", "second")
+    same = run_small(tmp_path, "same")
     small.dataset(tmp_path / "z" / "data", labelled=False)
     (tmp_path / "ids").write_text("q-rails\nq-unknown\n", encoding="utf-8")
-    for words, told in (
-        ((two,), "share no query with the same text and the same grades"),
-        ((two, "--skip-no-relevant"), "--skip-no-relevant: is for TREC runs"),
+    for words, message in (
+        ((second,), "share no query with the same text and the same grades"),
+        ((second, "--skip-no-relevant"), "--skip-no-relevant: is for TREC runs"),
         ((first.parent / "none",), "does not exist"),
         ((tmp_path,), "is not a results folder"),
-        ((made(tmp_path / "z", "bare"),), "no query has labels"),
+        ((run_small(tmp_path / "z", "bare"),), "no query has labels"),
         ((same, "--queries", tmp_path / "ids"), "query 'q-unknown': is not a query"),
     ):
-        said = call("compare", first, *words, code=2)
-        assert said.out == "" and told in said.err
+        output = call("compare", first, *words, code=2)
+        assert output.out == "" and message in output.err
 
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The results of the release in use."""
-    return made(tmp_path_factory.mktemp("release"), "release")
+    return run_small(tmp_path_factory.mktemp("release"), "release")
 
 
 @pytest.fixture(scope="module")
 def new(release: Path) -> Path:
     """The results of the next one, on the same data."""
-    return made(release.parents[1], "new", retrievers=OTHER)
+    return run_small(release.parents[1], "new", retrievers=OTHER)
 
 
 GATE = ("--baseline", "bm25", "--challenger", "bm25", "--margin", "0.9")
@@ -220,17 +240,17 @@ GATE = ("--baseline", "bm25", "--challenger", "bm25", "--margin", "0.9")
 def test_a_gate_takes_its_baseline_from_an_earlier_folder(
     call: Call, new: Path, release: Path
 ) -> None:
-    said = call("gate", new, "--from", release, *GATE, code=0)
-    assert said.out.startswith("gate passed: not worse by 0.9: ")
-    assert said.err == "Compared on all 6 queries, the same in every folder.\n"
-    told = json.loads(call("gate", new, "--from", release, *GATE, "--json").out)
+    output = call("gate", new, "--from", release, *GATE, code=0)
+    assert output.out.startswith("gate passed: not worse by 0.9: ")
+    assert output.err == "Compared on all 6 queries, the same in every folder.\n"
+    printed = json.loads(call("gate", new, "--from", release, *GATE, "--json").out)
     means = [
         records.read_results(folder).summary.set_index(["retriever", "measure"])[
             "mean"
         ]["bm25", "nDCG@3"]
         for folder in (new, release)
     ]
-    assert (told["mean_difference"], told["n"]) == (
+    assert (printed["mean_difference"], printed["n"]) == (
         pytest.approx(means[0] - means[1]),
         6,
     )
@@ -239,9 +259,9 @@ def test_a_gate_takes_its_baseline_from_an_earlier_folder(
         OTHER.replace('"bm25"', '"new"', 1)
         + '\n[[retrievers]]\nname = "old"\nkind = "bm25"\n'
     )
-    inside = made(release.parents[1], "both", retrievers=both)
+    inside = run_small(release.parents[1], "both", retrievers=both)
     words = ("--baseline", "old", "--challenger", "new", "--margin", "0.9", "--json")
-    assert json.loads(call("gate", inside, *words).out)["p_value"] == told["p_value"]
+    assert json.loads(call("gate", inside, *words).out)["p_value"] == printed["p_value"]
 
 
 def test_a_gate_says_what_its_folders_share_and_refuses_a_baseline_on_other_ground(
@@ -251,10 +271,15 @@ def test_a_gate_says_what_its_folders_share_and_refuses_a_baseline_on_other_grou
     path.write_text(
         json.dumps(json.loads(path.read_text(encoding="utf-8"))[:4]), encoding="utf-8"
     )
-    said = call("gate", made(tmp_path / "fewer", "new"), "--from", release, *GATE)
-    note = "Compared on the 4 queries that all folders share. Left out: 2 that not every folder has.\n"
-    assert said.err.startswith(note)
-    asked_otherwise(tmp_path / "labels")
+    output = call(
+        "gate", run_small(tmp_path / "fewer", "new"), "--from", release, *GATE
+    )
+    note = (
+        "Compared on the 4 queries that all folders share. "
+        "Left out: 2 that not every folder has.\n"
+    )
+    assert output.err.startswith(note)
+    write_changed_queries(tmp_path / "labels")
     (small.dataset(tmp_path / "documents" / "data") / "bird.md").write_text(
         "# bird\n\nbirds fly\n", encoding="utf-8"
     )
@@ -266,15 +291,15 @@ def test_a_gate_says_what_its_folders_share_and_refuses_a_baseline_on_other_grou
         encoding="utf-8",
     )
     new = harness.run(path, harness.RunOptions(tmp_path / "out")).folder
-    for folder, baseline, start, told in (
+    for folder, baseline, start, message in (
         (
-            made(tmp_path / "labels", "new"),
+            run_small(tmp_path / "labels", "new"),
             "bm25",
             release,
             "has 2 of the same queries with another text or other",
         ),
         (
-            made(tmp_path / "documents", "new"),
+            run_small(tmp_path / "documents", "new"),
             "bm25",
             release,
             "holds results on other documents than",
@@ -283,40 +308,53 @@ def test_a_gate_says_what_its_folders_share_and_refuses_a_baseline_on_other_grou
         (new, "hash", release, "did you mean 'hashing'?"),
         (release, "bm25", release.parent, "is not a results folder"),
     ):
-        said = call(
+        output = call(
             "gate", folder, "--from", start, "--baseline", baseline, *GATE[2:], code=2
         )
-        assert said.out == "" and told in said.err
+        assert output.out == "" and message in output.err
 
 
 def test_folders_are_compared_by_the_statistics_that_they_declare(
     call: Call, tmp_path: Path, release: Path
 ) -> None:
-    declares = '[statistics]\nmargin = 0.03\nalpha = 0.2\ncorrection = "bonferroni"\nlooks = { queries = [2, 6] }\n'
-    one, two = (made(tmp_path / place, place, more=declares) for place in ("x", "y"))
-    declared, note = read_declared_settings([one, two])
+    declares = """
+[statistics]
+margin = 0.03
+alpha = 0.2
+correction = "bonferroni"
+looks = { queries = [2, 6] }
+"""
+    first_declaring = run_small(tmp_path / "x", "x", more=declares)
+    second_declaring = run_small(tmp_path / "y", "y", more=declares)
+    declared, note = read_declared_settings([first_declaring, second_declaring])
     assert (declared.margin, declared.alpha, declared.correction, note) == (
         0.03,
         0.2,
         "bonferroni",
         "",
     )
-    apart = "declare different statistics (alpha, correction, looks and margin): the defaults count here."
-    assert read_declared_settings([one, release]) == (
+    apart = (
+        "declare different statistics (alpha, correction, looks and margin): "
+        "the defaults count here."
+    )
+    assert read_declared_settings([first_declaring, release]) == (
         Settings(),
         f"The experiments {apart}",
     )
-    assert read_declared_settings([one, one / "qrels.trec"]) == (Settings(), "")
-    assert "0.03" in call("compare", one, two, "--explain").out
-    assert apart in call("compare", one, release).err
-    alone = json.loads(call("compare", one, "--json").out)["comparisons"]
-    as_run = records.read_results(one).comparisons.to_dict("records")
+    assert read_declared_settings(
+        [first_declaring, first_declaring / "qrels.trec"]
+    ) == (Settings(), "")
+    assert "0.03" in call("compare", first_declaring, second_declaring, "--explain").out
+    assert apart in call("compare", first_declaring, release).err
+    alone = json.loads(call("compare", first_declaring, "--json").out)["comparisons"]
+    as_run = records.read_results(first_declaring).comparisons.to_dict("records")
     names = ("measure", "a", "b", "ci_low", "ci_high", "p_adjusted", "verdict")
-    these, those = (
-        [[row[name] for name in names] for row in rows[:3]] for rows in (alone, as_run)
-    )
-    assert these == those and {row[0] for row in these} == {"nDCG@3"}
-    other = call("compare", one, "--json", "--correction", "holm", "--test", "t").out
+    compared = [[row[name] for name in names] for row in alone[:3]]
+    stored = [[row[name] for name in names] for row in as_run[:3]]
+    assert compared == stored and {row[0] for row in compared} == {"nDCG@3"}
+    other = call(
+        "compare", first_declaring, "--json", "--correction", "holm", "--test", "t"
+    ).out
     assert json.loads(other)["comparisons"] != alone
 
 
@@ -324,7 +362,9 @@ def test_comparing_claims_nothing_once_the_planned_looks_have_spent_alpha(
     tmp_path: Path,
 ) -> None:
     over, again = (
-        made(tmp_path / name, name, more="[statistics]\nlooks = { queries = [3] }\n")
+        run_small(
+            tmp_path / name, name, more="[statistics]\nlooks = { queries = [3] }\n"
+        )
         for name in "ab"
     )
     verdicts = (
@@ -333,20 +373,40 @@ def test_comparing_claims_nothing_once_the_planned_looks_have_spent_alpha(
     assert set(verdicts) == {"undecided: alpha is spent"}
 
 
-def test_a_folder_is_reproduced_from_wherever_one_stands(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    here, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
-    small.dataset(here / "data")
-    elsewhere.mkdir()
-    monkeypatch.chdir(here)
-    path = small.experiment(here)
-    path.write_text(path.read_text().replace((here / "data").as_posix(), "data"))
-    results = harness.run(
-        "small.toml", harness.RunOptions(Path("results"))
-    ).folder.resolve()
+@pytest.fixture
+def relative_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Results of an experiment whose paths are relative; another folder is current."""
+    project = tmp_path / "project"
+    small.dataset(project / "data")
+    monkeypatch.chdir(project)
+    experiment_file = small.experiment(project)
+    text = experiment_file.read_text(encoding="utf-8")
+    relative_text = text.replace((project / "data").as_posix(), "data")
+    experiment_file.write_text(relative_text, encoding="utf-8")
+    results = harness.run("small.toml", harness.RunOptions(Path("results")))
+    elsewhere = tmp_path / "elsewhere" / "deeper"
+    elsewhere.mkdir(parents=True)
     monkeypatch.chdir(elsewhere)
-    assert reproduce(results).versions == {}
-    assert records.current_dataset(records.read_results(results)).document_count == len(
-        small.TEXTS
-    )
+    return project / results.folder
+
+
+def test_a_folder_is_reproduced_from_any_working_directory(
+    relative_results: Path,
+) -> None:
+    assert reproduce(relative_results).versions == {}
+    results = records.read_results(relative_results)
+    assert records.current_dataset(results).document_count == len(small.TEXTS)
+
+
+@pytest.mark.parametrize("content", ["other documents", "no data set"])
+def test_the_data_with_the_digest_of_the_run_are_found_not_others_of_that_name(
+    relative_results: Path, tmp_path: Path, content: str
+) -> None:
+    other = tmp_path / "elsewhere" / "data"
+    if content == "other documents":
+        (small.dataset(other) / "bird.md").write_text("# bird\n\nbirds fly\n")
+    else:
+        other.mkdir()
+    results = records.read_results(relative_results)
+    assert records.find_dataset(results).folder.resolve() != other
+    assert reproduce(relative_results).versions == {}

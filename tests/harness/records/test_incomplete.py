@@ -1,4 +1,4 @@
-"""A run whose retrievers failed in part is not declared won; ledgers, slices and options are not dropped silently."""
+"""A run with failed retrievers has no winner; no ledger is dropped silently."""
 
 import json
 import shutil
@@ -15,8 +15,8 @@ from tests.support.small import call, ends
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    place = tmp_path_factory.mktemp("incomplete")
-    return small.ran(place, more="[statistics]\nmargin = 0.9", report=True).folder
+    folder = tmp_path_factory.mktemp("incomplete")
+    return small.ran(folder, more="[statistics]\nmargin = 0.9", report=True).folder
 
 
 @pytest.fixture(scope="module")
@@ -45,20 +45,20 @@ def test_the_report_the_terminal_and_json_say_first_that_it_is_incomplete(
     streams = ends(capsys, 0, "report", incomplete)
     assert streams.out.splitlines()[1].startswith(HEAD)
     assert "gone failed: gone: 401" in streams.err
-    for shown in (page.split("<script")[0], text, streams.out):
-        assert shown == streams.out or "Nothing is recommended" in shown
-        assert not [words for words in RECOMMENDS if words in shown]
-    found = json.loads(call(capsys, "report", incomplete, "--json").out)
-    assert found["incomplete"].startswith(HEAD)
-    assert [row["retriever"] for row in found["failed"]] == ["gone", "lost"]
-    whole = json.loads(call(capsys, "report", folder, "--json").out)
-    assert (whole["failed"], whole["incomplete"]) == ([], "")
+    for output in (page.split("<script")[0], text, streams.out):
+        assert output == streams.out or "Nothing is recommended" in output
+        assert not [words for words in RECOMMENDS if words in output]
+    printed = json.loads(call(capsys, "report", incomplete, "--json").out)
+    assert printed["incomplete"].startswith(HEAD)
+    assert [row["retriever"] for row in printed["failed"]] == ["gone", "lost"]
+    complete = json.loads(call(capsys, "report", folder, "--json").out)
+    assert (complete["failed"], complete["incomplete"]) == ([], "")
     streams = call(capsys, "report", incomplete.parent)
     head, _, *rows = (line.split() for line in streams.out.splitlines() if line)
     assert head[-1] == "failed" and any(row[-1] == "2" for row in rows)
 
 
-def test_what_is_made_of_others_inherits_their_ledgers(folder):
+def test_a_fusion_inherits_the_ledgers_of_its_parts(folder):
     manifest = records.read_manifest(folder)
     lost = records.RetrieverQuality(
         notes={"empty": ("a",)}, counts={"embed-queries": {"lost_tokens": 3}}
@@ -66,22 +66,26 @@ def test_what_is_made_of_others_inherits_their_ledgers(folder):
     ledger = records.DataQuality(
         retrievers={**manifest.ledger.retrievers, "hashing": lost, "bm25": lost}
     )
-    found = quality_with_parts(replace(manifest, ledger=ledger), "hybrid")
-    assert (found.notes, found.counts) == (
-        lost.notes,
-        {"embed-queries": {"lost_tokens": 6}},
-    )
+    quality = quality_with_parts(replace(manifest, ledger=ledger), "hybrid")
+    assert quality.notes == lost.notes
+    assert quality.counts == {"embed-queries": {"lost_tokens": 6}}
 
 
-def test_comparing_a_folder_says_what_is_missing_and_recommends_nothing(
-    incomplete, capsys
+def missing_note(folder):
+    missing = "Incomplete: without gone and lost"
+    return f"{folder}: {missing}; who leads here leads among those that ran."
+
+
+@pytest.mark.parametrize("command", ["compare", "score"])
+def test_a_command_says_what_is_missing_and_recommends_nothing(
+    incomplete, capsys, command
 ):
-    note = f"{incomplete}: Incomplete: without gone and lost; who leads here leads among those that ran."
-    for command in ("compare", "score"):
-        streams = call(capsys, command, incomplete)
-        assert (streams.code, streams.err.splitlines()[0]) == (0, note)
-        assert not [words for words in RECOMMENDS if words in streams.out]
-    assert (
-        json.loads(call(capsys, "compare", incomplete, "--json").out)["notes"][0]
-        == note
-    )
+    streams = call(capsys, command, incomplete)
+    assert streams.code == 0
+    assert streams.err.splitlines()[0] == missing_note(incomplete)
+    assert not [words for words in RECOMMENDS if words in streams.out]
+
+
+def test_the_notes_of_a_comparison_name_what_is_missing(incomplete, capsys):
+    printed = json.loads(call(capsys, "compare", incomplete, "--json").out)
+    assert printed["notes"][0] == missing_note(incomplete)

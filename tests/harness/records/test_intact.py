@@ -1,4 +1,7 @@
-"""Results folders that are damaged, cut, hostile or of before: one message and exit code 2, or read as today."""
+"""Results folders that are damaged, cut, hostile or old.
+
+One message and exit code 2, or read as today.
+"""
 
 import json
 import shutil
@@ -80,7 +83,7 @@ CHANGED, MANIFEST = "cannot be read whole", "manifest.json"
 
 
 @pytest.mark.parametrize(
-    ("command", "name", "change", "told"),
+    ("command", "name", "change", "message"),
     [
         ("gate", "scores.csv", cut, f"scores.csv: {CHANGED}: it was changed or cut"),
         ("gate", "summary.csv", last_cell(""), f"summary.csv: {CHANGED}"),
@@ -146,11 +149,11 @@ CHANGED, MANIFEST = "cannot be read whole", "manifest.json"
     ],
 )
 def test_a_folder_that_is_not_whole_is_one_message(
-    folder, capsys, command, name, change, told
+    folder, capsys, command, name, change, message
 ):
     change(folder / name)
-    said = ends(capsys, 2, command, folder, *(GATE if command == "gate" else ()))
-    assert said.out == "" and told in said.err
+    output = ends(capsys, 2, command, folder, *(GATE if command == "gate" else ()))
+    assert output.out == "" and message in output.err
 
 
 @pytest.mark.parametrize(
@@ -179,7 +182,7 @@ def test_a_link_in_the_folder_is_refused_and_never_written_through(
 
 def test_what_does_not_follow_from_the_manifest_is_refused(folder, tmp_path):
     results = records.read_results(folder)
-    for table, told in (
+    for table, message in (
         ({}, "resolved.dataset.path: is missing"),
         ({"path": None}, "resolved.dataset.path: "),
         ({"path": "data", "columns": None}, "resolved.dataset.columns: "),
@@ -188,7 +191,7 @@ def test_what_does_not_follow_from_the_manifest_is_refused(folder, tmp_path):
         resolved = replace(results.manifest.resolved, dataset=table)
         other = replace(results, manifest=replace(results.manifest, resolved=resolved))
         error = str(refusal(records.find_dataset, other))
-        assert told in error and str(folder / "manifest.json") in error
+        assert message in error and str(folder / "manifest.json") in error
     resolved = replace(results.manifest.resolved, primary="RR@7")
     error = refusal(
         stored_scores,
@@ -200,23 +203,21 @@ def test_what_does_not_follow_from_the_manifest_is_refused(folder, tmp_path):
 # The manifest and the evaluation, as they are and as they were
 
 
-def test_what_is_written_is_read_back_equal_with_the_whole_experiment_and_the_digest_of_every_table(
-    folder, tmp_path
-):
-    found = records.read_manifest(folder)
-    records.write_manifest(tmp_path, found)
-    assert records.read_manifest(tmp_path) == found
+def test_a_manifest_is_read_back_equal(folder, tmp_path):
+    manifest = records.read_manifest(folder)
+    records.write_manifest(tmp_path, manifest)
+    assert records.read_manifest(tmp_path) == manifest
     assert (tmp_path / "manifest.json").read_bytes() == (
         folder / "manifest.json"
     ).read_bytes()
-    assert found.file_digests == records.file_digests(folder)
+    assert manifest.file_digests == records.file_digests(folder)
     assert {field.name for field in fields(records.ResolvedExperiment)} == {
         name for name, field in Experiment.model_fields.items() if not field.exclude
     }
 
 
 def resolved(**more):
-    """The manifest's resolved experiment has more, or other, keys: statistics among its statistics."""
+    """The manifest's resolved experiment has other keys, also in its statistics."""
 
     def change(content):
         statistics = {**content["resolved"]["statistics"], **more.get("statistics", {})}
@@ -232,7 +233,7 @@ def without_report(content):
     return {
         **content,
         "resolved": {
-            key: one for key, one in content["resolved"].items() if key != "report"
+            key: row for key, row in content["resolved"].items() if key != "report"
         },
     }
 
@@ -246,7 +247,7 @@ TIES = {"bm25": {"queries": [], "worst": 0.1, "expected": 0.2, "best": 0.3}}
         saying(ties=TIES, noise={}, waiting=[]),
         resolved(cache={"probe": 3}),
         manifest(without_report),
-        *(resolved(statistics={"zeros": one}) for one in ("wilcox", "pratt")),
+        *(resolved(statistics={"zeros": row}) for row in ("wilcox", "pratt")),
         resolved(statistics={"interval": "bca"}),
     ],
 )
@@ -256,35 +257,33 @@ def test_a_folder_of_before_is_read_as_one_of_today(folder, change):
     assert records.read_manifest(folder) == before
 
 
-def test_a_retriever_is_followed_to_all_its_parts_and_known_again_where_its_table_has_more_keys(
-    folder,
-):
+def test_a_retriever_is_followed_to_all_its_parts(folder):
     tables = (
         {"name": "h", "kind": "rrf", "of": ["a", "b"]},
         {"name": "a", "kind": "bm25"},
         {"name": "b", "kind": "rerank", "of": "a"},
         {"name": "q", "kind": "qdrant-fusion", "of": ["a", "b"]},
     )
-    whole = records.read_manifest(folder)
-    found = replace(whole.resolved, retrievers=tables)
-    assert (found.retriever_with_parts("h"), found.retriever_with_parts("q")) == (
-        ("h", "a", "b"),
-        ("q",),
-    )
-    more = [
-        {**block, "filter": {}, "proof": True, "color": "#0b6e4f"}
-        for block in whole.resolved.retrievers
+    manifest = records.read_manifest(folder)
+    resolved = replace(manifest.resolved, retrievers=tables)
+    assert resolved.retriever_with_parts("h") == ("h", "a", "b")
+    assert resolved.retriever_with_parts("q") == ("q",)
+
+
+@pytest.mark.parametrize("has_chunk", [True, False])
+def test_keys_with_defaults_change_no_identity_of_a_retriever(folder, has_chunk):
+    manifest = records.read_manifest(folder)
+    tables = []
+    for table in manifest.resolved.retrievers:
+        newer_table = {**table, "filter": {}, "proof": True, "color": "#0b6e4f"}
+        if not has_chunk:
+            newer_table.pop("chunk", None)
+        tables.append(newer_table)
+    resolved = replace(manifest.resolved, retrievers=tuple(tables))
+    newer = replace(manifest, resolved=resolved)
+    assert [newer.retriever_identity(name) for name in newer.finished] == [
+        manifest.retriever_identity(name) for name in manifest.finished
     ]
-    for tables in (
-        more,
-        [{key: block[key] for key in block if key != "chunk"} for block in more],
-    ):
-        newer = replace(
-            whole, resolved=replace(whole.resolved, retrievers=tuple(tables))
-        )
-        assert [newer.retriever_identity(name) for name in newer.finished] == [
-            whole.retriever_identity(name) for name in whole.finished
-        ]
 
 
 @pytest.fixture
@@ -297,29 +296,22 @@ def today(tmp_path: Path) -> Path:
 
 def test_an_evaluation_is_read_back_equal_and_is_what_follows_from_the_scores(today):
     results = records.read_results(today)
-    written = read_evaluation(today, results.manifest)
-    assert written == read_or_evaluate(results)
-    without = {
-        name: digest
-        for name, digest in results.manifest.file_digests.items()
-        if name != EVALUATION_FILE
-    }
-    again = read_or_evaluate(
-        replace(results, manifest=replace(results.manifest, file_digests=without))
-    )
-    assert (
-        again.recomputed and again.model_copy(update={"recomputed": False}) == written
-    )
+    stored = read_evaluation(today, results.manifest)
+    assert stored == read_or_evaluate(results)
+    digests = dict(results.manifest.file_digests)
+    del digests[EVALUATION_FILE]
+    manifest = replace(results.manifest, file_digests=digests)
+    again = read_or_evaluate(replace(results, manifest=manifest))
+    assert again.recomputed
+    assert again.model_copy(update={"recomputed": False}) == stored
     content = json.loads((today / EVALUATION_FILE).read_text(encoding="utf-8"))
-    assert [row["retriever"] for row in content["board"]["rows"]] == list(written.means)
-    assert (
-        content["comparisons"]["nDCG@3"][0]["finding"]["verdict"]
-        == written.comparisons["nDCG@3"][0].verdict.value
-    )
+    assert [row["retriever"] for row in content["board"]["rows"]] == list(stored.means)
+    finding = content["comparisons"]["nDCG@3"][0]["finding"]
+    assert finding["verdict"] == stored.comparisons["nDCG@3"][0].verdict.value
 
 
 @pytest.mark.parametrize(
-    ("content", "known"),
+    ("content", "is_signed_again"),
     [
         (None, True),
         ("", True),
@@ -331,22 +323,20 @@ def test_an_evaluation_is_read_back_equal_and_is_what_follows_from_the_scores(to
     ],
 )
 def test_one_that_is_missing_damaged_or_changed_is_computed_again_and_that_is_said(
-    today, content, known, capsys
+    today, content, is_signed_again, capsys
 ):
-    before, path = (
-        read_or_evaluate(records.read_results(today)),
-        today / EVALUATION_FILE,
-    )
-    path.unlink() if content is None else path.write_text(content, encoding="utf-8")
-    if known:
+    before = read_or_evaluate(records.read_results(today))
+    path = today / EVALUATION_FILE
+    if content is None:
+        path.unlink()
+    else:
+        path.write_text(content, encoding="utf-8")
+    if is_signed_again:
         small.signed_anew(today)
     again = read_or_evaluate(records.read_results(today))
     assert again.recomputed and again.comparisons == before.comparisons
     assert len({entry.verdict for entry in list_results(today.parent).entries}) == 1
-    said = (
-        ends(capsys, 0, "report", today).out,
-        (today / "report.html").read_text(encoding="utf-8"),
-    )
-    assert all(
-        "its comparisons are computed again" in " ".join(one.split()) for one in said
-    )
+    printed = " ".join(ends(capsys, 0, "report", today).out.split())
+    page = " ".join((today / "report.html").read_text(encoding="utf-8").split())
+    assert "its comparisons are computed again" in printed
+    assert "its comparisons are computed again" in page

@@ -1,4 +1,7 @@
-"""Experiments and ids of somebody else: what they use is shown and asked for, and nothing they hold is run."""
+"""Experiments and ids of other people.
+
+What they use is shown, and needs a confirmation; nothing in them is run.
+"""
 
 import csv
 import io
@@ -33,11 +36,14 @@ def test_reproduce_asks_unless_it_is_trusted(tmp_path, capsys, monkeypatch):
     assert call(capsys, "reproduce", folder, "--trust")[0] == 0
 
 
+OWN_TABLE = '[[retrievers]]\nname = "own"\n'
 OWN_CODE = {
-    "call": '[[retrievers]]\nname = "own"\nkind = "python"\ncall = "{}"\n',
-    "encoder.call": '[[retrievers]]\nname = "own"\nencoder = {{ kind = "python", call = "{}" }}\n',
-    "chunk.call": '[[retrievers]]\nname = "own"\nencoder = {{ kind = "hashing" }}\nchunk = {{ call = "{}" }}\n',
-    "chunk.call of BM25": '[[retrievers]]\nname = "own"\nkind = "bm25"\nchunk = {{ call = "{}" }}\n',
+    "call": OWN_TABLE + 'kind = "python"\ncall = "{}"\n',
+    "encoder.call": OWN_TABLE + 'encoder = {{ kind = "python", call = "{}" }}\n',
+    "chunk.call": (
+        OWN_TABLE + 'encoder = {{ kind = "hashing" }}\nchunk = {{ call = "{}" }}\n'
+    ),
+    "chunk.call of BM25": OWN_TABLE + 'kind = "bm25"\nchunk = {{ call = "{}" }}\n',
 }
 
 
@@ -65,19 +71,18 @@ def test_check_imports_no_code_of_an_experiment(tmp_path, capsys, monkeypatch, b
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory):
-    """Results over a query and fields that are formulas in a spreadsheet, or rows of their own."""
-    place = tmp_path_factory.mktemp("hostile")
-    data = small.dataset(place / "data")
-    said = json.loads((data / "queries.json").read_text())
-    said[0] |= {
+    """Results over a query and fields that are formulas or rows in a spreadsheet."""
+    folder = tmp_path_factory.mktemp("hostile")
+    data = small.dataset(folder / "data")
+    queries = json.loads((data / "queries.json").read_text())
+    queries[0] |= {
         "id": FORMULA,
         "query": f"trees;{FORMULA}\n{FORMULA}",
         "fields": {"kind": f"a\rb;{FORMULA}"},
     }
-    (data / "queries.json").write_text(json.dumps(said))
-    return harness.run(
-        small.experiment(place, report=True), harness.RunOptions(results=place / "out")
-    ).folder
+    (data / "queries.json").write_text(json.dumps(queries))
+    options = harness.RunOptions(results=folder / "out")
+    return harness.run(small.experiment(folder, report=True), options).folder
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
@@ -100,20 +105,22 @@ def test_ids_come_back_as_they_were_in_other_programs_as_the_documentation_says(
     )
     (documented,) = re.findall(r"^re\.sub\(.*\)$", page, re.MULTILINE)
     with (hostile / "scores.csv").open(encoding="utf-8", newline="") as file:
-        written = [row["query_id"] for row in csv.DictReader(file)]
-    undone = {eval(documented, {"re": re, "cell": cell}) for cell in written}
-    asked = [
-        json.loads(line)["query_id"]
-        for line in (hostile / "labels.jsonl").read_text("utf-8").splitlines()
-    ]
-    assert undone == set(asked)
-    assert set(written) - undone == {escape_cell(FORMULA)}
+        cells = [row["query_id"] for row in csv.DictReader(file)]
+    undone = {eval(documented, {"re": re, "cell": cell}) for cell in cells}
+    lines = (hostile / "labels.jsonl").read_text("utf-8").splitlines()
+    assert undone == {json.loads(line)["query_id"] for line in lines}
+    assert set(cells) - undone == {escape_cell(FORMULA)}
 
 
+THEIR_TABLE = '[[retrievers]]\nname = "theirs"\n'
 EVIL = {
-    "[0]: runs code: call = evil:run": '[[retrievers]]\nname = "theirs"\nkind = "python"\ncall = "evil:run"\n',
-    "[0]: runs code: kind = evil, of another package": '[[retrievers]]\nname = "theirs"\nkind = "evil"\n',
-    "[0]: runs code: encoder.kind = evil": '[[retrievers]]\nname = "theirs"\nencoder = { kind = "evil" }\n',
+    "[0]: runs code: call = evil:run": (
+        THEIR_TABLE + 'kind = "python"\ncall = "evil:run"\n'
+    ),
+    "[0]: runs code: kind = evil, of another package": THEIR_TABLE + 'kind = "evil"\n',
+    "[0]: runs code: encoder.kind = evil": (
+        THEIR_TABLE + 'encoder = { kind = "evil" }\n'
+    ),
     "[0]: runs code: encoder.trust_remote_code": """[[retrievers]]\nname = "m"
 encoder = { kind = "sentence-transformers", model = "x", trust_remote_code = true }""",
     "judge: runs code: encoder.kind = evil": small.BM25
@@ -122,12 +129,15 @@ encoder = { kind = "sentence-transformers", model = "x", trust_remote_code = tru
 
 
 def _reading_experiments(group, name=""):
-    """The commands whose argument is an experiment, and the one that runs a results folder's again."""
+    """Yield the commands that read an experiment, and the one that repeats a run."""
     for part, command in group.commands.items():
         if hasattr(command, "commands"):
             yield from _reading_experiments(command, f"{name}{part} ")
         elif (
-            any(one.name in ("experiment", "target") for one in command.params)
+            any(
+                parameter.name in ("experiment", "target")
+                for parameter in command.params
+            )
             or part == "reproduce"
         ):
             yield f"{name}{part}", command
@@ -145,11 +155,14 @@ def test_every_command_that_reads_an_experiment_can_refuse_code():
         "answers judge",
         "answers score",
     }
-    assert not [
-        name
-        for name, one in COMMANDS.items()
-        if "--no-code" not in {o for p in one.params for o in p.opts}
-    ]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_that_reads_an_experiment_has_the_option_no_code(name):
+    options = set()
+    for parameter in COMMANDS[name].params:
+        options.update(parameter.opts)
+    assert "--no-code" in options
 
 
 @pytest.mark.parametrize(
@@ -174,11 +187,11 @@ def test_no_code_refuses_with_one_message_and_imports_nothing(
     more = {"embed": ["--to", answers]}.get(
         name, [answers] if name.startswith("answers") else []
     )
-    named = any(
-        one.name == "experiment" and "--experiment" in one.opts
-        for one in COMMANDS[name].params
+    takes_option = any(
+        parameter.name == "experiment" and "--experiment" in parameter.opts
+        for parameter in COMMANDS[name].params
     )
-    words = [*more, "--experiment", path] if named else [path, *more]
+    words = [*more, "--experiment", path] if takes_option else [path, *more]
     code, _, message = call(capsys, *name.split(), *words, "--no-code")
     assert code == 2
     assert evil in message and "--no-code refuses it" in message

@@ -1,10 +1,11 @@
-"""The filter of the page in a real browser: what it says is what scores.csv says, a link restores it, all follow it."""
+"""The filter of the page in a real browser."""
 
 from __future__ import annotations
 
 import json
 import re
 import shutil
+from itertools import product
 from urllib.parse import quote
 
 import pytest
@@ -23,17 +24,16 @@ def results(tmp_path_factory):
     """48 queries of two kinds, asked of three retrievers."""
     folder = tmp_path_factory.mktemp("filter")
     data = small.dataset(folder / "data")
-    queries = [
-        {
-            "id": f"{id_}/{tag} {round_}",
-            "query": f"{text} {'zzz' * round_}",
-            "relevant_documents": docs,
-            "tags": tag,
-        }
-        for round_ in range(4)
-        for tag in ("names", "=words")
-        for id_, text, docs in small.QUERIES
-    ]
+    queries = []
+    for number, tag in product(range(4), ("names", "=words")):
+        for query_id, text, documents in small.QUERIES:
+            row = {
+                "id": f"{query_id}/{tag} {number}",
+                "query": f"{text} {'zzz' * number}",
+                "relevant_documents": documents,
+                "tags": tag,
+            }
+            queries.append(row)
     (data / "queries.json").write_text(json.dumps(queries), encoding="utf-8")
     return small.ran(folder, more="[statistics]\nmargin = 0.05", report=True)
 
@@ -62,7 +62,7 @@ def mean(results, retriever, measure, tag):
     return chosen[chosen["query_id"].str.contains(tag, regex=False)]["value"].mean()
 
 
-def test_the_lens_says_what_the_scores_say_of_a_slice_and_a_measure(driver, results):
+def test_the_filter_shows_the_means_of_a_slice_and_a_measure(driver, results):
     look(
         driver,
         results,
@@ -79,14 +79,13 @@ def test_the_lens_says_what_the_scores_say_of_a_slice_and_a_measure(driver, resu
         index="query_id", columns="retriever", values="value"
     )
     values = values[values.index.str.contains("=words", regex=False)]
-    better, worse = (
-        (values["bm25"] > values["hashing"]).sum(),
-        (values["bm25"] < values["hashing"]).sum(),
-    )
-    assert f"bm25 won {better}, tied {24 - better - worse}, lost {worse}." in reading
+    won = (values["bm25"] > values["hashing"]).sum()
+    lost = (values["bm25"] < values["hashing"]).sum()
+    assert f"bm25 won {won}, tied {24 - won - lost}, lost {lost}." in reading
     # The leaderboard and the list say the same means.
     board = driver.execute_script(
-        "return [...document.querySelectorAll('.board tr[data-r]')].map((x) => [x.querySelector('th bdi').textContent,"
+        "return [...document.querySelectorAll('.board tr[data-r]')]"
+        ".map((x) => [x.querySelector('th bdi').textContent,"
         " x.querySelector('.chosen').textContent])"
     )
     assert {name: value for name, value in board if name in expected} == {
@@ -105,17 +104,18 @@ def test_the_lens_says_what_the_scores_say_of_a_slice_and_a_measure(driver, resu
     assert complaints(driver) == []
 
 
-def test_what_a_link_names_and_the_page_lacks_is_passed_over(driver, results):
+def test_names_in_a_link_that_the_page_lacks_are_ignored(driver, results):
     look(
         driver,
         results,
-        "#a=nobody&b=<script>&slice=__proto__&measure=X&q=<img src=x>&group=constructor",
+        "#a=nobody&b=<script>&slice=__proto__&measure=X&q=<img src=x>"
+        "&group=constructor",
     )
     assert "all 48 queries" in text_of(driver, "#client-filter-reading")
     assert driver.execute_script("return document.querySelectorAll('img').length") == 0
 
 
-def test_no_other_query_is_shown_in_the_place_of_one_that_was_asked_for(
+def test_no_query_is_shown_instead_of_one_that_the_page_lacks(
     driver, results, tmp_path, monkeypatch
 ):
     monkeypatch.setattr("harness.report.sections.page_budget.MAX_PAGE_BYTES", 1_000)
@@ -147,7 +147,8 @@ def test_a_figure_is_copied_as_tsv_that_no_spreadsheet_runs(driver, results):
 
     def press(selector, label):
         driver.execute_script(
-            "[...document.querySelectorAll(arguments[0])].find((x) => x.textContent === arguments[1]).click()",
+            "[...document.querySelectorAll(arguments[0])]"
+            ".find((x) => x.textContent === arguments[1]).click()",
             selector,
             label,
         )
@@ -158,15 +159,12 @@ def test_a_figure_is_copied_as_tsv_that_no_spreadsheet_runs(driver, results):
     assert {row.split("\t")[0] for row in rows[1:]} >= {"all queries", "tags: =words"}
     table = press("#slices details .copies button", "Copy table").splitlines()
     assert 2 * (len(table) - 1) == len(rows) - 1  # two pairs, a panel and a table each
-    # Every row has a cell in each column, where a head spans rows and where a mark has one fact, too.
+    # Every row has a cell in each column, where a head spans rows and where a mark has
+    # one fact, too.
     rows = press("#tests p.copies button", "Copy table").splitlines()
     assert len({row.count("\t") for row in rows}) == 1 < len(rows)
-    assert not [
-        cell
-        for row in table
-        for cell in row.split("\t")
-        if re.match(r"[=@|%]|[+-](?![\d.])", cell)
-    ]
+    cells = "\t".join(table).split("\t")
+    assert not [cell for cell in cells if re.match(r"[=@|%]|[+-](?![\d.])", cell)]
 
 
 @pytest.mark.parametrize(
@@ -186,7 +184,8 @@ def test_words_are_marked_in_any_script(driver, results, project, query, text, m
     driver.get("about:blank")
     words = driver.execute_script(
         "const fold = (text) => text.normalize('NFKC').toLocaleLowerCase();"
-        f"{source}\nconst hits = hitsIn(arguments[1], wordsOf(arguments[0]).map((x) => x.word));"
+        f"{source}\nconst words = wordsOf(arguments[0]).map((x) => x.word);"
+        "const hits = hitsIn(arguments[1], words);"
         "return hits.map((x) => arguments[1].slice(x.from, x.to));",
         query,
         text,

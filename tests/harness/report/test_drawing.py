@@ -1,9 +1,10 @@
-"""What is drawn: colours that everybody tells apart, the same in every report or as declared; names and ticks."""
+"""Colours, names and ticks of the charts."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -17,35 +18,25 @@ from harness.report.view import build_view
 from retrievers.errors import InputError
 from tests.support import small
 
-BLOCK = '\n[[retrievers]]\nname = "{}"\nkind = "bm25"\nk1 = {}\n'
+RETRIEVER = '\n[[retrievers]]\nname = "{}"\nkind = "bm25"\nk1 = {}\n'
 
 
 def luminance(color):
     return float(np.dot([0.2126, 0.7152, 0.0722], linear(color)))
 
 
-def contrast(color, other):
-    high, low = sorted((luminance(color), luminance(other)), reverse=True)
+def contrast(first, second):
+    high, low = sorted((luminance(first), luminance(second)), reverse=True)
     return (high + 0.05) / (low + 0.05)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_colour_stands_out_from_its_paper(scheme):
     paper = getattr(palette.PAPER_SHADE, scheme)
-    assert (
-        min(
-            contrast(getattr(shade, scheme), paper)
-            for shade in palette.RETRIEVER_SHADES
-        )
-        >= 3
-    )
-    assert (
-        min(
-            contrast(getattr(shade, scheme), paper)
-            for shade in (palette.INK_SHADE, palette.MUTED_SHADE)
-        )
-        >= 4.5
-    )
+    for shade in palette.RETRIEVER_SHADES:
+        assert contrast(getattr(shade, scheme), paper) >= 3
+    for shade in (palette.INK_SHADE, palette.MUTED_SHADE):
+        assert contrast(getattr(shade, scheme), paper) >= 4.5
 
 
 MACHADO = {
@@ -71,14 +62,13 @@ MACHADO = {
 @pytest.mark.parametrize("kind", MACHADO)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_first_retrievers_differ_for_colour_blind_readers(kind, scheme):
-    """CIE 1976 differences of the first five colours, seen with each deficiency; a name stands beside every one."""
+    """CIE 1976 differences of the first five colours, seen with each deficiency."""
+    matrix = np.array(MACHADO[kind])
     colors = [
-        lab(np.clip(np.array(MACHADO[kind]) @ linear(getattr(shade, scheme)), 0, 1))
+        lab(np.clip(matrix @ linear(getattr(shade, scheme)), 0, 1))
         for shade in palette.RETRIEVER_SHADES[:5]
     ]
-    distances = [
-        np.linalg.norm(colors[i] - colors[j]) for i in range(5) for j in range(i)
-    ]
+    distances = [np.linalg.norm(a - b) for a, b in combinations(colors, 2)]
     assert min(distances) >= 20
 
 
@@ -102,50 +92,77 @@ def lab(rgb):
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
-def ran(folder, name, retrievers):
+def run_with_report(folder, name, retrievers):
     return small.ran(folder, name=name, retrievers=retrievers, report=True)
 
 
-A, B = BLOCK.format("a", 1.2), BLOCK.format("b", 0.5)
+RETRIEVER_A = RETRIEVER.format("a", 1.2)
+RETRIEVER_B = RETRIEVER.format("b", 0.5)
 
 
-def test_a_retriever_looks_the_same_in_every_report_or_as_declared(tmp_path):
-    """Under another name, among others; a declared colour is drawn on any screen, and is no part of what it is."""
-    plain = ran(tmp_path, "plain", A + B)
-    colors, again = (
-        build_view(plain).colors,
-        build_view(ran(tmp_path, "other", BLOCK.format("again", 1.2))).colors,
-    )
-    assert again["again"] == colors["a"] != colors["b"]
-    declared = ran(tmp_path, "declared", A + 'color = "#101010"\n' + B)
-    assert build_view(declared).colors == {"a": "#101010", "b": colors["b"]}
-    assert declared.manifest.retrievers["a"] == plain.manifest.retrievers["a"]
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    """The results of two retrievers without declared colours."""
+    folder = tmp_path_factory.mktemp("plain")
+    return run_with_report(folder, "plain", RETRIEVER_A + RETRIEVER_B)
+
+
+def test_a_retriever_has_the_same_colour_under_another_name(plain, tmp_path):
+    colors = build_view(plain).colors
+    other = run_with_report(tmp_path, "other", RETRIEVER.format("again", 1.2))
+    assert build_view(other).colors["again"] == colors["a"]
+    assert colors["a"] != colors["b"]
+
+
+@pytest.fixture(scope="module")
+def declared(tmp_path_factory):
+    """The same with a declared colour."""
+    folder = tmp_path_factory.mktemp("declared")
+    retrievers = RETRIEVER_A + 'color = "#101010"\n' + RETRIEVER_B
+    return run_with_report(folder, "declared", retrievers)
+
+
+def test_a_declared_colour_is_used(plain, declared):
+    expected = {"a": "#101010", "b": build_view(plain).colors["b"]}
+    assert build_view(declared).colors == expected
+
+
+def test_a_declared_colour_is_no_part_of_the_identity(plain, declared):
+    outcome = declared.manifest.retrievers["a"]
+    assert outcome == plain.manifest.retrievers["a"]
+
+
+def test_a_declared_colour_has_a_counterpart_on_a_dark_screen(declared):
     page = (declared.folder / "report.html").read_text(encoding="utf-8")
     (dark_color,) = re.findall(r'\[fill="#101010"\] \{ fill: (#\w{6}); \}', page)
     assert contrast(dark_color, palette.PAPER_SHADE.dark) >= 3
-    for color, problem in (
+
+
+@pytest.mark.parametrize(
+    ("color", "problem"),
+    [
         ("red", "'red' is not a colour"),
         ("#ffee00", "is too light to be seen on white paper"),
-    ):
-        with pytest.raises(InputError, match=problem):
-            ran(tmp_path, "refused", f'{A}color = "{color}"\n')
+    ],
+)
+def test_a_colour_that_cannot_be_seen_is_refused(tmp_path, color, problem):
+    with pytest.raises(InputError, match=problem):
+        run_with_report(tmp_path, "refused", f'{RETRIEVER_A}color = "{color}"\n')
+
+
+def test_a_colour_of_a_foreign_manifest_does_not_get_into_the_style_sheet(plain):
     first, *others = plain.manifest.resolved.retrievers
-    tables = (
-        {**first, "color": '#000000"] {} </style><script>'},
-        *others,
-    )  # as a manifest of somebody else
-    manifest = replace(
-        plain.manifest, resolved=replace(plain.manifest.resolved, retrievers=tables)
-    )
-    assert build_view(replace(plain, manifest=manifest)).colors["a"] in {
-        shade.light for shade in palette.RETRIEVER_SHADES
-    }
+    hostile = {**first, "color": '#000000"] {} </style><script>'}
+    resolved = replace(plain.manifest.resolved, retrievers=(hostile, *others))
+    manifest = replace(plain.manifest, resolved=resolved)
+    color = build_view(replace(plain, manifest=manifest)).colors["a"]
+    assert color in {shade.light for shade in palette.RETRIEVER_SHADES}
 
 
 @pytest.mark.parametrize(
     ("points", "logarithmic", "expected"),
     [
-        (
+        pytest.param(
             {
                 "bm25": (0.0, 0.55),
                 "ada": (0.16, 0.13),
@@ -154,8 +171,9 @@ def test_a_retriever_looks_the_same_in_every_report_or_as_declared(tmp_path):
             },
             False,
             {"bm25": "left", "ada": "left", "small": "left", "large": "right"},
+            id="at different prices",
         ),
-        (
+        pytest.param(
             {
                 "a": (0.0, 0.5),
                 "named": (5.0, 0.3),
@@ -164,56 +182,46 @@ def test_a_retriever_looks_the_same_in_every_report_or_as_declared(tmp_path):
             },
             False,
             {"named": "right"},
+            id="beside another point",
         ),
-        (
+        pytest.param(
             {"first": (1.0, 0.5), "second": (1.0, 0.499), "third": (3.0, 0.1)},
             False,
             {"second": None},
+            id="on each other",
         ),
-        (
+        pytest.param(
             {"n" * 90: (1.0, 0.5), "b": (2.0, 0.2)},
             False,
             {"n" * 90: None, "b": "right"},
+            id="wider than the chart",
         ),
-        (
+        pytest.param(
             {"a": (1.0, 0.5), "b": (10.0, 0.5), "c": (10_000.0, 0.5)},
             True,
             {"a": "left", "b": "left", "c": "right"},
+            id="logarithmic",
         ),
     ],
-    ids=[
-        "at different prices",
-        "beside another point",
-        "on each other",
-        "wider than the chart",
-        "logarithmic",
-    ],
 )
-def test_names_stand_where_there_is_room(points, logarithmic, expected):
+def test_names_are_placed_beside_points_with_room(points, logarithmic, expected):
     prices = [price for price, _ in points.values()]
-    x, y = (
-        Axis(min(prices), max(prices), 24.0, 510.0, logarithmic),
-        Axis(0.0, 0.7, 260.0, 0.0),
-    )
-    sides = place_names(
-        {
-            name: (x.position(price), y.position(mean))
-            for name, (price, mean) in points.items()
-        },
-        0.0,
-        534.0,
-    )
+    price_axis = Axis(min(prices), max(prices), 24.0, 510.0, logarithmic)
+    mean_axis = Axis(0.0, 0.7, 260.0, 0.0)
+    centres = {
+        name: (price_axis.position(price), mean_axis.position(mean))
+        for name, (price, mean) in points.items()
+    }
+    sides = place_names(centres, 0.0, 534.0)
     assert {name: sides.get(name) for name in expected} == expected
 
 
 @pytest.mark.parametrize("size", [0.004, 0.00004, 0.4, 30.0])
 def test_no_two_ticks_of_a_difference_read_the_same(size):
     rows = [ForestRow("x", "x", size / 2, 0.0, size, 5, "")]
-    drawn = svg_file(
-        draw_figure(
-            "f", "t", "d", lambda width: draw_forest({"": rows}, "m", None, width)
-        )
+    figure = draw_figure(
+        "f", "t", "d", lambda width: draw_forest({"": rows}, "m", None, width)
     )
-    ticks = re.findall(r">([+−]?[\d.,e]+)</text>", drawn)
+    ticks = re.findall(r">([+−]?[\d.,e]+)</text>", svg_file(figure))
     assert len(ticks) > 2
     assert len(set(ticks)) == len(ticks)

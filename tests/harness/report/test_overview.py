@@ -1,4 +1,4 @@
-"""The page of many results: what is listed, with what verdict, and what is not and why."""
+"""The page of many results: runs with their verdicts, and folders that are skipped."""
 
 import json
 import re
@@ -12,7 +12,7 @@ import harness
 from harness import records
 from harness.dataset import DatasetReference
 from harness.dataset.load import load_dataset
-from harness.report.index import list_results, write_index
+from harness.report.index import ResultsListing, list_results, write_index
 from retrievers.errors import InputError
 from tests.support import small
 from tests.support.browser import axe, needs_browser, resize
@@ -24,6 +24,7 @@ OTHER = (
     '[[retrievers]]\nname = "bm25"\nencoder = { kind = "hashing", dimensions = 3 }\n'
 )
 RENAMED = '[[retrievers]]\nname = "words"\nkind = "bm25"\n'
+WITH_REPORT = ["small", "small.1", "third"]
 LISTED = ["fewer", "other", "small", "small.1", "third"]
 SKIPPED_REASONS = {
     "cut": "rankings/bm25.jsonl: is missing",
@@ -35,38 +36,24 @@ SKIPPED_REASONS = {
 
 @pytest.fixture(scope="module")
 def results_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two runs of one experiment, two with other retrievers, one on fewer queries; and four folders that are none."""
+    """Five runs, and four folders that are not results.
+
+    Two runs are of one experiment, two have other retrievers, one has fewer queries.
+    """
     folder = tmp_path_factory.mktemp("overview")
-    results, options = folder / "out", harness.RunOptions(folder / "out")
-    harness.run(small.experiment(folder), options)
-    shutil.copytree(results / "small", results / "small.1")
-    harness.run(
-        small.experiment(folder, name="other", retrievers=OTHER + RENAMED), options
-    )
-    harness.run(small.experiment(folder, name="third", retrievers=OTHER), options)
-    path = small.dataset(folder / "fewer" / "data") / "queries.json"
-    path.write_text(
-        json.dumps(json.loads(path.read_text(encoding="utf-8"))[:4]), encoding="utf-8"
-    )
-    harness.run(small.experiment(folder / "fewer", name="fewer"), options)
-    for month, name in enumerate(reversed(LISTED), 1):
+    results = folder / "out"
+    run_experiments(folder, harness.RunOptions(results))
+    for month, name in enumerate(reversed(LISTED), start=1):
         manifest = records.read_manifest(results / name)
-        records.write_manifest(
-            results / name,
-            replace(manifest, started=f"2026-0{month}-01T08:00:00+00:00"),
-        )
+        started = f"2026-0{month}-01T08:00:00+00:00"
+        records.write_manifest(results / name, replace(manifest, started=started))
+    # Without the evaluation, the scores are needed.
     shutil.copytree(results / "small", results / "damaged")
-    (
-        results / "damaged" / "evaluation.json"
-    ).unlink()  # so that it is computed again, which needs the scores
+    (results / "damaged" / "evaluation.json").unlink()
     (results / "damaged" / "scores.csv").write_text("", encoding="utf-8")
     shutil.copytree(results / "small", results / "cut")
     (results / "cut" / "rankings" / "bm25.jsonl").unlink()
-    for name in (
-        "small",
-        "small.1",
-        "third",
-    ):  # what a link leads to; the others have no report
+    for name in WITH_REPORT:
         (results / name / "report.html").touch()
     (results / "small.unfinished" / "runs").mkdir(parents=True)
     (results / "small.unfinished" / "runs" / "bm25.trec").touch()
@@ -76,95 +63,143 @@ def results_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return results
 
 
-def test_what_is_whole_is_listed_with_means_and_verdict_and_the_rest_has_its_reason(
-    call: Call, results_folder: Path
+def run_experiments(folder: Path, options: harness.RunOptions) -> None:
+    harness.run(small.experiment(folder), options)
+    shutil.copytree(folder / "out" / "small", folder / "out" / "small.1")
+    other = small.experiment(folder, name="other", retrievers=OTHER + RENAMED)
+    harness.run(other, options)
+    harness.run(small.experiment(folder, name="third", retrievers=OTHER), options)
+    path = small.dataset(folder / "fewer" / "data") / "queries.json"
+    rows = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(rows[:4]), encoding="utf-8")
+    harness.run(small.experiment(folder / "fewer", name="fewer"), options)
+
+
+@pytest.fixture(scope="module")
+def listing(results_folder: Path) -> ResultsListing:
+    return list_results(results_folder)
+
+
+def read_page(results_folder: Path) -> str:
+    return (results_folder / "index.html").read_text(encoding="utf-8")
+
+
+def test_complete_runs_are_listed_with_a_link_to_their_report(
+    results_folder: Path, listing: ResultsListing
 ) -> None:
-    listing, page = (
-        list_results(results_folder),
-        (results_folder / "index.html").read_text(encoding="utf-8"),
-    )
+    page = read_page(results_folder)
     assert [entry.folder for entry in listing.entries] == LISTED
-    assert re.findall('href="([^"]*)/report.html"', page) == [
-        "small",
-        "small.1",
-        "third",
-    ]
+    assert re.findall('href="([^"]*)/report.html"', page) == WITH_REPORT
     assert "<bdi>fewer</bdi></th>" in page
+
+
+@pytest.mark.parametrize(("folder", "reason"), SKIPPED_REASONS.items())
+def test_a_folder_that_is_not_listed_has_its_reason(
+    results_folder: Path, listing: ResultsListing, folder: str, reason: str
+) -> None:
     reasons = dict(listing.skipped)
     assert list(reasons) == list(SKIPPED_REASONS)
-    assert [
-        name for name, reason in SKIPPED_REASONS.items() if reason not in reasons[name]
-    ] == []
-    assert str(results_folder) not in " ".join(reasons.values())
-    for entry in listing.entries:
-        results = records.read_results(results_folder / entry.folder)
-        means = results.summary[results.summary["measure"] == entry.primary].set_index(
-            "retriever"
-        )["mean"]
-        assert entry.means == means.to_dict()
-        assert [*entry.means.values()] == sorted(means, reverse=True)
-        leader, table = next(iter(entry.means)), results.comparisons
-        rows = table[
-            (table["measure"] == entry.primary)
-            & ((table["a"] == leader) | (table["b"] == leader))
-        ]
-        significant = sum(
-            verdict in ("better", "worse")
-            for verdict in rows["verdict"].str.split(":").str[0]
-        )
-        assert entry.verdict == (
-            ""
-            if rows.empty
-            else "? undecided"
-            if not significant
-            else f"▲ better than {significant} of {len(rows)}"
-        )
-    assert re.findall("<code>(harness compare [^<]*)</code>", page) == [
-        f"harness compare out/{before} out/{name}"
-        for name, before in (
-            ("other", "small"),
-            ("small", "small.1"),
-            ("small.1", "third"),
-        )
+    assert reason in reasons[folder]
+    assert str(results_folder) not in reasons[folder]
+
+
+@pytest.mark.parametrize("folder", LISTED)
+def test_a_run_is_listed_with_the_means_of_its_summary(
+    results_folder: Path, listing: ResultsListing, folder: str
+) -> None:
+    entry = listing.entries[LISTED.index(folder)]
+    summary = records.read_results(results_folder / folder).summary
+    rows = summary[summary["measure"] == entry.primary]
+    means = rows.set_index("retriever")["mean"]
+    assert entry.means == means.to_dict()
+    assert [*entry.means.values()] == sorted(means, reverse=True)
+
+
+@pytest.mark.parametrize("folder", LISTED)
+def test_a_run_is_listed_with_the_verdict_of_its_comparisons(
+    results_folder: Path, listing: ResultsListing, folder: str
+) -> None:
+    entry = listing.entries[LISTED.index(folder)]
+    leader = next(iter(entry.means))
+    comparisons = records.read_results(results_folder / folder).comparisons
+    rows = comparisons[comparisons["measure"] == entry.primary]
+    rows = rows[(rows["a"] == leader) | (rows["b"] == leader)]
+    verdicts = rows["verdict"].str.split(":").str[0]
+    significant = verdicts.isin(["better", "worse"]).sum()
+    expected = "? undecided"
+    if rows.empty:
+        expected = ""
+    elif significant:
+        expected = f"▲ better than {significant} of {len(rows)}"
+    assert entry.verdict == expected
+
+
+def test_each_run_has_a_command_that_compares_it_with_the_one_before(
+    results_folder: Path,
+) -> None:
+    commands = re.findall(
+        "<code>(harness compare [^<]*)</code>", read_page(results_folder)
+    )
+    assert commands == [
+        "harness compare out/small out/other",
+        "harness compare out/small.1 out/small",
+        "harness compare out/third out/small.1",
     ]
-    printed = call("report", results_folder, code=0)
-    assert [
-        line.split()[0]
-        for line in printed.out.splitlines()
-        if re.search(" 2026-", line)
-    ] == LISTED
-    assert printed.out.endswith(f"index: {results_folder / 'index.html'}\n")
-    assert "not listed: damaged: scores.csv: cannot be read whole" in printed.err
+
+
+def test_report_prints_the_runs(call: Call, results_folder: Path) -> None:
+    result = call("report", results_folder, code=0)
+    lines = [line for line in result.out.splitlines() if " 2026-" in line]
+    assert [line.split()[0] for line in lines] == LISTED
+    assert result.out.endswith(f"index: {results_folder / 'index.html'}\n")
+    assert "not listed: damaged: scores.csv: cannot be read whole" in result.err
+
+
+def test_report_prints_the_runs_as_json(call: Call, results_folder: Path) -> None:
     output = json.loads(call("report", results_folder, "--json").out)
     assert [run["folder"] for run in output["runs"]] == LISTED
     assert set(output["runs"][2]["means"]) == {"bm25", "hashing", "hybrid"}
-    assert [skipped["folder"] for skipped in output["not_listed"]] == list(
-        SKIPPED_REASONS
-    )
+    skipped_folders = [skipped["folder"] for skipped in output["not_listed"]]
+    assert skipped_folders == list(SKIPPED_REASONS)
 
 
-def test_the_page_takes_no_place_of_a_file_of_anybody_else_and_follows_no_link(
-    tmp_path: Path, call: Call, results_folder: Path
+@pytest.fixture
+def copied(tmp_path: Path, results_folder: Path) -> Path:
+    """A folder with a copy of one run."""
+    shutil.copytree(results_folder / "small", tmp_path / "out" / "small")
+    return tmp_path / "out"
+
+
+def test_the_page_replaces_a_link_and_does_not_follow_it(
+    tmp_path: Path, copied: Path, results_folder: Path
 ) -> None:
-    out, target = tmp_path / "out", tmp_path / "target"
-    shutil.copytree(results_folder / "small", out / "small")
+    target = tmp_path / "target"
     shutil.copy(results_folder / "index.html", target)
-    (out / "index.html").symlink_to(target)
-    write_index(out)
+    (copied / "index.html").symlink_to(target)
+    write_index(copied)
     assert target.read_bytes() == (results_folder / "index.html").read_bytes()
-    assert not (out / "index.html").is_symlink()
-    (out / "index.html").write_text("<p>My own</p>", encoding="utf-8")
+    assert not (copied / "index.html").is_symlink()
+
+
+def test_a_page_that_harness_did_not_write_is_not_replaced(
+    call: Call, copied: Path
+) -> None:
+    (copied / "index.html").write_text("<p>My own</p>", encoding="utf-8")
     with pytest.raises(InputError, match="is not a page of harness"):
-        write_index(out)
-    assert call("report", out, code=2).out == ""
-    lines: list[str] = []  # a run is done all the same, and says so
-    harness.run(
-        small.experiment(tmp_path, retrievers=RENAMED),
-        harness.RunOptions(out, on_message=lines.append),
-    )
-    assert lines[-1].startswith("the page of all results is not written: ")
-    assert (out / "index.html").read_text(encoding="utf-8") == "<p>My own</p>"
-    assert not list(out.glob(".index.html*"))
+        write_index(copied)
+    assert call("report", copied, code=2).out == ""
+
+
+def test_a_run_finishes_although_the_page_cannot_be_written(
+    tmp_path: Path, copied: Path
+) -> None:
+    (copied / "index.html").write_text("<p>My own</p>", encoding="utf-8")
+    messages: list[str] = []
+    experiment = small.experiment(tmp_path, retrievers=RENAMED)
+    harness.run(experiment, harness.RunOptions(copied, on_message=messages.append))
+    assert messages[-1].startswith("the page of all results is not written: ")
+    assert read_page(copied) == "<p>My own</p>"
+    assert not list(copied.glob(".index.html*"))
 
 
 def test_a_run_writes_the_page_which_is_no_document_of_a_data_set(
@@ -199,7 +234,9 @@ def test_hostile_names_stay_text(tmp_path: Path, results_folder: Path) -> None:
     (tmp_path / "<b>x").mkdir()
     write_index(tmp_path)
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
-    assert "<img" not in page and "<b>x" not in page and "{{ 7 * 7 }}" in page
+    assert "<img" not in page
+    assert "<b>x" not in page
+    assert "{{ 7 * 7 }}" in page
     assert len(re.findall("</script>", page)) == 1
 
 
@@ -209,7 +246,10 @@ def test_runs_are_sorted_and_filtered_and_the_page_fits_every_width(
 ):
     driver.get((results_folder / "index.html").as_uri())
     driver.refresh()
-    column = "return [...document.querySelectorAll('.runs tbody tr:not([hidden])')].map((x) => x.cells[1].textContent)"
+    column = (
+        "return [...document.querySelectorAll('.runs tbody tr:not([hidden])')]"
+        ".map((x) => x.cells[1].textContent)"
+    )
     folders_by_date = driver.execute_script(column)
     click_heading = (
         "document.querySelector('.runs thead th:nth-child(2) button').click()"
@@ -221,7 +261,8 @@ def test_runs_are_sorted_and_filtered_and_the_page_fits_every_width(
         != folders_by_date
     )
     driver.execute_script(
-        "const box = document.querySelector('#wanted'); box.value = 'OTHER words';box.dispatchEvent(new Event('input'))"
+        "const box = document.querySelector('#wanted'); box.value = 'OTHER words';"
+        "box.dispatchEvent(new Event('input'))"
     )
     assert driver.execute_script(column) == ["other"]
     assert driver.find_element("id", "listed").text == f"1 of {len(folders_by_date)}"
@@ -232,6 +273,9 @@ def test_runs_are_sorted_and_filtered_and_the_page_fits_every_width(
             driver.execute_script("return document.documentElement.scrollWidth")
             <= width
         )
-        dates = "return [...document.querySelectorAll('.runs time')].map((time) => time.getClientRects().length)"
+        dates = (
+            "return [...document.querySelectorAll('.runs time')]"
+            ".map((time) => time.getClientRects().length)"
+        )
         assert width < 721 or set(driver.execute_script(dates)) == {1}
         assert axe(driver) == []

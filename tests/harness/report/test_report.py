@@ -1,4 +1,4 @@
-"""The report's files: what they say, that they are safe, and that they rest on the results folder alone."""
+"""The files of a report: their content, their safety, their costs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import re
 import shutil
 import xml.etree.ElementTree as ET
 from dataclasses import replace
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
@@ -31,6 +32,7 @@ from harness.report.write import write_report
 from retrievers.errors import InputError
 from tests.support import hostile, small
 
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 WILD = st.text(st.characters(), max_size=60) | st.sampled_from(hostile.ATTACKS)
 
 
@@ -49,51 +51,52 @@ def attacked(tmp_path_factory):
     )
 
 
-def page_of(results):
+def read_page(results):
     return (results.folder / "report.html").read_text(encoding="utf-8")
 
 
-def hashed(code):
-    return (
-        f"'sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}'"
-    )
+def content_hash(code):
+    """The hash of a script or style in a content security policy."""
+    digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
+    return f"'sha256-{digest}'"
 
 
-@pytest.mark.parametrize("fixture", ["results", "attacked"])
-def test_the_policy_allows_exactly_the_pages_own_scripts_and_every_link_has_its_target(
-    fixture, request
-):
-    page = page_of(request.getfixturevalue(fixture))
-    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1].replace(
-        "&#39;", "'"
-    )
-    scripts = re.findall(
-        r"<script([^>]*)>(.*?)</script", page, re.DOTALL | re.IGNORECASE
-    )
-    (style,) = re.findall(r"<style[^>]*>(.*?)</style", page, re.DOTALL | re.IGNORECASE)
-    (code,) = [code for kind, code in scripts if "type=" not in kind]
-    assert all(
-        'type="text/plain"' in kind for kind, script in scripts if script != code
-    )
-    assert policy.startswith("default-src 'none';") and "unsafe" not in policy
-    assert (
-        f"script-src {hashed(code)};" in policy
-        and f"style-src {hashed(style)};" in policy
-    )
+@pytest.fixture(params=["results", "attacked"])
+def page(request):
+    """The page of each experiment."""
+    return read_page(request.getfixturevalue(request.param))
+
+
+def test_the_policy_allows_exactly_the_scripts_and_the_style_of_the_page(page):
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
+    policy = policy.replace("&#39;", "'")
+    flags = re.DOTALL | re.IGNORECASE
+    scripts = re.findall(r"<script([^>]*)>(.*?)</script", page, flags)
+    (style,) = re.findall(r"<style[^>]*>(.*?)</style", page, flags)
+    (code,) = [script for attributes, script in scripts if "type=" not in attributes]
+    for attributes, script in scripts:
+        assert script == code or 'type="text/plain"' in attributes
+    assert policy.startswith("default-src 'none';")
+    assert "unsafe" not in policy
+    assert f"script-src {content_hash(code)};" in policy
+    assert f"style-src {content_hash(style)};" in policy
+
+
+def test_the_page_has_no_tag_and_no_attribute_that_runs_or_loads_anything(page):
     tags = re.sub(r'<(script|style)[^>]*>.*?</\1|"[^"]*"', "", page, flags=re.DOTALL)
-    assert not re.search(
-        r"<(img|iframe|object|embed|base)\b|<[^<>]*\s(on\w+|style)=", tags
-    )
-    ids, links = (
-        set(re.findall(rf'{key}([\w-]+)"', page)) for key in (' id="', 'href="#')
-    )
+    assert not re.search(r"<(img|iframe|object|embed|base)\b", tags)
+    assert not re.search(r"<[^<>]*\s(on\w+|style)=", tags)
+
+
+def test_every_link_within_the_page_has_its_target(page):
+    ids = set(re.findall(r' id="([\w-]+)"', page))
+    links = set(re.findall(r'href="#([\w-]+)"', page))
     assert len(links) > 5
-    assert links | {"integrity"} <= ids  # where a warning of the first screen leads
+    assert links <= ids
+    assert "integrity" in ids  # the target of a warning of the first screen
 
 
-def test_a_report_of_the_same_folder_is_the_same_and_one_that_cannot_be_written_is_one_message(
-    results, tmp_path
-):
+def test_a_report_of_the_same_folder_is_the_same(results):
     names = [
         "report.html",
         "report.md",
@@ -103,64 +106,93 @@ def test_a_report_of_the_same_folder_is_the_same_and_one_that_cannot_be_written_
     before = [(results.folder / name).read_bytes() for name in names]
     write_report(records.read_results(results.folder))
     assert [(results.folder / name).read_bytes() for name in names] == before
+
+
+def test_a_report_that_cannot_be_written_is_one_message(results, tmp_path):
     copy = shutil.copytree(results.folder, tmp_path / "blocked")
     (copy / "report.md").unlink()
     (copy / "report.md").mkdir()
-    with pytest.raises(
-        InputError, match=r"report\.md: cannot be written: .*free disk space"
-    ):
+    message = r"report\.md: cannot be written: .*free disk space"
+    with pytest.raises(InputError, match=message):
         write_report(records.read_results(copy))
 
 
-def test_what_is_hostile_stays_text_in_markdown_figures_latex_and_spreadsheets(
-    attacked,
-):
-    source = (attacked.folder / "report.md").read_text(encoding="utf-8")
-    assert "<script" not in source and "<img" not in source
-    assert not re.search(r"(?<!\\)\]\(javascript:", source)
-    tables = re.findall(r"(?:^\|.*\n)+", source, re.MULTILINE)
+def read_markdown(results):
+    return (results.folder / "report.md").read_text(encoding="utf-8")
+
+
+def test_hostile_strings_stay_text_in_markdown(attacked):
+    markdown = read_markdown(attacked)
+    assert "<script" not in markdown
+    assert "<img" not in markdown
+    assert not re.search(r"(?<!\\)\]\(javascript:", markdown)
+
+
+def test_hostile_strings_stay_in_their_cells_of_markdown(attacked):
+    tables = re.findall(r"(?:^\|.*\n)+", read_markdown(attacked), re.MULTILINE)
     assert len(tables) > 5
-    for table in tables:  # no cell was broken open
-        assert (
-            len({len(re.findall(r"(?<!\\)\|", row)) for row in table.splitlines()}) == 1
-        ), table
-    drawn = sorted((attacked.folder / "figures").glob("*.svg"))
-    assert len(drawn) > 1
-    for file in drawn:
+    for table in tables:
+        cells = {len(re.findall(r"(?<!\\)\|", row)) for row in table.splitlines()}
+        assert len(cells) == 1, table
+
+
+def test_hostile_strings_stay_text_in_figures(attacked):
+    markdown = read_markdown(attacked)
+    figures = sorted((attacked.folder / "figures").glob("*.svg"))
+    assert len(figures) > 1
+    for file in figures:
         root = ET.fromstring(file.read_text(encoding="utf-8"))
-        assert [child.tag.rpartition("}")[2] for child in root][:2] == ["title", "desc"]
+        tags = [child.tag.rpartition("}")[2] for child in root]
+        assert tags[:2] == ["title", "desc"]
         assert not list(root.iter("{http://www.w3.org/2000/svg}script"))
-        assert f"(figures/{file.name})" in source
-    for file in (attacked.folder / "tables").glob("*.tex"):
-        latex = file.read_text(encoding="utf-8").replace("\\{", "").replace("\\}", "")
-        assert latex.count("{") == latex.count("}")
-        assert r"\toprule" in latex and (
-            r"\textbf{" in latex or file.stem != "leaderboard"
-        )
-    sheet = (attacked.folder / "tables" / "queries.csv").read_text(encoding="utf-8")
+        assert f"(figures/{file.name})" in markdown
+
+
+@pytest.mark.parametrize("table", ["leaderboard", "describe", "comparisons"])
+def test_hostile_strings_stay_text_in_latex(attacked, table):
+    path = attacked.folder / "tables" / f"{table}.tex"
+    latex = path.read_text(encoding="utf-8").replace("\\{", "").replace("\\}", "")
+    assert latex.count("{") == latex.count("}")
+    assert r"\toprule" in latex
+    assert r"\textbf{" in latex or table != "leaderboard"
+
+
+def test_hostile_strings_are_no_formula_in_a_spreadsheet(attacked):
+    path = attacked.folder / "tables" / "queries.csv"
+    sheet = path.read_text(encoding="utf-8")
+    assert sheet[0] == "\ufeff"
     rows = list(csv.reader(io.StringIO(sheet.removeprefix("\ufeff"))))
-    assert (sheet[0], len(rows)) == ("\ufeff", 21)
-    assert not [
-        cell
-        for row in rows[1:]
-        for cell in row[:2]
-        if cell.startswith(("=", "+", "-", "@", "\t", "\r"))
-    ]
-    assert all(float(cell) >= 0 for row in rows[1:] for cell in row[2:])
+    assert len(rows) == 21
+    for query_id, text, *scores in rows[1:]:
+        assert not query_id.startswith(FORMULA_STARTS)
+        assert not text.startswith(FORMULA_STARTS)
+        assert all(float(score) >= 0 for score in scores)
 
 
 @given(WILD)
-def test_any_string_is_fit_for_xml_a_spreadsheet_and_a_cell_of_markdown(text):
-    visible, line = visible_text(text), escape_markdown(text)
+def test_any_string_is_fit_for_xml(text):
+    visible = visible_text(text)
     assert visible_text(visible) == visible
     ET.fromstring(f"<a>{visible.replace('&', '&amp;').replace('<', '&lt;')}</a>")
-    assert not escape_spreadsheet_cell(text).lstrip().startswith(("=", "+", "-", "@"))
-    assert len(line.splitlines()) <= 1 and "<" not in line
+
+
+@given(WILD)
+def test_any_string_is_fit_for_a_spreadsheet(text):
+    cell = escape_spreadsheet_cell(text).lstrip()
+    assert not cell.startswith(("=", "+", "-", "@"))
+
+
+@given(WILD)
+def test_any_string_is_fit_for_a_cell_of_markdown(text):
+    line = escape_markdown(text)
+    assert len(line.splitlines()) <= 1
+    assert "<" not in line
     assert not re.search(r"(?<!\\)(?:\\\\)*\|", line)
 
 
 def test_a_p_is_never_shown_as_zero():
-    assert not [n for n in range(400) if re.fullmatch(r"[0.]+", power_p_text(10.0**-n))]
+    texts = [power_p_text(10.0**-n) for n in range(400)]
+    assert not [text for text in texts if re.fullmatch(r"[0.]+", text)]
 
 
 TWINS = small.BM25 + '[[retrievers]]\nname = "twin"\nkind = "bm25"\n'
@@ -170,227 +202,304 @@ ALIKE = "bm25 and twin rank identically on these queries"
 @pytest.mark.parametrize(
     ("more", "retrievers", "sentences"),
     [
-        (
+        pytest.param(
             "",
             small.BM25,
             [
                 "Add a second [[retrievers]]",
-                "No query fails: for each, bm25 finds a relevant document among the first 3 hits.",
+                "No query fails: for each, bm25 finds a relevant document "
+                "among the first 3 hits.",
             ],
+            id="a single retriever",
         ),
-        (
+        pytest.param(
             "",
             TWINS,
             [
                 ALIKE,
-                "No query fails: for each, at least two retrievers find a relevant document",
+                "No query fails: for each, at least two retrievers "
+                "find a relevant document",
             ],
+            id="two equal retrievers",
         ),
-        ('baseline = "hashing"', small.RETRIEVERS, ["ahead of hashing"]),
-        ("[statistics]\nmargin = 0.5", TWINS, [ALIKE]),
-        (
+        pytest.param(
+            'baseline = "hashing"',
+            small.RETRIEVERS,
+            ["ahead of hashing"],
+            id="a baseline",
+        ),
+        pytest.param("[statistics]\nmargin = 0.5", TWINS, [ALIKE], id="a margin"),
+        pytest.param(
             "[relevance]\ngain = 'exponential'\nideal = 'retrieved'",
             small.RETRIEVERS,
             ["however much was missed"],
+            id="another ideal",
         ),
     ],
 )
 def test_every_kind_of_experiment_has_a_report(tmp_path, more, retrievers, sentences):
     results = small.ran(tmp_path, more=more, retrievers=retrievers, report=True)
-    assert all(sentence in page_of(results) for sentence in sentences)
+    page = read_page(results)
+    assert [sentence for sentence in sentences if sentence not in page] == []
     assert (results.folder / "report.md").stat().st_size > 1000
-    if retrievers == small.BM25:
-        texts, interval = (
-            citation_texts(build_view(results)),
-            r"\(95 % interval 0\.\d{3} to [01]\.\d{3}\)",
-        )
-        assert re.fullmatch(
-            rf"On 6 queries, bm25 has a mean nDCG@3 of 0\.\d{{3}} {interval}\.",
-            texts["Sentence"],
-        )
-        assert "nDCG@3 of 1 retriever over 6 queries" in texts["BibTeX"]
 
 
-def test_the_numbers_of_the_first_screen_and_of_a_notebook_are_those_of_the_tables(
-    results,
-):
-    view, html = build_view(results), results._repr_html_()
-    assert html == first_screen_html(results) and "no difference is shown" in html
+def test_a_single_retriever_is_quoted_with_its_mean(tmp_path):
+    results = small.ran(tmp_path, retrievers=small.BM25)
+    texts = citation_texts(build_view(results))
+    interval = r"\(95 % interval 0\.\d{3} to [01]\.\d{3}\)"
+    sentence = rf"On 6 queries, bm25 has a mean nDCG@3 of 0\.\d{{3}} {interval}\."
+    assert re.fullmatch(sentence, texts["Sentence"])
+    assert "nDCG@3 of 1 retriever over 6 queries" in texts["BibTeX"]
+
+
+def test_a_notebook_shows_the_first_screen(results):
+    html = results._repr_html_()
+    assert html == first_screen_html(results)
+    assert "no difference is shown" in html
     assert html.count('<tr role="row"') == 5  # a head, three retrievers, the axis
     assert not re.search("<script|<link|http|href", html)
-    page = page_of(results)
-    for text in (
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "Undecided: no difference is shown between the 3 retrievers",
         "6 queries are too few to show one",
-        'title="linear gain"',
-        "over the 5 hits kept",
-    ):
-        assert text in page  # which nDCG it is; AP and RR have no cutoff
-    summary = results.summary.set_index(["retriever", "measure"])["mean"]
-    pairs = results.comparisons[
-        results.comparisons["measure"] == view.primary
-    ].set_index(["a", "b"])
-    leader, *others = decision.decision_section(view).context["screen"].board.rows
-    assert (leader.retriever, leader.difference) == (view.ranked[0], None)
-    assert leader.mean == summary[leader.retriever, view.primary]
+        'title="linear gain"',  # which nDCG it is
+        "over the 5 hits kept",  # AP and RR have no cutoff
+    ],
+)
+def test_the_page_has_the_verdict_and_the_full_names_of_measures(results, text):
+    assert text in read_page(results)
+
+
+def board_rows(results):
+    """The leader, and the other rows of the leaderboard.
+
+    The others have a difference behind the leader, and their own won queries.
+    """
+    section = decision.decision_section(build_view(results))
+    leader, *others = section.context["screen"].board.rows
+    return leader, others
+
+
+def test_the_leaderboard_has_the_means_of_the_tables(results):
+    view = build_view(results)
+    means = results.summary.set_index(["retriever", "measure"])["mean"]
+    leader, others = board_rows(results)
+    assert leader.retriever == view.ranked[0]
+    assert leader.difference is None
+    for row in (leader, *others):
+        assert row.mean == means[row.retriever, view.primary]
+
+
+def test_the_leaderboard_has_the_comparisons_of_the_tables(results):
+    primary = build_view(results).primary
+    rows = results.comparisons[results.comparisons["measure"] == primary]
+    pairs = rows.set_index(["a", "b"])
+    leader, others = board_rows(results)
     for row in others:
-        assert row.mean == summary[row.retriever, view.primary]
+        expected = leader.mean - row.mean
+        assert row.difference == pytest.approx(expected, abs=1e-12)
         key = (leader.retriever, row.retriever)
-        sign, pair = (
-            (1, pairs.loc[key]) if key in pairs.index else (-1, pairs.loc[key[::-1]])
-        )
-        assert (
-            row.difference
-            == sign * pair["mean_difference"]
-            == pytest.approx(leader.mean - row.mean, abs=1e-12)
-        )
-        ends = [pair["ci_low"], pair["ci_high"]]
-        assert [row.low, row.high] == (
-            ends if sign > 0 else [-end for end in ends[::-1]]
-        )
-        counts = (pair["wins"], pair["ties"], pair["losses"])
-        assert (row.wins, row.ties, row.losses) == (
-            counts[::-1] if sign > 0 else counts
-        )
+        if key in pairs.index:
+            pair = pairs.loc[key]
+            assert row.difference == pair["mean_difference"]
+            assert (row.low, row.high) == (pair["ci_low"], pair["ci_high"])
+            assert (row.wins, row.losses) == (pair["losses"], pair["wins"])
+        else:
+            pair = pairs.loc[key[::-1]]
+            assert row.difference == -pair["mean_difference"]
+            assert (row.low, row.high) == (-pair["ci_high"], -pair["ci_low"])
+            assert (row.wins, row.losses) == (pair["wins"], pair["losses"])
+        assert row.ties == pair["ties"]
         assert row.p == pair["p_adjusted"]
 
 
-def test_beyond_the_budget_the_evidence_is_thinned_and_says_so(attacked, monkeypatch):
-    complete = queries.queries_section(build_view(attacked))
-    assert complete.context["whole"]
-    monkeypatch.setattr(page_budget, "MAX_PAGE_BYTES", 2_000)
+def test_within_the_budget_the_page_has_all_evidence(attacked):
     view = build_view(attacked)
-    thinned = queries.queries_section(view)
-    budget = thinned.context["kept"]
+    section = queries.queries_section(view)
+    assert section.context["is_complete"]
+    assert queries.remaining_queries(view, section) is None
+
+
+@pytest.fixture
+def small_budget(monkeypatch):
+    monkeypatch.setattr(page_budget, "MAX_PAGE_BYTES", 2_000)
+
+
+@pytest.mark.usefixtures("small_budget")
+def test_beyond_the_budget_the_page_has_less_evidence_and_says_so(attacked):
+    view = build_view(attacked)
+    section = queries.queries_section(view)
+    budget = section.context["budget"]
     assert budget.document_length == 0
     assert 0 < budget.queries < 20
-    assert len(thinned.context["evidence"]) < 2_000
-    assert "This page has" in report_page(
-        view, [decision.decision_section(view), thinned], ""
-    )
-    assert thinned.context["rest"] == queries.REMAINING_PAGE
-    _, section = queries.remaining_queries(view, thinned)
-    page_ids = {view.ids[i] for i in thinned.context["places"]}
-    remaining_ids = {
-        query["id"] for query in unpack_json(section.context["evidence"])["queries"]
-    }
+    assert len(section.context["evidence"]) < 2_000
+    page = report_page(view, [decision.decision_section(view), section], "")
+    assert "This page has" in page
+
+
+@pytest.mark.usefixtures("small_budget")
+def test_beyond_the_budget_the_other_queries_have_their_own_page(attacked):
+    view = build_view(attacked)
+    section = queries.queries_section(view)
+    assert section.context["remaining"] == queries.REMAINING_PAGE
+    remaining = queries.remaining_queries(view, section)
+    evidence = unpack_json(remaining.section.context["evidence"])
+    page_ids = {view.ids[i] for i in section.context["indices"]}
+    remaining_ids = {query["id"] for query in evidence["queries"]}
     assert len(page_ids) + len(remaining_ids) == 20
     assert not page_ids & remaining_ids
-    assert queries.remaining_queries(view, complete) is None
 
 
-def priced(results, *, encoder="openai", price="0.02", cached_tokens=0, **rows):
-    """The results with made-up costs: retriever -> (stage, texts, cached, usd, p50 in ms)."""
-    blocks = (
+class StageCost(NamedTuple):
+    """The made-up cost of one stage."""
+
+    stage: str
+    texts: int
+    cached: int
+    usd: float
+    p50_ms: float
+
+
+PRICED_RETRIEVERS = ("dense", "words", "both")
+
+
+def priced(results, *, encoder="openai", price="0.02", cached_tokens=0, **stages):
+    """The costs of results with made-up costs of the stages of each retriever."""
+    manifest = priced_manifest(results.manifest, encoder, price, cached_tokens)
+    changed = replace(results, manifest=manifest)
+    cost_rows = []
+    for retriever, costs in stages.items():
+        cost_rows += [cost_row(retriever, cost) for cost in costs]
+    changed.__dict__["cost_rows"] = cost_rows
+    return retriever_costs(changed)
+
+
+def priced_manifest(manifest, encoder, price, cached_tokens):
+    """A manifest of a dense retriever, one of words, and a fusion of both."""
+    tables = (
         {"name": "dense", "kind": "dense", "encoder": {"kind": encoder}},
         {"name": "words", "kind": "bm25"},
         {"name": "both", "kind": "fusion", "of": ["dense", "words"]},
     )
-    provenance = {"dimensions": "8"} | (
-        {} if price is None else {"usd_per_million_tokens": price}
-    )
-    counts = (
-        {"embed-queries": {"cached_tokens": cached_tokens}} if cached_tokens else {}
-    )
-    names, manifest = [block["name"] for block in blocks], results.manifest
-    manifest = replace(
+    provenance = {"dimensions": "8"}
+    if price is not None:
+        provenance["usd_per_million_tokens"] = price
+    counts = {}
+    if cached_tokens:
+        counts["embed-queries"] = {"cached_tokens": cached_tokens}
+    outcome = records.RetrieverOutcome(error="", provenance=provenance)
+    quality = records.RetrieverQuality(counts=counts)
+    return replace(
         manifest,
-        resolved=replace(manifest.resolved, retrievers=blocks),
-        retrievers=dict.fromkeys(
-            names, records.RetrieverOutcome(error="", provenance=provenance)
-        ),
+        resolved=replace(manifest.resolved, retrievers=tables),
+        retrievers=dict.fromkeys(PRICED_RETRIEVERS, outcome),
         ledger=records.DataQuality(
-            retrievers=dict.fromkeys(names, records.RetrieverQuality(counts=counts))
+            retrievers=dict.fromkeys(PRICED_RETRIEVERS, quality)
         ),
         dataset=replace(manifest.dataset, documents=100),
     )
-    changed = replace(results, manifest=manifest)
-    changed.__dict__["cost_rows"] = [
-        {
-            "retriever": name,
-            "stage": stage,
-            "calls": 1,
-            "texts": texts,
-            "cached": cached,
-            "tokens": 0,
-            "usd": usd,
-            "seconds": 1.0,
-            "p50_ms": p50,
-            "p95_ms": 2 * p50,
-            "p99_ms": 3 * p50,
-            "measured_at": "2026-11-20",
-        }
-        for name, stages in rows.items()
-        for stage, texts, cached, usd, p50 in stages
-    ]
-    return retriever_costs(changed)
+
+
+def cost_row(retriever, cost):
+    """A row of costs.csv."""
+    return {
+        "retriever": retriever,
+        "stage": cost.stage,
+        "calls": 1,
+        "texts": cost.texts,
+        "cached": cost.cached,
+        "tokens": 0,
+        "usd": cost.usd,
+        "seconds": 1.0,
+        "p50_ms": cost.p50_ms,
+        "p95_ms": 2 * cost.p50_ms,
+        "p99_ms": 3 * cost.p50_ms,
+        "measured_at": "2026-11-20",
+    }
 
 
 ALL_CACHED = {
     "dense": [
-        ("embed-queries", 10, 10, 0.0, math.nan),
-        ("search", 10, 0, 0.0, math.nan),
+        StageCost("embed-queries", 10, 10, 0.0, math.nan),
+        StageCost("search", 10, 0, 0.0, math.nan),
     ],
-    "words": [("search", 10, 0, 0.0, 1.0)],
-    "both": [("fuse", 10, 0, 0.0, 0.5)],
+    "words": [StageCost("search", 10, 0, 0.0, 1.0)],
+    "both": [StageCost("fuse", 10, 0, 0.0, 0.5)],
 }
 
 
 @pytest.mark.parametrize(
     ("encoder", "price", "cached_tokens", "expected"),
     [
-        (
-            "of-a-third-party",
-            "0.5",
-            40,
-            2.0,
-        ),  # four tokens a query, half a dollar for a million tokens
-        ("of-a-third-party", "0.5", 0, None),  # nobody counted the tokens
-        ("of-a-third-party", None, 40, None),
-        ("openai", "unknown", 40, None),
-        ("openai", "0", 40, 0.0),  # a server of one's own
+        # Four tokens per query, half a dollar for a million tokens.
+        pytest.param("of-a-third-party", "0.5", 40, 2.0, id="a price"),
+        pytest.param("of-a-third-party", "0.5", 0, None, id="tokens not counted"),
+        pytest.param("of-a-third-party", None, 40, None, id="no price"),
+        pytest.param("openai", "unknown", 40, None, id="unknown price"),
+        pytest.param("openai", "0", 40, 0.0, id="free"),
     ],
 )
-def test_a_cached_run_costs_what_the_price_in_its_provenance_says(
+def test_the_queries_of_a_cached_run_cost_the_price_in_its_provenance(
     results, encoder, price, cached_tokens, expected
 ):
     costs = priced(
         results, encoder=encoder, price=price, cached_tokens=cached_tokens, **ALL_CACHED
     )
-    assert costs["dense"].usd_per_million == costs["both"].usd_per_million == expected
+    assert costs["dense"].usd_per_million == expected
+    assert costs["both"].usd_per_million == expected
     assert costs["words"].usd_per_million == 0
-    assert (costs["words"].p50, costs["both"].p50) == (
-        1.0,
-        None,
-    )  # one of its parts was not timed
 
 
-def test_a_fusion_costs_what_its_parts_cost(results):
-    costs = priced(
+def test_a_fusion_has_no_latency_if_a_part_was_not_timed(results):
+    costs = priced(results, **ALL_CACHED)
+    assert costs["words"].p50 == 1.0
+    assert costs["both"].p50 is None
+
+
+@pytest.fixture
+def fusion_costs(results):
+    return priced(
         results,
         dense=[
-            ("embed-documents", 100, 0, 0.5, math.nan),
-            ("embed-queries", 10, 5, 0.00005, 20.0),
-            ("search", 10, 0, 0.0, 2.0),
+            StageCost("embed-documents", 100, 0, 0.5, math.nan),
+            StageCost("embed-queries", 10, 5, 0.00005, 20.0),
+            StageCost("search", 10, 0, 0.0, 2.0),
         ],
-        words=[("search", 10, 0, 0.0, 1.0)],
-        both=[("fuse", 10, 0, 0.0, 0.5)],
+        words=[StageCost("search", 10, 0, 0.0, 1.0)],
+        both=[StageCost("fuse", 10, 0, 0.0, 0.5)],
     )
-    assert costs["dense"].usd_per_million == pytest.approx(
-        10.0
-    )  # billed for five texts, not for ten
-    assert costs["words"].usd_per_million == 0
-    assert costs["both"].usd_per_million == pytest.approx(10.0)
-    reranked = priced(results, dense=[("rerank", 60, 30, 0.003, 1.0)])[
-        "dense"
-    ]  # 10 pairs a query
-    assert reranked.usd_per_million == pytest.approx(0.003 / 30 * 10 * 1e6)
-    assert costs["both"].usd == pytest.approx(0.50005)
-    assert [(stage.stage, stage.p50) for stage in costs["both"].stages] == [
+
+
+def test_a_fusion_costs_the_sum_of_its_parts(fusion_costs):
+    """Five texts were billed, not ten."""
+    assert fusion_costs["dense"].usd_per_million == pytest.approx(10.0)
+    assert fusion_costs["words"].usd_per_million == 0
+    assert fusion_costs["both"].usd_per_million == pytest.approx(10.0)
+    assert fusion_costs["both"].usd == pytest.approx(0.50005)
+
+
+def test_the_latency_of_a_fusion_has_the_stages_of_its_parts(fusion_costs):
+    both = fusion_costs["both"]
+    assert [(stage.stage, stage.p50) for stage in both.stages] == [
         ("embed-queries", 20.0),
         ("search", 3.0),
         ("fuse", 0.5),
     ]
-    assert (costs["both"].p50, costs["both"].p95) == pytest.approx((23.5, 47.0))
-    assert costs["both"].vector_bytes == 4 * 8 * 100
-    assert costs["words"].vector_bytes == 0
+    assert both.p50 == pytest.approx(23.5)
+    assert both.p95 == pytest.approx(47.0)
+
+
+def test_a_fusion_has_the_vectors_of_its_parts(fusion_costs):
+    assert fusion_costs["both"].vector_bytes == 4 * 8 * 100
+    assert fusion_costs["words"].vector_bytes == 0
+
+
+def test_a_reranker_is_billed_for_the_pairs_of_a_query(results):
+    """There are ten pairs per query."""
+    costs = priced(results, dense=[StageCost("rerank", 60, 30, 0.003, 1.0)])
+    expected = 0.003 / 30 * 10 * 1e6
+    assert costs["dense"].usd_per_million == pytest.approx(expected)

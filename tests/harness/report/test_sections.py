@@ -1,4 +1,4 @@
-"""The sections: where the difference comes from, what may change the decision, which queries fail alike, rerankers."""
+"""The sections: slices, alerts, groups of queries that fail alike, and rerankers."""
 
 import json
 import re
@@ -17,6 +17,7 @@ from harness.report.sections.page_budget import queries_that_fit, unpack_json
 from harness.report.sections.rerankers import reranker_rows
 from harness.report.sections.slices import (
     SliceComparison,
+    SliceName,
     SlicePair,
     compare_slice,
     compare_slices,
@@ -28,7 +29,7 @@ from harness.report.sections.tests import diagnose_view_pairs, statistics_sectio
 from harness.report.view import build_view
 from harness.report.write import markdown_report
 from harness.stats.settings import Settings
-from harness.wording.conclusion import conclusion_headline as headline_of
+from harness.wording.conclusion import conclusion_headline
 from tests.support import layouts, small
 from tests.support.scored import finding, scored, shown
 from tests.support.theirs import install
@@ -37,23 +38,27 @@ WORDS = ("apples", "pears", "cars", "trains", "boats", "fish")
 TEXTS = list(small.TEXTS)
 
 
+def query_row(i):
+    """Odd queries name the document; even ones end with the last word of its text."""
+    document = TEXTS[i % 6]
+    text = f"the {small.TEXTS[document].split()[-1]} {i}"
+    if i % 2:
+        text = f"{WORDS[i % 6]} {i}"
+    return {
+        "id": f"q{i:02}",
+        "query": text,
+        "relevant_documents": [document],
+        "tags": ["names" if i % 2 else "words"],
+    }
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """48 queries of two kinds: half name the thing, half name what nothing has."""
+    """48 queries of two kinds: half name the document."""
     folder = tmp_path_factory.mktemp("slices")
-    data = small.dataset(folder / "data")
-    queries = [
-        {
-            "id": f"q{i:02}",
-            "query": f"{WORDS[i % 6]} {i}"
-            if i % 2
-            else f"the {small.TEXTS[TEXTS[i % 6]].split()[-1]} {i}",
-            "relevant_documents": [TEXTS[i % 6]],
-            "tags": ["names" if i % 2 else "words"],
-        }
-        for i in range(48)
-    ]
-    (data / "queries.json").write_text(json.dumps(queries), encoding="utf-8")
+    rows = [query_row(i) for i in range(48)]
+    path = small.dataset(folder / "data") / "queries.json"
+    path.write_text(json.dumps(rows), encoding="utf-8")
     return small.ran(folder, report=True)
 
 
@@ -62,140 +67,171 @@ def view(results):
     return build_view(results)
 
 
-def held_by(page, name):
-    """What a page holds for its scripts."""
-    return unpack_json(
-        re.search(rf'id="{name}">([^<]*)<', page.read_text(encoding="utf-8"))[1]
-    )
+def script_data(page, element_id):
+    """The data of a page for its scripts."""
+    text = page.read_text(encoding="utf-8")
+    return unpack_json(re.search(rf'id="{element_id}">([^<]*)<', text)[1])
 
 
-def test_every_slice_has_the_figures_of_scores_csv_and_the_p_of_tests_csv(
-    view, results
+def scores_by_retriever(results, measure):
+    """A frame of scores: one row per query, one column per retriever."""
+    scores = results.scores[results.scores["measure"] == measure]
+    return scores.pivot(index="query_id", columns="retriever", values="value")
+
+
+@pytest.mark.parametrize("tag", ["names", "words"])
+def test_a_slice_has_the_figures_of_scores_csv_and_the_p_of_tests_csv(
+    view, results, tag
 ):
     a, b = view.ranked[:2]
     pair = compare_slices(view, a, b, labels_by_family(view))
-    table = results.scores[results.scores["measure"] == view.primary].pivot(
-        index="query_id", columns="retriever", values="value"
-    )
-    tags = {
-        query_id: judged.query.fields["tags"]
-        for query_id, judged in results.queries.items()
-    }
     rows = {row.slice: row for row in pair.rows if row.family == "field tags"}
-    assert set(rows) == {"names", "words"}
-    tested = results.tests[
-        (results.tests["family"] == "field tags") & results.tests["a"].isin([a, b])
+    row = rows[tag]
+    scores = scores_by_retriever(results, view.primary)
+    has_tag = [
+        results.queries[query_id].query.fields["tags"] == tag
+        for query_id in scores.index
     ]
-    tested = tested[tested["b"].isin([a, b])].set_index("note")["p_adjusted"]
-    for tag, row in rows.items():
-        part = table[[tags[query_id] == tag for query_id in table.index]]
-        apart = part[a] - part[b]
-        assert row.queries == len(part) == 24 == row.wins + row.ties + row.losses
-        assert row.difference == pytest.approx(apart.mean(), abs=1e-12)
-        assert (row.wins, row.losses) == (
-            int((apart > 1e-9).sum()),
-            int((apart < -1e-9).sum()),
-        )
-        assert row.p_adjusted == tested[tag]
-    assert pair.rows[0].difference == pytest.approx(
-        (table[a] - table[b]).mean(), abs=1e-12
-    )
+    differences = scores[has_tag][a] - scores[has_tag][b]
+    assert set(rows) == {"names", "words"}
+    assert row.queries == len(differences) == 24
+    assert row.wins + row.ties + row.losses == 24
+    assert row.difference == pytest.approx(differences.mean(), abs=1e-12)
+    assert row.wins == (differences > 1e-9).sum()
+    assert row.losses == (differences < -1e-9).sum()
+    tested = results.tests[results.tests["family"] == "field tags"]
+    tested = tested[tested["a"].isin([a, b]) & tested["b"].isin([a, b])]
+    assert row.p_adjusted == tested.set_index("note")["p_adjusted"][tag]
 
 
-def one(slice_, queries, difference, finding=None, *, weight=0):
-    family, counts = (
-        "field tags" if slice_ else "",
-        (queries, weight or queries, 0, queries, 0),
-    )
+def test_the_first_row_of_slices_is_that_of_all_queries(view, results):
+    a, b = view.ranked[:2]
+    pair = compare_slices(view, a, b, labels_by_family(view))
+    scores = scores_by_retriever(results, view.primary)
+    expected = (scores[a] - scores[b]).mean()
+    assert pair.rows[0].difference == pytest.approx(expected, abs=1e-12)
+
+
+def slice_row(label, query_count, difference, finding=None, *, weight=0):
+    """A row of slices; without a label that of all queries."""
     return SliceComparison(
-        family,
-        slice_ or "all queries",
-        *counts,
-        difference,
-        None,
-        None,
-        0.01 if finding else None,
-        finding,
+        family="field tags" if label else "",
+        slice=label or "all queries",
+        queries=query_count,
+        weight=weight or query_count,
+        wins=0,
+        ties=query_count,
+        losses=0,
+        difference=difference,
+        low=None,
+        high=None,
+        p_adjusted=0.01 if finding else None,
+        finding=finding,
     )
 
 
 @pytest.mark.parametrize(
-    ("rows", "decisive"),
+    ("rows", "expected"),
     [
-        (
-            (one("", 100, 0.05), one("vague", 25, 0.2), one("keywords", 75, 0.0)),
-            "vague",
-        ),
-        (
+        pytest.param(
             (
-                one("", 100, 0.05),
-                one("vague", 25, 0.19),
-                one("keywords", 75, 0.25 / 75),
-            ),
-            None,
-        ),
-        # A sixth of the queries, with a third of the weight and all of the lead.
-        (
-            (
-                one("", 60, 0.05, weight=30),
-                one("vague", 10, 0.15, weight=10),
-                one("rest", 50, 0.0, weight=20),
+                slice_row("", 100, 0.05),
+                slice_row("vague", 25, 0.2),
+                slice_row("keywords", 75, 0.0),
             ),
             "vague",
+            id="all of the difference",
         ),
-        # The rest is ahead by float noise alone: 3 x 0.1 - 0.3.
-        ((one("", 3, 0.1), one("vague", 1, 0.3), one("rest", 2, 0.0)), "vague"),
-        # Most of the queries, or of the weight, carry most of the difference: that is no news.
-        (
+        pytest.param(
             (
-                one("", 60, 0.05, weight=30),
-                one("vague", 10, 0.08, weight=20),
-                one("rest", 50, -0.01, weight=10),
+                slice_row("", 100, 0.05),
+                slice_row("vague", 25, 0.19),
+                slice_row("keywords", 75, 0.25 / 75),
             ),
             None,
+            id="most of the difference",
         ),
-        ((one("", 100, 0.05), one("most", 60, 5 / 60), one("rest", 40, 0.0)), None),
+        pytest.param(
+            (
+                slice_row("", 60, 0.05, weight=30),
+                slice_row("vague", 10, 0.15, weight=10),
+                slice_row("others", 50, 0.0, weight=20),
+            ),
+            "vague",
+            id="a sixth of the queries, a third of the weight",
+        ),
+        pytest.param(
+            (
+                slice_row("", 3, 0.1),
+                slice_row("vague", 1, 0.3),
+                slice_row("others", 2, 0.0),
+            ),
+            "vague",
+            id="the others are ahead by float noise: 3 x 0.1 - 0.3",
+        ),
+        pytest.param(
+            (
+                slice_row("", 60, 0.05, weight=30),
+                slice_row("vague", 10, 0.08, weight=20),
+                slice_row("others", 50, -0.01, weight=10),
+            ),
+            None,
+            id="most of the weight",
+        ),
+        pytest.param(
+            (
+                slice_row("", 100, 0.05),
+                slice_row("most", 60, 5 / 60),
+                slice_row("others", 40, 0.0),
+            ),
+            None,
+            id="most of the queries",
+        ),
     ],
 )
-def test_a_slice_carries_the_difference_only_where_the_rest_shows_none(rows, decisive):
-    slice_row = decisive_slice(None, SlicePair("a", "b", rows))
-    assert (slice_row and slice_row.slice) == decisive
+def test_a_small_slice_is_decisive_if_the_other_queries_show_no_lead(rows, expected):
+    row = decisive_slice(None, SlicePair("a", "b", rows))
+    assert (row and row.slice) == expected
 
 
 @pytest.mark.parametrize(
     ("gains", "weights", "difference"),
     [
-        (
+        pytest.param(
             [0.1, 0.2, -0.1, 0.3],
             (4.0, 2.0, 1.0, 1.0),
             0.125,
-        ),  # the known answer of DEFINITIONS
-        ([1.0, 1.0, 1.0, 0.5], (1.0,) * 4, 0.875),
-    ],  # Student's interval would end at 1.273
+            id="the known answer of DEFINITIONS",
+        ),
+        pytest.param(
+            [1.0, 1.0, 1.0, 0.5],
+            (1.0,) * 4,
+            0.875,
+            id="Student's interval would end at 1.273",
+        ),
+    ],
 )
-def test_a_query_keeps_its_weight_in_whatever_order_a_slice_names_its_queries(
-    gains, weights, difference
-):
+def test_a_query_keeps_its_weight_in_any_order_of_a_slice(gains, weights, difference):
     values = {"a": np.array(gains), "b": np.zeros(4)}
-    table = scored(values, weights=weights)
     view = SimpleNamespace(
         n=4,
         primary="m",
         values_by_measure={"m": values},
-        scores=table,
+        scores=scored(values, weights=weights),
         settings=Settings(),
     )
-    row = compare_slice(view, ("a", "b"), [3, 1, 0, 2], ("", ""))
-    assert (row.difference, row.weight) == pytest.approx((difference, sum(weights)))
+    row = compare_slice(view, ("a", "b"), [3, 1, 0, 2], SliceName("", ""))
+    assert row.difference == pytest.approx(difference)
+    assert row.weight == pytest.approx(sum(weights))
     assert -1 <= row.low < row.high <= 1
 
 
-def test_a_slice_turns_only_where_a_test_shows_it(view):
+def test_a_slice_is_reversed_only_if_a_test_shows_it(view):
     rows = (
-        one("", 100, 0.05),
-        one("keywords", 40, -0.04, Finding(Verdict.WORSE)),
-        one("long", 40, 0.2, Finding(Verdict.BETTER)),
-        one("typos", 40, -0.04, Finding(Verdict.UNDECIDED, Reason.NOT_SHOWN)),
+        slice_row("", 100, 0.05),
+        slice_row("keywords", 40, -0.04, Finding(Verdict.WORSE)),
+        slice_row("long", 40, 0.2, Finding(Verdict.BETTER)),
+        slice_row("typos", 40, -0.04, Finding(Verdict.UNDECIDED, Reason.NOT_SHOWN)),
     )
     (sentence,) = reversed_slices(view, SlicePair("minilm", "bm25", rows))
     assert sentence.startswith(
@@ -203,284 +239,330 @@ def test_a_slice_turns_only_where_a_test_shows_it(view):
     )
 
 
-def test_scores_of_the_page_are_those_of_the_folder_and_those_of_hits_those_of_the_rankings(
-    view, results
-):
-    page_scores = held_by(results.folder / "report.html", "scores")
+def test_the_page_has_the_scores_of_the_folder(results):
+    page_scores = script_data(results.folder / "report.html", "scores")
     scores = results.scores.set_index(["measure", "retriever", "query_id"])["value"]
     for m, measure in enumerate(page_scores["measures"]):
         for r, retriever in enumerate(page_scores["retrievers"]):
-            expected = [
-                scores[measure, retriever, query] for query in page_scores["ids"]
-            ]
+            expected = [scores[measure, retriever, id_] for id_ in page_scores["ids"]]
             assert page_scores["values"][m][r] == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_page_has_the_scores_of_the_hits_in_the_rankings(view, results):
     page = queries_that_fit(view, ())
-    for index, name in enumerate(view.ranked):
-        rankings = results.rankings(name)
-        for query, scores in zip(
-            page.rows["queries"],
-            unpack_json(page.packed_texts)["scores"],
-            strict=True,
-        ):
-            assert scores[index] == pytest.approx(
-                rankings[query["id"]].scores.tolist(), rel=1e-2
-            )
+    hit_scores = unpack_json(page.packed_texts)["scores"]
+    assert len(hit_scores) == len(page.rows["queries"])
+    for column, retriever in enumerate(view.ranked):
+        rankings = results.rankings(retriever)
+        for query, scores in zip(page.rows["queries"], hit_scores, strict=True):
+            expected = rankings[query["id"]].scores.tolist()
+            assert scores[column] == pytest.approx(expected, rel=1e-2)
 
 
-def test_beyond_its_room_the_page_keeps_the_first_measures_and_the_queries_that_differ_most(
-    view, results, monkeypatch
-):
+def test_with_too_many_scores_the_filter_has_only_the_first_measures(view, monkeypatch):
     monkeypatch.setattr(queries, "MAX_FILTER_SCORES", 2 * view.n * len(view.ranked))
     filter_data = queries.filter_data(view)
-    assert filter_data["measures"] == [
-        view.names[measure].short for measure in view.measures[:2]
-    ]
+    first_measures = [view.names[measure].short for measure in view.measures[:2]]
+    assert filter_data["measures"] == first_measures
     assert filter_data["left"] == len(view.measures) - 2
+
+
+def test_the_filter_always_has_the_primary_measure(view, monkeypatch):
     monkeypatch.setattr(queries, "MAX_FILTER_SCORES", 1)
-    assert len(queries.filter_data(view)["values"]) == 1  # the primary one always
+    assert len(queries.filter_data(view)["values"]) == 1
+
+
+def test_with_too_many_queries_the_page_lists_those_that_differ_most(
+    results, monkeypatch
+):
     monkeypatch.setattr("harness.report.view.MAX_PAGE_RANKINGS", 3 * 5)
-    thinned = build_view(results)
-    ranges = {
-        i: np.ptp(
-            [
-                scores[i]
-                for scores in thinned.values_by_measure[thinned.primary].values()
-            ]
-        )
-        for i in thinned.order
-    }
-    assert len(thinned.listed_queries) == 5 < len(thinned.order)
-    assert min(ranges[i] for i in thinned.listed_queries) >= max(
-        ranges[i] for i in set(thinned.order) - set(thinned.listed_queries)
+    view = build_view(results)
+    scores = np.column_stack([*view.values_by_measure[view.primary].values()])
+    ranges = np.ptp(scores, axis=1)
+    unlisted = set(view.order) - set(view.listed_queries)
+    assert len(view.listed_queries) == 5 < len(view.order)
+    assert min(ranges[i] for i in view.listed_queries) >= max(
+        ranges[i] for i in unlisted
     )
-    kinds = {"field id": [f"value {i:02}" for i in range(view.n)]}
-    monkeypatch.setattr(tests, "slice_labels", lambda queries, cluster: kinds)
-    context = statistics_section(
-        view
-    ).context  # a field of many values does not fill the page
-    assert (context["small_slices"][0], len(context["small_slices"])) == (
-        ("id: value 00", 1),
-        20,
-    )
+
+
+def test_a_field_of_many_values_does_not_fill_the_page(view, monkeypatch):
+    families = {"field id": [f"value {i:02}" for i in range(view.n)]}
+    monkeypatch.setattr(tests, "slice_labels", lambda queries, cluster: families)
+    context = statistics_section(view).context
+    assert context["small_slices"][0] == ("id: value 00", 1)
+    assert len(context["small_slices"]) == 20
     assert context["small_left"] == 28
 
 
 @pytest.mark.parametrize(
-    ("prices", "sentence"),
-    [((None, 1.0), ""), ((2.0, 2.0), ""), ((2.0, 1.0), " Cheapest: y.")],
+    ("price_of_x", "price_of_y", "sentence"),
+    [
+        pytest.param(None, 1.0, "", id="a price is unknown"),
+        pytest.param(2.0, 2.0, "", id="the prices are the same"),
+        pytest.param(2.0, 1.0, " Cheapest: y.", id="y is cheaper"),
+    ],
 )
-def test_the_cheapest_of_equals_is_named_where_every_price_is_known(
-    view, monkeypatch, prices, sentence
+def test_the_cheapest_of_equals_is_named_if_every_price_is_known(
+    view, monkeypatch, price_of_x, price_of_y, sentence
 ):
     costs = {
-        "xy"[i]: SimpleNamespace(usd_per_million=usd, p95=None, vector_bytes=0.0)
-        for i, usd in enumerate(prices)
+        "x": SimpleNamespace(usd_per_million=price_of_x, p95=None, vector_bytes=0.0),
+        "y": SimpleNamespace(usd_per_million=price_of_y, p95=None, vector_bytes=0.0),
     }
     monkeypatch.setattr(decision, "retriever_costs", lambda results: costs)
-    (comparison, *_) = view.evaluation.leader_comparisons.values()
+    comparison = next(iter(view.evaluation.leader_comparisons.values()))
     evaluation = view.evaluation.model_copy(
-        update={"means": {"x": 0.5, "y": 0.5}, "leader_comparisons": {"y": comparison}}
+        update={
+            "means": {"x": 0.5, "y": 0.5},
+            "leader_comparisons": {"y": comparison},
+        }
     )
-    assert (
-        decision._cheapest(
-            SimpleNamespace(results=None, evaluation=shown(evaluation, y="equivalent"))
-        )
-        == sentence
-    )
+    equal = SimpleNamespace(results=None, evaluation=shown(evaluation, y="equivalent"))
+    assert decision.cheapest_sentences(equal) == sentence
 
 
-def test_the_leaders_pairs_come_first_and_a_pair_that_is_turned_says_the_same(
-    view, monkeypatch
-):
+def test_the_leaders_pairs_come_first_with_the_higher_mean_as_a(view):
     comparisons = {(row.a, row.b): row for row in view.comparisons[view.primary]}
-    context = statistics_section(view).context
-    assert (
-        [(row.a, row.b) for row in context["rows"]]
-        == list(combinations(view.ranked, 2))
-        != list(comparisons)
-    )
+    rows = statistics_section(view).context["rows"]
+    pairs = [(row.a, row.b) for row in rows]
+    assert pairs == list(combinations(view.ranked, 2))
+    assert pairs != list(comparisons)
+    for row in rows:
+        stored = comparisons.get((row.a, row.b)) or comparisons[row.b, row.a].swapped
+        assert row == stored
+        means = view.evaluation.means
+        assert row.mean_difference == pytest.approx(means[row.a] - means[row.b])
+
+
+def test_of_many_pairs_only_those_of_leader_and_baseline_are_listed(view, monkeypatch):
+    all_rows = statistics_section(view).context["rows"]
     monkeypatch.setattr(tests, "MAX_TEST_ROWS", 2)
-    short_section = statistics_section(view)
-    assert (short_section.context["rows"], short_section.context["left"]) == (
-        context["rows"][:2],
-        1,
-    )
-    assert (
-        markdown_report(view, [short_section]).count(
-            "1 row without the leader and the baseline"
-        )
-        == 1
-    )
-    for row in context["rows"]:
-        assert row == (
-            comparisons.get((row.a, row.b)) or comparisons[row.b, row.a].swapped
-        )
-        assert row.mean_difference == pytest.approx(
-            view.evaluation.means[row.a] - view.evaluation.means[row.b]
-        )
+    section = statistics_section(view)
+    assert section.context["rows"] == all_rows[:2]
+    assert section.context["left"] == 1
+    markdown = markdown_report(view, [section])
+    assert markdown.count("1 row without the leader and the baseline") == 1
 
 
-def test_the_headline_does_not_deny_a_difference_that_a_test_shows(view):
-    """Nobody is told from the leader, yet two others are told from each other."""
-    leader, second, third = view.ranked
-    result = shown(view.evaluation, **dict.fromkeys((second, third), "undecided"))
-    for verdict, headline in (
-        ("worse", f"{leader} leads; undecided against all others"),
+@pytest.mark.parametrize(
+    ("verdict", "headline"),
+    [
+        ("worse", "{leader} leads; undecided against all others"),
         ("undecided", "Undecided: no difference is shown between the 3 retrievers"),
-    ):
-        rows = tuple(
-            replace(
-                row,
-                finding=finding(
-                    verdict if {row.a, row.b} == {second, third} else "undecided"
-                ),
-            )
-            for row in view.comparisons[view.primary]
-        )
-        assert (
-            headline_of(result.model_copy(update={"comparisons": {view.primary: rows}}))
-            == headline
-        )
-
-
-def test_every_pair_has_its_evidence_also_those_that_no_test_compares(
-    tmp_path, capsys, monkeypatch
+    ],
+)
+def test_the_headline_does_not_deny_a_difference_that_a_test_shows(
+    view, verdict, headline
 ):
-    folder = small.ran(tmp_path, more='baseline = "bm25"').folder
-    view = build_view(records.read_results(folder))
-    rows = {(row.a, row.b): row for row in diagnose_view_pairs(view)}
-    assert sorted(map(sorted, rows)) == [
+    """Nothing is shown about the leader, but about the two others."""
+    leader, second, third = view.ranked
+    undecided = shown(view.evaluation, **dict.fromkeys((second, third), "undecided"))
+    rows = []
+    for row in view.comparisons[view.primary]:
+        text = verdict if {row.a, row.b} == {second, third} else "undecided"
+        rows.append(replace(row, finding=finding(text)))
+    evaluation = undecided.model_copy(
+        update={"comparisons": {view.primary: tuple(rows)}}
+    )
+    assert conclusion_headline(evaluation) == headline.format(leader=leader)
+
+
+@pytest.fixture(scope="module")
+def baseline_view(tmp_path_factory):
+    """With a baseline, only its pairs are tested."""
+    folder = small.ran(tmp_path_factory.mktemp("baseline"), more='baseline = "bm25"')
+    return build_view(records.read_results(folder.folder))
+
+
+def test_every_pair_is_diagnosed_also_one_that_no_test_compares(baseline_view):
+    pairs = [sorted((row.a, row.b)) for row in diagnose_view_pairs(baseline_view)]
+    assert sorted(pairs) == [
         ["bm25", "hashing"],
         ["bm25", "hybrid"],
         ["hashing", "hybrid"],
     ]
-    for (a, b), row in rows.items():
-        rankings = [view.results.rankings(name) for name in (a, b)]
-        shares = [
-            len({*ranking.doc_ids} & {*rankings[1][query].doc_ids})
-            / max(len(ranking.doc_ids), len(rankings[1][query].doc_ids))
-            for query, ranking in rankings[0].items()
-        ]
-        assert row.top_10_in_common == pytest.approx(
-            sum(shares) / len(shares)
-        )  # depth is 5: these are all of them
+
+
+def test_diagnostics_count_the_common_hits(baseline_view):
+    """The depth is 5: these are all hits."""
+    for row in diagnose_view_pairs(baseline_view):
+        rankings_of_a = baseline_view.results.rankings(row.a)
+        rankings_of_b = baseline_view.results.rankings(row.b)
+        shares = []
+        for query_id, ranking in rankings_of_a.items():
+            hits_of_b = rankings_of_b[query_id].doc_ids
+            common = len({*ranking.doc_ids} & {*hits_of_b})
+            shares.append(common / max(len(ranking.doc_ids), len(hits_of_b)))
+        assert row.top_10_in_common == pytest.approx(sum(shares) / len(shares))
         assert 0 < row.rbo <= 1
-    output = json.loads(
-        small.told(
-            capsys,
-            "compare",
-            folder,
-            "--measure",
-            view.primary,
-            "--baseline",
-            "bm25",
-            "--json",
-        )
+
+
+def test_compare_prints_the_diagnostics_of_the_page(baseline_view, capsys):
+    output = small.told(
+        capsys,
+        "compare",
+        baseline_view.results.folder,
+        "--measure",
+        baseline_view.primary,
+        "--baseline",
+        "bm25",
+        "--json",
     )
-    assert output["evidence"] == [row._asdict() for row in rows.values()]
-    monkeypatch.setattr(tests, "MAX_PAIR_QUERIES", 2 * view.n)
-    assert statistics_section(view).context["evidence_left_out"] == 1
+    diagnostics = diagnose_view_pairs(baseline_view)
+    assert json.loads(output)["evidence"] == [row._asdict() for row in diagnostics]
 
 
-def found_within(view, depth):
+def test_pairs_beyond_the_budget_are_counted(baseline_view, monkeypatch):
+    monkeypatch.setattr(tests, "MAX_PAIR_QUERIES", 2 * baseline_view.n)
+    assert statistics_section(baseline_view).context["evidence_left_out"] == 1
+
+
+@pytest.fixture(scope="module")
+def failing_view(tmp_path_factory):
+    """Every query has the text of a document, and another one is relevant."""
+    folder = tmp_path_factory.mktemp("failing")
+    texts = {}
+    grades = {}
+    for document, relevant in permutations(TEXTS, 2):
+        query_id = f"{document}-{relevant}"
+        texts[query_id] = small.TEXTS[document]
+        grades[query_id] = {relevant: 1, "fish": 0} | {relevant: 1}
+    collection = layouts.Collection(small.TEXTS, texts, grades)
+    layouts.beir(folder / "data", collection)
+    return build_view(small.ran(folder))
+
+
+def queries_found_within(view, depth):
     """Retriever -> the queries with a relevant document among so many hits."""
-    relevant = {
-        query: {doc for doc, grade in judged.items() if grade > 0}
-        for query, judged in view.grades.items()
-    }
-    rankings = {name: view.results.rankings(name) for name in view.ranked}
-    return {
-        name: {
-            query
-            for query, ranking in of.items()
-            if relevant[query] & {*ranking.doc_ids[:depth]}
-        }
-        for name, of in rankings.items()
-    }
+    found_queries = {}
+    for retriever in view.ranked:
+        found_queries[retriever] = set()
+        for query_id, ranking in view.results.rankings(retriever).items():
+            grades = view.grades[query_id]
+            hits = ranking.doc_ids[:depth]
+            if any(grades.get(doc, 0) > 0 for doc in hits):
+                found_queries[retriever].add(query_id)
+    return found_queries
 
 
-def test_queries_that_fail_alike_are_grouped_and_every_miss_has_a_cause(tmp_path):
-    wrong = {
-        f"{one}-{other}": (small.TEXTS[one], {other: 1, "fish": 0} | {other: 1})
-        for one, other in permutations(TEXTS, 2)
-    }
-    queries, grades = ({id_: both[at] for id_, both in wrong.items()} for at in (0, 1))
-    layouts.beir(tmp_path / "data", layouts.Collection(small.TEXTS, queries, grades))
-    view = build_view(small.ran(tmp_path))
-    near, far = found_within(view, 3), found_within(view, 5)
-    hits = {query: [name for name in near if query in near[name]] for query in view.ids}
-    expected = {"nobody": {query for query in hits if not hits[query]}}
-    expected["deep"] = expected["nobody"] & set.union(*far.values())
-    expected |= {
-        f"only-{name}": {query for query in hits if hits[query] == [name]}
-        for name in near
-    }
-    members = {
-        group.key: {view.ids[place] for place in group.query_indices}
-        for group in group_queries(view)
-    }
-    assert all(expected[key] for key in ("nobody", "deep", "only-hashing", "only-bm25"))
-    assert {key: members.get(key, set()) for key in expected} == expected
-    found = miss_causes(view)
-    assert "its first hit has no label" in {
-        one for why in found.values() for one in why.values()
-    }
-    for place, query in enumerate(view.ids):
-        why = found.get(place, {})
-        assert set(why) == {name for name in near if query not in near[name]}
-        for name, said in why.items():
-            assert bool(re.search(r"rank \d", said)) == (query in far[name])
-            parts = [part for part in view.resolved.uses(name) if query in near[part]]
-            assert said.startswith("lost") == bool(parts)
-    cut = records.RetrieverQuality(notes={"truncated": tuple(small.TEXTS)})
+def members_by_key(view):
+    """Key of a group -> the ids of its queries."""
+    members = {}
+    for group in group_queries(view):
+        members[group.key] = {view.ids[i] for i in group.query_indices}
+    return members
+
+
+def test_queries_that_nobody_finds_are_grouped(failing_view):
+    near = queries_found_within(failing_view, 3)
+    far = queries_found_within(failing_view, 5)
+    members = members_by_key(failing_view)
+    nobody = set(failing_view.ids) - set.union(*near.values())
+    assert members["nobody"] == nobody
+    assert members["deep"] == nobody & set.union(*far.values())
+    assert members["nobody"] and members["deep"]
+
+
+def test_queries_that_one_retriever_alone_finds_are_grouped(failing_view):
+    near = queries_found_within(failing_view, 3)
+    members = members_by_key(failing_view)
+    for retriever, found_queries in near.items():
+        others = [near[other] for other in near if other != retriever]
+        alone = found_queries - set.union(*others)
+        assert members.get(f"only-{retriever}", set()) == alone
+    assert members["only-hashing"] and members["only-bm25"]
+
+
+def test_every_miss_has_a_cause(failing_view):
+    near = queries_found_within(failing_view, 3)
+    causes = miss_causes(failing_view)
+    for i, query_id in enumerate(failing_view.ids):
+        missing = {name for name in near if query_id not in near[name]}
+        assert set(causes.get(i, {})) == missing
+
+
+def test_a_cause_names_the_rank_and_the_parts_that_had_a_document(failing_view):
+    near = queries_found_within(failing_view, 3)
+    far = queries_found_within(failing_view, 5)
+    all_causes = set()
+    for i, causes in miss_causes(failing_view).items():
+        query_id = failing_view.ids[i]
+        for retriever, cause in causes.items():
+            parts = failing_view.resolved.uses(retriever)
+            part_found = any(query_id in near[part] for part in parts)
+            assert bool(re.search(r"rank \d", cause)) == (query_id in far[retriever])
+            assert cause.startswith("lost") == part_found
+            all_causes.add(cause)
+    assert "its first hit has no label" in all_causes
+
+
+def test_misses_of_truncated_documents_are_grouped(failing_view):
+    near = queries_found_within(failing_view, 3)
+    manifest = failing_view.manifest
+    truncated = records.RetrieverQuality(notes={"truncated": tuple(small.TEXTS)})
     ledger = replace(
-        view.manifest.ledger,
-        retrievers={**view.manifest.ledger.retrievers, "hashing": cut},
+        manifest.ledger,
+        retrievers={**manifest.ledger.retrievers, "hashing": truncated},
     )
-    altered = build_view(
-        replace(view.results, manifest=replace(view.manifest, ledger=ledger))
-    )
-    members = {group.key: len(group.query_indices) for group in group_queries(altered)}
-    assert any(
-        "read only the start" in why.get("hashing", "")
-        for why in miss_causes(altered).values()
-    )
-    assert members["cut-hashing"] == view.n - len(near["hashing"]) > 0
+    results = replace(failing_view.results, manifest=replace(manifest, ledger=ledger))
+    view = build_view(results)
+    members = members_by_key(view)
+    causes = [cause.get("hashing", "") for cause in miss_causes(view).values()]
+    assert any("read only the start" in cause for cause in causes)
+    assert len(members["cut-hashing"]) == view.n - len(near["hashing"]) > 0
     assert "cut-bm25" not in members
 
 
-RERANKED = '[[retrievers]]\nname = "reranked"\nof = "bm25"\nrerank = { kind = "shorter", depth = 3 }\n'
+RERANKED = """[[retrievers]]
+name = "reranked"
+of = "bm25"
+rerank = { kind = "shorter", depth = 3 }
+"""
 
 
-def test_the_ceiling_bounds_what_a_reranker_reaches(tmp_path, monkeypatch):
+@pytest.fixture
+def reranked(tmp_path, monkeypatch):
+    """A run with a reranked retriever."""
     install(tmp_path, monkeypatch)
-    run = small.ran(tmp_path, retrievers=small.RETRIEVERS + RERANKED, report=True)
-    evidence = held_by(run.folder / "report.html", "evidence")
+    return small.ran(tmp_path, retrievers=small.RETRIEVERS + RERANKED, report=True)
+
+
+def test_the_ceiling_bounds_the_scores_of_a_reranker(reranked):
+    evidence = script_data(reranked.folder / "report.html", "evidence")
     names = [retriever["name"] for retriever in evidence["retrievers"]]
-    reranked, first_stage = names.index("reranked"), names.index("bm25")
-    assert evidence["retrievers"][reranked]["before"] == first_stage
-    ceilings = [query["ceilings"][str(reranked)] for query in evidence["queries"]]
-    for ceiling, query in zip(ceilings, evidence["queries"], strict=True):
-        assert (
-            ceiling
-            >= max(query["scores"][reranked], query["scores"][first_stage]) - 1e-6
-        )
-    (row,) = reranker_rows(build_view(run))
-    scores = run.scores[run.scores["measure"] == "nDCG@3"].pivot(
-        index="query_id", columns="retriever", values="value"
-    )
-    assert (row["retriever"], row["of"], row["depth"]) == ("reranked", "bm25", 3)
-    assert (row["before"], row["after"]) == pytest.approx(
-        (scores["bm25"].mean(), scores["reranked"].mean())
-    )
-    assert row["ceiling"] == pytest.approx(sum(ceilings) / len(scores), abs=1e-6)
-    (note,) = run.tests[run.tests["family"] == "rerank uplift"]["note"]
-    assert note == f"ceiling {row['ceiling']:.4f}"
+    number = names.index("reranked")
+    first_stage = names.index("bm25")
+    assert evidence["retrievers"][number]["before"] == first_stage
+    for query in evidence["queries"]:
+        best = max(query["scores"][number], query["scores"][first_stage])
+        assert query["ceilings"][str(number)] >= best - 1e-6
+
+
+def test_the_row_of_a_reranker_has_the_means_and_counts_of_the_scores(reranked):
+    (row,) = reranker_rows(build_view(reranked))
+    scores = scores_by_retriever(reranked, "nDCG@3")
     differences = scores["reranked"] - scores["bm25"]
-    kinds = (differences > 1e-9, differences.abs() <= 1e-9, differences < -1e-9)
-    assert (row["better"], row["equal"], row["worse"]) == tuple(
-        int(kind.sum()) for kind in kinds
-    )
-    assert 'id="reranked-title">Rerankers<' in (run.folder / "report.html").read_text(
-        encoding="utf-8"
-    )
+    assert (row["retriever"], row["of"], row["depth"]) == ("reranked", "bm25", 3)
+    assert row["before"] == pytest.approx(scores["bm25"].mean())
+    assert row["after"] == pytest.approx(scores["reranked"].mean())
+    assert row["better"] == (differences > 1e-9).sum()
+    assert row["equal"] == (differences.abs() <= 1e-9).sum()
+    assert row["worse"] == (differences < -1e-9).sum()
+
+
+def test_the_row_of_a_reranker_has_the_mean_ceiling(reranked):
+    (row,) = reranker_rows(build_view(reranked))
+    evidence = script_data(reranked.folder / "report.html", "evidence")
+    names = [retriever["name"] for retriever in evidence["retrievers"]]
+    key = str(names.index("reranked"))
+    ceilings = [query["ceilings"][key] for query in evidence["queries"]]
+    expected = sum(ceilings) / len(ceilings)
+    assert row["ceiling"] == pytest.approx(expected, abs=1e-6)
+    uplift = reranked.tests[reranked.tests["family"] == "rerank uplift"]
+    assert uplift["note"].tolist() == [f"ceiling {row['ceiling']:.4f}"]
+
+
+def test_the_page_has_a_section_of_rerankers(reranked):
+    page = (reranked.folder / "report.html").read_text(encoding="utf-8")
+    assert 'id="reranked-title">Rerankers<' in page
