@@ -63,7 +63,7 @@ def binary_interval(counts: PairCounts, alpha: float = 0.05) -> Interval:
 
 
 def _without_noise(end: float) -> float:
-    return 0.0 if abs(end) < TIE_SLACK else end
+    return 0.0 if abs(end) <= 10 * END_TOLERANCE else end
 
 
 def mcnemar_p(counts: PairCounts) -> float:

@@ -220,7 +220,8 @@ def gate_sentence(gate: Gate) -> str:
     else:
         sentence = f"not shown: {_not_shown_words(gate)}"
     if not gate.has_equal_weights:
-        sentence += "; queries are weighted, so a few heavy ones may decide"
+        remedy = "draw queries in proportion to traffic instead of weighting them"
+        sentence += f"; few heavy queries decide: {remedy}"
     return sentence
 
 
@@ -241,7 +242,8 @@ def _not_shown_words(gate: Gate) -> str:
     if gate.needed is None:
         return f"the measure's range is unknown ({numbers})"
     if gate.too_few:
-        remedy = f"{gate.needed:,} needed"
+        units = "" if gate.clusters is None else " clusters"
+        remedy = f"{gate.needed:,}{units} needed"
         return (
             f"with {queries} a loss of {gate.margin:g} cannot be ruled out ({remedy})"
         )
