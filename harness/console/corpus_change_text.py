@@ -71,8 +71,10 @@ def _retriever_lines(change: CorpusChange, changed: ChangedRetriever) -> Iterato
     yield f"  Judged@{change.cutoff}: {shares}"
     if labels.to_label:
         unlabelled = count_of(labels.to_label, "new document")
-        first_hits = f"the first {change.cutoff} hits"
-        yield f"  to label: {unlabelled} among {first_hits} (harness pool)"
+        where = f"among the first {change.cutoff} hits"
+        if change.cutoff == 1:
+            where = "as first hit"
+        yield f"  to label: {unlabelled} {where} (harness pool)"
     if changed.displaced:
         lost = f"{changed.displaced:,} of {len(change.queries.ids):,} queries lost"
         yield f"  {lost} a relevant document to documents that are new"

@@ -223,7 +223,7 @@ def _count_displaced(
     relevant: dict[str, frozenset[str]],
     new_documents: AbstractSet[str],
 ) -> int:
-    """Count the queries that lost a relevant document to a new one.
+    """Count the queries that lost a relevant document to a new one that is not.
 
     Args:
         before: query id -> the first hits in the earlier state.
@@ -236,7 +236,7 @@ def _count_displaced(
         top_before = before.get(query_id, NO_DOCUMENTS)
         top_after = after.get(query_id, NO_DOCUMENTS)
         lost = (top_before - top_after) & relevant_documents
-        entered = (top_after - top_before) & new_documents
+        entered = (top_after - top_before) & new_documents - relevant_documents
         if lost and entered:
             displaced += 1
     return displaced

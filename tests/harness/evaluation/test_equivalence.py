@@ -18,7 +18,7 @@ from harness.evaluation.verdict import Verdict
 from harness.stats.differences import ValueRange
 from harness.stats.paired_tests import EquivalenceMargin, non_inferiority_tests
 from harness.stats.settings import Settings
-from harness.stats.units import single_units
+from harness.stats.units import cluster_units, single_units
 from harness.wording.verdicts import gate_sentence
 from retrievers.errors import InputError
 from tests.support.scored import cell, compare, gate, scored
@@ -75,6 +75,38 @@ def test_one_query_with_the_worst_loss_is_always_added():
             (np.arange(2 ** len(values))[:, None] >> np.arange(len(values))) & 1
         )
         assert p_values(d[None, :])[0] == np.mean(signs @ values >= values.sum() - 1e-9)
+
+
+def enumerated(values):
+    """The share of sign patterns whose sum is at least the observed one."""
+    patterns = np.arange(2 ** len(values))[:, None] >> np.arange(len(values))
+    signs = 1 - 2 * (patterns & 1)
+    return np.mean(signs @ values >= values.sum() - 1e-9)
+
+
+GAINS = np.linspace(0.05, 0.4, 14)
+
+
+def added_unit_p(units):
+    within = EquivalenceMargin(MARGIN, 1.0, units, alpha=0.5)
+    scores = {"a": GAINS + 0.5, "b": np.full(14, 0.5)}
+    (test,) = non_inferiority_tests(scores, [("a", "b")], within)
+    return test.greater
+
+
+def test_the_added_query_has_the_largest_weight():
+    weights = np.array([4.0, 2.0, *[1.0] * 12])
+    shifted = np.append(weights * (GAINS + MARGIN), 4.0 * (MARGIN - 1))
+    expected = enumerated(shifted)
+    assert added_unit_p(single_units(14, weights)) == pytest.approx(expected)
+
+
+def test_the_added_cluster_is_as_large_as_the_largest():
+    clusters = ["one"] * 3 + ["two"] * 2 + [""] * 9
+    shifted = GAINS + MARGIN
+    sums = [shifted[:3].sum(), shifted[3:5].sum(), *shifted[5:], 3 * (MARGIN - 1)]
+    expected = enumerated(np.array(sums))
+    assert added_unit_p(cluster_units(clusters)) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("margin", "fewest"), [(0.02, 149), (0.05, 59), (0.1, 29)])
