@@ -1,4 +1,4 @@
-"""The comparison of two states of a corpus, as text and as JSON."""
+"""What is printed of two states of a corpus."""
 
 from __future__ import annotations
 
