@@ -150,8 +150,7 @@ def compare(
         )
         return
     selection = RunSelection(measure or (), grades, skip_no_relevant, query_ids)
-    declared = declared._replace(settings=settings)
-    _compare_runs(paths, selection, baseline, declared, output)
+    _compare_runs(paths, selection, baseline, declared, settings, output)
 
 
 class OutputOptions(NamedTuple):
@@ -190,6 +189,10 @@ def _override_settings(
 def _compare_states(paths: Sequence[Path], *, as_json: bool) -> None:
     """Compare two runs over two states of a corpus."""
     from harness import records
+    from harness.console.corpus_change_text import (
+        corpus_change_lines,
+        corpus_change_object,
+    )
     from harness.evaluation.corpus_change import compare_corpus_states
 
     if len(paths) != 2:
@@ -197,7 +200,9 @@ def _compare_states(paths: Sequence[Path], *, as_json: bool) -> None:
         remedy = "name the old and the new one"
         raise InputError(Problem("--corpus-changed", problem, remedy))
     change = compare_corpus_states(*map(records.read_results, paths))
-    print_result(change.lines(), as_json=as_json, **change._asdict())
+    print_result(
+        corpus_change_lines(change), as_json=as_json, **corpus_change_object(change)
+    )
 
 
 def _compare_score_file(
@@ -226,11 +231,22 @@ def _compare_runs(
     selection: RunSelection,
     baseline: str | None,
     declared: DeclaredSettings,
+    used: Settings,
     output: OutputOptions,
 ) -> None:
-    """Compare TREC runs, or the retrievers of results folders."""
+    """Compare TREC runs, or the retrievers of results folders.
+
+    Args:
+        paths: qrels and runs, or results folders.
+        selection: how they are scored.
+        baseline: the retriever with which the others are compared.
+        declared: the statistics that the folders declare.
+        used: those of this comparison.
+        output: how it is printed.
+    """
     from harness.evaluation.score_paths import missing_retriever_notes, score_paths
     from harness.scoring.conventions import RunConventions
+    from harness.scoring.undeclared import undeclared_measure, undeclared_settings
     from harness.stats.looks import settings_at_look
     from harness.writing.evaluation_tables import comparison_rows
 
@@ -250,8 +266,13 @@ def _compare_runs(
     missing_notes = missing_retriever_notes(paths)
     notes = [*missing_notes, *filter(None, [declared.note]), *scores.notes]
     print_warnings(*notes)
-    settings = settings_at_look(declared.settings, scores.n)
-    evaluation = _evaluate(scores, baseline, settings)
+    evaluation = _evaluate(scores, baseline, settings_at_look(used, scores.n))
+    choices = [
+        *undeclared_measure(paths, scores.primary),
+        *undeclared_settings(declared.settings, used),
+    ]
+    if qrels.is_dir():
+        evaluation = evaluation.as_exploratory(choices)
     if output.as_json:
         _print_comparison_json(scores, evaluation, baseline, notes)
     elif output.form == "csv":

@@ -84,7 +84,7 @@ def _pair_columns(board: Board, foot: list[str]) -> list[TextColumn]:
     records = [
         "" if row.wins is None else f"{row.wins:,}–{row.losses:,}" for row in rows
     ]
-    p_values = [short_p_text(row.p) for row in rows]
+    p_values = [starred_p_text(row) for row in rows]
     columns = [
         TextColumn(
             f"{direction} ({percent_text(board.level)} % CI)",
@@ -109,6 +109,12 @@ def _difference_text(row: BoardRow) -> str:
     if row.low is not None and row.high is not None:
         text += f" ({row.low:z.3f}, {row.high:z.3f})"
     return with_minus_signs(text)
+
+
+def starred_p_text(row: BoardRow) -> str:
+    """Return an adjusted p, with a star if the choice of one needs no correction."""
+    star = "" if row.p_single is None else "*"
+    return f"{short_p_text(row.p)}{star}"
 
 
 def exact_p_text(p: float | None, floor: float | None) -> str:

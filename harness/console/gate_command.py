@@ -31,7 +31,7 @@ SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
 
 
 def annotate_workflow(
-    results: Results, sentence: str, *, passed: bool, run_label: str
+    results: Results, sentence: str, *, fails: bool, outcome: str, run_label: str
 ) -> None:
     """Print the annotation, and add the paired leaderboard to the summary of the job.
 
@@ -40,18 +40,18 @@ def annotate_workflow(
     Args:
         results: with the leaderboard.
         sentence: the result of the gate.
-        passed: whether the change passes.
+        fails: whether the job fails.
+        outcome: the word of the result, such as "worse".
         run_label: the run that the sentence is about.
 
     Raises:
         InputError: the summary cannot be written.
     """
-    outcome = "passed" if passed else "failed"
-    level = "notice" if passed else "error"
+    level = "error" if fails else "notice"
     message = _escape_command(f"{sentence}; {run_label}")
-    print_lines(f"::{level} title=Retrieval gate {outcome}::{message}")
+    print_lines(f"::{level} title=Retrieval gate: {outcome}::{message}")
     text = (
-        f"### Retrieval gate {outcome}\n\n{sentence}.\n\n"
+        f"### Retrieval gate: {outcome}\n\n{sentence}.\n\n"
         f"```text\n{_leaderboard_text(results)}\n```\n\n{run_label}\n"
     )
     path = os.environ.get(SUMMARY_VARIABLE, "")
@@ -106,6 +106,12 @@ GATE_FORMAT_HELP = "github writes an annotation and the summary of the job."
 GateFormat = Annotated[
     Literal["text", "github"], typer.Option("--format", help=GATE_FORMAT_HELP)
 ]
+FAIL_IF_HELP = (
+    "not-passed: exit 1 unless it is shown; worse: exit 1 only if it is shown worse."
+)
+FailIf = Annotated[
+    Literal["not-passed", "worse"], typer.Option("--fail-if", help=FAIL_IF_HELP)
+]
 
 
 def gate(
@@ -115,14 +121,15 @@ def gate(
     margin: GateMargins,
     source: EarlierResults = None,
     corpus_changed: shared.CorpusChanged = False,
+    fail_if: FailIf = "not-passed",
     form: GateFormat = "text",
     as_json: shared.JsonOutput = False,
 ) -> None:
-    """Exit 0 if the challenger is shown to lose less than MARGIN to the baseline;
-    otherwise 1.
+    """Exit 0 if the challenger is shown to lose less than MARGIN to the baseline.
 
-    A challenger that loses the whole margin passes in up to 8 % of cases.
-    """  # noqa: D205
+    Otherwise 1; with --fail-if worse, 1 only if it is shown to be worse. A challenger
+    that loses the whole margin passes in up to 8 % of cases.
+    """
     from harness import records
     from harness.evaluation.gate import gate_sets
     from harness.records.data_sets_csv import holds_sets
@@ -134,7 +141,8 @@ def gate(
             {"--from": source, "--format github": form == "github"},
             "is for the results of one data set",
         )
-        _print_gates(gate_sets(results, challenger, baseline, margins), as_json=as_json)
+        gates = gate_sets(results, challenger, baseline, margins)
+        _print_gates(gates, fail_if=fail_if, as_json=as_json)
         return
     shared.refuse_options(
         {"--margin": [*margins] != [""]},
@@ -156,6 +164,7 @@ def gate(
             margins[""],
             corpus_changed=corpus_changed,
         ),
+        fail_if=fail_if,
         form=form,
         as_json=as_json,
     )
@@ -170,7 +179,7 @@ def _require_people(results: Results) -> None:
     }
     if not people_judged(labels):
         raise NotConfirmed(
-            "gate failed: no person judged these queries, "
+            "not shown: no person judged these queries, "
             "and a model's labels alone show nothing"
         )
 
@@ -187,11 +196,28 @@ class GateRequest(NamedTuple):
     corpus_changed: bool
 
 
+def _fails(gate: Gate, fail_if: Literal["not-passed", "worse"]) -> bool:
+    """Whether a gate's outcome is an error of the command."""
+    from harness.evaluation.gate import GateOutcome
+
+    if fail_if == "worse":
+        return gate.outcome is GateOutcome.WORSE
+    return not gate.passed
+
+
 def _print_gate(
-    request: GateRequest, *, form: Literal["text", "github"], as_json: bool
+    request: GateRequest,
+    *,
+    fail_if: Literal["not-passed", "worse"],
+    form: Literal["text", "github"],
+    as_json: bool,
 ) -> None:
-    """Print the gate of one data set; raises NotConfirmed if the challenger fails."""
-    from harness.evaluation.gate import GateArm, gate_retrievers, shared_gate_queries
+    """Print the gate of one data set.
+
+    Raises:
+        NotConfirmed: the outcome is one that fails.
+    """
+    from harness.evaluation.gate import GateArm, gate_retrievers
     from harness.wording.verdicts import gate_cells, gate_sentence
 
     results = request.results
@@ -202,46 +228,69 @@ def _print_gate(
         margin=request.margin,
         corpus_changed=request.corpus_changed,
     )
-    note = ""
+    note = _shared_note(request)
     run_label = results.run_label
     if earlier is not results:
-        note = shared_gate_queries(
-            results, earlier, corpus_changed=request.corpus_changed
-        ).sentence()
         run_label = f"{run_label}, against the {earlier.run_label}"
     sentence = gate_sentence(verdict)
+    fails = _fails(verdict, fail_if)
     if as_json:
         optional_note = {"note": note} if note else {}
         print_json(**gate_cells(verdict), which=run_label, **optional_note)
     elif note:
         print_warnings(note)
     if form == "github":
-        annotate_workflow(results, sentence, passed=verdict.passed, run_label=run_label)
-    if not verdict.passed:
-        raise NotConfirmed(f"gate failed: {sentence}; {run_label}")
+        annotate_workflow(
+            results,
+            sentence,
+            fails=fails,
+            outcome=verdict.outcome.value,
+            run_label=run_label,
+        )
+    if fails:
+        raise NotConfirmed(f"{sentence}; {run_label}")
     if not as_json and form == "text":
-        print_lines(f"gate passed: {sentence}; {run_label}")
+        print_lines(f"{sentence}; {run_label}")
 
 
-def _print_gates(gates: Mapping[str, Gate], *, as_json: bool) -> None:
+def _shared_note(request: GateRequest) -> str:
+    """Return which queries of two folders are compared; "" for one folder."""
+    from harness.console.corpus_change_text import state_queries_sentence
+    from harness.evaluation.gate import shared_gate_queries
+    from harness.scoring.states import find_state_queries
+
+    if request.earlier is request.results:
+        return ""
+    if request.corpus_changed:
+        queries = find_state_queries(request.earlier, request.results)
+        return state_queries_sentence(queries)
+    return shared_gate_queries(request.results, request.earlier).sentence()
+
+
+def _print_gates(
+    gates: Mapping[str, Gate],
+    *,
+    fail_if: Literal["not-passed", "worse"],
+    as_json: bool,
+) -> None:
     """Print the gate of each data set.
 
     Raises:
-        NotConfirmed: the challenger fails on a data set.
+        NotConfirmed: the outcome on a data set is one that fails.
     """
     from harness.wording.verdicts import gate_cells, gate_sentence
 
-    passed = all(gate.passed for gate in gates.values())
     sentences = [
         f"{set_name}: {gate_sentence(gate)}" for set_name, gate in gates.items()
     ]
     if as_json:
         cells = {set_name: gate_cells(gate) for set_name, gate in gates.items()}
+        passed = all(gate.passed for gate in gates.values())
         print_json(passed=passed, data_sets=cells)
-    if not passed:
+    if any(_fails(gate, fail_if) for gate in gates.values()):
         raise NotConfirmed("\n".join(["gate failed:", *sentences]))
     if not as_json:
-        print_lines("gate passed:", *sentences)
+        print_lines(*sentences)
 
 
 def parse_margins(texts: Sequence[str]) -> dict[str, float]:

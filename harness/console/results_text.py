@@ -240,6 +240,8 @@ def _leaderboard_lines(
     evaluation: Evaluation, *, width: int, explain: bool
 ) -> Iterator[RenderableType]:
     """The paired leaderboard; of a sweep only the first rows without --explain."""
+    from harness.wording.verdicts import single_p_note
+
     board = evaluation.board
     rows = list(board.rows)
     if evaluation.sweep is not None and not explain:
@@ -250,6 +252,9 @@ def _leaderboard_lines(
         ]
         rows = [*rows[:MAX_PRINTED_CONFIGURATIONS], *later_rows]
     yield from leaderboard_in_letters(replace(board, rows=tuple(rows)), width=width)
+    star_note = single_p_note(board)
+    if star_note:
+        yield text_line(star_note, "dim")
     omitted = len(board.rows) - len(rows)
     if omitted:
         yield text_line(f"{omitted} more: --explain", "dim")

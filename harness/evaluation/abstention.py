@@ -1,5 +1,6 @@
 """Queries that no document answers."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -8,9 +9,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harness.scoring.grades import Grades
+from harness.scoring.query_units import query_clusters
+from harness.stats.corrections import adjust_p_values
 from harness.stats.differences import Floats
-from harness.stats.roc_area import RocScores, compare_roc_areas, roc_area
+from harness.stats.intervals import wilson_interval
+from harness.stats.roc_area import RocScores, RocUnits, compare_roc_areas, roc_area
+from harness.stats.units import Units, cluster_units, single_units
 from retrievers.types import Query, Ranking
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share with Wilson's interval."""
+
+    value: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,17 +34,18 @@ class ScoreThreshold:
     retriever: str
     area: float
     """Under the ROC curve: the chance that an answerable query has the higher score."""
-    low: float
-    high: float
+    low: float | None
+    """Both ends are None with fewer than 5 queries on either side."""
+    high: float | None
     floor: float | None
-    """The score that 95 % of the successful answerable queries reach.
+    """The score that keeps 95 % of the successful answerable queries.
 
-    None if none is successful.
+    None with fewer than 19 of them.
     """
-    kept: float | None
-    """Share of successes above the floor, cross-fitted."""
-    above: float | None
-    """Share of unanswerable queries above it, cross-fitted."""
+    kept: Share | None
+    """Of successes, those above the floor, cross-fitted."""
+    above: Share | None
+    """Of unanswerable queries, those above it, cross-fitted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +55,10 @@ class AbstentionPair:
     a: str
     b: str
     difference: float
-    p_value: float
+    p_value: float | None
+    """None with fewer than 5 queries on either side."""
+    p_adjusted: float | None
+    """By Holm over the pairs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +74,8 @@ class Abstention:
     pairs: tuple[AbstentionPair, ...]
 
 
-KEPT_SUCCESS_SHARE = 0.95
-"""Share of the successful answerable queries that are above a floor."""
+LOST_SUCCESS_SHARE = 0.05
+"""Share of the successful answerable queries that a floor may lose."""
 THRESHOLD_FOLDS = 5
 
 
@@ -81,6 +99,7 @@ def evaluate_abstention(
     *,
     cutoff: int,
     level: float,
+    cluster: str | None = None,
 ) -> Abstention | None:
     """Return what the best score of each ranking says.
 
@@ -94,6 +113,7 @@ def evaluate_abstention(
             be compared between queries.
         cutoff: hits among which a relevant one is a success.
         level: confidence of the intervals.
+        cluster: the declared field of the queries' clusters.
     """
     answerable: list[str] = []
     unanswerable: list[str] = []
@@ -106,34 +126,64 @@ def evaluate_abstention(
     if not answerable or not unanswerable or not rankings:
         return None
     scores: dict[str, RocScores] = {}
-    thresholds: list[ScoreThreshold] = []
+    successes: dict[str, Floats] = {}
     for retriever, by_query in rankings.items():
         scores[retriever] = RocScores(
             positives=_best_scores(by_query, answerable),
             negatives=_best_scores(by_query, unanswerable),
         )
-        successes = np.array(
+        successes[retriever] = np.array(
             [
                 _best_relevant_score(by_query.get(query_id), grades[query_id], cutoff)
                 for query_id in answerable
             ]
         )
-        thresholds.append(_threshold(retriever, scores[retriever], successes, level))
-    pairs: list[AbstentionPair] = []
-    for a, b in combinations(scores, 2):
-        test = compare_roc_areas(scores[a], scores[b])
-        pairs.append(AbstentionPair(a, b, test.difference, test.p_value))
+    units = RocUnits(
+        _units([queries[query_id] for query_id in answerable], cluster),
+        _units([queries[query_id] for query_id in unanswerable], cluster),
+    )
+    thresholds = tuple(
+        _threshold(retriever, scores[retriever], successes[retriever], units, level)
+        for retriever in scores
+    )
     return Abstention(
-        len(answerable), len(unanswerable), tuple(thresholds), tuple(pairs)
+        len(answerable), len(unanswerable), thresholds, _compare_areas(scores, units)
     )
 
 
+def _units(queries: Sequence[Query], cluster: str | None) -> Units:
+    """Return the clusters of queries, which count as one observation each."""
+    clusters = query_clusters(queries, cluster)
+    if clusters is None:
+        return single_units(len(queries))
+    return cluster_units(clusters)
+
+
+def _compare_areas(
+    scores: Mapping[str, RocScores], units: RocUnits
+) -> tuple[AbstentionPair, ...]:
+    """Test each two areas; p-values are corrected by Holm over the pairs."""
+    names = list(combinations(scores, 2))
+    tests = [compare_roc_areas(scores[a], scores[b], units) for a, b in names]
+    p_values = [test.p_value for test in tests if test.p_value is not None]
+    corrected = iter(adjust_p_values(p_values, "holm"))
+    pairs: list[AbstentionPair] = []
+    for (a, b), test in zip(names, tests, strict=True):
+        p_adjusted = None if test.p_value is None else next(corrected)
+        pairs.append(AbstentionPair(a, b, test.difference, test.p_value, p_adjusted))
+    return tuple(pairs)
+
+
 def _threshold(
-    retriever: str, scores: RocScores, successes: Floats, level: float
+    retriever: str,
+    scores: RocScores,
+    successes: Floats,
+    units: RocUnits,
+    level: float,
 ) -> ScoreThreshold:
     """Return how well one retriever's best score separates the queries."""
-    area = roc_area(scores.positives, scores.negatives, level)
-    shares = _cross_fitted_shares(successes, scores.negatives)
+    area = roc_area(scores, units, level)
+    shares = _cross_fitted_shares(successes, scores.negatives, level)
     return ScoreThreshold(
         retriever=retriever,
         area=area.value,
@@ -168,25 +218,28 @@ def _best_relevant_score(
 
 
 def _success_floor(successes: Floats) -> float | None:
-    """Return the highest floor that 95 % of the successes reach; None without any.
+    """Return the highest floor that keeps 95 % of the successes on new queries.
+
+    It is the order statistic j with j / (n + 1) of at most 5 %; None below 19 successes.
 
     Args:
         successes: (n,) the score of each query's relevant hit, -inf for a failure.
     """
     rising = np.sort(successes[np.isfinite(successes)])
-    if not len(rising):
-        return None
-    return float(rising[int((1 - KEPT_SUCCESS_SHARE) * len(rising) + 1e-9)])
+    j = math.floor(LOST_SUCCESS_SHARE * (len(rising) + 1) + 1e-9)
+    return float(rising[j - 1]) if j else None
 
 
 class CrossFittedShares(NamedTuple):
     """The shares of queries above a floor that other queries chose; None if unknown."""
 
-    successes: float | None
-    unanswerable: float | None
+    successes: Share | None
+    unanswerable: Share | None
 
 
-def _cross_fitted_shares(successes: Floats, unanswerable: Floats) -> CrossFittedShares:
+def _cross_fitted_shares(
+    successes: Floats, unanswerable: Floats, level: float
+) -> CrossFittedShares:
     """Return the shares of queries above the floor of the other folds.
 
     Queries are dealt to the folds in the order of their ids.
@@ -202,5 +255,14 @@ def _cross_fitted_shares(successes: Floats, unanswerable: Floats) -> CrossFitted
         successes_above += (fold_successes >= floor).tolist()
         fold_unanswerable = unanswerable[fold::THRESHOLD_FOLDS]
         unanswerable_above += (fold_unanswerable >= floor).tolist()
-    share = float(np.mean(successes_above)) if successes_above else None
-    return CrossFittedShares(share, float(np.mean(unanswerable_above)))
+    return CrossFittedShares(
+        _share(successes_above, level), _share(unanswerable_above, level)
+    )
+
+
+def _share(is_above: Sequence[bool], level: float) -> Share | None:
+    if not is_above:
+        return None
+    count = sum(is_above)
+    interval = wilson_interval(count, len(is_above), level)
+    return Share(count / len(is_above), interval.low or 0.0, interval.high or 1.0)

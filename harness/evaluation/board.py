@@ -25,7 +25,10 @@ class BoardRow:
     difference: float | None = None
     """Behind the leader, or ahead of the baseline, in points of the measure."""
     low: float | None = None
-    """The difference's interval; None if none can be estimated."""
+    """The difference's interval, which holds for all rows at once.
+
+    None if none can be estimated.
+    """
     high: float | None = None
     wins: int | None = None
     """Queries where this one is better than the reference."""
@@ -33,6 +36,8 @@ class BoardRow:
     losses: int | None = None
     p: float | None = None
     """Adjusted, of the deciding test."""
+    p_single: float | None = None
+    """The uncorrected p, if it alone shows the row worse, in the choice of one."""
     p_wilcoxon: float | None = None
     """Adjusted, of the exact signed-rank test.
 
@@ -69,6 +74,12 @@ class Board:
     def shows_exact_p(self) -> bool:
         """Whether an exact Wilcoxon p is shown in addition to the deciding one."""
         return any(row.p_wilcoxon is not None for row in self.rows)
+
+    @property
+    def largest_single_p(self) -> float | None:
+        """The largest of the uncorrected p that alone show a row worse."""
+        single = [row.p_single for row in self.rows if row.p_single is not None]
+        return max(single, default=None)
 
     @property
     def axis_range(self) -> tuple[float, float]:

@@ -16,8 +16,11 @@ from harness.evaluation.pair_tests import (
 )
 from harness.evaluation.verdict import Comparison, Reason
 from harness.scoring.scores import QueryMask, Scores
-from harness.stats.intervals import student_interval
+from harness.stats.binary_interval import PairCounts, binary_interval
+from harness.stats.differences import PairedDifferences
+from harness.stats.intervals import Interval, student_interval
 from harness.stats.settings import Settings
+from harness.stats.units import Units
 
 MAX_FAMILY_PAIRS = 1_000
 """Pairs of one family beyond which neither other measures nor slices are compared."""
@@ -213,9 +216,7 @@ def _comparison(
     """Return the row of one pair."""
     differences, units, flip_test, ranks = pair.observations
     n = len(differences.values)
-    interval = student_interval(
-        differences.values, settings.level, bounds=scores.gap_range, units=units
-    )
+    interval = _pair_interval(scores, differences, units, settings)
     finding = adjusted.finding
     if scores.primary in scores.low_is_good:
         finding = finding.swapped
@@ -248,4 +249,22 @@ def _comparison(
         clusters=len(units) if units.clustered else None,
         p_wilcoxon=None if adjusted.p_ranks is None else ranks.p_value,
         p_wilcoxon_adjusted=adjusted.p_ranks,
+    )
+
+
+def _pair_interval(
+    scores: Scores, differences: PairedDifferences, units: Units, settings: Settings
+) -> Interval:
+    """Return the interval of a mean difference, of this pair alone.
+
+    Of a 0/1 measure by the same sign flips as the test, so that it never contradicts
+    the verdict; else Student's t.
+    """
+    is_binary = scores.primary in scores.binary
+    if is_binary and units.weights is None and not units.clustered:
+        tied = len(differences.values) - differences.wins - differences.losses
+        counts = PairCounts(differences.wins, differences.losses, tied)
+        return binary_interval(counts, 1 - settings.level)
+    return student_interval(
+        differences.values, settings.level, bounds=scores.gap_range, units=units
     )

@@ -1,13 +1,12 @@
 """Two states of a corpus compared."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from enum import StrEnum
 from typing import NamedTuple
 
-from harness.english import count_of, first_names
 from harness.evaluation.compare import compare_pairs
-from harness.evaluation.gate import shared_gate_queries
 from harness.evaluation.pair_diagnostics import DEFAULT_CUTOFF
 from harness.evaluation.verdict import Comparison, Verdict
 from harness.measures import parse_measure
@@ -15,16 +14,25 @@ from harness.records import Results, read_corpus_digests
 from harness.scoring.declared_settings import settings_of_run
 from harness.scoring.rescore import relevance_by_rule, rescore
 from harness.scoring.scores import Scores
+from harness.scoring.states import (
+    RankedState,
+    StateLabels,
+    StateQueries,
+    compare_labelling,
+    find_state_queries,
+)
 from harness.scoring.stored_scores import primary_measure
 from harness.stats.looks import settings_at_look
 from retrievers.errors import InputError, Problem
 
-CHANGE_WORDS = {
-    Verdict.BETTER: "better",
-    Verdict.WORSE: "worse",
-    Verdict.EQUIVALENT: "equivalent",
-}
 NO_DOCUMENTS: frozenset[str] = frozenset()
+
+
+class LabelReason(StrEnum):
+    """Why a difference between two states is undecided."""
+
+    NEW_UNLABELLED = "new documents are not labelled"
+    OLD_LESS_LABELLED = "the old state was less labelled"
 
 
 class ChangedRetriever(NamedTuple):
@@ -35,8 +43,16 @@ class ChangedRetriever(NamedTuple):
     after: float
     comparison: Comparison
     """After (a) with before (b)."""
+    labels: StateLabels
+    reason: LabelReason | None
+    """Why the difference is undecided, if labels are missing."""
     displaced: int
     """Queries that lost a relevant document from the first hits to a new document."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the later state shows against the earlier one."""
+        return Verdict.UNDECIDED if self.reason else self.comparison.verdict
 
 
 class ChangedDocuments(NamedTuple):
@@ -58,43 +74,14 @@ class CorpusChange(NamedTuple):
     measure: str
     cutoff: int
     documents: ChangedDocuments
-    left_out: tuple[str, ...]
-    """Queries whose relevant document is gone."""
-    queries: tuple[str, ...]
-    """Those that are compared: the same text, the same relevant documents."""
+    queries: StateQueries
     retrievers: tuple[ChangedRetriever, ...]
-
-    def lines(self) -> Iterator[str]:
-        """The lines that `harness compare OLD NEW --corpus-changed` prints."""
-        counts = [
-            f"{len(self.documents.added):,} added",
-            f"{len(self.documents.removed):,} removed",
-            f"{len(self.documents.changed):,} changed",
-        ]
-        yield f"documents: {', '.join(counts)}"
-        if self.left_out:
-            queries = first_names(self.left_out)
-            yield f"left out, since a relevant document is gone: {queries}"
-        queries = count_of(len(self.queries), "query")
-        yield f"{self.measure}, {queries}, each retriever against itself:"
-        for changed in self.retrievers:
-            yield from self._retriever_lines(changed)
-
-    def _retriever_lines(self, changed: ChangedRetriever) -> Iterator[str]:
-        row = changed.comparison
-        means = f"{changed.before:.3f} before, {changed.after:.3f} after"
-        gap = f"{row.mean_difference:+.3f}, {row.ci_low:+.3f} to {row.ci_high:+.3f}"
-        word = CHANGE_WORDS.get(row.verdict, "undecided")
-        yield f"{changed.retriever}: {means} ({gap}), p {row.p_adjusted:.3g}: {word}"
-        lost = f"{changed.displaced:,} of {len(self.queries):,} queries lost"
-        yield (
-            f"  {lost} a relevant document from the top {self.cutoff} "
-            "to documents that are new"
-        )
 
 
 def compare_corpus_states(old: Results, new: Results) -> CorpusChange:
     """Compare two runs of the same queries over two states of a corpus.
+
+    Every query with a label in both states is scored by each state's own labels.
 
     Args:
         old: the earlier run.
@@ -104,11 +91,12 @@ def compare_corpus_states(old: Results, new: Results) -> CorpusChange:
         InputError: the primary measures differ, a run stored no digests of its
             documents, or no query or no retriever is in both.
     """
-    shared = shared_gate_queries(new, old, corpus_changed=True)
+    _refuse_other_measure(old, new)
     primary = primary_measure(new.manifest.resolved)
-    documents = _changed_documents(old, new)
+    documents = changed_documents(old, new)
+    queries = find_state_queries(old, new)
     retrievers = [name for name in new.retrievers if name in old.retrievers]
-    if not shared.ids or not retrievers:
+    if not queries.ids or not retrievers:
         missing = "query" if retrievers else "retriever"
         problem = f"has no {missing} in common with {new.folder}"
         remedy = "compare runs of one experiment"
@@ -116,8 +104,8 @@ def compare_corpus_states(old: Results, new: Results) -> CorpusChange:
     scores = _scores_of_both(
         retrievers,
         primary,
-        before=_rescore(old, primary, shared.ids),
-        after=_rescore(new, primary, shared.ids),
+        before=_rescore(old, primary, queries.ids),
+        after=_rescore(new, primary, queries.ids),
     )
     declared = replace(
         settings_of_run(new.manifest), judged_by_people=scores.judged_by_people
@@ -130,26 +118,57 @@ def compare_corpus_states(old: Results, new: Results) -> CorpusChange:
     cutoff = parse_measure(primary).cutoff or DEFAULT_CUTOFF
     changed: list[ChangedRetriever] = []
     for name, row in zip(retrievers, rows, strict=True):
-        displaced = _count_displaced(
-            _top_documents(old, name, cutoff),
-            _top_documents(new, name, cutoff),
-            {query_id: _relevant(new, query_id) for query_id in shared.ids},
+        labels = compare_labelling(
+            RankedState(old, name),
+            RankedState(new, name),
+            queries.ids,
             documents.new,
+            cutoff=cutoff,
         )
-        before = scores.mean(primary, row.b)
-        after = scores.mean(primary, row.a)
-        changed.append(ChangedRetriever(name, before, after, row, displaced))
-    return CorpusChange(
-        measure=primary,
-        cutoff=cutoff,
-        documents=documents,
-        left_out=shared.gone,
-        queries=shared.ids,
-        retrievers=tuple(changed),
-    )
+        changed.append(
+            ChangedRetriever(
+                retriever=name,
+                before=scores.mean(primary, row.b),
+                after=scores.mean(primary, row.a),
+                comparison=row,
+                labels=labels,
+                reason=label_reason(labels, row.mean_difference),
+                displaced=_count_displaced(
+                    _top_documents(old, name, cutoff),
+                    _top_documents(new, name, cutoff),
+                    {query_id: _relevant(new, query_id) for query_id in queries.ids},
+                    documents.new,
+                ),
+            )
+        )
+    return CorpusChange(primary, cutoff, documents, queries, tuple(changed))
 
 
-def _changed_documents(old: Results, new: Results) -> ChangedDocuments:
+def label_reason(labels: StateLabels, difference: float) -> LabelReason | None:
+    """Return why missing labels leave a difference undecided; None if they do not."""
+    if difference < 0 and labels.is_new_less_labelled:
+        return LabelReason.NEW_UNLABELLED
+    if difference > 0 and labels.is_old_less_labelled:
+        return LabelReason.OLD_LESS_LABELLED
+    return None
+
+
+def _refuse_other_measure(old: Results, new: Results) -> None:
+    """Refuse runs that were decided by different measures.
+
+    Raises:
+        InputError: the primary measures differ.
+    """
+    before = primary_measure(old.manifest.resolved)
+    now = primary_measure(new.manifest.resolved)
+    if before != now:
+        problem = f"was decided by {before}, and {new.folder} by {now}"
+        remedy = "use one primary measure for both"
+        raise InputError(Problem(str(old.folder), problem, remedy))
+
+
+def changed_documents(old: Results, new: Results) -> ChangedDocuments:
+    """Return the documents that differ between two states of a corpus."""
     before = read_corpus_digests(old.folder)
     after = read_corpus_digests(new.folder)
     changed = [
@@ -204,7 +223,7 @@ def _count_displaced(
     relevant: dict[str, frozenset[str]],
     new_documents: AbstractSet[str],
 ) -> int:
-    """Count the queries that lost a relevant document to a new one.
+    """Count the queries that lost a relevant document to a new one that is not.
 
     Args:
         before: query id -> the first hits in the earlier state.
@@ -217,7 +236,7 @@ def _count_displaced(
         top_before = before.get(query_id, NO_DOCUMENTS)
         top_after = after.get(query_id, NO_DOCUMENTS)
         lost = (top_before - top_after) & relevant_documents
-        entered = (top_after - top_before) & new_documents
+        entered = (top_after - top_before) & new_documents - relevant_documents
         if lost and entered:
             displaced += 1
     return displaced

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from harness.evaluation.board_intervals import board_intervals
+from harness.evaluation.choice import choose_leader
 from harness.evaluation.compare import compare_retrievers
 from harness.evaluation.evaluation import Evaluation, SweepChoice
 from harness.evaluation.run_warnings import fragile_warnings
@@ -118,6 +120,16 @@ def conclude_scores(
     if len(declared_rows) < len(others):
         further = _undeclared_rows(decided, leader, settings, has_sweep=bool(sweep))
         leader_rows = further | declared_rows
+    is_low_good = measure in scores.low_is_good
+    is_measured = any(np.any(column) for column in columns.values())
+    choice = None
+    if sweep is None:
+        choice = choose_leader(
+            {other: leader_rows[other] for other in others},
+            settings,
+            low_is_good=is_low_good,
+            measured=is_measured,
+        )
     span = decided.span_of(measure) or 1.0
     evaluation = Evaluation(
         measure=measure,
@@ -131,14 +143,28 @@ def conclude_scores(
         means=means,
         leader_comparisons={other: leader_rows[other] for other in others},
         queries_needed={},
-        measured=any(np.any(column) for column in columns.values()),
+        measured=is_measured,
         difference=settings.margin or DEFAULT_DIFFERENCE_SHARE * span,
         baseline=baseline if baseline in means else "",
+        choice=choice,
+        row_intervals=board_intervals(
+            decided, _board_pairs(leader, others, baseline), settings
+        ),
         sweep=sweep,
     )
     family_size = len(rows_by_measure[measure])
     tests = _tests_in_family(others, declared_rows, family_size)
     return _with_plans(evaluation, decided, tests)
+
+
+def _board_pairs(
+    leader: str, others: Sequence[str], baseline: str | None
+) -> dict[str, tuple[str, str]]:
+    """Return the retrievers of each row's difference on the board."""
+    if baseline is None or baseline not in (leader, *others):
+        return {other: (leader, other) for other in others}
+    rows = [name for name in (leader, *others) if name != baseline]
+    return {name: (name, baseline) for name in rows}
 
 
 def _group_by_measure(

@@ -166,6 +166,7 @@ def _abstention(run: EvaluationInput, level: float) -> Abstention | None:
         rankings,
         cutoff=_primary_cutoff(run.scores),
         level=level,
+        cluster=run.manifest.resolved.statistics.get("cluster"),
     )
 
 

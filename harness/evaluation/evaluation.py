@@ -3,13 +3,16 @@
 It has no text and no scores of single queries: see `wording`, and scores.csv.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from pydantic import BaseModel, ConfigDict, computed_field
 
 from harness.evaluation.abstention import Abstention
 from harness.evaluation.board import Board, BoardRow, Standing, smallest_wilcoxon_p
+from harness.evaluation.board_intervals import BoardInterval
+from harness.evaluation.choice import Choice
 from harness.evaluation.verdict import Comparison, Reason, TestRow, Verdict
 from harness.evaluation.warnings import RunWarning
 from harness.stats.looks import InterimAnalysis
@@ -161,6 +164,12 @@ class Evaluation(BaseModel):
     """The true difference that the plans are for."""
     baseline: str = ""
     """The declared one; "" if all pairs were compared."""
+    choice: Choice | None = None
+    """Whether the leader is chosen; None with a sweep, or without another retriever."""
+    row_intervals: Mapping[str, BoardInterval] = {}
+    """Row of the board -> the interval of its difference; all hold at once."""
+    undeclared: tuple[str, ...] = ()
+    """Choices made after the run, such as another measure; then nothing is chosen."""
     sweep: SweepChoice | None = None
     """The choice among many configurations, if the experiment has a sweep."""
     judged_shares: Mapping[str, float] = {}
@@ -195,13 +204,32 @@ class Evaluation(BaseModel):
 
     @property
     def shown_worse(self) -> tuple[str, ...]:
-        """Those that the leader is shown to be better than."""
+        """Those that the leader is shown to be better than.
+
+        All that are not within the margin, if the leader is chosen.
+        """
         names: list[str] = []
         for name in self.others:
             row = self.leader_comparisons[name]
-            if row.verdict is Verdict.BETTER and not _is_within_margin(row):
+            is_worse = row.verdict is Verdict.BETTER or self.is_chosen
+            if is_worse and not _is_within_margin(row):
                 names.append(name)
         return tuple(names)
+
+    def as_exploratory(self, choices: Sequence[str]) -> Self:
+        """Return the evaluation by choices that were made after the run.
+
+        Args:
+            choices: what differs from the declared; none leaves it as it is.
+        """
+        if not choices:
+            return self
+        return self.model_copy(update={"undeclared": tuple(choices), "choice": None})
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether the leader is chosen against every other retriever."""
+        return self.choice is not None and self.choice.is_made
 
     @property
     def better_on_typical_query(self) -> tuple[str, ...]:
@@ -275,8 +303,21 @@ def _board_row(
 ) -> BoardRow:
     """Return the row of a retriever that is compared with the reference."""
     standing = _standing(evaluation, name, comparison)
+    decides_alone = (
+        evaluation.is_chosen
+        and standing == "worse"
+        and comparison.verdict is not Verdict.BETTER
+    )
+    interval = evaluation.row_intervals.get(name)
+    low = comparison.ci_low
+    high = comparison.ci_high
+    if interval is not None:
+        low = interval.low
+        high = interval.high
     if evaluation.measure in evaluation.low_is_good:
         comparison = comparison.swapped
+        if low is not None and high is not None:
+            low, high = -high, -low
     wins = comparison.losses
     losses = comparison.wins
     if evaluation.baseline:
@@ -290,12 +331,13 @@ def _board_row(
         standing=standing,
         mean=evaluation.means[name],
         difference=comparison.mean_difference,
-        low=comparison.ci_low,
-        high=comparison.ci_high,
+        low=low,
+        high=high,
         wins=wins,
         ties=comparison.ties,
         losses=losses,
         p=comparison.p_adjusted,
+        p_single=comparison.p_value if decides_alone else None,
         p_wilcoxon=p_wilcoxon,
         floor=floors.get((comparison.a, comparison.b)),
     )

@@ -14,12 +14,14 @@ from harness.evaluation.pair_tests import (
     run_pair_tests,
 )
 from harness.evaluation.query_slices import large_slices, slice_labels
-from harness.evaluation.verdict import TestRow
+from harness.evaluation.verdict import Finding, Reason, TestRow, Verdict
 from harness.measures import parse_measure
 from harness.records import Manifest
 from harness.scoring.grades import GradedLabels
 from harness.scoring.score_rankings import score_by_labels
 from harness.scoring.scores import Scores
+from harness.stats.differences import Floats
+from harness.stats.max_t import max_t_family
 from harness.stats.settings import Settings
 from retrievers.types import Query
 
@@ -64,25 +66,48 @@ def equivalence_family(
 def slice_families(
     scores: Scores, pairs: RetrieverPairs, queries: Sequence[Query], settings: Settings
 ) -> Iterator[TestRow]:
-    """Yield the deciding tests within each slice, for each way to divide the queries.
+    """Yield the tests within each slice, for each way to divide the queries.
 
-    Each way is one family, corrected over all slices and pairs together, and always
-    exploratory. Slices of fewer than 10 queries are left out (`small_slices`).
+    All slices of all fields are one family, corrected by max-T with the same flips, and
+    always exploratory. Slices of fewer than 10 queries are left out.
 
     Args:
         scores: of the queries for which every retriever has a value.
         pairs: the retrievers to compare on the primary measure.
         queries: (n,) those that were scored.
-        settings: the test, its correction, the declared cluster.
+        settings: the deciding test, the level, the declared cluster.
     """
+    rows: list[TestRow] = []
+    columns: list[Floats] = []
+    units = scores.units
+    values = scores.values[scores.primary]
     for family, labels in slice_labels(queries, settings.cluster).items():
         if len(set(labels)) < 2:
             continue
-        parts: list[QueryPart] = []
         for label, indices in large_slices(labels).items():
             mask = np.isin(np.arange(scores.n), indices)
-            parts.append(QueryPart(label, scores.select_queries(mask)))
-        yield from _decide_parts(parts, pairs, family, settings)
+            part = QueryPart(label, scores.select_queries(mask))
+            rows += _decide_parts([part], pairs, family, settings)
+            for a, b in pairs:
+                differences = np.where(mask, values[a] - values[b], 0.0)
+                columns.append(units.sums(differences))
+    if not rows:
+        return
+    p_values = max_t_family(np.column_stack(columns), seed=settings.seed)
+    for row, p_adjusted in zip(rows, p_values, strict=True):
+        yield _corrected_row(row, p_adjusted, settings)
+
+
+def _corrected_row(row: TestRow, p_adjusted: float, settings: Settings) -> TestRow:
+    """Return the row of a slice, decided by its p over all slices."""
+    finding = Finding(Verdict.UNDECIDED, Reason.NOT_SHOWN)
+    may_decide = settings.judged_by_people and not settings.alpha_spent
+    if may_decide and p_adjusted <= settings.alpha and row.mean_difference:
+        is_better = row.mean_difference > 0
+        finding = Finding(Verdict.BETTER if is_better else Verdict.WORSE)
+    return replace(
+        row, p_adjusted=p_adjusted, p_wilcoxon_adjusted=None, finding=finding
+    )
 
 
 def uplift_family(

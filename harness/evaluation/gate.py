@@ -5,18 +5,32 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from harness.evaluation.compare import compare_pairs
+from harness.evaluation.corpus_change import (
+    LabelReason,
+    changed_documents,
+    label_reason,
+)
+from harness.evaluation.pair_diagnostics import DEFAULT_CUTOFF
+from harness.evaluation.verdict import Verdict
 from harness.measures import parse_measure
-from harness.records import NO_SCORES, Results, read_corpus_digests
+from harness.records import NO_SCORES, Results
 from harness.records.data_sets_csv import read_sets
 from harness.scoring.declared_settings import settings_of_run
 from harness.scoring.score_table import rankings_digest
 from harness.scoring.scores import Scores
 from harness.scoring.shared_queries import SharedQueries, find_shared_queries
+from harness.scoring.states import (
+    RankedState,
+    compare_labelling,
+    find_state_queries,
+)
 from harness.scoring.stored_scores import primary_measure, stored_scores
 from harness.stats.differences import paired_differences
 from harness.stats.intervals import mean
@@ -31,6 +45,18 @@ from retrievers.errors import InputError, Problem, did_you_mean
 
 CHALLENGER_ARM = "challenger"
 BASELINE_ARM = "baseline"
+
+
+class GateOutcome(StrEnum):
+    """What a gate found; the first that holds."""
+
+    UNCHANGED = "unchanged"
+    """The rankings are the same down to the cutoff; no claim of equivalence."""
+    PASSED = "passed"
+    """The challenger is shown not to lose the margin."""
+    WORSE = "worse"
+    """The deciding test finds the challenger worse."""
+    NOT_SHOWN = "not shown"
 
 
 def gate_sets(
@@ -73,15 +99,15 @@ def gate_sets(
 
 
 def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
-    """Test non-inferiority of the mean.
+    """Test whether a challenger is not worse than the baseline.
 
     It passes if "challenger - baseline <= -margin" is rejected
-    (`non_inferiority_tests`).
+    (`non_inferiority_tests`); it is worse if the deciding test finds it so.
 
     Args:
         scores: of "challenger" and "baseline" on the primary measure, defined for both.
         margin: loss of the mean that is still acceptable, in points of the measure.
-        settings: level and seed; its margin is not used.
+        settings: the level; its margin is not used.
 
     Raises:
         InputError: a margin that is not a finite number above 0.
@@ -98,24 +124,34 @@ def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
         columns,
         [(CHALLENGER_ARM, BASELINE_ARM)],
         EquivalenceMargin(margin, span, units, settings.alpha),
-        settings.seed,
     )
     needed = None
     if span is not None:
         ahead = mean(pairs.values, units.weights)
         needed = min_units_for_margin(margin, span, settings.alpha, ahead)
-    challenger_mean = scores.mean(primary, CHALLENGER_ARM)
     measured = any(np.any(column) for column in columns.values())
+    (row,) = compare_pairs(scores, [(CHALLENGER_ARM, BASELINE_ARM)], settings)
+    is_worse = row.verdict is Verdict.WORSE
+    may_pass = measured and not settings.alpha_spent
+    outcome = GateOutcome.NOT_SHOWN
+    if scores.identical and measured:
+        outcome = GateOutcome.UNCHANGED
+    elif may_pass and test.greater <= settings.alpha:
+        outcome = GateOutcome.PASSED
+    elif is_worse:
+        outcome = GateOutcome.WORSE
     return Gate(
-        passed=measured and not settings.alpha_spent and test.greater <= settings.alpha,
+        outcome=outcome,
         n=scores.n,
         clusters=len(units) if units.clustered else None,
-        mean_difference=challenger_mean - scores.mean(primary, BASELINE_ARM),
+        mean_difference=row.mean_difference,
         margin=margin,
         p_value=test.greater,
+        p_worse=row.p_value,
+        is_worse=is_worse,
         needed=needed,
         measured=measured,
-        identical=bool(scores.identical),
+        has_equal_weights=units.weights is None,
         alpha_spent=settings.alpha_spent,
     )
 
@@ -143,8 +179,8 @@ def gate_retrievers(
             the measure and the tests.
         baseline: the retriever in use.
         margin: the loss of the mean that is still acceptable.
-        corpus_changed: whether the folders may be over two states of a corpus: queries
-            whose relevant document is gone are left out.
+        corpus_changed: whether the folders may be over two states of a corpus: each
+            query is scored by its own state's labels.
 
     Raises:
         InputError: one did not run, or failed; or it is named twice; the margin is not
@@ -152,22 +188,64 @@ def gate_retrievers(
             measure, other texts or grades of a query, no query in both.
     """
     _refuse_impossible(challenger, baseline)
-    shared = None
-    if challenger.results is not baseline.results:
-        shared = shared_gate_queries(
-            challenger.results, baseline.results, corpus_changed=corpus_changed
-        )
+    shared_ids = None
+    if corpus_changed:
+        shared_ids = _state_queries(challenger.results, baseline.results)
+    elif challenger.results is not baseline.results:
+        shared_ids = shared_gate_queries(challenger.results, baseline.results).ids
     primary = primary_measure(challenger.results.manifest.resolved)
-    scores = _arm_scores(challenger, baseline, primary, shared)
+    scores = _arm_scores(challenger, baseline, primary, shared_ids)
     check_margin("--margin", margin, scores.span_of(primary))
     declared = settings_of_run(challenger.results.manifest)
-    return gate_scores(
-        scores, margin=margin, settings=settings_at_look(declared, scores.n)
+    settings = settings_at_look(declared, scores.n)
+    gate = gate_scores(scores, margin=margin, settings=settings)
+    if corpus_changed:
+        return _without_unlabelled_verdict(gate, challenger, baseline, scores.ids)
+    return gate
+
+
+def _state_queries(new: Results, old: Results) -> tuple[str, ...]:
+    """Return the queries with a label in both states of a corpus.
+
+    Raises:
+        InputError: the primary measures differ, or there is no such query.
+    """
+    problems = _primary_problems(new, old)
+    queries = find_state_queries(old, new).ids
+    if not problems and not queries:
+        problem = f"has no query in common with {new.folder}"
+        remedy = "gate runs of one experiment"
+        problems = [Problem(str(old.folder), problem, remedy)]
+    if problems:
+        raise InputError(problems)
+    return queries
+
+
+def _without_unlabelled_verdict(
+    gate: Gate, challenger: GateArm, baseline: GateArm, queries: Sequence[str]
+) -> Gate:
+    """Return a gate that shows nothing where labels of one state are missing."""
+    cutoff = parse_measure(primary_measure(challenger.results.manifest.resolved)).cutoff
+    labels = compare_labelling(
+        RankedState(baseline.results, baseline.retriever),
+        RankedState(challenger.results, challenger.retriever),
+        queries,
+        changed_documents(baseline.results, challenger.results).new,
+        cutoff=cutoff or DEFAULT_CUTOFF,
     )
+    reason = label_reason(labels, gate.mean_difference)
+    is_fall = reason is LabelReason.NEW_UNLABELLED and gate.is_worse
+    is_rise = reason is LabelReason.OLD_LESS_LABELLED and gate.passed
+    if is_fall or is_rise:
+        gate = replace(gate, outcome=GateOutcome.NOT_SHOWN)
+    return replace(gate, label_reason=reason, to_label=labels.to_label)
 
 
 def _arm_scores(
-    challenger: GateArm, baseline: GateArm, primary: str, shared: SharedQueries | None
+    challenger: GateArm,
+    baseline: GateArm,
+    primary: str,
+    shared_ids: Sequence[str] | None,
 ) -> Scores:
     """Return the scores of both arms on the queries for which both have a value.
 
@@ -175,7 +253,7 @@ def _arm_scores(
         challenger: one retriever.
         baseline: the other.
         primary: the measure.
-        shared: the queries that both folders share; None for one folder.
+        shared_ids: the queries that both folders share; None for one folder.
     """
     arms = {CHALLENGER_ARM: challenger, BASELINE_ARM: baseline}
     defined: dict[str, Scores] = {}
@@ -184,8 +262,8 @@ def _arm_scores(
         mask = stored.defined(primary, arm.retriever)
         defined[arm_name] = stored.select_queries(mask)
     queries = set(defined[CHALLENGER_ARM].ids) & set(defined[BASELINE_ARM].ids)
-    if shared is not None:
-        queries &= set(shared.ids)
+    if shared_ids is not None:
+        queries &= set(shared_ids)
     selected = {
         arm_name: _select_ids(scores, queries) for arm_name, scores in defined.items()
     }
@@ -212,9 +290,7 @@ def _select_ids(scores: Scores, queries: set[str]) -> Scores:
     return scores.select_queries(np.array(is_selected, dtype=np.bool_))
 
 
-def shared_gate_queries(
-    challenger: Results, baseline: Results, *, corpus_changed: bool = False
-) -> SharedQueries:
+def shared_gate_queries(challenger: Results, baseline: Results) -> SharedQueries:
     """Return the queries on which retrievers of two folders can be gated.
 
     Raises:
@@ -224,11 +300,6 @@ def shared_gate_queries(
     where = str(baseline.folder)
     remedy = f"run its experiment again on the data of {challenger.folder}"
     problems = _primary_problems(challenger, baseline)
-    if corpus_changed and not problems:
-        before = read_corpus_digests(baseline.folder)
-        after = read_corpus_digests(challenger.folder)
-        removed = before.keys() - after.keys()
-        return find_shared_queries([challenger, baseline], removed=removed)
     challenger_corpus = challenger.manifest.dataset.corpus_digest
     if challenger_corpus != baseline.manifest.dataset.corpus_digest:
         problem = f"holds results on other documents than {challenger.folder}"
@@ -296,7 +367,7 @@ class Gate:
     `wording` says why.
     """
 
-    passed: bool
+    outcome: GateOutcome
     n: int
     clusters: int | None
     """Clusters of queries; None if none are declared."""
@@ -304,6 +375,11 @@ class Gate:
     """mean(challenger) - mean(baseline)."""
     margin: float
     p_value: float
+    """One-sided, of the test against the margin."""
+    p_worse: float
+    """Two-sided, of the deciding test of the difference, uncorrected."""
+    is_worse: bool
+    """Whether the deciding test finds the challenger worse, also within the margin."""
     needed: int | None
     """Queries (or declared clusters) below which it cannot be shown.
 
@@ -311,10 +387,19 @@ class Gate:
     """
     measured: bool
     """False if every score is 0."""
-    identical: bool
-    """Whether the rankings are the same on every query."""
+    has_equal_weights: bool
+    """False if queries are weighted: few heavy ones may then decide."""
+    label_reason: LabelReason | None = None
+    """Why nothing is shown of two states of a corpus, if labels are missing."""
+    to_label: int = 0
+    """New documents among the first hits that have no label."""
     alpha_spent: bool = False
     """Whether the planned looks have spent alpha: it cannot pass then."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing speaks against the challenger."""
+        return self.outcome in (GateOutcome.PASSED, GateOutcome.UNCHANGED)
 
     @property
     def too_few(self) -> bool:

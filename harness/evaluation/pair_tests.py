@@ -91,8 +91,8 @@ def run_pair_tests(
 
     Args:
         scores: of the queries that count.
-        keys: the pairs, with their measures; their sign flips share the draws.
-        settings: the test that decides, and the seed of the draws.
+        keys: the pairs, with their measures.
+        settings: the test that decides.
     """
     if not keys:
         return {}
@@ -107,7 +107,7 @@ def run_pair_tests(
     for measure, a, b in keys:
         column_a = column_of[ScoreKey(measure, a)]
         contrasts.append(Contrast(column_a, column_of[ScoreKey(measure, b)]))
-    flip_tests = sign_flip(table, contrasts, settings.seed)
+    flip_tests = sign_flip(table, contrasts)
     means = {key: scores.mean(key.measure, key.retriever) for key in column_keys}
     tested: dict[MeasurePair, TestedPair] = {}
     for key, flip_test in zip(keys, flip_tests, strict=True):
@@ -146,16 +146,14 @@ def run_equivalence_tests(
     Args:
         scores: of the queries for which every retriever has a value.
         pairs: a family, corrected together.
-        settings: margin, level and seed.
+        settings: margin and level.
     """
     if settings.margin is None:
         return {}
     within = EquivalenceMargin(
         settings.margin, scores.span_of(scores.primary), scores.units, settings.alpha
     )
-    tests = equivalence_tests(
-        scores.values[scores.primary], pairs, within, settings.seed
-    )
+    tests = equivalence_tests(scores.values[scores.primary], pairs, within)
     adjusted = adjust_p_values([test.greater for test in tests], "holm")
     by_pair: dict[tuple[str, str], EquivalenceTest] = {}
     for pair, test, p_adjusted in zip(pairs, tests, adjusted, strict=True):

@@ -74,12 +74,12 @@ def judged_warnings(shares: Mapping[str, float], cutoff: int) -> Iterator[RunWar
 
 
 def fragile_warnings(scores: Scores, evaluation: Evaluation) -> Iterator[RunWarning]:
-    """Yield the pairs whose verdict few queries with a large loss would reverse."""
-    columns = scores.values[scores.primary]
-    units = scores.units
+    """Yield the pairs whose verdict three queries with the largest loss would reverse."""
     span = scores.span_of(scores.primary)
+    units = len(scores.units)
     for a, b in _shown_pairs(evaluation):
-        if is_fragile(units.means(columns[a] - columns[b]), span):
+        difference = evaluation.means[a] - evaluation.means[b]
+        if is_fragile(units * difference, span):
             yield RunWarning(WarningKind.FRAGILE, (a, b))
 
 
@@ -91,6 +91,8 @@ def _shown_pairs(evaluation: Evaluation) -> list[tuple[str, str]]:
     rows = evaluation.baseline_comparisons
     if not evaluation.baseline:
         rows = tuple(evaluation.leader_comparisons.values())
+    if evaluation.is_chosen and not evaluation.baseline:
+        return [(evaluation.leader, name) for name in evaluation.shown_worse]
     return [(row.a, row.b) for row in rows if row.verdict.shows_difference]
 
 

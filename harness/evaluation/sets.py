@@ -137,7 +137,7 @@ def compare_over_sets(
         sets: data set -> scores, whose primary measure is the same.
         baseline: each other retriever is compared with it; all pairs if it is None, or
             lacks scores on a set.
-        settings: level, correction and seed.
+        settings: level and correction.
 
     Raises:
         InputError: the sets are decided by different measures, or have no retriever in
@@ -158,7 +158,7 @@ def compare_over_sets(
     tests: list[FlipTest] = []
     if pairs:
         shares = [_shares_of_means(scores, retrievers) for scores in complete.values()]
-        tests = set_mean_tests(shares, contrasts, settings.seed)
+        tests = set_mean_tests(shares, contrasts)
     p_values = adjust_p_values([test.two_sided for test in tests], settings.correction)
     pairs_on_sets: list[PairOnSets] = []
     for (a, b), test, p_adjusted in zip(pairs, tests, p_values, strict=True):

@@ -13,7 +13,7 @@ class WarningKind(Enum):
     """What a reader of the verdict must know."""
 
     FRAGILE = "fragile"
-    """Few queries with a large loss would reverse the result of two retrievers."""
+    """Three queries with the largest loss would reverse the result of a pair."""
     HALF_READ = "half read"
     """Models read only the start of many documents.
 
@@ -106,8 +106,8 @@ count as irrelevant.
             )
         case WarningKind.FRAGILE:
             return (
-                "Few queries with a large loss would reverse the result of "
-                f"{join_names(warning.retrievers)}: label more queries."
+                "Three queries with the largest possible loss would reverse the "
+                f"result of {join_names(warning.retrievers)}: label more queries."
             )
 
 

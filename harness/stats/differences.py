@@ -90,31 +90,24 @@ def paired_differences(a: Floats, b: Floats) -> PairedDifferences:
     return PairedDifferences(np.where(groups == 0, 0.0, differences), groups, slack)
 
 
-def is_fragile(differences: Floats, span: float | None) -> bool:
-    """Whether few queries with a large loss would undo the mean difference.
+FRAGILE_LOSSES = 3
+"""Largest possible losses that would reverse a fragile claim."""
 
-    This is so if the largest differences are against it (skewness below -0.5), or if
-    the sum of all differences is less than one query can lose. It holds for nine in
-    ten false claims from 13 to 50 queries whose losses are rare and large.
+
+def is_fragile(sum_of_differences: float, span: float | None) -> bool:
+    """Whether three queries with the largest possible loss would reverse a claim.
+
+    It marks 98 to 100 % of the false claims under rare large losses at n up to 50, and
+    0 to 10 % of the true ones of a strong difference; at n = 13 65 to 98 % of true ones.
 
     Args:
-        differences: (units,).
+        sum_of_differences: n times the mean difference, n the units.
         span: the measure's range; None if it is unknown.
 
-    >>> is_fragile(np.array([0.1] * 9 + [-0.4]), 1.0)
-    True
-    >>> is_fragile(np.linspace(0.1, 0.9, 9), 1.0)
-    False
+    >>> is_fragile(2.9, 1.0), is_fragile(-3.1, 1.0), is_fragile(0.1, None)
+    (True, False, False)
     """
-    if len(differences) > MAX_FRAGILE_UNITS:
-        return False
-    total = float(differences.sum())
-    deviations = (differences - differences.mean()) * np.sign(total)
-    scale = float((deviations**2).mean()) ** 1.5 or 1.0
-    skewness = float((deviations**3).mean()) / scale
-    if skewness < MAX_FRAGILE_SKEWNESS:
-        return True
-    return span is not None and abs(total) < span
+    return span is not None and abs(sum_of_differences) < FRAGILE_LOSSES * span
 
 
 def index_of_highest(scores: Floats) -> int:

@@ -84,7 +84,7 @@ def new_sets_difference(
 
 
 def set_mean_tests(
-    sets: Sequence[Floats], contrasts: Sequence[Contrast], seed: int = 0
+    sets: Sequence[Floats], contrasts: Sequence[Contrast]
 ) -> list[FlipTest]:
     """Test the mean of the sets' mean differences by flips within the sets.
 
@@ -94,7 +94,6 @@ def set_mean_tests(
         sets: (units, k) of each set: how much each query, or cluster, adds to the mean
             of each of k retrievers on it.
         contrasts: which retrievers to compare.
-        seed: of the draws.
 
     All five queries differ in the same direction, so that p is 2 / 2^5:
 
@@ -106,4 +105,4 @@ def set_mean_tests(
     """
     # The summands of means are small, and float noise is judged relative to 1.
     scale = sum(map(len, sets)) / len(sets)
-    return sign_flip(np.concatenate([units * scale for units in sets]), contrasts, seed)
+    return sign_flip(np.concatenate([units * scale for units in sets]), contrasts)

@@ -70,7 +70,8 @@ def verdict_lines(
         folder: of the results, as it stands in a command.
     """
     details: list[str] = []
-    if evaluation.measured and evaluation.settings.judged_by_people:
+    may_claim = evaluation.settings.judged_by_people and not evaluation.undeclared
+    if evaluation.measured and may_claim:
         details = _details(evaluation)
     alerts = _alerts(evaluation)
     if evaluation.recomputed:
@@ -134,6 +135,8 @@ def _conclude(evaluation: Evaluation, *, complete: bool, folder: str) -> Conclus
             "",
             "Let people judge a random part of these queries.",
         )
+    if evaluation.undeclared:
+        return _conclude_exploratory(evaluation)
     if evaluation.sweep is not None:
         return _conclude_sweep(evaluation.sweep)
     step = _next_step(evaluation, complete=complete)
@@ -145,6 +148,21 @@ def _conclude(evaluation: Evaluation, *, complete: bool, folder: str) -> Conclus
     headline = _baseline_headline(evaluation)
     reason = "" if _leader_line_shows_baseline(evaluation) else f"{headline}."
     return Conclusion(headline, reason, step, command)
+
+
+def _conclude_exploratory(evaluation: Evaluation) -> Conclusion:
+    """Return the conclusion by choices made after the run, which recommends nothing."""
+    choices = join_names(evaluation.undeclared)
+    headline = f"Exploratory, by {choices}: {evaluation.leader} has the best mean"
+    worse = [
+        name
+        for name, row in evaluation.leader_comparisons.items()
+        if row.verdict is Verdict.BETTER
+    ]
+    if not worse:
+        return Conclusion(headline, "No difference from it is shown.", "")
+    reason = f"It differs from {names_or_count(worse)}."
+    return Conclusion(headline, reason, "Declare it before the next run.")
 
 
 def _incomplete(evaluation: Evaluation) -> Conclusion:
@@ -185,15 +203,7 @@ def _leader_reason(evaluation: Evaluation) -> str:
     """Return why the leader leads, or why nothing is decided; "" for neither."""
     others = evaluation.others
     if len(evaluation.shown_worse) == len(others):
-        if evaluation.settings.test == "wilcoxon":
-            return f"On the typical query it is better than {names_or_count(others)}."
-        relation = "higher"
-        if evaluation.measure in evaluation.low_is_good:
-            relation = "lower"
-        possessors = f"those of the {len(others)} others"
-        if len(others) < 4:
-            possessors = join_names([f"{name}'s" for name in others])
-        return f"Its mean is {relation} than {possessors}."
+        return _choice_reason(evaluation)
     if len(evaluation.queries_needed) < len(others):
         return ""
     for row in evaluation.leader_comparisons.values():
@@ -201,6 +211,43 @@ def _leader_reason(evaluation: Evaluation) -> str:
             return ""
     queries = count_units(evaluation.n, evaluation.clusters)
     return f"{queries} {'is' if evaluation.n == 1 else 'are'} too few to show one."
+
+
+def _choice_reason(evaluation: Evaluation) -> str:
+    """Return why the leader is chosen, with the largest p of its comparisons."""
+    others = names_or_count(evaluation.others)
+    relation = "scores higher than"
+    if evaluation.measure in evaluation.low_is_good:
+        relation = "scores lower than"
+    if evaluation.settings.test == "wilcoxon":
+        relation = "is better on the typical query than"
+    significance = "the difference is significant"
+    if len(evaluation.others) > 1:
+        significance = "the differences are significant"
+    if any(row.p_single is not None for row in evaluation.board.rows):
+        significance = "each difference is significant by itself"
+    choice = evaluation.choice
+    if choice is None:
+        return f"It {relation} {others}; {significance}."
+    p = p_relation(p_text(choice.p_choice))
+    largest = "largest p" if len(evaluation.others) > 1 else "p"
+    sentence = f"It {relation} {others}; {significance} ({largest} {p})."
+    if not _has_interval_at_zero(evaluation):
+        return sentence
+    return (
+        f"{sentence} The choice compares {evaluation.leader} with its closest rival "
+        f"(p {p}); the intervals hold for all rows at once and are wider."
+    )
+
+
+def _has_interval_at_zero(evaluation: Evaluation) -> bool:
+    """Whether the interval of a retriever that is shown to be worse reaches 0."""
+    for row in evaluation.board.rows:
+        if row.low is None or row.high is None:
+            continue
+        if row.standing == "worse" and row.low <= 0 <= row.high:
+            return True
+    return False
 
 
 def _details(evaluation: Evaluation) -> list[str]:

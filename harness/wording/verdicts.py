@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from harness.english import (
+    count_of,
     count_queries,
     count_units,
     join_names,
@@ -17,9 +18,11 @@ from harness.english import (
     percent_text,
     with_minus_sign,
 )
-from harness.evaluation.abstention import Abstention
+from harness.evaluation.abstention import Abstention, ScoreThreshold
+from harness.evaluation.board import Board
+from harness.evaluation.corpus_change import LabelReason
 from harness.evaluation.evaluation import Ceilings
-from harness.evaluation.gate import Gate
+from harness.evaluation.gate import Gate, GateOutcome
 from harness.evaluation.verdict import Comparison, Finding, Reason, Verdict
 from harness.stats.settings import Settings
 
@@ -152,6 +155,22 @@ def _difference_words(row: Comparison, settings: Settings) -> str:
     return f"the mean of {better} is {relation} than that of {worse}"
 
 
+def single_p_note(board: Board) -> str:
+    """Return what the star at a p of the leaderboard means; "" without one.
+
+    >>> single_p_note(Board("nDCG@10", 9, "a", False, 0.95, None, ()))
+    ''
+    """
+    p = board.largest_single_p
+    if p is None:
+        return ""
+    stars = sum(row.p_single is not None for row in board.rows)
+    relation = f"p {p_phrase(p)}"
+    if stars > 1:
+        relation = f"largest p {p_phrase(p)}"
+    return f"* {relation} without correction: enough for the choice of one"
+
+
 def opposite_warning(rows: Sequence[Comparison], settings: Settings) -> str:
     """Return the pairs whose other test rejects in the opposite direction; "" for none.
 
@@ -183,44 +202,82 @@ def opposite_warning(rows: Sequence[Comparison], settings: Settings) -> str:
 
 
 def gate_sentence(gate: Gate) -> str:
-    """Return the outcome of a gate as one line for a log."""
+    """Return the outcome of a gate as one line for a log: what, why, what to do."""
+    queries = count_units(gate.n, gate.clusters)
+    if gate.outcome is GateOutcome.UNCHANGED:
+        sentence = f"unchanged: the rankings are the same on {queries}"
+        return f"{sentence}{_missed_defect(gate)}"
+    numbers = with_minus_sign(f"difference {gate.mean_difference:+.4f}")
+    if gate.outcome is GateOutcome.WORSE:
+        p = p_phrase(gate.p_worse)
+        sentence = f"worse on {queries} ({numbers}, p {p})"
+    elif gate.outcome is GateOutcome.PASSED:
+        p = p_phrase(gate.p_value)
+        sentence = (
+            f"passed: not worse by {gate.margin:g} on {queries} ({numbers}, p {p})"
+        )
+        if gate.is_worse:
+            sentence += "; worse, but within the margin"
+    else:
+        sentence = f"not shown: {_not_shown_words(gate)}"
+    if not gate.has_equal_weights:
+        remedy = "draw queries in proportion to traffic instead of weighting them"
+        sentence += f"; few heavy queries decide: {remedy}"
+    return sentence
+
+
+def _not_shown_words(gate: Gate) -> str:
+    """Return why a gate shows nothing, and what would help."""
     queries = count_units(gate.n, gate.clusters)
     numbers = with_minus_sign(f"difference {gate.mean_difference:+.4f}")
     if not gate.measured:
-        return f"nothing was measured: every score is 0 on {queries} ({numbers})"
+        return f"nothing was measured, every score is 0 on {queries}"
     if gate.alpha_spent:
-        problem = f"{queries} are more than were planned for the last look"
-        return f"alpha is spent: {problem} ({numbers})"
+        return f"alpha is spent, {queries} are more than were planned for the last look"
+    if gate.label_reason is LabelReason.NEW_UNLABELLED:
+        to_label = count_of(gate.to_label, "document")
+        remedy = f"label {to_label}: harness pool"
+        return f"{gate.label_reason} ({numbers}; {remedy})"
+    if gate.label_reason is not None:
+        return f"{gate.label_reason} ({numbers})"
     if gate.needed is None:
-        outcome = "not shown, the measure's range is unknown"
-    elif gate.too_few:
-        clusters = "" if gate.clusters is None else " clusters"
-        outcome = f"{queries}, at least {gate.needed:,}{clusters} needed"
-    else:
-        outcome = f"{'shown' if gate.passed else 'not shown'} on {queries}"
-        numbers = f"{numbers}, p {p_phrase(gate.p_value)}"
-    unchanged = _unchanged_words(gate) if gate.identical else ""
-    return f"not worse by {gate.margin:g}: {outcome} ({numbers}){unchanged}"
+        return f"the measure's range is unknown ({numbers})"
+    if gate.too_few:
+        units = "" if gate.clusters is None else " clusters"
+        remedy = f"{gate.needed:,}{units} needed"
+        return (
+            f"with {queries} a loss of {gate.margin:g} cannot be ruled out ({remedy})"
+        )
+    numbers += f", p {p_phrase(gate.p_value)}"
+    return f"with {queries} a loss of {gate.margin:g} cannot be ruled out ({numbers})"
 
 
-def _unchanged_words(gate: Gate) -> str:
-    """Return how rare a defect can be that these queries did not show."""
-    missed = min(100, 300 / (gate.clusters or gate.n))
-    share = f"{missed:.0f}" if missed >= 10 else f"{missed:.1f}"
-    defect = f"a defect that affects fewer than {share} % of the queries"
-    return f"; no change was seen; {defect} would be missed"
+def _missed_defect(gate: Gate) -> str:
+    """Return how rare a defect can be that these queries did not show.
+
+    By the rule of three, from the upper 95 % limit of a share of 0.
+    """
+    units = gate.n if gate.clusters is None else gate.clusters
+    in_queries = units / 3
+    if in_queries <= 1:
+        return ""
+    rarity = f"fewer than 1 query in {in_queries:,.0f}"
+    return f"; {units:,} queries miss a defect that affects {rarity}"
 
 
 def gate_cells(gate: Gate) -> dict[str, Any]:
     """Return the outcome of a gate as data."""
     return {
         "passed": gate.passed,
+        "outcome": gate.outcome.value,
         "reason": gate_sentence(gate),
         "n": gate.n,
         "mean_difference": gate.mean_difference,
         "margin": gate.margin,
         "p_value": gate.p_value,
+        "p_worse": gate.p_worse,
         "queries_needed": gate.needed,
+        "to_label": gate.to_label,
     }
 
 
@@ -232,12 +289,16 @@ def abstention_sentence(abstention: Abstention, limit: int = 2) -> str:
         limit: how many retrievers are named, the best.
     """
     by_area = sorted(abstention.floors, key=lambda floor: -floor.area)
-    areas = [
-        f"{floor.retriever} {floor.area:.3f} ({floor.low:.3f}, {floor.high:.3f})"
-        for floor in by_area[:limit]
-    ]
+    areas = [_area_text(floor) for floor in by_area[:limit]]
     queries = count_queries(abstention.unanswerable)
     return f"No answer, {queries}: area under ROC {join_names(areas)}."
+
+
+def _area_text(floor: ScoreThreshold) -> str:
+    area = f"{floor.retriever} {floor.area:.3f}"
+    if floor.low is None:
+        return area
+    return f"{area} ({floor.low:.3f}, {floor.high:.3f})"
 
 
 def ceiling_sentences(ceilings: Ceilings, measure: str, mean: float) -> list[str]:

@@ -24,7 +24,7 @@ from harness.report.templates import Section
 from harness.report.view import View
 from harness.wording.conclusion import verdict_lines
 from harness.wording.looks import look_sentences
-from harness.wording.verdicts import STANDING_WORDS
+from harness.wording.verdicts import STANDING_WORDS, single_p_note
 
 MAX_LATENCY_RATIO = 2.0
 """Largest credible ratio of two latencies of the same encoder."""
@@ -66,6 +66,11 @@ class FirstScreen(NamedTuple):
             if row.mean is not None and row.standing != "leader"
         ]
         return [(sign, word) for sign, word in dict.fromkeys(standings) if sign]
+
+    @property
+    def star_note(self) -> str:
+        """What the star at a p means; "" without one."""
+        return single_p_note(self.board)
 
     @property
     def axis(self) -> tuple[float, float]:

@@ -512,9 +512,39 @@ def test_compare_of_the_runs_gives_the_comparisons_of_the_folder(call, results):
 
 def test_compare_with_a_baseline_and_a_margin(call, results):
     options = ["--baseline", "bm25", "--margin", "0.9", "--explain"]
-    text = call("compare", results, "-m", "RR", *options).out
+    text = " ".join(call("compare", results, "-m", "RR", *options).out.split())
     assert "RR: a against b = bm25" in text
-    assert "as good as bm25 within 0.9" in " ".join(text.split())
+    # Neither the measure nor the margin is the experiment's.
+    choices = "measure RR (declared: nDCG@3) and margin 0.9 (declared: none)"
+    assert f"Exploratory, by {choices}: bm25 has the best mean" in text
+    assert "as good as" not in text
+
+
+@pytest.mark.parametrize(
+    ("option", "choice"),
+    [
+        (["-m", "RR"], "measure RR (declared: nDCG@3)"),
+        (["--margin", "0.9"], "margin 0.9 (declared: none)"),
+        (["--test", "t"], "test t (declared: randomization)"),
+        (["--correction", "bonferroni"], "correction bonferroni (declared: holm)"),
+    ],
+    ids=["measure", "margin", "test", "correction"],
+)
+def test_a_choice_made_after_the_run_is_exploratory_in_the_first_line(
+    call, results, option, choice
+):
+    text = call("compare", results, *option, code=0).out
+    title, *lines = text.splitlines()
+    assert title.endswith("over 6 queries")
+    first = " ".join(" ".join(lines).split())
+    assert first.startswith(f"Exploratory, by {choice}: ")
+    assert "Use " not in text
+    assert "as good as" not in text
+
+
+def test_the_declared_choices_are_not_exploratory(call, results):
+    options = ["-m", "nDCG@3", "--test", "randomization", "--correction", "holm"]
+    assert "Exploratory" not in call("compare", results, *options, code=0).out
 
 
 @pytest.mark.parametrize(
@@ -613,7 +643,9 @@ def test_a_gate_that_passes(call: Call, results: Path, run_label: str) -> None:
     passed = call(*gate_words(results, "hashing", "bm25", "0.9"))
     assert passed.code == 0
     assert passed.err == ""
-    assert passed.out.startswith("gate passed: not worse by 0.9: shown on 6 queries")
+    # All 64 signs of d + 0.9 and of the query with the loss of 1: 1 of 2^7 x 2.
+    start = "passed: not worse by 0.9 on 6 queries (difference +0.1921, p = 0.0156); "
+    assert passed.out.startswith(start)
     assert passed.out.endswith(f"; {run_label}\n")
 
 
@@ -621,7 +653,9 @@ def test_a_gate_that_fails(call: Call, results: Path, run_label: str) -> None:
     failed = call(*gate_words(results, "bm25", "hashing", "0.01"))
     assert failed.code == 1
     assert failed.out == ""
-    assert failed.err.startswith("gate failed: ")
+    # ln 0.05 / ln 0.99 = 298.07
+    sentence = "with 6 queries a loss of 0.01 cannot be ruled out (299 needed)"
+    assert failed.err.startswith(f"not shown: {sentence}; ")
     assert failed.err.count("\n") == 1
     assert failed.err.endswith(f"; {run_label}\n")
 
@@ -632,6 +666,7 @@ def test_a_gate_as_json(call: Call, results: Path, run_label: str) -> None:
     assert failed.code == 1
     assert output["which"] == run_label
     assert output["passed"] is False
+    assert output["outcome"] == "not shown"
     assert output["n"] == 6
 
 
@@ -649,11 +684,11 @@ def job_summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (
             "0.9",
             0,
-            "::notice title=Retrieval gate passed::not worse by 0.9: shown on",
+            "::notice title=Retrieval gate: passed::passed: not worse by 0.9 on 6 ",
         ),
-        ("0.01", 1, "::error title=Retrieval gate failed::"),
+        ("0.01", 1, "::error title=Retrieval gate: not shown::not shown: with 6 "),
     ],
-    ids=["passed", "failed"],
+    ids=["passed", "not shown"],
 )
 def test_a_gate_in_a_job_of_github_prints_an_annotation(
     call: Call,
@@ -677,7 +712,8 @@ def test_gates_in_a_job_of_github_are_added_to_its_summary(
         words = gate_words(results, "hashing", "bm25", margin)
         call(*words, "--format", "github")
     text = job_summary.read_text(encoding="utf-8")
-    assert text.startswith("### Retrieval gate passed\n\n")
+    assert text.startswith("### Retrieval gate: passed\n\n")
+    assert "\n### Retrieval gate: not shown\n\n" in text
     assert text.count("```text") == 2
     assert "● bm25" in text
 

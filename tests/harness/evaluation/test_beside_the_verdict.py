@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from itertools import product
 from pathlib import Path
 
@@ -14,9 +15,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import optimize, stats
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import proportion_confint
 
 from harness import records
+from harness.console.corpus_change_text import corpus_change_lines
 from harness.dataset import load_dataset
 from harness.evaluation.abstention import evaluate_abstention
 from harness.evaluation.corpus_change import compare_corpus_states
@@ -25,7 +29,7 @@ from harness.pipeline import run
 from harness.running.options import RunOptions
 from harness.stats.max_t import cross_fitted_mean
 from harness.stats.rank_overlap import mean_rank_overlap, rank_overlap
-from harness.stats.roc_area import RocScores, compare_roc_areas, roc_area
+from harness.stats.roc_area import RocScores, RocUnits, compare_roc_areas, roc_area
 from harness.stats.units import cluster_units, single_units
 from retrievers.ranking import ranked
 from retrievers.types import Query
@@ -92,7 +96,7 @@ def test_the_cross_fitted_mean_is_chosen_on_four_parts_and_measured_on_the_fifth
 
 
 SCORES = st.lists(
-    st.sampled_from([-np.inf, 0.0, 0.25, 0.5, 0.75, 1.0]), min_size=2, max_size=9
+    st.sampled_from([-np.inf, 0.0, 0.25, 0.5, 0.75, 1.0]), min_size=5, max_size=9
 ).map(np.array)
 
 
@@ -118,25 +122,86 @@ def by_hand(positives, negatives):
     return table.mean(), variance
 
 
+def newcombe_end(value, m, n, far):
+    """Return the end of Newcombe's method 5 on the side of `far`, by SciPy."""
+    z = stats.norm.ppf(0.975)
+
+    def excess(area):
+        spread = 1 + ((m + n) / 2 - 1) * (
+            (1 - area) / (2 - area) + area / (1 + area)
+        )  # Newcombe (2006), equation 5, after Hanley & McNeil
+        variance = area * (1 - area) * spread / (m * n)
+        return abs(value - area) - z * variance**0.5
+
+    if value == far:
+        return far
+    # At `value` nothing is off, at `far` the variance is 0.
+    near = value + (far - value) * 1e-9
+    return optimize.brentq(excess, near, far) if excess(near) < 0 else value
+
+
 @given(SCORES, SCORES)
-def test_the_area_is_the_share_of_pairs_in_order_with_delongs_interval(
+def test_the_area_is_the_share_of_pairs_in_order_with_the_wider_interval(
     positives, negatives
 ):
-    area = roc_area(positives, negatives)
+    area = roc_area(RocScores(positives, negatives))
     value, variance = by_hand(positives, negatives)
     assert area.value == pytest.approx(value)
-    half = stats.norm.ppf(0.975) * variance**0.5
-    assert (area.low, area.high) == pytest.approx(
-        (max(0, value - half), min(1, value + half))
-    )
     u = stats.mannwhitneyu(positives, negatives).statistic
     assert area.value == pytest.approx(u / (len(positives) * len(negatives)))
+    sizes = (len(positives), len(negatives))
+    low = newcombe_end(value, *sizes, far=0.0)
+    high = newcombe_end(value, *sizes, far=1.0)
+    if 0 < value < 1 and variance > 1e-12:
+        half = stats.norm.ppf(0.975) * variance**0.5 / (value * (1 - value))
+        logit = math.log(value / (1 - value))
+        low = min(low, 1 / (1 + math.exp(half - logit)))
+        high = max(high, 1 / (1 + math.exp(-half - logit)))
+    assert (area.low, area.high) == pytest.approx((low, high), abs=1e-6)
+
+
+@pytest.mark.parametrize(("answered", "lost"), [(4, 30), (30, 4), (1, 1)])
+def test_below_five_queries_on_a_side_an_area_has_neither_interval_nor_p(
+    answered, lost
+):
+    scores = RocScores(np.arange(answered) + 0.5, np.arange(lost) / lost)
+    area = roc_area(scores)
+    assert (area.low, area.high) == (None, None)
+    assert compare_roc_areas(scores, scores).p_value is None
+
+
+def test_an_area_of_1_has_newcombes_interval():
+    """The known answer of DEFINITIONS: 25 against 8."""
+    area = roc_area(RocScores(np.arange(8.0, 33.0), np.arange(8.0)))
+    assert (area.value, round(area.low, 2), area.high) == (1.0, 0.84, 1.0)
+
+
+def test_the_units_of_an_area_are_its_clusters():
+    """Five copies of every query say no more than one."""
+    rng = np.random.default_rng(4)
+    once = RocScores(rng.normal(1, 1, 12), rng.normal(0, 1, 9))
+    other = RocScores(rng.normal(0.6, 1, 12), rng.normal(0, 1, 9))
+    copies = RocScores(*(np.repeat(side, 5) for side in once))
+    other_copies = RocScores(*(np.repeat(side, 5) for side in other))
+    units = RocUnits(
+        *(cluster_units([f"c{n // 5}" for n in range(5 * size)]) for size in (12, 9))
+    )
+    assert roc_area(copies, units) == pytest.approx(roc_area(once))
+    by_cluster = compare_roc_areas(copies, other_copies, units)
+    assert by_cluster == pytest.approx(compare_roc_areas(once, other))
+
+
+def test_two_areas_at_the_ends_differ_with_a_p_above_0():
+    apart = RocScores(np.arange(5.0, 10.0), np.arange(5.0))
+    reverse = RocScores(np.arange(5.0), np.arange(5.0, 10.0))
+    # The smallest p of a sign test of 5.
+    assert compare_roc_areas(apart, reverse) == (1.0, 2 / 2**5)
 
 
 @given(st.data())
 def test_two_areas_over_the_same_queries_are_compared_by_their_covariance(data):
-    m = data.draw(st.integers(2, 7))
-    n = data.draw(st.integers(2, 7))
+    m = data.draw(st.integers(5, 8))
+    n = data.draw(st.integers(5, 8))
     draw = st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=m + n, max_size=m + n)
     first, second = (np.array(data.draw(draw)) for _ in range(2))
     tables = [wins_table(scores[:m], scores[m:]) for scores in (first, second)]
@@ -235,8 +300,9 @@ def test_scores_tell_what_nothing_answers(tmp_path):
         product([0.5 + n / 20 for n in range(10)], [0.4 + n / 20 for n in range(5)])
     )
     assert floor.area == pytest.approx(np.mean([wins(a, u) for a, u in pairs]))
-    assert floor.floor == pytest.approx(0.5)  # all ten succeed; 95 % of ten are ten
-    assert 0 <= floor.above <= 1 and 0 <= floor.kept <= 1
+    # All ten succeed: the lowest of ten keeps 10/11 of new ones.
+    assert (floor.floor, floor.kept, floor.above) == (None, None, None)
+    assert pair.p_adjusted == pair.p_value  # Holm of one pair
     assert (evaluation.abstention.answerable, evaluation.abstention.unanswerable) == (
         10,
         5,
@@ -245,14 +311,70 @@ def test_scores_tell_what_nothing_answers(tmp_path):
     assert stored.abstention == evaluation.abstention
 
 
-def test_a_hit_that_is_judged_0_is_no_success():
-    rankings = {"a": ranked(["x", "y"], [0.9, 0.5]), "u": ranked(["x"], [0.2])}
-    queries = {"a": Query("a", "a"), "u": Query("u", "u", {"answerable": "false"})}
-    grades = {"a": {"x": 0, "y": 1}}
+def abstain(answered, lost):
+    """What the scores say of so many answered queries; y is right, with 0.5 + n/100."""
+    rankings = {
+        f"a{n:02}": ranked(["x", "y"], [0.9, 0.5 + n / 100]) for n in range(answered)
+    }
+    rankings |= {f"u{n:02}": ranked(["x"], [0.2 + n / 10]) for n in range(lost)}
+    queries = {id_: Query(id_, id_) for id_ in rankings if id_.startswith("a")}
+    grades = {id_: {"x": 0, "y": 1} for id_ in queries}
+    queries |= {
+        id_: Query(id_, id_, {"answerable": "false"})
+        for id_ in rankings
+        if id_.startswith("u")
+    }
     abstention = evaluate_abstention(
         queries, grades, {"r": rankings}, cutoff=10, level=0.95
     )
-    assert abstention.floors[0].floor == 0.5
+    assert abstention is not None
+    return abstention.floors[0]
+
+
+def test_a_hit_that_is_judged_0_is_no_success():
+    assert abstain(20, 1).floor == 0.5
+
+
+@pytest.mark.parametrize(
+    ("answered", "floor"), [(18, None), (19, 0.5), (38, 0.5), (39, 0.51)]
+)
+def test_the_floor_is_an_order_statistic(answered, floor):
+    """The rank j with j / (n + 1) of at most 5 %: none below 19, the second from 39."""
+    assert abstain(answered, 1).floor == floor
+
+
+def test_shares_above_the_floor_have_wilsons_interval():
+    threshold = abstain(40, 5)
+    # Each fold's floor is its 32 others' lowest: 0.5, or 0.51 for that of 0.5 itself.
+    kept = proportion_confint(39, 40, method="wilson")
+    assert (threshold.kept.value, threshold.kept.low, threshold.kept.high) == (
+        pytest.approx((39 / 40, *kept))
+    )
+    above = proportion_confint(2, 5, method="wilson")  # scores .2, .3, .4, .5, .6
+    assert (threshold.above.value, threshold.above.low, threshold.above.high) == (
+        pytest.approx((2 / 5, *above))
+    )
+
+
+def test_pairs_of_areas_are_corrected_by_holm():
+    rng = np.random.default_rng(2)
+    queries = {f"a{n}": Query(f"a{n}", f"a{n}") for n in range(30)}
+    grades = {id_: {"d": 1} for id_ in queries}
+    queries |= {
+        f"u{n}": Query(f"u{n}", f"u{n}", {"answerable": "false"}) for n in range(12)
+    }
+    rankings = {
+        name: {
+            id_: ranked(["d"], [rng.normal(shift if id_[0] == "a" else 0.0)])
+            for id_ in queries
+        }
+        for name, shift in {"x": 0.0, "y": 1.0, "z": 2.0}.items()
+    }
+    found = evaluate_abstention(queries, grades, rankings, cutoff=10, level=0.95)
+    p_values = [pair.p_value for pair in found.pairs]
+    assert [pair.p_adjusted for pair in found.pairs] == pytest.approx(
+        multipletests(p_values, method="holm")[1].tolist()
+    )
 
 
 @pytest.mark.parametrize(
@@ -356,11 +478,12 @@ def test_each_retriever_is_compared_with_itself_on_unchanged_queries(
         ("d0",),
         ("d1",),
     )
-    assert change.left_out == ("q0",) and len(change.queries) == 11
+    assert change.queries.without_label_now == ("q0",)
+    assert len(change.queries.ids) == 11
     (words,) = change.retrievers
     values = [
         results.scores.set_index("query_id")["value"]
-        .loc[list(change.queries)]
+        .loc[list(change.queries.ids)]
         .to_numpy()
         for results in runs
     ]
@@ -372,11 +495,8 @@ def test_each_retriever_is_compared_with_itself_on_unchanged_queries(
         np.mean(values[1] - values[0])
     )
     assert words.displaced == 3  # those of q2 and q3, and the rewritten one of q1
-    message = (
-        "3 of 11 queries lost a relevant document from the top 2 "
-        "to documents that are new"
-    )
-    assert message in "\n".join(change.lines())
+    message = "3 of 11 queries lost a relevant document to documents that are new"
+    assert message in "\n".join(corpus_change_lines(change))
 
 
 def test_compare_and_gate_take_a_changed_corpus(runs, call):

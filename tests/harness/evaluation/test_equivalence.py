@@ -4,17 +4,21 @@ benchmarks/stats.py repeats it 20,000 times.
 """
 
 import math
-from importlib import import_module
 
 import numpy as np
 import pytest
 
-from harness.evaluation.gate import BASELINE_ARM, CHALLENGER_ARM, gate_scores
+from harness.evaluation.gate import (
+    BASELINE_ARM,
+    CHALLENGER_ARM,
+    GateOutcome,
+    gate_scores,
+)
 from harness.evaluation.verdict import Verdict
 from harness.stats.differences import ValueRange
 from harness.stats.paired_tests import EquivalenceMargin, non_inferiority_tests
 from harness.stats.settings import Settings
-from harness.stats.units import single_units
+from harness.stats.units import cluster_units, single_units
 from harness.wording.verdicts import gate_sentence
 from retrievers.errors import InputError
 from tests.support.scored import cell, compare, gate, scored
@@ -33,10 +37,8 @@ def p_values(table):
 
 
 @pytest.mark.slow
-def test_the_power_at_true_equality(monkeypatch):
+def test_the_power_at_true_equality():
     """Normal differences with standard deviation 0.05 (DEFINITIONS): 0, 0.60, 0.94."""
-    for module in ("harness.stats.draws", "harness.stats.sign_flip"):
-        monkeypatch.setattr(import_module(module), "SIGN_DRAWS", 1_000)
     rng = np.random.default_rng(0)
     for n, power in ((50, 0.0), (150, 0.60), (200, 0.94)):
         passed = np.mean(p_values(rng.normal(0, 0.05, (EXPERIMENTS, n))) <= 0.05)
@@ -75,6 +77,38 @@ def test_one_query_with_the_worst_loss_is_always_added():
         assert p_values(d[None, :])[0] == np.mean(signs @ values >= values.sum() - 1e-9)
 
 
+def enumerated(values):
+    """The share of sign patterns whose sum is at least the observed one."""
+    patterns = np.arange(2 ** len(values))[:, None] >> np.arange(len(values))
+    signs = 1 - 2 * (patterns & 1)
+    return np.mean(signs @ values >= values.sum() - 1e-9)
+
+
+GAINS = np.linspace(0.05, 0.4, 14)
+
+
+def added_unit_p(units):
+    within = EquivalenceMargin(MARGIN, 1.0, units, alpha=0.5)
+    scores = {"a": GAINS + 0.5, "b": np.full(14, 0.5)}
+    (test,) = non_inferiority_tests(scores, [("a", "b")], within)
+    return test.greater
+
+
+def test_the_added_query_has_the_largest_weight():
+    weights = np.array([4.0, 2.0, *[1.0] * 12])
+    shifted = np.append(weights * (GAINS + MARGIN), 4.0 * (MARGIN - 1))
+    expected = enumerated(shifted)
+    assert added_unit_p(single_units(14, weights)) == pytest.approx(expected)
+
+
+def test_the_added_cluster_is_as_large_as_the_largest():
+    clusters = ["one"] * 3 + ["two"] * 2 + [""] * 9
+    shifted = GAINS + MARGIN
+    sums = [shifted[:3].sum(), shifted[3:5].sum(), *shifted[5:], 3 * (MARGIN - 1)]
+    expected = enumerated(np.array(sums))
+    assert added_unit_p(cluster_units(clusters)) == pytest.approx(expected)
+
+
 @pytest.mark.parametrize(("margin", "fewest"), [(0.02, 149), (0.05, 59), (0.1, 29)])
 def test_nothing_passes_below_the_limit_of_information(margin, fewest):
     """The numbers of DEFINITIONS: ceil(ln 0.05 / ln(1 - margin)) equal queries."""
@@ -85,9 +119,12 @@ def test_nothing_passes_below_the_limit_of_information(margin, fewest):
             table = scored(
                 {CHALLENGER_ARM: half, BASELINE_ARM: half}, identical=identical
             )
-            assert gate_scores(table, margin=margin, settings=Settings()).passed == (
-                n == fewest
-            )
+            found = gate_scores(table, margin=margin, settings=Settings())
+            if identical:
+                # No claim of equivalence, and so without a floor.
+                assert found.outcome is GateOutcome.UNCHANGED
+            else:
+                assert (found.outcome is GateOutcome.PASSED) == (n == fewest)
         (row,) = compare(
             {"a": half, "b": half}, measure="m", settings=Settings(margin=margin)
         )
@@ -106,90 +143,150 @@ HIGH = np.full(200, 3.0)
 LOWER = np.full(200, 2.95)
 
 
+PASSED = GateOutcome.PASSED
+WORSE = GateOutcome.WORSE
+NOT_SHOWN = GateOutcome.NOT_SHOWN
+UNCHANGED = GateOutcome.UNCHANGED
+SLIGHTLY = {"margin": 0.05}
+
+
 @pytest.mark.parametrize(
-    ("a", "b", "options", "passed", "sentence"),
+    ("a", "b", "options", "outcome", "sentence"),
     [
-        (CLOSE, B, {}, True, "not worse by 0.02: shown on 200 queries ("),
+        (CLOSE, B, {}, PASSED, "passed: not worse by 0.02 on 200 queries ("),
         (
             np.maximum(B - 0.02, 0),
             B,
             {},
-            False,
-            "not worse by 0.02: not shown on 200 queries",
+            WORSE,
+            "worse on 200 queries (difference −0.0198, p < 1e-12)",
         ),
-        (AHEAD, np.full(15, 0.5), {}, True, "not worse by 0.02: shown on 15 queries"),
+        (
+            B[::-1],
+            B,
+            {},
+            NOT_SHOWN,
+            "not shown: with 200 queries a loss of 0.02 cannot be ruled out (diff",
+        ),
+        (
+            np.maximum(B - 0.01, 0),
+            B,
+            SLIGHTLY,
+            PASSED,
+            "passed: not worse by 0.05 on 200 queries (difference −0.0100",
+        ),
+        (
+            AHEAD,
+            np.full(15, 0.5),
+            {},
+            PASSED,
+            "passed: not worse by 0.02 on 15 queries",
+        ),
         (
             AHEAD[:14],
             np.full(14, 0.5),
             {},
-            False,
-            "not worse by 0.02: 14 queries, at least",
+            NOT_SHOWN,
+            "not shown: with 14 queries a loss of 0.02 cannot be ruled out (15 needed)",
+        ),
+        (
+            B[:38] + np.tile([0.01, -0.01], 19),
+            B[:38],
+            SLIGHTLY,
+            NOT_SHOWN,
+            "not shown: with 38 queries a loss of 0.05 cannot be ruled out (59 needed)",
         ),
         (
             B[:40],
             B[:40] + 0.01,
             {},
-            False,
-            "not worse by 0.02: 40 queries, at least 149",
+            WORSE,
+            # All 40 lose: 2 of 2^40 signs.
+            "worse on 40 queries (difference −0.0100, p = 1.82e-12)",
         ),
-        (np.ones(1), np.zeros(1), {}, False, "not worse by 0.02: 1 query, at least"),
+        (
+            np.ones(1),
+            np.zeros(1),
+            {},
+            NOT_SHOWN,
+            "not shown: with 1 query a loss of 0.02 cannot be ruled out (",
+        ),
         (
             HIGH,
             LOWER,
             {"margin": 0.2, "span": 4.0},
-            True,
-            "not worse by 0.2: shown on 200 queries",
+            PASSED,
+            "passed: not worse by 0.2 on 200 queries",
         ),
         (
             HIGH,
             LOWER,
             {"margin": 0.2, "span": 400.0},
-            False,
-            "not worse by 0.2: 200 queries, at least",
+            NOT_SHOWN,
+            "not shown: with 200 queries a loss of 0.2 cannot be ruled out (",
         ),
         (
             HIGH,
             LOWER,
             {"margin": 0.2, "span": None},
-            False,
-            "not worse by 0.2: not shown, the measure's range",
+            NOT_SHOWN,
+            "not shown: the measure's range is unknown",
         ),
     ],
 )
-def test_the_gate_says_in_one_line_why_it_passes_or_not(
-    a, b, options, passed, sentence
+def test_the_gate_says_in_one_line_what_it_found_and_what_to_do(
+    a, b, options, outcome, sentence
 ):
-    outcome = gate(a, b, **{"margin": 0.02, **options})
-    assert outcome.passed == passed
-    assert gate_sentence(outcome).startswith(sentence)
-    assert "\n" not in gate_sentence(outcome)
+    found = gate(a, b, **{"margin": 0.02, **options})
+    assert found.outcome is outcome
+    assert found.passed == (outcome is PASSED)
+    assert gate_sentence(found).startswith(sentence)
+    assert "\n" not in gate_sentence(found)
+
+
+def test_a_gate_that_passes_says_if_it_is_worse_within_the_margin():
+    found = gate(np.maximum(B - 0.01, 0), B, margin=0.05)
+    assert gate_sentence(found).endswith("; worse, but within the margin")
+    assert not gate_sentence(gate(CLOSE, B, margin=0.05)).endswith("the margin")
+
+
+def test_weighted_queries_are_said_to_decide():
+    weights = (40.0, *[1.0] * 199)
+    table = scored({CHALLENGER_ARM: CLOSE, BASELINE_ARM: B}, weights=weights)
+    found = gate_scores(table, margin=0.02, settings=Settings(weight="traffic"))
+    assert gate_sentence(found).endswith(
+        "; few heavy queries decide: "
+        "draw queries in proportion to traffic instead of weighting them"
+    )
 
 
 @pytest.mark.parametrize(
-    ("value", "n", "passed", "sentence"),
+    ("value", "n", "outcome", "sentence"),
     [
-        (
-            0.5,
-            3,
-            False,
-            "no change was seen; a defect that affects fewer than 100 % "
-            "of the queries would be missed",
-        ),
+        (0.5, 3, UNCHANGED, "unchanged: the rankings are the same on 3 queries"),
         (
             0.5,
             150,
-            True,
-            "a defect that affects fewer than 2.0 % of the queries would be missed",
+            UNCHANGED,
+            # The rule of three: 3 / 150.
+            "unchanged: the rankings are the same on 150 queries; "
+            "150 queries miss a defect that affects fewer than 1 query in 50",
         ),
-        (0.0, 50, False, "every score is 0 on 50 queries (difference +0.0000)"),
+        (
+            0.0,
+            50,
+            NOT_SHOWN,
+            "not shown: nothing was measured, every score is 0 on 50 queries",
+        ),
     ],
 )
-def test_identical_rankings_are_called_so_and_prove_little(value, n, passed, sentence):
+def test_identical_rankings_are_called_so_and_prove_little(value, n, outcome, sentence):
     both = np.full(n, value)
     same = frozenset([frozenset((CHALLENGER_ARM, BASELINE_ARM))])
     table = scored({CHALLENGER_ARM: both, BASELINE_ARM: both}, identical=same)
-    gate = gate_scores(table, margin=0.02, settings=Settings())
-    assert (gate.passed, gate_sentence(gate).endswith(sentence)) == (passed, True)
+    found = gate_scores(table, margin=0.02, settings=Settings())
+    assert (found.outcome, gate_sentence(found)) == (outcome, sentence)
+    assert found.passed == (outcome is UNCHANGED)
 
 
 @pytest.mark.parametrize("margin", [-0.1, 0.0, float("nan"), float("inf")])

@@ -165,7 +165,10 @@ def test_beyond_the_last_look_nothing_is_claimed():
         scored({CHALLENGER_ARM: b + 0.3, BASELINE_ARM: b}), margin=0.02, settings=late
     )
     assert not refused.passed
-    assert gate_sentence(refused).startswith("alpha is spent")
+    assert gate_sentence(refused) == (
+        "not shown: alpha is spent, "
+        "160 queries are more than were planned for the last look"
+    )
 
 
 def ask(folder, queries, *, name="small", more="", retext="", primary="", report=False):

@@ -7,6 +7,7 @@ from unittest.mock import MagicMock
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats as scipy_stats
 
 import harness
 from harness.evaluation.evaluation_file import read_or_evaluate
@@ -565,8 +566,17 @@ def test_an_own_measure_is_tested_like_any_other():
     assert scores["own.first"].tolist() == scores["P@1"].tolist()
     assert set(scores["own.wide(high=2.0, low=-4.0)"]) == {-2.0}
     tests = evaluation.comparisons.set_index("measure")
-    for column in ("p_value", "p_randomization", "ci_low", "ci_high"):
+    for column in ("p_value", "p_randomization", "mean_difference"):
         assert tests.loc["own.first", column] == tests.loc["P@1", column]
+    # Only of P@1 is it known that every value is 0 or 1.
+    assert tests.loc["P@1", "ci_method"] == "sign flips"
+    gaps = scores["own.first"]["bm25"] - scores["own.first"]["letters"]
+    interval = scipy_stats.t.interval(
+        0.95, len(gaps) - 1, gaps.mean(), scipy_stats.sem(gaps)
+    )
+    assert tuple(tests.loc["own.first", ["ci_low", "ci_high"]]) == pytest.approx(
+        interval
+    )
 
 
 @pytest.fixture

@@ -241,7 +241,7 @@ def test_a_gate_takes_its_baseline_from_an_earlier_folder(
     call: Call, new: Path, release: Path
 ) -> None:
     output = call("gate", new, "--from", release, *GATE, code=0)
-    assert output.out.startswith("gate passed: not worse by 0.9: ")
+    assert output.out.startswith("passed: not worse by 0.9 on 6 queries (")
     assert output.err == "Compared on all 6 queries, the same in every folder.\n"
     printed = json.loads(call("gate", new, "--from", release, *GATE, "--json").out)
     means = [

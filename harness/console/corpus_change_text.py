@@ -1,0 +1,110 @@
+"""What is printed of two states of a corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from harness.english import count_of, p_relation, p_text
+from harness.evaluation.verdict import Verdict
+
+if TYPE_CHECKING:
+    from harness.evaluation.corpus_change import ChangedRetriever, CorpusChange
+    from harness.scoring.states import StateQueries
+
+CHANGE_WORDS = {
+    Verdict.BETTER: "better after",
+    Verdict.WORSE: "worse after",
+    Verdict.EQUIVALENT: "equivalent",
+    Verdict.UNDECIDED: "undecided",
+}
+
+
+def state_queries_sentence(queries: StateQueries) -> str:
+    """Return on how many queries two states are compared, and what was left out.
+
+    >>> from harness.scoring.states import StateQueries
+    >>> print(state_queries_sentence(StateQueries(("q1", "q2"), (), ("q3",), ())))
+    Compared on 2 queries with a label in both states. Left out: 1 without a label now.
+    """
+    counts = {
+        "without a label then": len(queries.without_label_before),
+        "without a label now": len(queries.without_label_now),
+        "with another text": len(queries.changed_text),
+    }
+    left_out = [f"{number:,} {reason}" for reason, number in counts.items() if number]
+    compared = count_of(len(queries.ids), "query")
+    sentence = f"Compared on {compared} with a label in both states."
+    if not left_out:
+        return sentence
+    return f"{sentence} Left out: {', '.join(left_out)}."
+
+
+def corpus_change_lines(change: CorpusChange) -> Iterator[str]:
+    """Yield the lines that `harness compare OLD NEW --corpus-changed` prints."""
+    documents = change.documents
+    counts = [
+        f"{len(documents.added):,} added",
+        f"{len(documents.removed):,} removed",
+        f"{len(documents.changed):,} changed",
+    ]
+    yield f"documents: {', '.join(counts)}"
+    yield state_queries_sentence(change.queries)
+    yield f"{change.measure}, each retriever against itself:"
+    for changed in change.retrievers:
+        yield from _retriever_lines(change, changed)
+
+
+def _retriever_lines(change: CorpusChange, changed: ChangedRetriever) -> Iterator[str]:
+    row = changed.comparison
+    means = f"{changed.before:.3f} before, {changed.after:.3f} after"
+    gap = f"{row.mean_difference:+.3f}"
+    if row.ci_low is not None and row.ci_high is not None:
+        gap += f", {row.ci_low:+.3f} to {row.ci_high:+.3f}"
+    outcome = CHANGE_WORDS[changed.verdict]
+    if changed.reason is not None:
+        outcome += f", {changed.reason.value}"
+    p = p_relation(p_text(row.p_adjusted))
+    yield f"{changed.retriever}: {means} ({gap}), p {p}: {outcome}"
+    labels = changed.labels
+    shares = f"{labels.judged_before:.2f} before, {labels.judged_now:.2f} after"
+    yield f"  Judged@{change.cutoff}: {shares}"
+    if labels.to_label:
+        unlabelled = count_of(labels.to_label, "new document")
+        where = f"among the first {change.cutoff} hits"
+        if change.cutoff == 1:
+            where = "as first hit"
+        yield f"  to label: {unlabelled} {where} (harness pool)"
+    if changed.displaced:
+        lost = f"{changed.displaced:,} of {len(change.queries.ids):,} queries lost"
+        yield f"  {lost} a relevant document to documents that are new"
+
+
+def corpus_change_object(change: CorpusChange) -> dict[str, Any]:
+    """Return the comparison as data for JSON."""
+    return {
+        "measure": change.measure,
+        "cutoff": change.cutoff,
+        "documents": change.documents._asdict(),
+        "queries": change.queries._asdict(),
+        "retrievers": [_retriever_object(changed) for changed in change.retrievers],
+    }
+
+
+def _retriever_object(changed: ChangedRetriever) -> dict[str, Any]:
+    row = changed.comparison
+    return {
+        "retriever": changed.retriever,
+        "before": changed.before,
+        "after": changed.after,
+        "mean_difference": row.mean_difference,
+        "ci_low": row.ci_low,
+        "ci_high": row.ci_high,
+        "p_adjusted": row.p_adjusted,
+        "verdict": changed.verdict.value,
+        "reason": None if changed.reason is None else changed.reason.value,
+        "judged_before": changed.labels.judged_before,
+        "judged_after": changed.labels.judged_now,
+        "to_label": changed.labels.to_label,
+        "displaced": changed.displaced,
+    }

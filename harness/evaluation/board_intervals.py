@@ -1,0 +1,93 @@
+"""The intervals of the leaderboard's rows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.scoring.scores import Scores
+from harness.stats.binary_interval import PairCounts, binary_interval
+from harness.stats.differences import paired_differences
+from harness.stats.intervals import Interval
+from harness.stats.settings import Settings
+from harness.stats.sign_flip import Contrast
+from harness.stats.simultaneous import (
+    simultaneous_intervals,
+    simultaneous_quantile,
+    single_level,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BoardInterval:
+    """The interval of one row; all rows' intervals hold at once."""
+
+    low: float | None
+    """None if it cannot be estimated."""
+    high: float | None
+    method: str
+
+
+def board_intervals(
+    scores: Scores, pairs: Mapping[str, tuple[str, str]], settings: Settings
+) -> dict[str, BoardInterval]:
+    """Return the interval of the mean difference of each row, on the primary measure.
+
+    They hold at once for all pairs, since the data choose the leader; with a baseline,
+    for its rows.
+
+    Args:
+        scores: of the queries with a value from every retriever.
+        pairs: row -> the retrievers (a, b) of its difference a - b.
+        settings: the level, and the seed of the draws.
+    """
+    columns = scores.values[scores.primary]
+    names = list(columns)
+    shown = [Contrast(names.index(a), names.index(b)) for a, b in pairs.values()]
+    family = _family(names, pairs)
+    table = np.column_stack([*columns.values()])
+    units = scores.units
+    is_binary = scores.primary in scores.binary
+    if is_binary and units.weights is None and not units.clustered:
+        intervals = _binary_intervals(scores, shown, family, settings)
+    else:
+        intervals = simultaneous_intervals(
+            table, units, shown, family, level=settings.level, seed=settings.seed
+        )
+    return {
+        row: BoardInterval(interval.low, interval.high, interval.method)
+        for row, interval in zip(pairs, intervals, strict=True)
+    }
+
+
+def _family(
+    names: Sequence[str], pairs: Mapping[str, tuple[str, str]]
+) -> list[Contrast]:
+    """Return the pairs for which the intervals hold at once."""
+    references = {b for _, b in pairs.values()}
+    if len(references) == 1 and len(pairs) > 1:  # each row against the baseline
+        return [Contrast(names.index(a), names.index(b)) for a, b in pairs.values()]
+    return [Contrast(a, b) for a in range(len(names)) for b in range(a)]
+
+
+def _binary_intervals(
+    scores: Scores,
+    shown: Sequence[Contrast],
+    family: Sequence[Contrast],
+    settings: Settings,
+) -> list[Interval]:
+    """Return intervals of a 0/1 measure, at the level of a single wider interval."""
+    table = np.column_stack([*scores.values[scores.primary].values()])
+    quantile = simultaneous_quantile(
+        table, scores.units, family, level=settings.level, seed=settings.seed
+    )
+    alpha = 1 - settings.level
+    if quantile is not None:
+        alpha = min(alpha, single_level(quantile, scores.units))
+    intervals: list[Interval] = []
+    for a, b in shown:
+        differences = paired_differences(table[:, a], table[:, b])
+        tied = len(differences.values) - differences.wins - differences.losses
+        counts = PairCounts(differences.wins, differences.losses, tied)
+        intervals.append(binary_interval(counts, alpha))
+    return intervals

@@ -1,0 +1,141 @@
+"""Queries that two states of a corpus share."""
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple
+
+from harness.records import Results
+from retrievers.types import Ranking
+
+MAX_LABEL_GAP = 0.1
+"""Share of labelled first hits by which one state may be less labelled."""
+
+
+class StateQueries(NamedTuple):
+    """The queries that are scored in both states, and why others are left out."""
+
+    ids: tuple[str, ...]
+    """With the same text, and a label of each state; in the order of the new state."""
+    without_label_before: tuple[str, ...]
+    without_label_now: tuple[str, ...]
+    changed_text: tuple[str, ...]
+
+
+def find_state_queries(old: Results, new: Results) -> StateQueries:
+    """Return the queries that have labels in both states of a corpus.
+
+    Each state's own labels score them: a query that gained a relevant document stays.
+    """
+    scored_before = set(old.score_columns["query_id"])
+    scored_now = set(new.score_columns["query_id"])
+    shared: list[str] = []
+    changed_text: list[str] = []
+    for query_id in new.queries:
+        if query_id not in scored_before or query_id not in scored_now:
+            continue
+        if old.queries[query_id].query.text == new.queries[query_id].query.text:
+            shared.append(query_id)
+        else:
+            changed_text.append(query_id)
+    known_before = set(old.queries)
+    known_now = set(new.queries)
+    return StateQueries(
+        ids=tuple(shared),
+        without_label_before=tuple(
+            query_id
+            for query_id in new.queries
+            if query_id in scored_now - scored_before and query_id in known_before
+        ),
+        without_label_now=tuple(
+            query_id
+            for query_id in old.queries
+            if query_id in scored_before - scored_now and query_id in known_now
+        ),
+        changed_text=tuple(changed_text),
+    )
+
+
+class StateLabels(NamedTuple):
+    """How far the first hits of a retriever are labelled in both states."""
+
+    judged_before: float
+    """Mean share of the first hits with a label."""
+    judged_now: float
+    to_label: int
+    """Unlabelled new documents among the first hits, query by query."""
+
+    @property
+    def is_new_less_labelled(self) -> bool:
+        """Whether a lower score may come from missing labels of the new state."""
+        return self.to_label > 0 or (
+            self.judged_before - self.judged_now > MAX_LABEL_GAP
+        )
+
+    @property
+    def is_old_less_labelled(self) -> bool:
+        """Whether a higher score may come from missing labels of the old state."""
+        return self.judged_now - self.judged_before > MAX_LABEL_GAP
+
+
+class RankedState(NamedTuple):
+    """One state of a corpus, with the retriever that searched it."""
+
+    results: Results
+    retriever: str
+
+
+def compare_labelling(
+    old: RankedState,
+    new: RankedState,
+    queries: Sequence[str],
+    new_documents: AbstractSet[str],
+    *,
+    cutoff: int,
+) -> StateLabels:
+    """Return how far the first hits of the compared queries are labelled.
+
+    Args:
+        old: the earlier state.
+        new: the later one.
+        queries: those that are compared.
+        new_documents: documents that only the later state has in this form.
+        cutoff: hits that are looked at.
+    """
+    rankings_before = _rankings(old)
+    rankings_now = _rankings(new)
+    shares_before: list[float] = []
+    shares_now: list[float] = []
+    to_label = 0
+    for query_id in queries:
+        before = _top_documents(rankings_before, query_id, cutoff)
+        now = _top_documents(rankings_now, query_id, cutoff)
+        labelled_before = _labelled_documents(old.results, query_id)
+        labelled_now = _labelled_documents(new.results, query_id)
+        if before:
+            shares_before.append(len(before & labelled_before) / len(before))
+        if now:
+            shares_now.append(len(now & labelled_now) / len(now))
+        to_label += len((now & new_documents) - labelled_now)
+    return StateLabels(_mean(shares_before), _mean(shares_now), to_label)
+
+
+def _rankings(state: RankedState) -> dict[str, Ranking]:
+    return dict(state.results.iter_rankings(state.retriever))
+
+
+def _top_documents(
+    rankings: Mapping[str, Ranking], query_id: str, cutoff: int
+) -> frozenset[str]:
+    ranking = rankings.get(query_id)
+    return frozenset() if ranking is None else frozenset(ranking.doc_ids[:cutoff])
+
+
+def _labelled_documents(results: Results, query_id: str) -> frozenset[str]:
+    labels = results.queries[query_id].labels
+    if labels.grades is not None:
+        return frozenset(labels.grades)
+    return frozenset(labels.documents)
+
+
+def _mean(shares: Sequence[float]) -> float:
+    return sum(shares) / len(shares) if shares else 0.0

@@ -1,0 +1,47 @@
+"""Choices of a comparison that no experiment declared."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.records import read_manifest
+from harness.records.results import is_results_folder
+from harness.scoring.stored_scores import primary_measure
+from harness.stats.settings import Settings
+
+
+def undeclared_settings(declared: Settings, used: Settings) -> tuple[str, ...]:
+    """Return the statistics that differ from the declared ones, each with both.
+
+    >>> undeclared_settings(Settings(), Settings(margin=0.02, test="wilcoxon"))
+    ('test wilcoxon (declared: randomization)', 'margin 0.02 (declared: none)')
+    """
+    choices: list[str] = []
+    for field in ("test", "correction", "margin"):
+        old = getattr(declared, field)
+        new = getattr(used, field)
+        if old != new:
+            choices.append(f"{field} {_text(new)} (declared: {_text(old)})")
+    return tuple(choices)
+
+
+def _text(setting: float | str | None) -> str:
+    if setting is None:
+        return "none"
+    return setting if isinstance(setting, str) else f"{setting:g}"
+
+
+def undeclared_measure(paths: Sequence[Path], primary: str) -> tuple[str, ...]:
+    """Return the measure if it is not the one by which results folders decide.
+
+    Args:
+        paths: results folders; with anything else among them nothing is declared.
+        primary: the measure that decides the comparison.
+    """
+    if not all(is_results_folder(path) for path in paths):
+        return ()
+    manifests = [read_manifest(path) for path in paths]
+    declared = {primary_measure(manifest.resolved) for manifest in manifests}
+    if primary in declared:
+        return ()
+    names = ", ".join(sorted(declared))
+    return (f"measure {primary} (declared: {names})",)

@@ -1,0 +1,154 @@
+"""Intervals that hold for several pairs at once."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from scipy import special
+
+from harness.stats.differences import SCORE_TOLERANCE, Floats
+from harness.stats.draws import draw_flipped_sums, enumerate_flipped_sums
+from harness.stats.intervals import NOT_ESTIMABLE, Interval, standard_error
+from harness.stats.sign_flip import Contrast
+from harness.stats.units import Units
+
+MAX_ENUMERATED_UNITS = 16
+"""Units up to which all patterns of signs are tried."""
+
+
+def simultaneous_intervals(
+    scores: Floats,
+    units: Units,
+    shown: Sequence[Contrast],
+    family: Sequence[Contrast],
+    *,
+    level: float = 0.95,
+    seed: int = 0,
+) -> list[Interval]:
+    """Return intervals of mean differences that hold at once for a family of pairs.
+
+    Each is the mean difference and c standard errors on either side; c is the quantile
+    of the largest studentised, centred difference over the family (max-T, two-sided).
+
+    Args:
+        scores: (n, k) scores of k retrievers.
+        units: clusters and weights of the queries.
+        shown: the pairs whose intervals are returned.
+        family: the pairs for which they hold at once.
+        level: over the family.
+        seed: of the draws.
+    """
+    c = simultaneous_quantile(scores, units, family, level=level, seed=seed)
+    intervals: list[Interval] = []
+    for a, b in shown:
+        estimate = standard_error(scores[:, a] - scores[:, b], units)
+        if estimate is None or c is None:
+            intervals.append(NOT_ESTIMABLE)
+            continue
+        reach = c * estimate.error
+        intervals.append(
+            Interval(estimate.mean - reach, estimate.mean + reach, "max-t")
+        )
+    return intervals
+
+
+def single_level(quantile: float, units: Units) -> float:
+    """Return the two-sided level at which Student's t has a quantile.
+
+    It is that of a single interval that is as wide as a simultaneous one.
+    """
+    degrees_of_freedom = units.effective - 1
+    return 2 * float(special.stdtr(degrees_of_freedom, -quantile))
+
+
+def simultaneous_quantile(
+    scores: Floats,
+    units: Units,
+    family: Sequence[Contrast],
+    *,
+    level: float = 0.95,
+    seed: int = 0,
+) -> float | None:
+    """Return the quantile of the largest studentised difference over a family of pairs.
+
+    The signs of whole units are flipped, shared by all pairs: all patterns up to 16
+    units, else 100,000 seeded draws. Each flip is studentised by its own standard
+    error, that of `standard_error`. None if no pair varies.
+
+    Args:
+        scores: (n, k) scores of k retrievers.
+        units: clusters and weights of the queries.
+        family: pairs of columns.
+        level: over the family.
+        seed: of the draws.
+
+    >>> from harness.stats.units import single_units
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.normal(size=(200, 4))
+    >>> pairs = [Contrast(a, b) for a in range(4) for b in range(a)]
+    >>> round(simultaneous_quantile(scores, single_units(200), pairs), 1)
+    2.6
+    """
+    weight = float(units.totals.sum())
+    shares = units.totals / weight
+    if len(units) < 2 or float(shares.max()) > 1 - SCORE_TOLERANCE:
+        return None
+    means = units.sums(scores).sum(axis=0) / weight
+    deviations = units.sums(scores - means) / weight
+    pairs = _varying_pairs(deviations, scores, family)
+    if not pairs:
+        return None
+    maxima = _largest_statistics(deviations, units, pairs, seed)
+    return float(np.quantile(maxima, level, method="inverted_cdf"))
+
+
+def _varying_pairs(
+    deviations: Floats, scores: Floats, family: Sequence[Contrast]
+) -> list[Contrast]:
+    slack = SCORE_TOLERANCE * max(1.0, float(np.abs(scores).max()))
+    return [
+        pair
+        for pair in family
+        if float(np.abs(deviations[:, pair.a] - deviations[:, pair.b]).max())
+        * len(deviations)
+        > slack
+    ]
+
+
+def _largest_statistics(
+    deviations: Floats, units: Units, pairs: list[Contrast], seed: int
+) -> Floats:
+    """Return the largest |T| over the pairs for each flip.
+
+    The variance of a flip is that of `standard_error`, computed for the flipped
+    deviations about their own mean.
+    """
+    shares = units.totals / units.totals.sum()
+    leverages = 1 / (1 - shares) ** 2
+    count = len(units)
+    correction = (count - 1) / count if units.weights is None else 1.0
+    products = (deviations.T * leverages) @ deviations
+    cross = (leverages * shares)[:, None] * deviations
+    share_squares = float((leverages * shares**2).sum())
+    first = np.array([pair.a for pair in pairs])
+    second = np.array([pair.b for pair in pairs])
+    squares = np.diag(products)
+    pair_squares = squares[first] + squares[second] - 2 * products[first, second]
+    columns = np.hstack([deviations, cross])
+    k = deviations.shape[1]
+    maxima: list[Floats] = []
+    for flips in _flips(columns, seed):
+        sums = flips[:, first] - flips[:, second]
+        cross_sums = flips[:, k + first] - flips[:, k + second]
+        variances = pair_squares - 2 * sums * cross_sums + sums**2 * share_squares
+        np.maximum(variances, SCORE_TOLERANCE * pair_squares, out=variances)
+        statistics = np.abs(sums) / np.sqrt(correction * variances)
+        maxima.append(statistics.max(axis=1))
+    return np.concatenate(maxima)
+
+
+def _flips(columns: Floats, seed: int) -> Iterator[Floats]:
+    """Yield the sums of the columns under flips of whole rows, in blocks of flips."""
+    if len(columns) <= MAX_ENUMERATED_UNITS:
+        yield enumerate_flipped_sums(columns)
+    else:
+        yield from draw_flipped_sums(columns, seed)

@@ -1,0 +1,94 @@
+"""The gate's four outcomes with their exit codes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from harness.records import Results
+from tests.support.small import Call
+from tests.support.successes import MISSED, ran
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """Of "a" against "b" 8 of 40 queries are won, 1 is lost; "same" is "a"."""
+    folder = tmp_path_factory.mktemp("gated")
+    return ran(folder, {**MISSED, "same": MISSED["a"]}, report=False)
+
+
+CASES = [
+    ("same", "a", "0.02", "unchanged", 0, 0),
+    ("a", "b", "0.1", "passed", 0, 0),
+    ("b", "a", "0.1", "worse", 1, 1),
+    ("c", "b", "0.1", "not shown", 1, 0),
+]
+"""Challenger, baseline, margin, outcome, exit code, that of --fail-if worse."""
+
+
+def words(results: Results, challenger: str, baseline: str, margin: str) -> list[str]:
+    arms = ["--challenger", challenger, "--baseline", baseline]
+    return ["gate", str(results.folder), *arms, "--margin", margin]
+
+
+@pytest.mark.parametrize(
+    ("challenger", "baseline", "margin", "outcome", "code", "code_if_worse"), CASES
+)
+def test_each_outcome_has_its_exit_codes(
+    results: Results,
+    call: Call,
+    challenger: str,
+    baseline: str,
+    margin: str,
+    outcome: str,
+    code: int,
+    code_if_worse: int,
+) -> None:
+    gate = words(results, challenger, baseline, margin)
+    told = call(*gate, code=code)
+    assert (told.out + told.err).startswith(outcome)
+    lenient = call(*gate, "--fail-if", "worse", code=code_if_worse)
+    assert (lenient.out + lenient.err).startswith(outcome)
+    strict = call(*gate, "--fail-if", "not-passed", code=code)
+    assert strict == told
+
+
+@pytest.mark.parametrize(
+    ("challenger", "baseline", "margin", "outcome", "code", "code_if_worse"), CASES
+)
+def test_each_outcome_is_in_the_json(
+    results: Results,
+    call: Call,
+    challenger: str,
+    baseline: str,
+    margin: str,
+    outcome: str,
+    code: int,
+    code_if_worse: int,
+) -> None:
+    gate = words(results, challenger, baseline, margin)
+    printed = json.loads(call(*gate, "--json", code=code).out)
+    assert printed["outcome"] == outcome
+    assert printed["passed"] == (code == 0)
+    json_words = ["--json", "--fail-if", "worse"]
+    lenient = json.loads(call(*gate, *json_words, code=code_if_worse).out)
+    assert lenient == printed
+
+
+def test_an_outcome_that_does_not_fail_is_a_notice_in_a_job(
+    results: Results, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    gate = words(results, "c", "b", "0.1")
+    github = ["--format", "github"]
+    failed = call(*gate, *github, code=1).out
+    assert failed.startswith("::error title=Retrieval gate: not shown::not shown: ")
+    lenient = call(*gate, *github, "--fail-if", "worse", code=0).out
+    assert lenient.startswith("::notice title=Retrieval gate: not shown::not shown: ")
+
+
+def test_a_gate_finds_worse_without_a_correction(results: Results, call: Call) -> None:
+    """One challenger: the sign test of 1 won and 8 lost, 2 x 10 / 2^9."""
+    told = call(*words(results, "b", "a", "0.1"), code=1)
+    assert told.err.startswith("worse on 40 queries (difference −0.1750, p = 0.0391)")

@@ -1,0 +1,126 @@
+"""The choice of one: its p, its star, its words at every door."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from harness import records
+from harness.evaluation.evaluation_file import read_or_evaluate
+from harness.pages import visible_text
+from harness.records import Results
+from harness.stats.settings import Settings
+from harness.wording.conclusion import verdict_lines
+from tests.support.scored import compare, concluded
+from tests.support.successes import MISSED, ran
+
+P_SINGLE = stats.binomtest(8, 9).pvalue
+"""Of each pair of "a", 0.0391; by Holm over three pairs it is above 5 %."""
+
+
+@pytest.fixture(scope="module")
+def chosen(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return ran(tmp_path_factory.mktemp("chosen"), MISSED)
+
+
+NOTE = "largest p = 0.0391 without correction: enough for the choice of one"
+
+
+def test_the_largest_uncorrected_p_decides_the_choice(chosen: Results) -> None:
+    evaluation = read_or_evaluate(chosen)
+    assert evaluation.choice.is_made
+    assert evaluation.choice.p_choice == pytest.approx(P_SINGLE)
+    _, *others = evaluation.board.rows
+    assert [row.standing for row in others] == ["worse", "worse"]
+    assert [row.p_single for row in others] == pytest.approx([P_SINGLE] * 2)
+    # By Holm: 3 x, and then not less.
+    assert [row.p for row in others] == pytest.approx([3 * P_SINGLE] * 2)
+
+
+def test_the_tables_keep_the_corrected_verdicts(chosen: Results) -> None:
+    rows = chosen.comparisons[chosen.comparisons["measure"] == "Success@1"]
+    assert set(rows["verdict"].str.partition(":")[0]) == {"undecided"}
+
+
+def test_the_choice_is_in_the_file(chosen: Results) -> None:
+    stored = json.loads((chosen.folder / "evaluation.json").read_bytes())
+    assert stored["choice"]["p_choice"] == pytest.approx(P_SINGLE)
+
+
+def test_the_terminal_names_the_choice_and_its_star(chosen: Results, call) -> None:
+    text = " ".join(call("compare", chosen.folder, code=0).out.split())
+    assert "Use a" in text
+    assert "each difference is significant by itself (largest p = 0.0391)" in text
+    assert "the intervals hold for all rows at once and are wider." in text
+    assert "0.12*" in text or ".117*" in text
+    assert f"* {NOTE}" in text
+
+
+def test_the_reports_name_the_choice_and_its_star(chosen: Results) -> None:
+    markdown = (chosen.folder / "report.md").read_text(encoding="utf-8")
+    assert "# Use a" in markdown
+    assert f"\\* {NOTE}." in markdown
+    page = (chosen.folder / "report.html").read_text(encoding="utf-8")
+    assert NOTE in visible_text(page)
+    assert 'without correction">*</sup>' in page
+
+
+def test_one_rival_that_is_not_beaten_prevents_the_choice(tmp_path: Path) -> None:
+    near = {**MISSED, "d": {0, 1, 2}}  # won 2, lost 0
+    evaluation = read_or_evaluate(ran(tmp_path, near, report=False))
+    assert evaluation.choice.p_choice == pytest.approx(0.5)
+    assert not evaluation.choice.is_made
+    assert evaluation.board.largest_single_p is None
+
+
+RNG = np.random.default_rng(4)
+BASE = RNG.random(60) / 2
+
+
+def test_without_a_star_the_differences_are_significant() -> None:
+    scores = {"a": BASE + 0.4, "b": BASE + 0.1 * RNG.random(60), "c": BASE}
+    evaluation = concluded(scores, compare(scores))
+    reason = verdict_lines(evaluation).reason
+    assert "the differences are significant (largest p < 1e-12)" in reason
+    assert evaluation.board.largest_single_p is None
+
+
+def test_a_leader_that_is_worse_on_the_typical_query_is_not_chosen() -> None:
+    """42 lose 0.05, 8 gain 0.9: the mean is higher, the ranks say lower."""
+    b = np.linspace(0.05, 0.1, 50)
+    a = b + np.where(np.arange(50) < 42, -0.05, 0.9)
+    settings = Settings(test="wilcoxon")
+    rows = compare({"a": a, "b": b}, settings=settings)
+    evaluation = concluded({"a": a, "b": b}, rows, settings=settings)
+    assert evaluation.leader == "a"
+    assert rows[0].p_value <= 0.05
+    assert evaluation.choice.p_choice == 1.0
+    assert not evaluation.choice.is_made
+
+
+def test_it_is_the_test_of_the_pair_whatever_other_retrievers_there_are() -> None:
+    """The largest of the p of pairs, each computed alone."""
+    scores = {name: RNG.normal(size=60) / 9 + 0.5 for name in "abcd"}
+    evaluation = concluded(scores, compare(scores))
+    leader = evaluation.leader
+    alone = []
+    for other in evaluation.others:
+        (row,) = compare({leader: scores[leader], other: scores[other]})
+        alone.append(row.p_value)
+    assert evaluation.choice.p_choice == pytest.approx(max(alone))
+
+
+def test_a_baseline_leaves_the_choice_as_it_is() -> None:
+    scores = {name: RNG.normal(size=60) / 9 + 0.5 for name in "abc"}
+    plain = concluded(scores, compare(scores))
+    against = concluded(scores, compare(scores, baseline="b"))
+    assert against.choice == plain.choice
+
+
+def test_results_without_a_choice_are_read(chosen: Results) -> None:
+    again = records.read_results(chosen.folder)
+    assert read_or_evaluate(again).choice == read_or_evaluate(chosen).choice

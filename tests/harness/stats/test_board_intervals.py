@@ -1,0 +1,96 @@
+"""Intervals that hold at once, and those of 0/1 measures."""
+
+from fractions import Fraction
+from math import comb
+
+import numpy as np
+import pytest
+
+from harness.stats.binary_interval import PairCounts, binary_interval, mcnemar_p
+from harness.stats.intervals import student_interval
+from harness.stats.sign_flip import Contrast
+from harness.stats.simultaneous import simultaneous_intervals, simultaneous_quantile
+from harness.stats.units import cluster_units, single_units
+
+
+def all_pairs(k: int) -> list[Contrast]:
+    return [Contrast(a, b) for a in range(k) for b in range(a)]
+
+
+@pytest.mark.parametrize(("k", "ratio"), [(4, 1.3), (10, 1.65), (20, 1.9)])
+def test_they_are_as_much_wider_than_single_ones_as_defined(
+    k: int, ratio: float
+) -> None:
+    scores = np.random.default_rng(3).normal(size=(150, k))
+    quantile = simultaneous_quantile(scores, single_units(150), all_pairs(k))
+    assert quantile is not None
+    assert quantile / 1.976 == pytest.approx(ratio, abs=0.08)  # t of 149, 97.5 %
+
+
+def test_a_single_pair_has_nearly_students_interval() -> None:
+    scores = np.random.default_rng(4).normal(size=(80, 2))
+    pair = [Contrast(0, 1)]
+    (interval,) = simultaneous_intervals(scores, single_units(80), pair, pair)
+    single = student_interval(scores[:, 0] - scores[:, 1])
+    assert interval.low == pytest.approx(single.low, abs=0.02)
+    assert interval.high == pytest.approx(single.high, abs=0.02)
+
+
+def test_another_retriever_does_not_move_the_draws() -> None:
+    scores = np.random.default_rng(5).normal(size=(60, 3))
+    first = simultaneous_quantile(scores, single_units(60), [Contrast(0, 1)])
+    second = simultaneous_quantile(scores[:, :2], single_units(60), [Contrast(0, 1)])
+    assert first == pytest.approx(second)
+
+
+def test_clusters_are_the_units() -> None:
+    scores = np.repeat(np.random.default_rng(6).normal(size=(40, 2)), 5, axis=0)
+    clusters = [str(i // 5) for i in range(200)]
+    pair = [Contrast(0, 1)]
+    (by_cluster,) = simultaneous_intervals(scores, cluster_units(clusters), pair, pair)
+    (by_query,) = simultaneous_intervals(scores, single_units(200), pair, pair)
+    assert by_cluster.high - by_cluster.low > 2 * (by_query.high - by_query.low)
+
+
+def lowest_shift_not_rejected(counts: PairCounts, alpha: float) -> float:
+    """By all patterns: the lowest ratio whose chance is above alpha / 2."""
+    won, lost, tied = counts
+    chances: dict[Fraction, int] = {}
+    for i in range(won + 1):
+        for j in range(lost + 1):
+            for k in range(tied + 1):
+                flipped = i + j + k
+                ratio = Fraction(i - j, flipped) if flipped else Fraction(-1)
+                ways = comb(won, i) * comb(lost, j) * comb(tied, k)
+                chances[ratio] = chances.get(ratio, 0) + ways
+    total = 0
+    for ratio in sorted(chances):
+        total += chances[ratio]
+        if 2 * total / 2 ** sum(counts) > alpha:
+            return float(ratio)
+    raise AssertionError
+
+
+@pytest.mark.parametrize(
+    "counts", [(12, 3, 9), (6, 0, 7), (8, 7, 5), (2, 9, 4), (1, 1, 14)]
+)
+def test_the_interval_of_a_binary_measure_inverts_the_sign_flips(
+    counts: tuple[int, int, int],
+) -> None:
+    pair = PairCounts(*counts)
+    interval = binary_interval(pair, 0.05)
+    low = lowest_shift_not_rejected(pair, 0.05)
+    high = -lowest_shift_not_rejected(pair.swapped, 0.05)
+    assert (interval.low, interval.high) == pytest.approx((low, high), abs=1e-9)
+
+
+@pytest.mark.parametrize("won", range(13))
+@pytest.mark.parametrize("tied", [0, 5, 40])
+def test_it_never_contradicts_mcnemars_test(won: int, tied: int) -> None:
+    counts = PairCounts(won, 12 - won, tied)
+    interval = binary_interval(counts, 0.05)
+    if interval.low is None:
+        assert tied == 0 and won in (0, 12)
+        return
+    excludes_zero = not interval.low <= 0 <= interval.high
+    assert excludes_zero == (mcnemar_p(counts) <= 0.05)
