@@ -176,5 +176,5 @@ QUALITY_PHRASES = {
     "placeholder-query": (
         "queries on so many rows that they may be placeholders: each counts once"
     ),
-    "found-labels": "columns read as labels, since their values name documents",
+    "found-labels": "columns read as labels, since their names say so",
 }

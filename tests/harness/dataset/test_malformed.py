@@ -76,7 +76,7 @@ def squad(context: object = "a car", **fields: object) -> bytes:
 
 
 def quoted(**row: object) -> bytes:
-    first_line = '{"question": "wheels", "context": "a car"}'
+    first_line = '{"question": "wheels", "context": "a car", "answer": "so"}'
     second_line = json.dumps({"question": "x", **row})
     return f"{first_line}\n{second_line}".encode()
 
@@ -251,7 +251,7 @@ CASES: list[tuple[str, str, Change, str]] = [
         "quoted",
         "data.jsonl",
         b"\n".join(
-            b'{"question": "x", "context": "y", "score": %d}' % n for n in (1, 2)
+            b'{"question": "x", "context": "y", "grade": %d}' % n for n in (1, 2)
         ),
         "judged twice",
     ),
@@ -428,8 +428,8 @@ def test_a_mark_at_the_beginning_and_carriage_returns_change_nothing(
     assert load_dataset(parse_reference(folder)).digest == expected
 
 
-GOOD = "query,doc\nleave,a\n"
-ASKED = [["query", "doc"], ["leave", "a"]]
+GOOD = "query,gold\nleave,a\n"
+ASKED = [["query", "gold"], ["leave", "a"]]
 Content = str | bytes | Callable[[], bytes]
 
 
@@ -464,7 +464,7 @@ WORST: list[tuple[dict[str, Content], str, str]] = [
         "queries.csv:2: cannot be read as a table: unexpected end of data",
     ),
     (
-        {"d/log.csv": ",a\nleave,a"},
+        {"d/log.csv": ",a,1\nleave,a,1"},
         "d --queries log.csv --no-header",
         "log.csv:1: a judged query is blank",
     ),
@@ -474,7 +474,7 @@ WORST: list[tuple[dict[str, Content], str, str]] = [
         "queries.csv:1: is not UTF-8 but UTF-16",
     ),
     (queries("query,doc,doc", "leave,a,a"), "d", "the column 'doc' occurs twice"),
-    (queries("query,doc", ",a"), "d", "queries.csv:2: a judged query is blank"),
+    (queries("query,gold", ",a"), "d", "queries.csv:2: a judged query is blank"),
     (
         {"d/queries.csv": GOOD, "d/queries.tsv": GOOD},
         "d",
@@ -499,7 +499,7 @@ WORST: list[tuple[dict[str, Content], str, str]] = [
     (
         {"d/questions.xlsx": lambda: book(A=[[""], ASKED[0], ["leave", "b"]])},
         "d",
-        "questions.xlsx:3: names",
+        "questions.xlsx: 'gold' could hold",
     ),
     (
         {"d/log.xlsx": lambda: book(May=ASKED)},
