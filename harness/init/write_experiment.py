@@ -75,6 +75,8 @@ class NewExperiment:
                 f"{labels} of what is not there: left out by "
                 'dangling = "drop"; without it, each is an error'
             )
+        for query in dataset.data_quality.get("lost-query", ()):
+            yield f"a query loses all its labels: {query}"
         found = ", ".join(map(repr, dataset.found_columns.values()))
         if found:
             yield (

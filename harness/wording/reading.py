@@ -159,6 +159,7 @@ QUALITY_PHRASES = {
         "labels whose query or document has changed since: judge these pairs again"
     ),
     "dangling-document": "labels of documents that do not exist: dropped",
+    "lost-query": "queries that lose all their labels, since they name no document",
     "dangling-query": "labels of queries that do not exist: dropped",
     "repeated-row": "rows that repeat an earlier query: searched once",
     "repeated-label": "rows that name a query and a document again: counted once",

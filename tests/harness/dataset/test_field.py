@@ -323,6 +323,47 @@ def test_contexts_of_known_tools_are_labels(row, tmp_path):
     assert dataset.labels["q0"].relevant == ("p0",)
 
 
+TURNS = ["D8:6", "D9:17", "D9:1", "D4:4", "a b", "x;y"]
+"""Ids of documents, two of them with separators."""
+
+
+@pytest.mark.parametrize(
+    ("labels", "documents"),
+    [
+        (["D8:6; D9:17", "D9:1 D4:4"], ("D8:6", "D9:17", "D9:1", "D4:4")),
+        (["D8:6, D9:17"], ("D8:6", "D9:17")),
+        (["D8:6|D9:17", "D4:4"], ("D8:6", "D9:17", "D4:4")),
+        (["a b", "x;y"], ("a b", "x;y")),
+        ("D9:1 D4:4", ("D9:1", "D4:4")),
+        ("D8:6; D9:1 D4:4", ("D8:6", "D9:1", "D4:4")),
+    ],
+)
+def test_an_element_of_a_list_may_hold_several_ids(labels, documents, tmp_path):
+    jsonl(tmp_path / "documents.jsonl", [{"id": i, "text": "t " + i} for i in TURNS])
+    jsonl(tmp_path / "queries.jsonl", [{"query": "what", "relevant": labels}])
+    dataset = load_dataset(DatasetReference(tmp_path))
+    assert dataset.labels["q0"].relevant == documents
+    assert "dangling-document" not in dataset.data_quality
+
+
+def test_a_query_that_loses_all_its_labels_is_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = [{"query": f"q {n}", "relevant": ["a", "b"]} for n in range(10)]
+    rows += [{"query": "lost", "relevant": ["policy-09; policy-10"]}]
+    documents_in(tmp_path / "d", "a", "b", "policy-01")
+    jsonl(tmp_path / "d" / "queries.jsonl", rows)
+    dataset = load_dataset(DatasetReference(Path("d"), drop_dangling=True))
+    place = "d/queries.jsonl:11: 'policy-09; policy-10'"
+    (note,) = dataset.data_quality["lost-query"]
+    assert note.startswith(place)
+    output = ends(capsys, 0, "check", "d", "--dangling", "drop").out
+    assert (
+        "queries that lose all their labels, since they name no document (1)" in output
+    )
+    assert place in output
+    assert f"a query loses all its labels: {place}" in ends(capsys, 0, "init", "d").out
+
+
 def test_events_of_several_kinds_are_asked_about(tmp_path):
     events = "query_id,query,object_id,action_name\nq,leave,a,view\nq,leave,b,click\n"
     log_in(tmp_path, events)
