@@ -217,7 +217,7 @@ def is_label_name(name: str) -> bool:
     >>> is_label_name("groundTruthIDs"), is_label_name("sources")
     (True, False)
     """
-    words = _words_of(name)
+    words = words_of_name(name)
     return bool(words & LABEL_WORDS) and words <= LABEL_WORDS | DOCUMENT_WORDS
 
 
@@ -227,10 +227,15 @@ def names_documents(name: str) -> bool:
     >>> names_documents("gold_ids"), names_documents("expected")
     (True, False)
     """
-    return is_label_name(name) and not _words_of(name) <= ANSWER_WORDS
+    return is_label_name(name) and not words_of_name(name) <= ANSWER_WORDS
 
 
-def _words_of(name: str) -> set[str]:
+def words_of_name(name: str) -> set[str]:
+    """Return the words of a name, in small letters.
+
+    >>> sorted(words_of_name("goldDoc_IDs (s)"))
+    ['doc', 'gold', 'ids']
+    """
     singular_name = PLURAL_IN_BRACKETS.sub("", name).replace("IDs", "Ids")
     return {word.casefold() for word in WORD_PATTERN.findall(singular_name)}
 

@@ -50,9 +50,7 @@ class QuotedQuestion(NamedTuple):
 QuestionReader = Callable[[ReadProblems], Iterator[QuotedQuestion]]
 
 
-def _question_source(
-    read_questions: QuestionReader, columns: Columns
-) -> FunctionSource:
+def question_source(read_questions: QuestionReader, columns: Columns) -> FunctionSource:
     """Return documents, queries and labels; problems are reported with the queries."""
 
     def read_passages(_: ReadProblems) -> Iterator[LocatedDocument]:
@@ -112,7 +110,7 @@ def _read_context_table(reference: DatasetReference, files: Files) -> FunctionSo
         answer_column,
     )
     columns = Columns(declared, header=reference.header is True)
-    return _question_source(read_questions, columns)
+    return question_source(read_questions, columns)
 
 
 def _refuse_undeclared_contexts(
@@ -301,7 +299,7 @@ def _is_hotpot(reference: DatasetReference, files: Files) -> bool:
 def _read_hotpot(reference: DatasetReference, files: Files) -> FunctionSource:
     table_files = list_table_files(reference, files)
     columns = Columns({"label_document": "doc_id"})
-    return _question_source(partial(_hotpot_questions, table_files), columns)
+    return question_source(partial(_hotpot_questions, table_files), columns)
 
 
 def _is_squad(reference: DatasetReference, _: Files) -> bool:
@@ -310,7 +308,7 @@ def _is_squad(reference: DatasetReference, _: Files) -> bool:
 
 def _read_squad(reference: DatasetReference, _: Files) -> FunctionSource:
     file = File(reference.folder)
-    return _question_source(partial(_squad_questions, file), Columns())
+    return question_source(partial(_squad_questions, file), Columns())
 
 
 CONTEXT_TABLE = FormatReader(_is_context_table, _read_context_table)

@@ -364,6 +364,87 @@ def test_a_query_that_loses_all_its_labels_is_named(tmp_path, monkeypatch, capsy
     assert f"a query loses all its labels: {place}" in ends(capsys, 0, "init", "d").out
 
 
+RIGHT, WRONG, OTHER = "25 days of leave", "the train leaves", "a meal costs 9"
+MARKED = [
+    {"query": "q", "pos": [RIGHT], "neg": [WRONG, OTHER]},
+    {"question": "q", "context": RIGHT, "hard_negatives": [WRONG, OTHER]},
+    {"anchor": "q", "positive": RIGHT, "negative_1": WRONG, "negative_2": OTHER},
+    {
+        "query": "q",
+        "positive_passages": [{"docid": "7", "title": "t", "text": RIGHT}],
+        "negative_passages": [
+            {"docid": "8", "title": "t", "text": WRONG},
+            {"docid": "9", "title": "t", "text": OTHER},
+        ],
+    },
+    {
+        "question": "q",
+        "answers": ["25"],
+        "positive_ctxs": [{"title": "t", "text": RIGHT, "score": 1000}],
+        "hard_negative_ctxs": [{"title": "t", "text": WRONG}],
+        "negative_ctxs": [{"title": "t", "text": OTHER}],
+    },
+    {
+        "question": "q",
+        "answer": "25",
+        "paragraphs": [
+            {"title": "t", "paragraph_text": WRONG, "is_supporting": False},
+            {"title": "t", "paragraph_text": RIGHT, "is_supporting": True},
+            {"title": "t", "paragraph_text": OTHER, "is_supporting": False},
+        ],
+    },
+    {
+        "query": "q",
+        "passages": {
+            "is_selected": [0, 1, 0],
+            "passage_text": [OTHER, RIGHT, WRONG],
+            "url": ["x", "y", "z"],
+        },
+    },
+]
+
+
+@pytest.mark.parametrize("row", MARKED, ids=lambda row: " ".join(row))
+def test_wrong_texts_are_documents_and_right_ones_are_labels(row, tmp_path):
+    jsonl(tmp_path / "set.jsonl", [row])
+    dataset = load_dataset(DatasetReference(tmp_path / "set.jsonl"))
+    texts = {document.id: document.text for document in dataset.documents()}
+    assert sorted(texts.values()) == [RIGHT, OTHER, WRONG]
+    (relevant,) = dataset.labels["q0"].relevant
+    assert texts[relevant] == RIGHT
+    assert "positive" not in dataset.queries[0].fields
+
+
+def test_a_declared_flag_says_which_texts_are_right(tmp_path):
+    texts = [{"text": RIGHT, "helps": 1}, {"text": WRONG, "helps": 0}]
+    jsonl(tmp_path / "set.jsonl", [{"query": "q", "shown": texts}])
+    columns = {"relevant": "shown.helps"}
+    dataset = load_dataset(DatasetReference(tmp_path / "set.jsonl", columns=columns))
+    assert (dataset.document_count, dataset.labels["q0"].relevant) == (2, ("p0",))
+
+
+def test_right_texts_on_several_rows_of_one_query_are_all_labels(tmp_path):
+    rows = [
+        {"anchor": "q", "positive": RIGHT, "negative": WRONG},
+        {"anchor": "q", "positive": OTHER, "negative": WRONG},
+    ]
+    jsonl(tmp_path / "set.jsonl", rows)
+    dataset = load_dataset(DatasetReference(tmp_path / "set.jsonl"))
+    assert dataset.document_count == 3
+    assert dataset.labels["q0"].relevant == ("p0", "p2")
+
+
+def test_pairs_of_a_query_and_a_passage_have_their_grades(tmp_path):
+    rows = [
+        {"query": "q", "passage": RIGHT, "label": 1},
+        {"query": "q", "passage": WRONG, "label": 0},
+    ]
+    jsonl(tmp_path / "set.jsonl", rows)
+    dataset = load_dataset(DatasetReference(tmp_path / "set.jsonl"))
+    assert dataset.labels["q0"].grades == {"p0": 1, "p1": 0}
+    assert dataset.document_count == 2
+
+
 def test_events_of_several_kinds_are_asked_about(tmp_path):
     events = "query_id,query,object_id,action_name\nq,leave,a,view\nq,leave,b,click\n"
     log_in(tmp_path, events)
