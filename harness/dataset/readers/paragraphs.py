@@ -167,9 +167,11 @@ def _context_questions(
         question = dict(row)
         question[context_column] = [passage.id for passage in passages] or None
         answers = row.get(answer_column) if answer_column else None
-        if answer_column and isinstance(answers, Mapping) and "text" in answers:
-            # SQuAD as a table.
-            question[answer_column] = list(dict.fromkeys(answers["text"]))
+        texts = _list_under("text", answers)
+        if answer_column and texts:
+            # SQuAD as a table; equal answers count once.
+            distinct = [text for n, text in enumerate(texts) if text not in texts[:n]]
+            question[answer_column] = distinct
         yield QuotedQuestion(location, question, passages)
 
 

@@ -445,6 +445,16 @@ def test_pairs_of_a_query_and_a_passage_have_their_grades(tmp_path):
     assert dataset.document_count == 2
 
 
+def test_two_columns_of_text_are_two_lines(tmp_path):
+    rows = [{"id": "a", "question": "How much?", "answer": "25 days", "note": ""}]
+    jsonl(tmp_path / "documents.jsonl", rows)
+    jsonl(tmp_path / "queries.jsonl", [{"query": "leave", "gold": ["a"]}])
+    columns = {"text": "question,note,answer"}
+    dataset = load_dataset(DatasetReference(tmp_path, columns=columns))
+    (document,) = dataset.documents()
+    assert document.text == "How much?\n25 days"
+
+
 def test_events_of_several_kinds_are_asked_about(tmp_path):
     events = "query_id,query,object_id,action_name\nq,leave,a,view\nq,leave,b,click\n"
     log_in(tmp_path, events)

@@ -20,7 +20,9 @@ from harness.dataset import (
     parse_reference,
 )
 from harness.dataset.judgment import read_judgments
+from harness.dataset.read_problems import ReadProblems
 from harness.dataset.readers import markdown_folder
+from harness.init.spans import collect_spans
 from retrievers.files.trec_files import read_qrels
 from tests.support import layouts
 from tests.support.layouts import Rows, book, jsonl
@@ -565,6 +567,60 @@ def test_the_worst_of_files_get_one_sentence(
     output = ends(capsys, 2, "init", *words.split()).err
     assert output.count("\n") == output.count("error: ") == 1
     assert expected in output
+
+
+ODD_VALUES = [
+    (
+        {"queries.json": [{"id": {"x": 1}, "query": "q", "relevant_documents": ["a"]}]},
+        "d",
+        "'id' is not an id but",
+    ),
+    (
+        {"queries.json": [{"query": ["q"], "relevant_documents": ["a"]}]},
+        "d",
+        "'query' is not a string but",
+    ),
+    (
+        {"qa.jsonl": {"question": "q", "context": "a b", "answers": {"text": 1.5}}},
+        "d/qa.jsonl",
+        "neither text nor a list of texts",
+    ),
+]
+"""Values of JSON that are no text, where a text is hashed or listed."""
+
+
+@pytest.mark.parametrize(("files", "path", "expected"), ODD_VALUES)
+def test_a_value_of_another_type_is_one_sentence(files, path, expected, tmp_path):
+    folder = tmp_path / "d"
+    folder.mkdir()
+    (folder / "a.md").write_text("text")
+    for name, content in files.items():
+        (folder / name).write_text(json.dumps(content))
+    message = str(refusal(load_dataset, DatasetReference(tmp_path / path)))
+    assert expected in message
+
+
+ODD_SPANS = [
+    {"resourceSpans": 1.5},
+    {"data": {"spans": "x"}},
+    {"attributes": [{"key": "k", "value": {"arrayValue": [1]}}]},
+    {"attributes": [{"key": "k", "value": {"kvlistValue": None}}]},
+    {"attributes": [{"key": "k", "value": {"intValue": "many"}}]},
+    {"output": {"documents": [{"id": "a", "content": "t", "score": 10**400}]}},
+    {"annotations": [{"document_position": -1, "label": "relevant"}]},
+]
+
+
+@pytest.mark.parametrize("odd", ODD_SPANS, ids=str)
+def test_an_odd_value_in_a_span_is_left_out(odd, tmp_path):
+    span = {"span_kind": "RETRIEVER", "input.value": "q"}
+    shown = [{"document": {"id": "a", "content": "t"}}]
+    rows = [{**span, "retrieval.documents": shown}, {**span, **odd}]
+    path = tmp_path / "spans.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    spans = collect_spans(path, ReadProblems())
+    assert spans.texts["a"] == "t"
+    assert not spans.grades
 
 
 def test_folders_that_are_no_data_set(tmp_path, monkeypatch):
