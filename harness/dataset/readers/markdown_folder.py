@@ -155,7 +155,7 @@ def _query_rows(files: Sequence[File], problems: ReadProblems) -> Iterator[Locat
     Queries without an id are q0, q1, and so on, by their position in the file. If
     another labeller labelled the same query in another file, it is yielded only once.
     """
-    labellers_by_query: dict[tuple[object, object], set[str]] = {}
+    labellers_by_query: dict[tuple[str, str], set[str]] = {}
     for file in files:
         columns: dict[str, None] = {}
         location = SourceLocation(file.path)
@@ -164,7 +164,8 @@ def _query_rows(files: Sequence[File], problems: ReadProblems) -> Iterator[Locat
             columns |= dict.fromkeys(file_row)
             row = {"id": f"q{number}", **file_row}
             labeller = str(row.pop(LABELLER_COLUMN, ""))
-            query = (row["id"], row.get("query"))
+            # Any value of JSON may be there; the reader reports those that are no text.
+            query = (str(row["id"]), str(row.get("query")))
             labellers = labellers_by_query.setdefault(query, set())
             is_labelled_again = _is_other_labeller(labeller, labellers)
             labellers.add(labeller)
