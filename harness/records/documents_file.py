@@ -1,21 +1,20 @@
-"""Queries, labels, texts in a results folder."""
+"""The texts of the documents in a results folder."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
 
-from pydantic_core import from_json
-
-from harness.dataset import Dataset, Labels, reference_as_json, reference_from_json
-from harness.records.jsonl import write_json_lines
+from harness.dataset import Dataset
+from harness.records.jsonl import parse_record, write_json_lines
 from harness.records.judge_readings import short_digest
+from harness.records.labels_file import labelled_query_row
 from harness.records.run import Run
 from retrievers.errors import InputError, Problem
 from retrievers.files.text_files import open_text_file
-from retrievers.types import Document, Query
+from retrievers.types import Document
 
 TEXT_LIMITS = (20_000, 4_000, 1_000, 300)
 """Characters of a document's text that a results folder stores.
@@ -36,7 +35,7 @@ def write_labels_and_documents(
     """Write the labels, and title and text of each document that a report may show."""
     write_json_lines(
         folder / "labels.jsonl",
-        (_labelled_query_row(query, dataset) for query in dataset.stored_queries),
+        (labelled_query_row(query, dataset) for query in dataset.stored_queries),
     )
     shown_ids: set[str] = set()
     for labels in dataset.labels.values():
@@ -56,18 +55,6 @@ def write_labels_and_documents(
         for document in documents
     )
     write_json_lines(folder / "documents.jsonl", rows)
-
-
-def _labelled_query_row(query: Query, dataset: Dataset) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "query_id": query.id,
-        "text": query.text,
-        "fields": dict(query.fields),
-    }
-    if query.history:
-        row["history"] = query.history
-    labels = dataset.labels.get(query.id, Labels())
-    return {**row, **reference_as_json(query.reference), **labels.as_json()}
 
 
 def _write_corpus(
@@ -116,26 +103,20 @@ def text_limit(lengths: Sequence[int]) -> int:
     return TEXT_LIMITS[-1]
 
 
-class LabelledQuery(NamedTuple):
-    """One judged query with its labels, before any grade rule."""
+@dataclass(frozen=True, slots=True)
+class DocumentRow:
+    """A line of documents.jsonl."""
 
-    query: Query
-    labels: Labels
-
-
-def labelled_query_from_json(line: bytes) -> LabelledQuery:
-    """Read a line of labels.jsonl."""
-    row = from_json(line, cache_strings="keys")
-    query = Query(
-        row["query_id"],
-        row["text"],
-        row["fields"],
-        reference_from_json(row),
-        tuple(row.get("history", ())),
-    )
-    return LabelledQuery(query, Labels.from_json(row))
+    id: str
+    title: str
+    text: str
 
 
 def document_from_json(line: bytes) -> Document:
-    """Read a line of documents.jsonl."""
-    return Document(**from_json(line, cache_strings="keys"))
+    """Read a line of documents.jsonl.
+
+    Raises:
+        ValueError: it is not a document.
+    """
+    row = parse_record(DocumentRow, line)
+    return Document(row.id, row.title, row.text)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from harness.identity import query_identity
 from harness.records.csv_table import read_table_columns
-from harness.records.documents_file import labelled_query_from_json
 from harness.records.jsonl import read_json_lines
+from harness.records.labels_file import labelled_query_from_json
 from harness.records.manifest import Manifest
 from harness.records.manifest_file import read_manifest
 from harness.records.read_artifact import refuse_changed_file

@@ -10,18 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from harness.dataset import Dataset, DatasetReference, load_dataset
 from harness.experiment import DatasetConfig, locate_dataset
-from harness.records.costs_csv import COUNT_COLUMNS, LATENCY_COLUMNS
+from harness.records.consistency import score_conflict
 from harness.records.csv_table import (
     NUMBER_COLUMNS,
-    TABLE_NAMES,
     read_table_columns,
     read_table_rows,
 )
-from harness.records.documents_file import (
-    LabelledQuery,
-    document_from_json,
-    labelled_query_from_json,
-)
+from harness.records.documents_file import document_from_json
+from harness.records.labels_file import LabelledQuery, labelled_query_from_json
 from harness.records.manifest import Manifest
 from harness.records.manifest_file import read_manifest
 from harness.records.read_artifact import (
@@ -33,6 +29,7 @@ from harness.records.read_artifact import (
     unreadable_file,
 )
 from harness.records.run import Run, StageLatency, ranking_from_json
+from harness.records.table_schema import COUNT_COLUMNS, LATENCY_COLUMNS, TABLE_NAMES
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.files.text_files import file_digest
 from retrievers.files.trec_files import read_qrels
@@ -95,7 +92,12 @@ class Results:
 
         Importing pandas takes as long as reading them.
         """
-        return self.table("scores", read_table_columns)
+        columns = self.table("scores", read_table_columns)
+        conflict = score_conflict(columns, self.retrievers, self.queries)
+        if conflict:
+            path = self.folder / "scores.csv"
+            raise unreadable_file(path, ValueError(conflict))
+        return columns
 
     @cached_property
     def cost_rows(self) -> list[dict[str, Any]]:
