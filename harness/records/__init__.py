@@ -30,6 +30,8 @@ from harness.records.manifest_file import file_digests as file_digests
 from harness.records.manifest_file import read_manifest as read_manifest
 from harness.records.manifest_file import resolved_experiment as resolved_experiment
 from harness.records.manifest_file import write_manifest as write_manifest
+from harness.records.read_artifact import refuse_changed_file as refuse_changed_file
+from harness.records.read_artifact import unreadable_file as unreadable_file
 from harness.records.results import NO_SCORES as NO_SCORES
 from harness.records.results import Results as Results
 from harness.records.results import current_dataset as current_dataset

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from harness.records.csv_table import FIRST_LINE
 from harness.records.manifest import Manifest, ResolvedExperiment
 
 
@@ -57,29 +58,28 @@ def _uses_itself(name: str, resolved: ResolvedExperiment) -> bool:
     return False
 
 
-def score_conflict(
+def refuse_unknown_scores(
     columns: Mapping[str, Sequence[Any]],
     retrievers: Collection[str],
     queries: Collection[str],
-) -> str:
-    """Return the first row of scores.csv of an unknown retriever or query.
+) -> None:
+    """Refuse a row of scores.csv of an unknown retriever or query.
 
     Args:
         columns: of scores.csv.
         retrievers: those that finished.
         queries: the ids in labels.jsonl.
 
-    Returns:
-        The conflict as a sentence; "" if there is none.
+    Raises:
+        ValueError: there is one.
     """
     unknown_retrievers = set(columns["retriever"]) - set(retrievers)
     unknown_queries = set(columns["query_id"]) - set(queries)
     if not unknown_retrievers and not unknown_queries:
-        return ""
+        return
     rows = zip(columns["retriever"], columns["query_id"], strict=True)
-    for line, (retriever, query_id) in enumerate(rows, start=2):
+    for line, (retriever, query_id) in enumerate(rows, start=FIRST_LINE):
         if retriever in unknown_retrievers:
-            return f"line {line}: {retriever!r} did not finish in this run"
+            raise ValueError(f"line {line}: {retriever!r} did not finish in this run")
         if query_id in unknown_queries:
-            return f"line {line}: {query_id!r} is not a query of labels.jsonl"
-    return ""
+            raise ValueError(f"line {line}: {query_id!r} is not in labels.jsonl")

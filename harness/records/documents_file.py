@@ -11,6 +11,7 @@ from harness.dataset import Dataset
 from harness.records.jsonl import parse_record, write_json_lines
 from harness.records.judge_readings import short_digest
 from harness.records.labels_file import labelled_query_row
+from harness.records.read_artifact import unreadable_file
 from harness.records.run import Run
 from retrievers.errors import InputError, Problem
 from retrievers.files.text_files import open_text_file
@@ -23,6 +24,7 @@ The first of these with which all texts together fit TEXT_BUDGET.
 """
 CORPUS_FILE = "corpus.csv"
 """Id and digest of every document."""
+CORPUS_COLUMNS = ["id", "digest"]
 TEXT_BUDGET = 32_000_000
 """Characters of all stored texts together."""
 KEPT_RANKS = 20
@@ -67,7 +69,7 @@ def _write_corpus(
     shown: list[Document] = []
     with open_text_file(folder / CORPUS_FILE, "w") as file:
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(["id", "digest"])
+        rows.writerow(CORPUS_COLUMNS)
         for document in dataset.documents():
             digest = short_digest(f"{document.title}\n{document.text}")
             rows.writerow([document.id, digest])
@@ -80,15 +82,37 @@ def read_corpus_digests(folder: Path) -> dict[str, str]:
     """Return the digest of each document of a run.
 
     Raises:
-        InputError: the folder has none, since an earlier version wrote it.
+        InputError: the folder has none, since an earlier version wrote it; or the file
+            cannot be read.
     """
+    path = folder / CORPUS_FILE
     try:
-        with (folder / CORPUS_FILE).open(encoding="utf-8", newline="") as file:
-            return {row["id"]: row["digest"] for row in csv.DictReader(file)}
+        return _read_corpus_rows(path)
     except FileNotFoundError:
         problem = f"has no {CORPUS_FILE}: an earlier version wrote it"
         remedy = "run the experiment again on its documents"
         raise InputError(Problem(str(folder), problem, remedy)) from None
+    except (OSError, ValueError, csv.Error) as error:
+        raise unreadable_file(path, error) from None
+
+
+def _read_corpus_rows(path: Path) -> dict[str, str]:
+    """Read document id -> digest.
+
+    Raises:
+        ValueError: a line is no pair of id and digest.
+    """
+    digests: dict[str, str] = {}
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = csv.reader(file)
+        if next(rows, []) != CORPUS_COLUMNS:
+            raise ValueError(f"line 1 is not {','.join(CORPUS_COLUMNS)}")
+        for row in rows:
+            if len(row) != len(CORPUS_COLUMNS):
+                raise ValueError(f"line {rows.line_num} has {len(row)} cells")
+            document_id, digest = row
+            digests[document_id] = digest
+    return digests
 
 
 def text_limit(lengths: Sequence[int]) -> int:

@@ -1,13 +1,16 @@
-"""What a manifest says of a retriever that ran."""
+"""What a manifest says of the machine, the judge, each retriever."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator
+
+from harness.records.jsonl import parse_record
 
 JUDGE_FACTS = ("judge", "prompt", "depth")
 """What a manifest has of every judge of claims."""
@@ -56,6 +59,21 @@ def _refuse_no_number(key: str, text: str) -> None:
         raise ValueError(f"{key} is {text!r:.40}, not a number from 0")
 
 
+@dataclass(frozen=True, slots=True)
+class MachineFacts:
+    """The facts about a machine that are read back."""
+
+    cores: int | None = None
+    load: float | None = None
+
+
+def _check_machine(facts: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Refuse a machine whose cores or load are no numbers."""
+    parse_record(MachineFacts, json.dumps(facts))
+    return facts
+
+
+MachineTable = Annotated[Mapping[str, Any], AfterValidator(_check_machine)]
 JudgeFacts = Annotated[Mapping[str, str], AfterValidator(_check_judge)]
 Provenance = Annotated[Mapping[str, str], AfterValidator(_check_provenance)]
 

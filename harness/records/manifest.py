@@ -12,7 +12,7 @@ from pydantic import Field
 
 from harness.identity import question_identity, retriever_identity
 from harness.records.data_quality import DataQuality
-from harness.records.facts import JudgeFacts, RetrieverOutcome
+from harness.records.facts import JudgeFacts, MachineTable, RetrieverOutcome
 from harness.records.resolved_tables import (
     DatasetTable,
     ExperimentName,
@@ -140,7 +140,7 @@ class Manifest:
     """Wall time of the run."""
     versions: Mapping[str, str]
     """Package -> version."""
-    machine: ExperimentTable
+    machine: MachineTable
     git: Commit
     judge: JudgeFacts = field(default_factory=dict)
     """Which judge judged claims, and a digest of its `prompt`; empty if none did."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
@@ -57,21 +58,36 @@ class RetrieverKeys:
     chunk: ExperimentTable | None = None
 
 
-def _as_value_error(check: Callable[[Any], object], value: Any) -> Any:
-    """Return a value that passes a check; an InputError becomes pydantic's."""
+@contextmanager
+def _as_value_errors() -> Iterator[None]:
+    """Turn an InputError inside into a ValueError, which pydantic names the key of."""
     try:
-        check(value)
+        yield
     except InputError as error:
         raise ValueError(str(error)) from None
-    return value
 
 
-def _check_model(model: type[BaseModel], table: ExperimentTable) -> None:
-    validated(model, table, "")
+def _check_model(model: type[BaseModel], table: ExperimentTable) -> ExperimentTable:
+    """Return the table of a model, with its defaults."""
+    with _as_value_errors():
+        validated(model, table, "")
+    defaults: dict[str, Any] = {}
+    for name, model_field in model.model_fields.items():
+        if not model_field.is_required():
+            defaults[name] = model_field.get_default(call_default_factory=True)
+    return {**defaults, **table}
 
 
-def _check_statistics(table: ExperimentTable) -> None:
-    parse_statistics(table, "")
+def _check_statistics(table: ExperimentTable) -> ExperimentTable:
+    with _as_value_errors():
+        parse_statistics(table, "")
+    return table
+
+
+def _check_measure(name: str) -> str:
+    with _as_value_errors():
+        parse_measure(name)
+    return name
 
 
 def _check_written(table: ExperimentTable) -> ExperimentTable:
@@ -95,15 +111,13 @@ def _check_retriever(table: ExperimentTable) -> ExperimentTable:
 
 def _model_check(model: type[BaseModel]) -> AfterValidator:
     """Return pydantic's check that a table is one of a model."""
-    return AfterValidator(partial(_as_value_error, partial(_check_model, model)))
+    return AfterValidator(partial(_check_model, model))
 
 
 DatasetTable = Annotated[ExperimentTable, _model_check(DatasetConfig)]
 RelevanceTable = Annotated[ExperimentTable, _model_check(RelevanceConfig)]
 SweepTable = Annotated[ExperimentTable, _model_check(Sweep)]
-StatisticsTable = Annotated[
-    ExperimentTable, AfterValidator(partial(_as_value_error, _check_statistics))
-]
+StatisticsTable = Annotated[ExperimentTable, AfterValidator(_check_statistics)]
 RetrieverTable = Annotated[ExperimentTable, AfterValidator(_check_retriever)]
-MeasureName = Annotated[str, AfterValidator(partial(_as_value_error, parse_measure))]
+MeasureName = Annotated[str, AfterValidator(_check_measure)]
 WrittenExperiment = Annotated[ExperimentTable, AfterValidator(_check_written)]
