@@ -22,7 +22,7 @@ import yaml
 import harness
 from harness.cli import app, main
 from harness.experiment.retriever_schema import CONFIGS_BY_KIND
-from harness.records.costs_csv import COST_COLUMNS
+from harness.records.table_schema import COST_COLUMNS
 from harness.running.options import RunOptions
 from harness.writing.evaluation_tables import EVALUATION_COLUMNS as CSV
 from tests.harness.console.test_cli import commands

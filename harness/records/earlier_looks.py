@@ -8,8 +8,8 @@ from pathlib import Path
 from harness.dataset import Labels
 from harness.identity import query_identity
 from harness.records.csv_table import read_table_columns
-from harness.records.documents_file import LabelledQuery, labelled_query_from_json
 from harness.records.jsonl import read_json_lines
+from harness.records.labels_file import LabelledQuery, labelled_query_from_json
 from harness.records.manifest import Manifest
 from harness.records.manifest_file import read_manifest
 from harness.records.read_artifact import refuse_changed_file
