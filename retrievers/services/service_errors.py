@@ -220,6 +220,24 @@ def explain_unreadable(name: str, body: object) -> Iterator[None]:
         ) from None
 
 
+def check_indexed(name: str, rows: Any) -> None:
+    """Refuse a reply without `index`: nothing else says which text a row is about.
+
+    A server that leaves it out does so every time, and each try would be paid for.
+
+    Raises:
+        BackendError: a row has no index.
+
+    >>> check_indexed("http://a", [{"index": 0}])
+    """
+    for row in rows:
+        if isinstance(row, dict) and "index" not in row:
+            raise BackendError(
+                f"{name}: a row of the reply has no `index`, so it is unknown which "
+                "text it is about; use a server that sends `index`"
+            )
+
+
 def classify_connection_error(name: str, url: str, failure: BaseException) -> Exception:
     """Return the exception for a request without a response."""
     causes = list(_causes(failure))
