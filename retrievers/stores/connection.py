@@ -59,8 +59,9 @@ AnswerType = TypeVar("AnswerType")
 def _without_client_warnings() -> Iterator[None]:
     """Suppress two warnings of the client.
 
-    One is its advice against more than 20,000 points, which `StoreOptions` follows; the
-    other SQLite's about a database that the client opens and leaves open.
+    One is its advice against more than 20,000 points, which are in memory only if the
+    experiment names that; the other SQLite's about a database that the client opens and
+    leaves open.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Local mode is not recommended")
