@@ -243,7 +243,7 @@ def peak_of_children() -> float:
 
 
 def searching(folder: Path) -> None:
-    """Exact search in memory, and BLAS with a sort of the best: queries in blocks of 256."""
+    """Exact search in Edge, and BLAS with a sort of the best: queries in blocks of 256."""
     from retrievers.meter import Meter
     from retrievers.stores.open import open_store
     from retrievers.stores.options import StoreOptions
@@ -253,7 +253,7 @@ def searching(folder: Path) -> None:
         rng.normal(size=(n, 256)).astype(np.float32) for n in (20_000, 100_000)
     )
     store = open_store(
-        StoreOptions(":memory:"),
+        StoreOptions("edge"),
         "s",
         documents=20_000,
         folder=folder,
@@ -278,6 +278,7 @@ def searching(folder: Path) -> None:
         "BLAS",
         theirs,
     )
+    store.close()
 
 
 def documents(folder: Path) -> None:
