@@ -255,10 +255,14 @@ def peak_of_children() -> float:
 
 
 def searching(folder: Path) -> None:
+<<<<<<< HEAD
     """Exact search in memory, and BLAS with a sort of the best.
 
     Queries in blocks of 256.
     """
+=======
+    """Exact search in Edge, and BLAS with a sort of the best: queries in blocks of 256."""
+>>>>>>> w-qdrant
     from retrievers.meter import Meter
     from retrievers.stores.open import open_store
     from retrievers.stores.options import StoreOptions
@@ -268,7 +272,7 @@ def searching(folder: Path) -> None:
         rng.normal(size=(n, 256)).astype(np.float32) for n in (20_000, 100_000)
     )
     store = open_store(
-        StoreOptions(":memory:"),
+        StoreOptions("edge"),
         "s",
         documents=20_000,
         folder=folder,
@@ -293,6 +297,7 @@ def searching(folder: Path) -> None:
         "BLAS",
         theirs,
     )
+    store.close()
 
 
 def documents(folder: Path) -> None:

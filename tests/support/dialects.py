@@ -164,6 +164,10 @@ def _spoiled(results, name, fault):
         "empty": [],
         "nan": [first | {name: float("nan")}, *other_results],
         "index-null": [first | {"index": None}, *other_results],
+        "unindexed": [
+            {key: value for key, value in first.items() if key != "index"},
+            *other_results,
+        ],
         "score-text": [first | {name: "high"}, *other_results],
     }
     return spoiled.get(fault, results)

@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from harness.dataset.columns import Columns
+from harness.dataset.conversion_process import CONVERSIONS
 from harness.dataset.convert import (
     CONVERTED_SUFFIXES,
     ConversionError,
@@ -139,6 +140,7 @@ def read_documents(
                 yield SourceLocation(file.path), document
         except ConversionError as failure:
             problems.note("unconverted-file", f"{path}: {failure}")
+    CONVERSIONS.stop()
 
 
 def _read_document(path: str, file: File) -> Document:
