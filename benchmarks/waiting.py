@@ -255,14 +255,10 @@ def peak_of_children() -> float:
 
 
 def searching(folder: Path) -> None:
-<<<<<<< HEAD
-    """Exact search in memory, and BLAS with a sort of the best.
+    """Exact search in Edge, and BLAS with a sort of the best.
 
     Queries in blocks of 256.
     """
-=======
-    """Exact search in Edge, and BLAS with a sort of the best: queries in blocks of 256."""
->>>>>>> w-qdrant
     from retrievers.meter import Meter
     from retrievers.stores.open import open_store
     from retrievers.stores.options import StoreOptions
