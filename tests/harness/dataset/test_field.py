@@ -3,6 +3,7 @@
 The ids are the same everywhere, and no labels are overlooked.
 """
 
+import gzip
 import json
 import unicodedata
 from dataclasses import replace
@@ -496,6 +497,24 @@ def test_blank_labels_are_counted_in_one_sentence(tmp_path):
         load_dataset, DatasetReference(tmp_path, columns={"label_document": "gold"})
     ).problems
     assert "queries.csv:3: no document is given, as at 2 more places" in str(problem)
+
+
+def test_a_table_alone_in_a_folder_is_read_as_the_file(tmp_path):
+    row = {"question": "q", "contexts": [RIGHT], "ground_truth": "25"}
+    jsonl(tmp_path / "testset.jsonl", [row])
+    by_file = load_dataset(DatasetReference(tmp_path / "testset.jsonl"))
+    assert load_dataset(DatasetReference(tmp_path)).digest == by_file.digest
+
+
+@pytest.mark.parametrize("name", ["./docs.csv", "docs.csv", "docs.csv.gz"])
+def test_documents_beside_one_table_are_found(name, tmp_path):
+    content = b"id,text\na,one\nb,two\n"
+    if name.endswith(".gz"):
+        content = gzip.compress(content)
+    (tmp_path / name).write_bytes(content)
+    (tmp_path / "log.csv").write_text("query,gold\nleave,a\n")
+    reference = DatasetReference(tmp_path / "log.csv", documents=name)
+    assert load_dataset(reference).document_count == 2
 
 
 def test_events_of_several_kinds_are_asked_about(tmp_path):
