@@ -208,7 +208,11 @@ def _documents_of(row: PlacedRow, document: Any) -> list[str]:
     ids = [document_id(part) for part in (cell if isinstance(cell, list) else [cell])]
     if None in ids or not ids:
         problem = f"the document's id is {quoted_value(document)}"
-        row.add_problem(problem, "an id is text")
+        remedy = "an id is text"
+        if isinstance(document, str) and not document.strip():
+            problem = "no document is given"
+            remedy = "name it, or say that nothing answers the query: answerable = no"
+        row.add_problem(problem, remedy)
         return []
     return split_elements(map(str, ids), row.problems.names_document)
 

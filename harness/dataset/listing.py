@@ -72,7 +72,7 @@ class _NamedFiles:
 
     def add(self, path: str, file: File) -> None:
         """Add a file; if its name is used, the first file notes that there are two."""
-        name = _without_compression(path)
+        name = listing_name(path)
         first = self.files.get(name)
         if first is None:
             self.files[name] = file
@@ -98,11 +98,11 @@ def file_named(files: Mapping[str, File], name: str, folder: Path) -> File:
     Raises:
         InputError: there is none; the remedy has the nearest names.
     """
-    file = files.get(_without_compression(name))
+    file = files.get(listing_name(name))
     if file is not None:
         return file
     workbook_name, _, sheet = name.rpartition("#")
-    workbook = files.get(_without_compression(workbook_name))
+    workbook = files.get(listing_name(workbook_name))
     if workbook is not None:
         return replace(workbook, table=sheet)
     raise InputError(_missing_file(files, name, folder))
@@ -182,8 +182,12 @@ def _is_skipped(path: Path) -> bool:
     return path.name == "index.html" and is_overview(path)
 
 
-def _without_compression(name: str) -> str:
-    """Return a name without the suffix of a compression."""
+def listing_name(name: str) -> str:
+    """Return a name as a listing has it: without `./`, and the suffix of a compression.
+
+    >>> listing_name("./docs.csv.gz")
+    'docs.csv'
+    """
     path = PurePosixPath(name)
     if path.suffix.lower() in COMPRESSION_SUFFIXES:
         path = path.with_suffix("")

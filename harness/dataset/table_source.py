@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from harness.dataset.cell_paths import further_fields
 from harness.dataset.columns import Columns
 from harness.dataset.file import File
 from harness.dataset.label_rows import read_labels
@@ -22,6 +23,7 @@ from harness.dataset.source import (
 )
 from harness.dataset.usual_names import (
     DOCUMENT_KINDS,
+    DOCUMENT_NAMING_KINDS,
     FIELDS_KIND,
     LABEL_KINDS,
     QUERY_KINDS,
@@ -69,9 +71,7 @@ class _TablePart:
 
 DOCUMENT_PART = _TablePart(DOCUMENT_KINDS, required=("document_id", "text"))
 QUERY_PART = _TablePart(UNLABELLED_QUERY_KINDS, required=REQUIRED_QUERY_KINDS)
-LABELLED_QUERY_PART = _TablePart(
-    QUERY_KINDS, required=(*REQUIRED_QUERY_KINDS, *LABEL_KINDS)
-)
+LABELLED_QUERY_PART = _TablePart(QUERY_KINDS, required=REQUIRED_QUERY_KINDS)
 LABEL_PART = _TablePart(QUERY_KINDS, required=LABEL_KINDS)
 
 
@@ -138,9 +138,16 @@ class TableSource:
             return False  # claims are measured without labels
         if all(row.value(kind) == "" for kind in ("label_document", "grade")):
             return False  # nobody has filled in the document or its grade
+        if not any(map(row.value, DOCUMENT_NAMING_KINDS)) and _has_no_answer(row):
+            return False
         # Rows without a declared column are problems of the queries.
-        required = LABELLED_QUERY_PART.required
-        return not self.columns.missing_kinds(row.row, required)
+        needed = (*REQUIRED_QUERY_KINDS, *LABEL_KINDS)
+        return not self.columns.missing_kinds(row.row, needed)
+
+
+def _has_no_answer(row: PlacedRow) -> bool:
+    """Whether a row says that its query has no answer."""
+    return Query("", "", further_fields(row.row, ())).unanswerable
 
 
 class _DistinctQueries:
@@ -213,8 +220,10 @@ class _PartReader:
         """Columns of a row -> how each of them is read."""
         self._absent_kinds = [
             kind
-            for kind in OPTIONAL_KINDS
-            if kind in part.kinds and kind in columns.declared
+            for kind in (*OPTIONAL_KINDS, *LABEL_KINDS)
+            if kind in part.kinds
+            and kind not in part.required
+            and kind in columns.declared
         ]
         """Optional kinds whose declared column no row has."""
         self._path: Path | None = None

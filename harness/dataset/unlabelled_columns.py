@@ -16,6 +16,7 @@ from harness.dataset.labels import Labels
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.usual_names import (
     CLICKS_COLUMN,
+    DOCUMENT_ID_KINDS,
     DOCUMENT_NAMING_KINDS,
     FIELDS_KIND,
     LABEL_KINDS,
@@ -26,10 +27,17 @@ from harness.dataset.usual_names import (
     is_label_name,
     names_documents,
     normalised_name,
+    words_of_name,
 )
 from harness.dataset.written_values import parse_grade
 from retrievers.errors import Problem
 
+PAGE_NAMES = ("page", "pages", "pageno", "pagenumber", "pagenumbers", "evidencepages")
+"""Names of columns of pages, beside a column of files."""
+FILE_WORDS = frozenset(
+    ["file", "filename", "files", "path", "url", "source", "pdf", "doc", "document"]
+)
+"""Words in the name of a column of files."""
 MIN_ID_SHARE = 0.9
 """Share of the named documents that are named by id, not by title, in labels."""
 MIN_NAMING_SHARE = 0.5
@@ -114,9 +122,32 @@ def refuse_unused_columns(problems: ReadProblems, declared: Mapping[str, str]) -
             is_unused = used_kind in ("", FIELDS_KIND)
             if not is_unused or column in declared_columns:
                 continue
-            unused = _guess_kind(column, cells_by_column.get(column, ()), table)
+            cells = cells_by_column.get(column, ())
+            if cells and normalised_name(column) in PAGE_NAMES:
+                _refuse_unused_pages(file, column, columns, problems)
+            unused = _guess_kind(column, cells, table)
             if _is_overlooked(unused.kind, table, declared):
                 _add_overlooked(file, column, unused, table, problems)
+
+
+def _refuse_unused_pages(
+    file: str, pages: str, columns: Mapping[str, str], problems: ReadProblems
+) -> None:
+    """Add a problem if labels name files, and nothing uses the pages beside them."""
+    for column, kind in columns.items():
+        if kind not in DOCUMENT_ID_KINDS or FILE_WORDS.isdisjoint(
+            words_of_name(column)
+        ):
+            continue
+        paths = f'["{column}", "{pages}"]'
+        problems.add(
+            file,
+            f"{pages!r} is not used, so that every page of {column!r} is relevant",
+            f"if documents are pages: columns = {{ label_document = {paths} }}, "
+            f"match = {paths} (--columns label_document={column},{pages} "
+            f"--match {column},{pages}); "
+            f"if whole files are relevant: {declaration(FIELDS_KIND, pages)}",
+        )
 
 
 def _guess_kind(column: str, cells: Sequence[Any], table: _TableUse) -> _UnusedColumn:

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from harness.dataset.columns import Columns
 from harness.dataset.file import File, Files, is_zip, without_parent_steps
 from harness.dataset.judgment import JUDGMENTS_FILE
-from harness.dataset.listing import file_named, list_files
+from harness.dataset.listing import file_named, list_files, listing_name
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.readers import markdown_folder
 from harness.dataset.reference import DatasetReference
@@ -67,7 +67,7 @@ def find_folder(reference: DatasetReference, listed_files: Files) -> DatasetFold
         file_name = workbook_name or part_name
         path = without_parent_steps(folder / file_name)
         if path.is_file():
-            files[file_name] = File(path)
+            files[listing_name(file_name)] = File(path)
     # Listed files replace those above: they know of another file with the same name.
     return DatasetFolder(folder, {**files, **listed_files})
 

@@ -97,7 +97,7 @@ def _split_files(reference: DatasetReference, files: Files) -> list[File]:
     """Return the shards of the split that is meant; empty if there are no shards."""
     configurations = _group_shards(files)
     if not configurations:
-        return []
+        return _only_table(reference, files)
     first_configuration = next(iter(configurations))
     if len(configurations) > 1:
         problem = f"has the configurations {', '.join(configurations)}"
@@ -105,6 +105,14 @@ def _split_files(reference: DatasetReference, files: Files) -> list[File]:
         raise InputError(Problem(reference.name, problem, remedy))
     splits = configurations[first_configuration]
     return splits[choose_split(reference.name, splits, reference.split)]
+
+
+def _only_table(reference: DatasetReference, files: Files) -> list[File]:
+    """Return the table that is alone in a folder, if the reference names no part."""
+    names = (reference.documents, reference.queries, reference.labels)
+    if any(names) or len(files) != 1 or not reference.folder.is_dir():
+        return []
+    return [file for file in files.values() if file.suffix in TABLE_SUFFIXES]
 
 
 def _group_shards(files: Files) -> dict[str, dict[str, list[File]]]:

@@ -3,6 +3,7 @@
 The ids are the same everywhere, and no labels are overlooked.
 """
 
+import gzip
 import json
 import unicodedata
 from dataclasses import replace
@@ -453,6 +454,67 @@ def test_two_columns_of_text_are_two_lines(tmp_path):
     dataset = load_dataset(DatasetReference(tmp_path, columns=columns))
     (document,) = dataset.documents()
     assert document.text == "How much?\n25 days"
+
+
+@pytest.mark.parametrize("page", ["page", "evidence_pages", "page_no"])
+def test_pages_beside_files_are_asked_about(page, tmp_path):
+    log_in(tmp_path, f"query,gold_file,{page}\nleave,a.md,3\npay,b.md,7\n")
+    message = str(refusal(load_dataset, DatasetReference(tmp_path)))
+    assert (
+        f"'{page}' is not used, so that every page of 'gold_file' is relevant"
+        in message
+    )
+    assert (
+        f"--columns label_document=gold_file,{page} --match gold_file,{page}" in message
+    )
+    reference = DatasetReference(tmp_path, columns={"fields": page})
+    assert load_dataset(reference).labels["q0"].relevant == ("a",)
+
+
+def test_a_row_without_the_key_of_labels_is_a_query_without_labels(tmp_path):
+    rows = [{"query": f"q {n}", "gold": ["a"]} for n in range(2)] + [{"query": "new"}]
+    jsonl(documents_in(tmp_path, "a") / "queries.jsonl", rows)
+    for columns in ({}, {"relevant": "gold"}):
+        dataset = load_dataset(DatasetReference(tmp_path, columns=columns))
+        assert dataset.data_quality["unjudged-query"] == ("q2",)
+        assert len(dataset.queries) == 2
+
+
+@pytest.mark.parametrize("column", ["gold", "doc_id,relevance"])
+def test_a_blank_label_beside_a_query_without_an_answer(column, tmp_path):
+    comma = "," * column.count(",")
+    one = ",1" if comma else ""
+    table = f"query,{column},answerable\nleave,a{one},yes\nnone,{comma},no\n"
+    (documents_in(tmp_path, "a") / "queries.csv").write_text(table)
+    dataset = load_dataset(DatasetReference(tmp_path))
+    assert dataset.labels["q0"].relevant == ("a",)
+    assert dataset.data_quality["unanswerable-query"] == ("q1",)
+
+
+def test_blank_labels_are_counted_in_one_sentence(tmp_path):
+    log_in(tmp_path, "query,gold\nleave,a\n" + "pay,\n" * 3)
+    (problem,) = refusal(
+        load_dataset, DatasetReference(tmp_path, columns={"label_document": "gold"})
+    ).problems
+    assert "queries.csv:3: no document is given, as at 2 more places" in str(problem)
+
+
+def test_a_table_alone_in_a_folder_is_read_as_the_file(tmp_path):
+    row = {"question": "q", "contexts": [RIGHT], "ground_truth": "25"}
+    jsonl(tmp_path / "testset.jsonl", [row])
+    by_file = load_dataset(DatasetReference(tmp_path / "testset.jsonl"))
+    assert load_dataset(DatasetReference(tmp_path)).digest == by_file.digest
+
+
+@pytest.mark.parametrize("name", ["./docs.csv", "docs.csv", "docs.csv.gz"])
+def test_documents_beside_one_table_are_found(name, tmp_path):
+    content = b"id,text\na,one\nb,two\n"
+    if name.endswith(".gz"):
+        content = gzip.compress(content)
+    (tmp_path / name).write_bytes(content)
+    (tmp_path / "log.csv").write_text("query,gold\nleave,a\n")
+    reference = DatasetReference(tmp_path / "log.csv", documents=name)
+    assert load_dataset(reference).document_count == 2
 
 
 def test_events_of_several_kinds_are_asked_about(tmp_path):

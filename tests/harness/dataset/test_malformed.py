@@ -77,12 +77,6 @@ def squad(context: object = "a car", **fields: object) -> bytes:
     ).encode()
 
 
-def quoted(**row: object) -> bytes:
-    first_line = '{"question": "wheels", "context": "a car", "answer": "so"}'
-    second_line = json.dumps({"question": "x", **row})
-    return f"{first_line}\n{second_line}".encode()
-
-
 def sample(**changes: object) -> bytes:
     return json.dumps(
         {"user_input": "wheels", "reference_contexts": ["cars drive"], **changes}
@@ -248,7 +242,6 @@ CASES: list[tuple[str, str, Change, str]] = [
         squad(answers=[{"text": 7}]),
         "'reference' is neither text nor a list of texts",
     ),
-    ("quoted", "data.jsonl", quoted(), "data.jsonl:2: there is no column 'context'"),
     (
         "quoted",
         "data.jsonl",
