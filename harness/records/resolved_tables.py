@@ -64,7 +64,7 @@ def _as_value_errors() -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise ValueError(str(error)) from None
+        raise ValueError("; ".join(map(str, error.problems))) from None
 
 
 def _check_model(model: type[BaseModel], table: ExperimentTable) -> ExperimentTable:
