@@ -29,7 +29,6 @@ from harness.console.run_commands import (
     run,
 )
 from harness.console.score_command import score
-from harness.retired import retired_arguments
 from retrievers.errors import HarnessError, InputError
 
 log = logging.getLogger(__name__)
@@ -138,9 +137,6 @@ def _exit_code(words: list[str]) -> int | str | None:
 
 
 def _run(words: list[str]) -> int | None:
-    retired = list(retired_arguments(words))
-    if retired:
-        raise InputError(retired)
     # Typer reports an interrupt only by its exit code.
     code: int | None = app(
         words or ["--help"], prog_name="harness", standalone_mode=False

@@ -14,7 +14,6 @@ LAYERS = [
         "harness.measures",
         "harness.stats",
         "harness.pages",
-        "harness.retired",
     },
     {"harness.dataset"},
     {"harness.experiment"},
@@ -197,7 +196,6 @@ def test_no_file_is_loose(project: Path) -> None:
         "pages.py",
         "pipeline.py",
         "reproduce.py",
-        "retired.py",
         "several_sets.py",
     }
 

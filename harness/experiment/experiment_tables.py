@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from harness.experiment.class_options import PartConfig, options_model
 from harness.experiment.retriever_config import EncoderField, check_vector_form
-from harness.stats.settings import Looks, Statistics, without_retired_statistics
+from harness.stats.settings import Looks, Statistics
 from retrievers.errors import InputError, Problem
 from retrievers.options.tables import (
     PASS_NAMED_OBJECT,
@@ -160,7 +160,7 @@ def parse_statistics(table: Mapping[str, Any], where: str) -> Statistics:
     Raises:
         InputError: with every problem.
     """
-    options = without_retired_statistics(table)
+    options = dict(table)
     if isinstance(options.get("looks"), Mapping):
         looks_path = key_path(where, ["looks"])
         looks = validated(options_model(Looks), options["looks"], looks_path)

@@ -14,7 +14,6 @@ from harness.experiment.table_values import (
     walk_values,
 )
 from harness.experiment.variants import RetrieverEntry, expand_variants
-from harness.retired import retired_keys
 from retrievers import (
     ENCODERS,
     RERANKERS,
@@ -49,9 +48,6 @@ def parse_experiment(
     Raises:
         InputError: with every problem.
     """
-    retired = list(retired_keys(tables))
-    if retired:
-        raise InputError(retired)
     problems = [
         *literal_secrets(tables),
         *unset_variables(tables),

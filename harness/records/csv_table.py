@@ -262,8 +262,10 @@ def _refuse_repeated_rows(
     """
     if not schema.key:
         return
+    keys = list(zip(*(columns[column] for column in schema.key), strict=True))
+    if len(set(keys)) == len(keys):
+        return
     seen: set[tuple[Any, ...]] = set()
-    keys = zip(*(columns[column] for column in schema.key), strict=True)
     for row, key in enumerate(keys):
         if key in seen:
             raise ValueError(f"line {row + FIRST_LINE} repeats {', '.join(key)}")

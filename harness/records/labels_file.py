@@ -83,7 +83,7 @@ class LabelRow:
         )
 
 
-def labelled_query_from_json(line: bytes) -> LabelledQuery:
+def labelled_query_from_json(line: bytes | str) -> LabelledQuery:
     """Read a line of labels.jsonl.
 
     Raises:

@@ -64,7 +64,7 @@ def _as_value_errors() -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise ValueError(str(error)) from None
+        raise ValueError("; ".join(map(str, error.problems))) from None
 
 
 def _check_model(model: type[BaseModel], table: ExperimentTable) -> ExperimentTable:
@@ -73,9 +73,9 @@ def _check_model(model: type[BaseModel], table: ExperimentTable) -> ExperimentTa
         validated(model, table, "")
     defaults: dict[str, Any] = {}
     for name, model_field in model.model_fields.items():
-        if not model_field.is_required():
+        if not model_field.is_required() and name not in table:
             defaults[name] = model_field.get_default(call_default_factory=True)
-    return {**defaults, **table}
+    return {**table, **defaults}
 
 
 def _check_statistics(table: ExperimentTable) -> ExperimentTable:

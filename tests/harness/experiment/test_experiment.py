@@ -1,4 +1,4 @@
-"""An experiment file: defaults, refused and retired keys, the schema for editors."""
+"""An experiment file: defaults, refused keys, the schema for editors."""
 
 import json
 import runpy
@@ -12,8 +12,6 @@ import jsonschema
 import pytest
 
 from harness.experiment import load, parse_experiment
-from harness.retired import RETIRED_WORDS
-from harness.stats.settings import Statistics
 from retrievers.errors import InputError
 from tests.support import small
 from tests.support.small import BM25, Call, refusal
@@ -38,7 +36,7 @@ def written(text: str) -> str:
     return "e.toml"
 
 
-def test_what_is_left_open_is_filled_in_and_what_means_the_same_today_is_read(
+def test_what_is_left_open_is_filled_in(
     folder: Path,
 ) -> None:
     loaded = load(
@@ -73,8 +71,16 @@ def test_what_is_left_open_is_filled_in_and_what_means_the_same_today_is_read(
     )
     assert str(loaded.question.primary) == "nDCG(dcg='exp-log2', ideal='retrieved')@10"
     assert str(loaded.question.measures[1]) == "nDCG(ideal='retrieved')@5"
-    before = written(f'{HEAD}[statistics]\nzeros = "wilcox"\ninterval = "t"\n{BM25}')
-    assert load(before).experiment.statistics == Statistics()
+
+
+@pytest.mark.parametrize("key", ["zeros", "interval"])
+def test_a_key_of_an_earlier_version_is_unknown(
+    folder: Path, call: Call, key: str
+) -> None:
+    written(f'{HEAD}[statistics]\n{key} = "t"\n{BM25}')
+    assert (
+        f"statistics.{key}: unknown key '{key}'" in call("check", "e.toml", code=2).err
+    )
 
 
 def test_the_data_set_is_found_from_a_parent_of_the_file(
@@ -270,26 +276,3 @@ def test_an_option_without_effect_is_refused(
     output = call(*words.replace("RESULTS", str(results)).split(), code=2)
     assert output.out == "" and output.err.startswith(f"error: {option}: ")
     assert set(tmp_path.iterdir()) == before
-
-
-def experiment_with(key_path: str, word: str) -> str:
-    """An experiment that has the word where the table of what is retired places it."""
-    table, _, key = key_path.partition(": ")
-    entry = f'{key} = "{word}"' if key else f"{word} = 1"
-    if table == "retrievers":
-        return f'{HEAD}[[retrievers]]\nname = "it"\n{entry}\n'
-    return f"{HEAD}[{table}]\n{entry}\n{BM25}" if table else f"{entry}\n{HEAD}{BM25}"
-
-
-@pytest.mark.parametrize(("key_path", "word", "instead"), RETIRED_WORDS)
-def test_what_is_retired_is_refused_with_what_to_use(
-    folder: Path, key_path: str, word: str, instead: str, call: Call
-) -> None:
-    written(experiment_with(key_path, word))
-    command = (
-        [*key_path.split()[1:], word]
-        if key_path.startswith("harness")
-        else ["check", "e.toml"]
-    )
-    output = call(*command, code=2)
-    assert output.out == "" and f"{word!r} is retired ({instead})" in output.err
