@@ -292,7 +292,7 @@ def main() -> None:
             continue
         print(f"\n## {section.title}\n\n{section.text}\n", flush=True)
         with changed(
-            "sign_flip", **({"DRAWS": section.draws} if section.draws else {})
+            "draws", **({"SIGN_DRAWS": section.draws} if section.draws else {})
         ):
             for line in section.table(given.experiments):
                 print(line, flush=True)

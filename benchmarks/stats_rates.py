@@ -106,7 +106,7 @@ def choices(experiments: int) -> Iterator[str]:
         rates = []
         for n, m in CHOICES:
             rng, claimed = np.random.default_rng([n, m, len(name)]), 0
-            with changed("sign_flip", DRAWS=2_000):
+            with changed("draws", SIGN_DRAWS=2_000):
                 for seed in range(rounds):
                     found = max_t_test(draw(rng, (n, m)), single_units(n), seed=seed)
                     claimed += found.gain > 0 and found.p_value <= ALPHA / 2
