@@ -131,7 +131,9 @@ def _board_cell(name: str, k: int, n: int, runs: int = 200) -> str:
             missed_now.append(_misses(name, gaps, t, c))
             widths.append(c / single)
     rates = [np.mean(kind) for kind in (missed_rows, missed_any, missed_now)]
-    return f"{' | '.join(f'{100 * rate:.0f} %' for rate in rates)} | {np.mean(widths):.2f}"
+    return (
+        f"{' | '.join(f'{100 * rate:.0f} %' for rate in rates)} | {np.mean(widths):.2f}"
+    )
 
 
 def _gaps_of_leader(scores: Floats) -> Floats:
@@ -351,6 +353,8 @@ def _recall(scores: Floats, relevant: Floats) -> Floats:
 
 
 class Table(NamedTuple):
+    """A table with what has to be known of it."""
+
     title: str
     text: str
     rows: Callable[[], Iterator[str]]
