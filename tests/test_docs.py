@@ -339,7 +339,7 @@ def test_the_rates_of_the_verdicts_are_those_that_the_benchmarks_print() -> None
     )
     rows = [
         re.findall(r"([\d.]+)%", line)
-        for line in printed.partition("## The warning")[0].splitlines()
+        for line in printed.partition("## Fragile claims")[0].splitlines()
     ]
     several, sweeps = ([row for row in rows if len(row) == length] for length in (5, 6))
     rates = {
