@@ -1,6 +1,9 @@
-"""What pyproject.toml cannot say: the wheel carries the quickstart and its data, which lie outside of the packages.
+"""What pyproject.toml cannot say.
 
-They keep their places below one folder, so that the experiments find the data as they do in a checkout.
+The wheel carries the quickstart and its data, which lie outside of the packages.
+
+They keep their places below one folder, so that the experiments find the data as they
+do in a checkout.
 """
 
 from setuptools import find_packages, setup

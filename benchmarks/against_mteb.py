@@ -1,10 +1,14 @@
-"""A dense experiment against mteb: the same texts, model, process and threads; from files to nDCG@10.
+"""A dense experiment against mteb: the same texts, model, process and threads.
+
+From files to nDCG@10.
 
     pip install mteb==2.26.24
-    python benchmarks/against_mteb.py DATASET [--model MODEL] [--documents N] [--rounds N]
+    python benchmarks/against_mteb.py DATASET [--model MODEL] [--documents N] [--rounds
+    N]
 
-DATASET is a folder in BEIR's format with English texts. Both sides read the files, load the model, embed, search and
-score; the harness runs cold, cold with bfloat16, and with all cached. Prints seconds, ratios and nDCG@10.
+DATASET is a folder in BEIR's format with English texts. Both sides read the files, load
+the model, embed, search and score; the harness runs cold, cold with bfloat16, and with
+all cached. Prints seconds, ratios and nDCG@10.
 """
 
 from __future__ import annotations

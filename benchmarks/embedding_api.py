@@ -1,8 +1,11 @@
-"""Throughput of the OpenAI encoder, with its cache, against twenty lines of asyncio and the `openai` SDK.
+"""Throughput of the OpenAI encoder with its cache.
 
-The provider is on the loopback, in another process, and takes 50 ms a request of 32 texts. Targets: at least 0.95 of
-the plain SDK at 1, 8 and 32 requests at once; at least 0.8 where one answer in ten is 429 with `Retry-After: 1`; with a
-limit of requests a minute, 90 % of the limit.
+Against twenty lines of asyncio and the `openai` SDK.
+
+The provider is on the loopback, in another process, and takes 50 ms a request of 32
+texts. Targets: at least 0.95 of the plain SDK at 1, 8 and 32 requests at once; at least
+0.8 where one answer in ten is 429 with `Retry-After: 1`; with a limit of requests a
+minute, 90 % of the limit.
 
 python -m benchmarks.embedding_api
 """
@@ -34,7 +37,10 @@ ROUNDS = 5
 
 
 class SteadyProvider(OpenAIProvider):
-    """Answers at once and alike, so that the clients are measured; `refused` of ten requests get a 429."""
+    """Answers at once and alike, so that the clients are measured.
+
+    `refused` of ten requests get a 429.
+    """
 
     def __init__(self, refused: int) -> None:
         super().__init__(latency=LATENCY)

@@ -1,7 +1,10 @@
-"""What the harness adds to SentenceTransformer.encode on the same texts: target at most 2 %; warm: at most 3 %.
+"""What the harness adds to SentenceTransformer.encode on the same texts.
 
-Both are timed in turns, and the fastest of each counts. Without a model's folder: all-MiniLM-L6-v2 of the `offline`
-package; texts are drawn from a fixed list of words, with the lengths of abstracts.
+Target at most 2 %; warm: at most 3 %.
+
+Both are timed in turns, and the fastest of each counts. Without a model's folder:
+all-MiniLM-L6-v2 of the `offline` package; texts are drawn from a fixed list of words,
+with the lengths of abstracts.
 
 python benchmarks/embedding_overhead.py [MODEL [TEXTS]]
 """

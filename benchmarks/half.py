@@ -1,9 +1,11 @@
-"""How far half the bits change the answers: one model in 32 bits and in bfloat16, on the same queries.
+"""How far half the bits change the answers.
+
+One model in 32 bits and in bfloat16, on the same queries.
 
     python benchmarks/half.py DATASET [--model MODEL] [--documents N]
 
-DATASET is a folder in BEIR's format. Prints the share of common hits, the differences of scores and both nDCG@10;
-vectors come from the cache where they are there.
+DATASET is a folder in BEIR's format. Prints the share of common hits, the differences
+of scores and both nDCG@10; vectors come from the cache where they are there.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
-"""How long reading takes: three million judgments, and a million short documents as `harness check` reads them.
+"""How long reading takes.
+
+Three million judgments, and a million short documents as `harness check` reads them.
 
     python -m benchmarks.loading judgments | documents
 
-Each is run in a process of its own, so that the peak of memory is its own. The collections are made from a seed.
+Each is run in a process of its own, so that the peak of memory is its own. The
+collections are made from a seed.
 """
 
 from __future__ import annotations
@@ -17,7 +20,10 @@ from pathlib import Path
 
 
 class Clock:
-    """Seconds that went by, and seconds of a processor: on a machine that others use the second figure counts."""
+    """Seconds that went by, and seconds of a processor.
+
+    On a machine that others use the second figure counts.
+    """
 
     def __init__(self) -> None:
         self._wall, self._processor = time.perf_counter(), time.process_time()
@@ -62,7 +68,10 @@ def judgments(folder: Path) -> str:
 
 
 def documents(folder: Path) -> str:
-    """1,000,000 documents of 12 words, 1,000 queries with 3 judgments each, checked as `harness check` does."""
+    """Check 1,000,000 documents of 12 words, as `harness check` does.
+
+    With 1,000 queries of 3 judgments each.
+    """
     from harness.preflight.check import check_target
 
     draw = random.Random(0)

@@ -1,4 +1,6 @@
-"""How many queries planned looks save: the average that is judged, against the fixed plan of the same level and power.
+"""How many queries planned looks save.
+
+The average that is judged, against the fixed plan of the same level and power.
 
 python -m benchmarks.looks [RESULTS]      differences of a results folder beside normal ones
 """
@@ -20,10 +22,13 @@ Floats = npt.NDArray[np.float64]
 
 
 def judged(differences: Floats) -> tuple[float, float]:
-    """Return the average number of queries at which a run of looks ends, and the share that ends with a claim.
+    """Return the average number of queries at which a run of looks ends.
+
+    With the share that ends with a claim.
 
     Args:
-        differences: (runs, last look) paired differences, tested by the t-test at the level of each look.
+        differences: (runs, last look) paired differences, tested by the t-test at the
+            level of each look.
     """
     ended = np.full(len(differences), LOOKS[-1])
     claimed = np.zeros(len(differences), dtype=np.bool_)

@@ -1,10 +1,13 @@
-"""Memory of a whole `harness run`, report and all: as the corpus grows, and as the queries do.
+"""Memory of a whole `harness run`, report and all.
+
+As the corpus grows, and as the queries do.
 
     python benchmarks/memory.py [DOCUMENTS ...]          hashed vectors, the edge store, 50 queries
     python benchmarks/memory.py --queries 20000 100000   two BM25 retrievers, 5,000 documents, 100 hits a query
 
-Documents of twelve words. Prints, for each number, the peaks of a process of its own (Linux): RssAnon, sampled every
-50 ms, and VmHWM, the most that was ever resident, mapped files with it; and the time that the run took.
+Documents of twelve words. Prints, for each number, the peaks of a process of its own
+(Linux): RssAnon, sampled every 50 ms, and VmHWM, the most that was ever resident,
+mapped files with it; and the time that the run took.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""What a notebook costs beside what it cannot do without, in processor time, each row in one run.
+"""Processor time of a notebook beside what it cannot do without, in one run.
 
     python benchmarks/notebook.py
 
-Embedding: the survey templates by MiniLM and by a static model, against both models' own `encode`. Scoring: 300,000
-judgments in a frame, against pytrec_eval, the frame read by both.
+Embedding: the survey templates by MiniLM and by a static model, against both models'
+own `encode`. Scoring: 300,000 judgments in a frame, against pytrec_eval, the frame read
+by both.
 """
 
 from __future__ import annotations

@@ -1,10 +1,13 @@
-"""What the harness costs above its model: a dense experiment against SentenceTransformer.encode and a product.
+"""What the harness costs above its model.
+
+A dense experiment against SentenceTransformer.encode and a product.
 
     python benchmarks/overhead.py DATASET [--model MODEL] [--documents N]
 
-DATASET is a folder in BEIR's format. Both sides embed the same texts with the same model, in one process, one after
-the other; the harness also reads and checks the data, indexes, searches, scores, compares and writes its report.
-Prints seconds of each, their ratio, and nDCG@10 of both.
+DATASET is a folder in BEIR's format. Both sides embed the same texts with the same
+model, in one process, one after the other; the harness also reads and checks the data,
+indexes, searches, scores, compares and writes its report. Prints seconds of each, their
+ratio, and nDCG@10 of both.
 """
 
 from __future__ import annotations
@@ -102,7 +105,10 @@ def harnessed(data: Path, folder: Path, model: str, dtype: str) -> tuple[float, 
 
 
 def portion(source: Path, target: Path, count: int | None) -> Path:
-    """A copy of the data set with fewer documents; the data set itself where no number is given."""
+    """A copy of the data set with fewer documents.
+
+    The data set itself where no number is given.
+    """
     if count is None:
         return source.resolve()
     (target / "qrels").mkdir(parents=True)

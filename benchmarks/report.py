@@ -1,4 +1,4 @@
-"""How large the report of a big experiment is, how long it takes to write, and how soon it stands open in Chromium.
+"""Size of a big experiment's report, and the time to write and to open it.
 
     python benchmarks/report.py [QUERIES] [RETRIEVERS]
 

@@ -1,11 +1,14 @@
-"""How fast are measures scored? Against pytrec_eval-terrier, ir-measures and, where it is installed, ranx.
+"""How fast are measures scored?
+
+Against pytrec_eval-terrier, ir-measures and, where it is installed, ranx.
 
     python benchmarks/scoring.py                       27 measures, 2,000 queries x 100 hits, 30 judgments each
     python benchmarks/scoring.py --stream 1000000      a run file of so many queries x 100 hits, read as a stream
     python benchmarks/scoring.py --files 30000         files of so many queries x 100 lines each, against ir-measures
 
-The same dictionaries go to every program, in one process; conversion is inside the clock, as is pytrec_eval's
-RelevanceEvaluator(...). The first call is reported apart from the median of the others: it shows any warm-up.
+The same dictionaries go to every program, in one process; conversion is inside the
+clock, as is pytrec_eval's RelevanceEvaluator(...). The first call is reported apart
+from the median of the others: it shows any warm-up.
 """
 
 from __future__ import annotations
@@ -54,7 +57,9 @@ NAMES = [
     "SetR",
     "SetF",
 ]
-"""The 27 measures: all that pytrec_eval, ir-measures and this project have in common, at the usual cutoffs."""
+"""The 27 measures: all that pytrec_eval, ir-measures and this project have in common,
+at the usual cutoffs.
+"""
 TREC_EVAL = {
     "P.1,5,10,20,100",
     "recall.5,10,20,100",
@@ -104,7 +109,10 @@ Run = dict[str, dict[str, float]]
 
 
 def data() -> tuple[Qrels, Run]:
-    """Random dictionaries: half of each query's judgments are on documents that were retrieved."""
+    """Random dictionaries.
+
+    Half of each query's judgments are on documents that were retrieved.
+    """
     random = np.random.default_rng(0)
     names = [f"doc{i:06d}" for i in range(CORPUS)]
     qrels, run = {}, {}
@@ -160,7 +168,10 @@ PROGRAMS: Mapping[str, Callable[[Qrels, Run], None]] = {
 
 
 def compare(rounds: int) -> None:
-    """Print the first call and the median of `rounds` interleaved further calls of each program."""
+    """Print the first call of each program and the median of further calls.
+
+    `rounds` further calls, in turns.
+    """
     qrels, run = data()
     present = {
         name: call
@@ -186,7 +197,10 @@ def compare(rounds: int) -> None:
 
 
 def stream(queries: int) -> None:
-    """Write a run of `queries` x 100 hits, then score it from the file and print time and peak memory."""
+    """Write a run of `queries` x 100 hits, then score it from the file.
+
+    Prints time and peak memory.
+    """
     random = np.random.default_rng(0)
     places = [f"{rank} {1 - rank / 128:.6f} bm25\n" for rank in range(1, HITS + 1)]
     with tempfile.TemporaryDirectory() as folder:
@@ -217,7 +231,10 @@ def stream(queries: int) -> None:
 
 
 def files(queries: int) -> None:
-    """Score files of `queries` x 100 judgments and as many hits three times here, then three times with ir-measures."""
+    """Score files of `queries` x 100 judgments and as many hits.
+
+    Three times here, then three times with ir-measures.
+    """
     import ir_measures
 
     names, random = ["nDCG@10", "AP", "RR", "P@10", "R@100"], np.random.default_rng(0)

@@ -4,10 +4,10 @@
     python benchmarks/stores.py million       1,000,000 x 384: edge, a BLAS product over memory-mapped blocks; growth
     python benchmarks/stores.py approximate   recall, bytes and time of HNSW and quantisation
 
-Vectors are synthetic: independent normal, or around 1,000 centres for `approximate`. Two
-works are timed in turns, and the median taken of each round's ratio, since other work on the machine comes and goes;
-in brackets stand processor seconds, user and system, of all threads. Growth is in processor seconds; memory is RssAnon
-(Linux).
+Vectors are synthetic: independent normal, or around 1,000 centres for `approximate`.
+Two works are timed in turns, and the median taken of each round's ratio, since other
+work on the machine comes and goes; in brackets stand processor seconds, user and
+system, of all threads. Growth is in processor seconds; memory is RssAnon (Linux).
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ WINDOW = 16_384
 TOP = 10
 BLOCK = 50_000
 PAUSE = 0.2
-"""Seconds until the threads of the work before, which spin in wait for more, are asleep."""
+"""Seconds until the threads of the work before, which spin in wait for more, are
+asleep.
+"""
 
 
 def normal(count: int, seed: int) -> DenseVectors:
@@ -76,7 +78,10 @@ def medians(rounds: int, work: Callable[[], object]) -> Times:
 def compare(
     label: str, rounds: int, *, ours: Callable[[], object], theirs: Callable[[], object]
 ) -> None:
-    """Print the median times of two pieces of work in turns, and the medians of the rounds' ratios."""
+    """Print the median times of two pieces of work in turns.
+
+    With the medians of the rounds' ratios.
+    """
     ours(), theirs()
     measured = np.array([(times(ours), times(theirs)) for _ in range(rounds)])
     mine, other = (
@@ -100,7 +105,10 @@ def anonymous_mb() -> float:
 
 @contextmanager
 def peak_memory(peak: list[float]) -> Iterator[None]:
-    """Append the largest RssAnon of this process, in MB, sampled every 20 ms while the block runs."""
+    """Append the largest RssAnon of this process while the block runs, in MB.
+
+    Sampled every 20 ms.
+    """
     done = threading.Event()
     seen = [anonymous_mb()]
 
@@ -138,7 +146,7 @@ def fill(store: Store, vectors: DenseVectors) -> None:
 
 
 def blas(queries: DenseVectors, units: DenseVectors) -> list[set[int]]:
-    """Return the top hits of each query by a product over blocks of unit vectors, and argpartition."""
+    """Return the top hits of each query by a product over blocks of unit vectors."""
     scores: list[DenseVectors] = []
     places = []
     for start in range(0, len(units), BLOCK):
@@ -323,7 +331,10 @@ def approximate(folder: str) -> None:
 
 
 def clustered(count: int, seed: int) -> DenseVectors:
-    """Return vectors around 1,000 centres: independent ones have no neighbours worth the name."""
+    """Return vectors around 1,000 centres.
+
+    Independent ones have no neighbours worth the name.
+    """
     centres = normal(1000, 0)
     chosen = np.random.default_rng(seed).integers(0, len(centres), count)
     return np.asarray(centres[chosen] + np.float32(0.7) * normal(count, seed + 10))

@@ -1,13 +1,16 @@
-"""How long people wait for commands: seconds, and each row against something measured in the same run.
+"""How long people wait for commands.
+
+Seconds, and each row against something measured in the same run.
 
     python -m benchmarks.waiting            commands, a cached run of the quickstart, indexing, scoring
     python -m benchmarks.waiting --large    besides, many retrievers, many queries, many documents: some 20 minutes
 
-Seconds by the clock, and of the processor: on a shared machine the second are the ones to compare. Commands are
-processes of their own, the best of three each. They are compared with the start of an interpreter, a run with `import
-qdrant_client`, indexing with `upload_collection` in memory, scoring with pytrec_eval, large comparisons with pandas'
-parser, which reads the same lines, large searches with a product of BLAS. `make demo` and `make test`, which install
-packages, are timed by hand.
+Seconds by the clock, and of the processor: on a shared machine the second are the ones
+to compare. Commands are processes of their own, the best of three each. They are
+compared with the start of an interpreter, a run with `import qdrant_client`, indexing
+with `upload_collection` in memory, scoring with pytrec_eval, large comparisons with
+pandas' parser, which reads the same lines, large searches with a product of BLAS. `make
+demo` and `make test`, which install packages, are timed by hand.
 """
 
 from __future__ import annotations
@@ -45,7 +48,10 @@ class Took(NamedTuple):
 
 
 def seconds(act: Callable[[], object], rounds: int = 3, first: int = 1) -> Took:
-    """The best of some rounds, after one that is not counted: files are then at hand, and compiled."""
+    """The best of some rounds, after one that is not counted.
+
+    Files are then at hand, and compiled.
+    """
     times = []
     for _ in range(rounds + first):
         started, before = time.perf_counter(), sum(os.times()[:4])
@@ -169,7 +175,10 @@ def measures() -> None:
 
 
 def saved(folder: Path, queries: int, retrievers: int) -> Path:
-    """An experiment of runs that other programs saved: the better a run, the less noise moves judged documents down."""
+    """An experiment of runs that other programs saved.
+
+    The better a run, the less noise moves judged documents down.
+    """
     data = report.collection(folder / "data", queries)
     rng, judged = np.random.default_rng(0), judgments(data / "qrels" / "test.tsv")
     blocks = []
@@ -211,7 +220,10 @@ def judgments(path: Path) -> dict[str, dict[str, int]]:
 
 
 def large(folder: Path) -> None:
-    """Saved runs: comparisons without their report, and the reports alone; pandas reads the lines of the runs."""
+    """Saved runs: comparisons without their report, and the reports alone.
+
+    Pandas reads the lines of the runs.
+    """
     for queries, retrievers in ((2_000, 20), (200, 200)):
         path = saved(folder / f"{retrievers}", queries, retrievers)
         lines = partial(parsed, [path.parent / f"r{i}.trec" for i in range(retrievers)])
@@ -243,7 +255,10 @@ def peak_of_children() -> float:
 
 
 def searching(folder: Path) -> None:
-    """Exact search in memory, and BLAS with a sort of the best: queries in blocks of 256."""
+    """Exact search in Edge, and BLAS with a sort of the best.
+
+    Queries in blocks of 256.
+    """
     from retrievers.meter import Meter
     from retrievers.stores.open import open_store
     from retrievers.stores.options import StoreOptions
@@ -253,7 +268,7 @@ def searching(folder: Path) -> None:
         rng.normal(size=(n, 256)).astype(np.float32) for n in (20_000, 100_000)
     )
     store = open_store(
-        StoreOptions(":memory:"),
+        StoreOptions("edge"),
         "s",
         documents=20_000,
         folder=folder,
@@ -278,6 +293,7 @@ def searching(folder: Path) -> None:
         "BLAS",
         theirs,
     )
+    store.close()
 
 
 def documents(folder: Path) -> None:

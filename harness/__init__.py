@@ -1,11 +1,16 @@
 """The Python interface, loaded on first use.
 
-    results = harness.evaluate(documents, queries, qrels, {"bm25": "bm25", "mine": model})    # what is in memory
-    results = harness.run("experiments/quickstart.toml")    # a file, a dict, or an Experiment
-    results = harness.open_results("results/quickstart")            # what an earlier run found
-    harness.compare({"a": run_a, "b": run_b}, qrels)        # rankings that are at hand
+    # collections in memory
+    results = harness.evaluate(documents, queries, qrels, {"mine": model})
+    # a file, a dict, or an Experiment
+    results = harness.run("experiments/quickstart.toml")
+    # an earlier run
+    results = harness.open_results("results/quickstart")
+    # rankings
+    harness.compare({"a": run_a, "b": run_b}, qrels)
 
-`results.scores`, `results.summary` and `results.comparisons` are pandas frames; docs/python.md tells more.
+`results.scores`, `results.summary` and `results.comparisons` are pandas frames;
+docs/python.md tells more.
 """
 
 import typing as _typing

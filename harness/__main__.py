@@ -6,7 +6,9 @@ import signal
 import sys
 
 GC_THRESHOLD = 20_000
-"""Objects that are made before the new ones are searched for cycles; Python's own 700 is for programs that make few."""
+"""Objects that are made before the new ones are searched for cycles; Python's own 700
+is for programs that make few.
+"""
 
 
 def start() -> None:
@@ -23,7 +25,8 @@ def start() -> None:
         signal.signal(
             signal.SIGINT, lambda *_: os._exit(130)
         )  # threads are waited for, and one more Ctrl-C ends that
-        gc.disable()  # or all that is left is searched for cycles before the process ends: 0.3 s of 4
+        # or all that is left is searched for cycles before the process ends: 0.3 s of 4
+        gc.disable()
 
 
 if __name__ == "__main__":

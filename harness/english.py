@@ -125,6 +125,19 @@ def common_prefix(names: Sequence[str]) -> str:
     return common[:end] if end > MIN_PREFIX else ""
 
 
+def percent_text(share: float, digits: int = 3) -> str:
+    """Return a share in percent; one below 1 never becomes 100.
+
+    >>> percent_text(0.95), percent_text(0.99996), percent_text(0.076, digits=2)
+    ('95', '99.996', '7.6')
+    """
+    text = f"{100 * share:.{digits}g}"
+    while share < 1 and float(text) >= 100:
+        digits += 1
+        text = f"{100 * share:.{digits}g}"
+    return text
+
+
 def short_p_text(p: float | None) -> str:
     """Return a p-value for a narrow column: three decimals, or that it is below them.
 

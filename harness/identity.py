@@ -28,7 +28,8 @@ def run_identity(tables: Mapping[str, Any], digest: str) -> tuple[dict[str, Any]
 
     Whether and how a page is drawn makes no difference.
 
-    >>> run_identity({"name": "x", "report": False}, "d") == run_identity({"name": "x"}, "d")
+    >>> with_default = run_identity({"name": "x", "report": False}, "d")
+    >>> with_default == run_identity({"name": "x"}, "d")
     True
     """
     experiment = {key: value for key, value in tables.items() if key != "report"}
@@ -82,20 +83,6 @@ def _changed_keys(table: Mapping[str, Any]) -> dict[str, Any]:
             key: value for key, value in encoder.items() if value not in (None, "")
         }
     return changed
-
-
-def question_identity(
-    primary: str, baseline: str | None, retrievers: Mapping[str, str]
-) -> tuple[str, str | None, list[str]]:
-    """Return what makes two comparisons the same, whatever retrievers are called.
-
-    Args:
-        primary: the measure that decides.
-        baseline: the name of the retriever with which the others are compared.
-        retrievers: name -> identity.
-    """
-    baseline_identity = None if baseline is None else retrievers.get(baseline)
-    return primary, baseline_identity, sorted(retrievers.values())
 
 
 def query_identity(query: Query) -> tuple[str, ...]:

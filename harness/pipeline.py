@@ -51,8 +51,8 @@ def run(
         The results, read back from their folder.
 
     Raises:
-        InputError: a problem of the experiment, its data or its environment; nothing was
-            embedded.
+        InputError: a problem of the experiment, its data or its environment; nothing
+            was embedded.
         BackendError: every retriever failed; earlier results are unchanged.
         OverBudget: more was billed than `max_cost`, or the judge of a further measure
             would have cost more; the results are written.

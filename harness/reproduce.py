@@ -58,9 +58,9 @@ def reproduce(
 ) -> Reproduction:
     """Repeat the run of a results folder, in a temporary folder, and compare.
 
-    A retriever that searches an approximate index, and those that use it, may have other
-    means, since no two builds of such an index are equal: the share of their hits that
-    recur is returned.
+    A retriever that searches an approximate index, and those that use it, may have
+    other means, since no two builds of such an index are equal: the share of their hits
+    that recur is returned.
 
     Args:
         folder: a results folder.
@@ -73,6 +73,8 @@ def reproduce(
     """
     _refuse_objects(Path(folder))
     earlier = records.read_results(folder)
+    for name in _compared_files(earlier):
+        records.refuse_changed_file(earlier.folder, earlier.manifest, name)
     with tempfile.TemporaryDirectory(prefix="reproduce-") as temporary:
         path = Path(temporary) / "experiment.toml"
         path.write_text(_experiment_text(earlier), encoding="utf-8")
@@ -140,12 +142,15 @@ def _require_retrievers(earlier: Results, again: Results) -> None:
         raise NotConfirmed(f"not reproduced: {'; '.join(errors)}")
 
 
+def _compared_files(results: Results) -> list[str]:
+    files = [f"rankings/{name}.jsonl" for name in results.retrievers]
+    return [*files, "scores.csv", "comparisons.csv"]
+
+
 def _differing_files(earlier: Results, again: Results) -> tuple[str, ...]:
-    files = [f"rankings/{name}.jsonl" for name in earlier.retrievers]
-    files += ["scores.csv", "comparisons.csv"]
     return tuple(
         file
-        for file in files
+        for file in _compared_files(earlier)
         if (earlier.folder / file).read_bytes() != (again.folder / file).read_bytes()
     )
 
@@ -198,7 +203,7 @@ def _version_changes(earlier: Results, again: Results) -> tuple[VersionChange, .
 
 
 def approximate_retrievers(results: Results) -> tuple[str, ...]:
-    """Return the retrievers that search an approximate index, and those that use them."""
+    """Return the retrievers that search an approximate index, or use one that does."""
     manifest = results.manifest
     approximate = {
         name

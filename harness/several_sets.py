@@ -30,7 +30,8 @@ def run_sets(
         The results of each data set; their folders are in one folder, with the page.
 
     Raises:
-        InputError, BackendError, OverBudget: as `run`; sets that finished before are kept.
+        InputError, BackendError, OverBudget: as `run`; sets that finished before are
+        kept.
             A set on which every retriever failed is reported at the end.
     """
     finished: list[Results] = []

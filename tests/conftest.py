@@ -1,4 +1,6 @@
-"""What all tests have: one cache folder a session, and examples by hypothesis that may take their time."""
+"""What all tests have: one cache folder a session, and examples by hypothesis that may
+take their time.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ for name in ("default", "fuzz"):
         deadline=None,  # how fast this machine is says nothing about the code
         suppress_health_check=[HealthCheck.too_slow],
         derandomize=name
-        == "default",  # a commit passes or fails whenever it is tried; `make fuzz` looks for more
+        # a commit passes or fails whenever it is tried; `make fuzz` looks for more
+        == "default",
     )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
@@ -38,11 +41,15 @@ REAL = {
     "--qdrant-grpc": "URL of the same server over gRPC, such as grpc://localhost:6334",
     "--qdrant-key": "the key of that server, where it asks for one",
 }
-"""Options that name real servers, which the tests marked `server` need; without them they are skipped."""
+"""Options that name real servers, which the tests marked `server` need; without them
+they are skipped.
+"""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Real servers are named on the command line: pytest -m server --qdrant http://localhost:6333"""
+    """Real servers are named on the command line: pytest -m server --qdrant
+    http://localhost:6333
+    """
     for name, meaning in REAL.items():
         parser.addoption(name, metavar="WHERE", help=meaning)
 
@@ -78,7 +85,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache of this session's own, shared by the workers of pytest-xdist, so that no text is embedded twice."""
+    """A cache of this session's own, shared by the workers of pytest-xdist, so that no
+    text is embedded twice.
+    """
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"
     os.environ["HARNESS_CACHE"] = str(folder)
@@ -95,7 +104,8 @@ def short_pauses() -> None:
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    """One run of `small.experiment` with its report, for all tests that only read: what changes it copies its folder.
+    """One run of `small.experiment` with its report, for all tests that only read: what
+    changes it copies its folder.
 
     The experiment file lies beside the folder `out`, in which the results are.
     """

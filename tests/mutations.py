@@ -1,9 +1,11 @@
-"""How many small faults the fast tests catch: `python -m tests.mutations [--count 150] [--seed 0]`, run by hand.
+"""How many small faults the fast tests catch: `python -m tests.mutations [--count 150]
+[--seed 0]`, run by hand.
 
-One fault at a time is put into a copy of the project: an operator, a constant, a comparison or a returned value, drawn
-in turn by a seed from the modules that figures and ids pass through. The test files that run the changed line (told by
-coverage) are tried, those that spend most of their tests on it first, until one fails. What no test sees is printed
-with its place; each is to be looked at.
+One fault at a time is put into a copy of the project: an operator, a constant, a
+comparison or a returned value, drawn in turn by a seed from the modules that figures
+and ids pass through. The test files that run the changed line (told by coverage) are
+tried, those that spend most of their tests on it first, until one fails. What no test
+sees is printed with its place; each is to be looked at.
 """
 
 from __future__ import annotations
@@ -61,7 +63,9 @@ SWAPS = {
 FILES = 24
 """Test files that are tried for a fault, at most."""
 PATIENCE = 240
-"""Seconds after which the tests of a fault are stopped: it counts as caught, since they end without it."""
+"""Seconds after which the tests of a fault are stopped: it counts as caught, since they
+end without it.
+"""
 
 
 class Fault(NamedTuple):
@@ -135,7 +139,9 @@ def faults(path: Path) -> Iterator[Fault]:
 
 
 def walk(node: ast.AST) -> Iterator[ast.AST]:
-    """Walk what is run: no annotations and no f-strings, whose parts have no place before Python 3.12."""
+    """Walk what is run: no annotations and no f-strings, whose parts have no place
+    before Python 3.12.
+    """
     if isinstance(node, ast.JoinedStr):
         return
     yield node
@@ -147,7 +153,9 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def applied(source: bytes, fault: Fault) -> bytes | None:
-    """The source with a fault; None where brackets between the operands make it another program than was meant."""
+    """The source with a fault; None where brackets between the operands make it another
+    program than was meant.
+    """
     between = source[fault.start : fault.end]
     changed = source[: fault.start] + fault.after.encode() + source[fault.end :]
     if fault.kind in ("operator", "comparison"):
@@ -193,7 +201,9 @@ def drawn(count: int, seed: int, lines: dict[str, dict[int, list[str]]]) -> list
 
 
 def covered(copy: Path) -> dict[str, dict[int, list[str]]]:
-    """Run the fast tests once: file -> line -> the tests that run it; what is run while importing is left out."""
+    """Run the fast tests once: file -> line -> the tests that run it; what is run while
+    importing is left out.
+    """
     (copy / "contexts.py").write_text(
         "import coverage, pytest\n"
         "@pytest.hookimpl(hookwrapper=True)\n"
@@ -250,7 +260,9 @@ def surroundings(copy: Path) -> dict[str, str]:
 
 
 def catches(copy: Path, changed: str, tests: list[str], sizes: Counter[str]) -> bool:
-    """Whether any test fails: the file's own examples, then those that spend the largest share of their tests on it."""
+    """Whether any test fails: the file's own examples, then those that spend the
+    largest share of their tests on it.
+    """
     share = Counter(test.partition("::")[0] for test in tests)
     files = sorted(share, key=lambda file: (-share[file] / sizes[file], file))[:FILES]
     run = [

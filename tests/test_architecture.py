@@ -34,7 +34,9 @@ LAYERS = [
     {"harness.notebook", "harness.cli"},
     {"harness.__main__"},
 ]
-"""From what is imported to what imports: a module uses its own layer's packages never, those before it freely."""
+"""From what is imported to what imports: a module uses its own layer's packages never,
+those before it freely.
+"""
 FACES = {
     "harness.dataset": {
         "harness.dataset",
@@ -89,7 +91,9 @@ FACES = {
         "harness.report.write",
     },
 }
-"""What other packages may import of a package; one that is not named here shows every module."""
+"""What other packages may import of a package; one that is not named here shows every
+module.
+"""
 LEAVES = {
     "retrievers.errors",
     "retrievers.files.text_files",
@@ -120,7 +124,9 @@ BUILDERS = {
         "cli",
     )
 }
-"""Who may import more of retrievers than the leaves: what builds them, or opens the cache for them."""
+"""Who may import more of retrievers than the leaves: what builds them, or opens the
+cache for them.
+"""
 TABLE_USERS = {"harness.experiment"}
 """Who may look up kinds and options, without building anything."""
 NUMBERS_ONLY = {"harness.measures", "harness.stats"}
@@ -247,7 +253,9 @@ SPARING = [
         CLIENTS.replace("jinja2 ", ""),
     ),
 ]
-"""Commands, each of which loads no less than those before it, and what none of them may have loaded by then."""
+"""Commands, each of which loads no less than those before it, and what none of them may
+have loaded by then.
+"""
 WATCHED = """
 import sys
 import harness.console.label_commands

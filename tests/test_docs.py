@@ -1,4 +1,6 @@
-"""Every command that the documentation shows is run here, in the order of its page, and prints what is shown."""
+"""Every command that the documentation shows is run here, in the order of its page, and
+prints what is shown.
+"""
 
 import doctest
 import os
@@ -20,7 +22,7 @@ import yaml
 import harness
 from harness.cli import app, main
 from harness.experiment.retriever_schema import CONFIGS_BY_KIND
-from harness.records.costs_csv import COST_COLUMNS
+from harness.records.table_schema import COST_COLUMNS
 from harness.running.options import RunOptions
 from harness.writing.evaluation_tables import EVALUATION_COLUMNS as CSV
 from tests.harness.console.test_cli import commands
@@ -75,11 +77,15 @@ MEASURED = re.compile(
 )
 """What differs from machine to machine and from day to day."""
 APART = 0.002
-"""By so much a score may differ, since a model's vectors differ in their last digits between processors."""
+"""By so much a score may differ, since a model's vectors differ in their last digits
+between processors.
+"""
 
 
 def alike(line: str) -> tuple[str, list[str]]:
-    """A line without what is measured, without its numbers and the white space between them; and the numbers."""
+    """A line without what is measured, without its numbers and the white space between
+    them; and the numbers.
+    """
     line = MEASURED.sub("#", line)
     return " ".join(NUMBER.sub("#", line).split()), NUMBER.findall(line)
 

@@ -1,6 +1,8 @@
-"""Readers of files fed with what no program writes: an InputError, or an answer, and never another exception.
+"""Readers of files fed with what no program writes: an InputError, or an answer, and
+never another exception.
 
-Found inputs stay in tests/data/fuzz, by reader; hypothesis adds its own, the same ones in every run.
+Found inputs stay in tests/data/fuzz, by reader; hypothesis adds its own, the same ones
+in every run.
 """
 
 import json
@@ -88,7 +90,9 @@ spots = st.tuples(st.floats(0, 1), st.floats(0, 0.2), st.sampled_from(TOKENS))
 
 
 def damaged(raw: bytes, spot: tuple[float, float, bytes]) -> bytes:
-    """Bytes with a part replaced: where it begins, and how long it is, as shares of the whole."""
+    """Bytes with a part replaced: where it begins, and how long it is, as shares of the
+    whole.
+    """
     start = int(spot[0] * len(raw))
     return raw[:start] + spot[2] + raw[start + int(spot[1] * (len(raw) - start)) :]
 

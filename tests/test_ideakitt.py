@@ -1,4 +1,6 @@
-"""The article's experiment through real SDKs, against servers on the loopback; what goes wrong there, and the bill."""
+"""The article's experiment through real SDKs, against servers on the loopback; what
+goes wrong there, and the bill.
+"""
 
 import json
 import subprocess
@@ -93,7 +95,8 @@ def servers() -> Iterator[SimpleNamespace]:
 
 
 def test_the_articles_experiment(tmp_path: Path, servers: SimpleNamespace) -> None:
-    # As in the file, but for servers and models that are here, and the top 2 to save time.
+    # As in the file, but for servers and models that are here, and the top 2 to save
+    # time.
     text = (PROJECT / "experiments" / "ideakitt.toml").read_text(encoding="utf-8")
     for old, new in {
         'text-v1" }': f'text-v1", endpoint_url = "{servers.bedrock.url}", region = "eu-west-1" }}',

@@ -1,9 +1,11 @@
-"""A whole run against rankings that this file computes without our code, scored by trec_eval's own code.
+"""A whole run against rankings that this file computes without our code, scored by
+trec_eval's own code.
 
-The collection is ours: the names and descriptions of `datasets/survey-templates-*`, with their 138 queries. BM25 is
-written out from its formula; MiniLM is asked by sentence-transformers itself; pytrec_eval scores. The figures stand
-here as well, so that a change which moves both sides is seen: pytrec_eval-terrier 0.5.11, sentence-transformers 6.0 on
-a processor, by `pytest tests/test_known_answers.py`.
+The collection is ours: the names and descriptions of `datasets/survey-templates-*`,
+with their 138 queries. BM25 is written out from its formula; MiniLM is asked by
+sentence-transformers itself; pytrec_eval scores. The figures stand here as well, so
+that a change which moves both sides is seen: pytrec_eval-terrier 0.5.11,
+sentence-transformers 6.0 on a processor, by `pytest tests/test_known_answers.py`.
 """
 
 import json
@@ -47,7 +49,9 @@ Run = dict[str, dict[str, float]]
 
 
 def collection_of(language: str) -> layouts.Collection:
-    """Names and descriptions of the survey templates in one language, with graded labels."""
+    """Names and descriptions of the survey templates in one language, with graded
+    labels.
+    """
     folder = PROJECT / "datasets" / f"survey-templates-{language}"
     documents = {}
     for file in sorted(folder.glob("01*.md")):
@@ -80,7 +84,9 @@ def stems(text: str) -> list[str]:
 
 
 def bigrams(text: str) -> list[str]:
-    """Words of Latin letters and digits, and pairs of neighbours in the runs of all other letters."""
+    """Words of Latin letters and digits, and pairs of neighbours in the runs of all
+    other letters.
+    """
     terms = []
     for latin, other in re.findall(
         r"([a-z0-9]+)|([ぁ-ゟァ-ヺー-ヿ一-龯々]+)", text.lower()
@@ -96,7 +102,9 @@ def bigrams(text: str) -> list[str]:
 def bm25(
     documents: Texts, queries: Texts, terms, k1: float = 0.9, b: float = 0.4
 ) -> Run:
-    """Okapi BM25 with Lucene's idf, as in its formula: the best 100 documents of each query."""
+    """Okapi BM25 with Lucene's idf, as in its formula: the best 100 documents of each
+    query.
+    """
     counts = {id_: Counter(terms(text)) for id_, text in documents.items()}
     frequency = Counter(
         term for document_terms in counts.values() for term in document_terms

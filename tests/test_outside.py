@@ -1,7 +1,8 @@
 """An addition on files of others, for who has them: no clone needs them.
 
-They are looked for in the folder that HARNESS_TEST_DATA names, else in one called `shared` beside the checkout; see
-tests/README.md. `pytest -m "not outside"` leaves them out.
+They are looked for in the folder that HARNESS_TEST_DATA names, else in one called
+`shared` beside the checkout; see tests/README.md. `pytest -m "not outside"` leaves them
+out.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ def outside(part: str) -> Path:
     return FOLDER / part
 
 
-# trec_eval: NIST's own test files (9.0.8), and what the 9.0.8 and 10.0 binaries printed, gcc on x86-64.
+# trec_eval: NIST's own test files (9.0.8), and what the 9.0.8 and 10.0 binaries
+# printed, gcc on x86-64.
 
 MET = RunConventions(intersection=True)
 ALL = RunConventions()

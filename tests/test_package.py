@@ -1,4 +1,6 @@
-"""The wheel, built from what would be published, used from a folder that knows nothing of the checkout; wings off."""
+"""The wheel, built from what would be published, used from a folder that knows nothing
+of the checkout; wings off.
+"""
 
 import ast
 import email

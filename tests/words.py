@@ -1,4 +1,5 @@
-"""How many words a reader meets (terminal, first screen, pages), and the struck words that are still there.
+"""How many words a reader meets (terminal, first screen, pages), and the struck words
+that are still there.
 
 python -m tests.words
 """
@@ -31,7 +32,9 @@ PROMPTS = {
     "labels/model_grades.py",
     "labels/pool.py",
 }
-"""What models and judges are told: another word would be another question, and void what is cached."""
+"""What models and judges are told: another word would be another question, and void
+what is cached.
+"""
 TEMPLATES = {".html", ".tex", ".j2"}
 RUNS = {
     "quickstart": "experiments/quickstart.toml",
@@ -52,7 +55,9 @@ for (let node; (node = walk.nextNode());) {
 }
 return [...seen.values()].join(" ");
 """
-"""The text of what is inside the window; words that only a screen reader says are not seen."""
+"""The text of what is inside the window; words that only a screen reader says are not
+seen.
+"""
 
 
 class Found(NamedTuple):
@@ -120,7 +125,9 @@ def terminal(experiment: str, results: str) -> str:
 
 
 def first_screen(report: Path) -> str:
-    """The text that a browser of 1280 x 800 shows of a page before anything is scrolled."""
+    """The text that a browser of 1280 x 800 shows of a page before anything is
+    scrolled.
+    """
     with (
         tempfile.TemporaryDirectory() as profile,
         chromium(Path(profile), width=1280, height=800) as driver,

@@ -1,4 +1,7 @@
-"""Make the annotated picture of docs/report.md anew: python -m docs.report.pictures (offline extra, chromium)."""
+"""Make the annotated picture of docs/report.md anew.
+
+Python -m docs.report.pictures (offline extra, chromium).
+"""
 
 from __future__ import annotations
 

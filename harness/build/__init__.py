@@ -1,4 +1,5 @@
 """A loaded experiment ready to run.
 
-`check`, `run` and `embed` call it; after it only the manifest reads the tables of the experiment's retrievers.
+`check`, `run` and `embed` call it; after it only the manifest reads the tables of the
+experiment's retrievers.
 """

@@ -64,7 +64,8 @@ def _further_lines(report: CheckReport) -> Iterator[str]:
         claimed = count_of(report.queries_with_claims, "query")
         yield f"{answered} with a reference answer, {claimed} with claims"
     for kind, ids in dataset.data_quality.items():
-        yield f"{QUALITY_PHRASES[kind]} ({len(ids):,}): {first_names(ids)}"
+        names = "; ".join(ids) if kind == "lost-query" else first_names(ids)
+        yield f"{QUALITY_PHRASES[kind]} ({len(ids):,}): {names}"
     if dataset.representatives:
         documents = count_of(len(dataset.representatives), "document")
         yield f"labels name fields: {documents} share the value of another"

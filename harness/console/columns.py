@@ -140,6 +140,13 @@ def text_line(text: str, style: str = "") -> Text:
     return Text(text, style)
 
 
+def command_line(command: str) -> Text:
+    """Return a command on one line, which can be copied whole."""
+    from rich.text import Text
+
+    return Text(command, no_wrap=True, overflow="ignore")
+
+
 def build_grid(columns: Sequence[TextColumn]) -> Table:
     """Return columns as a table: heads over a rule, no frame."""
     from rich import box

@@ -13,7 +13,7 @@ from harness.console.columns import (
     columns_that_fit,
     with_minus_signs,
 )
-from harness.english import common_prefix, short_p_text
+from harness.english import common_prefix, percent_text, short_p_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -87,7 +87,7 @@ def _pair_columns(board: Board, foot: list[str]) -> list[TextColumn]:
     p_values = [starred_p_text(row) for row in rows]
     columns = [
         TextColumn(
-            f"{direction} ({100 * board.level:.3g} % CI)",
+            f"{direction} ({percent_text(board.level)} % CI)",
             [*differences, *foot],
             left_aligned=True,
             drop_rank=3,

@@ -82,9 +82,13 @@ def print_to_fit(
     build: Callable[..., Iterable[RenderableType]], *args: object, **options: object
 ) -> None:
     """Print the parts that `build` makes for the width of the terminal."""
+    from rich.text import Text
+
     console = open_console()
     for part in build(*args, width=console.width, **options):
-        console.print(part)
+        # A line that must not be wrapped is a command.
+        is_command = isinstance(part, Text) and part.no_wrap is True
+        console.print(part, soft_wrap=is_command)
 
 
 def open_console(*, stderr: bool = False) -> Console:

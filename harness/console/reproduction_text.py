@@ -22,7 +22,8 @@ def reproduction_sentence(reproduction: Reproduction) -> str:
     for retriever, share in reproduction.approximate.items():
         sentence += (
             f"; {retriever} searches an approximate index, which no two builds make "
-            f"alike: {100 * share:.1f} % of its first {COMPARED_HITS} hits are there again"
+            f"alike: {100 * share:.1f} % of its first {COMPARED_HITS} hits are there "
+            "again"
         )
     return sentence + version_changes_text(reproduction.versions)
 

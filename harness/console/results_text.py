@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.console.columns import text_line
+from harness.console.columns import command_line, text_line
 from harness.console.forest import leaderboard_in_letters
 from harness.console.output import print_json, print_lines, print_to_fit, print_warnings
 from harness.console.result_tables import comparisons_table, leaderboard_table
@@ -130,6 +130,7 @@ def results_lines(
 ) -> Iterator[RenderableType]:
     """The text of a run: the verdict, its warnings, the paired leaderboard."""
     from harness.evaluation.evaluation_file import read_or_evaluate
+    from harness.evaluation.judging_effort import quoted_folder
     from harness.evaluation.warnings import warning_sentences
     from harness.wording.verdicts import abstention_sentence
 
@@ -144,6 +145,7 @@ def results_lines(
         explain=explain,
         notes=warning_sentences(evaluation.warnings),
         head=f"{results.manifest.name} · {evaluation.measure} · {queries}",
+        folder=quoted_folder(results),
     )
     if evaluation.abstention is not None:
         yield text_line(abstention_sentence(evaluation.abstention))
@@ -172,7 +174,7 @@ def _unlabelled_lines(results: Results) -> Iterator[RenderableType]:
             f"rank-biased overlap {row.rbo:.3f}"
         )
     yield from _stemming_lines(results)
-    yield text_line(f"next: {pool_command(results)}")
+    yield command_line(f"next: {pool_command(results)}")
 
 
 def _stemming_lines(results: Results) -> Iterator[RenderableType]:
@@ -194,6 +196,7 @@ def verdict_text(
     notes: Sequence[str] = (),
     complete: bool = True,
     head: str = "",
+    folder: str = "RESULTS",
 ) -> Iterator[RenderableType]:
     """The verdict in words, its warnings, the paired leaderboard, then explanations.
 
@@ -204,10 +207,11 @@ def verdict_text(
         notes: warnings that may change the verdict.
         complete: whether no retriever is missing; else nothing is recommended.
         head: the first line; by default the measure and the number of queries.
+        folder: of the results, as it stands in a command.
     """
     from harness.wording.conclusion import verdict_lines
 
-    verdict = verdict_lines(evaluation, complete=complete)
+    verdict = verdict_lines(evaluation, complete=complete, folder=folder)
     prefix = common_prefix([row.retriever for row in evaluation.board.rows])
 
     def shorten(sentence: str) -> str:
@@ -226,6 +230,8 @@ def verdict_text(
         yield text_line(f"! {shorten(warning)}")
     if verdict.next_step:
         yield text_line(shorten(verdict.next_step))
+    if verdict.command:
+        yield command_line(verdict.command)
     if explain:
         yield from _explanation_tables(evaluation, width=width)
 

@@ -98,7 +98,7 @@ def value_at(row: TableRow, path: str, missing: Any = None) -> Any:
 def declared_paths(declared: str) -> list[str]:
     """Return the columns in a declaration.
 
-    Several columns, with commas between them, identify a document together.
+    Several columns, with commas between them, identify a document, or are one text.
     """
     return [path.strip() for path in declared.split(",") if path.strip()]
 

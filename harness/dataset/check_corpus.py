@@ -61,10 +61,13 @@ class CheckedDocuments:
 
     def nearest_remedy(self, label: str) -> str:
         """Return the remedy for a label that names no document."""
-        names = self.document_by_value if self.by_field else self.ids
-        nearest = nearest_word(label, names) if len(names) <= MAX_COMPARED_IDS else ""
         remedy = f"correct the id, or {DROP_REMEDY}"
-        return f"{nearest or self.example()} {remedy}".lstrip()
+        return f"{self.nearest(label) or self.example()} {remedy}".lstrip()
+
+    def nearest(self, label: str) -> str:
+        """Return the nearest name of a document as a question; empty if none is."""
+        names = self.document_by_value if self.by_field else self.ids
+        return nearest_word(label, names) if len(names) <= MAX_COMPARED_IDS else ""
 
     def example(self) -> str:
         """Return an example of a label; empty if there are no documents."""

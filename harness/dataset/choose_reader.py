@@ -29,6 +29,7 @@ READERS_BY_FORMAT = {
     "llama-index": "keyed_file:LLAMA_INDEX",
     "squad": "paragraphs:SQUAD",
     "hotpotqa": "paragraphs:HOTPOT",
+    "marked": "marked_texts:MARKED_TEXTS",
     "quoted": "paragraphs:CONTEXT_TABLE",
     "msmarco": "three_tables:MSMARCO",
     "tables": "table_folder",

@@ -11,10 +11,13 @@ from harness.dataset.usual_names import (
     COLUMN_KINDS,
     DOCUMENT_ID_KINDS,
     DOCUMENT_KINDS,
+    DRAFT_COLUMNS,
     FIELDS_KIND,
     LABEL_KINDS,
     LOCATION_COLUMNS,
+    NEUTRAL_DOCUMENT_NAMES,
     QUERY_KINDS,
+    SCORE_NAME,
     USUAL_COLUMN_NAMES,
     normalised_name,
     usual_column,
@@ -40,6 +43,8 @@ class Columns:
     """Whether the first row of a table is its header, even if it looks like data."""
     usual_names: Mapping[str, tuple[str, ...]] | None = None
     """The names, or paths, that one tool uses instead of the usual ones."""
+    are_labels: bool = False
+    """Whether the rows are of a table of labels."""
 
     def __post_init__(self) -> None:
         declared = dict(kind_first(*pair) for pair in self.declared.items())
@@ -52,7 +57,7 @@ class Columns:
         """Return the column of a kind in this row; None if there is none."""
         if self.declared or self.usual_names:
             return self._find_column(kind, row)
-        return _find_usual_column(kind, tuple(row))
+        return _find_usual_column(kind, tuple(row), self.are_labels)
 
     def _find_column(self, kind: str, row: TableRow) -> str | None:
         declared = self.declared.get(kind)
@@ -74,7 +79,22 @@ class Columns:
             paths = self.usual_names.get(kind, ())
             return next((path for path in paths if has_path(row, path)), None)
         excluded = self._columns_of_other_kinds(kind)
+        excluded |= self._undeclared_labels(kind, row)
         return usual_column(kind, tuple(name for name in row if name not in excluded))
+
+    def _undeclared_labels(self, kind: str, row: TableRow) -> set[str]:
+        """Return the columns that a system may have filled, not a person."""
+        if self.are_labels:
+            return set()
+        if kind == "grade":
+            return {name for name in row if normalised_name(str(name)) == SCORE_NAME}
+        if kind != "label_document" or self.name("grade", row) is not None:
+            return set()
+        if row.keys() >= DRAFT_COLUMNS:
+            return set()
+        return {
+            name for name in row if normalised_name(str(name)) in NEUTRAL_DOCUMENT_NAMES
+        }
 
     def _columns_of_other_kinds(self, kind: str) -> set[str]:
         """Return the columns that are declared as another kind of the same rows."""
@@ -199,12 +219,15 @@ def kind_first(kind: str, name: str) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=1024)
-def _find_usual_column(kind: str, names: tuple[str, ...]) -> str | None:
+def _find_usual_column(
+    kind: str, names: tuple[str, ...], are_labels: bool
+) -> str | None:
     """Return the column of a kind if no column is declared.
 
     Cached, since most rows have the same columns.
     """
-    return Columns()._find_column(kind, dict.fromkeys(names))
+    columns = Columns(are_labels=are_labels)
+    return columns._find_column(kind, dict.fromkeys(names))
 
 
 def declaration(kind: str, name: str = "…") -> str:

@@ -3,16 +3,13 @@
 import contextlib
 import hashlib
 import importlib.util
-import io
 import json
 import os
-import sys
-import warnings
-from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from harness.dataset.conversion_process import CONVERSIONS, ConversionStopped
 from harness.dataset.file import File
 from retrievers.files.text_files import cache_folder
 
@@ -27,12 +24,15 @@ CONVERTED_SUFFIXES = {
     ".ipynb": "Jupyter",
 }
 """Suffix of a file that markitdown converts -> the name of its format."""
-CONVERTER_NAMES = ("Html", "Ipynb", "Pdf", "Docx", "Pptx", "Xlsx", "Epub")
-"""The converters that are used: none of them reads damaged files as text."""
 CONVERTER_REMEDY = (
     'pip install "markitdown[docx,pdf,pptx,xlsx]", or the extra "documents"'
 )
-MAX_REASON_LENGTH = 200
+
+
+_reason_by_digest: dict[str, str] = {}
+"""Why the child process ended at a file, by the file's digest: each pass over a folder
+finds the same documents. A later run tries the file again, since the machine may have
+been busy."""
 
 
 class ConversionError(Exception):
@@ -54,7 +54,7 @@ def convert_file(file: File) -> ConvertedText:
 
     Raises:
         ConversionError: the file is damaged, protected, or has no text (a scanned page,
-            say).
+            say), or its conversion exceeds a limit.
         InputError: it cannot be read.
     """
     raw = file.read()
@@ -65,12 +65,26 @@ def convert_file(file: File) -> ConvertedText:
     try:
         conversion: dict[str, str] = json.loads(cached.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        conversion = convert_bytes(raw, file.suffix)
+        conversion = _convert_bytes(raw, file.suffix, digest)
         with contextlib.suppress(OSError):  # the cache only saves time
             _write_cache(cached, conversion)
     if "failed" in conversion:
         raise ConversionError(conversion["failed"])
     return ConvertedText(conversion["title"], conversion["text"])
+
+
+def _convert_bytes(raw: bytes, suffix: str, digest: str) -> dict[str, str]:
+    """Return `title` and `text` of a document, or `failed` with the reason.
+
+    Raises:
+        ConversionError: the child process took too long, or crashed.
+    """
+    if digest not in _reason_by_digest:
+        try:
+            return CONVERSIONS.convert(raw, suffix)
+        except ConversionStopped as stopped:
+            _reason_by_digest[digest] = str(stopped)
+    raise ConversionError(_reason_by_digest[digest])
 
 
 def _write_cache(path: Path, conversion: dict[str, str]) -> None:
@@ -81,45 +95,6 @@ def _write_cache(path: Path, conversion: dict[str, str]) -> None:
     temporary.replace(path)
 
 
-def convert_bytes(raw: bytes, suffix: str) -> dict[str, str]:
-    """Return `title` and `text` of a document, or `failed` with the reason."""
-    from markitdown import StreamInfo
-
-    stream = io.BytesIO(raw)
-    stream_info = StreamInfo(extension=suffix)
-    try:
-        with warnings.catch_warnings(), contextlib.redirect_stdout(sys.stderr):
-            warnings.simplefilter("ignore")  # parsers warn of repairs
-            converted = _engine().convert_stream(stream, stream_info=stream_info)
-    except Exception as error:  # a parser may raise anything
-        reason = " ".join(str(error).split()) or type(error).__name__
-        return {"failed": reason[:MAX_REASON_LENGTH]}
-    text = converted.markdown.encode("utf-8", "replace").decode().strip()
-    if not text:
-        return {"failed": "there is no text in it"}
-    title = converted.title or _first_heading(text)
-    return {"title": " ".join(title.split()), "text": text}
-
-
-def _first_heading(text: str) -> str:
-    for line in text.split("\n"):
-        if line.startswith("# "):
-            return line[2:]
-    return ""
-
-
 def can_convert() -> bool:
     """Whether markitdown is installed."""
     return importlib.util.find_spec("markitdown") is not None
-
-
-@cache
-def _engine() -> Any:
-    import markitdown.converters
-    from markitdown import MarkItDown
-
-    engine = MarkItDown(enable_builtins=False, enable_plugins=False)
-    for name in CONVERTER_NAMES:
-        converter = getattr(markitdown.converters, f"{name}Converter")
-        engine.register_converter(converter())
-    return engine

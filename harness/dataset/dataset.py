@@ -39,8 +39,8 @@ class Dataset:
     """File of a table -> column -> the kind that it was read as; empty if not used."""
     table_sizes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Table or folder of documents -> its content (rows, Markdown) -> how many."""
-    guessed_columns: Mapping[str, str] = field(default_factory=dict)
-    """The column of labels that was found by its values, as it would be declared."""
+    found_columns: Mapping[str, str] = field(default_factory=dict)
+    """The column of labels that was found by its name, as it would be declared."""
     matched_by: Mapping[str, int] = field(default_factory=dict)
     """How labels identify documents (id, file name, title, text, field) -> how many."""
     unknown_documents: tuple[str, ...] = ()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from harness.dataset.columns import declaration
@@ -20,6 +21,9 @@ from retrievers.ids import document_id, to_nfc
 
 LIST_SEPARATORS = "|;\n,"
 """Separators of ids in one cell: the first one that occurs in it counts."""
+ELEMENT_SEPARATORS = tuple(map(re.compile, (";", ",", r"\|", r"\s+", r"[;,|\s]+")))
+"""Separators of ids in one element of a list, in the order in which they are tried."""
+ELEMENT_SEPARATOR = ELEMENT_SEPARATORS[-1]
 NamesDocument = Callable[[str], bool]
 """Whether a text names a document."""
 
@@ -71,7 +75,7 @@ def read_label_list(
         cell = _as_grades_or_ids(graded_ids)
     if isinstance(cell, Mapping):
         return _read_grades(cell)
-    return _read_ids(() if cell is None else cell)
+    return _read_ids(() if cell is None else cell, names_document)
 
 
 def _is_document(object_: Mapping[str, Any]) -> bool:
@@ -125,7 +129,7 @@ def _read_grades(cell: Mapping[Any, Any]) -> Labels | UnreadableLabels:
     return Labels(grades=grades)
 
 
-def _read_ids(cell: Any) -> Labels | UnreadableLabels:
+def _read_ids(cell: Any, names_document: NamesDocument) -> Labels | UnreadableLabels:
     """Read ids, best first, or groups of ids."""
     if not isinstance(cell, list | tuple):
         return _unreadable_ids(cell)
@@ -135,7 +139,7 @@ def _read_ids(cell: Any) -> Labels | UnreadableLabels:
         ids = [document_id(element) for element in group]
         if None in ids:
             return _unreadable_ids(cell)
-        groups.append(tuple(map(str, ids)))
+        groups.append(tuple(split_elements(map(str, ids), names_document)))
     if are_groups:
         return Labels(groups=tuple(filter(None, groups)))
     return Labels(ranked=groups[0])
@@ -197,7 +201,7 @@ def split_cell(text: str, names_document: NamesDocument) -> Any:
     is_literal = text[0] in ("[", "{")
     separators = [separator for separator in LIST_SEPARATORS if separator in text]
     if not is_literal and not separators:
-        return [text]
+        return split_elements([text], names_document)
     if names_document(text):
         return [text]
     if is_literal:
@@ -206,7 +210,29 @@ def split_cell(text: str, names_document: NamesDocument) -> Any:
     ids = _split_ids(text, separator, names_document)
     if separator == "," and not any(map(names_document, ids)):
         return [text]
-    return ids
+    return split_elements(ids, names_document)
+
+
+def split_elements(ids: Iterable[str], names_document: NamesDocument) -> list[str]:
+    """Return ids, of which one may list several; each part then names a document.
+
+    >>> split_elements(["D8; D9", "D9 D4", "a b"], {"D8", "D9", "D4"}.__contains__)
+    ['D8', 'D9', 'D9', 'D4', 'a b']
+    """
+    split_ids: list[str] = []
+    for id_ in ids:
+        split_ids += _split_element(id_, names_document)
+    return split_ids
+
+
+def _split_element(id_: str, names_document: NamesDocument) -> list[str]:
+    if ELEMENT_SEPARATOR.search(id_) is None or names_document(id_):
+        return [id_]
+    for separator in ELEMENT_SEPARATORS:
+        parts = [part.strip() for part in separator.split(id_) if part.strip()]
+        if len(parts) > 1 and all(map(names_document, parts)):
+            return parts
+    return [id_]
 
 
 def _split_ids(text: str, separator: str, names_document: NamesDocument) -> list[str]:

@@ -17,7 +17,12 @@ from typing import Any, NamedTuple
 
 from harness.dataset.cell_paths import read_texts
 from harness.dataset.columns import declaration, not_labels_remedy
-from harness.dataset.label_lists import UnreadableLabels, read_label_list, split_cell
+from harness.dataset.label_lists import (
+    UnreadableLabels,
+    read_label_list,
+    split_cell,
+    split_elements,
+)
 from harness.dataset.labels import Labels
 from harness.dataset.placed_row import PlacedRow
 from harness.dataset.source import PlacedLabels, SourceLocation
@@ -205,7 +210,7 @@ def _documents_of(row: PlacedRow, document: Any) -> list[str]:
         problem = f"the document's id is {quoted_value(document)}"
         row.add_problem(problem, "an id is text")
         return []
-    return list(map(str, ids))
+    return split_elements(map(str, ids), row.problems.names_document)
 
 
 def _add_missing_document_column(row: PlacedRow) -> None:

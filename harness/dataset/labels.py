@@ -95,14 +95,6 @@ class Labels:
             if getattr(self, field.name) != getattr(NO_LABELS, field.name)
         }
 
-    @classmethod
-    def from_json(cls, row: Mapping[str, Any]) -> Labels:
-        """Return the labels that `as_json` stored."""
-        stored = {name: STORED_NAMES.get(name, name) for name in cls.__slots__}
-        return cls(
-            **{name: _as_tuples(row[key]) for name, key in stored.items() if key in row}
-        )
-
 
 def _rename_documents(
     documents: Iterable[str], names: Mapping[str, str]
@@ -119,10 +111,6 @@ def _rename_grades(
         if name is not None:
             renamed[name] = max(grade, renamed.get(name, grade))
     return renamed
-
-
-def _as_tuples(value: Any) -> Any:
-    return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
 
 
 NO_LABELS = Labels()

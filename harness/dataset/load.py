@@ -31,7 +31,11 @@ from harness.dataset.read_problems import ReadProblems
 from harness.dataset.reference import DatasetReference, parse_reference
 from harness.dataset.reference_answers import reference_as_json
 from harness.dataset.source import Source
-from harness.dataset.unlabelled_columns import guess_label_column, refuse_unused_columns
+from harness.dataset.unlabelled_columns import (
+    LabelColumnSearch,
+    find_label_column,
+    refuse_unused_columns,
+)
 from harness.dataset.usual_names import LABEL_KINDS, normalised_name
 from retrievers.errors import InputError
 from retrievers.types import Document, Query
@@ -69,17 +73,18 @@ def load_dataset(
     problems.names_document = lambda cell: bool(documents.match([cell]))
     drop = drop_dangling or reference.drop_dangling
     matched = match_labels(source, problems, documents, queries, drop=drop)
-    refuse_unused_columns(problems, reference.columns)
     if matched.labels and _has_clicks(problems):
         problems.notes["clicked-label"] = [*matched.labels]
+    search = LabelColumnSearch({})
     if not matched.labels and documents.ids:
-        guessed = guess_label_column(problems, documents, reference.columns)
-        if guessed:
-            declared = replace(reference, columns={**reference.columns, **guessed})
-            dataset = load_dataset(
-                declared, drop_dangling=drop, sample_size=sample_size
-            )
-            return _with_guessed_columns(dataset, guessed)
+        search = find_label_column(problems, documents, reference.columns)
+    if search.declared:
+        columns = {**reference.columns, **search.declared}
+        declared = replace(reference, columns=columns)
+        dataset = load_dataset(declared, drop_dangling=drop, sample_size=sample_size)
+        return _with_found_columns(dataset, search.declared)
+    if not search.is_question:
+        refuse_unused_columns(problems, reference.columns)
     parts = _CheckedParts(format_name, source, queries, documents, matched)
     return _check_labels(reference, parts, problems)
 
@@ -184,9 +189,9 @@ def _has_clicks(problems: ReadProblems) -> bool:
     return any(CLICK_WORD in normalised_name(column) for _, column in columns)
 
 
-def _with_guessed_columns(dataset: Dataset, guessed: Mapping[str, str]) -> Dataset:
-    notes = {**dataset.data_quality, "found-labels": tuple(guessed.values())}
-    return replace(dataset, guessed_columns=guessed, data_quality=notes)
+def _with_found_columns(dataset: Dataset, found: Mapping[str, str]) -> Dataset:
+    notes = {**dataset.data_quality, "found-labels": tuple(found.values())}
+    return replace(dataset, found_columns=found, data_quality=notes)
 
 
 def _add_nothing_to_search(

@@ -26,6 +26,8 @@ MAX_LOST_SHARE = 0.1
 MIN_LABELS_OF_ONE_CAUSE = 3
 """Labels from which on one cause is reported as one problem."""
 MAX_SHOWN_PASSAGE_LENGTH = 80
+MAX_SHOWN_LABELS = 3
+MAX_NOTE_LENGTH = 240
 
 
 class UnmatchedLabel(NamedTuple):
@@ -53,6 +55,8 @@ class MatchedLabels:
     unmatched: list[UnmatchedLabel] = field(default_factory=list)
     lost_by_cause: Counter[str] = field(default_factory=Counter)
     """Why labels are lost -> how many are."""
+    lost: list[PlacedLabels] = field(default_factory=list)
+    """The labels of queries that lose all their relevant documents."""
 
     def add(
         self,
@@ -86,6 +90,8 @@ class MatchedLabels:
         is_renamed = any(document != name for document, name in names.items())
         if position_by_unknown or is_renamed:
             labels = labels.with_renamed_documents(names)
+        if placed.labels.relevant and not labels.relevant:
+            self.lost.append(placed)
         self.labels[placed.query_id] = replace(labels, quoted=False)
 
 
@@ -128,12 +134,29 @@ def match_labels(
         if not query.text.strip():
             _add_blank_query(placed, problems)
         matched.add(placed, matches, problems)
+    if documents.ids:
+        _note_lost_queries(matched.lost, documents, problems)
     if documents.ids and not drop:
         _refuse_unknown_documents(matched, guessed_columns, documents, problems)
     if documents.ids and queries:
         file = all_labels[0].location.file if all_labels else ""
         _refuse_losses(matched, documents, problems, file)
     return matched
+
+
+def _note_lost_queries(
+    lost: Iterable[PlacedLabels], documents: CheckedDocuments, problems: ReadProblems
+) -> None:
+    """Note each query that loses all its relevant documents, with what they name."""
+    for placed in lost:
+        query = placed.query_id
+        if has_unnamed_queries(problems, placed.location):
+            query = str(placed.location)
+        first = placed.labels.relevant[0]
+        names = first_names([*map(repr, placed.labels.relevant)], MAX_SHOWN_LABELS)
+        nearest = documents.nearest(first)
+        suffix = f" ({nearest})" if nearest else ""
+        problems.note("lost-query", f"{query}: {names}{suffix}"[:MAX_NOTE_LENGTH])
 
 
 def _is_named_as_id(column: str) -> bool:

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from harness.dataset.cell_paths import further_fields, value_at
+from harness.dataset.cell_paths import declared_paths, further_fields, value_at
 from harness.dataset.columns import Columns, declaration
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.reference_answers import read_reference_answer
@@ -70,7 +70,7 @@ class PlacedRow(NamedTuple):
         if column is None:
             self.add_problem(*self.columns.missing_column(kind, self.row))
             return None
-        cell = value_at(self.row, column)
+        cell = self._text_cell(column)
         if isinstance(cell, str):
             return cell
         remedy = TEXT_REMEDY
@@ -81,11 +81,23 @@ class PlacedRow(NamedTuple):
         self.add_problem(problem, remedy)
         return None
 
+    def _text_cell(self, column: str) -> Any:
+        """Return a text; those of several columns are lines, in the declared order."""
+        paths = [column] if column in self.row else declared_paths(column)
+        cells = [value_at(self.row, path) for path in paths]
+        if len(cells) == 1:
+            return cells[0]
+        for cell in cells:
+            if cell is not None and not isinstance(cell, str | int | float):
+                return cell
+        return "\n".join(str(cell) for cell in cells if cell not in (None, ""))
+
     def document(self) -> Document | None:
         """Return the document; without one, add a problem."""
         id_ = self.id("document_id")
         text = self.text("text")
-        title = self.value("title")
+        title_column = self.name("title")
+        title = None if title_column is None else self._text_cell(title_column)
         if title is not None and not isinstance(title, str):
             problem = f"'title' is not a string but {quoted_value(title)}"
             self.add_problem(problem, TEXT_REMEDY)

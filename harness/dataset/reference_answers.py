@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from harness.dataset.read_problems import ReadProblems
@@ -21,15 +20,6 @@ def reference_as_json(reference: Reference) -> dict[str, Any]:
             claim.text if claim.vital else claim._asdict() for claim in reference.claims
         ]
     return row
-
-
-def reference_from_json(row: Mapping[str, Any]) -> Reference:
-    """Return the reference that `reference_as_json` stored."""
-    claims = [
-        Claim(claim) if isinstance(claim, str) else Claim(**claim)
-        for claim in row.get("claims", ())
-    ]
-    return Reference(tuple(row.get("reference", ())), tuple(claims))
 
 
 def read_reference_answer(

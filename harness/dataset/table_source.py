@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -113,7 +113,8 @@ class TableSource:
         if self.label_rows is None:
             yield from self._labels_of_queries(problems)
             return
-        reader = _PartReader(LABEL_PART, self.columns, problems)
+        columns = replace(self.columns, are_labels=True)
+        reader = _PartReader(LABEL_PART, columns, problems)
         yield from read_labels(reader.read(self.label_rows(problems)))
 
     def _labels_of_queries(self, problems: ReadProblems) -> Iterator[PlacedLabels]:
@@ -166,7 +167,8 @@ class _DistinctQueries:
         """Add a query; False if the row is one more label of an earlier one."""
         if row.name("query_id") is None:
             return self._add_without_id(query, row)
-        if self._has_labels and row.name("label_document") is not None:
+        has_list = row.name("relevant") is not None
+        if self._has_labels and (row.name("label_document") or not has_list):
             if self._texts_by_id.get(query.id) == query.text:
                 return False
             self._texts_by_id[query.id] = query.text

@@ -20,25 +20,25 @@ from harness.dataset.usual_names import (
     FIELDS_KIND,
     LABEL_KINDS,
     LOCATION_COLUMNS,
+    NEUTRAL_LIST_NAMES,
     NORMALISED_COLUMN_NAMES,
+    SCORE_NAME,
+    is_label_name,
+    names_documents,
     normalised_name,
 )
 from harness.dataset.written_values import parse_grade
+from retrievers.errors import Problem
 
-MIN_SURE_SHARE = 0.9
-"""Share of a column's parts that name documents, from which on it has labels."""
-MIN_POSSIBLE_SHARE = 0.5
-"""The same share, from which on it may have labels."""
-LABEL_COLUMN_PATTERN = re.compile(
-    r"gold|expect|relev|correct|truth|target|answer|support|evidence|cit|positiv|label|"
-    r"match|ideal|doc|file|source|page|passage|chunk|context|article|url|ref"
+MIN_ID_SHARE = 0.9
+"""Share of the named documents that are named by id, not by title, in labels."""
+MIN_NAMING_SHARE = 0.5
+"""Share of a column's parts that name documents, from which on it is asked about."""
+RETURNED_PATTERN = re.compile(
+    r"rank|position|score|distance|similarity|generated|prediction|predicted|"
+    r"retriev|return|result|hits?$|response|top_?k"
 )
-"""In the name of a column of labels, or of documents."""
-OTHER_COLUMN_PATTERN = re.compile(
-    r"neg|wrong|distract|irrelev|retriev|predict|return|hits?$|result|exclude|current|"
-    r"actual|rank"
-)
-"""In the name of a column of documents that are no labels, but found or wrong."""
+"""In the name of a column that a system filled."""
 MAX_GUESSED_GRADE = 10
 """Whole numbers from 0 to this one, at most, may be grades."""
 
@@ -52,7 +52,25 @@ class LabelColumnCandidate(NamedTuple):
     """The kind under which it would be declared."""
     matched_parts: int
     all_parts: int
-    is_sure: bool
+    names_by_id: bool
+    """Whether nearly all of them are named by their ids, not by their titles."""
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether its name says so, in its first or its last part."""
+        parts = self.column.split(".")
+        return self.names_by_id and (
+            is_label_name(parts[0]) or is_label_name(parts[-1])
+        )
+
+
+class LabelColumnSearch(NamedTuple):
+    """The column of labels that was found, or a question about some."""
+
+    declared: Mapping[str, str]
+    """The column as it would be declared; empty if it is not found."""
+    is_question: bool = False
+    """Whether a problem asks which column has labels."""
 
 
 class _TableUse(NamedTuple):
@@ -63,6 +81,8 @@ class _TableUse(NamedTuple):
     names_documents: bool
     """Whether a column of it names documents."""
     has_grades: bool
+    is_read: bool
+    """Whether the data set was read so far without a problem."""
 
 
 class _UnusedColumn(NamedTuple):
@@ -88,6 +108,7 @@ def refuse_unused_columns(problems: ReadProblems, declared: Mapping[str, str]) -
                 kind in DOCUMENT_NAMING_KINDS for kind in columns.values()
             ),
             has_grades="grade" in columns.values(),
+            is_read=not problems,
         )
         for column, used_kind in columns.items():
             is_unused = used_kind in ("", FIELDS_KIND)
@@ -111,8 +132,17 @@ def _guess_kind(column: str, cells: Sequence[Any], table: _TableUse) -> _UnusedC
         return _UnusedColumn("contexts")
     if column_name not in LOCATION_COLUMNS:
         for kind in LABEL_KINDS:
+            if kind == "grade" and column_name == SCORE_NAME:
+                may_be_grade = table.names_documents and not table.has_grades
+                if not (table.has_labels and may_be_grade):
+                    continue
             if column_name in NORMALISED_COLUMN_NAMES[kind]:
                 return _UnusedColumn(kind)
+    if column_name in NEUTRAL_LIST_NAMES:
+        return _UnusedColumn("relevant")
+    has_no_labels = table.has_labels and not table.names_documents
+    if table.is_read and has_no_labels and names_documents(column):
+        return _UnusedColumn("relevant")
     return _UnusedColumn("")
 
 
@@ -152,38 +182,38 @@ def _add_overlooked(
     problems.add(file, problem, f"{remedy}; {not_labels_remedy(column)}")
 
 
-def guess_label_column(
+def find_label_column(
     problems: ReadProblems, documents: CheckedDocuments, declared: Mapping[str, str]
-) -> dict[str, str]:
-    """Return the column of labels, found by its values, as it would be declared.
+) -> LabelColumnSearch:
+    """Return the column of labels, found by its name.
 
-    Several candidates, and weak ones, become a problem that shows what to declare; then
-    the result is empty.
+    If columns name documents, and none or several have a name of labels, that becomes
+    a problem that shows what to declare.
     """
     if any(kind in declared for kind in DOCUMENT_NAMING_KINDS):
-        return {}
+        return LabelColumnSearch({})
     field_names = declared_field_names(declared)
     candidates = [
         candidate
         for candidate in _find_candidates(problems, documents)
         if candidate.column not in field_names
     ]
-    sure = [candidate for candidate in candidates if candidate.is_sure]
-    if len({(candidate.column, candidate.kind) for candidate in sure}) == 1:
-        return {sure[0].kind: sure[0].column}
+    named = [candidate for candidate in candidates if candidate.has_labels]
+    if len({(candidate.column, candidate.kind) for candidate in named}) == 1:
+        return LabelColumnSearch({named[0].kind: named[0].column})
     if problems:
-        return {}
+        return LabelColumnSearch({})
     if candidates:
-        _add_candidates(candidates, problems)
+        problems.append(_label_question(candidates, problems))
     else:
         _refuse_keys_of_documents(problems, documents)
-    return {}
+    return LabelColumnSearch({}, is_question=bool(problems))
 
 
-def _add_candidates(
+def _label_question(
     candidates: Sequence[LabelColumnCandidate], problems: ReadProblems
-) -> None:
-    """Add the problem that some columns may hold labels."""
+) -> Problem:
+    """Return the question which of some columns has labels."""
     columns = ", ".join(
         f"{candidate.column!r} "
         f"({candidate.matched_parts:,} of {candidate.all_parts:,} parts)"
@@ -194,11 +224,23 @@ def _add_candidates(
     }
     first = candidates[0]
     verb = "names" if len(candidates) == 1 else "name"
-    problems.add(
-        first.file,
-        f"{columns} {verb} documents, and no column is known to hold labels",
-        f"say which: {' or '.join(declarations)}; {not_labels_remedy(first.column)}",
-    )
+    problem = f"{columns} {verb} documents, and no column is known to hold labels"
+    returned = _returned_columns(first.file, problems)
+    run_remedy = 'a retriever of kind = "run" compares what a system returned'
+    if returned:
+        problem += f"; {returned} looks like what a system returned"
+    remedy = f"say which are labels: {' or '.join(declarations)}; {run_remedy}"
+    return Problem(first.file, problem, f"{remedy}; {not_labels_remedy(first.column)}")
+
+
+def _returned_columns(file: str, problems: ReadProblems) -> str:
+    """Return the columns of a file that a system filled, by their names."""
+    names = [
+        repr(column)
+        for column in problems.columns_used.get(file, {})
+        if RETURNED_PATTERN.search(column.casefold()) and not is_label_name(column)
+    ]
+    return ", ".join(names)
 
 
 def _refuse_keys_of_documents(
@@ -250,16 +292,12 @@ def _find_candidates(
             names = [*chain.from_iterable(parts)]
             matches = documents.match(names)
             matched = [name for name in names if name in matches]
-            if not matched or len(matched) < MIN_POSSIBLE_SHARE * len(names):
+            if not matched or len(matched) < MIN_NAMING_SHARE * len(names):
                 continue
             by_id = [name for name in matched if matches[name].matched_by != "title"]
-            is_sure = (
-                len(matched) >= MIN_SURE_SHARE * len(names)
-                and len(by_id) >= MIN_SURE_SHARE * len(matched)
-                and _may_be_named_so(normalised_name(path), names)
-            )
+            names_by_id = len(by_id) >= MIN_ID_SHARE * len(matched)
             yield LabelColumnCandidate(
-                file, path, kind, len(matched), len(names), is_sure
+                file, path, kind, len(matched), len(names), names_by_id
             )
 
 
@@ -285,12 +323,3 @@ def _parts_of(leaf: Any, problems: ReadProblems) -> tuple[str, ...]:
 
 def _is_list(leaf: Any) -> bool:
     return isinstance(leaf, list | dict)
-
-
-def _may_be_named_so(column_name: str, names: Sequence[str]) -> bool:
-    """Whether the name of a column allows that it has labels."""
-    if OTHER_COLUMN_PATTERN.search(column_name):
-        return False
-    if LABEL_COLUMN_PATTERN.search(column_name):
-        return True
-    return not all(name.isdigit() for name in names)

@@ -80,8 +80,6 @@ USUAL_COLUMN_NAMES: dict[str, tuple[str, ...]] = {
         "relevant",
         "relevant_ids",
         "relevant_doc_ids",
-        "doc_ids",
-        "document_ids",
         "expected_doc_ids",
         "expected_documents",
         "reference_context_ids",
@@ -111,6 +109,62 @@ Else they say where something is from.
 """
 CLICKS_COLUMN = "clicks"
 """The clicks on a document: grades only if the experiment says so."""
+NEUTRAL_DOCUMENT_NAMES = frozenset(
+    (
+        "corpusid",
+        "docid",
+        "documentid",
+        "docno",
+        "pid",
+        "passageid",
+        "doc",
+        "document",
+        "filename",
+        *LOCATION_COLUMNS,
+    )
+)
+"""Names of columns of documents that may be labels, or what a system returned.
+
+They have labels in a table of labels, or beside a column of grades.
+"""
+NEUTRAL_LIST_NAMES = ("docids", "documentids")
+"""Names of lists of documents that may be labels, or what a system returned."""
+DRAFT_COLUMNS = frozenset(("style", "need", "origin", "document_id"))
+"""The columns of a query that a model wrote for a document, and a person kept."""
+SCORE_NAME = "score"
+"""A grade in a table of labels; anywhere else a system may have given it."""
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+LABEL_WORDS = _words(
+    """
+    relevant gold golden expected ground truth groundtruth gt reference
+    references positive positives qrel qrels correct target targets judgment
+    judgments judgement judgements rating ratings grade grades clicked
+    """
+)
+"""Words of names that say that a column has labels: the closed list."""
+DOCUMENT_WORDS = _words(
+    """
+    id ids doc docs document documents context contexts passage passages chunk
+    chunks file files page pages source sources url urls path paths article
+    articles retrieval
+    """
+)
+"""Words that such a name may have beside them."""
+ANSWER_WORDS = _words(
+    """
+    expected ground truth groundtruth golden reference references correct
+    target targets rating ratings grade grades judgment judgement context
+    contexts
+    """
+)
+"""Words of names that a column of answers, or of numbers, may have, too."""
+PLURAL_IN_BRACKETS = re.compile(r"\((?:s|es)\)")
+WORD_PATTERN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 LABEL_KINDS = ("label_document", "relevant", "grade", "contexts")
 DOCUMENT_NAMING_KINDS = ("label_document", "relevant", "contexts")
 """Kinds of columns that identify the documents of a label."""
@@ -150,6 +204,40 @@ def usual_column(kind: str, names: tuple[str, ...]) -> str | None:
         if usual_name in columns:
             return columns[usual_name]
     return None
+
+
+@lru_cache(maxsize=1024)
+def is_label_name(name: str) -> bool:
+    """Whether the name of a column says that it has labels.
+
+    >>> is_label_name("gold_doc_ids"), is_label_name("Expected document(s)")
+    (True, True)
+    >>> is_label_name("retrieved_relevant_ids"), is_label_name("correct_answer")
+    (False, False)
+    >>> is_label_name("groundTruthIDs"), is_label_name("sources")
+    (True, False)
+    """
+    words = words_of_name(name)
+    return bool(words & LABEL_WORDS) and words <= LABEL_WORDS | DOCUMENT_WORDS
+
+
+def names_documents(name: str) -> bool:
+    """Whether the name of a column of labels says that it has no answers.
+
+    >>> names_documents("gold_ids"), names_documents("expected")
+    (True, False)
+    """
+    return is_label_name(name) and not words_of_name(name) <= ANSWER_WORDS
+
+
+def words_of_name(name: str) -> set[str]:
+    """Return the words of a name, in small letters.
+
+    >>> sorted(words_of_name("goldDoc_IDs (s)"))
+    ['doc', 'gold', 'ids']
+    """
+    singular_name = PLURAL_IN_BRACKETS.sub("", name).replace("IDs", "Ids")
+    return {word.casefold() for word in WORD_PATTERN.findall(singular_name)}
 
 
 @lru_cache(maxsize=1024)

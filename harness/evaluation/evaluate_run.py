@@ -147,7 +147,8 @@ def _next_look(
         differences = planning_differences(complete, (evaluation.leader, other))
         deviations.append(standard_deviation(differences.values))
     family_size = max(1, len(evaluation.comparisons[evaluation.measure]))
-    level = settings_at_look(declared, queries).alpha / family_size
+    with_this_look = replace(declared, earlier=(*declared.earlier, evaluation.n))
+    level = settings_at_look(with_this_look, queries).alpha / family_size
     effect = evaluation.difference / max(deviations)
     return PlannedLook(queries, t_power(effect, queries, level))
 

@@ -56,6 +56,11 @@ def pool_command(results: Results) -> str:
     sample = ""
     if len(results.queries) > MAX_SAMPLED_QUERIES:
         sample = f" --sample {MAX_SAMPLED_QUERIES}"
+    return f"harness pool {quoted_folder(results)} --depth 10{sample} --seed 1"
+
+
+def quoted_folder(results: Results) -> str:
+    """Return the folder of results as it stands in a command."""
     # A run writes its page before its folder gets its final name.
     folder = results.folder.with_name(results.folder.name.removesuffix(".unfinished"))
-    return f"harness pool {quote(folder.as_posix())} --depth 10{sample} --seed 1"
+    return quote(folder.as_posix())

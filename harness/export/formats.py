@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from harness import records
 from harness.dataset.written_values import parse_json
 from harness.export.trackers import TRACKERS, unreadable_report_file
-from harness.records.csv_table import TABLE_NAMES
 from harness.records.jsonl import new_text_file
 from harness.records.results import NO_SCORES, Results
 from retrievers.errors import InputError, Problem, did_you_mean, require_package
@@ -141,7 +141,7 @@ def _write_parquet(results: Results, folder: Path) -> None:
         importlib.import_module("pyarrow")
     import pandas as pd
 
-    for name in TABLE_NAMES:
+    for name in records.TABLE_NAMES:
         getattr(results, name).to_parquet(folder / f"{name}.parquet", index=False)
     hits: list[tuple[str, str, int, str, float]] = []
     for retriever in results.retrievers:

@@ -1,6 +1,7 @@
 """Spans of any program as flat objects."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +14,8 @@ from harness.dataset.source import SourceLocation
 
 OTLP_ATTRIBUTE_KEYS = {"key", "value"}
 """The keys of an attribute in OTLP's JSON."""
+WHOLE_NUMBER = re.compile(r"-?[0-9]{1,20}")
+"""A whole number of 64 bits, which OTLP writes as text."""
 NESTED_SPAN_KEYS = ("resourceSpans", "scopeSpans", "spans", "child_runs")
 FlatSpan = dict[str, Any]
 """Path with dots -> value."""
@@ -39,7 +42,9 @@ def _nested_spans(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Yield the spans in an object; the object itself if it has none, or is a run."""
     inner: list[Mapping[str, Any]] = []
     for key in NESTED_SPAN_KEYS:
-        inner += row.get(key) or ()
+        nested = row.get(key)
+        if isinstance(nested, list):
+            inner += [span for span in nested if isinstance(span, Mapping)]
     response = row.get("data")
     if isinstance(response, Mapping) and "spans" in response:
         inner.append(response)
@@ -88,9 +93,16 @@ def _untyped_value(value: Any) -> Any:
     value_type, inner = next(iter(value.items()))
     match value_type:
         case "arrayValue":
-            return [_untyped_value(element) for element in inner.get("values", ())]
+            return [_untyped_value(element) for element in _values_in(inner)]
         case "kvlistValue":
-            return inner.get("values", [])
+            return _values_in(inner)
         case "intValue":
-            return int(inner)
+            is_number = WHOLE_NUMBER.fullmatch(str(inner)) is not None
+            return int(inner) if is_number else inner
     return inner
+
+
+def _values_in(typed_list: Any) -> list[Any]:
+    """Return the values of a list of OTLP; empty if it has none."""
+    values = typed_list.get("values") if isinstance(typed_list, Mapping) else None
+    return values if isinstance(values, list) else []

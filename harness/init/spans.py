@@ -18,7 +18,7 @@ from harness.dataset import DatasetReference
 from harness.dataset.file import File
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.source import SourceLocation
-from harness.dataset.written_values import parse_grade
+from harness.dataset.written_values import GRADE_LIMIT, parse_grade
 from harness.init.flat_spans import FlatSpan, read_spans
 from retrievers.ids import document_id, normalise_text
 
@@ -188,7 +188,9 @@ def _text_id(text: Any) -> str:
 
 
 def _is_score(score: Any) -> bool:
-    return isinstance(score, int | float) and math.isfinite(score)
+    if isinstance(score, int):
+        return abs(score) < GRADE_LIMIT
+    return isinstance(score, float) and math.isfinite(score)
 
 
 def _annotated_grades(span: FlatSpan, documents: list[str]) -> dict[str, int]:
@@ -199,7 +201,7 @@ def _annotated_grades(span: FlatSpan, documents: list[str]) -> dict[str, int]:
         grade = _annotation_grade(annotation)
         if grade is None or not isinstance(position, int):
             continue
-        if position < len(documents):
+        if 0 <= position < len(documents):
             grades[documents[position]] = grade
     return grades
 
@@ -216,9 +218,9 @@ def _expected_grades(span: FlatSpan) -> dict[str, int]:
     """Return a grade of 1 for each document that a span expects."""
     grades: dict[str, int] = {}
     for document in _numbered_objects(span, EXPECTED_PATH).values():
-        name = _first_value(document, DOCUMENT_ID_PATHS)
+        name = document_id(_first_value(document, DOCUMENT_ID_PATHS))
         if name is not None:
-            grades[str(document_id(name))] = 1
+            grades[name] = 1
     return grades
 
 

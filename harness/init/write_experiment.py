@@ -75,11 +75,13 @@ class NewExperiment:
                 f"{labels} of what is not there: left out by "
                 'dangling = "drop"; without it, each is an error'
             )
-        guessed = ", ".join(map(repr, dataset.guessed_columns.values()))
-        if guessed:
+        for query in dataset.data_quality.get("lost-query", ()):
+            yield f"a query loses all its labels: {query}"
+        found = ", ".join(map(repr, dataset.found_columns.values()))
+        if found:
             yield (
-                f"column {guessed} is read as the labels, "
-                "since its values name documents; --columns says otherwise"
+                f"column {found} is read as the labels, "
+                "since its name says so; --columns says otherwise"
             )
         if self.repeated_files:
             yield f"ignored, the same queries again: {', '.join(self.repeated_files)}"
@@ -120,7 +122,7 @@ def write_experiment(
         reference, production, has_conversations = spans_folder
     reference, repeated_files = find_files(reference)
     dataset, dropped_labels = _load_with_dropped_labels(reference)
-    columns = {**reference.columns, **dataset.guessed_columns}
+    columns = {**reference.columns, **dataset.found_columns}
     draft = ExperimentDraft(
         name=name,
         reference=replace(reference, columns=columns),

@@ -1,5 +1,6 @@
 """Which documents to judge."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,10 +77,18 @@ def draw_pool(
         labelled = [
             query_id for query_id in candidates if _is_judged(material, query_id)
         ]
-        sample_size = _next_look(material.planned_looks, len(labelled))
+        scored = [query_id for query_id in labelled if _is_scored(material, query_id)]
+        look = _next_look(material.planned_looks, len(scored))
+        missing = _queries_to_label(look - len(scored), len(scored), len(labelled))
+        sample_size = len(labelled) + missing
         labelled_ids = set(labelled)
         unlabelled = [query for query in candidates if query not in labelled_ids]
         candidates = labelled + unlabelled
+        if not unlabelled:
+            problem = f"all {population:,} queries are labelled"
+            remedy = "harness run shows the verdict"
+            raise InputError(Problem("--next-look", problem, remedy))
+        sample_size = min(sample_size, population)
     if not 1 <= sample_size <= population:
         option = "--next-look" if options.next_look else "--sample"
         problem = f"{sample_size} queries of {population:,} cannot be drawn"
@@ -118,8 +127,23 @@ def _is_judged(material: PoolMaterial, query_id: str) -> bool:
     return labels is not None and labels.judged
 
 
-def _next_look(planned_looks: Sequence[int], labelled: int) -> int:
-    """Return the number of queries at the next planned look.
+def _is_scored(material: PoolMaterial, query_id: str) -> bool:
+    labels = material.dataset.labels.get(query_id)
+    return labels is not None and bool(labels.relevant)
+
+
+def _queries_to_label(missing: int, scored: int, labelled: int) -> int:
+    """Return how many queries to draw, at the share that was scored so far.
+
+    >>> _queries_to_label(8, 22, 30)
+    11
+    """
+    share = scored / labelled if scored else 1.0
+    return math.ceil(missing / share)
+
+
+def _next_look(planned_looks: Sequence[int], scored: int) -> int:
+    """Return the number of scored queries at the next planned look.
 
     Raises:
         InputError: there is none.
@@ -131,10 +155,10 @@ def _next_look(planned_looks: Sequence[int], labelled: int) -> int:
         )
         raise InputError(Problem("--next-look", "no look is planned", remedy))
     for look in planned_looks:
-        if look > labelled:
+        if look > scored:
             return look
     last_look = f"the last look is planned at {planned_looks[-1]:,}"
-    problem = f"{labelled:,} queries are labelled, and {last_look}"
+    problem = f"{scored:,} queries are scored, and {last_look}"
     raise InputError(Problem("--next-look", problem, "harness run shows the verdict"))
 
 

@@ -52,7 +52,7 @@ class DetectableDifference(NamedTuple):
         )
 
     def difference(self) -> float:
-        """The true difference found with 80 % power, if differences scatter as assumed."""
+        """The true difference found with 80 % power, if the assumptions hold."""
         from harness.stats.power import detectable_effect
 
         effect = detectable_effect(self.units, self.alpha / self.comparisons)
@@ -67,7 +67,8 @@ def detectable_difference(
     Args:
         loaded: the experiment.
         dataset: its data.
-        judgments: its graded labels: they decide the range of a measure without a bound.
+        judgments: its graded labels: they decide the range of a measure without a
+            bound.
     """
     statistics = loaded.experiment.statistics
     primary = loaded.question.primary

@@ -18,7 +18,7 @@ class JudgingPlan(NamedTuple):
 
 
 def plan_judging(context: PlanContext) -> JudgingPlan | None:
-    """Return what judging takes; None without claims, or for a judge on this machine."""
+    """Return what judging takes; None without claims, or for a local judge."""
     experiment = context.loaded.experiment
     measures = context.loaded.question.measures
     judge = experiment.judge

@@ -90,10 +90,10 @@ def plan_run(
 ) -> RunPlan:
     """Count what a run of an experiment would take; equal first stages count once.
 
-    Tokens are exact if the model's tokenizer is on this machine, else estimated; those of
-    a reranker's pairs are always estimated, since the pairs are known only when the first
-    stage has answered. Minutes follow from the declared limits of an API, or from the
-    speed of a local model in earlier runs.
+    Tokens are exact if the model's tokenizer is on this machine, else estimated; those
+    of a reranker's pairs are always estimated, since the pairs are known only when the
+    first stage has answered. Minutes follow from the declared limits of an API, or from
+    the speed of a local model in earlier runs.
 
     Args:
         loaded: the experiment.
@@ -122,7 +122,7 @@ def plan_run(
 def _import_local_vectors(
     loaded: LoadedExperiment, retrievers: Sequence[BuiltRetriever], cache: Cache
 ) -> str:
-    """Copy stored vectors to the cache; return their location if that needs a network."""
+    """Copy stored vectors to the cache; return their location if it is remote."""
     vectors = loaded.experiment.vectors
     if vectors is not None and "://" in vectors.location:
         return vectors.location

@@ -197,7 +197,7 @@ def _forecast_single(encoder: Encoder, texts: list[str]) -> EmbeddingForecast:
 def verification_rows(
     built: BuiltRetriever, dense: Dense, throughput: Throughput, context: PlanContext
 ) -> Iterator[PlanRow]:
-    """Yield the row of texts embedded at the reduced size, to compare with cut vectors."""
+    """Yield the row of texts embedded at the reduced size, beside cut vectors."""
     reduction = dense.reduction
     if reduction.native_encoder is None:
         return
@@ -292,8 +292,8 @@ def reranking_rows(
 def _are_pairs_cached(retriever: str, context: PlanContext) -> bool:
     """Whether a reranker's pairs are cached, though they are not known yet.
 
-    They are where this very run finished before, and nothing that it embeds has left the
-    cache since.
+    They are where this very run finished before, and nothing that it embeds has left
+    the cache since.
     """
     earlier = context.same_run()
     if earlier is None or retriever not in earlier.manifest.finished:

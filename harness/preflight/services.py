@@ -36,7 +36,9 @@ class Service(NamedTuple):
 def ping_services(
     retrievers: Sequence[BuiltRetriever], judge: JudgeConfig | None, dataset: Dataset
 ) -> list[Service]:
-    """Send one text to each model, endpoint, server of a store and judge, past every cache.
+    """Send one text to each model, endpoint, server of a store and judge.
+
+    No cache is read.
 
     Args:
         retrievers: of the experiment.
@@ -81,7 +83,7 @@ def _services(
 def _services_of(
     built: BuiltRetriever, query: Query
 ) -> Iterator[tuple[object, Service]]:
-    """Yield the services of a retriever, each with what makes it the same as another."""
+    """Yield the services of a retriever, each with its identity."""
     for dense in built.dense_parts:
         encoder = dense.encoder
         if encoder.limits is not None:

@@ -45,7 +45,8 @@ def estimate_truncation(
 ) -> Iterator[TruncationEstimate]:
     """Yield how far each encoder would read; nothing is loaded or sent.
 
-    Encoders without a limit, and those whose files are not on this machine, are left out.
+    Encoders without a limit, and those whose files are not on this machine, are left
+    out.
 
     Args:
         retrievers: of the experiment.

@@ -1,7 +1,6 @@
 """The record of a run on disk."""
 
 from harness.records.costs_csv import write_costs as write_costs
-from harness.records.csv_table import TABLE_NAMES as TABLE_NAMES
 from harness.records.csv_table import TableColumns as TableColumns
 from harness.records.csv_table import escape_cell as escape_cell
 from harness.records.csv_table import read_table_rows as read_table_rows
@@ -11,7 +10,6 @@ from harness.records.data_quality import RetrieverQuality as RetrieverQuality
 from harness.records.data_quality import quality_of_run as quality_of_run
 from harness.records.documents_file import KEPT_RANKS as KEPT_RANKS
 from harness.records.documents_file import TEXT_LIMITS as TEXT_LIMITS
-from harness.records.documents_file import LabelledQuery as LabelledQuery
 from harness.records.documents_file import read_corpus_digests as read_corpus_digests
 from harness.records.documents_file import (
     write_labels_and_documents as write_labels_and_documents,
@@ -19,18 +17,21 @@ from harness.records.documents_file import (
 from harness.records.earlier_looks import (
     earlier_scored_queries as earlier_scored_queries,
 )
+from harness.records.facts import RetrieverOutcome as RetrieverOutcome
 from harness.records.jsonl import new_text_file as new_text_file
 from harness.records.jsonl import read_json_lines as read_json_lines
 from harness.records.jsonl import write_json_lines as write_json_lines
+from harness.records.labels_file import LabelledQuery as LabelledQuery
 from harness.records.manifest import Commit as Commit
 from harness.records.manifest import DatasetFacts as DatasetFacts
 from harness.records.manifest import Manifest as Manifest
 from harness.records.manifest import ResolvedExperiment as ResolvedExperiment
-from harness.records.manifest import RetrieverOutcome as RetrieverOutcome
 from harness.records.manifest_file import file_digests as file_digests
 from harness.records.manifest_file import read_manifest as read_manifest
 from harness.records.manifest_file import resolved_experiment as resolved_experiment
 from harness.records.manifest_file import write_manifest as write_manifest
+from harness.records.read_artifact import refuse_changed_file as refuse_changed_file
+from harness.records.read_artifact import unreadable_file as unreadable_file
 from harness.records.results import NO_SCORES as NO_SCORES
 from harness.records.results import Results as Results
 from harness.records.results import current_dataset as current_dataset
@@ -46,3 +47,4 @@ from harness.records.staging import publish as publish
 from harness.records.staging import staging_folder as staging_folder
 from harness.records.staging import staging_path as staging_path
 from harness.records.staging import stored_identity as stored_identity
+from harness.records.table_schema import TABLE_NAMES as TABLE_NAMES

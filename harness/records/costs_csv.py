@@ -8,19 +8,13 @@ from typing import Any
 
 from harness.records.csv_table import write_table
 from harness.records.run import Run
+from harness.records.table_schema import (
+    COST_COLUMNS,
+    COUNT_COLUMNS,
+    LATENCY_COLUMNS,
+)
 from retrievers.meter import StageTotals
 
-COUNT_COLUMNS = ("calls", "texts", "cached", "tokens")
-LATENCY_COLUMNS = ("p50_ms", "p95_ms", "p99_ms", "measured_at")
-COST_COLUMNS = (
-    "retriever",
-    "stage",
-    *COUNT_COLUMNS,
-    "usd",
-    "seconds",
-    *LATENCY_COLUMNS,
-)
-"""The columns of costs.csv; any other count is in the ledger."""
 NO_TOTALS = StageTotals(0.0, {})
 
 

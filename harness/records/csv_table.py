@@ -11,16 +11,16 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from harness.records.jsonl import new_text_file
+from harness.records.table_schema import ANY_TABLE, TABLE_SCHEMAS, TableSchema
 from retrievers.ids import CONTROL_CHARACTERS
 
 CELL_FORMULA = re.compile(r"""(^|[;,\t])('*)(?=\s*"?(?:=|[+@-][^;,\t]*[(|!]))""")
 ESCAPED_FORMULA = re.compile(r"""(^|[;,\t])'('*)(?=\s*"?(?:=|[+@-][^;,\t]*[(|!]))""")
-TABLE_NAMES = ("scores", "summary", "comparisons", "tests", "costs")
 TableColumns = Mapping[str, Sequence[Any]]
 """A table: name of a column -> its values."""
 TEXT_COLUMNS = ("retriever", "query_id", "measure", "a", "b", "stage", "family")
@@ -69,6 +69,9 @@ NUMBER_COLUMNS = frozenset(
     }
 )
 """Columns of numbers; every other column is text."""
+LARGEST_INTEGER = 2**63 - 1
+FIRST_LINE = 2
+"""The line of a file in which the first row is."""
 
 
 def escape_cell(text: str) -> str:
@@ -142,7 +145,11 @@ def _text_cells(texts: Iterable[Any]) -> list[Any]:
 
 def read_table_rows(path: Path) -> list[dict[str, Any]]:
     """Read the rows of a table that a run wrote; as `read_table_columns`."""
-    columns = read_table_columns(path)
+    return table_rows(read_table_columns(path))
+
+
+def table_rows(columns: TableColumns) -> list[dict[str, Any]]:
+    """Return the rows of a table."""
     cells = zip(*columns.values(), strict=True)
     return [dict(zip(columns, row, strict=True)) for row in cells]
 
@@ -152,33 +159,115 @@ def read_table_columns(path: Path) -> dict[str, list[Any]]:
 
     Raises:
         OSError: it cannot be read.
-        ValueError: a line has too few or too many cells, or the file is empty.
+        ValueError: it is empty or no CSV file, lacks a column, or has a line with too
+            few or too many cells, or with another kind of value.
     """
-    cells: list[str] = []
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        rows = csv.reader(file)
-        header = next(rows, [])
-        for row in rows:
-            if len(row) != len(header):
-                raise ValueError(f"line {rows.line_num} has {len(row)} cells")
-            cells += row
-    if not header:
-        raise ValueError("it is empty")
+    schema = TABLE_SCHEMAS.get(path.stem, ANY_TABLE)
+    header, cells = _read_cells(path)
+    schema.refuse_header(header)
     columns: dict[str, list[Any]] = {}
     for index, column in enumerate(header):
         column_cells = cells[index :: len(header)]
         if column in NUMBER_COLUMNS:
-            columns[column] = _parse_numbers(column_cells)
+            columns[column] = _parse_numbers(column_cells, column)
         else:
             columns[column] = _parse_texts(column_cells, column)
+    _refuse_negative_amounts(columns, schema)
+    _refuse_repeated_rows(columns, schema)
     return columns
 
 
-def _parse_numbers(cells: Sequence[str]) -> list[Any]:
+class TableCells(NamedTuple):
+    """The texts of a table."""
+
+    header: list[str]
+    cells: list[str]
+    """Row by row."""
+
+
+def _read_cells(path: Path) -> TableCells:
+    """Read the texts of a table.
+
+    Raises:
+        ValueError: it is empty or no CSV file, or a line has too few or too many cells.
+    """
+    cells: list[str] = []
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = csv.reader(file)
+        try:
+            header = next(rows, [])
+            for row in rows:
+                if len(row) != len(header):
+                    raise ValueError(f"line {rows.line_num} has {len(row)} cells")
+                cells += row
+        except csv.Error as error:
+            raise ValueError(f"line {rows.line_num}: {error}") from None
+    if not header:
+        raise ValueError("it is empty")
+    return TableCells(header, cells)
+
+
+def _parse_numbers(cells: Sequence[str], column: str) -> list[Any]:
+    """Return the numbers of a column.
+
+    Raises:
+        ValueError: a cell is not a number, or one with too many digits.
+    """
     try:
-        return list(map(int, cells))
+        numbers: list[Any] = list(map(int, cells))
     except ValueError:
-        return [float(cell) if cell else math.nan for cell in cells]
+        return [_parse_number(cell, row, column) for row, cell in enumerate(cells)]
+    for row, number in enumerate(numbers):
+        if abs(number) > LARGEST_INTEGER:
+            raise _cell_error(row, column, cells[row]) from None
+    return numbers
+
+
+def _parse_number(cell: str, row: int, column: str) -> float:
+    if not cell:
+        return math.nan
+    try:
+        return float(cell)
+    except ValueError:
+        raise _cell_error(row, column, cell) from None
+
+
+def _cell_error(row: int, column: str, cell: Any) -> ValueError:
+    """Return the error of a cell that does not fit its column."""
+    return ValueError(f"line {row + FIRST_LINE}: {column} is {cell!r:.40}")
+
+
+def _refuse_negative_amounts(
+    columns: Mapping[str, Sequence[Any]], schema: TableSchema
+) -> None:
+    """Refuse counts that are not whole numbers from 0, and amounts that are not finite.
+
+    Raises:
+        ValueError: there are any.
+    """
+    for column in (*schema.counts, *schema.amounts):
+        for row, number in enumerate(columns[column]):
+            is_allowed = column in schema.amounts or float(number).is_integer()
+            if not is_allowed or not 0 <= number < math.inf:
+                raise _cell_error(row, column, number)
+
+
+def _refuse_repeated_rows(
+    columns: Mapping[str, Sequence[Any]], schema: TableSchema
+) -> None:
+    """Refuse two rows with the same key.
+
+    Raises:
+        ValueError: there are any.
+    """
+    if not schema.key:
+        return
+    seen: set[tuple[Any, ...]] = set()
+    keys = zip(*(columns[column] for column in schema.key), strict=True)
+    for row, key in enumerate(keys):
+        if key in seen:
+            raise ValueError(f"line {row + FIRST_LINE} repeats {', '.join(key)}")
+        seen.add(key)
 
 
 def _parse_texts(cells: Sequence[str], column: str) -> list[Any]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from harness.records.costs_csv import COST_COLUMNS
 from harness.records.run import Run
+from harness.records.table_schema import COST_COLUMNS
 
 
 def quality_of_run(run: Run) -> RetrieverQuality:

@@ -54,16 +54,27 @@ def read_sets(folder: Path) -> list[Results]:
             "or of one each"
         )
         raise InputError(Problem(str(folder), problem, remedy))
-    with (folder / SETS_FILE).open(encoding="utf-8", errors="replace") as file:
-        header = file.readline()
+    return [records.read_results(folder / name) for name in _set_names(folder)]
+
+
+def _set_names(folder: Path) -> list[str]:
+    """Return the names of the data sets in the header of data_sets.csv.
+
+    Raises:
+        InputError: it names none, or cannot be read.
+    """
+    path = folder / SETS_FILE
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            header = next(csv.reader(file), [])
+    except (OSError, ValueError, csv.Error) as error:
+        raise records.unreadable_file(path, error) from None
     names = [
         column.removeprefix(SET_COLUMN_PREFIX)
-        for column in next(csv.reader([header]), [])
+        for column in header
         if column.startswith(SET_COLUMN_PREFIX)
     ]
     # The names are those of folders, and must lead to no other.
     if not names or not all(re.fullmatch(NAME_PATTERN, name) for name in names):
-        where = str(folder / SETS_FILE)
-        problem = "names no data set"
-        raise InputError(Problem(where, problem, "run the experiment again"))
-    return [records.read_results(folder / name) for name in names]
+        raise records.unreadable_file(path, ValueError("line 1 names no data set"))
+    return names

@@ -1,21 +1,21 @@
-"""Queries, labels, texts in a results folder."""
+"""The texts of the documents in a results folder."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
 
-from pydantic_core import from_json
-
-from harness.dataset import Dataset, Labels, reference_as_json, reference_from_json
-from harness.records.jsonl import write_json_lines
+from harness.dataset import Dataset
+from harness.records.jsonl import parse_record, write_json_lines
 from harness.records.judge_readings import short_digest
+from harness.records.labels_file import labelled_query_row
+from harness.records.read_artifact import unreadable_file
 from harness.records.run import Run
 from retrievers.errors import InputError, Problem
 from retrievers.files.text_files import open_text_file
-from retrievers.types import Document, Query
+from retrievers.types import Document
 
 TEXT_LIMITS = (20_000, 4_000, 1_000, 300)
 """Characters of a document's text that a results folder stores.
@@ -24,6 +24,7 @@ The first of these with which all texts together fit TEXT_BUDGET.
 """
 CORPUS_FILE = "corpus.csv"
 """Id and digest of every document."""
+CORPUS_COLUMNS = ["id", "digest"]
 TEXT_BUDGET = 32_000_000
 """Characters of all stored texts together."""
 KEPT_RANKS = 20
@@ -36,7 +37,7 @@ def write_labels_and_documents(
     """Write the labels, and title and text of each document that a report may show."""
     write_json_lines(
         folder / "labels.jsonl",
-        (_labelled_query_row(query, dataset) for query in dataset.stored_queries),
+        (labelled_query_row(query, dataset) for query in dataset.stored_queries),
     )
     shown_ids: set[str] = set()
     for labels in dataset.labels.values():
@@ -58,18 +59,6 @@ def write_labels_and_documents(
     write_json_lines(folder / "documents.jsonl", rows)
 
 
-def _labelled_query_row(query: Query, dataset: Dataset) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "query_id": query.id,
-        "text": query.text,
-        "fields": dict(query.fields),
-    }
-    if query.history:
-        row["history"] = query.history
-    labels = dataset.labels.get(query.id, Labels())
-    return {**row, **reference_as_json(query.reference), **labels.as_json()}
-
-
 def _write_corpus(
     folder: Path, dataset: Dataset, shown_ids: Collection[str]
 ) -> list[Document]:
@@ -80,7 +69,7 @@ def _write_corpus(
     shown: list[Document] = []
     with open_text_file(folder / CORPUS_FILE, "w") as file:
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(["id", "digest"])
+        rows.writerow(CORPUS_COLUMNS)
         for document in dataset.documents():
             digest = short_digest(f"{document.title}\n{document.text}")
             rows.writerow([document.id, digest])
@@ -93,15 +82,37 @@ def read_corpus_digests(folder: Path) -> dict[str, str]:
     """Return the digest of each document of a run.
 
     Raises:
-        InputError: the folder has none, since an earlier version wrote it.
+        InputError: the folder has none, since an earlier version wrote it; or the file
+            cannot be read.
     """
+    path = folder / CORPUS_FILE
     try:
-        with (folder / CORPUS_FILE).open(encoding="utf-8", newline="") as file:
-            return {row["id"]: row["digest"] for row in csv.DictReader(file)}
+        return _read_corpus_rows(path)
     except FileNotFoundError:
         problem = f"has no {CORPUS_FILE}: an earlier version wrote it"
         remedy = "run the experiment again on its documents"
         raise InputError(Problem(str(folder), problem, remedy)) from None
+    except (OSError, ValueError, csv.Error) as error:
+        raise unreadable_file(path, error) from None
+
+
+def _read_corpus_rows(path: Path) -> dict[str, str]:
+    """Read document id -> digest.
+
+    Raises:
+        ValueError: a line is no pair of id and digest.
+    """
+    digests: dict[str, str] = {}
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = csv.reader(file)
+        if next(rows, []) != CORPUS_COLUMNS:
+            raise ValueError(f"line 1 is not {','.join(CORPUS_COLUMNS)}")
+        for row in rows:
+            if len(row) != len(CORPUS_COLUMNS):
+                raise ValueError(f"line {rows.line_num} has {len(row)} cells")
+            document_id, digest = row
+            digests[document_id] = digest
+    return digests
 
 
 def text_limit(lengths: Sequence[int]) -> int:
@@ -116,26 +127,20 @@ def text_limit(lengths: Sequence[int]) -> int:
     return TEXT_LIMITS[-1]
 
 
-class LabelledQuery(NamedTuple):
-    """One judged query with its labels, before any grade rule."""
+@dataclass(frozen=True, slots=True)
+class DocumentRow:
+    """A line of documents.jsonl."""
 
-    query: Query
-    labels: Labels
-
-
-def labelled_query_from_json(line: bytes) -> LabelledQuery:
-    """Read a line of labels.jsonl."""
-    row = from_json(line, cache_strings="keys")
-    query = Query(
-        row["query_id"],
-        row["text"],
-        row["fields"],
-        reference_from_json(row),
-        tuple(row.get("history", ())),
-    )
-    return LabelledQuery(query, Labels.from_json(row))
+    id: str
+    title: str
+    text: str
 
 
 def document_from_json(line: bytes) -> Document:
-    """Read a line of documents.jsonl."""
-    return Document(**from_json(line, cache_strings="keys"))
+    """Read a line of documents.jsonl.
+
+    Raises:
+        ValueError: it is not a document.
+    """
+    row = parse_record(DocumentRow, line)
+    return Document(row.id, row.title, row.text)

@@ -1,14 +1,19 @@
 """Lines of JSON in new text files."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from typing import Any, TextIO, TypeVar, cast
+
+from pydantic import TypeAdapter, ValidationError
 
 from retrievers.files.text_files import explain_write_errors, open_text_file
 
 JsonRow = TypeVar("JsonRow")
+MAX_NAMED_FAULTS = 5
+"""Faults of one record in one message."""
 
 
 @contextmanager
@@ -54,3 +59,39 @@ def read_json_lines(
             except (ValueError, RecursionError) as error:
                 raise ValueError(f"line {number}: {error}") from None
             yield row
+
+
+def parse_record(record: type[JsonRow], text: bytes | str) -> JsonRow:
+    """Read JSON as a record with typed fields; other keys are ignored.
+
+    Raises:
+        ValueError: it is not JSON, or a key is missing or of another type.
+    """
+    adapter: TypeAdapter[JsonRow] = _record_adapter(cast(Hashable, record))
+    try:
+        # In strict mode, only JSON can have a list for a tuple.
+        parsed: JsonRow = adapter.validate_json(text, strict=True)
+    except ValidationError as error:
+        raise ValueError(describe_faults(error)) from None
+    return parsed
+
+
+def describe_faults(error: ValidationError) -> str:
+    """Return the first faults of a record, each with its key.
+
+    >>> try:
+    ...     TypeAdapter(dict[str, int]).validate_json('{"depth": "x"}')
+    ... except ValidationError as error:
+    ...     print(describe_faults(error).partition(",")[0])
+    depth: Input should be a valid integer
+    """
+    faults: list[str] = []
+    for fault in error.errors()[:MAX_NAMED_FAULTS]:
+        keys = ".".join(map(str, fault["loc"]))
+        faults.append(f"{keys}: {fault['msg']}" if keys else fault["msg"])
+    return "; ".join(faults)
+
+
+@cache
+def _record_adapter(record: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(record)

@@ -10,17 +10,23 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from harness.experiment import NAME_PATTERN, SWEPT_NAME
-from harness.identity import question_identity, retriever_identity
+from harness.identity import retriever_identity
 from harness.records.data_quality import DataQuality
+from harness.records.facts import JudgeFacts, MachineTable, RetrieverOutcome
+from harness.records.resolved_tables import (
+    DatasetTable,
+    ExperimentName,
+    ExperimentTable,
+    MeasureName,
+    RelevanceTable,
+    RetrieverName,
+    RetrieverTable,
+    StatisticsTable,
+    SweepTable,
+    WrittenExperiment,
+)
 
-ExperimentName = Annotated[str, Field(pattern=NAME_PATTERN)]
-"""A name that cannot be the path of another folder."""
-RetrieverName = Annotated[str, Field(pattern=SWEPT_NAME)]
-"""The same for a retriever, which may be one of a sweep."""
-NonNegativeCount = Annotated[int, Field(ge=0)]
-ExperimentTable = Mapping[str, Any]
-"""A table of an experiment file."""
+NonNegativeCount = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,25 +37,25 @@ class ResolvedExperiment:
     """
 
     name: ExperimentName
-    dataset: ExperimentTable
-    primary: str
+    dataset: DatasetTable
+    primary: MeasureName
     """The measure that decides, in full."""
     baseline: str | None
-    measures: tuple[str, ...]
+    measures: tuple[MeasureName, ...]
     """In full: gain and ideal filled in."""
-    depth: int
+    depth: Annotated[int, Field(ge=1, lt=2**63)]
     seed: int
-    relevance: ExperimentTable
-    statistics: ExperimentTable
+    relevance: RelevanceTable
+    statistics: StatisticsTable
     latency: ExperimentTable | None
     judge: ExperimentTable | None = None
-    retrievers: tuple[ExperimentTable, ...]
+    retrievers: tuple[RetrieverTable, ...]
     """The [[retrievers]] tables, in the order of the file."""
     vectors: ExperimentTable | None = None
     """Vectors that were embedded elsewhere; absent in earlier folders."""
     report: bool = True
     """Whether the run wrote its report; absent in earlier folders, which have one."""
-    sweep: ExperimentTable | None = None
+    sweep: SweepTable | None = None
     """The sweep with its configurations; absent in earlier folders."""
 
     @property
@@ -104,16 +110,6 @@ class DatasetFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RetrieverOutcome:
-    """Whether one retriever finished, and what it used."""
-
-    error: str
-    """Why it failed, in one message; "" if it finished."""
-    provenance: Mapping[str, str]
-    """Model, revision, price, store: empty if it failed."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
     """The state of the repository in which the run was started."""
 
@@ -128,7 +124,7 @@ class Manifest:
     """The record of one run."""
 
     name: ExperimentName
-    experiment: ExperimentTable
+    experiment: WrittenExperiment
     """As in its file."""
     resolved: ResolvedExperiment
     experiment_file: str
@@ -144,9 +140,9 @@ class Manifest:
     """Wall time of the run."""
     versions: Mapping[str, str]
     """Package -> version."""
-    machine: ExperimentTable
+    machine: MachineTable
     git: Commit
-    judge: Mapping[str, str] = field(default_factory=dict)
+    judge: JudgeFacts = field(default_factory=dict)
     """Which judge judged claims, and a digest of its `prompt`; empty if none did."""
     earlier_looks: tuple[int, ...] = ()
     """How many queries each earlier run of the same question had.
@@ -184,11 +180,3 @@ class Manifest:
         if not isinstance(uses, str):
             parts += [str(part) for part in uses if isinstance(part, Mapping)]
         return retriever_identity(table, self.retrievers[retriever].provenance, parts)
-
-    @property
-    def question_identity(self) -> object:
-        """What the run compares, and by which measure."""
-        retrievers = {name: self.retriever_identity(name) for name in self.retrievers}
-        return question_identity(
-            self.resolved.primary, self.resolved.baseline, retrievers
-        )

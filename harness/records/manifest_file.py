@@ -5,24 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
 from harness.dataset.written_values import parse_json
-from harness.records.csv_table import TABLE_NAMES
-from harness.records.jsonl import new_text_file
-from harness.records.manifest import ExperimentTable, Manifest, ResolvedExperiment
+from harness.records.consistency import manifest_conflicts
+from harness.records.jsonl import MAX_NAMED_FAULTS, new_text_file, parse_record
+from harness.records.manifest import Manifest, ResolvedExperiment
 from harness.records.read_artifact import RUN_AGAIN_REMEDY
+from harness.records.resolved_tables import ExperimentTable
+from harness.records.table_schema import TABLE_NAMES
 from harness.stats.settings import without_retired_statistics
 from retrievers.errors import InputError, Problem
 from retrievers.files.text_files import file_digest
 
 MANIFEST_SCHEMA = 1
-MAX_NAMED_FAULTS = 5
-"""Faults of a manifest in one message."""
 
 
 def file_digests(folder: Path) -> dict[str, str]:
@@ -68,15 +65,14 @@ def read_manifest(folder: Path) -> Manifest:
         raise InputError(Problem(str(path), problem, RUN_AGAIN_REMEDY))
     text = json.dumps(_current_tables(_with_separate_ledgers(content)))
     try:
-        # Through JSON, since only there a list may be a tuple in strict mode.
-        return _manifest_adapter().validate_json(text, strict=True)
-    except ValidationError as error:
-        faults: list[str] = []
-        for fault in error.errors()[:MAX_NAMED_FAULTS]:
-            key_path = ".".join(map(str, fault["loc"]))
-            faults.append(f"{key_path}: {fault['msg']}")
-        problem = f"is damaged: {'; '.join(faults)}"
+        manifest = parse_record(Manifest, text)
+        conflicts = [*manifest_conflicts(manifest)]
+        if conflicts:
+            raise ValueError("; ".join(conflicts[:MAX_NAMED_FAULTS]))
+    except (ValueError, RecursionError) as error:
+        problem = f"is damaged: {error}"
         raise InputError(Problem(str(path), problem, RUN_AGAIN_REMEDY)) from None
+    return manifest
 
 
 def _read_content(folder: Path) -> Any:
@@ -106,16 +102,13 @@ def _missing_manifest(folder: Path) -> Problem:
     return Problem(str(folder), problem, remedy)
 
 
-@cache
-def _manifest_adapter() -> TypeAdapter[Manifest]:
-    return TypeAdapter(Manifest)
-
-
 def _current_tables(content: ExperimentTable) -> ExperimentTable:
     """Return the content without retired keys, and with defaults that have changed."""
     resolved = content.get("resolved")
     experiment = content.get("experiment")
     if not isinstance(resolved, Mapping) or not isinstance(experiment, Mapping):
+        return content
+    if not _has_statistics(resolved) or not _has_statistics(experiment):
         return content
     statistics = without_retired_statistics(resolved.get("statistics") or {})
     # In earlier versions signed ranks decided by default, and sign flips with weights.
@@ -128,6 +121,11 @@ def _current_tables(content: ExperimentTable) -> ExperimentTable:
         "experiment": {key: experiment[key] for key in experiment if key != "cache"},
         "resolved": {**resolved, "statistics": statistics},
     }
+
+
+def _has_statistics(tables: ExperimentTable) -> bool:
+    """Whether [statistics] is a table, or absent."""
+    return isinstance(tables.get("statistics") or {}, Mapping)
 
 
 def _with_separate_ledgers(content: ExperimentTable) -> ExperimentTable:

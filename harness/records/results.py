@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,29 +10,25 @@ from typing import TYPE_CHECKING, Any
 
 from harness.dataset import Dataset, DatasetReference, load_dataset
 from harness.experiment import DatasetConfig, locate_dataset
-from harness.records.costs_csv import COUNT_COLUMNS, LATENCY_COLUMNS
+from harness.records.consistency import refuse_unknown_scores
 from harness.records.csv_table import (
     NUMBER_COLUMNS,
-    TABLE_NAMES,
     read_table_columns,
-    read_table_rows,
+    table_rows,
 )
-from harness.records.documents_file import (
-    LabelledQuery,
-    document_from_json,
-    labelled_query_from_json,
-)
+from harness.records.documents_file import document_from_json
+from harness.records.labels_file import LabelledQuery, labelled_query_from_json
 from harness.records.manifest import Manifest
 from harness.records.manifest_file import read_manifest
 from harness.records.read_artifact import (
     RUN_AGAIN_REMEDY,
-    ParsedRow,
     read_unchanged_rows,
     refuse_changed_file,
     refuse_outside_links,
     unreadable_file,
 )
 from harness.records.run import Run, StageLatency, ranking_from_json
+from harness.records.table_schema import COUNT_COLUMNS, LATENCY_COLUMNS, TABLE_NAMES
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.files.text_files import file_digest
 from retrievers.files.trec_files import read_qrels
@@ -62,7 +58,7 @@ def _frame_property(table_name: str) -> cached_property[pd.DataFrame]:
     def read(results: Results) -> pd.DataFrame:
         import pandas as pd
 
-        frame = pd.DataFrame(results.table(table_name, read_table_columns))
+        frame = pd.DataFrame(results.columns(table_name))
         text_columns = [column for column in frame if column not in NUMBER_COLUMNS]
         return frame.astype(dict.fromkeys(text_columns, "str"))
 
@@ -95,7 +91,7 @@ class Results:
 
         Importing pandas takes as long as reading them.
         """
-        return self.table("scores", read_table_columns)
+        return self.columns("scores")
 
     @cached_property
     def cost_rows(self) -> list[dict[str, Any]]:
@@ -104,16 +100,23 @@ class Results:
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         """The rows of a table."""
-        return self.table(name, read_table_rows)
+        return table_rows(self.columns(name))
 
-    def table(self, name: str, read: Callable[[Path], ParsedRow]) -> ParsedRow:
-        """A table, which must have the digest in the manifest."""
+    def columns(self, name: str) -> dict[str, list[Any]]:
+        """The columns of a table, which must have the digest in the manifest.
+
+        Raises:
+            InputError: it was changed, or cannot be read.
+        """
         refuse_changed_file(self.folder, self.manifest, f"{name}.csv")
         path = self.folder / f"{name}.csv"
         try:
-            return read(path)
+            columns = read_table_columns(path)
+            if name == "scores":
+                refuse_unknown_scores(columns, self.retrievers, self.queries)
         except (OSError, ValueError) as error:
             raise unreadable_file(path, error) from None
+        return columns
 
     @property
     def retrievers(self) -> tuple[str, ...]:

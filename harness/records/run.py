@@ -6,12 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
-from pydantic_core import from_json
+from pydantic import ConfigDict
 
-from harness.records.jsonl import new_text_file
+from harness.records.jsonl import new_text_file, parse_record
 from retrievers.files import trec_files
 from retrievers.files.trec_columns import encode_id
 from retrievers.meter import StageTotals
@@ -73,10 +73,33 @@ class QueryRanking(NamedTuple):
     ranking: Ranking
 
 
+@dataclass(frozen=True, slots=True)
+class RankingRow:
+    """A line of rankings/*.jsonl."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(
+        # Caching ids, too, takes longer than reading them again.
+        cache_strings="keys",
+        allow_inf_nan=False,
+    )
+    query_id: str
+    doc_ids: tuple[str, ...]
+    scores: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse a ranking without one score for each document."""
+        if len(self.doc_ids) != len(self.scores):
+            counts = f"{len(self.doc_ids)} documents and {len(self.scores)} scores"
+            raise ValueError(f"a ranking has {counts}")
+
+
 def ranking_from_json(line: bytes) -> QueryRanking:
-    """Read a line of rankings/*.jsonl."""
-    # Caching ids, too, takes longer than reading them again.
-    row = from_json(line, cache_strings="keys")
-    scores = np.array(row["scores"], dtype=np.float64)
+    """Read a line of rankings/*.jsonl.
+
+    Raises:
+        ValueError: it is not a ranking.
+    """
+    row = parse_record(RankingRow, line)
+    scores = np.array(row.scores, dtype=np.float64)
     scores.setflags(write=False)
-    return QueryRanking(row["query_id"], Ranking(tuple(row["doc_ids"]), scores))
+    return QueryRanking(row.query_id, Ranking(row.doc_ids, scores))

@@ -8,7 +8,7 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
-from harness.english import count_of, count_units, p_text
+from harness.english import count_of, count_units, p_text, percent_text
 from harness.report.escape import escape_latex
 from harness.report.numbers import interval_text, score_text
 from harness.report.view import View, beaten_letters, retriever_letters, runner_up
@@ -56,7 +56,7 @@ def _citation_sentence(view: View, queries: str) -> str:
     interval = interval_text((summary.ci_low, summary.ci_high))
     return (
         f"On {queries}, {leader} has a mean {view.primary} of "
-        f"{score_text(summary.mean)} ({100 * view.settings.level:g} % interval "
+        f"{score_text(summary.mean)} ({percent_text(view.settings.level)} % interval "
         f"{interval})."
     )
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import jinja2
 from markupsafe import Markup, escape
 
-from harness.english import count_of, join_names, short_p_text
+from harness.english import count_of, join_names, percent_text, short_p_text
 from harness.pages import content_security_policy, page_head, visible_text
 from harness.report import palette
 from harness.report.charts.figure import Figure, inline_svg
@@ -54,6 +54,7 @@ TEMPLATE_FILTERS = {
     "size": byte_size_text,
     "count": whole_number_text,
     "short_p": short_p_text,
+    "percent": percent_text,
     "counted": count_of,
     "shortened": shorten_text,
 }

@@ -35,7 +35,9 @@ class RunContext:
     latency_sample: int = 0
     """Queries timed one at a time; 0: none."""
     latencies: Mapping[str, Mapping[str, StageLatency]] = field(default_factory=dict)
-    """Retriever -> stage -> what was measured before: kept, so that a warm run loads no model."""
+    """Retriever -> stage -> what was measured before: kept, so that a warm run loads no
+    model.
+    """
 
 
 def build_run_context(

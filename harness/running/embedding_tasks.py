@@ -68,8 +68,8 @@ def embedding_tasks(
         allow_code: whether the experiment may name code that is run.
 
     Raises:
-        InputError: a problem of the experiment, its data or its environment; or it has no
-            encoder.
+        InputError: a problem of the experiment, its data or its environment; or it has
+            no encoder.
     """
     built = build(load(experiment, allow_code=allow_code))
     problems = _missing(built.retrievers, limited=limited)

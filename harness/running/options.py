@@ -37,7 +37,7 @@ class RunOptions(NamedTuple):
     on_progress: OnProgress = lambda name, meter: None
 
     def with_progress_prefix(self, name: str) -> RunOptions:
-        """The options of one run among several, whose name comes first in its progress."""
+        """The options of one run among several; its progress begins with the name."""
 
         def report(retriever: str, meter: Meter) -> None:
             self.on_progress(f"{name}: {retriever}" if retriever else name, meter)

@@ -92,8 +92,8 @@ def embed_on_ray(
         settings: how.
 
     Raises:
-        InputError: a problem of the experiment, its data or its environment, or no cluster
-            responds.
+        InputError: a problem of the experiment, its data or its environment, or no
+            cluster responds.
         BackendError: an encoder failed for good, or the cluster; written vectors stay.
     """
     tasks = embedding_tasks(

@@ -59,7 +59,7 @@ class ReplayedRetriever(Retriever):
 
 
 def replay_costs(result: StageResult, meter: Meter) -> StageResult:
-    """Count the answers of an equal retriever: each text as cached, nothing as spent."""
+    """Count the answers of an equal retriever: cached texts, nothing spent."""
     for kind, ids in result.notes.items():
         for noted_id in ids:
             meter.note(kind, noted_id)

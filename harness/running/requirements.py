@@ -64,7 +64,7 @@ def _missing_prices(built: BuiltRetriever) -> list[Problem]:
 def _missing_of_dense(
     built: BuiltRetriever, dense: Dense, context: RunContext, *, timed: bool
 ) -> list[Problem]:
-    """What a vector search lacks for texts that are not cached, and for timed queries."""
+    """What a vector search lacks for uncached texts, or for timed queries."""
     problems: list[Problem] = []
     with collect_part_errors(problems, built.name, dense.encoder):
         if dense.chunks is not None:

@@ -12,6 +12,7 @@ from harness.english import (
     names_or_count,
     p_relation,
     p_text,
+    percent_text,
     with_minus_sign,
 )
 from harness.evaluation.evaluation import MIN_SWEEP_QUERIES, Evaluation, SweepChoice
@@ -19,7 +20,7 @@ from harness.evaluation.verdict import Comparison, Reason, Verdict
 from harness.evaluation.warnings import WarningKind, warning_sentence
 from harness.stats.power import MAX_POWER_QUERIES
 from harness.stats.settings import Settings
-from harness.wording.looks import look_step
+from harness.wording.looks import look_step, next_look_command
 from harness.wording.verdicts import opposite_warning
 
 RECOMPUTED_NOTE = (
@@ -41,6 +42,8 @@ class VerdictLines(NamedTuple):
     """Why, in one sentence; "" if the headline shows it."""
     next_step: str
     """What to do next; "" if nothing follows."""
+    command: str
+    """The command of the next step; "" without one."""
     details: tuple[str, ...]
     """The lead, the retrievers that are as good, the sweep's gain, the weights."""
     alerts: tuple[str, ...]
@@ -53,14 +56,18 @@ class Conclusion(NamedTuple):
     headline: str
     reason: str
     next_step: str
+    command: str = ""
 
 
-def verdict_lines(evaluation: Evaluation, *, complete: bool = True) -> VerdictLines:
+def verdict_lines(
+    evaluation: Evaluation, *, complete: bool = True, folder: str = "RESULTS"
+) -> VerdictLines:
     """Return the verdict in a few lines.
 
     Args:
         evaluation: of a run.
         complete: whether all retrievers ran; nothing is recommended otherwise.
+        folder: of the results, as it stands in a command.
     """
     details: list[str] = []
     may_claim = evaluation.settings.judged_by_people and not evaluation.undeclared
@@ -69,7 +76,7 @@ def verdict_lines(evaluation: Evaluation, *, complete: bool = True) -> VerdictLi
     alerts = _alerts(evaluation)
     if evaluation.recomputed:
         alerts.append(RECOMPUTED_NOTE)
-    conclusion = _conclude(evaluation, complete=complete)
+    conclusion = _conclude(evaluation, complete=complete, folder=folder)
     return VerdictLines(*conclusion, tuple(filter(None, details)), tuple(alerts))
 
 
@@ -77,7 +84,7 @@ def conclusion_sentences(evaluation: Evaluation) -> list[str]:
     """Return the same as a list, most important first."""
     lines = verdict_lines(evaluation)
     sentences = [f"{lines.headline}."]
-    sentences += filter(None, [lines.reason, lines.next_step])
+    sentences += filter(None, [lines.reason, lines.next_step, lines.command])
     return [*sentences, *lines.details, *lines.alerts]
 
 
@@ -104,7 +111,7 @@ def _alerts(evaluation: Evaluation) -> list[str]:
     ]
 
 
-def _conclude(evaluation: Evaluation, *, complete: bool) -> Conclusion:
+def _conclude(evaluation: Evaluation, *, complete: bool, folder: str) -> Conclusion:
     """Return headline, reason and step of the first case that holds."""
     leader = evaluation.leader
     if evaluation.failed:
@@ -133,13 +140,14 @@ def _conclude(evaluation: Evaluation, *, complete: bool) -> Conclusion:
     if evaluation.sweep is not None:
         return _conclude_sweep(evaluation.sweep)
     step = _next_step(evaluation, complete=complete)
+    command = next_look_command(evaluation, folder)
     rows = evaluation.baseline_comparisons
     if not any(row.verdict.shows_difference for row in rows):
         headline = _leader_headline(evaluation)
-        return Conclusion(headline, _leader_reason(evaluation), step)
+        return Conclusion(headline, _leader_reason(evaluation), step, command)
     headline = _baseline_headline(evaluation)
     reason = "" if _leader_line_shows_baseline(evaluation) else f"{headline}."
-    return Conclusion(headline, reason, step)
+    return Conclusion(headline, reason, step, command)
 
 
 def _conclude_exploratory(evaluation: Evaluation) -> Conclusion:
@@ -423,7 +431,7 @@ def _sweep_sentence(choice: SweepChoice, settings: Settings) -> str:
             spread = f", standard error {choice.expected_error:.2g}"
         gain += f"; on new queries expect {expected} (cross-fitted{spread})"
     if choice.low is not None:
-        confidence = f"{100 * (1 - level):.3g} % confidence"
+        confidence = f"{percent_text(1 - level)} % confidence"
         gain += f"; its true gain is above {_signed(choice.low)} with {confidence}"
     p = p_relation(p_text(choice.p_value))
     return f"{gain}; p {p} by the max-T test (one-sided, level {level:.3g})."

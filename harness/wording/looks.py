@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.english import count_queries, count_units
+from harness.english import count_queries, count_units, percent_text
 from harness.evaluation.evaluation import Evaluation
 from harness.stats.looks import InterimAnalysis
 
@@ -40,6 +40,18 @@ def look_sentence(look: InterimAnalysis, queries: int) -> str:
     return f"{position}: level {look.level:.2g}."
 
 
+def next_look_command(evaluation: Evaluation, folder: str) -> str:
+    """Return the command that draws the queries of the next look; "" if none follows.
+
+    Args:
+        evaluation: of a run.
+        folder: of its results, as it stands in a command.
+    """
+    if not evaluation.queries_needed or evaluation.next_look is None:
+        return ""
+    return f"harness pool {folder} --next-look"
+
+
 def look_step(evaluation: Evaluation) -> str:
     """Return whether the planned looks are over, else the next one with its power."""
     next_look = evaluation.next_look
@@ -49,8 +61,8 @@ def look_step(evaluation: Evaluation) -> str:
             outcome = "Undecided at the last look"
         queries = count_queries(evaluation.n)
         return f"{outcome}, with {evaluation.judgments:,} labels of {queries}."
-    power = "power unknown"
+    chance = "chance to decide unknown"
     if next_look.power is not None:
-        power = f"{100 * next_look.power:.0f} % power"
-    queries = count_queries(next_look.queries)
-    return f"Go on to {queries} ({power}): harness pool RESULTS --next-look."
+        share = percent_text(next_look.power, digits=2)
+        chance = f"about {share} % chance to decide"
+    return f"Next look: {next_look.queries:,} labelled queries ({chance}):"

@@ -159,6 +159,7 @@ QUALITY_PHRASES = {
         "labels whose query or document has changed since: judge these pairs again"
     ),
     "dangling-document": "labels of documents that do not exist: dropped",
+    "lost-query": "queries that lose all their labels, since they name no document",
     "dangling-query": "labels of queries that do not exist: dropped",
     "repeated-row": "rows that repeat an earlier query: searched once",
     "repeated-label": "rows that name a query and a document again: counted once",
@@ -176,5 +177,5 @@ QUALITY_PHRASES = {
     "placeholder-query": (
         "queries on so many rows that they may be placeholders: each counts once"
     ),
-    "found-labels": "columns read as labels, since their values name documents",
+    "found-labels": "columns read as labels, since their names say so",
 }

@@ -15,6 +15,7 @@ from harness.english import (
     join_names,
     p_relation,
     p_text,
+    percent_text,
     with_minus_sign,
 )
 from harness.evaluation.abstention import Abstention, ScoreThreshold
@@ -129,7 +130,7 @@ def pair_sentence(row: Comparison, settings: Settings) -> str:
 def _pair_numbers(row: Comparison, settings: Settings) -> str:
     difference = f"{row.mean_difference:+.4f}"
     if row.ci_low is not None and row.ci_high is not None:
-        level = f"{100 * settings.level:.3g} % interval"
+        level = f"{percent_text(settings.level)} % interval"
         difference += f" ({level} {row.ci_low:+.4f} to {row.ci_high:+.4f})"
     numbers = f"mean difference in {row.measure} {with_minus_sign(difference)}"
     numbers += f", adjusted p {p_phrase(row.p_adjusted)}"

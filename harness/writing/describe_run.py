@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness import records
-from harness.dataset import Dataset
+from harness.dataset import Dataset, Labels
 from harness.experiment import LoadedExperiment
 from harness.identity import query_identity
 from harness.records import (
@@ -97,10 +97,11 @@ def _count_earlier_looks(
 
     Only runs that scored a part of this run's queries count.
     """
-    scored = frozenset(
-        query_identity(query)
+    scored = [
+        records.LabelledQuery(query, dataset.labels.get(query.id, Labels()))
         for query in dataset.stored_queries
         if query.id in labels.grades
-    )
+    ]
     earlier = records.earlier_scored_queries(folder, manifest, scored)
-    return nested_look_sizes(earlier, scored)
+    identities = frozenset(query_identity(row.query) for row in scored)
+    return nested_look_sizes(earlier, identities)

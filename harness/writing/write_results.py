@@ -46,7 +46,7 @@ class RunOutput(NamedTuple):
 
 
 def write_results(folder: Path, output: RunOutput) -> Results:
-    """Write every file that is not there yet, the manifest last; read the folder back."""
+    """Write every missing file, the manifest last; read the folder back."""
     for run in output.runs:
         rankings_file = folder / "rankings" / f"{run.retriever}.jsonl"
         if not run.error and not rankings_file.exists():

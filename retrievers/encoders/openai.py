@@ -26,7 +26,7 @@ from retrievers.services.addresses import (
     openai_server_url,
 )
 from retrievers.services.clients import OpenAIClient
-from retrievers.services.service_errors import explain_unreadable
+from retrievers.services.service_errors import check_indexed, explain_unreadable
 
 
 class OpenAIEncoder(RemoteEncoder):
@@ -123,6 +123,7 @@ class OpenAIEncoder(RemoteEncoder):
             **self._dimensions_option("dimensions"),
         )
         with explain_unreadable(self.name, answer):
+            check_indexed(self.name, answer["data"])
             rows = [
                 EmbeddingRow(int(row["index"]), row["embedding"])
                 for row in answer["data"]

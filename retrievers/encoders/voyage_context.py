@@ -17,7 +17,7 @@ from retrievers.meter import Call
 from retrievers.options.placeholders import expand
 from retrievers.services.concurrency import run_request
 from retrievers.services.remote_model import EndpointAccess, split_when_refused
-from retrievers.services.service_errors import explain_unreadable
+from retrievers.services.service_errors import check_indexed, explain_unreadable
 
 _VOYAGE_URL = "https://api.voyageai.com/v1"
 _MAX_DOCUMENT_TOKENS = 32_000
@@ -86,7 +86,9 @@ class VoyageContextEncoder(RemoteEncoder):
         answer = await self._client().ask("contextualizedembeddings", body)
         with explain_unreadable(self.name, answer):
             rows: list[EmbeddingRow] = []
+            check_indexed(self.name, answer["data"])
             for group in sorted(answer["data"], key=lambda group: group["index"]):
+                check_indexed(self.name, group["data"])
                 for passage in sorted(group["data"], key=lambda row: row["index"]):
                     rows.append(EmbeddingRow(len(rows), passage["embedding"]))
             tokens = answer["usage"]["total_tokens"]

@@ -27,7 +27,7 @@ from retrievers.services.remote_model import (
     share_by_weight,
     split_when_refused,
 )
-from retrievers.services.service_errors import explain_unreadable
+from retrievers.services.service_errors import check_indexed, explain_unreadable
 from retrievers.texts.token_estimate import (
     Counts,
     Tokens,
@@ -280,6 +280,7 @@ class HttpReranker(RemoteModel, Reranker):
             content = {"results": answer} if self.dialect == "tei" else answer
             list_key = "data" if self.dialect == "voyage" else "results"
             score_key = "score" if self.dialect == "tei" else "relevance_score"
+            check_indexed(self.name, content[list_key])
             score_pairs = sorted(
                 (int(row["index"]), float(row[score_key])) for row in content[list_key]
             )

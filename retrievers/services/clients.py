@@ -47,7 +47,9 @@ class JsonClient:
         self._url = expand(url)
         self._headers = headers
         self._name = name
-        self._http = open_client(httpx2.AsyncClient, timeout=None)
+        self._http = open_client(
+            httpx2.AsyncClient, timeout=None, follow_redirects=False
+        )
         self._connection_error = httpx2.RequestError
         self.close_async = self._http.aclose
 
@@ -108,8 +110,13 @@ class OpenAIClient:
         if is_azure_deployment(self._url):
             sdk_class = openai.AsyncAzureOpenAI
             sdk_options["api_version"] = query.pop("api-version", "")
+        # The SDK's own client would send texts and keys on to where a server redirects.
+        http_client = open_client(
+            openai.DefaultAsyncHttpxClient, timeout=None, follow_redirects=False
+        )
         sdk = open_client(
             sdk_class,
+            http_client=http_client,
             default_query=query,
             max_retries=0,
             timeout=None,

@@ -11,7 +11,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 
 from retrievers.errors import BackendError
-from retrievers.options.placeholders import error_line
+from retrievers.options.placeholders import error_line, redact_url
 from retrievers.prices import is_on_this_machine
 
 NOT_STARTED_REMEDY = "; is it running? start it, then run again"
@@ -134,12 +134,32 @@ def classify_response_error(
         return TransientFailure(message, retry_after=retry_after(headers))
     if status in _REFUSED_STATUSES:
         return RequestRefused(message, code, error.parameter)
-    if 300 <= status < 400:
-        return BackendError(
-            f"{message}; the server redirects: write the address that it names"
-        )
+    if is_redirect(status):
+        return redirect_error(name, status, headers)
     remedy = _REMEDY_BY_CODE.get(code) or _REMEDY_BY_CODE.get(str(status), "")
     return BackendError(message + remedy)
+
+
+def is_redirect(status: object) -> bool:
+    """Return whether a status sends the client to another address."""
+    return isinstance(status, int) and 300 <= status < 400
+
+
+def redirect_error(
+    name: str, status: object, headers: Mapping[str, str]
+) -> BackendError:
+    """Return the exception for a redirect, which no client follows.
+
+    Texts and keys go only to the server that the experiment names.
+
+    >>> str(redirect_error("http://a", 307, {"location": "http://b/v1?key=x"}))
+    'http://a: redirects to http://b/v1 (307): if you trust it, write that address'
+    """
+    location = error_line(redact_url(headers.get("location", "")))
+    return BackendError(
+        f"{name}: redirects to {location or 'an address that it does not name'} "
+        f"({status}): if you trust it, write that address"
+    )
 
 
 def parse_error(body: str) -> ServiceError:
@@ -198,6 +218,24 @@ def explain_unreadable(name: str, body: object) -> Iterator[None]:
         raise TransientFailure(
             f"{name}: {problem}", unlikely_to_pass=is_web_page
         ) from None
+
+
+def check_indexed(name: str, rows: Any) -> None:
+    """Refuse a reply without `index`: nothing else says which text a row is about.
+
+    A server that leaves it out does so every time, and each try would be paid for.
+
+    Raises:
+        BackendError: a row has no index.
+
+    >>> check_indexed("http://a", [{"index": 0}])
+    """
+    for row in rows:
+        if isinstance(row, dict) and "index" not in row:
+            raise BackendError(
+                f"{name}: a row of the reply has no `index`, so it is unknown which "
+                "text it is about; use a server that sends `index`"
+            )
 
 
 def classify_connection_error(name: str, url: str, failure: BaseException) -> Exception:

@@ -6,7 +6,7 @@ import asyncio
 import re
 import shutil
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,8 @@ from retrievers.services.service_errors import (
     NOT_STARTED_REMEDY,
     UNREADABLE_ERRORS,
     TransientFailure,
+    is_redirect,
+    redirect_error,
 )
 from retrievers.stores.open import COLLECTION_PREFIX
 from retrievers.stores.options import MEMORY_LOCATION, StoreOptions
@@ -57,8 +59,9 @@ AnswerType = TypeVar("AnswerType")
 def _without_client_warnings() -> Iterator[None]:
     """Suppress two warnings of the client.
 
-    One is its advice against more than 20,000 points, which `StoreOptions` follows; the
-    other SQLite's about a database that the client opens and leaves open.
+    One is its advice against more than 20,000 points, which are in memory only if the
+    experiment names that; the other SQLite's about a database that the client opens and
+    leaves open.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Local mode is not recommended")
@@ -159,6 +162,7 @@ class Connection:
             timeout=SERVER_TIMEOUT,
             # It would only warn, and not through our messages.
             check_compatibility=False,
+            follow_redirects=False,
         )
         try:
             self.version = self._retry(lambda: client.info().version)
@@ -223,6 +227,9 @@ class Connection:
                 retry_after=None if retry_after is None else float(retry_after),
                 unlikely_to_pass=is_not_started,
             )
+        if is_redirect(status):
+            headers: Mapping[str, str] = getattr(error, "headers", {})
+            return redirect_error(self.address, status, headers)
         if status in ACCESS_DENIED_STATUSES:
             problem = f"the server refuses access ({status})"
             remedy = (

@@ -15,7 +15,6 @@ from retrievers.ragged import (
     RaggedVectors,
     SparseVectors,
     VectorForm,
-    as_dense,
     unit_rows,
 )
 from retrievers.ranking import Ranking
@@ -23,7 +22,7 @@ from retrievers.services.concurrency import completed
 from retrievers.store import Store
 from retrievers.stores import points
 from retrievers.stores.connection import Connection, collection_notes
-from retrievers.stores.local_points import LocalPoints, read_points
+from retrievers.stores.local_ids import read_document_ids
 from retrievers.stores.open import StoreOpening
 from retrievers.stores.options import MEMORY_LOCATION
 from retrievers.stores.qdrant_config import index_arguments, vectors_arguments
@@ -70,8 +69,8 @@ class QdrantStore(Store):
         self._is_continued = False
         """Whether an interrupted upload is continued."""
         self._added = 0
-        self._local_points: LocalPoints | None = None
-        """Read at the first search in this process."""
+        self._document_ids: dict[models.ExtendedPointId, str] | None = None
+        """The document of each point, read at the first search in this process."""
 
     @property
     def approximate(self) -> bool:
@@ -105,7 +104,7 @@ class QdrantStore(Store):
     def create(self, dimensions: int, *, anew: bool = False) -> None:
         """Create the collection, or continue the unfinished one on a server."""
         self._added = 0
-        self._local_points = None
+        self._document_ids = None
         info = self._info()
         self._is_continued = False
         if info is not None:
@@ -139,7 +138,7 @@ class QdrantStore(Store):
 
         A server receives several requests at a time.
         """
-        self._local_points = None
+        self._document_ids = None
         if self._options.on_server and fields and not self._added:
             self._create_field_index()
         payloads: list[points.Payload] = [{"id": doc_id} for doc_id in ids]
@@ -204,13 +203,8 @@ class QdrantStore(Store):
         Ties at the limit are resolved.
         """
         units = unit_rows(vectors)
-        if self._searches_here(query_filters):
-            queries = as_dense(units).astype(np.float64)
-            if self._local_points is None:
-                self._local_points = read_points(
-                    self._connection, self.collection, queries.shape[1]
-                )
-            return list(self._local_points.nearest(queries, limit, query_filters))
+        if self._document_ids is None and not self._options.on_server:
+            self._document_ids = read_document_ids(self._connection, self.collection)
 
         def search(positions: list[int], requested: int) -> list[points.EngineHits]:
             filters = [query_filters[i] for i in positions] if query_filters else []
@@ -219,12 +213,6 @@ class QdrantStore(Store):
             )
 
         return points.search_past_ties(search, vectors, limit)
-
-    def _searches_here(self, query_filters: QueryFilters) -> bool:
-        """Return whether points are compared here, and not by the engine."""
-        if self._form != "dense" or self._options.on_server:
-            return False
-        return bool(query_filters) or self._options.location == MEMORY_LOCATION
 
     def close(self) -> None:
         """Release the collection; another process may open its folder."""
@@ -359,7 +347,8 @@ class QdrantStore(Store):
                 query=query,
                 limit=limit,
                 params=params,
-                with_payload=["id"],
+                with_payload=["id"] if self._options.on_server else False,
+                with_vector=False,
                 using=points.SPARSE_VECTOR_NAME if is_sparse else None,
                 filter=payload_filter,
             )
@@ -373,10 +362,17 @@ class QdrantStore(Store):
         responses = client.query_batch_points(self.collection, requests)
         hits = []
         for _, response in zip(requests, responses, strict=True):
-            doc_ids = [(point.payload or {})["id"] for point in response.points]
+            doc_ids = [self._document_id(point) for point in response.points]
             scores = [point.score for point in response.points]
             hits.append(points.EngineHits(doc_ids, scores))
         return hits
+
+    def _document_id(self, point: models.ScoredPoint) -> str:
+        """Return the document of a hit; only a server sends it with the hit."""
+        if self._document_ids is not None:
+            return self._document_ids[point.id]
+        document_id: str = (point.payload or {})["id"]
+        return document_id
 
     def _info(self) -> models.CollectionInfo | None:
         """Return the state of the collection; None if there is none."""

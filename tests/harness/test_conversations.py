@@ -1,4 +1,6 @@
-"""Queries with a history: what is searched with, which queries belong together, how tools write conversations."""
+"""Queries with a history: what is searched with, which queries belong together, how
+tools write conversations.
+"""
 
 from pathlib import Path
 
@@ -70,7 +72,9 @@ def values(results, retriever: str) -> dict[str, float]:
 def test_a_retriever_searches_with_the_last_question_or_with_all_that_was_said(
     tmp_path,
 ):
-    """By hand: "and in May?" shares most words with grimsel; with its history, furka does."""
+    """By hand: "and in May?" shares most words with grimsel; with its history, furka
+    does.
+    """
     folder = dataset(tmp_path / "data", ASKED)
     more = {"conversation": {"text": "all"}}
     path = experiment(folder, more)

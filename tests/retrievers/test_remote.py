@@ -225,6 +225,7 @@ SECOND = {
     ("openai", "few"): "1 vectors came back for 2 texts",
     ("openai", "empty"): "no vectors came back for 2 texts",
     ("openai", "twice"): "not one for each",
+    ("openai", "unindexed"): "a row of the reply has no `index`",
     **{
         ("openai", fault): "not finite"
         for fault in ("nan", "embedding-huge", "embedding-holed")
@@ -253,7 +254,6 @@ ALWAYS = {
     ("openai", "slow"): r"no complete response within 0.5 s \(timeout\)",
     ("openai", "page"): "gave up after 2 tries .* look at the address",
     ("openai", "error-with-200"): "the model is being moved",
-    ("openai", "unindexed"): "gave up after .* not of the protocol",
     ("openai", "shuffled"): "",
     ("openai", "usage-word"): "",
     ("bedrock", "503"): "gave up after .* Bedrock is unable",
@@ -316,6 +316,15 @@ def test_a_fault_ends_in_vectors_or_one_message_in_time(
             assert retries == (
                 0 if script in (["packed"], ["batch"]) else len(script)
             ) or (stalls and retries)
+
+
+def test_a_server_without_index_is_refused_at_its_first_reply():
+    with serving(OpenAIProvider(always="unindexed")) as provider:
+        with pytest.raises(BackendError, match="use a server that sends `index`"):
+            Embedder(encoder("openai", provider), None).embed(
+                TEXTS, "document", Meter()
+            )
+        assert len(provider.requests) == 1
 
 
 @pytest.mark.parametrize("service", FAKES)

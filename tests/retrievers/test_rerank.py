@@ -352,7 +352,7 @@ def test_documents_are_cut_and_counted_and_a_list_that_is_too_long_is_split(cach
         *(
             (dialect, fault)
             for dialect in ("voyage", "tei")
-            for fault in ("few", "index-null", "score-text")
+            for fault in ("few", "index-null", "unindexed", "score-text")
         ),
     ],
 )

@@ -50,7 +50,9 @@ def chromium(
     height: int = 900,
     downloads: Path | None = None,
 ) -> Iterator[Any]:
-    """A fresh browser; `profile` is an empty folder of its own, `downloads` where it may put files."""
+    """A fresh browser; `profile` is an empty folder of its own, `downloads` where it
+    may put files.
+    """
     from selenium import webdriver
     from selenium.webdriver.chrome.options import Options
     from selenium.webdriver.chrome.service import Service
@@ -94,7 +96,9 @@ def media(driver: Any, **features: str) -> None:
 
 
 def complaints(driver: Any) -> list[str]:
-    """What the console said since it was last asked: errors, warnings and broken policies alike."""
+    """What the console said since it was last asked: errors, warnings and broken
+    policies alike.
+    """
     return [
         entry["message"]
         for entry in driver.get_log("browser")
@@ -133,7 +137,9 @@ def settled(driver: Any) -> None:
 
 
 def scroll_through(driver: Any) -> None:
-    """Look at the whole page, so that every chart comes alive, and wait until the last one is drawn."""
+    """Look at the whole page, so that every chart comes alive, and wait until the last
+    one is drawn.
+    """
     driver.execute_async_script("""
         const done = arguments[0];
         let y = 0;
@@ -151,7 +157,9 @@ def scroll_through(driver: Any) -> None:
 
 
 def axe(driver: Any) -> list[str]:
-    """Every violation of WCAG 2.2 AA that axe-core finds; skips where axe-core is not at hand."""
+    """Every violation of WCAG 2.2 AA that axe-core finds; skips where axe-core is not
+    at hand.
+    """
     script_path = os.environ.get("AXE_CORE", "")
     if not script_path or not Path(script_path).is_file():
         pytest.skip("AXE_CORE names no axe.min.js (npm pack axe-core)")

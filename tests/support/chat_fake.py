@@ -1,4 +1,6 @@
-"""A chat endpoint on the loopback: it answers as it is told, or fails in every way that is known."""
+"""A chat endpoint on the loopback: it answers as it is told, or fails in every way that
+is known.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,11 @@ ANSWERS = {
 
 
 class ChatProvider(OpenAIProvider):
-    """POST /v1/chat/completions; `reply` turns the user's message into the text of the answer.
+    """POST /v1/chat/completions; `reply` turns the user's message into the text of the
+    answer.
 
-    `schemas`: what a server says that takes no schema for its replies; "" for one that does. `temperatures`: likewise.
+    `schemas`: what a server says that takes no schema for its replies; "" for one that
+    does. `temperatures`: likewise.
     """
 
     refusals: Mapping[str, tuple] = {

@@ -1,4 +1,5 @@
-"""Services on the loopback that speak the dialects of docs/how-to/providers.md, each with what it alone does.
+"""Services on the loopback that speak the dialects of docs/how-to/providers.md, each
+with what it alone does.
 
 They are stricter than the services: what a dialect needs and did not get is refused.
 """
@@ -89,7 +90,9 @@ class Dialect(OpenAIProvider):
 
 
 class RerankProvider(OpenAIProvider):
-    """The rerank routes of every dialect: the score of a document is the share of the query's words that it has."""
+    """The rerank routes of every dialect: the score of a document is the share of the
+    query's words that it has.
+    """
 
     def __init__(self, script=(), *, dialect, most=1000, **more):
         super().__init__(script, **more)
@@ -161,13 +164,19 @@ def _spoiled(results, name, fault):
         "empty": [],
         "nan": [first | {name: float("nan")}, *other_results],
         "index-null": [first | {"index": None}, *other_results],
+        "unindexed": [
+            {key: value for key, value in first.items() if key != "index"},
+            *other_results,
+        ],
         "score-text": [first | {name: "high"}, *other_results],
     }
     return spoiled.get(fault, results)
 
 
 def overlap(query, document):
-    """The share of a query's words that a document has, less a little for its length, so that no two are equal."""
+    """The share of a query's words that a document has, less a little for its length,
+    so that no two are equal.
+    """
     words = query.split()
     return (
         sum(word in document.split() for word in words) / len(words)

@@ -9,7 +9,9 @@ from retrievers.ragged import AnyVectors, SparseVectors, TokenVectors
 
 
 def flat(vectors: AnyVectors) -> list[npt.NDArray[np.float32]]:
-    """Return the numbers of each text as one row, so that two texts' can be compared: zeros, and tokens, in order."""
+    """Return the numbers of each text as one row, so that two texts' can be compared:
+    zeros, and tokens, in order.
+    """
     if isinstance(vectors, SparseVectors):
         flat = np.zeros(vectors.shape, dtype=np.float32)
         flat[

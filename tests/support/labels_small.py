@@ -47,7 +47,9 @@ def judgment(query="q0", document="d0", grade=1, judge="ann", **more):
 
 
 def as_person(pool, judge="ann"):
-    """Judge a pool of the small data set by its own labels: relevant documents get 2, the others 0."""
+    """Judge a pool of the small data set by its own labels: relevant documents get 2,
+    the others 0.
+    """
     return [
         judgment(
             query.query_id,
@@ -66,7 +68,9 @@ def as_person(pool, judge="ann"):
 
 
 def judged(folder, ids, judge="ann", kind="human", *, noise=0, depth=None, **more):
-    """Judgments of some questions by the small data set's own labels; `noise` flips every so-manieth grade."""
+    """Judgments of some questions by the small data set's own labels; `noise` flips
+    every so-manieth grade.
+    """
     documents = {
         document.id: document
         for document in load_dataset(parse_reference(folder)).documents()

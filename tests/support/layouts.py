@@ -1,4 +1,6 @@
-"""One small collection in the layout of every reader, written by the library that owns it where there is one."""
+"""One small collection in the layout of every reader, written by the library that owns
+it where there is one.
+"""
 
 from __future__ import annotations
 
@@ -109,7 +111,9 @@ def parquet(path: Path, rows: Rows) -> None:
 
 
 def of_tool(*names: str) -> Callable[[Path], Path]:
-    """Files that a tool's own library wrote (tests/data/tools/made_by.txt), with the documents beside them."""
+    """Files that a tool's own library wrote (tests/data/tools/made_by.txt), with the
+    documents beside them.
+    """
 
     def write(folder: Path) -> Path:
         jsonl(

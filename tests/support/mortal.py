@@ -1,4 +1,6 @@
-"""Kills a process at a point of its work and not of time, so that a test shows the same on every machine."""
+"""Kills a process at a point of its work and not of time, so that a test shows the same
+on every machine.
+"""
 
 from __future__ import annotations
 
@@ -31,23 +33,31 @@ PRELOADED = (
     "retrievers.stores.edge",
     "retrievers.stores.qdrant",
 )
-"""What the processes of all tests need: the server that forks them starts once a session, and heeds its first list."""
+"""What the processes of all tests need: the server that forks them starts once a
+session, and heeds its first list.
+"""
 
 
 def forking() -> ForkServerContext:
-    """Starts processes that are forked from one that has imported everything, so that starting takes no time."""
+    """Starts processes that are forked from one that has imported everything, so that
+    starting takes no time.
+    """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(list(PRELOADED))
     return context
 
 
 def heed_interrupts() -> None:
-    """Shells start what runs in the background with interrupts ignored, and children inherit that."""
+    """Shells start what runs in the background with interrupts ignored, and children
+    inherit that.
+    """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def live(work: Callable[[], None], last_call: int) -> int:
-    """Do the work and return how many functions were called, or kill this process at the call of that number."""
+    """Do the work and return how many functions were called, or kill this process at
+    the call of that number.
+    """
     numbers = count(1)
     call_count = 0
 

@@ -1,4 +1,6 @@
-"""A retriever by vectors over any embedder and any store, and a reranker alone, without a run around them."""
+"""A retriever by vectors over any embedder and any store, and a reranker alone, without
+a run around them.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from retrievers.types import Document, Embedded, Encoder, Reranker, Store
 
 
 class Numbers(Encoder):
-    """Embeds a text as the numbers that a function gives of it; of its 4 tokens, `lost` are not read."""
+    """Embeds a text as the numbers that a function gives of it; of its 4 tokens, `lost`
+    are not read.
+    """
 
     fingerprint, lasting = "numbers", False
 
@@ -42,7 +46,9 @@ class Numbers(Encoder):
 
 
 class OverStore(Dense):
-    """Searches what an encoder gives in a store that is opened when the corpus is indexed."""
+    """Searches what an encoder gives in a store that is opened when the corpus is
+    indexed.
+    """
 
     def __init__(
         self,

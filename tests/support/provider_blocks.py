@@ -1,4 +1,6 @@
-"""The blocks of docs/how-to/providers.md, moved to fakes, and what each of them must do."""
+"""The blocks of docs/how-to/providers.md, moved to fakes, and what each of them must
+do.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def set_keys(monkeypatch):
 
 
 def at(block, part, url):
-    """The part of a block, moved to a fake's address; what parsing fills in is left as it is."""
+    """The part of a block, moved to a fake's address; what parsing fills in is left as
+    it is.
+    """
     table = tomllib.loads(
         "name = 'x'\ndataset = 'd'\nprimary = 'P@5'\nmeasures = ['P@5']\n" + block
     )
@@ -69,7 +73,9 @@ def at(block, part, url):
 
 
 def check_embeddings(name, fake, folder):
-    """See that a block embeds documents and queries as its provider does, each text once."""
+    """See that a block embeds documents and queries as its provider does, each text
+    once.
+    """
     with serving(fake()) as provider, Cache(folder / "c") as cache:
         encoder = at(BLOCKS[name], "encoder", provider.url)
         embedder = Embedder(encoder, cache)

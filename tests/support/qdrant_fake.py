@@ -1,8 +1,9 @@
-"""A Qdrant server for tests: enough of its REST interface over the client's own in-memory engine, with faults to order.
+"""A Qdrant server for tests: enough of its REST interface over the client's own
+in-memory engine, with faults to order.
 
-What a real server (1.18.3) was seen to do is copied: the release that it names, and that graphs and codes are built
-only in segments above a threshold. What it cannot show: another engine's float noise, indexing that takes time,
-clusters.
+What a real server (1.18.3) was seen to do is copied: the release that it names, and
+that graphs and codes are built only in segments above a threshold. What it cannot show:
+another engine's float noise, indexing that takes time, clusters.
 """
 
 import json
@@ -27,7 +28,9 @@ OF_INDEX = (
     "replication_factor",
 )
 THRESHOLD = 10_000
-"""kB of vectors above which a server indexes a segment, and above which it searches a graph."""
+"""kB of vectors above which a server indexes a segment, and above which it searches a
+graph.
+"""
 
 
 def store_at(location, *, content="c", meter=None, form="dense", **options):
@@ -84,8 +87,9 @@ class Engine(QdrantClient):
 
 
 class FakeQdrant:
-    """`faults` holds (method, path ending, fault), each used once: an HTTP status, "cut", "after",
-    or the bytes of an answer with status 200."""
+    """`faults` holds (method, path ending, fault), each used once: an HTTP status,
+    "cut", "after", or the bytes of an answer with status 200.
+    """
 
     def __init__(self):
         self.engine = Engine()
@@ -156,7 +160,8 @@ class FakeQdrant:
             case "POST", ["points", "count"]:
                 return {"count": engine.count(name).count}
             case "POST", ["points", "query", "batch"]:
-                # The client's engine searches exactly, and would warn that it heeds no parameters.
+                # The client's engine searches exactly, and would warn that it heeds no
+                # parameters.
                 searches = [
                     models.QueryRequest(**{**search, "params": None})
                     for search in body["searches"]

@@ -1,4 +1,5 @@
-"""Embeds an experiment on a Ray cluster of two nodes on this machine, in a process of its own.
+"""Embeds an experiment on a Ray cluster of two nodes on this machine, in a process of
+its own.
 
     python -m tests.support.ray_cluster EXPERIMENT URL [kill]
 

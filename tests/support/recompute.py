@@ -1,7 +1,9 @@
-"""Recomputes a results folder from its TREC files by other programs than ours, and lists what differs.
+"""Recomputes a results folder from its TREC files by other programs than ours, and
+lists what differs.
 
-Scores come from pytrec_eval (trec_eval's own code), ranks from SciPy, corrections from statsmodels; nothing of
-`harness` or `retrievers` is imported. `python -m tests.support.recompute FOLDER` does it by hand.
+Scores come from pytrec_eval (trec_eval's own code), ranks from SciPy, corrections from
+statsmodels; nothing of `harness` or `retrievers` is imported. `python -m
+tests.support.recompute FOLDER` does it by hand.
 """
 
 from __future__ import annotations
@@ -87,7 +89,9 @@ def run(path: Path) -> dict[str, list[str]]:
 
 
 def score(measure: str, ranking: list[str], grades: Grades) -> float | None:
-    """One query's score of a measure, or None where trec_eval does not have the measure."""
+    """One query's score of a measure, or None where trec_eval does not have the
+    measure.
+    """
     measure_match = re.fullmatch(r"([A-Za-z0-9]+)(?:\((.*)\))?(?:@(\d+))?", measure)
     if measure_match is None or measure_match[1] not in MEASURES:
         return None
@@ -126,7 +130,9 @@ def score(measure: str, ranking: list[str], grades: Grades) -> float | None:
 def trec_eval(
     base: str, cutoff: int, level: int, top: list[str], grades: Grades
 ) -> float:
-    """One query's score by trec_eval; without a cutoff, one at the end of the ranking or of all that are graded."""
+    """One query's score by trec_eval; without a cutoff, one at the end of the ranking
+    or of all that are graded.
+    """
     end = cutoff or max(len(top), len(grades) if base == "nDCG" else 0)
     name = "recip_rank" if base == "RR" else f"{IN_TREC_EVAL[base]}.{end}"
     evaluator = pytrec_eval.RelevanceEvaluator(
@@ -138,7 +144,9 @@ def trec_eval(
 
 
 def ranked_differences(a: list[float], b: list[float]) -> tuple[list[int], list[int]]:
-    """Twice the ranks of the differences above and below zero; differences below 1e-9 are rounding errors."""
+    """Twice the ranks of the differences above and below zero; differences below 1e-9
+    are rounding errors.
+    """
     differences = np.round(np.subtract(a, b), 9)
     nonzero = differences[differences != 0]
     doubled = (2 * stats.rankdata(np.abs(nonzero))).astype(int)
@@ -146,7 +154,9 @@ def ranked_differences(a: list[float], b: list[float]) -> tuple[list[int], list[
 
 
 def signed_rank(a: list[float], b: list[float]) -> tuple[float, float, float]:
-    """W+, W- and the exact two-sided p-value of the Wilcoxon signed-rank test, by counting every sum of ranks."""
+    """W+, W- and the exact two-sided p-value of the Wilcoxon signed-rank test, by
+    counting every sum of ranks.
+    """
     above, below = ranked_differences(a, b)
     sums = Counter({0: 1})
     for rank in above + below:
@@ -158,14 +168,18 @@ def signed_rank(a: list[float], b: list[float]) -> tuple[float, float, float]:
 
 
 def randomization(a: list[float], b: list[float]) -> float:
-    """The two-sided p-value of the mean difference: the share of all changes of signs that go at least as far."""
+    """The two-sided p-value of the mean difference: the share of all changes of signs
+    that go at least as far.
+    """
     differences = np.subtract(a, b)
     means = np.array(list(product((1, -1), repeat=len(a)))) @ differences / len(a)
     return float((np.abs(means) >= abs(differences.mean()) - 1e-12).mean())
 
 
 def corrected(p_values: list[float], correction: str) -> list[float]:
-    """The p-values of a family, corrected by Holm's steps written out, or by statsmodels; as they are, by others."""
+    """The p-values of a family, corrected by Holm's steps written out, or by
+    statsmodels; as they are, by others.
+    """
     if correction != "holm":
         is_corrected = correction in CORRECTIONS and len(p_values) > 1
         return (
@@ -190,7 +204,9 @@ def near(left: float, other: float) -> bool:
 
 
 def rows(path: Path) -> list[dict[str, str]]:
-    """The rows of a CSV file; an apostrophe that keeps a spreadsheet from running a cell is not a part of the text."""
+    """The rows of a CSV file; an apostrophe that keeps a spreadsheet from running a
+    cell is not a part of the text.
+    """
     with path.open(encoding="utf-8", newline="") as file:
         return [
             {
@@ -323,7 +339,9 @@ def comparison_faults(
 
 
 def differences(folder: Path) -> list[str]:
-    """Everything in a results folder that differs from what other programs compute from its TREC files."""
+    """Everything in a results folder that differs from what other programs compute from
+    its TREC files.
+    """
     statistics = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))[
         "resolved"
     ]["statistics"]

@@ -1,4 +1,6 @@
-"""Scores of a few retrievers as the one table of scores, for tests of what is made of it."""
+"""Scores of a few retrievers as the one table of scores, for tests of what is made of
+it.
+"""
 
 from dataclasses import replace
 
@@ -32,7 +34,9 @@ def compare(values, *, measure="m", baseline=None, settings=None, **fields):
 
 
 def gate(challenger, baseline, *, margin, span=1.0):
-    """Whether one row of scores is not worse than another by the margin; `span` is the range of the measure."""
+    """Whether one row of scores is not worse than another by the margin; `span` is the
+    range of the measure.
+    """
     low = min(challenger.min(), baseline.min())
     reach = None if span is None else ValueRange(low, low + span)
     table = scored(
@@ -54,7 +58,9 @@ def cell(row):
 
 
 def shown(evaluation, **verdicts):
-    """The same evaluation with other findings of the leader against others, such as y="undecided"."""
+    """The same evaluation with other findings of the leader against others, such as
+    y="undecided".
+    """
     against = {
         name: replace(row, finding=finding(verdicts.get(name, cell(row))))
         for name, row in evaluation.leader_comparisons.items()

@@ -1,13 +1,16 @@
-"""Search services on the loopback, as far as one search goes: what their references say of request and answer.
+"""Search services on the loopback, as far as one search goes: what their references say
+of request and answer.
 
-Each refuses what the real one refuses: another path or method, a key that is missing, a parameter that it does not
-know. Hits are ranked by shared words.
+Each refuses what the real one refuses: another path or method, a key that is missing, a
+parameter that it does not know. Hits are ranked by shared words.
 
 - Elasticsearch and OpenSearch: `POST /<index>/_search` (Query DSL, search API).
 - Vespa: `POST /search/` (query API; `root.children` is left out where nothing matches).
 - Typesense: `GET /collections/<name>/documents/search` (documents API, v27).
-- Meilisearch: `POST /indexes/<uid>/search` (search API, v1; an unknown key is a bad request).
-- Azure AI Search: `POST /indexes/<name>/docs/search?api-version=2024-07-01` (Documents - Search Post).
+- Meilisearch: `POST /indexes/<uid>/search` (search API, v1; an unknown key is a bad
+request).
+- Azure AI Search: `POST /indexes/<name>/docs/search?api-version=2024-07-01` (Documents
+- Search Post).
 """
 
 import json

@@ -1,4 +1,6 @@
-"""Servers on the loopback that speak the providers' protocols, with switches for every fault."""
+"""Servers on the loopback that speak the providers' protocols, with switches for every
+fault.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ from retrievers.meter import single_call
 
 
 def real_vectors(texts):
-    """What every provider answers: hashed n-grams, so that texts about the same are near each other."""
+    """What every provider answers: hashed n-grams, so that texts about the same are
+    near each other.
+    """
     return (
         HashingEncoder(dimensions=128).embed(texts, "document", single_call()).vectors
     )
@@ -79,8 +83,9 @@ class Refusal(Exception):
 class Provider:
     """What a fake provider is told and what it remembers.
 
-    `script` holds the faults of the next requests, one each; `always` is a fault of every request after them.
-    `refusals`: fault -> what a Refusal is made of, "{key}" for what the header `secret` holds.
+    `script` holds the faults of the next requests, one each; `always` is a fault of
+    every request after them. `refusals`: fault -> what a Refusal is made of, "{key}"
+    for what the header `secret` holds.
     """
 
     secret = "Authorization"
@@ -163,7 +168,9 @@ BROKEN_ROWS = {
     "huge": [1e300] * 128,
     "unpacked": "@@@@",
 }
-"""What the protocol of OpenAI does not allow for a vector: "embedding-null" and so on send it with status 200."""
+"""What the protocol of OpenAI does not allow for a vector: "embedding-null" and so on
+send it with status 200.
+"""
 
 
 class OpenAIProvider(Provider):
@@ -338,7 +345,9 @@ class BedrockProvider(Provider):
 
 
 def sent_body(handler):
-    """Return the body of a request, or None where the client hung up, or was killed, before it had sent the whole."""
+    """Return the body of a request, or None where the client hung up, or was killed,
+    before it had sent the whole.
+    """
     length = handler.headers["Content-Length"]
     if not length and not handler.rfile.read(1):
         return None
@@ -426,7 +435,9 @@ class _Handler(Answering):
         self.wfile.write(whole)
 
     def _spoiled(self, fault, content, more):
-        """Return the body and the headers of an answer after a fault that any service may have."""
+        """Return the body and the headers of an answer after a fault that any service
+        may have.
+        """
         if fault in {"packed", "cut-gzip"}:
             content = gzip.compress(content)
             more = {**more, "Content-Encoding": "gzip"}

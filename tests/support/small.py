@@ -105,7 +105,8 @@ def experiment(
 ) -> Path:
     """An experiment file beside its data set, in an empty folder or one that has them.
 
-    Its report, which takes longer than all the rest of so small a run, is written for the tests that read it.
+    Its report, which takes longer than all the rest of so small a run, is written for
+    the tests that read it.
     """
     if not (folder / "data").exists():
         dataset(folder / "data")
@@ -153,7 +154,9 @@ def by_claims(
     judge: str = LEXICAL,
     more: str = "",
 ) -> Path:
-    """An experiment file of two retrievers that are measured by claims, too; the first measure decides."""
+    """An experiment file of two retrievers that are measured by claims, too; the first
+    measure decides.
+    """
     hashing = '[[retrievers]]\nname = "hashing"\nencoder = { kind = "hashing" }\n'
     path.write_text(
         f'name = "{path.stem}"\ndataset = "{data.as_posix()}"\nprimary = "{measures[0]}"\n'
@@ -172,7 +175,9 @@ def module(folder: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> str:
 
 
 def copied(source: Path, target: Path) -> Path:
-    """An experiment with its data and its results, copied: what named its place names the new one."""
+    """An experiment with its data and its results, copied: what named its place names
+    the new one.
+    """
     shutil.copytree(source, target, dirs_exist_ok=True)
     for path in (*target.glob("*.toml"), *target.rglob("manifest.json")):
         path.write_text(
@@ -185,7 +190,9 @@ def copied(source: Path, target: Path) -> Path:
 
 
 def signed_anew(folder: Path) -> Path:
-    """A results folder whose files were changed, its manifest brought up to date: only what they say is wrong."""
+    """A results folder whose files were changed, its manifest brought up to date: only
+    what they say is wrong.
+    """
     manifest = records.read_manifest(folder)
     records.write_manifest(
         folder, replace(manifest, file_digests=records.file_digests(folder))

@@ -1,4 +1,6 @@
-"""Where stores are tested: in this process, in a folder, on fakes of servers, and on real ones that options name."""
+"""Where stores are tested: in this process, in a folder, on fakes of servers, and on
+real ones that options name.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ LOCATIONS = (":memory:", *KEEPING, *REAL)
 
 
 def rows_of(locations):
-    """Rows of a parametrized test: a form and a location, with its marks; all but dense vectors are slow."""
+    """Rows of a parametrized test: a form and a location, with its marks; all but dense
+    vectors are slow.
+    """
     rows = [
         (
             form,
@@ -50,7 +54,9 @@ def fill(store, ids, vectors, notes=None):
 
 
 class Places:
-    """Opens stores at a location, the same collection each time unless another content is named."""
+    """Opens stores at a location, the same collection each time unless another content
+    is named.
+    """
 
     def __init__(self, server, real, key, folder):
         self.server, self.content = server, uuid.uuid4().hex

@@ -1,6 +1,8 @@
-"""What somebody else wrote: one class with described options, others with keyword arguments, not all with care.
+"""What somebody else wrote: one class with described options, others with keyword
+arguments, not all with care.
 
-`install` lays this file out as a distribution of its own, with entry points, as pip would.
+`install` lays this file out as a distribution of its own, with entry points, as pip
+would.
 """
 
 import importlib
@@ -61,7 +63,9 @@ def install(
 
 
 class Vowels(Configured, Encoder):
-    """Vectors of how often each vowel stands in a text, behind a network; every text is too long for it."""
+    """Vectors of how often each vowel stands in a text, behind a network; every text is
+    too long for it.
+    """
 
     vowels: str = "aeiou"
     own_price: float | None = Field(

@@ -88,7 +88,9 @@ def bi_encoder(folder: Path, prompts: dict[str, str] | None = None) -> Path:
 
 
 def static(folder: Path) -> Path:
-    """Save a model that averages one vector a token: the words above, and any other text letter by letter."""
+    """Save a model that averages one vector a token: the words above, and any other
+    text letter by letter.
+    """
     import numpy as np
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.modules import Normalize
@@ -158,7 +160,9 @@ def splade(folder: Path, prompts: dict[str, str] | None = None, **options) -> Pa
 
 
 def inference_free(folder: Path) -> Path:
-    """Save a SparseEncoder that looks the weights of a query's words up, and reads documents as the SPLADE above."""
+    """Save a SparseEncoder that looks the weights of a query's words up, and reads
+    documents as the SPLADE above.
+    """
     import torch
     from sentence_transformers import SparseEncoder
     from sentence_transformers.base.modules import Router
@@ -181,7 +185,9 @@ def inference_free(folder: Path) -> Path:
 
 
 def colbert(folder: Path, *, attend: bool = False, expansion: bool = True) -> Path:
-    """Save a MultiVectorEncoder of two layers: 10 tokens of a document, queries filled up to 8, "the" left out."""
+    """Save a MultiVectorEncoder of two layers: 10 tokens of a document, queries filled
+    up to 8, "the" left out.
+    """
     import torch
     from sentence_transformers import MultiVectorEncoder
     from sentence_transformers.base.modules import Dense, Normalize, Transformer

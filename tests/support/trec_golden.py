@@ -1,7 +1,9 @@
-"""Makes the TREC files in tests/data/trec_eval and what trec_eval says of them: `python -m tests.support.trec_golden`.
+"""Makes the TREC files in tests/data/trec_eval and what trec_eval says of them: `python
+-m tests.support.trec_golden`.
 
-The files are drawn at random from a seed. The values come from trec_eval's own code (9.0.8, as compiled into
-pytrec_eval-terrier 0.5.11), in the form in which trec_eval prints them; means over queries are taken here.
+The files are drawn at random from a seed. The values come from trec_eval's own code
+(9.0.8, as compiled into pytrec_eval-terrier 0.5.11), in the form in which trec_eval
+prints them; means over queries are taken here.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ QUERIES = 16
 UNJUDGED = "q90"
 MISSING = "q91"
 NONE_RELEVANT = "q92"
-"""A query without judgments, one without a ranking, and one without a relevant document."""
+"""A query without judgments, one without a ranking, and one without a relevant
+document.
+"""
 CUTOFFS = (1, 3, 5, 10, 20, 100)
 CUT = ("P", "recall", "map_cut", "ndcg_cut", "success")
 WHOLE = (
@@ -39,7 +43,9 @@ Run = dict[str, dict[str, float]]
 
 
 def drawn() -> tuple[Qrels, Run]:
-    """Judgments with negative grades, and rankings with many ties, unjudged documents and odd queries."""
+    """Judgments with negative grades, and rankings with many ties, unjudged documents
+    and odd queries.
+    """
     chance = random.Random(2026)
     qrels: Qrels = {}
     run: Run = {}
@@ -98,7 +104,9 @@ def mean(rows: dict[str, dict[str, float]], queries: list[str]) -> str:
 
 
 def files() -> dict[str, str]:
-    """Every file by its name: `expected.l1.q.txt` is of relevance level 1, `.q` and `.c` as by trec_eval's options."""
+    """Every file by its name: `expected.l1.q.txt` is of relevance level 1, `.q` and
+    `.c` as by trec_eval's options.
+    """
     qrels, run = drawn()
     golden_values = {
         "drawn.qrels": "".join(

@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from harness.dataset.columns import Columns
+from harness.dataset.conversion_process import CONVERSIONS
 from harness.dataset.convert import (
     CONVERTED_SUFFIXES,
     ConversionError,
@@ -139,6 +140,7 @@ def read_documents(
                 yield SourceLocation(file.path), document
         except ConversionError as failure:
             problems.note("unconverted-file", f"{path}: {failure}")
+    CONVERSIONS.stop()
 
 
 def _read_document(path: str, file: File) -> Document:
@@ -155,7 +157,7 @@ def _query_rows(files: Sequence[File], problems: ReadProblems) -> Iterator[Locat
     Queries without an id are q0, q1, and so on, by their position in the file. If
     another labeller labelled the same query in another file, it is yielded only once.
     """
-    labellers_by_query: dict[tuple[object, object], set[str]] = {}
+    labellers_by_query: dict[tuple[str, str], set[str]] = {}
     for file in files:
         columns: dict[str, None] = {}
         location = SourceLocation(file.path)
@@ -164,7 +166,8 @@ def _query_rows(files: Sequence[File], problems: ReadProblems) -> Iterator[Locat
             columns |= dict.fromkeys(file_row)
             row = {"id": f"q{number}", **file_row}
             labeller = str(row.pop(LABELLER_COLUMN, ""))
-            query = (row["id"], row.get("query"))
+            # Any value of JSON may be there; the reader reports those that are no text.
+            query = (str(row["id"]), str(row.get("query")))
             labellers = labellers_by_query.setdefault(query, set())
             is_labelled_again = _is_other_labeller(labeller, labellers)
             labellers.add(labeller)

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from harness.dataset.cell_paths import read_texts
-from harness.dataset.columns import Columns
+from harness.dataset.columns import Columns, declaration
 from harness.dataset.file import File, Files
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.readers.keyed_file import holds_keys
@@ -22,12 +22,18 @@ from harness.dataset.source import (
 from harness.dataset.table_source import TableSource, rows_of_files
 from harness.dataset.text_rows import read_json
 from harness.dataset.usual_names import normalised_name
-from retrievers.errors import collect_errors
+from retrievers.errors import InputError, Problem, collect_errors
 from retrievers.ids import to_nfc
 from retrievers.types import Document
 
 CONTEXT_COLUMNS = ("context", "contexts", "passage", "passages")
 ANSWER_COLUMNS = ("answer", "answers", "groundtruth", "response")
+SQUAD_CONTEXT_COLUMN = "context"
+SQUAD_ANSWER_COLUMNS = ("answer", "answers")
+TRUTH_COLUMNS = ("groundtruth", "groundtruths")
+"""Ragas 0.1 has them beside the contexts of a test set."""
+RETURNED_COLUMNS = ("response", "generatedanswer", "score", "rank", "distance")
+"""Columns of a system's log."""
 HOTPOT_COLUMNS = {"question", "context", "supporting_facts"}
 HOTPOT_FIELDS = ("type", "level")
 
@@ -44,9 +50,7 @@ class QuotedQuestion(NamedTuple):
 QuestionReader = Callable[[ReadProblems], Iterator[QuotedQuestion]]
 
 
-def _question_source(
-    read_questions: QuestionReader, columns: Columns
-) -> FunctionSource:
+def question_source(read_questions: QuestionReader, columns: Columns) -> FunctionSource:
     """Return documents, queries and labels; problems are reported with the queries."""
 
     def read_passages(_: ReadProblems) -> Iterator[LocatedDocument]:
@@ -79,6 +83,8 @@ def _is_context_table(reference: DatasetReference, files: Files) -> bool:
     row = read_first_row(reference, files)
     if columns.name("query", row) is None:
         return False
+    if reference.columns.get("contexts") in row:
+        return True
     if columns.name("label_document", row) is not None:
         return False
     return _find_column(row, CONTEXT_COLUMNS) is not None
@@ -86,12 +92,16 @@ def _is_context_table(reference: DatasetReference, files: Files) -> bool:
 
 def _read_context_table(reference: DatasetReference, files: Files) -> FunctionSource:
     row = read_first_row(reference, files)
-    context_column = _find_column(row, CONTEXT_COLUMNS) or CONTEXT_COLUMNS[0]
+    context_column = reference.columns.get("contexts")
+    if context_column is None:
+        context_column = _find_column(row, CONTEXT_COLUMNS) or CONTEXT_COLUMNS[0]
+        _refuse_undeclared_contexts(reference, row, context_column)
     answer_column = _find_column(row, ANSWER_COLUMNS)
     declared: dict[str, str] = {}
     if answer_column:
         declared["reference"] = answer_column
     declared |= reference.columns
+    declared.pop("contexts", None)
     declared["label_document"] = context_column
     read_questions = partial(
         _context_questions,
@@ -100,7 +110,39 @@ def _read_context_table(reference: DatasetReference, files: Files) -> FunctionSo
         answer_column,
     )
     columns = Columns(declared, header=reference.header is True)
-    return _question_source(read_questions, columns)
+    return question_source(read_questions, columns)
+
+
+def _refuse_undeclared_contexts(
+    reference: DatasetReference, row: TableRow, column: str
+) -> None:
+    """Refuse contexts that a system may have returned.
+
+    They are labels beside a grade, and in the tables of SQuAD and of Ragas 0.1.
+
+    Raises:
+        InputError: nothing says that the contexts answer the questions.
+    """
+    is_graded = Columns(reference.columns).name("grade", row) is not None
+    if column not in row or is_graded or _is_known_context_table(row, column):
+        return
+    problem = f"{column!r} holds texts, and nothing says that they answer the query"
+    remedy = (
+        f"if they do, say so: {declaration('contexts', column)}; "
+        "if a system returned them, name the documents: "
+        'documents = "…" (--documents), and the labels'
+    )
+    raise InputError(Problem(reference.name, problem, remedy))
+
+
+def _is_known_context_table(row: TableRow, column: str) -> bool:
+    """Whether a row is one of SQuAD's, or of a test set of Ragas 0.1."""
+    if _find_column(row, TRUTH_COLUMNS) is not None:
+        return True
+    if _find_column(row, RETURNED_COLUMNS) is not None:
+        return False
+    has_answer = _find_column(row, SQUAD_ANSWER_COLUMNS) is not None
+    return has_answer and normalised_name(column) == SQUAD_CONTEXT_COLUMN
 
 
 def _context_questions(
@@ -125,9 +167,11 @@ def _context_questions(
         question = dict(row)
         question[context_column] = [passage.id for passage in passages] or None
         answers = row.get(answer_column) if answer_column else None
-        if answer_column and isinstance(answers, Mapping) and "text" in answers:
-            # SQuAD as a table.
-            question[answer_column] = list(dict.fromkeys(answers["text"]))
+        texts = _list_under("text", answers)
+        if answer_column and texts:
+            # SQuAD as a table; equal answers count once.
+            distinct = [text for n, text in enumerate(texts) if text not in texts[:n]]
+            question[answer_column] = distinct
         yield QuotedQuestion(location, question, passages)
 
 
@@ -256,7 +300,8 @@ def _is_hotpot(reference: DatasetReference, files: Files) -> bool:
 
 def _read_hotpot(reference: DatasetReference, files: Files) -> FunctionSource:
     table_files = list_table_files(reference, files)
-    return _question_source(partial(_hotpot_questions, table_files), Columns())
+    columns = Columns({"label_document": "doc_id"})
+    return question_source(partial(_hotpot_questions, table_files), columns)
 
 
 def _is_squad(reference: DatasetReference, _: Files) -> bool:
@@ -265,7 +310,7 @@ def _is_squad(reference: DatasetReference, _: Files) -> bool:
 
 def _read_squad(reference: DatasetReference, _: Files) -> FunctionSource:
     file = File(reference.folder)
-    return _question_source(partial(_squad_questions, file), Columns())
+    return question_source(partial(_squad_questions, file), Columns())
 
 
 CONTEXT_TABLE = FormatReader(_is_context_table, _read_context_table)

@@ -59,6 +59,8 @@ class TableFiles:
     """Whether the queries are in TREC's form."""
     labels_are_qrels: bool = False
     """Whether the labels are in TREC's form."""
+    queries_are_labels: bool = False
+    """Whether the queries are in the table of labels."""
 
     @property
     def paths(self) -> frozenset[Path]:
@@ -148,7 +150,11 @@ def read(reference: DatasetReference, files: Files) -> FunctionSource:
         document_rows=rows_of_files(),
         query_rows=_query_rows(reference, tables),
         label_rows=_label_rows(reference, tables),
-        columns=Columns(declared_columns, header=reference.header is True),
+        columns=Columns(
+            declared_columns,
+            header=reference.header is True,
+            are_labels=tables.queries_are_labels,
+        ),
     )
     unread_tables = _unread_tables(reference, folder, tables)
     return FunctionSource(
@@ -177,7 +183,8 @@ def _find_files(
             labels_are_qrels=labels_are_qrels,
         )
     if labels and not labels_are_qrels:
-        return TableFiles(queries=labels)  # a table of labels may hold the queries, too
+        # A table of labels may hold the queries, too.
+        return TableFiles(queries=labels, queries_are_labels=True)
     suffixes = ".tsv, .jsonl, .json, .parquet or .xlsx"
     remedy = f"name the file: queries = …; or call it queries.csv, {suffixes}"
     raise InputError(Problem(str(folder.path), "holds no table of queries", remedy))

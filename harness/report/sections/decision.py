@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from harness.english import common_prefix
+from harness.english import common_prefix, percent_text
 from harness.evaluation.board import Board
 from harness.evaluation.costs import RetrieverCost, retriever_costs
+from harness.evaluation.judging_effort import quoted_folder
 from harness.evaluation.warnings import WarningKind, warning_sentence
 from harness.report.charts.axes import round_steps, tick_labels
 from harness.report.charts.figure import Figure
@@ -131,7 +132,7 @@ def _forest_figure(view: View, board: Board) -> Figure:
     texts = ForestTexts(
         name="leaderboard",
         title=(
-            f"{axis_title}, with {100 * board.level:g} % intervals; "
+            f"{axis_title}, with {percent_text(board.level)} % intervals; "
             "queries won / tied / lost"
         ),
         description=(
@@ -145,7 +146,7 @@ def _forest_figure(view: View, board: Board) -> Figure:
 
 def first_screen(view: View) -> FirstScreen:
     """Put the first screen together."""
-    lines = verdict_lines(view.evaluation)
+    lines = verdict_lines(view.evaluation, folder=quoted_folder(view.results))
     prefix = common_prefix(list(view.evaluation.means))
 
     def shorten(sentence: str) -> str:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from harness.english import percent_text
 from harness.evaluation.query_slices import slice_labels
 from harness.evaluation.verdict import Finding, TestRow
 from harness.report.charts.figure import Figure
@@ -317,7 +318,7 @@ def _forest_figure(view: View, pairs: Sequence[SlicePair]) -> Figure:
         name="slices",
         title=(
             f"{leader} − {others} in {measure}, by slice, with "
-            f"{100 * view.settings.level:g} % intervals"
+            f"{percent_text(view.settings.level)} % intervals"
         ),
         description=(
             f"Mean difference of each slice, right of zero {leader} is better. "

@@ -10,10 +10,11 @@ import pytest
 from harness import records
 from harness.answers.judge import Inquiry
 from harness.answers.local_judges import LexicalJudge
-from harness.dataset import DatasetReference, load_dataset, reference_from_json
+from harness.dataset import DatasetReference, load_dataset
 from harness.measures import QueryClaims, measure_rankings, measure_run, parse_measure
 from harness.records import judge_files
 from harness.records.judge_readings import ClaimPassage, JudgeIdentity, JudgeReadings
+from harness.records.labels_file import labelled_query_from_json
 from retrievers.errors import InputError
 from retrievers.types import Claim, Reference
 from tests.support import layouts
@@ -257,9 +258,9 @@ def test_references_and_claims_are_stored_in_labels_jsonl(tmp_path) -> None:
     dataset = load_rows(tmp_path, WHOLE)
     records.write_labels_and_documents(tmp_path, dataset, [])
     text = (tmp_path / "labels.jsonl").read_text(encoding="utf-8")
-    (row,) = map(json.loads, text.splitlines())
+    (line,) = text.splitlines()
     assert dataset.queries[0].reference == READ
-    assert reference_from_json(row) == READ
+    assert labelled_query_from_json(line).query.reference == READ
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,12 @@ from pathlib import Path
 import pytest
 from statsmodels.stats.power import TTestPower
 
+from harness.console.check_text import (
+    check_lines,
+    check_object,
+    detectable_sentence,
+    warning_text,
+)
 from harness.dataset import load_dataset, parse_reference
 from harness.pipeline import run
 from harness.preflight.check import check_target
@@ -139,16 +145,14 @@ def test_check_describes_a_data_set(tmp_path):
         delimiter="\t",
     )
     summary = summarise_dataset(load_dataset(parse_reference(folder)))
-    assert summary.near_duplicates == ("b",)
     assert summary.quoted == ("q1",)
     assert summary.grades == ((0, 1), (2, 1))
     assert summary.per_query == (1, 1, 1)
     assert summary.labelled == 2
     assert dict(summary.languages)["japanese"] == 1
-    report_text = "\n".join(check_target(folder).lines())
-    assert "near-duplicates: 1 (b)" in report_text
+    report_text = "\n".join(check_lines(check_target(folder)))
     assert "enough queries? No: 1 query and 1 comparison" in report_text
-    json.dumps(check_target(folder).as_json())
+    json.dumps(check_object(check_target(folder)))
 
 
 @pytest.mark.parametrize(("comparisons", "alpha"), [(1, 0.05), (3, 0.01)])
@@ -163,12 +167,12 @@ def test_the_detectable_difference_is_that_of_statsmodels(comparisons, alpha):
 
 
 def test_the_detectable_difference_of_few_queries_in_words():
-    sentence = DetectableDifference(5).sentence()
+    sentence = detectable_sentence(DetectableDifference(5))
     assert sentence.startswith("enough queries? No: 5 queries and 1 comparison")
 
 
 def test_the_detectable_difference_of_enough_queries_in_words():
-    sentence = DetectableDifference(60).sentence()
+    sentence = detectable_sentence(DetectableDifference(60))
     assert sentence == (
         "enough queries? 60 queries reliably detect a difference of about 0.074"
     )
@@ -217,7 +221,7 @@ def repeated(tmp_path):
 
 def test_check_counts_repeated_queries_once(repeated):
     report = check_target(repeated)
-    assert "30 queries (4 clusters)" in report.lines()[0]
+    assert "30 queries (4 clusters)" in check_lines(report)[0]
     assert report.detectable[:4] == (4, True, 1, 0.04)
 
 
@@ -263,7 +267,8 @@ def test_check_forecasts_the_truncations_that_the_run_counts(tmp_path: Path) -> 
     assert truncation.retriever == "m"
     assert truncation.limit == tiny.LIMIT
     assert truncation.others == ("m-8", "hybrid", "again")
-    (warning,) = [text for text in check_target(path).warnings if "start" in text]
+    warnings = map(warning_text, check_target(path).warnings)
+    (warning,) = [text for text in warnings if "start" in text]
     assert warning.startswith(
         f"m reads only the start of {truncation.beyond} of 8 documents (12 tokens); "
         f"{truncation.lost} of "

@@ -345,7 +345,7 @@ def test_a_backend_that_fails_ends_in_3_with_the_others_done(
     ("function", "words", "message"),
     [
         (
-            "harness.several_sets.run",
+            "harness.several_sets.run_built",
             ["run", "EXPERIMENT"],
             "stopped: what was embedded is cached; the same command continues\n",
         ),

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.console.check_text import check_lines
 from harness.console.dataset_arguments import parse_column_names
 from harness.dataset import DatasetReference, load_dataset, parse_reference
 from harness.experiment import load as load_experiment
@@ -39,7 +40,6 @@ GRADE_COLUMNS = (
     "rating",
     "relevance",
     "rel",
-    "score",
     "label",
     "judgment",
     "gain",
@@ -172,24 +172,17 @@ CLICK_COUNT_ROWS: Rows = [
     ("header", "rows", "message"),
     [
         pytest.param(
-            ["docid", "bewertung"],
+            ["gold", "bewertung"],
             ROWS,
             "'bewertung' could hold grades (0, 1, 2), and is not used",
             id="numbers that may be grades",
         ),
         pytest.param(
-            ["docid", "clicks"],
+            ["gold", "clicks"],
             ROWS,
             "'clicks' could hold grades (0, 1, 2), and is not used "
             "(say so: columns = { grade",
             id="clicks",
-        ),
-        pytest.param(
-            ["source"],
-            WEB_ROWS,
-            "Column 'source': no value is the id of a document. "
-            "Found 'web', 'app'; ids look like 'a'",
-            id="locations that are no documents",
         ),
     ],
 )
@@ -213,22 +206,20 @@ def test_a_column_that_may_hold_labels_is_refused(tmp_path, header, rows, messag
             id="grades",
         ),
         pytest.param(
-            ["docid", "bewertung"],
+            ["gold", "bewertung"],
             ROWS,
             {"fields": "bewertung"},
             {1: 3},
             id="numbers that are a field",
         ),
-        pytest.param(["gold"], TWO_ROWS, {}, {1: 2}, id="gold, found by its values"),
+        pytest.param(["gold"], TWO_ROWS, {}, {1: 2}, id="gold, found by its name"),
         pytest.param(
             ["gold"], TWO_ROWS, {"label_document": "gold"}, {1: 2}, id="gold, declared"
         ),
         pytest.param(
             ["gold"], TWO_ROWS, {"fields": "gold"}, {}, id="gold that is a field"
         ),
-        pytest.param(
-            ["source"], WEB_ROWS, {"fields": "source"}, {}, id="source that is a field"
-        ),
+        pytest.param(["source"], WEB_ROWS, {}, {}, id="source that names no document"),
         pytest.param(
             ["clicked_doc_id"], CLICKED_ROWS, {}, {1: 3}, id="clicked documents"
         ),
@@ -277,7 +268,7 @@ def test_rows_of_one_query_with_other_texts_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("cell", ['["a", "b"]', "a|b", "a; b", "a\nb"])
-@pytest.mark.parametrize("column", ["doc", "doc_id", "relevant_documents"])
+@pytest.mark.parametrize("column", ["gold", "gold_ids", "relevant_documents"])
 def test_a_cell_may_list_documents(tmp_path, column, cell):
     reference = write_data_set(tmp_path / "d", [column], [["leave", cell]])
 
@@ -390,7 +381,7 @@ def test_repeated_and_blank_rows_are_counted(tmp_path):
 def test_check_reports_repeated_and_blank_rows(tmp_path):
     path = write_log(tmp_path / "d", REPEATED_LOG)
 
-    lines = list(check_target(path).lines())
+    lines = check_lines(check_target(path))
 
     assert "rows that repeat an earlier query: searched once (2): q0, q0" in lines
     blank = "queries without text: not searched (3): q1, "
@@ -461,7 +452,8 @@ def test_init_writes_the_mapping_as_a_comment(capsys, handbook):
 
 
 def test_check_prints_declared_columns_as_json(capsys, handbook):
-    options = ("--columns", "fields=rating", "--json")
+    columns = ("label_document=doc", "fields=rating")
+    options = ("--columns", columns[0], "--columns", columns[1], "--json")
 
     output = told(capsys, "check", *HANDBOOK_ARGUMENTS, *options)
 

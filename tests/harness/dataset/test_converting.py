@@ -4,6 +4,7 @@ They are converted once, failures are listed, and a conversion runs in its own p
 """
 
 import json
+import os
 import zipfile
 from importlib import import_module
 from importlib.util import find_spec
@@ -11,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.dataset import convert, load_dataset, parse_reference
+from harness.dataset import conversion_process, convert, load_dataset, parse_reference
+from harness.dataset.conversion_process import CONVERSIONS
 from harness.dataset.readers import markdown_folder
 from harness.wording.reading import reading_line
 from retrievers.errors import InputError
@@ -127,7 +129,7 @@ def test_what_companies_have_becomes_documents_and_is_converted_once(
         == "5 of 7 files are read; 1 is not (.png 1); 1 could not be converted"
     )
     with monkeypatch.context() as patch:
-        patch.setattr(convert, "convert_bytes", lambda *_: pytest.fail("it was kept"))
+        patch.setattr(CONVERSIONS, "convert", lambda *_: pytest.fail("it was kept"))
         assert load_dataset(parse_reference(folder_path)).digest == dataset.digest
     (folder_path / "leave.html").write_text(HTML.replace("25", "30"))
     assert load_dataset(parse_reference(folder_path)).digest != dataset.digest
@@ -157,3 +159,101 @@ def test_without_markitdown_the_files_that_are_not_read_are_told_first(
     path = small.experiment(tmp_path, retrievers=small.BM25)
     assert call("run", path).err.startswith(line)
     assert line in call("check", path).out.split("\n")[1]
+
+
+CHILD_IN_MARKITDOWN = '''
+"""A converter that does to its process what a hostile file would."""
+
+import os
+import time
+
+
+class StreamInfo:
+    def __init__(self, extension):
+        self.extension = extension
+
+
+class MarkItDown:
+    def __init__(self, **options):
+        self.options = options
+
+    def register_converter(self, converter):
+        pass
+
+    def convert_stream(self, stream, stream_info):
+        content = stream.read().decode()
+        if content == "crash":
+            os.abort()
+        if content == "hang":
+            time.sleep(600)
+        if content == "memory":
+            bytearray(1 << 40)
+        if content == "keys":
+            return Converted(repr(dict(os.environ)))
+        return Converted(content)
+
+
+class Converted:
+    title = ""
+
+    def __init__(self, markdown):
+        self.markdown = markdown
+'''
+
+
+@pytest.fixture
+def hostile_converter(tmp_path, monkeypatch):
+    """A package `markitdown` that is found before the real one in the child process."""
+    package = tmp_path / "packages" / "markitdown"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(CHILD_IN_MARKITDOWN)
+    (package / "converters.py").write_text(
+        "def __getattr__(name):\n    return object\n"
+    )
+    monkeypatch.syspath_prepend(package.parent)
+    monkeypatch.setattr(convert, "version", lambda _: "of a test")
+    monkeypatch.setattr(markdown_folder, "can_convert", lambda: True)
+    monkeypatch.setattr(convert, "_reason_by_digest", {})
+    CONVERSIONS.stop()
+    yield
+    CONVERSIONS.stop()
+
+
+def converted_folder(path: Path, content: str):
+    """Return the data set of a folder with one such file and an ordinary one."""
+    path.mkdir()
+    (path / "a.html").write_text(content)
+    (path / "b.html").write_text("an ordinary text")
+    (path / "queries.json").write_text(
+        json.dumps([{"query": "what?", "relevant_documents": ["b.html"]}])
+    )
+    return load_dataset(parse_reference(path))
+
+
+@pytest.mark.usefixtures("hostile_converter")
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("crash", "the converter crashed (exit status -6)"),
+        ("hang", "the conversion takes more than 3 s"),
+        ("memory", "it needs more than 4,096 MB of memory"),
+    ],
+)
+@pytest.mark.skipif(os.name == "nt", reason="signals and RLIMIT_AS are POSIX")
+def test_a_file_that_harms_its_converter_is_named_and_the_others_are_read(
+    tmp_path, monkeypatch, content, reason
+):
+    monkeypatch.setattr(conversion_process, "MAX_SECONDS", 3.0)
+    dataset = converted_folder(tmp_path / "d", content)
+    assert dataset.data_quality["unconverted-file"] == (f"a.html: {reason}",)
+    monkeypatch.setattr(CONVERSIONS, "convert", lambda *_: pytest.fail("tried again"))
+    assert [document.text for document in dataset.documents()] == ["an ordinary text"]
+
+
+@pytest.mark.usefixtures("hostile_converter")
+def test_the_converter_has_no_keys(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-this-test")
+    dataset = converted_folder(tmp_path / "d", "keys")
+    environment = next(iter(dataset.documents())).text
+    assert "PYTHONPATH" in environment
+    assert "a-key-of-this-test" not in environment

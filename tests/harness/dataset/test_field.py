@@ -5,6 +5,7 @@ The ids are the same everywhere, and no labels are overlooked.
 
 import json
 import unicodedata
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -159,26 +160,28 @@ def test_labels_and_hits_are_matched_by_the_same_rules(names, tmp_path):
 
 FOUND = [
     {"expected": ["a"]},
-    {"wanted": "a; b"},
+    {"goldenIds": "a; b"},
     {"gold": "a"},
-    {"sollte": ["a.md"]},
+    {"Expected document(s)": ["a.md"]},
     {"gold": [{"fqname": "a"}]},
     {"truth": [{"id": "a", "grade": 2}, {"id": "b", "grade": 0}]},
-    {"evidence": [{"doc": {"ref": "a"}, "why": "so"}]},
-    {"sources": [{"metadata": {"source": "docs/a.md"}}]},
-    {"wanted": {"a": 1}},
+    {"expected": [{"doc": {"ref": "a"}, "why": "so"}]},
+    {"goldSources": [{"metadata": {"source": "docs/a.md"}}]},
+    {"groundTruth": {"a": 1}},
 ]
 
 
 @pytest.mark.parametrize("label", FOUND)
-def test_labels_are_found_by_what_they_name(label, tmp_path, monkeypatch, capsys):
+def test_labels_are_found_by_the_name_of_their_column(
+    label, tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     jsonl(
         documents_in(tmp_path / "d", "a", "b") / "queries.jsonl",
         [{"question": f"{n}?", **label} for n in range(3)],
     )
     assert [*grades_of(Path("d")).values()] == [
-        [*"ab"] if label == {"wanted": "a; b"} else ["a"]
+        [*"ab"] if label == {"goldenIds": "a; b"} else ["a"]
     ] * 3
     output = ends(capsys, 0, "init", "d").out
     assert (
@@ -194,6 +197,17 @@ def test_labels_are_found_by_what_they_name(label, tmp_path, monkeypatch, capsys
         {"one": ["a"], "two": ["b"]},
         {"retrieved": ["a"]},
         {"hard_negatives": ["a", "b"]},
+        {"sources": ["a"]},
+        {"citations": ["a.md", "b"]},
+        {"top_k_ids": "a; b"},
+        {"bm25_top": ["a"]},
+        {"candidates": ["b", "a"]},
+        {"query_response_objects_ids": ["a"]},
+        {"contexts": ["a", "b"]},
+        {"doc_ids": ["a"]},
+        {"evidence": [{"doc": {"ref": "a"}}], "why": "so"},
+        {"hits": [{"id": "a", "score": 3}]},
+        {"sollte": ["a"]},
     ],
 )
 def test_what_may_be_labels_is_asked_about_with_the_option_to_add(row, tmp_path):
@@ -201,10 +215,251 @@ def test_what_may_be_labels_is_asked_about_with_the_option_to_add(row, tmp_path)
         documents_in(tmp_path, "a", "b") / "queries.jsonl",
         [{"question": f"{n}?", **row} for n in range(3)],
     )
-    name = next(iter(row))
-    with pytest.raises(InputError, match=f"--columns relevant={name}"):
+    name = {"evidence": "evidence.doc"}.get(next(iter(row)), next(iter(row)))
+    with pytest.raises(InputError, match="--columns (relevant|contexts)=" + name):
         load_dataset(DatasetReference(tmp_path))
     assert len(grades_of(tmp_path, columns={"relevant": name})) == 3
+
+
+LOGS = [
+    "query,doc_id,rank,score\nleave,a,1,2\nleave,b,2,1\n",
+    "query_id,query,doc_id,rank,score\nq1,leave,a,1,2\nq1,leave,b,2,1\n",
+    "query_id,query,passage_id,passage,generated_answer\nq1,leave,a,text,25 days\n",
+    "query,document,document_position,document_score\nleave,a,1,0\npay,b,1,1\n",
+    "query,url,distance\nleave,a,0.1\npay,b,0.5\n",
+    "query,doc,score\nleave,a,1\npay,b,0\n",
+]
+"""What a system returned, with its ranks, scores or answers."""
+
+
+def log_in(folder: Path, log: str) -> None:
+    """A folder with documents and a log of a system, as CSV."""
+    (documents_in(folder, "a", "b") / "queries.csv").write_text(log)
+
+
+@pytest.mark.parametrize("log", LOGS)
+def test_what_a_system_returned_is_no_label(log, tmp_path):
+    log_in(tmp_path, log)
+    message = str(refusal(load_dataset, DatasetReference(tmp_path)))
+    assert "--columns label_document=" in message
+    assert "looks like what a system returned" in message
+    assert 'kind = "run"' in message
+
+
+@pytest.mark.parametrize("command", [["init", "d"], ["check", "d"]])
+def test_what_a_system_returned_is_asked_about_by_each_command(
+    command, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    log_in(tmp_path / "d", LOGS[0])
+    output = ends(capsys, 2, *command).err
+    assert "'doc_id' (2 of 2 parts) names documents" in output
+    assert not Path("d.toml").exists()
+
+
+@pytest.mark.parametrize("kind", ["frame", "list", "dict"])
+def test_what_a_system_returned_is_no_label_in_memory(kind):
+    rows = [
+        {"query": "red", "sources": ["a"], "rank": 1},
+        {"query": "green", "sources": ["b"], "rank": 1},
+    ]
+    queries = {
+        "frame": pd.DataFrame(rows),
+        "list": rows,
+        "dict": {"x": rows[0], "y": rows[1]},
+    }[kind]
+    given = {**GIVEN, "queries": queries, "qrels": None}
+    message = str(refusal(harness.evaluate, **given))
+    assert "'sources' (2 of 2 parts) names documents" in message
+    assert 'columns={"relevant": "sources"}' in message
+
+
+@pytest.mark.parametrize("grade", ["relevance", "label", "rating"])
+def test_a_document_beside_its_grade_is_a_label(grade, tmp_path):
+    log_in(tmp_path, f"query,doc_id,rank,score,{grade}\nleave,a,1,9,1\nleave,b,2,8,0\n")
+    dataset = load_dataset(DatasetReference(tmp_path))
+    assert dataset.labels["q0"].grades == {"a": 1, "b": 0}
+
+
+def test_a_score_is_a_grade_in_a_table_of_labels(tmp_path):
+    log_in(tmp_path, "query_id,query\nq1,leave\n")
+    labels = "query_id,doc_id,score\nq1,a,2\nq1,b,0\n"
+    (tmp_path / "labels.csv").write_text(labels)
+    dataset = load_dataset(DatasetReference(tmp_path))
+    assert dataset.labels["q1"].grades == {"a": 2, "b": 0}
+
+
+CONTEXTS = [
+    {"question": "how much", "contexts": ["25 days"], "answer": "25"},
+    {"query": "how much", "passage": "25 days", "generated_answer": "25"},
+    {"query": "how much", "context": "25 days"},
+    {"query": "how much", "context": "25 days", "answer": "25", "rank": 1},
+    {"question": "how much", "context": "25 days", "response": "25"},
+]
+
+
+@pytest.mark.parametrize("row", CONTEXTS)
+def test_texts_that_a_system_may_have_returned_are_asked_about(row, tmp_path):
+    jsonl(tmp_path / "log.jsonl", [row])
+    reference = DatasetReference(tmp_path / "log.jsonl")
+    column = next(name for name in row if name[:4] in ("cont", "pass"))
+    message = str(refusal(load_dataset, reference))
+    assert f"--columns contexts={column}" in message
+    declared = replace(reference, columns={"contexts": column})
+    assert load_dataset(declared).labels["q0"].relevant == ("p0",)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"question": "how much", "contexts": ["25 days"], "ground_truth": "25"},
+        {"question": "how much", "context": "25 days", "answers": ["25"]},
+        {"question": "how much", "passage": "25 days", "relevance": 1},
+    ],
+)
+def test_contexts_of_known_tools_are_labels(row, tmp_path):
+    jsonl(tmp_path / "set.jsonl", [row])
+    dataset = load_dataset(DatasetReference(tmp_path / "set.jsonl"))
+    assert dataset.labels["q0"].relevant == ("p0",)
+
+
+TURNS = ["D8:6", "D9:17", "D9:1", "D4:4", "a b", "x;y"]
+"""Ids of documents, two of them with separators."""
+
+
+@pytest.mark.parametrize(
+    ("labels", "documents"),
+    [
+        (["D8:6; D9:17", "D9:1 D4:4"], ("D8:6", "D9:17", "D9:1", "D4:4")),
+        (["D8:6, D9:17"], ("D8:6", "D9:17")),
+        (["D8:6|D9:17", "D4:4"], ("D8:6", "D9:17", "D4:4")),
+        (["a b", "x;y"], ("a b", "x;y")),
+        ("D9:1 D4:4", ("D9:1", "D4:4")),
+        ("D8:6; D9:1 D4:4", ("D8:6", "D9:1", "D4:4")),
+    ],
+)
+def test_an_element_of_a_list_may_hold_several_ids(labels, documents, tmp_path):
+    jsonl(tmp_path / "documents.jsonl", [{"id": i, "text": "t " + i} for i in TURNS])
+    jsonl(tmp_path / "queries.jsonl", [{"query": "what", "relevant": labels}])
+    dataset = load_dataset(DatasetReference(tmp_path))
+    assert dataset.labels["q0"].relevant == documents
+    assert "dangling-document" not in dataset.data_quality
+
+
+def test_a_query_that_loses_all_its_labels_is_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = [{"query": f"q {n}", "relevant": ["a", "b"]} for n in range(10)]
+    rows += [{"query": "lost", "relevant": ["policy-09; policy-10"]}]
+    documents_in(tmp_path / "d", "a", "b", "policy-01")
+    jsonl(tmp_path / "d" / "queries.jsonl", rows)
+    dataset = load_dataset(DatasetReference(Path("d"), drop_dangling=True))
+    place = "d/queries.jsonl:11: 'policy-09; policy-10'"
+    (note,) = dataset.data_quality["lost-query"]
+    assert note.startswith(place)
+    output = ends(capsys, 0, "check", "d", "--dangling", "drop").out
+    assert (
+        "queries that lose all their labels, since they name no document (1)" in output
+    )
+    assert place in output
+    assert f"a query loses all its labels: {place}" in ends(capsys, 0, "init", "d").out
+
+
+RIGHT, WRONG, OTHER = "25 days of leave", "the train leaves", "a meal costs 9"
+MARKED = [
+    {"query": "q", "pos": [RIGHT], "neg": [WRONG, OTHER]},
+    {"question": "q", "context": RIGHT, "hard_negatives": [WRONG, OTHER]},
+    {"anchor": "q", "positive": RIGHT, "negative_1": WRONG, "negative_2": OTHER},
+    {
+        "query": "q",
+        "positive_passages": [{"docid": "7", "title": "t", "text": RIGHT}],
+        "negative_passages": [
+            {"docid": "8", "title": "t", "text": WRONG},
+            {"docid": "9", "title": "t", "text": OTHER},
+        ],
+    },
+    {
+        "question": "q",
+        "answers": ["25"],
+        "positive_ctxs": [{"title": "t", "text": RIGHT, "score": 1000}],
+        "hard_negative_ctxs": [{"title": "t", "text": WRONG}],
+        "negative_ctxs": [{"title": "t", "text": OTHER}],
+    },
+    {
+        "question": "q",
+        "answer": "25",
+        "paragraphs": [
+            {"title": "t", "paragraph_text": WRONG, "is_supporting": False},
+            {"title": "t", "paragraph_text": RIGHT, "is_supporting": True},
+            {"title": "t", "paragraph_text": OTHER, "is_supporting": False},
+        ],
+    },
+    {
+        "query": "q",
+        "passages": {
+            "is_selected": [0, 1, 0],
+            "passage_text": [OTHER, RIGHT, WRONG],
+            "url": ["x", "y", "z"],
+        },
+    },
+]
+
+
+@pytest.mark.parametrize("row", MARKED, ids=lambda row: " ".join(row))
+def test_wrong_texts_are_documents_and_right_ones_are_labels(row, tmp_path):
+    jsonl(tmp_path / "set.jsonl", [row])
+    dataset = load_dataset(DatasetReference(tmp_path / "set.jsonl"))
+    texts = {document.id: document.text for document in dataset.documents()}
+    assert sorted(texts.values()) == [RIGHT, OTHER, WRONG]
+    (relevant,) = dataset.labels["q0"].relevant
+    assert texts[relevant] == RIGHT
+    assert "positive" not in dataset.queries[0].fields
+
+
+def test_a_declared_flag_says_which_texts_are_right(tmp_path):
+    texts = [{"text": RIGHT, "helps": 1}, {"text": WRONG, "helps": 0}]
+    jsonl(tmp_path / "set.jsonl", [{"query": "q", "shown": texts}])
+    columns = {"relevant": "shown.helps"}
+    dataset = load_dataset(DatasetReference(tmp_path / "set.jsonl", columns=columns))
+    assert (dataset.document_count, dataset.labels["q0"].relevant) == (2, ("p0",))
+
+
+def test_right_texts_on_several_rows_of_one_query_are_all_labels(tmp_path):
+    rows = [
+        {"anchor": "q", "positive": RIGHT, "negative": WRONG},
+        {"anchor": "q", "positive": OTHER, "negative": WRONG},
+    ]
+    jsonl(tmp_path / "set.jsonl", rows)
+    dataset = load_dataset(DatasetReference(tmp_path / "set.jsonl"))
+    assert dataset.document_count == 3
+    assert dataset.labels["q0"].relevant == ("p0", "p2")
+
+
+def test_pairs_of_a_query_and_a_passage_have_their_grades(tmp_path):
+    rows = [
+        {"query": "q", "passage": RIGHT, "label": 1},
+        {"query": "q", "passage": WRONG, "label": 0},
+    ]
+    jsonl(tmp_path / "set.jsonl", rows)
+    dataset = load_dataset(DatasetReference(tmp_path / "set.jsonl"))
+    assert dataset.labels["q0"].grades == {"p0": 1, "p1": 0}
+    assert dataset.document_count == 2
+
+
+def test_two_columns_of_text_are_two_lines(tmp_path):
+    rows = [{"id": "a", "question": "How much?", "answer": "25 days", "note": ""}]
+    jsonl(tmp_path / "documents.jsonl", rows)
+    jsonl(tmp_path / "queries.jsonl", [{"query": "leave", "gold": ["a"]}])
+    columns = {"text": "question,note,answer"}
+    dataset = load_dataset(DatasetReference(tmp_path, columns=columns))
+    (document,) = dataset.documents()
+    assert document.text == "How much?\n25 days"
+
+
+def test_events_of_several_kinds_are_asked_about(tmp_path):
+    events = "query_id,query,object_id,action_name\nq,leave,a,view\nq,leave,b,click\n"
+    log_in(tmp_path, events)
+    message = str(refusal(load_dataset, DatasetReference(tmp_path)))
+    assert "'object_id' (2 of 2 parts) names documents" in message
 
 
 RATINGS = [
@@ -236,7 +491,7 @@ FORMS = [
     {"queries.json": {"name": "x", "judgmentRatings": QUEPID}},
     {"queries.yaml": "- question: what\n  relevant:\n    - a\n"},
     {"queries.csv": "sep=;\nquestion;relevant\nwhat;a\n"},
-    {"queries.csv": "\ufeffsep=\t\nquestion\terwartet\nwhat\ta\n"},
+    {"queries.csv": "\ufeffsep=\t\nquestion\texpected\nwhat\ta\n"},
     {"queries.jsonl": '{"question": "what", "relevant": [{"id": "a", "grade": 2}]}'},
     {
         "topics.txt": "<top>\n<num> Number: q0\n<title> what\n</top>\n",
@@ -263,7 +518,7 @@ def test_one_cause_is_one_error_and_placeholders_are_named(tmp_path):
     with pytest.raises(InputError, match="29 labels begin with 'documents/'") as raised:
         load_dataset(DatasetReference(tmp_path / "d"))
     assert len(raised.value.problems) == 1
-    table = "question,doc\nTODO,a\nTODO,b\nTODO,c\nwhat,a\n"
+    table = "question,gold\nTODO,a\nTODO,b\nTODO,c\nwhat,a\n"
     (documents_in(tmp_path / "e", "a", "b", "c") / "queries.csv").write_text(table)
     assert load_dataset(DatasetReference(tmp_path / "e")).data_quality[
         "placeholder-query"

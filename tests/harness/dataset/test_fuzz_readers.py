@@ -40,6 +40,7 @@ def of_shape(name: str) -> Callable[[Path], Path]:
 LAYOUTS: dict[str, Callable[[Path], Path]] = {
     **layouts.GRADED,
     "squad": of_shape("SQuAD"),
+    "marked": of_shape("right and wrong texts"),
     "quoted": of_shape("question, answer and context rows"),
     "msmarco": of_shape("MS MARCO"),
     "hotpotqa": of_shape("HotpotQA"),

@@ -20,7 +20,9 @@ from harness.dataset import (
     parse_reference,
 )
 from harness.dataset.judgment import read_judgments
+from harness.dataset.read_problems import ReadProblems
 from harness.dataset.readers import markdown_folder
+from harness.init.spans import collect_spans
 from retrievers.files.trec_files import read_qrels
 from tests.support import layouts
 from tests.support.layouts import Rows, book, jsonl
@@ -76,7 +78,7 @@ def squad(context: object = "a car", **fields: object) -> bytes:
 
 
 def quoted(**row: object) -> bytes:
-    first_line = '{"question": "wheels", "context": "a car"}'
+    first_line = '{"question": "wheels", "context": "a car", "answer": "so"}'
     second_line = json.dumps({"question": "x", **row})
     return f"{first_line}\n{second_line}".encode()
 
@@ -251,7 +253,7 @@ CASES: list[tuple[str, str, Change, str]] = [
         "quoted",
         "data.jsonl",
         b"\n".join(
-            b'{"question": "x", "context": "y", "score": %d}' % n for n in (1, 2)
+            b'{"question": "x", "context": "y", "grade": %d}' % n for n in (1, 2)
         ),
         "judged twice",
     ),
@@ -428,8 +430,8 @@ def test_a_mark_at_the_beginning_and_carriage_returns_change_nothing(
     assert load_dataset(parse_reference(folder)).digest == expected
 
 
-GOOD = "query,doc\nleave,a\n"
-ASKED = [["query", "doc"], ["leave", "a"]]
+GOOD = "query,gold\nleave,a\n"
+ASKED = [["query", "gold"], ["leave", "a"]]
 Content = str | bytes | Callable[[], bytes]
 
 
@@ -464,7 +466,7 @@ WORST: list[tuple[dict[str, Content], str, str]] = [
         "queries.csv:2: cannot be read as a table: unexpected end of data",
     ),
     (
-        {"d/log.csv": ",a\nleave,a"},
+        {"d/log.csv": ",a,1\nleave,a,1"},
         "d --queries log.csv --no-header",
         "log.csv:1: a judged query is blank",
     ),
@@ -474,7 +476,7 @@ WORST: list[tuple[dict[str, Content], str, str]] = [
         "queries.csv:1: is not UTF-8 but UTF-16",
     ),
     (queries("query,doc,doc", "leave,a,a"), "d", "the column 'doc' occurs twice"),
-    (queries("query,doc", ",a"), "d", "queries.csv:2: a judged query is blank"),
+    (queries("query,gold", ",a"), "d", "queries.csv:2: a judged query is blank"),
     (
         {"d/queries.csv": GOOD, "d/queries.tsv": GOOD},
         "d",
@@ -499,7 +501,7 @@ WORST: list[tuple[dict[str, Content], str, str]] = [
     (
         {"d/questions.xlsx": lambda: book(A=[[""], ASKED[0], ["leave", "b"]])},
         "d",
-        "questions.xlsx:3: names",
+        "questions.xlsx: 'gold' could hold",
     ),
     (
         {"d/log.xlsx": lambda: book(May=ASKED)},
@@ -565,6 +567,60 @@ def test_the_worst_of_files_get_one_sentence(
     output = ends(capsys, 2, "init", *words.split()).err
     assert output.count("\n") == output.count("error: ") == 1
     assert expected in output
+
+
+ODD_VALUES = [
+    (
+        {"queries.json": [{"id": {"x": 1}, "query": "q", "relevant_documents": ["a"]}]},
+        "d",
+        "'id' is not an id but",
+    ),
+    (
+        {"queries.json": [{"query": ["q"], "relevant_documents": ["a"]}]},
+        "d",
+        "'query' is not a string but",
+    ),
+    (
+        {"qa.jsonl": {"question": "q", "context": "a b", "answers": {"text": 1.5}}},
+        "d/qa.jsonl",
+        "neither text nor a list of texts",
+    ),
+]
+"""Values of JSON that are no text, where a text is hashed or listed."""
+
+
+@pytest.mark.parametrize(("files", "path", "expected"), ODD_VALUES)
+def test_a_value_of_another_type_is_one_sentence(files, path, expected, tmp_path):
+    folder = tmp_path / "d"
+    folder.mkdir()
+    (folder / "a.md").write_text("text")
+    for name, content in files.items():
+        (folder / name).write_text(json.dumps(content))
+    message = str(refusal(load_dataset, DatasetReference(tmp_path / path)))
+    assert expected in message
+
+
+ODD_SPANS = [
+    {"resourceSpans": 1.5},
+    {"data": {"spans": "x"}},
+    {"attributes": [{"key": "k", "value": {"arrayValue": [1]}}]},
+    {"attributes": [{"key": "k", "value": {"kvlistValue": None}}]},
+    {"attributes": [{"key": "k", "value": {"intValue": "many"}}]},
+    {"output": {"documents": [{"id": "a", "content": "t", "score": 10**400}]}},
+    {"annotations": [{"document_position": -1, "label": "relevant"}]},
+]
+
+
+@pytest.mark.parametrize("odd", ODD_SPANS, ids=str)
+def test_an_odd_value_in_a_span_is_left_out(odd, tmp_path):
+    span = {"span_kind": "RETRIEVER", "input.value": "q"}
+    shown = [{"document": {"id": "a", "content": "t"}}]
+    rows = [{**span, "retrieval.documents": shown}, {**span, **odd}]
+    path = tmp_path / "spans.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    spans = collect_spans(path, ReadProblems())
+    assert spans.texts["a"] == "t"
+    assert not spans.grades
 
 
 def test_folders_that_are_no_data_set(tmp_path, monkeypatch):

@@ -236,6 +236,15 @@ def of(write: Callable[..., Path]) -> Callable[[Path], object]:
     return lambda folder: write(folder, FIFTY)
 
 
+MARKED = [
+    {
+        "query": FIFTY.queries[q],
+        "pos": [FIFTY.documents[d]],
+        "neg": [text for id_, text in FIFTY.documents.items() if id_ != d],
+    }
+    for q, d, g in PAIRS
+    if g
+]
 LLAMA = {"source_files": {f"{id_}.txt": text for id_, text in layouts.FOUR.items()}}
 """Files, or a function that writes them into the folder d; the words of the command;
 how many labels there are of each grade."""
@@ -245,6 +254,7 @@ SHAPES: dict[str, tuple[Files | Callable[[Path], object], str, Counter[int]]] = 
         "d",
         GRADES,
     ),
+    "right and wrong texts": ({"pairs.jsonl": MARKED}, "pairs.jsonl", ONES),
     "question, answer and context rows": ({"qa.csv": CONTEXTS}, "qa.csv", ONES),
     "Parquet and qrels": (of(layouts.parquet_rows), "d", GRADES),
     "click log": ({"d": {**TEXTS, "queries.jsonl": CLICKS}}, "d", ONES),

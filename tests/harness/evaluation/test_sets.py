@@ -13,6 +13,7 @@ import pytest
 
 import harness
 from harness import several_sets
+from harness.build.build import BuiltExperiment
 from harness.evaluation.compare_sets import _strictest, compare_sets_of_folder
 from harness.evaluation.sets import compare_over_sets
 from harness.evaluation.verdict import Verdict
@@ -288,16 +289,18 @@ def test_a_set_that_is_stopped_or_fails_leaves_the_others_whole(
     tmp_path, call, monkeypatch
 ):
     path = several(tmp_path)
-    run_one_set = several_sets.run
+    run_one_set = several_sets.run_built
     ends: dict[str, BaseException] = {"law": KeyboardInterrupt()}
 
-    def run(loaded: LoadedExperiment, options: RunOptions) -> Results:
+    def run(
+        loaded: LoadedExperiment, built: BuiltExperiment, options: RunOptions
+    ) -> Results:
         error = ends.pop(loaded.experiment.name, None)
         if error is not None:
             raise error
-        return run_one_set(loaded, options)
+        return run_one_set(loaded, built, options)
 
-    monkeypatch.setattr(several_sets, "run", run)
+    monkeypatch.setattr(several_sets, "run_built", run)
     assert "the same command continues" in call("run", path, code=130).err
     assert (tmp_path / "results" / "sets" / "hr" / "manifest.json").exists()
     ends["law"] = BackendError("nobody answered")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.console.check_text import warning_text
 from harness.evaluation.costs import retriever_costs
 from harness.experiment import parse_experiment
 from harness.pipeline import run
@@ -298,7 +299,7 @@ def test_what_it_raises_where_it_is_built_or_checked_is_one_problem(
         run(free, RunOptions(tmp_path / "out", max_cost=1.0))
     assert [
         line
-        for line in check_target(path).warnings
+        for line in map(warning_text, check_target(path).warnings)
         if "no route to the key" in line and "not cached" in line
     ]
     key, price = map(str, refusal(embedding_tasks, path, limited=True).problems)

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from harness.console.check_text import check_lines
 from harness.evaluation.costs import retriever_costs
 from harness.experiment import load
 from harness.pipeline import run
@@ -150,7 +151,7 @@ def test_a_run_ranks_as_the_library_scores(ran, library, query_id):
 def test_long_and_empty_documents_are_reported(ran):
     limit = {"sparse": 12, "multivector": 10}[ran.form]
 
-    output = "\n".join(check_target(ran.path).lines())
+    output = "\n".join(check_lines(check_target(ran.path)))
 
     assert f"1 of 6 documents is longer than the {limit} tokens that it reads" in output
     assert "reads only the start of 1 of 6 documents" in output

@@ -338,7 +338,7 @@ def test_a_sweep_runs_resumes_and_comes_out_again(
     assert "hybrid[32, whole, 1-2]" in results.retrievers
     assert results.manifest.resolved.baseline == "bm25"
     costs = results.costs[results.costs["stage"] == "embed-documents"]
-    assert costs["texts"].sum() - costs["cached"].sum() == before.total()["texts"] - 12
+    assert costs["texts"].sum() - costs["cached"].sum() == before.total().texts - 12
     choice = read_or_evaluate(results).sweep
     assert (
         choice is not None

@@ -180,10 +180,10 @@ def test_the_next_look_draws_what_it_lacks_and_the_looks_nest(folder, tmp_path, 
             judgments.writelines(judgment.line() for judgment in as_person(pool))
     assert list(map(len, drawn)) == [2, 2] and not drawn[0] & drawn[1]
     outputs.append(call("run", path, "--results", results_folder, code=0).out)
-    assert (
-        "Go on to 4 queries (power unknown): harness pool RESULTS --next-look."
-        in outputs[1]
-    )  # none differs
+    # none differs
+    next_look = "Next look: 4 labelled queries (chance to decide unknown):"
+    command = f"harness pool {(results_folder / 'small').as_posix()} --next-look"
+    assert f"{next_look}\n{command}\n" in outputs[1]
     assert re.search(
         r"Undecided at the last look, with \d+ labels of 4 queries\.", outputs[2]
     )
@@ -195,9 +195,7 @@ def test_the_next_look_draws_what_it_lacks_and_the_looks_nest(folder, tmp_path, 
         tmp_path / "p.jsonl",
         code=2,
     )
-    assert (
-        "4 queries are labelled, and the last look is planned at 4" in error_output.err
-    )
+    assert "4 queries are scored, and the last look is planned at 4" in error_output.err
 
 
 def drawn_ids(material: PoolMaterial, options: PoolOptions) -> list[str]:

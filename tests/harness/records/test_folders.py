@@ -393,7 +393,7 @@ def relative_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_folder_is_reproduced_from_any_working_directory(
     relative_results: Path,
 ) -> None:
-    assert reproduce(relative_results).versions == {}
+    assert reproduce(relative_results).versions == ()
     results = records.read_results(relative_results)
     assert records.current_dataset(results).document_count == len(small.TEXTS)
 
@@ -409,4 +409,4 @@ def test_the_data_with_the_digest_of_the_run_are_found_not_others_of_that_name(
         other.mkdir()
     results = records.read_results(relative_results)
     assert records.find_dataset(results).folder.resolve() != other
-    assert reproduce(relative_results).versions == {}
+    assert reproduce(relative_results).versions == ()

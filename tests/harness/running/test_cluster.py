@@ -1,4 +1,6 @@
-"""Vectors from many machines: written as Parquet by Ray Data, taken over into the cache, never embedded again."""
+"""Vectors from many machines: written as Parquet by Ray Data, taken over into the
+cache, never embedded again.
+"""
 
 import json
 import os

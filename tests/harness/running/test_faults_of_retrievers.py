@@ -1,4 +1,6 @@
-"""Whatever a retriever raises is that retriever's failure: one message, exit code 3, the others kept."""
+"""Whatever a retriever raises is that retriever's failure: one message, exit code 3,
+the others kept.
+"""
 
 import pytest
 

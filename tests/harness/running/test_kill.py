@@ -1,4 +1,6 @@
-"""Killed at twenty random points: nothing is paid for twice, and the results are those of an undisturbed run."""
+"""Killed at twenty random points: nothing is paid for twice, and the results are those
+of an undisturbed run.
+"""
 
 import os
 import random
@@ -25,7 +27,9 @@ pytestmark = [
 DOCUMENTS, QUERIES = 240, 24
 BATCH, CONCURRENCY = 4, 2
 UNSTORED = CONCURRENCY + CONCURRENCY // 2
-"""Requests that may be under way, or answered and not yet stored, when the process is killed (retrievers.services.caller)."""
+"""Requests that may be under way, or answered and not yet stored, when the process is
+killed (retrievers.services.caller).
+"""
 WORDS = (
     "wing",
     "flow",
@@ -112,8 +116,10 @@ def test_killed_twenty_times(tmp_path: Path) -> None:
         calls = int((tmp_path / "undisturbed" / "results" / "calls").read_text())
         assert not asked(provider)
 
-        # In turns when the server gets any of the next requests, and at any call of a function that a warm run makes:
-        # kills must fall into the embedding for this to show anything, so that the first turns are of the first kind.
+        # In turns when the server gets any of the next requests, and at any call of a
+        # function that a warm run makes:
+        # kills must fall into the embedding for this to show anything, so that the
+        # first turns are of the first kind.
         chance = random.Random(20)
         lives = []
         for turn in range(20):

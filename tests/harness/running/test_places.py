@@ -1,4 +1,6 @@
-"""Where results come to lie: never among the documents, never over others, and back after a kill."""
+"""Where results come to lie: never among the documents, never over others, and back
+after a kill.
+"""
 
 import shutil
 from pathlib import Path
@@ -95,7 +97,8 @@ def test_a_kill_between_the_renames_loses_nothing(
     run(tmp_path, report=report)
     if expected_names:
         monkeypatch.setattr(
-            "harness.records.staging._lost", lambda earlier, newer: "other scores"
+            "harness.records.staging._what_would_be_lost",
+            lambda earlier, newer: "other scores",
         )
     rename = Path.rename
     left = [renames]

@@ -1,4 +1,6 @@
-"""What a run would take, against what it took: no key, no network and no model, and list prices that can be known."""
+"""What a run would take, against what it took: no key, no network and no model, and
+list prices that can be known.
+"""
 
 import os
 import socket
@@ -146,7 +148,8 @@ def test_dollars_with_their_date_and_their_source(tmp_path: Path) -> None:
     assert "$3 a million tokens (the experiment's price)" in notes["own"]
     assert "a server on this machine" in notes["odd"]
     assert "price unknown" in notes["new"]
-    # The slowest of what is declared decides: a request a half second, 2 requests or 60 tokens a minute.
+    # The slowest of what is declared decides: a request a half second, 2 requests or 60
+    # tokens a minute.
     assert listed[2].minutes == pytest.approx(7 * REQUEST_SECONDS / 60)
     assert own[0].minutes == pytest.approx(max(1 / 2, own[0].tokens / 60))
     assert own[2].minutes == pytest.approx(7 / 2)
@@ -164,7 +167,8 @@ def test_pairs_of_a_reranker(tmp_path: Path) -> None:
     )
     path = small.experiment(tmp_path, retrievers=blocks, more=TIMED)
     plan = planned(path, results=tmp_path / "out")
-    # 6 queries with 3 of the candidates, or 5, the depth of the experiment; 7 queries are timed, one after another.
+    # 6 queries with 3 of the candidates, or 5, the depth of the experiment; 7 queries
+    # are timed, one after another.
     assert {key: row_figures[:3] for key, row_figures in figures(plan).items()} == {
         ("better", "rerank"): (18, 0, 5),
         ("better", "latency-rerank"): (21, 0, 7),
@@ -288,7 +292,9 @@ BLOCKS = {
         0.0,
     ),
 }
-"""Kind -> its table, and the dollars for a million tokens of its list price: None where nobody has one."""
+"""Kind -> its table, and the dollars for a million tokens of its list price: None where
+nobody has one.
+"""
 
 
 @pytest.mark.usefixtures("no_network")

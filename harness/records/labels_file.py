@@ -1,0 +1,93 @@
+"""The queries of a run with their labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import Field
+
+from harness.dataset import Dataset, Labels, LabelSource, reference_as_json
+from harness.records.jsonl import parse_record
+from retrievers.types import Claim, Query, Reference
+
+Grade = Annotated[int, Field(gt=-(2**31), lt=2**31)]
+"""The range of grades that measures compute with."""
+
+
+def labelled_query_row(query: Query, dataset: Dataset) -> dict[str, Any]:
+    """Return a query with its labels as a line of labels.jsonl."""
+    row: dict[str, Any] = {
+        "query_id": query.id,
+        "text": query.text,
+        "fields": dict(query.fields),
+    }
+    if query.history:
+        row["history"] = query.history
+    labels = dataset.labels.get(query.id, Labels())
+    return {**row, **reference_as_json(query.reference), **labels.as_json()}
+
+
+class LabelledQuery(NamedTuple):
+    """One judged query with its labels, before any grade rule."""
+
+    query: Query
+    labels: Labels
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelRow:
+    """A line of labels.jsonl: a query, and the fields of `Labels` that are not default."""
+
+    query_id: str
+    text: str
+    fields: Mapping[str, str]
+    history: tuple[str, ...] = ()
+    reference: tuple[str, ...] = ()
+    claims: tuple[str | Claim, ...] = ()
+    grades: Mapping[str, Grade] | None = None
+    ranked: tuple[str, ...] | None = None
+    groups: tuple[tuple[str, ...], ...] | None = None
+    by: str = ""
+    source: LabelSource = ""
+    model: Mapping[str, Grade] = field(default_factory=dict)
+    given: Mapping[str, Mapping[str, Grade]] = field(default_factory=dict)
+    inclusion: Annotated[float, Field(gt=0, le=1)] = 1.0
+    population: Annotated[int, Field(ge=0)] = 0
+    quoted: bool = False
+
+    @property
+    def query(self) -> Query:
+        """The query with its reference answers."""
+        claims: list[Claim] = []
+        for claim in self.claims:
+            claims.append(Claim(claim) if isinstance(claim, str) else claim)
+        reference = Reference(self.reference, tuple(claims))
+        return Query(self.query_id, self.text, self.fields, reference, self.history)
+
+    @property
+    def labels(self) -> Labels:
+        """The labels of the query."""
+        return Labels(
+            grades=self.grades,
+            ranked=self.ranked,
+            groups=self.groups,
+            labelled_by=self.by,
+            source=self.source,
+            model=self.model,
+            grades_by_labeller=self.given,
+            inclusion=self.inclusion,
+            population=self.population,
+            quoted=self.quoted,
+        )
+
+
+def labelled_query_from_json(line: bytes) -> LabelledQuery:
+    """Read a line of labels.jsonl.
+
+    Raises:
+        ValueError: it is not a query with labels.
+    """
+    row = parse_record(LabelRow, line)
+    return LabelledQuery(row.query, row.labels)
