@@ -150,10 +150,10 @@ Equal true means: how often the best configuration is said to beat the default. 
         name="choices",
     ),
     Section(
-        "The warning of few large losses",
+        "Fragile claims",
         """\
-A claimed difference is said to be one that few queries with a large loss would undo where up to 150 queries differ with
-a skewness below -0.5 against the claim, or sum up to less than one query can lose. How often that is said.""",
+A claimed difference is marked where three queries with the largest possible loss would reverse it. How often that is
+said.""",
         stats_rates.warnings,
     ),
     Section(
@@ -292,7 +292,7 @@ def main() -> None:
             continue
         print(f"\n## {section.title}\n\n{section.text}\n", flush=True)
         with changed(
-            "sign_flip", **({"DRAWS": section.draws} if section.draws else {})
+            "draws", **({"SIGN_DRAWS": section.draws} if section.draws else {})
         ):
             for line in section.table(given.experiments):
                 print(line, flush=True)

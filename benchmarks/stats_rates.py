@@ -106,7 +106,7 @@ def choices(experiments: int) -> Iterator[str]:
         rates = []
         for n, m in CHOICES:
             rng, claimed = np.random.default_rng([n, m, len(name)]), 0
-            with changed("sign_flip", DRAWS=2_000):
+            with changed("draws", SIGN_DRAWS=2_000):
                 for seed in range(rounds):
                     found = max_t_test(draw(rng, (n, m)), single_units(n), seed=seed)
                     claimed += found.gain > 0 and found.p_value <= ALPHA / 2
@@ -115,7 +115,7 @@ def choices(experiments: int) -> Iterator[str]:
 
 
 def warnings(experiments: int) -> Iterator[str]:
-    """The warning that few queries with a large loss would undo a result: of which claims it is given."""
+    """Of which claims it is said that three queries with the largest loss would reverse them."""
     yield f"| claims | {' | '.join(f'n = {n}' for n in FEW)} |"
     yield f"| --- | {' | '.join('---:' for _ in FEW)} |"
     false = [(f"false: {name}", draw) for name, draw in made_up().items()]
@@ -128,7 +128,7 @@ def warnings(experiments: int) -> Iterator[str]:
             table = draw(np.random.default_rng([n, len(name), 3]), (experiments, n))
             claimed = table[flip_p(table) <= ALPHA]
             rates.append(
-                f"{np.mean([is_fragile(row, 1.0) for row in claimed]):.0%}"
+                f"{np.mean([is_fragile(float(row.sum()), 1.0) for row in claimed]):.0%}"
                 if len(claimed) > 20
                 else "–"
             )

@@ -345,7 +345,7 @@ def test_the_rates_of_the_verdicts_are_those_that_the_benchmarks_print() -> None
     )
     rows = [
         re.findall(r"([\d.]+)%", line)
-        for line in printed.partition("## The warning")[0].splitlines()
+        for line in printed.partition("## Fragile claims")[0].splitlines()
     ]
     several, sweeps = ([row for row in rows if len(row) == length] for length in (5, 6))
     rates = {
@@ -404,3 +404,31 @@ def test_every_page_is_in_the_index_and_in_the_site() -> None:
         name = page.relative_to(PROJECT / "docs").as_posix()
         assert name == "README.md" or f"({name})" in indexed, name
         assert f"docs/{name}\n" in site_config, name
+
+
+def table_cells(page: str, heading: str) -> list[list[str]]:
+    """The cells of the rows of the tables below a heading."""
+    text = (
+        (PROJECT / page).read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2]
+    )
+    rows = [line for line in text.partition("\n## ")[0].splitlines() if line[:1] == "|"]
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+
+
+def test_the_rates_of_the_choice_are_those_that_the_benchmarks_print() -> None:
+    printed: dict[str, list[list[str]]] = {}
+    for name, _, *cells in table_cells(
+        "benchmarks/stats.md", "The choice of one: false choices"
+    )[2:]:
+        two_tied = [cell.rpartition(" / ")[2] for cell in cells]
+        printed.setdefault(name, []).append(two_tied)
+    documented = table_cells("docs/verdicts.md", "The choice of one")[2:]
+    assert len(documented) == 3
+    for name, *cells in documented:
+        expected = [" / ".join(by_size) for by_size in zip(*printed[name], strict=True)]
+        assert cells == expected
+    sentence = " ".join((PROJECT / "docs/verdicts.md").read_text("utf-8").split())
+    for number, chosen, before in table_cells(
+        "benchmarks/stats.md", "The choice of one: power"
+    )[2:]:
+        assert f"{number} retrievers {chosen} and {before}" in sentence

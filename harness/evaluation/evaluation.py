@@ -67,6 +67,8 @@ class SweepChoice:
 
     None if all queries are in one part.
     """
+    expected_error: float | None
+    """Its standard error; None if it cannot be estimated."""
     low: float | None
     """Lower bound of its true gain, simultaneous for all configurations.
 

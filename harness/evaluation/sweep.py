@@ -11,8 +11,8 @@ from harness.experiment import Sweep
 from harness.experiment.value_labels import value_labels
 from harness.scoring.scores import Scores, order_by_mean
 from harness.stats.differences import ValueRange
-from harness.stats.intervals import mean, student_interval
-from harness.stats.max_t import MaxTResult, cross_fitted_mean, max_t_pairs, max_t_test
+from harness.stats.intervals import mean, standard_error, student_interval
+from harness.stats.max_t import MaxTResult, cross_fitted_scores, max_t_pairs, max_t_test
 from harness.stats.settings import Settings
 from retrievers.options.tables import validated
 
@@ -57,11 +57,16 @@ def choose_configuration(
         alpha=settings.alpha,
         seed=settings.seed,
     )
-    expected = cross_fitted_mean(
+    expected = None
+    expected_error = None
+    held_out = cross_fitted_scores(
         {name: columns[name] for name in tried}, complete.ids, units, seed=settings.seed
     )
-    if expected is not None:
-        expected -= mean(default_column, units.weights)
+    if held_out is not None:
+        gains = held_out - default_column
+        expected = mean(gains, units.weights)
+        estimate = standard_error(gains, units)
+        expected_error = None if estimate is None else estimate.error
     too_few = len(units) < MIN_SWEEP_QUERIES
     return SweepChoice(
         default=sweep.default,
@@ -69,6 +74,7 @@ def choose_configuration(
         configurations=len(tried),
         gain=test.gain,
         expected=expected,
+        expected_error=expected_error,
         low=_bounded_low(test, complete.gap_range),
         p_value=test.p_value,
         method=test.method,

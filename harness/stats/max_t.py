@@ -17,7 +17,6 @@ from harness.stats.differences import (
     index_of_highest,
 )
 from harness.stats.draws import draw_flipped_sums, enumerate_flipped_sums
-from harness.stats.intervals import mean
 from harness.stats.units import Units
 
 Pairs = npt.NDArray[np.intp]
@@ -32,15 +31,16 @@ STATISTIC_TOLERANCE = 1e-9
 """Float noise of a statistic, within which a flip equals the observed one."""
 
 
-def cross_fitted_mean(
+def cross_fitted_scores(
     scores: ScoreTable, ids: Sequence[str], units: Units, *, seed: int = 0
-) -> float | None:
-    """Estimate, on new queries, the mean of the retriever that is best on these.
+) -> Floats | None:
+    """Return each query's score by the retriever that is best on the other queries.
 
-    It is cross-fitted, and never tested. The queries are split into five parts by
+    It is cross-fitted, and never tested; its mean estimates, on new queries, the mean
+    of the retriever that is best on these. The queries are split into five parts by
     SHA-256 of (seed, id); clusters stay whole, by the first of their ids. The retriever
-    with the highest mean over four parts is measured on the fifth; the estimate is the
-    mean over all queries. None if all queries are in one part.
+    with the highest mean over four parts is measured on the fifth. None if all queries
+    are in one part.
 
     Args:
         scores: retriever -> (n,) scores of one measure.
@@ -63,7 +63,7 @@ def cross_fitted_mean(
         train_weights = weights[~is_test]
         means = train_weights @ table[~is_test] / train_weights.sum()
         held_out_scores[is_test] = table[is_test, index_of_highest(means)]
-    return mean(held_out_scores, units.weights)
+    return held_out_scores
 
 
 def _fold(seed: int, query_id: str) -> int:

@@ -425,8 +425,11 @@ def _sweep_sentence(choice: SweepChoice, settings: Settings) -> str:
     level = settings.alpha / 2
     gain = f"{choice.chosen} scores {_signed(choice.gain)} against {choice.default}"
     if choice.expected is not None:
-        expected = _signed(choice.expected)
-        gain += f"; on new queries expect {expected} (cross-fitted)"
+        expected = with_minus_sign(f"{round(choice.expected, 4) + 0.0:+.2g}")
+        spread = ""
+        if choice.expected_error is not None:
+            spread = f", standard error {choice.expected_error:.2g}"
+        gain += f"; on new queries expect {expected} (cross-fitted{spread})"
     if choice.low is not None:
         confidence = f"{percent_text(1 - level)} % confidence"
         gain += f"; its true gain is above {_signed(choice.low)} with {confidence}"

@@ -120,6 +120,12 @@ def _measure_warnings(view: View) -> Iterator[str]:
             "The ideal of the primary measure is what was retrieved: one relevant "
             "document at rank 1 scores 1, however much was missed."
         )
+    primary = parse_measure(view.primary)
+    if primary.name == "RR" and primary.cutoff != 1:
+        yield (
+            "The primary measure, RR, is ordinal: from rank 1 to 2 is a loss of 0.5, "
+            "from 2 to 3 of 0.17. Its means are to be read with care (Fuhr 2017)."
+        )
 
 
 def _few_differences_warnings(view: View) -> Iterator[str]:

@@ -10,12 +10,14 @@ import pytest
 from scipy import stats
 
 from harness import records
+from harness.evaluation.evaluate import conclude_scores
+from harness.evaluation.evaluation import SweepChoice
 from harness.evaluation.evaluation_file import read_or_evaluate
 from harness.pages import visible_text
 from harness.records import Results
 from harness.stats.settings import Settings
 from harness.wording.conclusion import verdict_lines
-from tests.support.scored import compare, concluded
+from tests.support.scored import compare, concluded, scored
 from tests.support.successes import MISSED, ran
 
 P_SINGLE = stats.binomtest(8, 9).pvalue
@@ -119,6 +121,43 @@ def test_a_baseline_leaves_the_choice_as_it_is() -> None:
     plain = concluded(scores, compare(scores))
     against = concluded(scores, compare(scores, baseline="b"))
     assert against.choice == plain.choice
+
+
+SWEEP = SweepChoice(
+    default="b",
+    chosen="a",
+    configurations=12,
+    gain=0.0201,
+    expected=0.01404,
+    expected_error=0.0198,
+    low=-0.0112,
+    p_value=0.04,
+    method="draws",
+    beats=False,
+    too_few=False,
+    alike=("a",),
+    effects=(),
+)
+
+
+def test_the_expected_gain_of_a_sweep_has_two_digits_and_its_standard_error() -> None:
+    scores = {"a": BASE + 0.02, "b": BASE}
+    evaluation = conclude_scores(
+        scored(scores), compare(scores), Settings(), sweep=SWEEP
+    )
+    text = " ".join(verdict_lines(evaluation).details)
+    expected = "on new queries expect +0.014 (cross-fitted, standard error 0.02)"
+    assert expected in text
+    assert "above −0.0112 with 97.5 % confidence" in text
+    assert "100 %" not in text
+
+
+def test_a_sweep_makes_no_choice_of_one() -> None:
+    scores = {"a": BASE + 0.02, "b": BASE}
+    evaluation = conclude_scores(
+        scored(scores), compare(scores), Settings(), sweep=SWEEP
+    )
+    assert evaluation.choice is None
 
 
 def test_results_without_a_choice_are_read(chosen: Results) -> None:

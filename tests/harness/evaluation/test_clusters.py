@@ -14,7 +14,7 @@ from harness.evaluation.families import slice_families
 from harness.scoring.query_units import query_clusters, query_weights
 from harness.stats.differences import paired_differences
 from harness.stats.intervals import mean, standard_error, student_interval
-from harness.stats.max_t import cross_fitted_mean
+from harness.stats.max_t import cross_fitted_scores
 from harness.stats.paired_tests import paired_t_test
 from harness.stats.settings import Settings
 from harness.stats.sign_flip import Contrast, sign_flip
@@ -206,9 +206,9 @@ def test_every_number_is_by_cluster_and_that_is_told():
     width_by_query = narrow.ci_high - narrow.ci_low
     assert wide.ci_high - wide.ci_low > 1.3 * width_by_query
     ids = [f"q{i:03}" for i in range(150)]
-    assert cross_fitted_mean(scores, ids, units) != cross_fitted_mean(
-        scores, ids, single_units(150)
-    )
+    by_need = cross_fitted_scores(scores, ids, units)
+    by_query = cross_fitted_scores(scores, ids, single_units(150))
+    assert by_need.mean() != by_query.mean()
     queries = [
         Query(need, "same", {"half": "x" if index < 75 else "y"})
         for index, need in enumerate(ids)

@@ -531,3 +531,18 @@ def test_a_reranker_is_billed_for_the_pairs_of_a_query(results):
     costs = priced(results, dense=[StageCost("rerank", 60, 30, 0.003, 1.0)])
     expected = 0.003 / 30 * 10 * 1e6
     assert costs["dense"].usd_per_million == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("primary", "is_ordinal"), [("RR", True), ("RR@3", True), ("RR@1", False)]
+)
+def test_rr_as_the_primary_measure_is_called_ordinal(tmp_path, primary, is_ordinal):
+    path = small.experiment(tmp_path, retrievers=small.BM25, report=True)
+    text = path.read_text(encoding="utf-8")
+    text = text.replace('primary = "nDCG@3"', f'primary = "{primary}"')
+    text = text.replace('"R@2"', '"RR@3", "RR@1"')
+    path.write_text(text, encoding="utf-8")
+    results = harness.run(path, harness.RunOptions(tmp_path / "out"))
+    for name in ("report.html", "report.md"):
+        report = (results.folder / name).read_text(encoding="utf-8")
+        assert ("The primary measure, RR, is ordinal" in report) == is_ordinal
