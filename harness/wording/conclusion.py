@@ -17,7 +17,7 @@ from harness.english import (
 )
 from harness.evaluation.evaluation import MIN_SWEEP_QUERIES, Evaluation, SweepChoice
 from harness.evaluation.verdict import Comparison, Reason, Verdict
-from harness.evaluation.warnings import WarningKind, warning_sentence
+from harness.evaluation.warnings import WarningKind
 from harness.stats.power import MAX_POWER_QUERIES
 from harness.stats.settings import Settings
 from harness.wording.looks import look_step, next_look_command
@@ -104,11 +104,27 @@ def _alerts(evaluation: Evaluation) -> list[str]:
         opposite = opposite_warning(rows, evaluation.settings)
         if opposite:
             return [opposite]
-    return [
-        warning_sentence(warning)
-        for warning in evaluation.warnings
-        if warning.kind is WarningKind.FRAGILE
+    return _fragile_alerts(evaluation)
+
+
+def _fragile_alerts(evaluation: Evaluation) -> list[str]:
+    """Return the shown differences that three queries would reverse, in one sentence.
+
+    None if retrievers failed: then nothing is recommended.
+    """
+    opponents: dict[str, list[str]] = {}
+    for warning in evaluation.warnings:
+        if warning.kind is WarningKind.FRAGILE:
+            retriever, opponent = warning.retrievers
+            opponents.setdefault(retriever, []).append(opponent)
+    if not opponents or evaluation.failed:
+        return []
+    results = [
+        f"{retriever} against {join_names(names)}"
+        for retriever, names in opponents.items()
     ]
+    reversed_by = "Three queries with the largest possible loss would reverse"
+    return [f"{reversed_by} {'; '.join(results)}."]
 
 
 def _conclude(evaluation: Evaluation, *, complete: bool, folder: str) -> Conclusion:
