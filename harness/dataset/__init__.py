@@ -12,3 +12,6 @@ from harness.dataset.reference import DatasetReference as DatasetReference
 from harness.dataset.reference import parse_reference as parse_reference
 from harness.dataset.reference_answers import reference_as_json as reference_as_json
 from harness.dataset.reference_answers import reference_from_json as reference_from_json
+from harness.dataset.returned_documents import (
+    read_returned_documents as read_returned_documents,
+)
