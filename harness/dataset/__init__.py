@@ -11,3 +11,6 @@ from harness.dataset.load import load_dataset as load_dataset
 from harness.dataset.reference import DatasetReference as DatasetReference
 from harness.dataset.reference import parse_reference as parse_reference
 from harness.dataset.reference_answers import reference_as_json as reference_as_json
+from harness.dataset.returned_documents import (
+    read_returned_documents as read_returned_documents,
+)

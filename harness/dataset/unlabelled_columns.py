@@ -257,7 +257,10 @@ def _label_question(
     verb = "names" if len(candidates) == 1 else "name"
     problem = f"{columns} {verb} documents, and no column is known to hold labels"
     returned = _returned_columns(first.file, problems)
-    run_remedy = 'a retriever of kind = "run" compares what a system returned'
+    run_remedy = (
+        "or what a system returned, to compare it as a retriever of "
+        f'kind = "run": harness init --columns run={first.column}'
+    )
     if returned:
         problem += f"; {returned} looks like what a system returned"
     remedy = f"say which are labels: {' or '.join(declarations)}; {run_remedy}"

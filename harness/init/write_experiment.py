@@ -10,6 +10,11 @@ from harness.dataset import Dataset, DatasetReference, load_dataset, parse_refer
 from harness.english import count_of
 from harness.init import spans
 from harness.init.find_files import find_files
+from harness.init.returned_run import (
+    RUN_KIND,
+    without_run_column,
+    write_returned_run,
+)
 from harness.init.spans_folder import spans_to_folder
 from harness.init.template import (
     ExperimentDraft,
@@ -120,8 +125,14 @@ def write_experiment(
     if spans.holds_spans(reference):
         spans_folder = spans_to_folder(reference, path.with_suffix(""))
         reference, production, has_conversations = spans_folder
+    run_column = reference.columns.get(RUN_KIND)
+    if run_column is not None:
+        reference = without_run_column(reference)
     reference, repeated_files = find_files(reference)
     dataset, dropped_labels = _load_with_dropped_labels(reference)
+    if run_column is not None:
+        production = path.with_suffix(".trec")
+        write_returned_run(reference, dataset, run_column, production)
     columns = {**reference.columns, **dataset.found_columns}
     draft = ExperimentDraft(
         name=name,

@@ -238,15 +238,16 @@ def _labels_in_file(
     file: File, columns: Columns, problems: ReadProblems
 ) -> Iterator[PlacedLabels]:
     rows: list[LocatedRow] = []
-    labellers: dict[SourceLocation, str] = {}
+    labellers: dict[str, str] = {}
+    """By the place of the row."""
     for number, located_row in enumerate(read_file_rows(file, ReadProblems())):
         location, file_row = located_row
         row = {"id": f"q{number}", **file_row}
-        labellers[location] = str(row.pop(LABELLER_COLUMN, ""))
+        labellers[str(location)] = str(row.pop(LABELLER_COLUMN, ""))
         rows.append((location, row))
     source = TableSource(rows_of_files(), lambda _: iter(rows), None, columns)
     for location, query_id, labels in source.labels(problems):
-        labelled_by = labellers[location]
+        labelled_by = labellers[str(location)]
         signed_labels = replace(
             labels, labelled_by=labelled_by, source=label_source(labelled_by)
         )

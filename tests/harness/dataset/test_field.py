@@ -517,6 +517,26 @@ def test_documents_beside_one_table_are_found(name, tmp_path):
     assert load_dataset(reference).document_count == 2
 
 
+@pytest.mark.parametrize(
+    ("rows", "column"),
+    [
+        ("query,gold,sources\nleave,a,b|a\npay,b,b\n", "sources"),
+        ("query,gold,doc_id,rank\nleave,a,a,2\nleave,a,b,1\npay,b,b,1\n", "doc_id"),
+    ],
+)
+def test_what_a_system_returned_becomes_a_run(
+    rows, column, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    log_in(tmp_path / "d", rows)
+    ends(capsys, 0, "init", "d", "--columns", f"run={column}")
+    run = {query: list(hits) for query, hits in read_run("d.trec").items()}
+    assert run == {"q0": ["b", "a"], "q1": ["b"]}
+    text = Path("d.toml").read_text()
+    assert 'kind = "run"' in text and 'path = "d.trec"' in text
+    ends(capsys, 0, "check", "d.toml")
+
+
 def test_events_of_several_kinds_are_asked_about(tmp_path):
     events = "query_id,query,object_id,action_name\nq,leave,a,view\nq,leave,b,click\n"
     log_in(tmp_path, events)

@@ -564,6 +564,15 @@ def test_the_worst_of_files_get_one_sentence(
 
 ODD_VALUES = [
     (
+        {
+            "queries.json": [
+                {"query": "q", "relevant_documents": ["a"], "label": float("nan")}
+            ]
+        },
+        "d",
+        "grade NaN is not a whole number",
+    ),
+    (
         {"queries.json": [{"id": {"x": 1}, "query": "q", "relevant_documents": ["a"]}]},
         "d",
         "'id' is not an id but",

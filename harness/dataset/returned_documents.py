@@ -1,0 +1,91 @@
+"""The documents that a system returned, out of a column."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from harness.dataset.cell_paths import value_at
+from harness.dataset.columns import Columns
+from harness.dataset.dataset import Dataset
+from harness.dataset.file import File
+from harness.dataset.label_lists import UnreadableLabels, read_label_list
+from harness.dataset.read_problems import ReadProblems
+from harness.dataset.reference import DatasetReference
+from harness.dataset.rows import read_file_rows
+from harness.dataset.usual_names import normalised_name
+
+RANK_NAMES = ("rank", "position", "documentposition", "documentrank")
+SCORE_NAMES = ("score", "documentscore", "similarity", "retrievalscore")
+
+
+class _Hit(NamedTuple):
+    """A document that was returned, with what orders it: lower is better."""
+
+    order: float
+    document: str
+
+
+def read_returned_documents(
+    reference: DatasetReference, dataset: Dataset, column: str
+) -> dict[str, list[str]]:
+    """Return the documents in a column by query id, best first.
+
+    They are in the order of their list, or by the rank or the score beside each of
+    them. A document that occurs again keeps its best place.
+
+    Args:
+        reference: of the data set, with its columns.
+        dataset: has the queries and the documents.
+        column: what a system returned: a list, or one document a row.
+    """
+    documents: dict[str, list[str]] = {}
+    for query_id, hits in _read_hits(reference, dataset, column).items():
+        ordered = sorted(hits, key=lambda hit: hit.order)
+        documents[query_id] = list(dict.fromkeys(hit.document for hit in ordered))
+    return documents
+
+
+def _read_hits(
+    reference: DatasetReference, dataset: Dataset, column: str
+) -> dict[str, list[_Hit]]:
+    """Return the documents in a column by query."""
+    ids_by_text = {query.text: query.id for query in dataset.queries}
+    document_ids = {document.id for document in dataset.documents()}
+    outer_column = column.partition(".")[0]
+    hits: dict[str, list[_Hit]] = {}
+    for file, columns in dataset.columns.items():
+        if outer_column not in columns or not Path(file).is_file():
+            continue
+        for _, row in read_file_rows(File(Path(file)), ReadProblems()):
+            query_id = _cell(row, "query_id", reference)
+            if query_id is None:
+                query = _cell(row, "query", reference)
+                query_id = ids_by_text.get(str(query))
+            labels = read_label_list(value_at(row, column), document_ids.__contains__)
+            if query_id is None or isinstance(labels, UnreadableLabels):
+                continue
+            query_hits = hits.setdefault(str(query_id), [])
+            for document in labels.documents:
+                order = _order_of(row)
+                position = float(len(query_hits))
+                query_hits.append(_Hit(position if order is None else order, document))
+    return hits
+
+
+def _cell(row: Mapping[str, Any], kind: str, reference: DatasetReference) -> Any:
+    """Return the value in the column of a kind; None if there is none."""
+    name = Columns(reference.columns).name(kind, row)
+    return None if name is None else value_at(row, name)
+
+
+def _order_of(row: Mapping[str, Any]) -> float | None:
+    """Return the rank of a row, or its score with the sign changed."""
+    for names, sign in ((RANK_NAMES, 1.0), (SCORE_NAMES, -1.0)):
+        for name, cell in row.items():
+            if normalised_name(str(name)) not in names:
+                continue
+            try:
+                return sign * float(cell)
+            except (TypeError, ValueError, OverflowError):
+                continue
+    return None

@@ -1,0 +1,47 @@
+"""A column of returned documents as a run."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from harness.dataset import Dataset, DatasetReference, read_returned_documents
+from harness.dataset.columns import declared_field_names
+from harness.dataset.usual_names import FIELDS_KIND
+from retrievers.errors import InputError, Problem
+from retrievers.files.trec_files import write_trec_run
+from retrievers.ranking import ranked
+from retrievers.types import Ranking
+
+RUN_KIND = "run"
+"""Declares a column of what a system returned: --columns run=sources."""
+
+
+def without_run_column(reference: DatasetReference) -> DatasetReference:
+    """Return a data set in which the column of a run holds no labels."""
+    columns = {
+        kind: column for kind, column in reference.columns.items() if kind != RUN_KIND
+    }
+    run_column = reference.columns[RUN_KIND].partition(".")[0]
+    names = [*filter(None, declared_field_names(columns)), run_column]
+    columns[FIELDS_KIND] = ",".join(names)
+    return replace(reference, columns=columns)
+
+
+def write_returned_run(
+    reference: DatasetReference, dataset: Dataset, column: str, path: Path
+) -> None:
+    """Write the documents in a column as a TREC run.
+
+    Raises:
+        InputError: no row has such documents.
+    """
+    documents = read_returned_documents(reference, dataset, column)
+    if not any(documents.values()):
+        problem = f"no row has documents in the column {column!r}"
+        raise InputError(Problem(reference.name, problem, "--columns run=NAME"))
+    write_trec_run(path, _rankings(documents), tag="production")
+
+
+def _rankings(documents: dict[str, list[str]]) -> Iterator[tuple[str, Ranking]]:
+    for query_id, ids in documents.items():
+        yield query_id, ranked(ids, [float(len(ids) - n) for n in range(len(ids))])
