@@ -280,6 +280,11 @@ MANIFEST_EDITS: dict[str, tuple[tuple[str | int, ...], Any, str]] = {
         {"judge": "lexical", "prompt": ""},
         "judge: Value error, 'depth' is missing",
     ),
+    "a text as count of a judge": (
+        ("judge",),
+        {"judge": "lexical", "prompt": "", "depth": "5", "verdicts": "x"},
+        "judge: Value error, queries is '', not a whole number",
+    ),
     "no quality of a retriever": (
         ("ledger",),
         {"dataset": {}},
