@@ -215,6 +215,11 @@ MANIFEST_EDITS: dict[str, tuple[tuple[str | int, ...], Any, str]] = {
         [3],
         "resolved.retrievers.2: Value error, of",
     ),
+    "a text as encoder": (
+        ("resolved", "retrievers", 1, "encoder"),
+        "x",
+        "resolved.retrievers.1: Value error, encoder: Input should be",
+    ),
     "a part that does not exist": (
         ("resolved", "retrievers", 2, "of"),
         ["x"],
