@@ -14,6 +14,8 @@ from harness.records.jsonl import parse_record
 
 JUDGE_FACTS = ("judge", "prompt", "depth")
 """What a manifest has of every judge of claims."""
+JUDGE_COUNTS = ("queries", "claims", "verdicts", "unreadable")
+"""What it has of a judge that gave verdicts, in whole numbers."""
 COUNT_FACTS = ("vectors", "dimensions", "points", "indexed_points")
 """Keys of the provenance whose text is a whole number."""
 NUMBER_FACTS = ("vector_bytes", "usd_per_thousand_searches", "_per_text", "_per_query")
@@ -38,8 +40,9 @@ def _check_judge(facts: Mapping[str, str]) -> Mapping[str, str]:
     for key in JUDGE_FACTS:
         if key not in facts:
             raise ValueError(f"{key!r} is missing")
-    for key in ("claims", "verdicts"):
-        _refuse_no_count(key, facts.get(key, "0"))
+    if "verdicts" in facts:  # not if the judge failed
+        for key in JUDGE_COUNTS:
+            _refuse_no_count(key, facts.get(key, ""))
     if facts["depth"] != "all":
         _refuse_no_count("depth", facts["depth"])
     return facts

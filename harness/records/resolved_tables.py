@@ -54,7 +54,8 @@ class RetrieverKeys:
     name: RetrieverName
     kind: str
     of: UsedRetrievers = None
-    encoder: str | ExperimentTable | None = None
+    encoder: ExperimentTable | None = None
+    rerank: ExperimentTable | None = None
     chunk: ExperimentTable | None = None
 
 

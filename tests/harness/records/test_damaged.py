@@ -215,6 +215,11 @@ MANIFEST_EDITS: dict[str, tuple[tuple[str | int, ...], Any, str]] = {
         [3],
         "resolved.retrievers.2: Value error, of",
     ),
+    "a text as encoder": (
+        ("resolved", "retrievers", 1, "encoder"),
+        "x",
+        "resolved.retrievers.1: Value error, encoder: Input should be",
+    ),
     "a part that does not exist": (
         ("resolved", "retrievers", 2, "of"),
         ["x"],
@@ -279,6 +284,11 @@ MANIFEST_EDITS: dict[str, tuple[tuple[str | int, ...], Any, str]] = {
         ("judge",),
         {"judge": "lexical", "prompt": ""},
         "judge: Value error, 'depth' is missing",
+    ),
+    "a text as count of a judge": (
+        ("judge",),
+        {"judge": "lexical", "prompt": "", "depth": "5", "verdicts": "x"},
+        "judge: Value error, queries is '', not a whole number",
     ),
     "no quality of a retriever": (
         ("ledger",),
