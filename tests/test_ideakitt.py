@@ -144,7 +144,7 @@ def test_the_articles_experiment(tmp_path: Path, servers: SimpleNamespace) -> No
     code = (
         "import os, sys; from harness import pipeline; "
         f"[os.environ.pop(name) for name in {list(CANARIES)}]; "
-        f"pipeline.run({str(path)!r}, pipeline.Options(pipeline.Path({str(tmp_path / 'out')!r}))); "
+        f"pipeline.run({str(path)!r}, pipeline.RunOptions(pipeline.Path({str(tmp_path / 'out')!r}))); "
         "print([name for name in ('torch', 'sentence_transformers', 'transformers', 'openai') if name in sys.modules])"
     )
     process = subprocess.run(
@@ -193,7 +193,7 @@ def test_the_rehearsal_has_the_same_shape_and_needs_neither_key_nor_network(
         real.primary,
         real.relevance,
     )
-    assert planned(path, results=tmp_path).total()["usd"] == 0
+    assert planned(path, results=tmp_path).total().usd == 0
     text = path.read_text(encoding="utf-8").replace("depth = 10", "depth = 3")
     data = small.dataset(tmp_path / "data").as_posix()
     (tmp_path / "few.toml").write_text(

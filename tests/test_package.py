@@ -194,11 +194,6 @@ def test_the_wheel_carries_the_types_the_data_and_their_licences(packed: Path) -
 WINGS = {
     "labels": ["harness/labels"],
     "answers": ["harness/answers"],
-    "sweep": [
-        "harness/experiment/sweep.py",
-        "harness/evaluation/sweep.py",
-        "harness/report/sections/sweep.py",
-    ],
     "index": ["harness/report/index.py"],
 }
 """Wing -> the folders and files that are deleted; nothing else is touched."""

@@ -172,7 +172,7 @@ def test_one_embedding_pays_for_all(tmp_path):
         ("paid", "embed-queries"): 6,
         ("paid-64", "embed-documents"): 6,
     }
-    assert plan.total()["calls"] == 3
+    assert plan.total().calls == 3
     assert all(row.usd == pytest.approx(row.tokens * PRICE) for row in plan.rows)
     assert tuple(results.retrievers) == ALL
     assert [name for name in ALL if spent[name] > 0] == ["paid", "paid-64"]

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import harness
+from harness.console.reproduction_text import reproduction_sentence
 from harness.records import read_results
 from harness.report.sections.approximate_search import compare_with_exact
 from harness.reproduce import approximate_retrievers, reproduce
@@ -105,7 +106,7 @@ def test_a_new_graph_index_is_reproduced_although_hits_may_differ(graph_results)
     assert all(0 < share <= 1 for share in reproduction.approximate.values())
     assert reproduction.largest < 1e-4
     reason = "graph searches an approximate index, which no two builds make alike"
-    assert not reproduction.differing or reason in reproduction.sentence()
+    assert not reproduction.differing or reason in reproduction_sentence(reproduction)
 
 
 @pytest.mark.parametrize("file", ["report.md", "report.html"])
