@@ -61,9 +61,16 @@ def _have_same_labels(
     rows: Sequence[LabelledQuery], labels_by_query: Mapping[str, Labels]
 ) -> bool:
     """Whether the queries that both runs scored have the same labels."""
-    return all(
-        labels_by_query.get(row.query.id, row.labels) == row.labels for row in rows
-    )
+    for row in rows:
+        labels = labels_by_query.get(row.query.id)
+        if labels is not None and _scored_labels(labels) != _scored_labels(row.labels):
+            return False
+    return True
+
+
+def _scored_labels(labels: Labels) -> tuple[object, ...]:
+    """Return what scores depend on: the size of a sample changes from look to look."""
+    return labels.grades, labels.ranked, labels.groups
 
 
 def _read_scored_queries(folder: Path, manifest: Manifest) -> list[LabelledQuery]:

@@ -13,6 +13,7 @@ from statsmodels.stats.power import TTestPower
 
 from harness.evaluation.gate import BASELINE_ARM, CHALLENGER_ARM, gate_scores
 from harness.pipeline import run
+from harness.records import LabelledQuery, earlier_scored_queries, read_results
 from harness.running.options import RunOptions
 from harness.stats.differences import paired_differences
 from harness.stats.looks import current_look, look_levels, settings_at_look, spent_alpha
@@ -185,6 +186,25 @@ def ask(folder, queries, *, name="small", more="", retext="", primary="", report
         json.dumps(sentence), encoding="utf-8"
     )
     return run(path, RunOptions(folder / "out")).manifest.earlier_looks
+
+
+@pytest.mark.parametrize(
+    ("change", "looks"),
+    [
+        pytest.param({"inclusion": 0.5, "labelled_by": "ann"}, 1, id="a larger sample"),
+        pytest.param({"grades": {"apple": 1}, "ranked": None}, 0, id="another label"),
+    ],
+)
+def test_a_look_has_the_same_labels_whoever_gave_them(tmp_path, change, looks):
+    ask(tmp_path, 3, name="first")
+    ask(tmp_path, 4)
+    later = read_results(tmp_path / "out" / "small")
+    rows = [
+        LabelledQuery(row.query, replace(row.labels, **change))
+        for row in later.queries.values()
+    ]
+    earlier = earlier_scored_queries(later.folder, later.manifest, rows)
+    assert len(list(earlier)) == looks
 
 
 def test_a_run_with_more_queries_is_a_further_look_and_damaged_folders_are_ignored(

@@ -180,6 +180,8 @@ def test_the_next_look_draws_what_it_lacks_and_the_looks_nest(folder, tmp_path, 
             judgments.writelines(judgment.line() for judgment in as_person(pool))
     assert list(map(len, drawn)) == [2, 2] and not drawn[0] & drawn[1]
     outputs.append(call("run", path, "--results", results_folder, code=0).out)
+    manifest = harness.records.read_results(results_folder / "small").manifest
+    assert manifest.earlier_looks == (2,), "the sample grew, and no label changed"
     # none differs
     next_look = "Next look: 4 labelled queries (chance to decide unknown):"
     command = f"harness pool {(results_folder / 'small').as_posix()} --next-look"
