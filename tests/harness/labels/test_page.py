@@ -60,8 +60,10 @@ def judged(driver, keys, count):
     )
 
 
-def reopened(driver, count):
+def reopened(driver, count, stored=None):
     """Open the page again, each time in a new process, until it shows the count.
+
+    What is to be stored is written in each of them: an empty store keeps nothing.
 
     A busy Chromium sometimes shows a page an empty store, and then every page of that
     process: reloading for a minute did not bring it back. The browser's own pages never
@@ -72,6 +74,9 @@ def reopened(driver, count):
     def shows(_):
         driver.get("chrome://version")
         driver.get(page)
+        if stored is not None:
+            driver.execute_script("Object.assign(localStorage, arguments[0])", stored)
+            driver.refresh()
         return text(driver, "#count").startswith(f"{count} of ")
 
     WebDriverWait(driver, 60).until(shows, f"not {count}")
@@ -192,10 +197,8 @@ def test_closing_the_window_or_an_empty_store_loses_no_judgments(
     opened.refresh()
     begin(opened, "anne")
     judged(opened, "3", 1)
-    opened.execute_script(
-        "Object.assign(localStorage, { ...arguments[0], ...localStorage })", stored
-    )
-    reopened(opened, 2)
+    both = opened.execute_script("return { ...arguments[0], ...localStorage }", stored)
+    reopened(opened, 2, both)
     opened.find_element("css selector", "#rename").click()
     begin(opened, "ann")
     assert [
