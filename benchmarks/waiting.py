@@ -70,7 +70,7 @@ def command(*words: object) -> None:
     python("-m", "harness", *map(str, words))
 
 
-def row(what: str, took: Took, against: str, theirs: Took, note: str = "") -> None:
+def row(what: str, took: Took, against: str, theirs: Took, *, note: str = "") -> None:
     share = took.processor / theirs.processor
     print(
         f"{what:44} {took.wall:8.2f} s {took.processor:8.2f} s {share:8.2f} of {against} ({theirs.wall:.2f} s, "
@@ -103,7 +103,7 @@ def commands(folder: Path) -> None:
         run,
         "import qdrant_client",
         client,
-        f"page {page:.2f} MB",
+        note=f"page {page:.2f} MB",
     )
     saved = results / "quickstart"
     of_start("harness score RESULTS", seconds(partial(command, "score", saved)))
@@ -238,11 +238,11 @@ def large(folder: Path) -> None:
             took,
             "pandas",
             theirs,
-            f"largest process so far {peak_of_children():.2f} GB",
+            note=f"largest process so far {peak_of_children():.2f} GB",
         )
         took = seconds(partial(command, "report", results / "saved"), 1, 0)
         size = (results / "saved" / "report.html").stat().st_size / 1e6
-        row(f"reporting {what}", took, "pandas", theirs, f"page {size:.1f} MB")
+        row(f"reporting {what}", took, "pandas", theirs, note=f"page {size:.1f} MB")
 
 
 def parsed(paths: list[Path]) -> None:

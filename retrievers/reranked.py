@@ -193,9 +193,9 @@ class Reranked(Retriever):
         distinct = sorted(set().union(*pairs_by_query), key=_request_order)
         position_of_pair = {pair: i for i, pair in enumerate(distinct)}
         pair_texts = map(_pair_text, distinct)
-        query_rows = []
-        for pairs in pairs_by_query:
-            query_rows.append([position_of_pair[pair] for pair in pairs])
+        query_rows = [
+            list(map(position_of_pair.__getitem__, pairs)) for pairs in pairs_by_query
+        ]
         return _ScoringPlan(
             pairs=distinct,
             keys=text_keys(self.reranker.fingerprint, "pair", pair_texts),
@@ -215,8 +215,10 @@ class Reranked(Retriever):
         for distinct_list in dict.fromkeys(map(tuple, pairs_by_query)):
             start = len(pairs)
             start_of_list[distinct_list] = start
-            for request in self.reranker.batches(distinct_list):
-                requests.append([start + i for i in request])
+            requests.extend(
+                _shift_positions(request, start)
+                for request in self.reranker.batches(distinct_list)
+            )
             list_text = "".join(map(_pair_text, distinct_list))
             encoded_text = list_text.encode("utf-8", "surrogatepass")
             digest = hashlib.blake2b(encoded_text).hexdigest()
@@ -292,6 +294,11 @@ def _set_scores(
     """Write the scores of some pairs into the arrays of all pairs."""
     for all_numbers, numbers in zip(all_scores, scored, strict=True):
         all_numbers[list(positions)] = numbers
+
+
+def _shift_positions(positions: Iterable[int], start: int) -> list[int]:
+    """Return positions in a list as positions among those of all lists."""
+    return [start + i for i in positions]
 
 
 def _request_order(pair: TextPair) -> tuple[int, TextPair]:

@@ -41,6 +41,7 @@ class Interrupted(Exception):
 
 
 def run(
+    *,
     experiment: shared.ExperimentFiles,
     results: Annotated[
         Path, typer.Option(help="Folder for results, which go to RESULTS/<name>/.")
@@ -109,7 +110,7 @@ def demo(
         print_warnings(f"harness run {shlex.quote(experiment.as_posix())}")
         if "no-model" in experiment.name:
             print_warnings(OFFLINE_HINT)
-    run([experiment], results, quiet=quiet, as_json=as_json)
+    run(experiment=[experiment], results=results, quiet=quiet, as_json=as_json)
 
 
 ResultsArgument = Annotated[
@@ -156,6 +157,7 @@ def report(
 
 
 def reproduce(
+    *,
     results: shared.ResultsFolder,
     fresh: shared.FreshOption = False,
     max_cost: shared.MaxCost = None,
@@ -208,6 +210,7 @@ OutputOption = Annotated[
 
 
 def init(
+    *,
     folder: Annotated[
         str,
         typer.Argument(

@@ -143,7 +143,9 @@ def evaluate_abstention(
         _units([queries[query_id] for query_id in unanswerable], cluster),
     )
     thresholds = tuple(
-        _threshold(retriever, scores[retriever], successes[retriever], units, level)
+        _threshold(
+            retriever, scores[retriever], successes[retriever], units, level=level
+        )
         for retriever in scores
     )
     return Abstention(
@@ -179,6 +181,7 @@ def _threshold(
     scores: RocScores,
     successes: Floats,
     units: RocUnits,
+    *,
     level: float,
 ) -> ScoreThreshold:
     """Return how well one retriever's best score separates the queries."""

@@ -77,10 +77,13 @@ def parse_experiment(
     try:
         experiment = validated(Experiment, {**tables, "retrievers": configs}, "")
     except InputError as error:
-        for problem in error.problems:
-            # If the only retriever has an error, that one is needed is no news.
-            if configs or not listed or problem.where != "retrievers":
-                problems.append(problem)
+        # If the only retriever has an error, that one is needed is no news.
+        is_known = bool(listed) and not configs
+        problems.extend(
+            problem
+            for problem in error.problems
+            if not is_known or problem.where != "retrievers"
+        )
     if problems:
         # Several retrievers may be from one table: each problem is reported once.
         raise InputError(list(dict.fromkeys(problems)))

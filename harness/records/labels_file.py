@@ -60,10 +60,7 @@ class LabelRow:
     @property
     def query(self) -> Query:
         """The query with its reference answers."""
-        claims: list[Claim] = []
-        for claim in self.claims:
-            claims.append(Claim(claim) if isinstance(claim, str) else claim)
-        reference = Reference(self.reference, tuple(claims))
+        reference = Reference(self.reference, tuple(map(_read_claim, self.claims)))
         return Query(self.query_id, self.text, self.fields, reference, self.history)
 
     @property
@@ -91,3 +88,7 @@ def labelled_query_from_json(line: bytes | str) -> LabelledQuery:
     """
     row = parse_record(LabelRow, line)
     return LabelledQuery(row.query, row.labels)
+
+
+def _read_claim(claim: str | Claim) -> Claim:
+    return Claim(claim) if isinstance(claim, str) else claim

@@ -216,9 +216,7 @@ def max_t_family(differences: Floats, *, seed: int = 0) -> list[float]:
     if not varies.any():
         return [1.0] * differences.shape[1]
     scaled = sums[:, varies] / roots[varies]
-    maxima: list[Floats] = []
-    for flips in _flipped_sums(scaled, seed):
-        maxima.append(np.abs(flips).max(axis=1))
+    maxima = [np.abs(flips).max(axis=1) for flips in _flipped_sums(scaled, seed)]
     rising = np.sort(np.concatenate(maxima))
     observed = np.zeros(differences.shape[1])
     observed[varies] = np.abs(scaled.sum(axis=0)) - STATISTIC_TOLERANCE

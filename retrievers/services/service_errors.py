@@ -111,7 +111,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def classify_response_error(
-    name: str, status: int, body: str, headers: Mapping[str, str], code: str = ""
+    name: str, status: int, body: str, headers: Mapping[str, str], *, code: str = ""
 ) -> Exception:
     """Return the exception for a response that is not a success.
 

@@ -74,6 +74,7 @@ def draw_trade_off(
     frontier: Sequence[tuple[float, float]],
     colors: Mapping[str, str],
     price: CostKind,
+    *,
     width: float,
 ) -> Plot:
     """Quality against a price, with the frontier.

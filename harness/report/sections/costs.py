@@ -96,7 +96,9 @@ def _plot(view: View, kind: str, costs: Mapping[str, RetrieverCost]) -> Figure |
         f"tradeoff-{kind}",
         f"{measure} against {cost_kind.short_title}",
         f"{cost_kind.title} and mean {measure}: {points}.",
-        lambda width: draw_trade_off(dots, frontier, view.colors, cost_kind, width),
+        lambda width: draw_trade_off(
+            dots, frontier, view.colors, cost_kind, width=width
+        ),
     )
 
 

@@ -57,9 +57,8 @@ def field_values(view: View, query_id: str) -> list[str]:
     """A query's fields as the filters name them; tags in one field are separate."""
     values: list[str] = []
     for key, text in view.results.queries[query_id].query.fields.items():
-        for part in str(text).split(","):
-            if part.strip():
-                values.append(shorten_text(f"{key}: {part.strip()}", 80))
+        tags = filter(None, map(str.strip, str(text).split(",")))
+        values.extend(shorten_text(f"{key}: {tag}", 80) for tag in tags)
     return values
 
 

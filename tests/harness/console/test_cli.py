@@ -76,10 +76,11 @@ def csv_cell(value: Any) -> str:
 
 def as_csv_rows(rows: list[dict[str, Any]]) -> list[dict[str, str]]:
     """Rows of JSON as a CSV file has them."""
-    csv_rows = []
-    for row in rows:
-        csv_rows.append({key: csv_cell(value) for key, value in row.items()})
-    return csv_rows
+    return [as_csv_row(row) for row in rows]
+
+
+def as_csv_row(row: dict[str, Any]) -> dict[str, str]:
+    return {key: csv_cell(value) for key, value in row.items()}
 
 
 # Words that are wrong
