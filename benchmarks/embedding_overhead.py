@@ -76,10 +76,12 @@ def main() -> None:
         assert np.allclose(found.vectors, expected, atol=1e-5)
     best = {kind: min(times) for kind, times in seconds.items()}
     print(
-        f"{name}, {len(corpus)} texts: encode {best['plain']:.2f} s, harness {best['harness']:.2f} s"
+        f"{name}, {len(corpus)} texts: encode {best['plain']:.2f} s, harness "
+        f"{best['harness']:.2f} s"
     )
     print(
-        f"overhead {best['harness'] / best['plain'] - 1:+.1%}, a warm run takes {best['warm'] / best['plain']:.2%}"
+        f"overhead {best['harness'] / best['plain'] - 1:+.1%}, a warm run takes "
+        f"{best['warm'] / best['plain']:.2%}"
     )
 
 

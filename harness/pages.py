@@ -29,7 +29,9 @@ MIN_CONTRAST = 3.0
 """Contrast of a mark with its paper, at least (WCAG 2.2, 1.4.11)."""
 
 OVERVIEW_MARK = '<meta name="generator" content="retriever-harness overview">'
-"""By which the page over many results is known: no other is written over, and it is not a document of a data set."""
+"""By which the page over many results is known: no other is written over, and it is not
+a document of a data set.
+"""
 OVERVIEW_HEAD_BYTES = 500
 """Bytes of a page within which it names what made it."""
 
@@ -43,16 +45,19 @@ def is_overview(path: Path) -> bool:
 
 
 def content_security_policy(scripts: Sequence[str], style: str) -> str:
-    """Return a Content-Security-Policy that allows these scripts and this style, and nothing from elsewhere."""
+    """Return a Content-Security-Policy for these scripts and this style."""
     allowed = " ".join(map(_hashed, scripts)) or "'none'"
     return (
-        f"default-src 'none'; script-src {allowed}; style-src {_hashed(style)}; img-src data:; "
+        f"default-src 'none'; script-src {allowed}; style-src {_hashed(style)}; "
+        "img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
 
 
 def script_json(value: Any) -> str:
-    r"""Return JSON in ASCII for a script element: nothing in it can end the element or begin a comment.
+    r"""Return JSON in ASCII for a script element.
+
+    Nothing in it can end the element or begin a comment.
 
     >>> script_json({"text": "</script>\u2028"})
     '{"text":"\\u003c/script\\u003e\\u2028"}'
@@ -78,18 +83,25 @@ PAGE_HEAD = Markup("""<!doctype html>
 
 
 def page_head(title: str, policy: str, style: Markup, generator: str = "") -> Markup:
-    """Return how every page begins, down to its body; `generator` is the element by which the page is known again."""
+    """Return how every page begins, down to its body.
+
+    `generator` is the element by which the page is known again.
+    """
     known = Markup(f"{generator}\n") if generator else ""  # noqa: S704 - ours
     return PAGE_HEAD.format(known, policy, visible_text(title), style)
 
 
 def visible_text(text: str) -> str:
-    r"""Return a text without what no page, SVG or JSON may hold: control characters become their pictures.
+    r"""Return a text without what no page, SVG or JSON may hold.
+
+    Control characters become their pictures.
 
     >>> visible_text("a\0b\r\nc")
     'a␀b\nc'
     """
-    if text.isprintable():  # nothing of what is looked for below: nearly all texts, a page asks for a hundred thousand
+    # nothing of what is looked for below: nearly all texts, a page asks for a hundred
+    # thousand
+    if text.isprintable():
         return text
     return text.replace("\r\n", "\n").replace("\r", "\n").translate(REPLACED_CHARACTERS)
 
@@ -130,7 +142,8 @@ def dark_mode_color(color: str) -> str:
 
 
 def _hashed(code: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(code.encode('utf-8')).digest()).decode()}'"
+    digest = hashlib.sha256(code.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
 def _luminance(color: str) -> float:

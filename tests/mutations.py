@@ -332,15 +332,18 @@ def main() -> None:
             caught[fault.kind, is_caught] += 1
             if not is_caught:
                 sys.stdout.write(
-                    f"survives: {fault.file}:{fault.line}: {fault.before!r} -> {fault.after!r}\n"
+                    f"survives: {fault.file}:{fault.line}: {fault.before!r} -> "
+                    f"{fault.after!r}\n"
                 )
                 sys.stdout.flush()
         for kind in sorted({kind for kind, _ in caught}):
             sys.stdout.write(
-                f"{kind}: {caught[kind, True]} of {caught[kind, True] + caught[kind, False]} caught\n"
+                f"{kind}: {caught[kind, True]} of "
+                f"{caught[kind, True] + caught[kind, False]} caught\n"
             )
         sys.stdout.write(
-            f"all: {sum(n for (_, is_caught), n in caught.items() if is_caught)} of {options.count} caught\n"
+            f"all: {sum(n for (_, is_caught), n in caught.items() if is_caught)} of "
+            f"{options.count} caught\n"
         )
 
 

@@ -73,7 +73,8 @@ def shown(block: Block) -> Iterator[Shown]:
 
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e-\d+)?|\.\d+")
 MEASURED = re.compile(
-    rf"(?:{NUMBER.pattern})(?= ?(?:s|ms|/s|minutes?|hours?|kB|MB)\b)|digest [0-9a-f]{{12,}}|\d{{4}}-\d\d-\d\d\S*"
+    rf"(?:{NUMBER.pattern})(?= ?(?:s|ms|/s|minutes?|hours?|kB|MB)\b)"
+    r"|digest [0-9a-f]{12,}|\d{4}-\d\d-\d\d\S*"
 )
 """What differs from machine to machine and from day to day."""
 APART = 0.002
@@ -130,7 +131,8 @@ def run(command: Shown, capsys: pytest.CaptureFixture[str]) -> None:
     printed = (captured.out + captured.err).split("\n")
     for line in command.output:
         assert prints(line, printed) or line == "…", (
-            f"{command.command} does not print {line!r} but\n{captured.out}{captured.err}"
+            f"{command.command} does not print {line!r} but\n"
+            f"{captured.out}{captured.err}"
         )
 
 

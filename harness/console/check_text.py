@@ -13,7 +13,7 @@ from harness.preflight.truncation import TruncationEstimate
 from harness.wording.reading import QUALITY_PHRASES, column_lines, reading_line
 
 MAX_CHECK_ROWS = 25
-"""Rows of a terminal that a check fills at most; the number of further lines is shown."""
+"""Rows of a terminal that a check fills at most; further lines are counted."""
 CHECK_WIDTH = 80
 """Width of the terminal for which rows are counted."""
 
@@ -120,8 +120,8 @@ def detectable_sentence(detectable: DetectableDifference) -> str:
 
     >>> detectable_sentence(DetectableDifference(25))
     'enough queries? 25 queries reliably detect a difference of about 0.12'
-    >>> detectable_sentence(DetectableDifference(138, comparisons=3))
-    'enough queries? 138 queries and 3 pairs reliably detect a difference of about 0.056'
+    >>> print(detectable_sentence(DetectableDifference(138, comparisons=3)))
+    enough queries? 138 queries and 3 pairs reliably detect a difference of about 0.056
     """
     kind = "cluster" if detectable.clusters else "query"
     units = count_of(detectable.units, kind)

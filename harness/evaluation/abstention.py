@@ -223,7 +223,8 @@ def _best_relevant_score(
 def _success_floor(successes: Floats) -> float | None:
     """Return the highest floor that keeps 95 % of the successes on new queries.
 
-    It is the order statistic j with j / (n + 1) of at most 5 %; None below 19 successes.
+    It is the order statistic j with j / (n + 1) of at most 5 %; None below 19
+    successes.
 
     Args:
         successes: (n,) the score of each query's relevant hit, -inf for a failure.

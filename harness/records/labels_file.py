@@ -38,7 +38,7 @@ class LabelledQuery(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelRow:
-    """A line of labels.jsonl: a query, and the fields of `Labels` that are not default."""
+    """A line of labels.jsonl: a query, and the fields of `Labels` that are set."""
 
     query_id: str
     text: str

@@ -122,7 +122,7 @@ def _newcombe_interval(
 
 
 def _solve(area: float, far: float, near: float, units: RocUnits, *, z: float) -> float:
-    """Return the area between `far` and `near` from which `area` is z deviations off."""
+    """Return the area in `far` to `near` from which `area` is z deviations off."""
     while abs(far - near) > INTERVAL_TOLERANCE:
         middle = (far + near) / 2
         if abs(area - middle) > z * np.sqrt(_newcombe_variance(middle, units)):

@@ -39,17 +39,25 @@ class Statistics:
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = PYDANTIC_CONFIG
     test: TestName = "randomization"
-    """The test that decides: of the mean (randomization, t), or of the typical query (wilcoxon: exact signed ranks)."""
+    """The test that decides: of the mean (randomization, t), or of the typical query
+    (wilcoxon: exact signed ranks).
+    """
     correction: CorrectionMethod = "holm"
     """Within one measure."""
     alpha: float = 0.05
     """Level of every test; intervals have confidence 1 - alpha."""
     margin: float | None = None
-    """Differences of the primary measure's mean up to this are negligible; None: nothing is called equivalent."""
+    """Differences of the primary measure's mean up to this are negligible; None:
+    nothing is called equivalent.
+    """
     cluster: str | None = None
-    """A field of the queries, such as "need": queries with the same value count as one observation."""
+    """A field of the queries, such as "need": queries with the same value count as one
+    observation.
+    """
     weight: str | None = None
-    """A field of the queries, such as "traffic": how much each counts in every mean, interval and sign flip."""
+    """A field of the queries, such as "traffic": how much each counts in every mean,
+    interval and sign flip.
+    """
     looks: Looks | None = None
     """Planned repetitions of the test with more queries; alpha is spent over them."""
 
@@ -168,7 +176,7 @@ def check_margin(where: str, margin: float | None, span: float | None) -> None:
 
     >>> check_margin("--margin", 2, 1)
     Traceback (most recent call last):
-    retrievers.errors.InputError: --margin: 2 is larger than the measure's range, 1 (such as 0.02)
+    retrievers.errors.InputError: --margin: 2 is larger than ...
     """
     if margin is None or span is None:
         return
