@@ -17,7 +17,6 @@ from harness.evaluation.verdict import Verdict
 from harness.pages import OVERVIEW_MARK, is_overview
 from harness.records import Manifest
 from harness.report.templates import render_page
-from harness.scoring.stored_scores import primary_measure
 from harness.wording.verdicts import VERDICT_SIGNS
 from retrievers.errors import InputError, Problem
 from retrievers.files.text_files import explain_write_errors
@@ -98,7 +97,7 @@ def _read_entry(folder: Path, folder_name: str, manifest: Manifest) -> IndexEntr
     return IndexEntry(
         folder_name,
         manifest,
-        primary=primary_measure(manifest.resolved),
+        primary=manifest.resolved.primary,
         means={} if evaluation is None else evaluation.means,
         verdict="" if evaluation is None else _leader_verdict(evaluation),
         has_report=(folder / records.REPORT_FILE).is_file(),

@@ -20,8 +20,6 @@ PYDANTIC_CONFIG: Mapping[str, Any] = {
     "extra": "forbid",
 }
 """How pydantic shows these tables in the schema of an experiment."""
-RETIRED_STATISTICS = ("zeros", "interval")
-"""Keys of earlier versions, whose tests and intervals are no longer computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +130,11 @@ class Settings(Statistics):
         """Return the settings in a table, such as `[statistics]` of a manifest.
 
         Args:
-            table: as it is in the file; keys of earlier versions are ignored.
+            table: as it is in the file.
             seed: of all draws.
             earlier: how many queries each earlier look had.
         """
-        arguments = without_retired_statistics(table)
+        arguments = dict(table)
         looks = table.get("looks")
         if isinstance(looks, Mapping):
             looks = Looks(tuple(looks["queries"]))
@@ -147,18 +145,6 @@ class Settings(Statistics):
     def level(self) -> float:
         """Confidence of the intervals."""
         return 1 - self.alpha
-
-
-def without_retired_statistics(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the table without keys of earlier versions, and without the sign test.
-
-    >>> without_retired_statistics({"alpha": 0.05, "zeros": "wilcox", "test": "sign"})
-    {'alpha': 0.05}
-    """
-    current = {key: table[key] for key in table if key not in RETIRED_STATISTICS}
-    if current.get("test") == "sign":
-        del current["test"]
-    return current
 
 
 def check_margin(where: str, margin: float | None, span: float | None) -> None:
