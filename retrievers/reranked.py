@@ -14,7 +14,7 @@ from retrievers.embedded import PairScores
 from retrievers.errors import BackendError
 from retrievers.identity import text_keys
 from retrievers.meter import Call, Meter, Stop, single_call
-from retrievers.model import Reranker, TextPair, is_model, model_facts
+from retrievers.model import Reranker, TextPair, is_model, load_model, model_facts
 from retrievers.options.placeholders import instantiate
 from retrievers.options.python_objects import reranker_table
 from retrievers.query import Query
@@ -138,6 +138,7 @@ class Reranked(Retriever):
 
     def rerank_alone(self, query: Query, candidates: Ranking, meter: Meter) -> Ranking:
         """Rerank one query's hits without the cache, as latency is measured."""
+        load_model(self.reranker, meter)
         [pairs] = self._query_pairs([query], [candidates])
         scores = np.zeros(len(pairs))
         for request in self.reranker.batches(pairs):
@@ -252,6 +253,7 @@ class Reranked(Retriever):
         meter.count(texts=cached_count, cached=cached_count)
         if not requests:
             return all_scores
+        load_model(self.reranker, meter)
 
         def send(positions: list[int], stopped: Stop) -> PairScores:
             pairs = [plan.pairs[i] for i in positions]

@@ -125,6 +125,15 @@ class LocalModel(Configured, Model):
         return self._loaded.threads
 
     @property
+    def is_loaded(self) -> bool:
+        """Whether the weights are in memory."""
+        return "_loaded" in self.__dict__
+
+    def load(self) -> None:
+        """Import the library, and load the weights."""
+        _ = self._loaded
+
+    @property
     def at_hand(self) -> bool:
         """Whether the weights are on this machine: the fingerprint needs no network."""
         return self.weights.at_hand

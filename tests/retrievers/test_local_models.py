@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import time
 
 import numpy as np
 import pytest
@@ -447,10 +448,12 @@ def test_vectors_and_tokens_are_those_of_the_librarys_encode(models, role):
     encode = model.encode_query if role == "query" else model.encode_document
     expected = encode(texts, normalize_embeddings=True)
     limit = model.max_seq_length
-    whole = [len(model.tokenizer(text, verbose=False)["input_ids"]) for text in texts]
+    whole = list(map(len, model.tokenizer(texts, verbose=False)["input_ids"]))
     assert np.allclose(embedded.vectors, expected, atol=1e-6)
     assert embedded.tokens.tolist() == [min(count, limit) for count in whole]
-    assert embedded.truncated_tokens.tolist() == [max(count - limit, 0) for count in whole]
+    assert embedded.truncated_tokens.tolist() == [
+        max(count - limit, 0) for count in whole
+    ]
     assert embedded.truncated_tokens[-1] > 0
 
 
@@ -464,3 +467,23 @@ def test_a_text_below_the_limit_is_tokenised_once(models, monkeypatch):
     )
     encoder.embed(["wing", "the cat"], "document", single_call())
     assert counted == []
+
+
+def test_loading_is_a_stage_of_its_own(models, tmp_path):
+    encoder = ours(models, "bi-encoder", batch_size=32)
+    meter = Meter()
+    started = time.perf_counter()
+    with Cache(tmp_path / "cache") as cache, meter.stage("embed-documents"):
+        Embedder(encoder, cache).embed(["wing"], "document", meter)
+    elapsed = time.perf_counter() - started
+    loading, embedding = meter.totals("load"), meter.totals("embed-documents")
+    assert loading.counts == {} and embedding.counts["texts"] == 1
+    assert loading.seconds > 0 and loading.seconds + embedding.seconds <= elapsed
+
+
+def test_what_is_cached_loads_no_model(models, tmp_path):
+    with Cache(tmp_path / "cache") as cache:
+        Embedder(ours(models, "bi-encoder"), cache).embed(["wing"], "query", Meter())
+        encoder = ours(models, "bi-encoder")
+        Embedder(encoder, cache).embed(["wing"], "query", Meter())
+    assert not encoder.is_loaded
