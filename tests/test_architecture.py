@@ -14,6 +14,7 @@ LAYERS = [
         "harness.measures",
         "harness.stats",
         "harness.pages",
+        "harness.shipped_files",
     },
     {"harness.dataset"},
     {"harness.experiment"},
