@@ -387,7 +387,9 @@ def test_links_lead_somewhere_and_files_that_are_named_are_there() -> None:
                     re.sub(r"[^\w\- ]", "", head).lower().replace(" ", "-")
                     for head in heads
                 }, link
-        for name in re.findall(r"`((?:harness|retrievers|tests|docs)/[\w./-]+)`", text):
+        for name in re.findall(
+            r"`(?:pytest )?((?:harness|retrievers|tests|docs)/[\w./-]+)`", text
+        ):
             assert page.name == "CHANGELOG.md" or (PROJECT / name).exists(), (
                 f"{page.relative_to(PROJECT)}: {name}"
             )
