@@ -34,6 +34,7 @@ PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md"))]
 WITH_COMMANDS = [
     page for page in PAGES if "```console" in page.read_text(encoding="utf-8")
 ]
+PROJECT_PATH = re.compile(r"`(?:pytest )?((?:harness|retrievers|tests|docs)/[\w./-]+)`")
 FENCE = re.compile(
     r"^```(\w+)?(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL
 )
@@ -387,9 +388,7 @@ def test_links_lead_somewhere_and_files_that_are_named_are_there() -> None:
                     re.sub(r"[^\w\- ]", "", head).lower().replace(" ", "-")
                     for head in heads
                 }, link
-        for name in re.findall(
-            r"`(?:pytest )?((?:harness|retrievers|tests|docs)/[\w./-]+)`", text
-        ):
+        for name in PROJECT_PATH.findall(text):
             assert page.name == "CHANGELOG.md" or (PROJECT / name).exists(), (
                 f"{page.relative_to(PROJECT)}: {name}"
             )
