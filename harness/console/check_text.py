@@ -52,6 +52,9 @@ def _first_lines(report: CheckReport) -> Iterator[str]:
         yield f"a run takes {plan_sentence(report.plan)}"
     elif report.plan is not None:
         yield "a run needs no model"
+    if report.configurations:
+        count = count_of(len(report.configurations), "configuration")
+        yield f"the sweep has {count}: {', '.join(report.configurations)}"
     yield detectable_sentence(report.detectable)
 
 
@@ -160,6 +163,7 @@ def check_object(report: CheckReport) -> dict[str, Any]:
         "portrait": summary_object(report.summary),
         "warnings": [warning_text(warning) for warning in report.warnings],
         "online": service_lines(report),
+        "configurations": list(report.configurations),
         "capacity": {
             **detectable._asdict(),
             "difference": detectable.difference() if detectable.units > 1 else None,
