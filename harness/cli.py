@@ -97,6 +97,12 @@ app.add_typer(cache_commands.cache_app, name="cache", rich_help_panel=MAINTAIN_H
 app.add_typer(answers_app, name="answers", rich_help_panel=MAINTAIN_HEADING)
 
 
+MEMORY_MESSAGE = (
+    "error: not enough memory for this process; "
+    "raise its limit (ulimit -v, the container's), or set a smaller batch_size"
+)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line.
 
@@ -128,6 +134,10 @@ def _exit_code(words: list[str]) -> int | str | None:
     except OSError as error:
         log.debug("stopped", exc_info=error)
         return _os_error_code(error)
+    except MemoryError as error:
+        log.debug("stopped", exc_info=error)
+        print_warnings(MEMORY_MESSAGE)
+        return InputError.exit_code
     except (Interrupted, KeyboardInterrupt) as stop:
         message = "stopped"
         if CACHING_COMMANDS & {*words[:1]}:
