@@ -130,7 +130,7 @@ def max_t_test(
         p_value=_tail_share(np.sort(np.concatenate(maxima)), observed, sums),
         gain=float(gains[best]),
         low=_lower_bound(differences, units, best, alpha=alpha, seed=seed),
-        method="enumerated" if _is_enumerable(sums) else "draws",
+        method="enumerated" if is_enumerable(sums) else "draws",
     )
 
 
@@ -298,13 +298,13 @@ def _tail_share(rising_maxima: Floats, observed: float, sums: Floats) -> float:
 
     Of draws, the observed signs are one more.
     """
-    observed_pattern = 0 if _is_enumerable(sums) else 1
+    observed_pattern = 0 if is_enumerable(sums) else 1
     flips = len(rising_maxima)
     as_extreme = flips - int(np.searchsorted(rising_maxima, observed))
     return (as_extreme + observed_pattern) / (flips + observed_pattern)
 
 
-def _is_enumerable(sums: Floats) -> bool:
+def is_enumerable(sums: Floats) -> bool:
     """Whether so few units differ that all their sign patterns are tried."""
     return int(np.abs(sums).any(axis=1).sum()) <= MAX_ENUMERATED_ROWS
 
@@ -314,7 +314,7 @@ def _flipped_sums(sums: Floats, seed: int) -> Iterator[Floats]:
 
     All patterns if few rows differ, else seeded draws.
     """
-    if _is_enumerable(sums):
+    if is_enumerable(sums):
         yield enumerate_flipped_sums(sums[np.abs(sums).any(axis=1)])
     else:
         yield from draw_flipped_sums(sums, seed)
