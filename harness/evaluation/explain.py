@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple
 
-import numpy as np
-
 from harness.evaluation.evaluation_file import read_or_evaluate
 from harness.evaluation.property_slices import (
+    Condition,
     PropertySlice,
     QueryMask,
     SliceName,
     property_slices,
 )
+from harness.evaluation.shown_slices import ShownSlice, shown_slices
 from harness.evaluation.what_follows import Remedy, remedy_of
-from harness.records import Results
+from harness.records import Manifest, Results
 from harness.scoring.scores import Scores
 from harness.scoring.stored_scores import stored_scores
-from harness.stats.differences import Floats, paired_differences
+from harness.stats.differences import paired_differences
 from harness.stats.settings import Settings
-from harness.stats.slice_contrasts import SliceContrast, SliceMasks, slice_contrasts
-from harness.stats.units import Units
 from retrievers.errors import InputError, Problem, did_you_mean
-
-MAX_FINDINGS = 5
-"""Slices that are named, and that one half of the queries proposes to the other."""
-MIN_CONFIRMED_UNITS = 120
-"""Observations from which the halves of the queries are tested by themselves."""
 
 
 class Silence(Enum):
@@ -179,40 +171,22 @@ def _find_slices(
     a, b = pair
     columns = scores.values[scores.primary]
     differences = paired_differences(columns[a], columns[b]).values
-    masks = np.column_stack([each.mask for each in slices])
-    contrasts = slice_contrasts(
-        differences, masks, scores.units, alpha=settings.alpha, seed=settings.seed
-    )
-    confirmed = confirmed_slices(differences, masks, scores.units, scores.ids, settings)
-    shown = [
-        column
-        for column, contrast in enumerate(contrasts)
-        if contrast.p_adjusted <= settings.alpha and contrast.gap
-    ]
-    shown.sort(key=lambda column: -abs(contrasts[column].statistic))
-    findings: list[SliceFinding] = []
-    for column in shown[:MAX_FINDINGS]:
-        finding = _describe_slice(slices[column], contrasts[column], pair)
-        remedy = remedy_of(finding.name, finding.loser, results.manifest.resolved)
-        findings.append(
-            finding._replace(
-                confirmed=None if confirmed is None else column in confirmed,
-                remedy=remedy,
-            )
-        )
-    return findings
+    shown = shown_slices(differences, slices, scores.units, scores.ids, settings)
+    return [_describe_slice(each, pair, results.manifest) for each in shown]
 
 
 def _describe_slice(
-    property_slice: PropertySlice, contrast: SliceContrast, pair: tuple[str, str]
+    shown: ShownSlice, pair: tuple[str, str], manifest: Manifest
 ) -> SliceFinding:
     """Return the finding, about the side on which the retrievers differ more."""
+    property_slice = shown.property_slice
+    contrast = shown.contrast
     name = property_slice.name
     mask = property_slice.mask
     inside = contrast.inside
     outside = contrast.outside
     interval = (contrast.low, contrast.high)
-    if property_slice.covers_all and abs(outside) > abs(inside):
+    if property_slice.covers_all and describes_others(name, inside, outside):
         name = name.opposite
         mask = ~mask
         inside, outside = outside, inside
@@ -234,10 +208,22 @@ def _describe_slice(
         ci_low=interval[0],
         ci_high=interval[1],
         p_adjusted=contrast.p_adjusted,
-        confirmed=None,
-        remedy=None,
+        confirmed=shown.confirmed,
+        remedy=remedy_of(name, loser, manifest),
         mask=mask,
     )
+
+
+def describes_others(name: SliceName, inside: float, outside: float) -> bool:
+    """Whether a finding is about the queries outside of a slice.
+
+    They are where the retrievers differ more. But a value that favours the other
+    retriever is named: "is a typo" says more than "is no typo".
+    """
+    has_value = name.condition is Condition.IS
+    if has_value and inside * outside < 0:
+        return False
+    return abs(outside) > abs(inside)
 
 
 def _negated(
@@ -248,81 +234,3 @@ def _negated(
     if low is None or high is None:
         return interval
     return -high, -low
-
-
-def confirmed_slices(
-    differences: Floats,
-    masks: SliceMasks,
-    units: Units,
-    ids: Sequence[str],
-    settings: Settings,
-) -> frozenset[int] | None:
-    """Return the slices that one half proposes and the other half alone shows.
-
-    The first half proposes the five slices of the largest statistics; on the second,
-    these five are a family of their own, and must differ in the same direction. None
-    with fewer than 120 observations.
-    """
-    if len(units) < MIN_CONFIRMED_UNITS:
-        return None
-    is_first = split_in_halves(ids, units, settings.seed)
-    proposals = _half_contrasts(differences, masks, units, is_first, settings)
-    proposed = sorted(proposals, key=lambda column: -abs(proposals[column].statistic))
-    proposed = proposed[:MAX_FINDINGS]
-    shown = _half_contrasts(
-        differences, masks, units, ~is_first, settings, columns=proposed
-    )
-    return frozenset(
-        column
-        for column, contrast in shown.items()
-        if contrast.p_adjusted <= settings.alpha
-        and contrast.gap * proposals[column].gap > 0
-    )
-
-
-def _half_contrasts(
-    differences: Floats,
-    masks: SliceMasks,
-    units: Units,
-    half: QueryMask,
-    settings: Settings,
-    *,
-    columns: Sequence[int] | None = None,
-) -> dict[int, SliceContrast]:
-    """Return the contrasts of slices on one half of the queries.
-
-    Slices that have no query of the half, or all, are left out.
-    """
-    candidates = range(masks.shape[1]) if columns is None else columns
-    half_masks = masks[half]
-    sizes = half_masks.sum(axis=0)
-    usable = [column for column in candidates if 0 < sizes[column] < len(half_masks)]
-    if not usable:
-        return {}
-    contrasts = slice_contrasts(
-        differences[half],
-        half_masks[:, usable],
-        units.select(half),
-        alpha=settings.alpha,
-        seed=settings.seed,
-    )
-    return dict(zip(usable, contrasts, strict=True))
-
-
-def split_in_halves(ids: Sequence[str], units: Units, seed: int) -> QueryMask:
-    """Return which queries are in the first half, by SHA-256 of (seed, id).
-
-    Clusters stay whole, by the first of their ids; the order of the queries and other
-    retrievers change nothing.
-    """
-    first_ids: dict[int, str] = {}
-    members = units.members.tolist()
-    for unit, query_id in zip(members, ids, strict=True):
-        first_ids[unit] = min(query_id, first_ids.get(unit, query_id))
-    by_digest = sorted(first_ids, key=lambda unit: _digest(seed, first_ids[unit]))
-    first_half = frozenset(by_digest[: len(by_digest) // 2])
-    return np.array([unit in first_half for unit in members])
-
-
-def _digest(seed: int, query_id: str) -> bytes:
-    return hashlib.sha256(f"{seed}/halves/{query_id}".encode()).digest()

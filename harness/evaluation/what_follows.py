@@ -7,11 +7,12 @@ from enum import Enum
 from harness.evaluation.property_slices import Condition, SliceName
 from harness.records import (
     DIGITS,
+    DOCUMENT_LENGTH,
     QUERY_LENGTH,
     RAREST_WORD,
     SHARED_WORDS,
     TRUNCATED_BY,
-    ResolvedExperiment,
+    Manifest,
 )
 
 WORD_KINDS = frozenset({"bm25"})
@@ -32,10 +33,9 @@ class Remedy(Enum):
     LONG_QUERIES = "long queries"
 
 
-def remedy_of(
-    name: SliceName, loser: str, resolved: ResolvedExperiment
-) -> Remedy | None:
+def remedy_of(name: SliceName, loser: str, manifest: Manifest) -> Remedy | None:
     """Return what may help the loser on a slice; None if it is unknown."""
+    resolved = manifest.resolved
     tables = resolved.retriever_tables
     parts = resolved.retriever_with_parts(loser)
     leaf_kinds = {tables[part]["kind"] for part in parts if not resolved.uses(part)}
@@ -44,6 +44,10 @@ def remedy_of(
     if name.property_name.startswith(TRUNCATED_BY):
         retriever = name.property_name.removeprefix(TRUNCATED_BY)
         return Remedy.CHUNK if name.value is True and retriever in parts else None
+    if name.property_name == DOCUMENT_LENGTH and is_high:
+        notes = manifest.ledger.retrievers
+        truncates = any(notes[part].notes.get("truncated") for part in parts)
+        return Remedy.CHUNK if truncates else None
     if name.property_name == SHARED_WORDS and is_low and leaf_kinds <= WORD_KINDS:
         return Remedy.DENSE
     has_rare_words = name.property_name == RAREST_WORD and is_low

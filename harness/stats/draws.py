@@ -19,6 +19,7 @@ Bytes = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.uint64]
 
 SIGN_DRAWS = 100_000
+PERMUTATION_DRAWS = 20_000
 MAX_BLOCK_SUMS = 1 << 17
 """Sums computed at once, few enough for a processor's cache; it changes no result."""
 MAX_BLOCK_SIGNS = 1 << 22
@@ -90,6 +91,21 @@ def draw_flipped_sums(columns: Floats, seed: int) -> Iterator[Floats]:
     generator = seeded_generator(seed, "signs", n)
     blocks = _draw_sign_bits(generator, words, max(1, block_draws))
     yield from map_in_parallel(compute_sums, blocks)
+
+
+def draw_permutations(values: Floats, seed: int) -> Iterator[Floats]:
+    """Yield the values in the order of each drawn permutation, in blocks of draws.
+
+    Args:
+        values: (n,).
+        seed: of the draws.
+    """
+    n = len(values)
+    generator = seeded_generator(seed, "permutations", n)
+    block_draws = max(1, MAX_BLOCK_SIGNS // n)
+    for start in range(0, PERMUTATION_DRAWS, block_draws):
+        draws = min(block_draws, PERMUTATION_DRAWS - start)
+        yield generator.permuted(np.tile(values, (draws, 1)), axis=1)
 
 
 def _draw_sign_bits(

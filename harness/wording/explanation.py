@@ -29,6 +29,8 @@ from harness.records import (
 
 EXPLAIN_PAGE = "docs/how-to/explain.md"
 """The page of the documentation, with a heading for each remedy."""
+MAX_VALUE_LENGTH = 60
+"""Characters of a field's value in a sentence."""
 REMEDY_LINES: Mapping[Remedy, str] = {
     Remedy.CHUNK: "What may help: cut documents into chunks",
     Remedy.DENSE: "What may help: a dense or hybrid retriever",
@@ -124,7 +126,7 @@ def slice_phrase(name: SliceName) -> str:
     """Return what the queries of a slice have in common, after "where".
 
     >>> slice_phrase(SliceName("shared words", Condition.AT_MOST, 0.5))
-    'the query shares few words with its document (at most 50 % of them)'
+    'the query shares fewer words with its document (at most 50 % of them)'
     >>> slice_phrase(SliceName("digits", Condition.IS, False))
     'the query has no digit'
     >>> slice_phrase(SliceName("field type", Condition.IS, "fact"))
@@ -144,9 +146,16 @@ def _condition_words(name: SliceName) -> str:
     """Return a condition on a value as it is."""
     if isinstance(name.value, str):
         verb = "is" if name.condition is Condition.IS else "is not"
-        return f"{verb} {name.value!r}"
+        return f"{verb} {_shorten(name.value)!r}"
     words = "at most" if name.condition is Condition.AT_MOST else "above"
     return f"is {words} {_number_text(name)}"
+
+
+def _shorten(text: str) -> str:
+    """Return the beginning of a long text."""
+    if len(text) <= MAX_VALUE_LENGTH:
+        return text
+    return f"{text[: MAX_VALUE_LENGTH - 1]}…"
 
 
 def _number_text(name: SliceName) -> str:
@@ -160,12 +169,12 @@ def _limit_words(name: SliceName) -> str:
 
 
 def _length_phrase(name: SliceName) -> str:
-    adjective = "short" if name.condition is Condition.AT_MOST else "long"
+    adjective = "shorter" if name.condition is Condition.AT_MOST else "longer"
     return f"the query is {adjective} ({_limit_words(name)} characters)"
 
 
 def _document_phrase(name: SliceName) -> str:
-    adjective = "short" if name.condition is Condition.AT_MOST else "long"
+    adjective = "shorter" if name.condition is Condition.AT_MOST else "longer"
     limit = f"{_limit_words(name)} characters"
     return f"the relevant document is {adjective} ({limit})"
 
@@ -175,7 +184,7 @@ def _shared_phrase(name: SliceName) -> str:
     if not name.value:
         amount = "no word" if is_low else "a word"
         return f"the query shares {amount} with its document"
-    amount = "few words" if is_low else "many words"
+    amount = "fewer words" if is_low else "more words"
     limit = "at most" if is_low else "more than"
     percent = percent_text(float(name.value))
     return f"the query shares {amount} with its document ({limit} {percent} % of them)"
@@ -189,8 +198,8 @@ def _rarity_phrase(name: SliceName) -> str:
         return "every word of the query is in a document"
     documents = count_of(int(float(name.value)), "document")
     if is_low:
-        return f"the query has a rare word (in at most {documents})"
-    return f"the query has no rare word (each in more than {documents})"
+        return f"the query's rarest word is rarer (in at most {documents})"
+    return f"the query's rarest word is less rare (in more than {documents})"
 
 
 def _labels_phrase(name: SliceName) -> str:

@@ -3,86 +3,30 @@
 import json
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from harness import records
 from harness.evaluation.explain import (
     Silence,
+    describes_others,
     explain_results,
     explain_scores,
-    split_in_halves,
 )
 from harness.evaluation.property_slices import Condition, SliceName, property_slices
 from harness.evaluation.query_properties import text_script
+from harness.evaluation.shown_slices import split_in_halves
 from harness.evaluation.what_follows import Remedy, remedy_of
-from harness.records import QueryProperty, Results
+from harness.records import QueryProperty, Results, RetrieverQuality
 from harness.scoring.stored_scores import stored_scores
 from harness.stats.settings import Settings
 from harness.stats.units import cluster_units, single_units
 from harness.wording.explanation import finding_sentence, slice_phrase
-from retrievers.files.trec_files import write_trec_run
-from retrievers.types import Query, ranked
+from retrievers.types import Query
 from tests.support import small
-
-QUERIES = 130
-QUOTED = 26
-"""Every fifth query has quotation marks."""
-
-
-def word(number: int) -> str:
-    """A word of letters for a number."""
-    return "".join(chr(ord("a") + int(digit)) for digit in f"{number:04}")
-
-
-def planted_experiment(folder: Path, *, queries: int = QUERIES, loss: int = 4) -> Path:
-    """Two saved runs: `bad` has the relevant document of quoted queries `loss` lower.
-
-    Otherwise both have it at one of the first two ranks, drawn.
-    """
-    rng = np.random.default_rng(0)
-    texts = {f"d{i}": f"page about {word(i)} in full" for i in range(queries)}
-    rows: list[dict[str, object]] = []
-    runs: dict[str, list[tuple[str, list[str]]]] = {"good": [], "bad": []}
-    for i in range(queries):
-        is_quoted = i % 5 == 0
-        ending = " now" * (i % 3)
-        text = f'"{word(i)}"{ending}' if is_quoted else f"{word(i)} ,{ending}"
-        rows.append(
-            {
-                "id": f"q{i}",
-                "query": text,
-                "relevant_documents": [f"d{i}"],
-                "half": "first" if i % 2 else "second",
-            }
-        )
-        others = [f"d{(i + step) % queries}" for step in range(1, 9)]
-        for name, hits in runs.items():
-            rank = int(rng.integers(0, 2)) + (
-                loss if is_quoted and name == "bad" else 0
-            )
-            hits.append((f"q{i}", [*others[:rank], f"d{i}", *others[rank:]]))
-    small.markdown(folder / "data", texts, rows)
-    blocks: list[str] = []
-    for name, hits in runs.items():
-        write_trec_run(
-            folder / f"{name}.run",
-            [(q, ranked(docs, np.arange(len(docs), 0, -1.0))) for q, docs in hits],
-            tag=name,
-        )
-        path = (folder / f"{name}.run").as_posix()
-        blocks.append(f'[[retrievers]]\nname = "{name}"\nkind = "run"\npath = "{path}"')
-    return small.experiment(folder, retrievers="\n".join(blocks))
-
-
-def planted_results(folder: Path, **options: int) -> Results:
-    """The results of such an experiment."""
-    from harness.pipeline import run
-    from harness.running.options import RunOptions
-
-    return run(planted_experiment(folder, **options), RunOptions(folder / "out"))
+from tests.support.planted import QUERIES, QUOTED, planted_results
 
 
 @pytest.fixture(scope="module")
@@ -186,6 +130,22 @@ def test_a_difference_is_that_of_the_scores_of_the_slice(planted: Results) -> No
     outside = differences[[not quoted for quoted in is_quoted]].mean()
     assert finding.difference == pytest.approx(inside, abs=1e-12)
     assert finding.other_difference == pytest.approx(outside, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "inside", "outside", "expected"),
+    [
+        (SliceName("digits", Condition.IS, True), -0.1, 0.2, False),
+        (SliceName("digits", Condition.IS, True), 0.1, 0.2, True),
+        (SliceName("labels", Condition.AT_MOST, 1.0), -0.1, 0.2, True),
+        (SliceName("labels", Condition.AT_MOST, 1.0), -0.2, 0.1, False),
+    ],
+    ids=["another wins", "the same wins", "a number", "more inside"],
+)
+def test_a_finding_is_about_the_side_that_says_more(
+    name: SliceName, inside: float, outside: float, expected: bool
+) -> None:
+    assert describes_others(name, inside, outside) is expected
 
 
 def test_the_order_of_the_two_changes_nothing(planted: Results) -> None:
@@ -364,6 +324,7 @@ REMEDIES = {
     "digits": ("digits", Condition.IS, True, "hashing", Remedy.LEXICAL),
     "truncated": ("truncated by hashing", Condition.IS, True, "hybrid", Remedy.CHUNK),
     "the other's": ("truncated by hashing", Condition.IS, True, "bm25", None),
+    "long documents": ("document length", Condition.ABOVE, 900.0, "hashing", None),
     "long": ("query length", Condition.ABOVE, 50.0, "bm25", Remedy.LONG_QUERIES),
     "a field": ("field type", Condition.IS, "fact", "bm25", None),
 }
@@ -381,7 +342,19 @@ def test_what_follows_depends_on_the_kind_of_the_loser(
     remedy: Remedy | None,
 ) -> None:
     slice_name = SliceName(name, condition, value)
-    assert remedy_of(slice_name, loser, finished.manifest.resolved) is remedy
+    assert remedy_of(slice_name, loser, finished.manifest) is remedy
+
+
+def test_long_documents_are_cut_if_the_model_truncated_any(finished: Results) -> None:
+    name = SliceName("document length", Condition.ABOVE, 900.0)
+    quality = finished.manifest.ledger
+    notes = RetrieverQuality(notes={"truncated": ("apple",)})
+    manifest = replace(
+        finished.manifest,
+        ledger=replace(quality, retrievers={**quality.retrievers, "hashing": notes}),
+    )
+    assert remedy_of(name, "hybrid", manifest) is Remedy.CHUNK
+    assert remedy_of(name, "bm25", manifest) is None
 
 
 PHRASES = [
@@ -389,7 +362,7 @@ PHRASES = [
         "query length",
         Condition.ABOVE,
         45.0,
-        "the query is long (more than 45 characters)",
+        "the query is longer (more than 45 characters)",
     ),
     (
         "shared words",
@@ -407,7 +380,7 @@ PHRASES = [
         "rarest word",
         Condition.ABOVE,
         1.0,
-        "the query has no rare word (each in more than 1 document)",
+        "the query's rarest word is less rare (in more than 1 document)",
     ),
     ("labels", Condition.AT_MOST, 1.0, "the query has at most 1 relevant document"),
     ("script", Condition.IS_NOT, "Han", "the query's script is not Han"),

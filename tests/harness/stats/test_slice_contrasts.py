@@ -1,5 +1,7 @@
 """Slices against the other queries."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -23,16 +25,56 @@ def test_the_means_are_those_of_both_sides() -> None:
     )
 
 
-def test_the_interval_is_welchs_with_the_quantile_of_the_family() -> None:
-    """SciPy's Welch interval at the level of the family's quantile."""
-    [contrast, _] = slice_contrasts(DIFFERENCES, MASKS, single_units(N))
-    sides = side_weights(MASKS, single_units(N))
+def welch(column: int) -> Any:
+    """SciPy's test of one slice against the other queries."""
+    mask = MASKS[:, column]
+    return stats.ttest_ind(DIFFERENCES[mask], DIFFERENCES[~mask], equal_var=False)
+
+
+@pytest.mark.parametrize("column", [0, 1])
+def test_the_statistic_is_welchs(column: int) -> None:
+    contrast = slice_contrasts(DIFFERENCES, MASKS, single_units(N))[column]
+    assert contrast.statistic == pytest.approx(welch(column).statistic)
+
+
+def welch_size(inside: Any, outside: Any, axis: int) -> Any:
+    """The size of Welch's statistic."""
+    test = stats.ttest_ind(inside, outside, axis=axis, equal_var=False)
+    return np.abs(test.statistic)
+
+
+def test_p_of_one_slice_is_that_of_all_ways_to_choose_it() -> None:
+    """SciPy enumerates the 5,005 choices of 6 queries of 15; we draw 20,000."""
+    few = DIFFERENCES[:15]
+    exact = stats.permutation_test(
+        (few[:6], few[6:]), welch_size, alternative="greater"
+    )
+    [contrast] = slice_contrasts(few, np.arange(15)[:, None] < [[6]], single_units(15))
+    assert contrast.p_adjusted == pytest.approx(exact.pvalue, abs=0.01)
+
+
+def test_the_interval_is_so_many_of_welchs_standard_errors_for_all_slices() -> None:
+    contrasts = slice_contrasts(DIFFERENCES, MASKS, single_units(N))
+    factors: list[float] = []
+    for contrast in contrasts:
+        error = contrast.gap / contrast.statistic
+        factors.append((contrast.high - contrast.gap) / error)
+        assert contrast.gap - contrast.low == pytest.approx(
+            contrast.high - contrast.gap
+        )
+    assert factors[0] == pytest.approx(factors[1])
+    # Of two slices: between one test's quantile and Bonferroni's for two.
+    assert 1.9 < factors[0] < 2.45
+
+
+def test_the_interval_of_clusters_is_welchs_at_the_level_of_the_family() -> None:
+    """Every query is a cluster: SciPy's interval at the level of the flips' quantile."""
+    units = cluster_units([str(i) for i in range(N)])
+    [contrast, _] = slice_contrasts(DIFFERENCES, MASKS, units)
     centred = (DIFFERENCES - DIFFERENCES.mean())[:, None]
-    quantile = max_t_family_tests(sides * centred).quantile
-    level = 1 - 2 * stats.norm.sf(quantile)
-    welch = stats.ttest_ind(DIFFERENCES[:15], DIFFERENCES[15:], equal_var=False)
-    interval = welch.confidence_interval(level)
-    assert (contrast.low, contrast.high) == pytest.approx(interval)
+    quantile = max_t_family_tests(side_weights(MASKS, units) * centred).quantile
+    interval = welch(0).confidence_interval(1 - 2 * stats.norm.sf(quantile))
+    assert (contrast.low, contrast.high) == pytest.approx((interval.low, interval.high))
 
 
 def test_the_other_queries_are_the_same_slice_upside_down() -> None:
