@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -12,6 +12,7 @@ from harness.console.output import print_result
 
 if TYPE_CHECKING:
     from harness.evaluation.explain import Explanation, SliceFinding
+    from harness.records import PropertyValue
 
 ExplainedRetriever = Annotated[
     str,
@@ -46,9 +47,8 @@ def explain(
     from harness.evaluation.explain import explain_results
 
     explanation = explain_results(records.read_results(results), a, b)
-    print_result(
-        _explanation_lines(explanation), as_json=as_json, **_cells(explanation)
-    )
+    cells = _explanation_cells(explanation)
+    print_result(_explanation_lines(explanation), as_json=as_json, **cells._asdict())
 
 
 def _explanation_lines(explanation: Explanation) -> list[str]:
@@ -62,41 +62,77 @@ def _explanation_lines(explanation: Explanation) -> list[str]:
     return [*lines, *map(remedy_line, remedies)]
 
 
-def _cells(explanation: Explanation) -> dict[str, Any]:
-    """Return the explanation as an object of JSON."""
+class SliceCells(NamedTuple):
+    """A slice as an object of JSON."""
+
+    property: str
+    condition: str
+    value: PropertyValue
+    where: str
+    loser: str
+    winner: str
+    queries: int
+    other_queries: int
+    difference: float
+    other_difference: float
+    gap: float
+    ci_low: float | None
+    ci_high: float | None
+    p_adjusted: float
+    confirmed: bool | None
+    follows: str
+    """What may help; empty if it is unknown."""
+    link: str
+
+
+class ExplanationCells(NamedTuple):
+    """An explanation as an object of JSON."""
+
+    a: str
+    b: str
+    measure: str
+    n: int
+    tested: int
+    reason: str
+    """Why there are no slices; empty if there are."""
+    sentences: list[str]
+    slices: list[SliceCells]
+
+
+def _explanation_cells(explanation: Explanation) -> ExplanationCells:
     from harness.wording.explanation import explanation_sentences
 
-    return {
-        "a": explanation.a,
-        "b": explanation.b,
-        "measure": explanation.measure,
-        "n": explanation.n,
-        "tested": explanation.tested,
-        "reason": "" if explanation.silence is None else explanation.silence.value,
-        "sentences": explanation_sentences(explanation),
-        "slices": [_finding_cells(finding) for finding in explanation.findings],
-    }
+    return ExplanationCells(
+        a=explanation.a,
+        b=explanation.b,
+        measure=explanation.measure,
+        n=explanation.n,
+        tested=explanation.tested,
+        reason="" if explanation.silence is None else explanation.silence.value,
+        sentences=explanation_sentences(explanation),
+        slices=[_slice_cells(finding) for finding in explanation.findings],
+    )
 
 
-def _finding_cells(finding: SliceFinding) -> dict[str, Any]:
+def _slice_cells(finding: SliceFinding) -> SliceCells:
     from harness.wording.explanation import remedy_link, slice_phrase
 
-    return {
-        "property": finding.name.property_name,
-        "condition": finding.name.condition.value,
-        "value": finding.name.value,
-        "where": slice_phrase(finding.name),
-        "loser": finding.loser,
-        "winner": finding.winner,
-        "queries": finding.queries,
-        "other_queries": finding.other_queries,
-        "difference": finding.difference,
-        "other_difference": finding.other_difference,
-        "gap": finding.gap,
-        "ci_low": finding.ci_low,
-        "ci_high": finding.ci_high,
-        "p_adjusted": finding.p_adjusted,
-        "confirmed": finding.confirmed,
-        "follows": "" if finding.remedy is None else finding.remedy.value,
-        "link": "" if finding.remedy is None else remedy_link(finding.remedy),
-    }
+    return SliceCells(
+        property=finding.name.property_name,
+        condition=finding.name.condition.value,
+        value=finding.name.value,
+        where=slice_phrase(finding.name),
+        loser=finding.loser,
+        winner=finding.winner,
+        queries=finding.queries,
+        other_queries=finding.other_queries,
+        difference=finding.difference,
+        other_difference=finding.other_difference,
+        gap=finding.gap,
+        ci_low=finding.ci_low,
+        ci_high=finding.ci_high,
+        p_adjusted=finding.p_adjusted,
+        confirmed=finding.confirmed,
+        follows="" if finding.remedy is None else finding.remedy.value,
+        link="" if finding.remedy is None else remedy_link(finding.remedy),
+    )

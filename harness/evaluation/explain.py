@@ -16,7 +16,7 @@ from harness.evaluation.property_slices import (
 )
 from harness.evaluation.shown_slices import ShownSlice, shown_slices
 from harness.evaluation.what_follows import Remedy, remedy_of
-from harness.records import Manifest, Results
+from harness.records import NO_SCORES, Manifest, Results
 from harness.scoring.scores import Scores
 from harness.scoring.stored_scores import stored_scores
 from harness.stats.differences import paired_differences
@@ -92,7 +92,8 @@ def explain_results(results: Results, a: str, b: str) -> Explanation:
     """Explain the difference of two retrievers of a results folder.
 
     Raises:
-        InputError: a retriever did not finish, or the folder has no properties.
+        InputError: a retriever did not finish, or the folder has no scores or no
+            properties.
     """
     for retriever in (a, b):
         if retriever not in results.retrievers:
@@ -102,6 +103,8 @@ def explain_results(results: Results, a: str, b: str) -> Explanation:
     if a == b:
         problem = f"A and B are the same retriever, {a!r}"
         raise InputError(Problem(str(results.folder), problem, "name two"))
+    if not results.scored:
+        raise InputError(Problem(str(results.folder), *NO_SCORES))
     if not results.query_properties:
         problem = "has no properties.csv: an earlier version wrote it"
         remedy = "run the experiment again; the cache makes it free"
@@ -171,16 +174,20 @@ def _find_slices(
     a, b = pair
     columns = scores.values[scores.primary]
     differences = paired_differences(columns[a], columns[b]).values
-    shown = shown_slices(differences, slices, scores.units, scores.ids, settings)
-    return [_describe_slice(each, pair, results.manifest) for each in shown]
+    return [
+        _describe_slice(shown_slice, pair, results.manifest)
+        for shown_slice in shown_slices(
+            differences, slices, scores.units, scores.ids, settings
+        )
+    ]
 
 
 def _describe_slice(
-    shown: ShownSlice, pair: tuple[str, str], manifest: Manifest
+    shown_slice: ShownSlice, pair: tuple[str, str], manifest: Manifest
 ) -> SliceFinding:
     """Return the finding, about the side on which the retrievers differ more."""
-    property_slice = shown.property_slice
-    contrast = shown.contrast
+    property_slice = shown_slice.property_slice
+    contrast = shown_slice.contrast
     name = property_slice.name
     mask = property_slice.mask
     inside = contrast.inside
@@ -208,7 +215,7 @@ def _describe_slice(
         ci_low=interval[0],
         ci_high=interval[1],
         p_adjusted=contrast.p_adjusted,
-        confirmed=shown.confirmed,
+        confirmed=shown_slice.confirmed,
         remedy=remedy_of(name, loser, manifest),
         mask=mask,
     )

@@ -55,7 +55,7 @@ def shown_slices(
         ids: (n,) the queries.
         settings: level and seed.
     """
-    masks = np.column_stack([each.mask for each in slices])
+    masks = np.column_stack([candidate.mask for candidate in slices])
     contrasts = slice_contrasts(
         differences, masks, units, alpha=settings.alpha, seed=settings.seed
     )
@@ -105,12 +105,12 @@ def confirmed_slices(
         for column in by_statistic[:MAX_SLICES]
         if statistics[column] >= threshold
     ]
-    shown = _half_contrasts(
+    tests = _half_contrasts(
         differences, masks, units, ~is_first, settings, columns=proposed
     )
     return frozenset(
         column
-        for column, contrast in shown.items()
+        for column, contrast in tests.items()
         if contrast.p_adjusted <= settings.alpha
         and contrast.gap * proposals[column].gap > 0
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 
 from harness.evaluation.property_slices import Condition, SliceName
@@ -35,25 +36,47 @@ class Remedy(Enum):
 
 def remedy_of(name: SliceName, loser: str, manifest: Manifest) -> Remedy | None:
     """Return what may help the loser on a slice; None if it is unknown."""
-    resolved = manifest.resolved
-    tables = resolved.retriever_tables
-    parts = resolved.retriever_with_parts(loser)
-    leaf_kinds = {tables[part]["kind"] for part in parts if not resolved.uses(part)}
-    is_low = name.condition is Condition.AT_MOST
-    is_high = name.condition is Condition.ABOVE
-    if name.property_name.startswith(TRUNCATED_BY):
-        retriever = name.property_name.removeprefix(TRUNCATED_BY)
-        return Remedy.CHUNK if name.value is True and retriever in parts else None
-    if name.property_name == DOCUMENT_LENGTH and is_high:
-        notes = manifest.ledger.retrievers
-        truncates = any(notes[part].notes.get("truncated") for part in parts)
-        return Remedy.CHUNK if truncates else None
-    if name.property_name == SHARED_WORDS and is_low and leaf_kinds <= WORD_KINDS:
+    parts = manifest.resolved.retriever_with_parts(loser)
+    kinds = _leaf_kinds(parts, manifest)
+    if _is_truncated(name, parts, manifest):
+        return Remedy.CHUNK
+    if _is_half(name, SHARED_WORDS, Condition.AT_MOST) and kinds <= WORD_KINDS:
         return Remedy.DENSE
-    has_rare_words = name.property_name == RAREST_WORD and is_low
-    has_digits = name.property_name == DIGITS and name.value is True
-    if (has_rare_words or has_digits) and leaf_kinds <= VECTOR_KINDS:
+    if _has_rare_words(name) and kinds <= VECTOR_KINDS:
         return Remedy.LEXICAL
-    if name.property_name == QUERY_LENGTH and is_high:
+    if _is_half(name, QUERY_LENGTH, Condition.ABOVE):
         return Remedy.LONG_QUERIES
     return None
+
+
+def _leaf_kinds(parts: Sequence[str], manifest: Manifest) -> frozenset[str]:
+    """Return the kinds of a retriever's parts that use no other one."""
+    resolved = manifest.resolved
+    return frozenset(
+        resolved.retriever_tables[part]["kind"]
+        for part in parts
+        if not resolved.uses(part)
+    )
+
+
+def _is_half(name: SliceName, property_name: str, condition: Condition) -> bool:
+    """Whether a slice is the lower, or upper, half by a property."""
+    return name.property_name == property_name and name.condition is condition
+
+
+def _has_rare_words(name: SliceName) -> bool:
+    """Whether the queries of a slice have rare words, or numbers."""
+    if name.property_name == DIGITS:
+        return name.value is True
+    return _is_half(name, RAREST_WORD, Condition.AT_MOST)
+
+
+def _is_truncated(name: SliceName, parts: Sequence[str], manifest: Manifest) -> bool:
+    """Whether a part of the loser does not read the documents of a slice to the end."""
+    if name.property_name.startswith(TRUNCATED_BY):
+        retriever = name.property_name.removeprefix(TRUNCATED_BY)
+        return name.value is True and retriever in parts
+    if not _is_half(name, DOCUMENT_LENGTH, Condition.ABOVE):
+        return False
+    quality = manifest.ledger.retrievers
+    return any(quality[part].notes.get("truncated") for part in parts)

@@ -79,7 +79,7 @@ def silence_sentence(explanation: Explanation) -> str:
 
 def finding_sentence(finding: SliceFinding, explanation: Explanation) -> str:
     """Return where a retriever loses, by how much, and how sure that is."""
-    place = slice_phrase(finding.name)
+    phrase = slice_phrase(finding.name)
     lower = f"{abs(finding.difference):.3f} lower in {explanation.measure}"
     others = _other_words(finding)
     evidence = [f"p {p_relation(p_text(finding.p_adjusted))}"]
@@ -92,7 +92,7 @@ def finding_sentence(finding: SliceFinding, explanation: Explanation) -> str:
         adverb = "" if finding.confirmed else "not "
         evidence.append(f"{adverb}confirmed on the other half")
     return (
-        f"{finding.loser} loses to {finding.winner} where {place}: "
+        f"{finding.loser} loses to {finding.winner} where {phrase}: "
         f"{count_queries(finding.queries)}, {lower}; {others} "
         f"(gap {gap}; {', '.join(evidence)})."
     )

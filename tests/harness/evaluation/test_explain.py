@@ -214,6 +214,15 @@ def test_a_pair_that_is_none_is_refused(
     assert message in output.err
 
 
+def test_without_labels_there_is_nothing_to_explain(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small.dataset(tmp_path / "data", labelled=False)
+    results = small.ran(tmp_path)
+    output = small.ends(capsys, 2, "explain", results.folder, "bm25", "hashing")
+    assert "holds no scores: no query has labels" in output.err
+
+
 @pytest.fixture
 def older(finished: Results, tmp_path: Path) -> Path:
     """A folder that an earlier version wrote."""
