@@ -153,9 +153,11 @@ def _read_rows(
     if tuple(next(rows, ())) != PROPERTY_COLUMNS:
         raise ValueError(f"line 1 is not {','.join(PROPERTY_COLUMNS)}")
     earlier: set[tuple[str, str]] = set()
+    # One string for each query and property, however many rows it has.
+    strings: dict[str, str] = {}
     for cells in rows:
         try:
-            row = _parse_row(cells)
+            row = _parse_row([strings.setdefault(cell, cell) for cell in cells])
             if row.query_id not in query_ids:
                 raise ValueError(f"{row.query_id!r} is not in labels.jsonl")
             if (row.query_id, row.name) in earlier:

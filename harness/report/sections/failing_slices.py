@@ -4,7 +4,12 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from harness.evaluation.explain import Explanation, SliceFinding, explain_scores
+from harness.evaluation.explain import (
+    Explanation,
+    Silence,
+    SliceFinding,
+    explain_scores,
+)
 from harness.records import PropertyValue, Results
 from harness.report.sections.misses import QueryGroup
 from harness.report.view import View, runner_up
@@ -22,7 +27,8 @@ class FailingSlices(NamedTuple):
     """Where the leader and the first of its rivals differ."""
 
     sentences: tuple[str, ...]
-    """Strongest first, or why there is none; empty with one retriever."""
+    """Strongest first, or why there is none; empty with one retriever, or if there are
+    too few queries to divide."""
     remedies: tuple[str, ...]
     """What may help, one line each."""
     groups: tuple[QueryGroup, ...]
@@ -43,6 +49,8 @@ def failing_slices(view: View) -> FailingSlices:
     if rival == leader:
         return NO_SLICES
     explanation = _explain(view.results, view.scores, view.settings, rival, leader)
+    if explanation.silence is Silence.NO_SLICES:
+        return NO_SLICES
     remedies = dict.fromkeys(
         finding.remedy for finding in explanation.findings if finding.remedy
     )

@@ -83,3 +83,7 @@ def test_a_query_without_a_shared_word_has_that_cause(tmp_path: Path) -> None:
 def test_one_retriever_has_no_rival(tmp_path: Path) -> None:
     view = build_view(small.ran(tmp_path, retrievers=small.BM25))
     assert failing_slices(view).sentences == ()
+
+
+def test_few_queries_say_nothing_of_slices(finished: Results) -> None:
+    assert failing_slices(build_view(finished)).sentences == ()
