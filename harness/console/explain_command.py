@@ -79,6 +79,7 @@ class SliceCells(NamedTuple):
     ci_low: float | None
     ci_high: float | None
     p_adjusted: float
+    explained: float
     confirmed: bool | None
     follows: str
     """What may help; empty if it is unknown."""
@@ -132,6 +133,7 @@ def _slice_cells(finding: SliceFinding) -> SliceCells:
         ci_low=finding.ci_low,
         ci_high=finding.ci_high,
         p_adjusted=finding.p_adjusted,
+        explained=finding.explained,
         confirmed=finding.confirmed,
         follows="" if finding.remedy is None else finding.remedy.value,
         link="" if finding.remedy is None else remedy_link(finding.remedy),

@@ -56,6 +56,8 @@ class SliceFinding(NamedTuple):
     ci_high: float | None
     p_adjusted: float
     """Corrected over all slices of all properties and fields."""
+    explained: float
+    """The share of the scatter of the differences that the slice explains."""
     confirmed: bool | None
     """Whether one half of the queries proposes the slice, and the other half alone
     shows it; None with fewer than 120 observations."""
@@ -215,6 +217,7 @@ def _describe_slice(
         ci_low=interval[0],
         ci_high=interval[1],
         p_adjusted=contrast.p_adjusted,
+        explained=contrast.explained,
         confirmed=shown_slice.confirmed,
         remedy=remedy_of(name, loser, manifest),
         mask=mask,

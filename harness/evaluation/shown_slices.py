@@ -45,7 +45,8 @@ def shown_slices(
 ) -> list[ShownSlice]:
     """Return the slices that differ from the other queries, strongest first.
 
-    All slices are one family over all queries, and it decides what is shown. The halves
+    The strongest explains the largest share of the scatter of the differences: t would
+    put few queries with a small scatter first. All slices are one family over all queries, and it decides what is shown. The halves
     confirm, and take nothing away: half of the queries show only large differences.
 
     Args:
@@ -66,7 +67,7 @@ def shown_slices(
     ]
     if not columns:
         return []
-    columns.sort(key=lambda column: -abs(contrasts[column].statistic))
+    columns.sort(key=lambda column: -contrasts[column].explained)
     confirmed = confirmed_slices(differences, masks, units, ids, settings)
     return [
         ShownSlice(

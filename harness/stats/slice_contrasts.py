@@ -36,6 +36,9 @@ class SliceContrast(NamedTuple):
     """T of inside - outside."""
     p_adjusted: float
     """Two-sided, corrected over all slices."""
+    explained: float
+    """The share of the scatter of the differences that is between the slice and the
+    other queries: eta squared."""
 
     @property
     def gap(self) -> float:
@@ -111,6 +114,9 @@ def slice_contrasts(
                 high=high,
                 statistic=float(family.statistics[column]),
                 p_adjusted=family.p_values[column],
+                explained=_explained_share(
+                    differences, mask, units, gap=inside - outside
+                ),
             )
         )
     return contrasts
@@ -211,6 +217,21 @@ def side_weights(masks: SliceMasks, units: Units) -> Floats:
 def _side_mean(differences: Floats, mask: npt.NDArray[np.bool_], units: Units) -> float:
     weights = units.weights
     return mean(differences[mask], None if weights is None else weights[mask])
+
+
+def _explained_share(
+    differences: Floats, mask: npt.NDArray[np.bool_], units: Units, *, gap: float
+) -> float:
+    """Return the sum of squares between both sides over the one of all queries."""
+    weights = np.ones(len(mask)) if units.weights is None else units.weights
+    centred = differences - mean(differences, units.weights)
+    scatter = math.fsum(weights * centred**2)
+    slack = SCORE_TOLERANCE * max(1.0, float(np.abs(differences).max()))
+    if float(np.abs(centred).max()) <= slack:
+        return 0.0
+    inside = math.fsum(weights[mask])
+    outside = math.fsum(weights[~mask])
+    return gap**2 * inside * outside / (inside + outside) / scatter
 
 
 class _ContrastError(NamedTuple):

@@ -114,3 +114,11 @@ def test_a_slice_of_one_cluster_shows_nothing() -> None:
 def test_equal_differences_show_nothing() -> None:
     [contrast, _] = slice_contrasts(np.full(N, 0.1), MASKS, single_units(N))
     assert (contrast.p_adjusted, contrast.low) == (1.0, None)
+
+
+@pytest.mark.parametrize("column", [0, 1])
+def test_the_explained_share_is_that_of_an_analysis_of_variance(column: int) -> None:
+    """Eta squared is the squared correlation with the slice."""
+    contrast = slice_contrasts(DIFFERENCES, MASKS, single_units(N))[column]
+    correlation = stats.pearsonr(DIFFERENCES, MASKS[:, column]).statistic
+    assert contrast.explained == pytest.approx(correlation**2)
