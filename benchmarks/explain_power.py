@@ -207,8 +207,8 @@ of .3.""",
         "noise",
         "Pure noise",
         """\
-No property has to do with the differences: how often any slice is named, in twice as many experiments. The goal is at most
-5 %.""",
+No property has to do with the differences: how often any slice is named, in twice as many experiments. The goal is at
+most 5 %; 1,000 experiments at 5 % have a standard error of 0.7 points.""",
         noise_table,
     ),
 )
