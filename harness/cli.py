@@ -14,6 +14,7 @@ from harness.console import cache_commands, compare_command, label_commands
 from harness.console import options as shared
 from harness.console.answer_commands import answers_app
 from harness.console.check_command import check
+from harness.console.explain_command import explain
 from harness.console.gate_command import gate
 from harness.console.messages import error_message, hide_tracebacks, usage_message
 from harness.console.output import print_lines, print_warnings
@@ -83,6 +84,7 @@ for heading, commands in {
         run,
         score,
         compare_command.compare,
+        explain,
         gate,
         report,
     ),

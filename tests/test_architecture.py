@@ -106,6 +106,7 @@ LEAVES = {
     "retrievers.options.user_code",
     "retrievers.ranking",
     "retrievers.texts.languages",
+    "retrievers.texts.word_tokens",
     "retrievers.types",
 }
 BUILDERS = {

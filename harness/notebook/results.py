@@ -101,7 +101,10 @@ class NotebookResults(Results):
         notebook_results = cls(**{**values, "queries": LabelledQueries(results)})
         # The tables are read now: a later run replaces their files.
         notebook_results.__dict__.update(
-            {table: getattr(results, table) for table in records.TABLE_NAMES}
+            {
+                table: getattr(results, table)
+                for table in (*records.TABLE_NAMES, "query_properties")
+            }
         )
         if temporary is not None:
             weakref.finalize(

@@ -13,6 +13,7 @@ from harness.dataset.written_values import parse_json
 from harness.records.consistency import manifest_conflicts
 from harness.records.jsonl import MAX_NAMED_FAULTS, new_text_file, parse_record
 from harness.records.manifest import Manifest, ResolvedExperiment
+from harness.records.properties_csv import PROPERTIES_FILE
 from harness.records.read_artifact import RUN_AGAIN_REMEDY
 from harness.records.resolved_tables import ExperimentTable
 from harness.records.table_schema import TABLE_NAMES
@@ -26,8 +27,10 @@ def file_digests(folder: Path) -> dict[str, str]:
     """Return name -> SHA-256 of every file of a results folder that is read back."""
     names = [f"{name}.csv" for name in TABLE_NAMES]
     names += ["labels.jsonl", "documents.jsonl", "qrels.trec"]
-    if (folder / "evaluation.json").exists():  # not without labels
-        names.append("evaluation.json")
+    # No evaluation without labels; no properties in folders of earlier versions.
+    for name in ("evaluation.json", PROPERTIES_FILE):
+        if (folder / name).exists():
+            names.append(name)
     rankings = (folder / "rankings").glob("*.jsonl")
     names += sorted(f"rankings/{path.name}" for path in rankings)
     return {name: file_digest(folder / name) for name in names}

@@ -1,6 +1,5 @@
 """Causes of misses."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -8,14 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from harness.english import join_names
+from harness.records import SHARED_WORDS
 from harness.report.sections.quality_counts import quality_with_parts
 from harness.report.view import View
 from retrievers.types import Floats
-
-WORD_PATTERN = re.compile(r"[^\W_]+")
-UNSPACED_SCRIPTS = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
-"""Scripts without spaces between words: pairs of letters are used as words."""
-
 
 QueryMask = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 """(n,) whether each query belongs."""
@@ -57,8 +52,6 @@ def group_queries(view: View) -> list[QueryGroup]:
     near = _found_mask(view, view.cutoff)
     masks = [
         *_groups_by_hits(view, near, _found_mask(view, view.resolved.depth)),
-        _group_by_words(view, near),
-        *_truncated_groups(view, near),
         *_unjudged_groups(view),
     ]
     groups: list[QueryGroup] = []
@@ -117,44 +110,6 @@ def _groups_by_hits(
         )
 
 
-def _group_by_words(view: View, near: QueryMask) -> _GroupMask:
-    """Queries without a word in common with a relevant document.
-
-    Only queries that a retriever missed.
-    """
-    is_missed = np.asarray(near.sum(axis=1)) < len(view.ranked)
-    mask = np.zeros(view.n, dtype=np.bool_)
-    for i in range(view.n):
-        mask[i] = is_missed[i] and _has_no_word_in_common(view, i)
-    return _GroupMask(
-        "words",
-        "No word in common",
-        "a retriever missed them, and they share no word "
-        "with the stored text of a relevant document",
-        mask,
-    )
-
-
-def _truncated_groups(view: View, near: QueryMask) -> Iterator[_GroupMask]:
-    """The queries whose relevant documents a retriever truncated and missed.
-
-    One group for each retriever that truncated documents.
-    """
-    relevant = [frozenset(_relevant_documents(view, i)) for i in range(view.n)]
-    for column, retriever in enumerate(view.ranked):
-        truncated = _truncated_documents(view, retriever)
-        if not truncated:
-            continue
-        is_truncated = np.array([documents <= truncated for documents in relevant])
-        yield _GroupMask(
-            f"cut-{retriever}",
-            f"Missed by {retriever}, truncated",
-            f"nothing relevant among its first {view.cutoff} hits; "
-            "its model read only the start of each",
-            is_truncated & ~near[:, column],
-        )
-
-
 def _truncated_documents(view: View, retriever: str) -> frozenset[str]:
     notes = quality_with_parts(view.manifest, retriever).notes
     return frozenset(notes.get("truncated", ()))
@@ -194,6 +149,7 @@ def miss_causes(view: View) -> dict[int, dict[str, str]]:
         near=found_within(view, view.cutoff),
         far=found_within(view, view.resolved.depth),
         truncated={name: _truncated_documents(view, name) for name in view.ranked},
+        without_shared_word=_queries_without_shared_word(view),
         has_irrelevant_labels=_has_irrelevant_labels(view),
     )
     causes: dict[int, dict[str, str]] = {}
@@ -219,6 +175,8 @@ class _CauseFinder:
     """`found_within` the depth."""
     truncated: Mapping[str, frozenset[str]]
     """Retriever -> the documents that it truncated."""
+    without_shared_word: frozenset[str]
+    """The queries that share no word with a relevant document."""
     has_irrelevant_labels: bool
 
     def find_cause(self, i: int, retriever: str, relevant: Sequence[str]) -> str:
@@ -240,13 +198,21 @@ class _CauseFinder:
             return f"below the cutoff: rank {min(ranks)}"
         if self.truncated[retriever].issuperset(relevant):
             return "the model read only the start of every relevant document"
-        if _has_no_word_in_common(view, i):
+        if query_id in self.without_shared_word:
             return "no word in common with a relevant document"
         if self.has_irrelevant_labels and _has_unlabelled_first_hit(
             view, query_id, retriever
         ):
             return "its first hit has no label"
         return f"not among the first {depth} hits"
+
+
+def _queries_without_shared_word(view: View) -> frozenset[str]:
+    return frozenset(
+        row.query_id
+        for row in view.results.query_properties
+        if row.name == SHARED_WORDS and row.value == 0
+    )
 
 
 def _has_irrelevant_labels(view: View) -> bool:
@@ -258,34 +224,6 @@ def _has_irrelevant_labels(view: View) -> bool:
     )
 
 
-def text_words(text: str) -> set[str]:
-    """The words of a text in lower case; pairs of letters if it has no spaces.
-
-    >>> sorted(text_words("Two cats, 休暇は"))
-    ['cats', 'two', '休暇', '暇は']
-    """
-    words: set[str] = set()
-    for word in WORD_PATTERN.findall(text.casefold()):
-        if UNSPACED_SCRIPTS.search(word):
-            words |= {word[i : i + 2] for i in range(max(1, len(word) - 1))}
-        else:
-            words.add(word)
-    return words
-
-
 def _relevant_documents(view: View, index: int) -> list[str]:
     grades = view.grades[view.ids[index]]
     return [doc for doc, grade in grades.items() if grade > 0]
-
-
-def _has_no_word_in_common(view: View, index: int) -> bool:
-    """Whether a query shares no word with the stored relevant documents."""
-    relevant = _relevant_documents(view, index)
-    query_words = text_words(view.query(index).query.text)
-    for doc in relevant:
-        document = view.results.documents.get(doc)
-        if document is None:
-            return False
-        if query_words & text_words(f"{document.title} {document.text}"):
-            return False
-    return bool(relevant)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harness.pages import visible_text
+from harness.report.sections.failing_slices import failing_slices
 from harness.report.sections.misses import group_queries, no_groups_reason
 from harness.report.sections.page_budget import (
     BUDGET_STEPS,
@@ -73,7 +74,8 @@ def remaining_queries(view: View, section: Section) -> RemainingQueries | None:
 def queries_section(view: View, *, has_own_page: bool = False) -> Section:
     """The groups of failures, and the data of the query grid."""
     ranges = score_ranges(view)
-    groups = group_queries(view)
+    slices = failing_slices(view)
+    groups = [*slices.groups, *group_queries(view)]
     page = queries_that_fit(view, groups, has_own_page=has_own_page)
     by_range = sorted(view.listed_queries, key=lambda i: (-ranges[i], view.ids[i]))
     is_complete = len(page.query_indices) == len(view.order)
@@ -97,6 +99,7 @@ def queries_section(view: View, *, has_own_page: bool = False) -> Section:
         "printed": [i for i in by_range[:PRINTED_QUERIES] if ranges[i] > 0],
         "relevant": relevant_documents,
         "document": partial(document_heading, view),
+        "slices": slices,
         "groups": examples,
         "without": "" if groups else no_groups_reason(view),
     }

@@ -11,6 +11,7 @@ import numpy as np
 from harness.pages import visible_text
 from harness.report.escape import shorten_text
 from harness.report.ranking_digests import EMPTY_RANKING
+from harness.report.sections.failing_slices import property_texts
 from harness.report.sections.misses import QueryGroup
 from harness.report.sections.rerankers import Reranking
 from harness.report.view import View
@@ -81,6 +82,7 @@ def collect_query_rows(
         document_numbers=defaultdict[str, int](count().__next__),
         members={group.key: frozenset(group.query_indices) for group in facts.groups},
         ceilings=_ceilings(view, facts.rerankings),
+        properties=property_texts(view),
     )
     queries = [builder.build_row(i) for i in indices]
     documents = list(builder.document_numbers)
@@ -117,6 +119,8 @@ class _RowBuilder:
     """Key of a group -> the indices of its queries."""
     ceilings: Mapping[int, Floats]
     """Number of a reranked retriever -> its ceilings."""
+    properties: Mapping[str, list[str]]
+    """Query -> its properties in words."""
 
     def build_row(self, i: int) -> dict[str, Any]:
         """Return the row of the query at an index."""
@@ -132,6 +136,7 @@ class _RowBuilder:
             "id": visible_text(query_id),
             "text": visible_text(view.results.queries[query_id].query.text),
             "fields": field_values(view, query_id),
+            "properties": self.properties.get(query_id, []),
             "groups": [key for key, indices in self.members.items() if i in indices],
             "scores": [round(float(scores[name][i]), 6) for name in view.ranked],
             "lists": [self._numbers(documents) for documents in rankings],

@@ -55,7 +55,7 @@ const show = (query) => {
   const wanted = wantedWords(query.text, [...new Set(query.lists.flat())].map(textOf));
   const fill = (selector, inside) => first(selector, detail).replaceChildren(...inside);
   fill("h3", [query.text]);
-  fill(".note", query.fields.map((value) => make("bdi", "pair", value)));
+  fill(".note", [...query.fields, ...query.properties].map((value) => make("bdi", "pair", value)));
   const relevant = query.judged.filter(([, value]) => value > 0).map(([number, value, ranks]) => make("tr", "",
     make("td", "n", gradeOf(value, best)),
     put(make("th", "", titled(number)), { scope: "row" }),
