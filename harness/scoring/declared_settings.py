@@ -14,9 +14,15 @@ from harness.stats.settings import Settings
 
 def settings_of_run(manifest: Manifest) -> Settings:
     """Return the statistics of a run."""
-    return Settings.from_table(
+    settings = Settings.from_table(
         manifest.resolved.statistics, manifest.resolved.seed, manifest.earlier_looks
     )
+    if settings.looks is None:
+        return settings
+    facts = manifest.dataset
+    has_planned = facts.queries >= settings.looks.queries[-1]
+    all_judged = facts.judged == facts.queries
+    return replace(settings, no_more_queries=has_planned and all_judged)
 
 
 class DeclaredSettings(NamedTuple):
