@@ -12,6 +12,10 @@ from harness.records.results import is_results_folder
 from harness.stats.settings import Settings
 
 
+UNLABELLED_KINDS = {"unjudged-query", "unlabelled-query"}
+"""Kinds of queries that labels may still be given to."""
+
+
 def settings_of_run(manifest: Manifest) -> Settings:
     """Return the statistics of a run."""
     settings = Settings.from_table(
@@ -19,10 +23,9 @@ def settings_of_run(manifest: Manifest) -> Settings:
     )
     if settings.looks is None:
         return settings
-    facts = manifest.dataset
-    has_planned = facts.queries >= settings.looks.queries[-1]
-    all_judged = facts.judged == facts.queries
-    return replace(settings, no_more_queries=has_planned and all_judged)
+    has_planned = manifest.dataset.judged >= settings.looks.queries[-1]
+    has_unlabelled = not UNLABELLED_KINDS.isdisjoint(manifest.ledger.dataset)
+    return replace(settings, no_more_queries=has_planned and not has_unlabelled)
 
 
 class DeclaredSettings(NamedTuple):
