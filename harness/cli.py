@@ -29,6 +29,7 @@ from harness.console.run_commands import (
     run,
 )
 from harness.console.score_command import score
+from harness.console.try_command import try_
 from retrievers.errors import HarnessError, InputError
 
 log = logging.getLogger(__name__)
@@ -38,7 +39,7 @@ app = typer.Typer(
     help=(
         "Which retriever should I use on my own documents, and is the difference real?"
     ),
-    epilog="Start with: harness demo, or harness init FOLDER",
+    epilog="Start with: harness demo, or harness try FOLDER",
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -75,6 +76,7 @@ LABEL_HEADING = "Label"
 MAINTAIN_HEADING = "Maintain"
 """Headings of `harness --help`."""
 
+app.command("try", rich_help_panel=COMPARE_HEADING)(try_)
 for heading, commands in {
     COMPARE_HEADING: (
         demo,

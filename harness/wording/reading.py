@@ -169,6 +169,8 @@ QUALITY_PHRASES = {
         "documents without the fields that labels use: no label can name them"
     ),
     "unread-file": "files that cannot be read",
+    "hidden-file": "hidden files and folders: not read",
+    "ignored-file": "files and folders that .gitignore names, or node_modules: not read",
     "unread-table": (
         "tables that are not read, although no query has labels: name one with --labels"
     ),

@@ -115,7 +115,11 @@ def read(reference: DatasetReference, files: Files) -> FunctionSource:
 
 
 def read_documents(
-    folder: Path, tables: Collection[Path], problems: ReadProblems
+    folder: Path,
+    tables: Collection[Path],
+    problems: ReadProblems,
+    *,
+    gitignore: bool = False,
 ) -> Iterator[LocatedDocument]:
     """Yield one document per file, in the order of their paths.
 
@@ -123,9 +127,10 @@ def read_documents(
         folder: a folder or an archive.
         tables: files in it that are not documents.
         problems: takes the problems; files that cannot be converted are counted.
+        gitignore: whether files that `.gitignore` names are no documents.
     """
     converts = can_convert()
-    for path, file in list_files(folder, problems).items():
+    for path, file in list_files(folder, problems, gitignore=gitignore).items():
         if file.path in tables:
             continue
         if not _is_document(path, file, converts=converts):
