@@ -18,6 +18,7 @@ from harness.console.gate_command import gate
 from harness.console.messages import error_message, hide_tracebacks, usage_message
 from harness.console.output import print_lines, print_warnings
 from harness.console.pool_commands import judge, pool
+from harness.console.prefer_command import prefer
 from harness.console.query_commands import queries_app
 from harness.console.run_commands import (
     Interrupted,
@@ -88,7 +89,7 @@ for heading, commands in {
         gate,
         report,
     ),
-    LABEL_HEADING: (pool, judge),
+    LABEL_HEADING: (pool, judge, prefer),
     MAINTAIN_HEADING: (cache_commands.embed, export, reproduce),
 }.items():
     for command in commands:

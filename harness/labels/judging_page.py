@@ -15,6 +15,7 @@ from retrievers.errors import InputError, Problem
 from retrievers.files.text_files import explain_write_errors, open_text_file
 
 PAGE_BEGINNINGS = (b"<!doctype html>", b"<!DOCTYPE html>")
+PAGE_SCRIPTS = ("mark_words.js", "judge.js")
 MERGE_COMMAND = "harness labels merge judgments.jsonl --into DATASET"
 
 
@@ -49,7 +50,7 @@ def render_judging_page(
         undefined=jinja2.StrictUndefined,
     )
     style = loader.get_source(env, "judge.css")[0]
-    script = loader.get_source(env, "judge.js")[0]
+    scripts = [loader.get_source(env, name)[0] for name in PAGE_SCRIPTS]
     page_data = script_json(_page_data(pool, options))
     return env.get_template("judge.html").render(
         digest=pool.digest,
@@ -57,10 +58,10 @@ def render_judging_page(
         has_none_key=options.has_none_key,
         head=page_head(
             "Judge documents",
-            content_security_policy([script], style),
+            content_security_policy(scripts, style),
             Markup(style),  # noqa: S704
         ),
-        script=Markup(script),  # noqa: S704  (a file of this package)
+        scripts=list(map(Markup, scripts)),  # files of this package
         data=Markup(page_data),  # noqa: S704  (escaped for a script element)
     )
 
