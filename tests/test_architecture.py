@@ -76,6 +76,7 @@ FACES = {
         "harness.records",
         "harness.records.csv_table",
         "harness.records.data_sets_csv",
+        "harness.records.documents_file",
         "harness.records.environment",
         "harness.records.jsonl",
         "harness.records.judge_files",

@@ -83,10 +83,12 @@ def _write_page(
 ) -> None:
     from harness.labels.compared_rankings import comparison_steps, differing_rankings
     from harness.labels.preference_page import PreferencePage, write_preference_page
+    from harness.wording.preferences import preference_power_sentence
 
     compared = differing_rankings(stored, design)
+    power = preference_power_sentence(min(queries, len(compared)))
     page = PreferencePage(
-        design, compared, stored.documents, command, queries, no_texts
+        design, compared, stored.documents, command, power, queries, no_texts
     )
     write_preference_page(output, page)
     steps = len(comparison_steps(page.shown, design.seed))
@@ -95,6 +97,7 @@ def _write_page(
     lines = [
         f"{output}: {len(page.shown)} of {differing} whose first {design.depth} "
         f"differ, {steps - len(page.shown)} of them twice; about {minutes}",
+        power,
         f"page: {output.resolve().as_uri()}",
         f"when it is answered, export; then: {command}",
     ]

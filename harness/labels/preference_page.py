@@ -35,6 +35,8 @@ class PreferencePage:
     documents: Mapping[str, Document]
     next_command: str
     """What to type when all is answered."""
+    power: str
+    """What so many answers can show."""
     queries: int = COMPARED_QUERIES
     """How many of the queries to show."""
     no_texts: bool = False
@@ -59,6 +61,7 @@ def render_preference_page(page: PreferencePage) -> str:
     return env.get_template("prefer.html").render(
         digest=rows["page"],
         next_command=page.next_command,
+        power=page.power,
         repeated=len(steps) - len(page.shown),
         head=page_head(
             "Which list is better?",

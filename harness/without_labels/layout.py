@@ -1,7 +1,7 @@
 """The files of a trial.
 
-A trial lies in `FOLDER-try/` in the working directory: its experiments, the questions
-with their labels, the results, the page for judging.
+`FOLDER-try/` in the working directory has the experiments, the questions with their
+labels, the results, the page for judging.
 """
 
 import os

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from harness.english import count_of, percent_text, short_p_text
 from harness.stats.looks import InterimAnalysis
-from harness.stats.proportion import ProportionInterval
+from harness.stats.proportion import (
+    ProportionInterval,
+    detectable_share,
+    sign_test_level,
+)
 from harness.wording.looks import look_sentence
 
 
@@ -59,6 +64,24 @@ def total_sentences(totals: PreferenceTotals) -> list[str]:
             f"({confidence} % interval {low} to {high} %)."
         )
     return sentences
+
+
+def preference_power_sentence(queries: int) -> str:
+    """Return what so many answers can show, and how often they claim wrongly.
+
+    >>> preference_power_sentence(25)
+    'With a preference on each of 25 queries, one that holds for 78 % of all queries is \
+shown with 80 % chance; without any, 4.3 % of pages claim one.'
+    """
+    share = detectable_share(queries)
+    if share is None:
+        return f"{count_of(queries, 'query')} are too few to show a preference."
+    level = percent_text(sign_test_level(queries), digits=2)
+    return (
+        f"With a preference on each of {queries} queries, one that holds for "
+        f"{math.ceil(100 * share)} % of all queries is shown with 80 % chance; "
+        f"without any, {level} % of pages claim one."
+    )
 
 
 def self_agreement_sentence(repeated: int, same: int, by_side: int) -> str:

@@ -62,7 +62,8 @@
     whole.className = "whole";
     whole.textContent = text;
     snippet.className = "snippet";
-    snippet.textContent = text.length > SNIPPET ? `${text.slice(0, SNIPPET)}…` : text;
+    const beginning = text.replace(/^#+ .*\n+/, ""); // the heading is the title
+    snippet.textContent = beginning.length > SNIPPET ? `${beginning.slice(0, SNIPPET)}…` : beginning;
     for (const node of [summary, whole, snippet]) { node.dir = "auto"; markWords(node, query); }
     details.append(summary);
     row.append(details);
