@@ -37,8 +37,9 @@ WITH_COMMANDS = [
 FENCE = re.compile(
     r"^```(\w+)?(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL
 )
-OWN_TESTS = ("tutorial.md", "labels.md")
+OWN_TESTS = ("tutorial.md", "labels.md", "no-labels.md")
 """Pages whose commands are run by tests of their own."""
+NO_LABELS = PROJECT / "docs" / "how-to" / "no-labels.md"
 NOT_OURS = {"make"}
 """Commands that a page may show without their being run here."""
 
@@ -151,7 +152,8 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("reader")
     for name in ("datasets", "experiments"):
         shutil.copytree(PROJECT / name, folder / name)
-    for block in blocks(PROJECT / "docs" / "tutorial.md"):
+    titled = [*blocks(PROJECT / "docs" / "tutorial.md"), *blocks(NO_LABELS)]
+    for block in titled:
         if block.title:
             (folder / block.title).parent.mkdir(exist_ok=True)
             (folder / block.title).write_text(block.text, encoding="utf-8")

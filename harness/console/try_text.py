@@ -39,7 +39,18 @@ def found_lines(trial: JudgedTrial | TitlesTrial) -> Iterator[str]:
         source = ""
         if trial.questions_from is not None:
             source = f" from {trial.questions_from.as_posix()}"
-        yield f"{count_of(trial.questions, 'question')}{source}, kept in {folder.questions_file.as_posix()}"
+        questions = count_of(trial.questions, "question")
+        yield f"{questions}{source}, kept in {folder.questions_file.as_posix()}"
+        yield from _label_lines(trial)
+
+
+def _label_lines(trial: JudgedTrial) -> Iterator[str]:
+    if trial.unused_labels and trial.questions_from is not None:
+        folder = quote(trial.folder.documents.as_posix())
+        yield (
+            f"{trial.questions_from.as_posix()} has labels, which a trial does not "
+            f"use: harness init {folder} does"
+        )
 
 
 def _skipped_parts(dataset: Dataset) -> Iterator[str]:

@@ -40,6 +40,13 @@ def read_questions(path: Path) -> list[Query]:
     return questions
 
 
+def have_labels(path: Path) -> bool:
+    """Whether a file of questions names relevant documents, too."""
+    columns = Columns()
+    rows = rows_of_files(File(path))(ReadProblems())
+    return any(columns.has_labels(row) for _, row in rows)
+
+
 def as_questions(texts: Sequence[str]) -> list[Query]:
     """Return questions of the command line.
 

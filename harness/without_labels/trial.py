@@ -30,6 +30,7 @@ from harness.without_labels.layout import (
 )
 from harness.without_labels.questions import (
     add_questions,
+    have_labels,
     read_questions,
     write_questions,
 )
@@ -65,6 +66,8 @@ class JudgedTrial(NamedTuple):
     questions: int
     questions_from: Path | None
     """The file beside the documents from which questions came; None otherwise."""
+    unused_labels: bool
+    """Whether that file has labels, which a trial does not use."""
     merged: MergedJudgments | None
     """The labels that were taken in; None if there were none."""
     results: Results
@@ -132,6 +135,7 @@ def run_trial(
         built.dataset,
         questions=len(questions),
         questions_from=beside,
+        unused_labels=beside is not None and have_labels(beside),
         merged=merged,
         results=results,
         judging=judging,

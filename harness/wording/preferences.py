@@ -70,7 +70,7 @@ def preference_power_sentence(queries: int) -> str:
     """Return what so many answers can show, and how often they claim wrongly.
 
     >>> preference_power_sentence(25)
-    'With a preference on each of 25 queries, one that holds for 78 % of all queries is \
+    'With a preference on each of 25 queries, one that holds for 77 % of all queries is \
 shown with 80 % chance; without any, 4.3 % of pages claim one.'
     """
     share = detectable_share(queries)
