@@ -132,8 +132,9 @@ class _SkippedFiles:
 
     def __init__(self, root: Path, problems: ReadProblems, gitignore: bool) -> None:
         self._root = root
+        self._real_root = root.resolve()
         self._problems = problems
-        self._ignored = IgnoredFiles(root.resolve()) if gitignore else None
+        self._ignored = IgnoredFiles(self._real_root) if gitignore else None
 
     def skips(self, path: Path, *, is_folder: bool) -> bool:
         """Whether a path is left out; noted if `.gitignore` counts."""
@@ -146,7 +147,7 @@ class _SkippedFiles:
             return True
         if self._ignored is None:
             return False
-        inner = self._root.resolve() / path.relative_to(self._root)
+        inner = self._real_root / path.relative_to(self._root)
         if self._ignored.is_ignored(inner, is_folder=is_folder):
             self._note("ignored-file", path, is_folder=is_folder)
             return True

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 
-from harness.english import count_of, join_names, names_or_count
+from harness.english import count_of, names_or_count
 from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.evaluation_file import read_or_evaluate
 from harness.records import Results
@@ -14,6 +14,8 @@ from harness.stats.power import MAX_POWER_QUERIES, detectable_effect
 from harness.wording.conclusion import queries_needed_words
 
 MIN_QUESTIONS = 2
+LARGEST_DIFFERENCE = 1.0
+"""The range of nDCG."""
 
 
 def verdict_size_sentences(results: Results) -> list[str]:
@@ -25,43 +27,60 @@ def verdict_size_sentences(results: Results) -> list[str]:
     undecided = list(evaluation.queries_needed)
     if not evaluation.measured or not undecided:
         return _unanswered_sentences(results)
-    questions = count_of(evaluation.n, "question")
-    leader = next(iter(evaluation.means))
-    names = join_names([leader, *undecided])
-    if len(undecided) > 1:
-        names = f"{leader} and each of {names_or_count(undecided)}"
-    sentence = f"{questions}: undecided between {names}"
-    difference = _detectable_difference(results, evaluation, undecided)
-    if difference is not None:
-        sentence += f"; a difference of about {difference:.2f} would show"
     return [
-        f"{sentence}.",
+        _undecided_sentence(results, evaluation, undecided),
         _more_questions(evaluation),
         *_unanswered_sentences(results),
     ]
 
 
-def _detectable_difference(
+def _undecided_sentence(
     results: Results, evaluation: Evaluation, undecided: list[str]
-) -> float | None:
-    """Return the true difference that these questions find with power 0.80.
+) -> str:
+    """Return what is undecided, and which difference would show."""
+    questions = count_of(evaluation.n, "question")
+    leader = next(iter(evaluation.means))
+    differences = {
+        name: _detectable_difference(results, evaluation, name) for name in undecided
+    }
+    if len(undecided) == 1:
+        other = undecided[0]
+        difference = differences[other]
+        sentence = f"{questions}: undecided between {leader} and {other}"
+        if difference is None:
+            return f"{sentence}."
+        return f"{sentence}; a difference of about {difference:.2f} would show."
+    known = {name: found for name, found in differences.items() if found is not None}
+    sentence = (
+        f"{questions}: undecided between {leader} and {names_or_count(undecided)}"
+    )
+    if not known:
+        return f"{sentence}."
+    sizes = [
+        f"about {difference:.2f} from {name}" for name, difference in known.items()
+    ]
+    return f"{sentence}; a difference of {names_or_count(sizes)} would show."
 
-    From the largest spread of the undecided pairs, at the level of the corrected test;
-    None if that cannot be known.
+
+def _detectable_difference(
+    results: Results, evaluation: Evaluation, other: str
+) -> float | None:
+    """Return the true difference from the leader that is found with power 0.80.
+
+    From the spread of the observed differences, at the level of the corrected test;
+    None if that cannot be known, or no difference within the measure's range would.
     """
     if evaluation.n < MIN_QUESTIONS:
         return None
     leader = next(iter(evaluation.means))
-    spreads: list[float] = []
-    for name in undecided:
-        pairs = _pair_differences(results, evaluation.measure, leader, name)
-        if not pairs.is_constant:
-            spreads.append(standard_deviation(pairs.values))
-    if not spreads:
+    pairs = _pair_differences(results, evaluation.measure, leader, other)
+    if pairs.is_constant:
         return None
     pairs_tested = len(list(combinations(evaluation.means, 2)))
     level = evaluation.settings.alpha / max(1, pairs_tested)
-    return max(spreads) * detectable_effect(evaluation.n, level)
+    effect = detectable_effect(evaluation.n, level)
+    difference = standard_deviation(pairs.values) * effect
+    return difference if difference < LARGEST_DIFFERENCE else None
 
 
 def _pair_differences(

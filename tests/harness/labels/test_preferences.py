@@ -3,9 +3,14 @@
 import json
 
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binom, binomtest
 
-from harness.stats.proportion import clopper_pearson
+from harness.stats.proportion import (
+    clopper_pearson,
+    detectable_share,
+    sign_test_level,
+)
+from harness.wording.preferences import preference_power_sentence
 from tests.support import exported, small
 from tests.support.small import told
 
@@ -178,3 +183,21 @@ def test_the_interval_is_that_of_scipy(successes, trials):
     oracle = binomtest(successes, trials).proportion_ci(method="exact")
     interval = clopper_pearson(successes, trials)
     assert interval == pytest.approx((oracle.low, oracle.high), abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [5, 6, 12, 25, 50])
+def test_level_and_power_are_those_of_scipy(n):
+    pvalues = [binomtest(k, n).pvalue for k in range(n + 1)]
+    level = sum(binom.pmf(k, n, 0.5) for k in range(n + 1) if pvalues[k] <= 0.05)
+    assert sign_test_level(n) == pytest.approx(level, abs=1e-12)
+    share = detectable_share(n)
+    if share is not None:
+        upper = [k for k in range(n // 2 + 1, n + 1) if pvalues[k] <= 0.05]
+        power = sum(binom.pmf(k, n, share) for k in upper)
+        assert 0.80 <= power < 0.81
+
+
+def test_the_page_states_what_it_can_show(page):
+    text = page.read_text(encoding="utf-8")
+    queries = len(exported.page_data(page)["queries"])
+    assert preference_power_sentence(queries) in text

@@ -307,3 +307,31 @@ def test_labels_of_another_trial_are_refused_whole(wiki, capsys):
     refused = told(capsys, "try", "wiki", "--labels", "judgments.jsonl", code=2)
     assert "the data set has no such query" in refused
     assert not JUDGMENTS.exists()
+
+
+def test_people_may_prefer_rankings_that_have_no_labels(wiki, capsys):
+    asked()
+    told(capsys, "try", "wiki", "questions.txt")
+    results = "wiki-try/results/wiki"
+    told(capsys, "prefer", results, "bm25", "hashing")
+    exported.preferences(Path("prefer.html"), Path("p.jsonl"), lambda *_: "left")
+    words = ("prefer", results, "bm25", "hashing", "--from", "p.jsonl")
+    printed = told(capsys, *words)
+    assert "(exact sign test)" in printed
+    assert "By the labels" not in printed
+
+
+def test_labels_beside_the_documents_are_not_used_and_that_is_said(wiki, capsys):
+    rows = [
+        {"query": text, "relevant_documents": documents}
+        for _, text, documents in small.QUERIES
+    ]
+    (wiki / "queries.json").write_text(json.dumps(rows))
+    begun = told(capsys, "try", "wiki")
+    assert "6 questions from wiki/queries.json" in begun
+    assert "wiki/queries.json has labels, which a trial does not use" in begun
+
+
+def test_init_names_the_way_without_labels(wiki, capsys):
+    refused = told(capsys, "init", "wiki", code=2)
+    assert "or start without labels: harness try wiki" in refused
