@@ -104,7 +104,7 @@ def measure(comparison: Comparison, judge: Judge, judges: int) -> Rates:
         rows = answer(comparison, judge, rng, COMPARED_QUERIES)
         counts = count_preferences(comparison.results, comparison.design, [rows])
         share = judge.share if counts.leader == comparison.design.a else 1 - judge.share
-        claimed += counts.shown
+        claimed += counts.is_shown
         covered += counts.interval.low <= share <= counts.interval.high
         same_answers += counts.self_agreement.same
         repeated += counts.self_agreement.repeated
@@ -126,7 +126,7 @@ def measure_looks(comparison: Comparison, judge: Judge, judges: int) -> float:
         first = [row for row in rows if row.query_id in first_ids]
         files_of_looks = ([first], [first, rows])
         claimed += any(
-            count_preferences(results, comparison.design, files).shown
+            count_preferences(results, comparison.design, files).is_shown
             for files in files_of_looks
         )
     return claimed / judges

@@ -133,7 +133,7 @@ def _print_counts(
         p=counts.p,
         level=counts.level,
         leader=counts.leader,
-        shown=counts.shown,
+        shown=counts.is_shown,
         interval=counts.interval,
         self_agreement=counts.self_agreement,
         labels=counts.labels,
@@ -175,7 +175,7 @@ def _totals(counts: PreferenceCounts) -> PreferenceTotals:
         p=counts.p,
         interval=counts.interval,
         level=counts.level,
-        shown=counts.shown,
+        is_shown=counts.is_shown,
     )
 
 
@@ -189,7 +189,7 @@ def _direction(counts: PreferenceCounts, labels: LabelAgreement) -> LabelDirecti
         labels.measure,
         leader,
         abs(labels.difference),
-        labels.shown,
+        labels.is_shown,
         labels.both,
         labels.agreeing,
     )

@@ -111,4 +111,6 @@ def _print_trial(
     failed = trial.results.manifest.failed
     if failed:
         lines = [f"{name}: {reason}" for name, reason in failed.items()]
+        experiment = trial.folder.experiment.as_posix()
+        lines.append(f"to go on without it, remove its block from {experiment}")
         raise BackendError("\n".join(lines))

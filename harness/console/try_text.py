@@ -79,6 +79,9 @@ def judged_lines(trial: JudgedTrial) -> Iterator[str]:
     """Yield the honest size of a verdict, what is left to judge, and what to type."""
     from harness.without_labels.verdict_size import verdict_size_sentences
 
+    if trial.merged is not None:
+        labels = count_of(trial.merged.judgments, "label")
+        yield f"{trial.merged.path.as_posix()}: {labels}, {trial.merged.added:,} new"
     if trial.results.scored:
         yield from verdict_size_sentences(trial.results)
     command = f"harness try {quote(trial.folder.documents.as_posix())}"

@@ -38,7 +38,7 @@ class LabelAgreement(NamedTuple):
     measure: str
     difference: float
     """The mean of `a` minus that of `b`, over all labelled queries."""
-    shown: bool
+    is_shown: bool
     """Whether the comparison by labels shows a difference."""
     both: int
     """Queries with a preference, and with a difference by labels."""
@@ -82,7 +82,7 @@ class PreferenceCounts:
         return self.a if self.for_a >= self.for_b else self.b
 
     @property
-    def shown(self) -> bool:
+    def is_shown(self) -> bool:
         """Whether people are shown to prefer the leader."""
         if self.look is not None and self.look.alpha_spent:
             return False
@@ -215,7 +215,7 @@ def _label_agreement(
         elif row["retriever"] == design.b:
             differences[row["query_id"]] -= row["value"] * direction
     names = {design.a, design.b}
-    shown = any(
+    is_shown = any(
         row.verdict.shows_difference
         for row in evaluation.comparisons[measure]
         if {row.a, row.b} == names
@@ -227,4 +227,4 @@ def _label_agreement(
     ]
     agreeing = sum(signs[query_id] * differences[query_id] > 0 for query_id in both)
     mean = sum(differences.values()) / max(1, len(differences))
-    return LabelAgreement(measure, mean, shown, len(both), agreeing)
+    return LabelAgreement(measure, mean, is_shown, len(both), agreeing)

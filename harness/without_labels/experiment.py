@@ -4,7 +4,8 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from harness.dataset import Dataset, DatasetReference
@@ -83,6 +84,20 @@ def write_trial_experiment(
         with open_text_file(part, "w") as file:
             file.write(text)
         os.replace(part, path)  # noqa: PTH105 - replaces on Windows, too
+
+
+@contextmanager
+def restored_on_error(path: Path) -> Iterator[None]:
+    """Leave an experiment as it was if the block cannot use it."""
+    earlier_text = path.read_text(encoding="utf-8") if path.is_file() else None
+    try:
+        yield
+    except InputError:
+        if earlier_text is None:
+            path.unlink(missing_ok=True)
+        elif path.read_text(encoding="utf-8") != earlier_text:
+            path.write_text(earlier_text, encoding="utf-8", newline="\n")
+        raise
 
 
 def _experiment_name(path: Path) -> str:

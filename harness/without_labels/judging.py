@@ -50,10 +50,10 @@ class JudgingState(NamedTuple):
         """Return how much there is to judge."""
         if not self.remaining:
             return "all documents are judged"
-        asked = count_of(questions, "question")
+        question_count = count_of(questions, "question")
         documents = f"{self.remaining:,} documents to look at"
         minutes = count_of(self.minutes, "minute")
-        return f"{asked}, {documents}, about {minutes}"
+        return f"{question_count}, {documents}, about {minutes}"
 
 
 def write_trial_page(

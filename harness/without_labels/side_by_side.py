@@ -69,8 +69,13 @@ def rankings_by_question(results: Results) -> list[QuestionRankings]:
             rank_overlap(ids[a], ids[b]).extrapolated for a, b in combinations(ids, 2)
         ]
         difference = 1 - fmean(overlaps) if overlaps else 0.0
-        shown = {name: tuple(found[:SHOWN_RANKS]) for name, found in ids.items()}
-        rows.append(QuestionRankings(query_id, labelled.query.text, difference, shown))
+        first_ids = {
+            name: tuple(document_ids[:SHOWN_RANKS])
+            for name, document_ids in ids.items()
+        }
+        rows.append(
+            QuestionRankings(query_id, labelled.query.text, difference, first_ids)
+        )
     rows.sort(key=lambda row: (-row.difference, row.query_id))
     return rows
 

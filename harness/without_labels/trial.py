@@ -5,19 +5,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.build.build import build
+from harness.build.build import BuiltExperiment, build
 from harness.dataset import Dataset, load_dataset
 from harness.dataset.listing import list_files
 from harness.dataset.load import load_documents
 from harness.dataset.readers.markdown_folder import list_documents
-from harness.experiment import load
+from harness.experiment import LoadedExperiment, load
 from harness.init.template import NamedModel
 from harness.init.write_experiment import LANGUAGE_SAMPLE
 from harness.labels.merge import MergedJudgments
 from harness.pipeline import run_built
 from harness.records import Results
 from harness.running.options import RunOptions
-from harness.without_labels.experiment import write_trial_experiment
+from harness.without_labels.experiment import (
+    restored_on_error,
+    write_trial_experiment,
+)
 from harness.without_labels.judging import (
     JudgingState,
     take_labels,
@@ -101,7 +104,46 @@ def run_trial(
     check_folder(folder.documents)
     load_language_model()
     options = options._replace(results=folder.results)
-    stored = []
+    questions = _gather_questions(folder, inputs)
+    if inputs.labels is not None and not questions.stored:
+        problem = "has no questions yet, so that no labels belong to it"
+        remedy = f'harness try {folder.documents} -q "a question"'
+        raise InputError(Problem(str(folder.path), problem, remedy))
+    if not questions.all_questions:
+        return _run_on_titles(folder, inputs, options)
+    if len(questions.all_questions) > questions.stored:
+        write_questions(folder.questions_file, questions.all_questions)
+    merged = None
+    if inputs.labels is not None:
+        merged = take_labels(folder, inputs.labels)
+    with restored_on_error(folder.experiment):
+        loaded, built = _build_trial(folder, inputs)
+        results = run_built(loaded, built, options)
+    beside = questions.beside
+    return JudgedTrial(
+        folder,
+        built.dataset,
+        questions=len(questions.all_questions),
+        questions_from=beside,
+        unused_labels=beside is not None and have_labels(beside),
+        merged=merged,
+        results=results,
+        judging=write_trial_page(folder, built.dataset, results, next_command),
+    )
+
+
+class _TrialQuestions(NamedTuple):
+    """The questions of a trial, stored ones first."""
+
+    all_questions: Sequence[Query]
+    stored: int
+    """How many of them an earlier command stored."""
+    beside: Path | None
+    """The file beside the documents that was read, since none were given."""
+
+
+def _gather_questions(folder: TryFolder, inputs: TrialInputs) -> _TrialQuestions:
+    stored: list[Query] = []
     if folder.questions_file.is_file() and folder.questions_file.stat().st_size:
         stored = read_questions(folder.questions_file)
     beside = None
@@ -109,18 +151,13 @@ def run_trial(
     if not new and not stored:
         beside = find_questions(folder.documents)
         new = [] if beside is None else read_questions(beside)
-    if inputs.labels is not None and not stored:
-        problem = "has no questions yet, so that no labels belong to it"
-        remedy = f'harness try {folder.documents} -q "a question"'
-        raise InputError(Problem(str(folder.path), problem, remedy))
-    if not new and not stored:
-        return _run_on_titles(folder, inputs, options)
-    questions = add_questions(stored, new)
-    if len(questions) > len(stored):
-        write_questions(folder.questions_file, questions)
-    merged = None
-    if inputs.labels is not None:
-        merged = take_labels(folder, inputs.labels)
+    return _TrialQuestions(add_questions(stored, new), len(stored), beside)
+
+
+def _build_trial(
+    folder: TryFolder, inputs: TrialInputs
+) -> tuple[LoadedExperiment, BuiltExperiment]:
+    """Return the experiment, written first if there is none, with the models added."""
     reference = folder.reference
     if not folder.experiment.is_file() or inputs.models:
         sampled = load_dataset(reference, sample_size=LANGUAGE_SAMPLE)
@@ -128,18 +165,7 @@ def run_trial(
     loaded = load(folder.experiment)
     built = build(loaded)
     refuse_single_document(built.dataset.document_count, folder.documents)
-    results = run_built(loaded, built, options)
-    judging = write_trial_page(folder, built.dataset, results, next_command)
-    return JudgedTrial(
-        folder,
-        built.dataset,
-        questions=len(questions),
-        questions_from=beside,
-        unused_labels=beside is not None and have_labels(beside),
-        merged=merged,
-        results=results,
-        judging=judging,
-    )
+    return loaded, built
 
 
 def check_folder(documents: Path) -> None:

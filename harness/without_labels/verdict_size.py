@@ -50,14 +50,18 @@ def _undecided_sentence(
         if difference is None:
             return f"{sentence}."
         return f"{sentence}; a difference of about {difference:.2f} would show."
-    known = {name: found for name, found in differences.items() if found is not None}
+    detectable = {
+        name: difference
+        for name, difference in differences.items()
+        if difference is not None
+    }
     sentence = (
         f"{questions}: undecided between {leader} and {names_or_count(undecided)}"
     )
-    if not known:
+    if not detectable:
         return f"{sentence}."
     sizes = [
-        f"about {difference:.2f} from {name}" for name, difference in known.items()
+        f"about {difference:.2f} from {name}" for name, difference in detectable.items()
     ]
     return f"{sentence}; a difference of {names_or_count(sizes)} would show."
 

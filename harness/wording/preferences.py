@@ -26,7 +26,7 @@ class PreferenceTotals(NamedTuple):
     p: float
     interval: ProportionInterval
     level: float
-    shown: bool
+    is_shown: bool
 
     @property
     def decided(self) -> int:
@@ -48,7 +48,7 @@ def total_sentences(totals: PreferenceTotals) -> list[str]:
     if not totals.decided:
         counts = "no query has a preference"
     sentences = [f"{counts}, {totals.same} the same: p {relation} (exact sign test)"]
-    if totals.shown:
+    if totals.is_shown:
         sentences.append(f"People prefer {totals.leader} to {totals.other}.")
     else:
         sentences.append(
@@ -117,24 +117,26 @@ class LabelDirection(NamedTuple):
     measure: str
     leader: str
     lead: float
-    shown: bool
+    is_shown: bool
     both: int
     agreeing: int
 
 
 def label_sentences(labels: LabelDirection, totals: PreferenceTotals) -> list[str]:
     """Return whether labels and people say the same."""
-    shown = "shown" if labels.shown else "undecided"
-    lead = f"{labels.leader} leads by {labels.lead:.3f} in {labels.measure} ({shown})"
+    standing = "shown" if labels.is_shown else "undecided"
+    lead = (
+        f"{labels.leader} leads by {labels.lead:.3f} in {labels.measure} ({standing})"
+    )
     if not labels.leader:
         lead = f"both have the same {labels.measure}"
     people = "people are undecided"
-    if totals.shown:
+    if totals.is_shown:
         people = f"people prefer {totals.leader}"
-    if totals.shown and labels.leader:
+    if totals.is_shown and labels.leader:
         agree = labels.leader == totals.leader
         outcome = "they agree" if agree else "they do not agree"
-        if agree and not labels.shown:
+        if agree and not labels.is_shown:
             outcome = "the same direction"
         people = f"{people}: {outcome}"
     sentences = [f"By the labels, {lead}; {people}."]

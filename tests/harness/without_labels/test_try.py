@@ -12,6 +12,7 @@ from harness.dataset.judgment import read_judgments
 from harness.init import template
 from harness.without_labels import trial
 from tests.support import exported, small
+from tests.support.hostile import ATTACKS
 from tests.support.small import told
 
 QUESTIONS = [text for _, text, _ in small.QUERIES]
@@ -335,3 +336,31 @@ def test_labels_beside_the_documents_are_not_used_and_that_is_said(wiki, capsys)
 def test_init_names_the_way_without_labels(wiki, capsys):
     refused = told(capsys, "init", "wiki", code=2)
     assert "or start without labels: harness try wiki" in refused
+
+
+def test_a_model_that_cannot_be_built_leaves_the_experiment_as_it_was(
+    wiki, capsys, monkeypatch
+):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    words = ("try", "wiki", "-q", "what swims")
+    told(capsys, *words)
+    before = Path("wiki-try/try.toml").read_text()
+    model = ("--model", "openai:text-embedding-3-small")
+    refused = told(capsys, *words, *model, code=2)
+    assert "OPENAI_API_KEY" in refused
+    assert Path("wiki-try/try.toml").read_text() == before
+    told(capsys, *words)
+
+
+def test_titles_are_shown_and_never_run(wiki, capsys):
+    for number, attack in enumerate(ATTACKS):
+        page = f"# About {attack}\n\n{attack}\n"
+        (wiki / f"attack{number}.md").write_text(page, encoding="utf-8")
+    told(capsys, "try", "wiki")
+    for words in (("try", "wiki", "-q", ATTACKS[0]), ("try", "wiki")):
+        told(capsys, *words)
+    for page in ("rankings.html", "judge.html"):
+        text = Path("wiki-try", page).read_text(encoding="utf-8").lower()
+        assert "<img" not in text
+        assert "<script>alert" not in text
+        assert "onerror=" not in text or "&lt;" in text or "\\u003c" in text
