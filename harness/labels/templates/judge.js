@@ -32,7 +32,7 @@
 
   // Labels that were taken in before; and, where the page continues an earlier one, what the browser keeps of the same
   // texts by the same policy: more documents or questions make another pool, and no label is lost.
-  const answered = () => {
+  const answered = (owner) => {
     const places = {}, found = {};
     for (const item of data.items) {
       const { id, digest } = data.documents[item.text];
@@ -44,7 +44,7 @@
     for (const row of data.answered) {
       keep(places[`${row.query_id}\t${row.document_id}\t${row.round}`], { grade: row.grade, seconds: row.seconds, note: row.note, at: row.at });
     }
-    for (const said of data.continues ? otherEntries() : []) keep(places[`${said.text}\t${said.round}`], said);
+    for (const said of data.continues ? otherEntries() : []) if (said.by === owner) keep(places[`${said.text}\t${said.round}`], said);
     return found;
   };
   const otherEntries = () => {
@@ -360,8 +360,9 @@
   });
 
   const before = load();
-  kept = { ...answered(), ...before.kept };
+  const owner = before.judge || judgeBefore();
+  kept = { ...answered(owner), ...before.kept };
   if (!lasting) complain("This browser stores nothing for this file: export your judgments before you close the page.");
-  if (before.judge || judgeBefore()) begin(before.judge || judgeBefore());
+  if (owner) begin(owner);
   else show();
 })();

@@ -8,7 +8,14 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.support.ui import WebDriverWait
 
 from harness.labels.preferences_file import read_preferences
-from tests.support.browser import axe, chromium, complaints, requests, resize
+from tests.support.browser import (
+    axe,
+    chromium,
+    complaints,
+    opened_again,
+    requests,
+    resize,
+)
 from tests.support.small import told
 
 pytestmark = pytest.mark.browser
@@ -109,10 +116,7 @@ def test_no_retriever_is_named_with_its_list(opened):
 
 def test_answers_are_kept_and_undone(opened):
     press(opened, "12")
-    opened.refresh()
-    WebDriverWait(opened, 60).until(
-        lambda _: text(opened, "#count").startswith("2 of "), "not kept"
-    )
+    opened_again(opened, opened.current_url, "#count", "2 of ")
     press(opened, "u")
     assert text(opened, "#count").startswith("1 of ")
     press(opened, "0")

@@ -11,7 +11,14 @@ from selenium.webdriver.support.ui import WebDriverWait
 from harness.dataset.judgment import read_judgments
 from harness.init import template
 from tests.support import small
-from tests.support.browser import axe, chromium, complaints, requests, resize
+from tests.support.browser import (
+    axe,
+    chromium,
+    complaints,
+    opened_again,
+    requests,
+    resize,
+)
 from tests.support.small import told
 
 pytestmark = pytest.mark.browser
@@ -138,8 +145,8 @@ def test_labels_that_were_not_exported_survive_a_page_with_more_questions(
     press(page, "x")
     before = text(page, "#export")
     told(capsys, *trial, "-q", "what swims in water")
-    page.get(Path("wiki-try/judge.html").resolve().as_uri())
-    WebDriverWait(page, 60).until(lambda _: text(page, "#export") == before, before)
+    again = Path("wiki-try/judge.html").resolve().as_uri()
+    opened_again(page, again, "#export", before)
     assert not page.find_element("css selector", "#judge").is_displayed()
     press(page, "2")
     assert len(read_judgments([exported(page)])) == int(before.split()[1]) + 1
