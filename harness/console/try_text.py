@@ -61,6 +61,9 @@ def _skipped_parts(dataset: Dataset) -> Iterator[str]:
     hidden = quality.get("hidden-file", ())
     if hidden:
         yield f"{len(hidden):,} hidden ({first_names(hidden, 3)})"
+    about = quality.get("folder-file", ())
+    if about:
+        yield f"{len(about):,} about the folder ({first_names(about, 3)})"
     unread = quality.get("unread-file", ())
     if unread:
         yield f"{len(unread):,} that no reader reads ({_suffix_counts(unread)})"

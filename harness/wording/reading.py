@@ -169,6 +169,7 @@ QUALITY_PHRASES = {
         "documents without the fields that labels use: no label can name them"
     ),
     "unread-file": "files that cannot be read",
+    "folder-file": "files about the folder, or with queries: no documents",
     "hidden-file": "hidden files and folders: not read",
     "ignored-file": "files and folders that .gitignore names, or node_modules: not read",
     "unread-table": (

@@ -136,6 +136,8 @@ def read_documents(
         if not _is_document(path, file, converts=converts):
             if _is_worth_a_note(path, file):
                 problems.note("unread-file", path)
+            elif gitignore and _is_not_document(path):
+                problems.note("folder-file", path)
             continue
         try:
             with collect_errors(problems):

@@ -1,6 +1,7 @@
 """`harness prefer`: what people prefer, and what follows."""
 
 import json
+from pathlib import Path
 
 import pytest
 from scipy.stats import binom, binomtest
@@ -201,3 +202,16 @@ def test_the_page_states_what_it_can_show(page):
     text = page.read_text(encoding="utf-8")
     queries = len(exported.page_data(page)["queries"])
     assert preference_power_sentence(queries) in text
+
+
+def test_planned_looks_spend_the_level_as_for_labels(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    results = small.ran(tmp_path, more="[statistics]\nlooks = { queries = [3, 60] }")
+    told(capsys, "prefer", results.folder, *PAIR, "--queries", 3)
+    file = exported.preferences(Path("prefer.html"), Path("p.jsonl"), lambda *_: "left")
+    printed = counted(capsys, results, file)
+    assert "Look 1 (planned at 3, 60): level " in printed
+    assert "Undecided" in printed
+    options = ("--from", file, "--json")
+    told_json = json.loads(told(capsys, "prefer", results.folder, *PAIR, *options))
+    assert told_json["level"] < 1e-6

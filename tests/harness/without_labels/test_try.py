@@ -149,6 +149,7 @@ def test_what_is_skipped_is_said(wiki, capsys):
         "node_modules/pkg/readme.md",
         ".hidden/secret.md",
         "logo.svg",
+        "README.md",
     ):
         (wiki / name).parent.mkdir(parents=True, exist_ok=True)
         (wiki / name).write_text("# Some words\n\nof a text\n")
@@ -157,7 +158,7 @@ def test_what_is_skipped_is_said(wiki, capsys):
     assert (
         "skipped: 3 that .gitignore names, or node_modules "
         "(drafts/, node_modules/, old.log.md); 2 hidden (.hidden/, .gitignore); "
-        "1 that no reader reads (.svg 1)"
+        "1 about the folder (README.md); 1 that no reader reads (.svg 1)"
     ) in begun
 
 
