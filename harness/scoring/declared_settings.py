@@ -11,7 +11,6 @@ from harness.records import Manifest
 from harness.records.results import is_results_folder
 from harness.stats.settings import Settings
 
-
 UNLABELLED_KINDS = {"unjudged-query", "unlabelled-query"}
 """Kinds of queries that labels may still be given to."""
 
@@ -62,7 +61,7 @@ def read_declared_settings(paths: Sequence[Path]) -> DeclaredSettings:
         if name not in ("weight", "cluster", "seed")
     }
     settings = replace(declared[0], **defaults)
-    reported = sorted(defaults.keys() - {"earlier"})
+    reported = sorted(defaults.keys() - {"earlier", "no_more_queries"})
     if not reported:
         return DeclaredSettings(settings)
     differences = (
