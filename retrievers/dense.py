@@ -28,6 +28,7 @@ from retrievers.stores.open import open_store
 from retrievers.stores.options import CSR_LOCATION, MEMORY_LOCATION, StoreOptions
 from retrievers.stores.quantized import QuantizedStore, bytes_per_vector
 from retrievers.texts.chunking import Chunk, rank_by_best_passage
+from retrievers.texts.placed_passages import PassagePlaces
 from retrievers.vector_index import (
     COLLECTION_NUMBERS_NOTE,
     CollectionBuilder,
@@ -146,7 +147,10 @@ class Dense(Retriever):
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
         """Embed the corpus into the store, or use the finished collection in it."""
         if not hasattr(self, "_resources"):
-            self.setup(own_resources(self, ()))
+            # Passages are found in the documents, which are kept in memory then.
+            self.setup(own_resources(self, documents if self.chunks else ()))
+            if self.chunks:
+                documents = self._resources.corpus
         cuts_by_tokens = self.chunks is not None and self.chunks.unit == "tokens"
         if cuts_by_tokens and not self.encoder.at_hand:
             # Loads the model: its tokenizer, not an estimate, must cut the documents.
@@ -256,7 +260,8 @@ class Dense(Retriever):
             )
 
         if self.chunks:
-            return rank_by_best_passage(search, len(vectors), depth)
+            place = self._passage_places.place
+            return rank_by_best_passage(search, len(vectors), depth, place)
         return search(list(range(len(vectors))), depth)
 
     def _compare_with_exact(
@@ -275,6 +280,13 @@ class Dense(Retriever):
                 vectors[compared], filters[compared], depth, exact=True
             )
             _count_shared_hits(approximate_rankings, exact_rankings, depth, meter)
+
+    @cached_property
+    def _passage_places(self) -> PassagePlaces:
+        """Where passages stand in their documents."""
+        assert self.chunks is not None
+        resources = self._resources
+        return PassagePlaces(resources.corpus, self.chunks, resources.count_tokens)
 
     @property
     def _filter_fields(self) -> list[str]:

@@ -103,6 +103,7 @@ LEAVES = {
     "retrievers.meter",
     "retrievers.options.tables",
     "retrievers.options.user_code",
+    "retrievers.passage",
     "retrievers.ranking",
     "retrievers.texts.languages",
     "retrievers.types",

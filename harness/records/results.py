@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -162,7 +162,7 @@ class Results:
         rankings: dict[str, Ranking] = {}
         for query_id, ranking in self.iter_rankings(retriever):
             doc_ids = map(strings.setdefault, ranking.doc_ids, ranking.doc_ids)
-            rankings[query_id] = Ranking(tuple(doc_ids), ranking.scores)
+            rankings[query_id] = replace(ranking, doc_ids=tuple(doc_ids))
         return rankings
 
     def iter_rankings(self, retriever: str) -> Iterator[tuple[str, Ranking]]:

@@ -15,7 +15,7 @@ from harness.records.jsonl import new_text_file, parse_record
 from retrievers.files import trec_files
 from retrievers.files.trec_columns import encode_id
 from retrievers.meter import StageTotals
-from retrievers.types import Ranking
+from retrievers.types import Passage, Ranking
 
 
 class StageLatency(NamedTuple):
@@ -60,10 +60,19 @@ def write_run_files(folder: Path, run: Run) -> None:
     ):
         for query_id, ranking in run.rankings.items():
             scores = trec_files.format_scores(ranking.scores)  # once for both
-            row = {"query_id": query_id, "doc_ids": ranking.doc_ids}
-            row_text = json.dumps(row, ensure_ascii=False).removesuffix("}")
-            rows.write(f'{row_text}, "scores": [{", ".join(scores)}]}}\n')
+            rows.write(_ranking_line(query_id, ranking, scores))
             lines.write(trec_files.run_lines(query_id, ranking, scores, tag=tag))
+
+
+def _ranking_line(query_id: str, ranking: Ranking, scores: Sequence[str]) -> str:
+    """Return a line of rankings/*.jsonl."""
+    row = {"query_id": query_id, "doc_ids": ranking.doc_ids}
+    row_text = json.dumps(row, ensure_ascii=False).removesuffix("}")
+    line = f'{row_text}, "scores": [{", ".join(scores)}]'
+    if ranking.passages is not None:
+        passages = json.dumps(ranking.passages, ensure_ascii=False)
+        line += f', "passages": {passages}'
+    return f"{line}}}\n"
 
 
 class QueryRanking(NamedTuple):
@@ -85,12 +94,20 @@ class RankingRow:
     query_id: str
     doc_ids: tuple[str, ...]
     scores: tuple[float, ...]
+    passages: tuple[Passage, ...] | None = None
+    """Document, start, end, tokens and score of each; best first."""
 
     def __post_init__(self) -> None:
-        """Refuse a ranking without one score for each document."""
+        """Refuse a ranking without one score for each document, or impossible passages.
+
+        A passage ends behind its start, unless its document is empty.
+        """
         if len(self.doc_ids) != len(self.scores):
             counts = f"{len(self.doc_ids)} documents and {len(self.scores)} scores"
             raise ValueError(f"a ranking has {counts}")
+        for passage in self.passages or ():
+            if passage.tokens < 0 or not 0 <= passage.start <= passage.end:
+                raise ValueError(f"{list(passage)} is not a passage")
 
 
 def ranking_from_json(line: bytes) -> QueryRanking:
@@ -102,4 +119,4 @@ def ranking_from_json(line: bytes) -> QueryRanking:
     row = parse_record(RankingRow, line)
     scores = np.array(row.scores, dtype=np.float64)
     scores.setflags(write=False)
-    return QueryRanking(row.query_id, Ranking(row.doc_ids, scores))
+    return QueryRanking(row.query_id, Ranking(row.doc_ids, scores, row.passages))

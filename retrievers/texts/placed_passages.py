@@ -1,0 +1,67 @@
+"""Passages of hits placed in their documents."""
+
+from typing import NamedTuple
+
+from retrievers.passage import Passage, Span
+from retrievers.ranking import Ranking
+from retrievers.resources import Corpus
+from retrievers.texts.chunking import (
+    PASSAGE_SEPARATOR,
+    Chunk,
+    document_of_passage,
+    passage_spans,
+)
+from retrievers.texts.token_estimate import TokenCounter
+
+
+class _PlacedPassage(NamedTuple):
+    """A passage without a score."""
+
+    span: Span
+    tokens: int
+
+
+class PassagePlaces:
+    """Cuts the documents of hits again, to find where their passages stand.
+
+    A store has only the numbers of passages, since it may have been built by an
+    earlier run.
+
+    Args:
+        corpus: has the documents.
+        chunks: how they were cut.
+        count: counts the tokens of passages.
+    """
+
+    def __init__(self, corpus: Corpus, chunks: Chunk, count: TokenCounter) -> None:
+        self._corpus = corpus
+        self._chunks = chunks
+        self._count = count
+        self._by_document: dict[str, list[_PlacedPassage | None]] = {}
+
+    def place(self, passages: Ranking) -> list[Passage] | None:
+        """Return the passages of one query; None if one stands in no document."""
+        self._cut({document_of_passage(passage_id) for passage_id in passages.doc_ids})
+        placed_passages: list[Passage] = []
+        for passage_id, score in passages:
+            document_id, _, number = passage_id.rpartition(PASSAGE_SEPARATOR)
+            placed = self._by_document[document_id][int(number)]
+            if placed is None:
+                return None
+            placed_passages.append(Passage(*placed.span, placed.tokens, score))
+        return placed_passages
+
+    def _cut(self, document_ids: set[str]) -> None:
+        """Cut the documents that were not cut before."""
+        missing = document_ids - self._by_document.keys()
+        if not missing:
+            return
+        for document in self._corpus.contents(missing).values():
+            spans = passage_spans(document, self._chunks)
+            texts: list[str] = []
+            for span in spans:
+                texts.append(document.text[span.start : span.end] if span else "")
+            self._by_document[document.id] = [
+                None if span is None else _PlacedPassage(span, tokens)
+                for span, tokens in zip(spans, self._count(texts).tolist(), strict=True)
+            ]
