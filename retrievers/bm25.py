@@ -171,6 +171,8 @@ class BM25(Configured, Retriever):
                     meter.note("nothing-matches-query", query.id)
                 rankings.append(self.answer(query, depth, meter))
                 meter.count(texts=1)
+        if self._passage_places is not None:
+            self._passage_places.note_changed(meter)
         return rankings
 
     def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:

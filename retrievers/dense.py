@@ -206,6 +206,8 @@ class Dense(Retriever):
         with meter.stage("search", total=len(queries)):
             rankings = self._nearest(usable_vectors, filters, depth)
             meter.count(texts=len(queries))
+        if self.chunks:
+            self._passage_places.note_changed(meter)
         if self._collection.approximate:
             self._compare_with_exact(rankings, usable_vectors, filters, depth, meter)
         self._note_empty_rankings(usable_queries, rankings, meter)

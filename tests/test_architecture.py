@@ -75,6 +75,7 @@ FACES = {
         "harness.records.csv_table",
         "harness.records.data_sets_csv",
         "harness.records.environment",
+        "harness.records.facts",
         "harness.records.jsonl",
         "harness.records.judge_files",
         "harness.records.judge_readings",

@@ -118,7 +118,13 @@ def _grade(loaded: LoadedExperiment, dataset: Dataset) -> GradedLabels:
     labels = grade_labels(dataset.labels, experiment.relevance)
     # Scoring empty rankings shows whether every measure can read these labels.
     measure_rankings(
-        measures, labels.grades, {}, groups=labels.groups or None, claims={}
+        measures,
+        labels.grades,
+        {},
+        groups=labels.groups or None,
+        claims={},
+        passages={},
+        spans=labels.spans,
     )
     _check_claims(loaded, dataset)
     labels = with_queries_without_relevant(labels, dataset.queries, loaded.question)

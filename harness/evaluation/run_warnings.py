@@ -7,6 +7,7 @@ from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.warnings import RunWarning, WarningKind
 from harness.measures import parse_measure
 from harness.records import Manifest
+from harness.records.facts import PASSAGES_FACT, SHORT_CONTEXT_NOTE, WHOLE_DOCUMENTS
 from harness.scoring.scores import Scores
 from harness.stats.differences import is_fragile
 
@@ -33,6 +34,7 @@ def run_warnings(
     """
     yield from _truncation_warnings(manifest)
     yield from _hit_id_warnings(manifest)
+    yield from _context_warnings(manifest)
     if scores.has_irrelevant_labels:
         shares = {
             name: scores.judged_shares[name]
@@ -44,6 +46,27 @@ def run_warnings(
     clicks = len(manifest.ledger.dataset.get("clicked-label", ()))
     if clicks:
         yield RunWarning(WarningKind.CLICKS, (), (clicks,))
+
+
+def _context_warnings(manifest: Manifest) -> Iterator[RunWarning]:
+    """Yield what passages and tokens are, if a measure reads them."""
+    measures = [parse_measure(name) for name in manifest.resolved.measures]
+    if not any(measure.uses_passages for measure in measures):
+        return
+    whole: list[str] = []
+    for name in manifest.finished:
+        facts = manifest.retrievers[name].provenance
+        if facts.get(PASSAGES_FACT) == WHOLE_DOCUMENTS:
+            whole.append(name)
+        notes = manifest.ledger.retrievers[name].notes
+        short = len(notes.get(SHORT_CONTEXT_NOTE, ()))
+        if short:
+            yield RunWarning(WarningKind.SHORT_CONTEXTS, (name,), (short,))
+    if whole:
+        yield RunWarning(WarningKind.WHOLE_DOCUMENTS, tuple(whole))
+    counts_tokens = any(measure.tokens for measure in measures)
+    if counts_tokens and not (manifest.resolved.budget or {}).get("tokenizer"):
+        yield RunWarning(WarningKind.ESTIMATED_TOKENS)
 
 
 def judged_warnings(shares: Mapping[str, float], cutoff: int) -> Iterator[RunWarning]:

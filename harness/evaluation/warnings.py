@@ -39,6 +39,15 @@ class WarningKind(Enum):
 
     Numbers: both shares.
     """
+    SHORT_CONTEXTS = "short contexts"
+    """Passages of a retriever end before the context that is measured.
+
+    Numbers: of how many queries.
+    """
+    WHOLE_DOCUMENTS = "whole documents"
+    """Retrievers return no passages: whole documents are measured."""
+    ESTIMATED_TOKENS = "estimated tokens"
+    """The tokens of contexts are words times 4/3."""
     CLICKS = "clicks"
     """The labels are clicks. Numbers: of how many queries."""
 
@@ -103,6 +112,20 @@ count as irrelevant.
             return (
                 f"The labels of {queries} are clicks: they favour the search that "
                 "showed the documents, and retrievers like it."
+            )
+        case WarningKind.SHORT_CONTEXTS:
+            queries = count_of(round(warning.numbers[0]), "query")
+            return (
+                f"{warning.retrievers[0]}: the passages of {queries} end before the "
+                "measured context does; raise depth."
+            )
+        case WarningKind.WHOLE_DOCUMENTS:
+            names = names_or_count(warning.retrievers, 3)
+            return f"Passages of {names} are whole documents."
+        case WarningKind.ESTIMATED_TOKENS:
+            return (
+                "Tokens are words times 4/3, rounded up for each passage; "
+                "[budget] tokenizer counts them."
             )
         case WarningKind.FRAGILE:
             return (

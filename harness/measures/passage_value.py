@@ -116,7 +116,9 @@ def _value_of_characters(
             return _share(counts.both, either)
 
 
-def _count_characters(returned: Sequence[Span], labelled: Sequence[Span]) -> _Characters:
+def _count_characters(
+    returned: Sequence[Span], labelled: Sequence[Span]
+) -> _Characters:
     """Count characters that are returned, labelled and both."""
     returned_union = _union(returned)
     labelled_union = _union(labelled)
@@ -138,7 +140,11 @@ def _union(spans: Iterable[Span]) -> list[Span]:
     disjoint: list[Span] = []
     for span in sorted(spans):
         last = disjoint[-1] if disjoint else None
-        if last is not None and last.document == span.document and span.start <= last.end:
+        if (
+            last is not None
+            and last.document == span.document
+            and span.start <= last.end
+        ):
             disjoint[-1] = last._replace(end=max(last.end, span.end))
         else:
             disjoint.append(span)

@@ -240,7 +240,10 @@ PASSAGE_MEANINGS: Mapping[tuple[str, bool], str] = {
     ("P", True): "share of the returned characters that are labelled",
     ("R", False): "share of the relevant documents of which a context has a passage",
     ("R", True): "share of the labelled characters that are returned",
-    ("nDCG", False): "discounted gain of documents at their first passage in a context, "
+    (
+        "nDCG",
+        False,
+    ): "discounted gain of documents at their first passage in a context, "
     "divided by that of the best possible order",
 }
 """Name of a measure, whether it counts characters -> the meaning of its values."""

@@ -20,6 +20,11 @@ COUNT_FACTS = ("vectors", "dimensions", "points", "indexed_points")
 """Keys of the provenance whose text is a whole number."""
 NUMBER_FACTS = ("vector_bytes", "usd_per_thousand_searches", "_per_text", "_per_query")
 """Ends of such keys whose text is a number."""
+PASSAGES_FACT = "passages"
+"""Key of the provenance of a retriever whose passages are not what it returned."""
+WHOLE_DOCUMENTS = "whole documents"
+SHORT_CONTEXT_NOTE = "short-context"
+"""Notes a query whose passages end at the depth, and before a measured context."""
 MAX_DIGITS = 18
 
 

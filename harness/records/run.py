@@ -43,12 +43,6 @@ class Run:
     error: str = ""
     """Why it failed, in one message."""
 
-    def ranked_ids(self) -> dict[str, Sequence[str]]:
-        """Query id -> document ids, best first."""
-        return {
-            query_id: ranking.doc_ids for query_id, ranking in self.rankings.items()
-        }
-
 
 def write_run_files(folder: Path, run: Run) -> None:
     """Write one retriever's rankings, for this program and for other tools."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from harness.build.built_retriever import BuiltRetriever, without_filter
 from harness.records import Run
 from harness.running.context import RunContext
+from harness.running.kept_passages import keep_passages
 from harness.running.replayed import ReplayedRetriever, StageResult, replay_costs
 from retrievers import is_built_in
 from retrievers.errors import BackendError
@@ -63,6 +64,7 @@ def answer_queries(
         result = _combine_parts(built, retriever, state, meter)
     else:
         result = _index_and_search(built, retriever, state, meter)
+    result = keep_passages(result, state.resources.corpus, state.context, meter)
     is_whole = key[0] == id(built.retriever)
     if is_whole and built.min_score is not None:
         result = _drop_low_scores(result, built.min_score)

@@ -14,6 +14,8 @@ from harness.running.options import OnProgress
 from retrievers.cache import Cache
 from retrievers.meter import Budget
 from retrievers.resources import Corpus, Resources
+from retrievers.texts.context_tokens import context_token_counter, words_as_tokens
+from retrievers.texts.token_estimate import TokenCounter
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,12 @@ class RunContext:
     """Retriever -> stage -> what was measured before: kept, so that a warm run loads no
     model.
     """
+    count_tokens: TokenCounter = words_as_tokens
+    """Counts the tokens of passages, for all retrievers alike."""
+    keeps_passages: bool = False
+    """Whether whole documents are passages of a retriever that returns none."""
+    context_tokens: int = 0
+    """The tokens of the longest context that is measured; 0: none is."""
 
 
 def build_run_context(
@@ -57,6 +65,9 @@ def build_run_context(
         latencies: retriever -> stage -> what was measured before.
     """
     experiment = loaded.experiment
+    measures = loaded.question.measures
+    tokenizer = experiment.budget.tokenizer if experiment.budget else ""
+    reads_passages = any(measure.uses_passages for measure in measures)
     return RunContext(
         dataset,
         cache,
@@ -68,6 +79,9 @@ def build_run_context(
         exclude_self=experiment.dataset.exclude_self,
         latency_sample=experiment.latency.sample if experiment.latency else 0,
         latencies=latencies,
+        count_tokens=context_token_counter(tokenizer),
+        keeps_passages=reads_passages or experiment.budget is not None,
+        context_tokens=max((measure.tokens or 0 for measure in measures), default=0),
     )
 
 
@@ -81,4 +95,5 @@ def run_resources(shared: RunContext) -> Resources:
         dataset.corpus_digest,
         shared.stores_folder,
         fresh=shared.fresh,
+        count_tokens=shared.count_tokens,
     )

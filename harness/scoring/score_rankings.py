@@ -2,16 +2,22 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from harness.measures import Measure, MeasureValues, measure_rankings
-from harness.measures.score import Grades
+from harness.measures.score import Grades, RankedPassages
 from harness.scoring.grades import ABSTAIN_MEASURE, GradedLabels
 from harness.scoring.query_units import query_clusters, query_weights
+from harness.scoring.ranked_passages import (
+    compared_ids,
+    passages_of_rankings,
+    ranked_ids,
+)
 from harness.scoring.score_table import scores_from_columns
-from harness.scoring.scores import RankedIds, ScoreColumn, Scores
+from harness.scoring.scores import RankedIds, Rankings, ScoreColumn, Scores
 from harness.stats.settings import Statistics
 from retrievers.types import Query
 
@@ -19,12 +25,19 @@ from retrievers.types import Query
 def score_by_labels(
     measures: Sequence[Measure],
     judged: GradedLabels,
-    rankings: Mapping[str, Sequence[str]],
+    rankings: RankedIds,
+    passages: RankedPassages | None = None,
 ) -> MeasureValues:
     """Score rankings, best first.
 
     A measure by labels is undefined (NaN) for a query without a relevant document, and
     Abstain for a query that has an answer.
+
+    Args:
+        measures: the measures to compute.
+        judged: the labels.
+        rankings: query id -> document ids.
+        passages: query id -> passages, if a measure reads them.
     """
     computed = measure_rankings(
         measures,
@@ -32,6 +45,8 @@ def score_by_labels(
         rankings,
         groups=judged.groups or None,
         claims=judged.claims,
+        passages=passages,
+        spans=judged.spans,
     )
     unlabelled: list[int] = []
     answerable: list[int] = []
@@ -69,7 +84,7 @@ class ScoringSetup(NamedTuple):
 
 
 def score_rankings(
-    setup: ScoringSetup, rankings: Mapping[str, Callable[[], RankedIds]]
+    setup: ScoringSetup, rankings: Mapping[str, Callable[[], Rankings]]
 ) -> Scores:
     """Score rankings on every measure.
 
@@ -85,10 +100,12 @@ def score_rankings(
     judged_shares: dict[str, float] = {}
     for retriever, read_rankings in rankings.items():
         retriever_rankings = read_rankings()
-        computed = score_by_labels(measures, labels, retriever_rankings)
+        doc_ids = ranked_ids(retriever_rankings)
+        passages = passages_of_rankings(measures, retriever, retriever_rankings)
+        computed = score_by_labels(measures, labels, doc_ids, passages)
         if not setup.primary.uses_claims:
             judged_shares[retriever] = mean_judged_share(
-                computed, judged_measure, labels.grades, retriever_rankings
+                computed, judged_measure, labels.grades, doc_ids
             )
         for measure in setup.measures:
             columns.append(
@@ -102,9 +119,10 @@ def score_rankings(
     scores = scores_from_columns(
         columns,
         labels.grades,
-        rankings,
+        _with_each(ranked_ids, rankings),
         source_order=setup.labels.grades,
         primary=str(setup.primary),
+        compared=_with_each(partial(compared_ids, setup.primary), rankings),
     )
     queries = [setup.queries[query_id] for query_id in scores.ids]
     return replace(
@@ -114,6 +132,18 @@ def score_rankings(
         judged_by_people=setup.labels.judged_by_people,
         judged_shares=judged_shares,
     )
+
+
+def _with_each(
+    convert: Callable[[Rankings], RankedIds],
+    rankings: Mapping[str, Callable[[], Rankings]],
+) -> dict[str, Callable[[], RankedIds]]:
+    """Return, for each retriever, a function that reads its rankings in another form."""
+
+    def read(read_rankings: Callable[[], Rankings]) -> RankedIds:
+        return convert(read_rankings())
+
+    return {name: partial(read, reader) for name, reader in rankings.items()}
 
 
 def mean_judged_share(

@@ -20,11 +20,14 @@ from harness.stats.differences import (
 from harness.stats.intervals import mean
 from harness.stats.units import Units, cluster_units, single_units
 from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.types import Ranking
 
 QueryMask = npt.NDArray[np.bool_]
 """(n,): whether each query is selected."""
 RankedIds = Mapping[str, Sequence[str]]
 """Query id -> document ids, best first."""
+Rankings = Mapping[str, Ranking]
+"""Query id -> ranking."""
 
 
 class ScoreColumn(NamedTuple):

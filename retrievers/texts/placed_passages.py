@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from retrievers.meter import Meter
 from retrievers.passage import Passage, Span
 from retrievers.ranking import Ranking
 from retrievers.resources import Corpus
@@ -12,6 +13,9 @@ from retrievers.texts.chunking import (
     passage_spans,
 )
 from retrievers.texts.token_estimate import TokenCounter
+
+CHANGED_PASSAGE_NOTE = "changed-passage"
+"""Notes a document of which a function of the user returned a text that it lacks."""
 
 
 class _PlacedPassage(NamedTuple):
@@ -38,6 +42,7 @@ class PassagePlaces:
         self._chunks = chunks
         self._count = count
         self._by_document: dict[str, list[_PlacedPassage | None]] = {}
+        self._changed: dict[str, None] = {}
 
     def place(self, passages: Ranking) -> list[Passage] | None:
         """Return the passages of one query; None if one stands in no document."""
@@ -47,9 +52,15 @@ class PassagePlaces:
             document_id, _, number = passage_id.rpartition(PASSAGE_SEPARATOR)
             placed = self._by_document[document_id][int(number)]
             if placed is None:
+                self._changed[document_id] = None
                 return None
             placed_passages.append(Passage(*placed.span, placed.tokens, score))
         return placed_passages
+
+    def note_changed(self, meter: Meter) -> None:
+        """Note the documents with a passage that does not stand in their text."""
+        for document_id in self._changed:
+            meter.note(CHANGED_PASSAGE_NOTE, document_id)
 
     def _cut(self, document_ids: set[str]) -> None:
         """Cut the documents that were not cut before."""

@@ -1,0 +1,96 @@
+"""Labelled spans placed in their documents."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from harness.dataset.labels import Labels, WrittenSpan
+from harness.dataset.read_problems import ReadProblems
+from harness.dataset.source import SourceLocation
+from retrievers.types import Document, Span
+
+MAX_SHOWN_QUOTATION = 60
+
+
+class _SpanProblem(NamedTuple):
+    """Why a span has no place in its document."""
+
+    problem: str
+    remedy: str
+
+
+def place_spans(
+    labels: Mapping[str, Labels],
+    locations: Mapping[str, SourceLocation],
+    documents: Iterable[Document],
+    problems: ReadProblems,
+) -> dict[str, Labels]:
+    """Return labels whose spans are characters of documents, in order.
+
+    A relevant document without a span, in a query that has spans, is labelled whole.
+
+    Args:
+        labels: query id -> labels under the ids of documents.
+        locations: query id -> where its labels are.
+        documents: the corpus, which is read once.
+        problems: takes the spans that do not stand in their documents.
+    """
+    queries_by_document: dict[str, list[str]] = {}
+    for query_id, query_labels in labels.items():
+        if query_labels.written_spans:
+            for document_id in dict.fromkeys(query_labels.documents):
+                queries_by_document.setdefault(document_id, []).append(query_id)
+    spans: dict[str, list[Span]] = {}
+    if queries_by_document:
+        for document in documents:
+            for query_id in queries_by_document.get(document.id, ()):
+                query_spans = spans.setdefault(query_id, [])
+                for placed in _place_in(document, labels[query_id]):
+                    if isinstance(placed, Span):
+                        query_spans.append(placed)
+                    else:
+                        problems.add(locations[query_id], *placed)
+    return {
+        query_id: replace(
+            query_labels,
+            written_spans=(),
+            spans=tuple(sorted(set(spans.get(query_id, ())))),
+        )
+        for query_id, query_labels in labels.items()
+    }
+
+
+def _place_in(document: Document, labels: Labels) -> Iterator[Span | _SpanProblem]:
+    """Yield the spans of one document, or what is wrong with them."""
+    written = [span for span in labels.written_spans if span.document == document.id]
+    if not written and document.id in labels.relevant:
+        yield Span(document.id, 0, len(document.text))
+    for span in written:
+        place = _place_quotation if span.quotation else _check_offsets
+        yield place(document, span)
+
+
+def _check_offsets(document: Document, span: WrittenSpan) -> Span | _SpanProblem:
+    length = len(document.text)
+    if 0 <= span.start < span.end <= length:
+        return Span(document.id, span.start, span.end)
+    return _SpanProblem(
+        f"span [{span.start}, {span.end}] is not within document {document.id!r}",
+        f"its text has {length:,} characters, counted from 0",
+    )
+
+
+def _place_quotation(document: Document, span: WrittenSpan) -> Span | _SpanProblem:
+    """Return where a quotation first stands, whatever white space is in it."""
+    words = map(re.escape, span.quotation.split())
+    match = re.search(r"\s+".join(words), document.text)
+    if match is not None:
+        return Span(document.id, match.start(), match.end())
+    quotation = " ".join(span.quotation.split())
+    if len(quotation) > MAX_SHOWN_QUOTATION:
+        quotation = quotation[:MAX_SHOWN_QUOTATION] + "…"
+    return _SpanProblem(
+        f"quotation {quotation!r} does not stand in document {document.id!r}",
+        "quote the text letter by letter, or give offsets [start, end]",
+    )
