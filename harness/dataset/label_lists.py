@@ -81,13 +81,18 @@ def read_label_list(
                 return unreadable_spans(object_[SPANS_KEY])
             written_spans += spans
         cell = _as_grades_or_ids(graded_ids)
-    if isinstance(cell, Mapping):
-        labels = _read_grades(cell)
-    else:
-        labels = _read_ids(() if cell is None else cell, names_document)
+    labels = _read_grades_or_ids(cell, names_document)
     if written_spans and isinstance(labels, Labels):
         return replace(labels, written_spans=tuple(written_spans))
     return labels
+
+
+def _read_grades_or_ids(
+    cell: Any, names_document: NamesDocument
+) -> Labels | UnreadableLabels:
+    if isinstance(cell, Mapping):
+        return _read_grades(cell)
+    return _read_ids(() if cell is None else cell, names_document)
 
 
 def unreadable_spans(cell: Any) -> UnreadableLabels:

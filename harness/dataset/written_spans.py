@@ -42,11 +42,9 @@ WrittenSpan(document='d', start=0, end=0, quotation='red apples'))
 
 def _read_span(element: Any, document: str) -> WrittenSpan | None:
     if isinstance(element, Mapping):
-        start = _first_value(element, START_KEYS)
-        if start is None:
-            element = _first_value(element, QUOTATION_KEYS)
-        else:
-            element = [start, _first_value(element, END_KEYS)]
+        offsets = [_first_value(element, keys) for keys in (START_KEYS, END_KEYS)]
+        has_offsets = offsets[0] is not None
+        element = offsets if has_offsets else _first_value(element, QUOTATION_KEYS)
     if isinstance(element, str) and element.strip():
         return WrittenSpan(document, 0, 0, element)
     if isinstance(element, list | tuple) and len(element) == 2:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from harness.measures.grade_rules import gain_of
+from harness.measures.grade_rules import Gain, gain_of
 from harness.measures.measure import Measure
 from retrievers.passage import Passage, Span
 
@@ -85,7 +85,7 @@ def _normalised_gain(
     measure: Measure, grades: Mapping[str, int], context: Sequence[Passage]
 ) -> float:
     """Return the discounted gain of documents at their first passage, normalised."""
-    gain = "exponential" if measure.get("dcg") == "exp-log2" else "linear"
+    gain: Gain = "exponential" if measure.get("dcg") == "exp-log2" else "linear"
     gains = {doc: gain_of(grade, gain) for doc, grade in grades.items() if grade > 0}
     remaining = dict(gains)
     ranked_gains = [remaining.pop(passage.document, 0) for passage in context]
