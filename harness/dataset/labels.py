@@ -24,10 +24,11 @@ class WrittenSpan(NamedTuple):
     """Characters of a document as a label gives them: offsets, or a quotation."""
 
     document: str
-    start: int
-    end: int
+    start: int | None
+    """None if there is only a quotation."""
+    end: int | None
     quotation: str = ""
-    """Text of the document; empty if there are offsets."""
+    """Text of the document; empty if there are only offsets."""
 
 
 @dataclass(frozen=True, slots=True)

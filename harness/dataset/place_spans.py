@@ -67,30 +67,40 @@ def _place_in(document: Document, labels: Labels) -> Iterator[Span | _SpanProble
     if not written and document.id in labels.relevant:
         yield Span(document.id, 0, len(document.text))
     for span in written:
-        place = _place_quotation if span.quotation else _check_offsets
-        yield place(document, span)
+        if span.quotation:
+            yield _place_quotation(document, span.quotation, span.start or 0)
+        else:
+            yield _check_offsets(document, span)
 
 
 def _check_offsets(document: Document, span: WrittenSpan) -> Span | _SpanProblem:
+    start = span.start or 0
+    end = span.end or 0
     length = len(document.text)
-    if 0 <= span.start < span.end <= length:
-        return Span(document.id, span.start, span.end)
+    if 0 <= start < end <= length:
+        return Span(document.id, start, end)
     return _SpanProblem(
-        f"span [{span.start}, {span.end}] is not within document {document.id!r}",
+        f"span [{start}, {end}] is not within document {document.id!r}",
         f"its text has {length:,} characters, counted from 0",
     )
 
 
-def _place_quotation(document: Document, span: WrittenSpan) -> Span | _SpanProblem:
-    """Return where a quotation first stands, whatever white space is in it."""
-    words = map(re.escape, span.quotation.split())
-    match = re.search(r"\s+".join(words), document.text)
-    if match is not None:
-        return Span(document.id, match.start(), match.end())
-    quotation = " ".join(span.quotation.split())
-    if len(quotation) > MAX_SHOWN_QUOTATION:
-        quotation = quotation[:MAX_SHOWN_QUOTATION] + "…"
+def _place_quotation(
+    document: Document, quotation: str, start: int
+) -> Span | _SpanProblem:
+    """Return where a quotation stands, whatever white space is in it.
+
+    Where it stands several times, the place nearest to `start` counts.
+    """
+    pattern = r"\s+".join(map(re.escape, quotation.split()))
+    matches = re.finditer(pattern, document.text)
+    nearest = min(matches, key=lambda match: abs(match.start() - start), default=None)
+    if nearest is not None:
+        return Span(document.id, nearest.start(), nearest.end())
+    line = " ".join(quotation.split())
+    if len(line) > MAX_SHOWN_QUOTATION:
+        line = line[:MAX_SHOWN_QUOTATION] + "…"
     return _SpanProblem(
-        f"quotation {quotation!r} does not stand in document {document.id!r}",
+        f"quotation {line!r} does not stand in document {document.id!r}",
         "quote the text letter by letter, or give offsets [start, end]",
     )

@@ -17,14 +17,14 @@ SPANS_REMEDY = "write a list of [start, end], or of quotations"
 def read_spans(cell: Any, document: str) -> tuple[WrittenSpan, ...] | None:
     """Return the spans in a cell; None if one cannot be read.
 
-    A span is a pair of offsets, a quotation, or an object with either; offsets count
-    where it has both.
+    A span is a pair of offsets, a quotation, or an object with either or both: of a
+    text that occurs several times, the place nearest to the offset is then meant.
 
     >>> read_spans([[3, 9], "red apples"], "d")
     (WrittenSpan(document='d', start=3, end=9, quotation=''), \
-WrittenSpan(document='d', start=0, end=0, quotation='red apples'))
+WrittenSpan(document='d', start=None, end=None, quotation='red apples'))
     >>> read_spans('[{"content": "a", "start_index": 3, "end_index": 4}]', "d")
-    (WrittenSpan(document='d', start=3, end=4, quotation=''),)
+    (WrittenSpan(document='d', start=3, end=4, quotation='a'),)
     >>> read_spans([3, 9], "d") is None
     True
     """
@@ -42,11 +42,16 @@ WrittenSpan(document='d', start=0, end=0, quotation='red apples'))
 
 def _read_span(element: Any, document: str) -> WrittenSpan | None:
     if isinstance(element, Mapping):
+        quotation = _first_value(element, QUOTATION_KEYS)
         offsets = [_first_value(element, keys) for keys in (START_KEYS, END_KEYS)]
-        has_offsets = offsets[0] is not None
-        element = offsets if has_offsets else _first_value(element, QUOTATION_KEYS)
+        if offsets[0] is None:
+            return _read_span(quotation, document)
+        span = _read_span(offsets, document)
+        if span is None or not isinstance(quotation, str):
+            return span
+        return span._replace(quotation=quotation)
     if isinstance(element, str) and element.strip():
-        return WrittenSpan(document, 0, 0, element)
+        return WrittenSpan(document, None, None, element)
     if isinstance(element, list | tuple) and len(element) == 2:
         start, end = map(parse_grade, element)
         if start is not None and end is not None:

@@ -43,6 +43,8 @@ def spans_of(folder: Path) -> tuple[Span, ...]:
         ([{"start": 0, "end": 5}, {"text": "green"}], [Span("pear", 0, 5), Span("pear", 30, 35)]),
         ([{"content": "Pears", "start_index": 0, "end_index": 5}], [Span("pear", 0, 5)]),
         (["Pears", [0, 5]], [Span("pear", 0, 5)]),
+        ([{"text": "ee", "start": 30, "end": 32}], [Span("pear", 32, 34)]),
+        ([{"text": "ee"}], [Span("pear", 16, 18)]),
         ([], []),
     ],
 )  # fmt: skip
@@ -101,6 +103,7 @@ def test_a_cell_of_a_table_has_a_list(tmp_path: Path) -> None:
         ([[-1, 5]], "span [-1, 5] is not within document 'pear'"),
         ([0, 5], "is no list of spans"),
         ([{"start": 3}], "is no list of spans"),
+        ([{"start": 6, "end": 10, "text": "Apples"}], "quotation 'Apples' does not"),
     ],
 )
 def test_a_span_that_does_not_stand_there_is_named(
