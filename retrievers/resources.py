@@ -91,6 +91,9 @@ class Resources:
     stores: dict[Any, Store] = field(default_factory=dict)
     """Open stores by location and content, closed at the end: a folder cannot be opened
     twice."""
+    trial: int = 1
+    """Which repetition of the run this is; stored answers of another one do not
+    count."""
     count_tokens: TokenCounter = words_as_tokens
     """Counts the tokens of passages: the same for all retrievers of a run."""
 

@@ -240,7 +240,7 @@ def _leaderboard_lines(
     evaluation: Evaluation, *, width: int, explain: bool
 ) -> Iterator[RenderableType]:
     """The paired leaderboard; of a sweep only the first rows without --explain."""
-    from harness.wording.verdicts import single_p_note
+    from harness.wording.verdicts import single_p_note, trials_sentence
 
     board = evaluation.board
     rows = list(board.rows)
@@ -255,6 +255,9 @@ def _leaderboard_lines(
     star_note = single_p_note(board)
     if star_note:
         yield text_line(star_note, "dim")
+    trials_note = trials_sentence(evaluation.trial_means)
+    if trials_note:
+        yield text_line(trials_note, "dim")
     omitted = len(board.rows) - len(rows)
     if omitted:
         yield text_line(f"{omitted} more: --explain", "dim")

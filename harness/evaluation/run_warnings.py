@@ -7,7 +7,14 @@ from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.warnings import RunWarning, WarningKind
 from harness.measures import parse_measure
 from harness.records import Manifest
-from harness.records.facts import PASSAGES_FACT, SHORT_CONTEXT_NOTE, WHOLE_DOCUMENTS
+from harness.records.facts import (
+    CHANGED_COUNT,
+    COMPARED_COUNT,
+    PASSAGES_FACT,
+    SHORT_CONTEXT_NOTE,
+    TRIALS_FACT,
+    WHOLE_DOCUMENTS,
+)
 from harness.scoring.scores import Scores
 from harness.stats.differences import is_fragile
 
@@ -34,6 +41,7 @@ def run_warnings(
     """
     yield from _truncation_warnings(manifest)
     yield from _hit_id_warnings(manifest)
+    yield from _trial_warnings(manifest)
     yield from _context_warnings(manifest)
     if scores.has_irrelevant_labels:
         shares = {
@@ -67,6 +75,31 @@ def _context_warnings(manifest: Manifest) -> Iterator[RunWarning]:
     counts_tokens = any(measure.tokens for measure in measures)
     if counts_tokens and not (manifest.resolved.budget or {}).get("tokenizer"):
         yield RunWarning(WarningKind.ESTIMATED_TOKENS)
+
+
+def _trial_warnings(manifest: Manifest) -> Iterator[RunWarning]:
+    """Yield how retrievers that may answer differently answered again."""
+    unknown: list[str] = []
+    for name, trials in trials_by_retriever(manifest).items():
+        counts = manifest.ledger.retrievers[name].counts.get("latency", {})
+        compared = counts.get(COMPARED_COUNT, 0)
+        changed = counts.get(CHANGED_COUNT, 0)
+        if changed:
+            yield RunWarning(WarningKind.CHANGED_ANSWERS, (name,), (changed, compared))
+        elif trials == 1 and not compared:
+            unknown.append(name)
+    if unknown:
+        yield RunWarning(WarningKind.UNKNOWN_REPEATABILITY, tuple(unknown))
+
+
+def trials_by_retriever(manifest: Manifest) -> dict[str, int]:
+    """Return the trials of each retriever that may answer differently each time."""
+    trials: dict[str, int] = {}
+    for name in manifest.finished:
+        written = manifest.retrievers[name].provenance.get(TRIALS_FACT)
+        if written is not None:
+            trials[name] = int(written)
+    return trials
 
 
 def judged_warnings(shares: Mapping[str, float], cutoff: int) -> Iterator[RunWarning]:

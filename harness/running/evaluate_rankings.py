@@ -10,7 +10,7 @@ from harness.experiment import LoadedExperiment
 from harness.records import Manifest, Run
 from harness.running.accounts import RunAccounts
 from harness.scoring.score_rankings import ScoringSetup, score_rankings
-from harness.scoring.scores import Rankings
+from harness.scoring.scores import Trials
 from harness.writing.write_results import EvaluatedRun
 
 
@@ -43,8 +43,8 @@ def evaluate_rankings(
         loaded.experiment.statistics,
     )
     with accounts.meter.stage("scoring"):
-        rankings_by_name = {run.retriever: partial(_rankings, run) for run in finished}
-        scores = score_rankings(setup, rankings_by_name)
+        trials = {run.retriever: partial(_trials, run) for run in finished}
+        scores = score_rankings(setup, trials)
     if not scores.n:
         return EvaluatedRun(scores, None)
     with accounts.meter.stage("comparing"):
@@ -55,5 +55,5 @@ def evaluate_rankings(
     return EvaluatedRun(scores, evaluation)
 
 
-def _rankings(run: Run) -> Rankings:
-    return run.rankings
+def _trials(run: Run) -> Trials:
+    return run.trials

@@ -61,11 +61,11 @@ def rescore(
             cluster=declared.get("cluster"), weight=declared.get("weight")
         ),
     )
-    rankings = {
-        retriever: partial(results.rankings, retriever)
+    trials = {
+        retriever: partial(results.trials, retriever)
         for retriever in results.retrievers
     }
-    return score_rankings(setup, rankings)
+    return score_rankings(setup, trials)
 
 
 def _grade_stored_labels(

@@ -28,6 +28,8 @@ RankedIds = Mapping[str, Sequence[str]]
 """Query id -> document ids, best first."""
 Rankings = Mapping[str, Ranking]
 """Query id -> ranking."""
+Trials = Sequence[Rankings]
+"""The rankings of each trial, at least one."""
 
 
 class ScoreColumn(NamedTuple):
@@ -98,6 +100,8 @@ class Scores:
     The mean over the queries that have a hit; empty if claims decide, or there are only
     scores.
     """
+    trial_means: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """Retriever -> its mean on the primary measure in each trial, if it has several."""
     has_irrelevant_labels: bool = False
     """Whether labels also name irrelevant documents.
 
