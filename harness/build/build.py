@@ -20,6 +20,7 @@ from harness.scoring.query_units import query_weights
 from harness.stats.settings import check_margin
 from retrievers.conditions import Condition
 from retrievers.errors import InputError, Problem, collect_errors, did_you_mean
+from retrievers.texts.context_tokens import context_token_counter
 
 
 class BuiltExperiment(NamedTuple):
@@ -44,6 +45,9 @@ def build(loaded: LoadedExperiment) -> BuiltExperiment:
     with collect_errors(retriever_problems, in_file):
         retrievers = build_retrievers(loaded.experiment.retrievers)
     problems: list[Problem] = []
+    if loaded.experiment.budget is not None:
+        with collect_errors(problems, in_file):
+            context_token_counter(loaded.experiment.budget.tokenizer)
     dataset: Dataset | None = None
     with collect_errors(problems):
         drop_dangling = loaded.experiment.relevance.dangling == "drop"

@@ -240,6 +240,7 @@ def _leaderboard_lines(
     evaluation: Evaluation, *, width: int, explain: bool
 ) -> Iterator[RenderableType]:
     """The paired leaderboard; of a sweep only the first rows without --explain."""
+    from harness.evaluation.warnings import note_sentences
     from harness.wording.verdicts import single_p_note, trials_sentence
 
     board = evaluation.board
@@ -256,8 +257,9 @@ def _leaderboard_lines(
     if star_note:
         yield text_line(star_note, "dim")
     trials_note = trials_sentence(evaluation.trial_means)
-    if trials_note:
-        yield text_line(trials_note, "dim")
+    notes = note_sentences(evaluation.warnings)
+    for note in [trials_note, *notes] if trials_note else notes:
+        yield text_line(note, "dim")
     omitted = len(board.rows) - len(rows)
     if omitted:
         yield text_line(f"{omitted} more: --explain", "dim")

@@ -41,8 +41,6 @@ def run_warnings(
     """
     yield from _truncation_warnings(manifest)
     yield from _hit_id_warnings(manifest)
-    yield from _trial_warnings(manifest)
-    yield from _context_warnings(manifest)
     if scores.has_irrelevant_labels:
         shares = {
             name: scores.judged_shares[name]
@@ -54,6 +52,8 @@ def run_warnings(
     clicks = len(manifest.ledger.dataset.get("clicked-label", ()))
     if clicks:
         yield RunWarning(WarningKind.CLICKS, (), (clicks,))
+    yield from _trial_warnings(manifest)
+    yield from _context_warnings(manifest)
 
 
 def _context_warnings(manifest: Manifest) -> Iterator[RunWarning]:

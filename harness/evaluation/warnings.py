@@ -69,14 +69,29 @@ class RunWarning:
     words: tuple[str, ...] = ()
 
 
+NOTE_KINDS = (
+    WarningKind.UNKNOWN_REPEATABILITY,
+    WarningKind.WHOLE_DOCUMENTS,
+    WarningKind.ESTIMATED_TOKENS,
+)
+"""Kinds that say how something was measured; they change no verdict."""
+
+
+def note_sentences(warnings: Sequence[RunWarning]) -> list[str]:
+    """Return the sentences that say how something was measured."""
+    return [
+        warning_sentence(warning) for warning in warnings if warning.kind in NOTE_KINDS
+    ]
+
+
 def warning_sentences(warnings: Sequence[RunWarning]) -> list[str]:
-    """Return the sentences of warnings.
+    """Return the sentences of warnings that may change the verdict.
 
     Of the unevenly labelled retrievers only the one farthest from the leader.
     """
     gaps = [warning for warning in warnings if warning.kind is WarningKind.JUDGED_GAP]
     farthest = max(gaps, key=_judged_gap, default=None)
-    left_out = {WarningKind.FRAGILE, WarningKind.JUDGED_GAP}
+    left_out = {WarningKind.FRAGILE, WarningKind.JUDGED_GAP, *NOTE_KINDS}
     if gaps:
         left_out.add(WarningKind.UNJUDGED)
     return [

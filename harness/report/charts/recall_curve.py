@@ -101,7 +101,7 @@ def _draw_point(
     span = Line(centre.x, centre.x, centre.y, centre.y)
     side_text: str | Markup = ""
     if side == "left":
-        side_text = draw_side_text(retriever, 7, -9)
+        side_text = draw_side_text(retriever, 7, -9, color=color)
     elif side is not None:
-        side_text = draw_side_text(retriever, -7, -9, anchor="end")
+        side_text = draw_side_text(retriever, -7, -9, anchor="end", color=color)
     return draw_interval_point(span, centre, color, facts, side_text=side_text)

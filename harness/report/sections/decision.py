@@ -200,8 +200,13 @@ def _recommends_a_retriever(view: View) -> bool:
 
 def decision_alerts(view: View) -> list[str]:
     """Everything that may change the decision, most important first."""
-    # These two are shown by the conclusion and by Trust.
-    shown_elsewhere = (WarningKind.FRAGILE, WarningKind.JUDGED_GAP)
+    # The conclusion, Trust and the section of contexts show these.
+    shown_elsewhere = (
+        WarningKind.FRAGILE,
+        WarningKind.JUDGED_GAP,
+        WarningKind.ESTIMATED_TOKENS,
+        WarningKind.WHOLE_DOCUMENTS,
+    )
     sentences = [
         warning_sentence(warning)
         for warning in view.evaluation.warnings

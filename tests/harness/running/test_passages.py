@@ -239,6 +239,7 @@ def test_a_tokenizer_that_is_missing_ends_the_run_before_it_begins(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = experiment(tmp_path, more='[budget]\ntokenizer = "no/such/folder"')
+    assert "budget.tokenizer" in told(capsys, "check", path, code=2)
     output = told(capsys, "run", path, "--results", tmp_path / "out", code=2)
     assert "budget.tokenizer" in output
 
@@ -322,6 +323,33 @@ def test_without_spans_characters_are_refused_before_the_run(
     file.write_text("\n".join(map(json.dumps, rows)))
     error = refusal(run, path, RunOptions(tmp_path / "out"))
     assert "needs labelled spans, and no query has any" in str(error)
+
+
+def test_the_report_draws_recall_against_tokens(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = experiment(tmp_path, depth=2)
+    path.write_text(path.read_text().replace("report = false\n", ""))
+    folder = run(path, RunOptions(tmp_path / "out")).folder
+    told(capsys, "report", folder)
+    lines = (folder / "report.md").read_text(encoding="utf-8").split("\n")
+    head = lines[lines.index("## The same context") + 2]
+    budgets = [cell.strip() for cell in head.split("|")[2:-1]]
+    assert budgets == ["10", "12", "20"]
+    rows = {
+        name: line.split("|")[2:-1]
+        for name in ("cut", "whole")
+        for line in lines
+        if line.startswith(f"| {name} | ") and len(line.split("|")) == 6
+    }
+    measured = told(
+        capsys, "score", folder, "-m", "R(tokens=12, unit='chars')", "--json"
+    )
+    means = {row["retriever"]: row["mean"] for row in json.loads(measured)["summary"]}
+    assert float(rows["cut"][1]) == pytest.approx(means["cut"], abs=0.0005)
+    # Two passages are kept, of fewer than 20 tokens: what more would find is unknown.
+    assert rows["cut"][2].strip() == "–"
+    assert (folder / "figures" / "recall-tokens.svg").is_file()
 
 
 def test_passages_survive_a_run_of_one_retriever(tmp_path: Path) -> None:
