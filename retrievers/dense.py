@@ -146,11 +146,7 @@ class Dense(Retriever):
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
         """Embed the corpus into the store, or use the finished collection in it."""
-        if not hasattr(self, "_resources"):
-            # Passages are found in the documents, which are kept in memory then.
-            self.setup(own_resources(self, documents if self.chunks else ()))
-            if self.chunks:
-                documents = self._resources.corpus
+        documents = self._with_resources(documents)
         cuts_by_tokens = self.chunks is not None and self.chunks.unit == "tokens"
         if cuts_by_tokens and not self.encoder.at_hand:
             # Loads the model: its tokenizer, not an estimate, must cut the documents.
@@ -180,6 +176,16 @@ class Dense(Retriever):
             if kind != COLLECTION_NUMBERS_NOTE:
                 for document_id in document_ids:
                     meter.note(kind, document_id)
+
+    def _with_resources(self, documents: Iterable[Document]) -> Iterable[Document]:
+        """Return the documents, with resources of its own outside of a run.
+
+        Passages are found in the documents, which are then kept in memory.
+        """
+        if hasattr(self, "_resources"):
+            return documents
+        self.setup(own_resources(self, documents if self.chunks else ()))
+        return self._resources.corpus if self.chunks else documents
 
     def search(
         self, queries: Sequence[Query], depth: int, meter: Meter

@@ -75,16 +75,28 @@ def read_label_list(
                 f"no key of {quoted_value(without_id[0])} is known to name a document",
                 f"say which key holds the document: {remedy}",
             )
-        for object_, graded_id in zip(cell, graded_ids, strict=True):
-            spans = read_spans(object_.get(SPANS_KEY), graded_id.id or "")
-            if spans is None:
-                return unreadable_spans(object_[SPANS_KEY])
-            written_spans += spans
+        spans = _read_object_spans(cell, graded_ids)
+        if isinstance(spans, UnreadableLabels):
+            return spans
+        written_spans = spans
         cell = _as_grades_or_ids(graded_ids)
     labels = _read_grades_or_ids(cell, names_document)
     if written_spans and isinstance(labels, Labels):
         return replace(labels, written_spans=tuple(written_spans))
     return labels
+
+
+def _read_object_spans(
+    objects: Sequence[Mapping[str, Any]], graded_ids: Sequence[_GradedId]
+) -> list[WrittenSpan] | UnreadableLabels:
+    """Return the spans of all objects of a list."""
+    written_spans: list[WrittenSpan] = []
+    for object_, graded_id in zip(objects, graded_ids, strict=True):
+        spans = read_spans(object_.get(SPANS_KEY), graded_id.id or "")
+        if spans is None:
+            return unreadable_spans(object_[SPANS_KEY])
+        written_spans += spans
+    return written_spans
 
 
 def _read_grades_or_ids(

@@ -139,8 +139,7 @@ def match_labels(
         _note_lost_queries(matched.lost, documents, problems)
     if documents.ids and not drop:
         _refuse_unknown_documents(matched, guessed_columns, documents, problems)
-    if documents.ids and not problems:
-        _place_spans(matched, all_labels, source, problems)
+    _place_spans(matched, all_labels, source, problems)
     if documents.ids and queries:
         file = all_labels[0].location.file if all_labels else ""
         _refuse_losses(matched, documents, problems, file)
@@ -153,8 +152,11 @@ def _place_spans(
     source: Source,
     problems: ReadProblems,
 ) -> None:
-    """Find labelled spans in their documents, in a pass if there are any."""
-    if not any(labels.written_spans for labels in matched.labels.values()):
+    """Find labelled spans in their documents, in a pass if there are any.
+
+    Not beside other problems: a span of a document that does not exist is none.
+    """
+    if problems or not any(labels.written_spans for labels in matched.labels.values()):
         return
     locations = {placed.query_id: placed.location for placed in all_labels}
     corpus = (document for _, document in source.documents(ReadProblems()))

@@ -63,10 +63,12 @@ def place_spans(
 
 def _place_in(document: Document, labels: Labels) -> Iterator[Span | _SpanProblem]:
     """Yield the spans of one document, or what is wrong with them."""
-    written = [span for span in labels.written_spans if span.document == document.id]
-    if not written and document.id in labels.relevant:
+    label_spans = [
+        span for span in labels.written_spans if span.document == document.id
+    ]
+    if not label_spans and document.id in labels.relevant:
         yield Span(document.id, 0, len(document.text))
-    for span in written:
+    for span in label_spans:
         if span.quotation:
             yield _place_quotation(document, span.quotation, span.start or 0)
         else:

@@ -61,17 +61,17 @@ def _context_warnings(manifest: Manifest) -> Iterator[RunWarning]:
     measures = [parse_measure(name) for name in manifest.resolved.measures]
     if not any(measure.uses_passages for measure in measures):
         return
-    whole: list[str] = []
+    undivided: list[str] = []
     for name in manifest.finished:
         facts = manifest.retrievers[name].provenance
         if facts.get(PASSAGES_FACT) == WHOLE_DOCUMENTS:
-            whole.append(name)
+            undivided.append(name)
         notes = manifest.ledger.retrievers[name].notes
         short = len(notes.get(SHORT_CONTEXT_NOTE, ()))
         if short:
             yield RunWarning(WarningKind.SHORT_CONTEXTS, (name,), (short,))
-    if whole:
-        yield RunWarning(WarningKind.WHOLE_DOCUMENTS, tuple(whole))
+    if undivided:
+        yield RunWarning(WarningKind.WHOLE_DOCUMENTS, tuple(undivided))
     counts_tokens = any(measure.tokens for measure in measures)
     if counts_tokens and not (manifest.resolved.budget or {}).get("tokenizer"):
         yield RunWarning(WarningKind.ESTIMATED_TOKENS)
@@ -96,9 +96,9 @@ def trials_by_retriever(manifest: Manifest) -> dict[str, int]:
     """Return the trials of each retriever that may answer differently each time."""
     trials: dict[str, int] = {}
     for name in manifest.finished:
-        written = manifest.retrievers[name].provenance.get(TRIALS_FACT)
-        if written is not None:
-            trials[name] = int(written)
+        trial_count = manifest.retrievers[name].provenance.get(TRIALS_FACT)
+        if trial_count is not None:
+            trials[name] = int(trial_count)
     return trials
 
 

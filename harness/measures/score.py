@@ -133,8 +133,7 @@ def measure_rankings(
     for measure in all_measures:
         uses_claims = claims is not None and measure.uses_claims
         uses_passages = passages is not None and measure.uses_passages
-        by_itself = measure.get("groups") or measure.is_own
-        if not (by_itself or uses_claims or uses_passages):
+        if not (_is_of_one_ranking(measure) or uses_claims or uses_passages):
             array_measures.append(measure)
     ordered_rankings = _judged_rankings(judgments, rankings)
     array_values = _compute_values(
@@ -148,20 +147,20 @@ def measure_rankings(
             continue
         if measure.uses_passages:
             rows[measure] = _passage_values(measure, judgments, passages or {}, spans)
-            continue
-        compute = _ranking_scorer(measure, judgments, groups, claims)
-        rows[measure] = np.array(
-            [
-                compute(query_id, ranking)
-                for query_id, ranking in zip(judgments, ordered_rankings, strict=True)
-            ]
-        )
+        else:
+            compute = _ranking_scorer(measure, judgments, groups, claims)
+            rows[measure] = np.array([*map(compute, judgments, ordered_rankings)])
     return _read_only_values(
         all_measures,
         judgments,
         np.array([rows[measure] for measure in all_measures]),
         array_values.largest_grade,
     )
+
+
+def _is_of_one_ranking(measure: Measure) -> bool:
+    """Whether a measure is computed ranking by ranking, whatever the labels are."""
+    return measure.is_own or measure.get("groups") is not None
 
 
 def _passage_values(

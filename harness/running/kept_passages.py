@@ -64,9 +64,8 @@ def whole_documents(
     passage_of: dict[str, Passage] = {}
     for doc_id, text, tokens in zip(ids, texts, counts, strict=True):
         passage_of[doc_id] = Passage(doc_id, 0, len(text), tokens, 0.0)
-    return {
-        query_id: ranking.with_passages(
-            passage_of[hit.doc_id]._replace(score=hit.score) for hit in ranking
-        )
-        for query_id, ranking in answers.items()
-    }
+    with_passages: dict[str, Ranking] = {}
+    for query_id, ranking in answers.items():
+        passages = [passage_of[hit.doc_id]._replace(score=hit.score) for hit in ranking]
+        with_passages[query_id] = ranking.with_passages(passages)
+    return with_passages

@@ -32,8 +32,8 @@ class Repetition:
 
     def compare(self, query: Query, ranking: Ranking) -> None:
         """Compare one answer with that of the run, by their documents."""
-        kept = self._answers.get(query.id)
-        if not self._is_compared or kept is None:
+        run_answer = self._answers.get(query.id)
+        if not self._is_compared or run_answer is None:
             return
         documents = known_documents(self._state.resources.corpus)
         [matched] = match_hit_ids([ranking], documents, Meter(), irrelevant=True)
@@ -42,7 +42,7 @@ class Repetition:
         answered = list(matched.doc_ids)
         if self._state.context.exclude_self and query.id in answered:
             answered.remove(query.id)
-        is_changed = tuple(answered[: len(kept)]) != kept.doc_ids
+        is_changed = tuple(answered[: len(run_answer)]) != run_answer.doc_ids
         self._changed[query.id] = self._changed.get(query.id, False) or is_changed
 
     def count(self, meter: Meter) -> None:

@@ -95,10 +95,7 @@ def _run_retriever(built: BuiltRetriever, state: RunState) -> Run:
         _require_parts(built, state)
         with wrap_user_errors(built.components):
             replayed = answer_queries(built, built.retriever, state, meter)
-            for trial in range(2, built.trials + 1):
-                trial_state = state.of_trial(trial)
-                repeated = answer_queries(built, built.retriever, trial_state, meter)
-                further_trials.append(repeated.result.answers)
+            further_trials += _repeat_answers(built, state, meter)
             if _is_timed(built, context):
                 repetition = Repetition(built, replayed.result.answers, state)
                 latency = time_retriever(
@@ -115,9 +112,7 @@ def _run_retriever(built: BuiltRetriever, state: RunState) -> Run:
         error = _encodable(redact_keys(str(failure)))
         further_trials = []
     rankings = _merge_representatives(result.answers, state, meter)
-    provenance = dict(result.provenance)
-    if built.trials > 1 or not built.is_repeatable:
-        provenance[TRIALS_FACT] = str(built.trials)
+    provenance = {**result.provenance, **_trial_facts(built)}
     return Run(
         built.name,
         rankings,
@@ -130,6 +125,24 @@ def _run_retriever(built: BuiltRetriever, state: RunState) -> Run:
         latency=latency,
         error=error,
     )
+
+
+def _repeat_answers(
+    built: BuiltRetriever, state: RunState, meter: Meter
+) -> list[Mapping[str, Ranking]]:
+    """Return the rankings of each trial after the first."""
+    trials: list[Mapping[str, Ranking]] = []
+    for trial in range(2, built.trials + 1):
+        repeated = answer_queries(built, built.retriever, state.of_trial(trial), meter)
+        trials.append(repeated.result.answers)
+    return trials
+
+
+def _trial_facts(built: BuiltRetriever) -> dict[str, str]:
+    """Return the trials of a retriever that may answer differently each time."""
+    if built.trials == 1 and built.is_repeatable:
+        return {}
+    return {TRIALS_FACT: str(built.trials)}
 
 
 def _require_parts(built: BuiltRetriever, state: RunState) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from harness.evaluation.warnings import WarningKind, warning_sentence
 from harness.measures import Measure, measure_rankings, parse_measure
 from harness.measures.score import RankedPassages
-from harness.report.charts.figure import draw_figure
+from harness.report.charts.figure import Figure, draw_figure
 from harness.report.charts.recall_curve import RecallPoint, draw_recall_curves
 from harness.report.numbers import score_text
 from harness.report.templates import Section
@@ -27,28 +27,19 @@ def contexts_section(view: View) -> Section | None:
     measures = [parse_measure(name) for name in view.measures]
     if not any(measure.uses_passages for measure in measures):
         return None
-    declared = [measure.tokens for measure in measures if measure.tokens]
     spans = labelled_spans(view)
-    curves: dict[str, list[RecallPoint]] = {}
     passages = {name: read_passages(view, name) for name in view.ranked}
-    budgets = token_budgets(passages, declared)
+    budgets = token_budgets(
+        passages, [measure.tokens for measure in measures if measure.tokens]
+    )
+    curves: dict[str, list[RecallPoint]] = {}
     for name in view.ranked:
         points = _recall_points(view, passages[name], budgets, spans)
         if points:
             curves[name] = points
     if not curves:
         return None
-    counted = "labelled characters" if spans else "relevant documents"
-    last_points = "; ".join(
-        f"{name}: {score_text(points[-1].recall)} at {points[-1].tokens:,}"
-        for name, points in curves.items()
-    )
-    figure = draw_figure(
-        "recall-tokens",
-        f"Recall of {counted} against tokens",
-        f"Mean recall of {counted} within a context; {last_points}.",
-        lambda width: draw_recall_curves(curves, view.colors, width),
-    )
+    figure = _draw_curves(view, curves, has_spans=bool(spans))
     context = {
         "figure": figure,
         "budgets": budgets,
@@ -60,6 +51,22 @@ def contexts_section(view: View) -> Section | None:
         ],
     }
     return Section("contexts", "The same context", context, (figure,))
+
+
+def _draw_curves(
+    view: View, curves: Mapping[str, Sequence[RecallPoint]], *, has_spans: bool
+) -> Figure:
+    counted = "labelled characters" if has_spans else "relevant documents"
+    last_points = "; ".join(
+        f"{name}: {score_text(points[-1].recall)} at {points[-1].tokens:,}"
+        for name, points in curves.items()
+    )
+    return draw_figure(
+        "recall-tokens",
+        f"Recall of {counted} against tokens",
+        f"Mean recall of {counted} within a context; {last_points}.",
+        lambda width: draw_recall_curves(curves, view.colors, width),
+    )
 
 
 def read_passages(view: View, retriever: str) -> RankedPassages:
@@ -81,26 +88,23 @@ def labelled_spans(view: View) -> dict[str, tuple[Span, ...]]:
     return spans
 
 
+def count_tokens(passages: Sequence[Passage]) -> int:
+    """Return the tokens of all passages of a query."""
+    return sum(passage.tokens for passage in passages)
+
+
 def token_budgets(
     passages: Mapping[str, RankedPassages], declared: Sequence[int]
 ) -> list[int]:
     """Return round numbers of tokens from one passage to all, and the declared ones."""
-    totals = [
-        sum(passage.tokens for passage in query_passages)
-        for ranked in passages.values()
-        for query_passages in ranked.values()
-    ]
-    largest = max([*totals, *declared, 1])
-    smallest = min(
-        [
-            passage.tokens
-            for ranked in passages.values()
-            for query_passages in ranked.values()
-            for passage in query_passages[:1]
-            if passage.tokens
-        ],
-        default=1,
-    )
+    totals = [*declared, 1]
+    first_tokens: list[int] = []
+    for ranked_passages in passages.values():
+        for query_passages in ranked_passages.values():
+            totals.append(count_tokens(query_passages))
+            first_tokens += [passage.tokens for passage in query_passages[:1]]
+    largest = max(totals)
+    smallest = min(filter(None, first_tokens), default=1)
     budgets = set(declared)
     for power in range(math.ceil(math.log10(largest)) + 1):
         budgets.update(step * 10**power for step in BUDGET_STEPS)
@@ -119,19 +123,20 @@ def _recall_points(
 ) -> list[RecallPoint]:
     """Return the mean recall within each context that the kept passages can fill."""
     depth = view.resolved.depth
-    filled = [
-        sum(passage.tokens for passage in query_passages)
+    cut_totals = [
+        count_tokens(query_passages)
         for query_passages in passages.values()
         if len(query_passages) >= depth
     ]
-    known = [budget for budget in budgets if budget <= min(filled, default=math.inf)]
+    limit = min(cut_totals, default=math.inf)
+    fillable = [budget for budget in budgets if budget <= limit]
     unit = (("unit", "chars"),) if spans else ()
-    measures = [Measure("R", None, (("tokens", budget), *unit)) for budget in known]
+    measures = [Measure("R", None, (("tokens", budget), *unit)) for budget in fillable]
     grades = {query_id: dict(view.grades[query_id]) for query_id in view.ids}
     measured = measure_rankings(measures, grades, {}, passages=passages, spans=spans)
     means = measured.means(view.scores.weight_of)
     return [
         RecallPoint(budget, means[measure])
-        for budget, measure in zip(known, measures, strict=True)
+        for budget, measure in zip(fillable, measures, strict=True)
         if not math.isnan(means[measure])
     ]
