@@ -50,7 +50,11 @@ class PassagePlaces:
         placed_passages: list[Passage] = []
         for passage_id, score in passages:
             document_id, _, number = passage_id.rpartition(PASSAGE_SEPARATOR)
-            placed = self._by_document[document_id][int(number)]
+            document_passages = self._by_document[document_id]
+            position = int(number)
+            placed = None
+            if position < len(document_passages):  # a function may cut anew
+                placed = document_passages[position]
             if placed is None:
                 self._changed[document_id] = None
                 return None

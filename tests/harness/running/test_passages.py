@@ -325,6 +325,27 @@ def test_without_spans_characters_are_refused_before_the_run(
     assert "needs labelled spans, and no query has any" in str(error)
 
 
+def test_hits_that_are_no_documents_have_no_tokens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = module(
+        tmp_path,
+        monkeypatch,
+        "def search(queries, depth):\n    return [['fruit', 'elsewhere'] for _ in queries]\n",
+    )
+    table = f"""
+[[retrievers]]
+name = "ours"
+kind = "python"
+call = "{name}:search"
+unknown_hits = "irrelevant"
+"""
+    results = ran(tmp_path, CUT + table)
+    assert results.retrievers == ("cut",)
+    error = results.manifest.retrievers["ours"].error
+    assert "such as 'elsewhere': they cannot be counted in tokens" in error
+
+
 def test_the_report_draws_recall_against_tokens(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
