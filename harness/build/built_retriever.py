@@ -46,7 +46,7 @@ class BuiltRetriever:
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether it gives the same answer each time, parts with a name set aside."""
+        """Whether it gives the same answer each time, except parts with a name."""
         return all(without_filter(part).repeatable for part in self.own_parts)
 
     @property

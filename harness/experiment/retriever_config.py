@@ -85,7 +85,7 @@ class RetrieverConfig(StrictTable):
 
     @property
     def own_trials(self) -> int:
-        """How often the run asks it, its parts set aside."""
+        """How often the run asks it, without its parts."""
         return self.trials or 1
 
     @model_validator(mode="after")
