@@ -8,8 +8,8 @@ from harness.evaluation.warnings import RunWarning, WarningKind
 from harness.measures import parse_measure
 from harness.records import Manifest
 from harness.records.facts import (
-    CHANGED_COUNT,
-    COMPARED_COUNT,
+    CHANGED_FACT,
+    COMPARED_FACT,
     PASSAGES_FACT,
     SHORT_CONTEXT_NOTE,
     TRIALS_FACT,
@@ -81,9 +81,9 @@ def _trial_warnings(manifest: Manifest) -> Iterator[RunWarning]:
     """Yield how retrievers that may answer differently answered again."""
     unknown: list[str] = []
     for name, trials in trials_by_retriever(manifest).items():
-        counts = manifest.ledger.retrievers[name].counts.get("latency", {})
-        compared = counts.get(COMPARED_COUNT, 0)
-        changed = counts.get(CHANGED_COUNT, 0)
+        facts = manifest.retrievers[name].provenance
+        compared = int(facts.get(COMPARED_FACT, 0))
+        changed = int(facts.get(CHANGED_FACT, 0))
         if changed:
             yield RunWarning(WarningKind.CHANGED_ANSWERS, (name,), (changed, compared))
         elif trials == 1 and not compared:

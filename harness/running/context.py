@@ -11,6 +11,7 @@ from harness.experiment import LoadedExperiment
 from harness.records import StageLatency
 from harness.running.accounts import RunAccounts
 from harness.running.options import OnProgress
+from harness.running.reuse import ReusableRuns
 from retrievers.cache import Cache
 from retrievers.meter import Budget
 from retrievers.resources import Corpus, Resources
@@ -40,6 +41,8 @@ class RunContext:
     """Retriever -> stage -> what was measured before: kept, so that a warm run loads no
     model.
     """
+    repetitions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Retriever -> how its answers were compared when those times were measured."""
     count_tokens: TokenCounter = words_as_tokens
     """Counts the tokens of passages, for all retrievers alike."""
     keeps_passages: bool = False
@@ -53,7 +56,7 @@ def build_run_context(
     dataset: Dataset,
     cache: Cache,
     accounts: RunAccounts,
-    latencies: Mapping[str, Mapping[str, StageLatency]],
+    reusable: ReusableRuns,
 ) -> RunContext:
     """Return what the retrievers of an experiment share.
 
@@ -62,7 +65,7 @@ def build_run_context(
         dataset: its data.
         cache: of the models' answers; collections on disk are beside it.
         accounts: of the run.
-        latencies: retriever -> stage -> what was measured before.
+        reusable: what an earlier run of the same experiment measured.
     """
     experiment = loaded.experiment
     measures = loaded.question.measures
@@ -78,7 +81,8 @@ def build_run_context(
         fresh=accounts.options.fresh,
         exclude_self=experiment.dataset.exclude_self,
         latency_sample=experiment.latency.sample if experiment.latency else 0,
-        latencies=latencies,
+        latencies=reusable.latencies,
+        repetitions=reusable.repetitions,
         count_tokens=context_token_counter(tokenizer),
         keeps_passages=reads_passages or experiment.budget is not None,
         context_tokens=max((measure.tokens or 0 for measure in measures), default=0),

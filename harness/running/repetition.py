@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from harness.build.built_retriever import BuiltRetriever
-from harness.records.facts import CHANGED_COUNT, COMPARED_COUNT
+from harness.records.facts import CHANGED_FACT, COMPARED_FACT
 from harness.running.answer import RunState
 from retrievers.external import known_documents, match_hit_ids
 from retrievers.meter import Meter
@@ -45,11 +45,13 @@ class Repetition:
         is_changed = tuple(answered[: len(run_answer)]) != run_answer.doc_ids
         self._changed[query.id] = self._changed.get(query.id, False) or is_changed
 
-    def count(self, meter: Meter) -> None:
-        """Count the queries that were compared, and those with another answer."""
-        if self._changed:
-            with meter.stage("latency"):
-                changed = sum(self._changed.values())
-                meter.count(
-                    **{COMPARED_COUNT: len(self._changed), CHANGED_COUNT: changed}
-                )
+    @property
+    def facts(self) -> dict[str, str]:
+        """How many queries were compared, and how many had another answer.
+
+        Empty if none was compared.
+        """
+        if not self._changed:
+            return {}
+        changed = sum(self._changed.values())
+        return {COMPARED_FACT: str(len(self._changed)), CHANGED_FACT: str(changed)}

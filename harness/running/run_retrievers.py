@@ -90,6 +90,7 @@ def _run_retriever(built: BuiltRetriever, state: RunState) -> Run:
     result = StageResult({})
     further_trials: list[Mapping[str, Ranking]] = []
     latency: Mapping[str, StageLatency] = context.latencies.get(built.name, {})
+    facts = context.repetitions.get(built.name, {})
     error = ""
     try:
         _require_parts(built, state)
@@ -101,7 +102,7 @@ def _run_retriever(built: BuiltRetriever, state: RunState) -> Run:
                 latency = time_retriever(
                     built, replayed.retriever, context, meter, repetition.compare
                 )
-                repetition.count(meter)
+                facts = repetition.facts
             result = replayed.result
     except DataChanged:
         raise
@@ -112,7 +113,7 @@ def _run_retriever(built: BuiltRetriever, state: RunState) -> Run:
         error = _encodable(redact_keys(str(failure)))
         further_trials = []
     rankings = _merge_representatives(result.answers, state, meter)
-    provenance = {**result.provenance, **_trial_facts(built)}
+    provenance = {**result.provenance, **_trial_facts(built), **facts}
     return Run(
         built.name,
         rankings,

@@ -28,7 +28,6 @@ COUNT_PHRASES = {
     ),
     "changed-passage": "documents with a passage that does not stand in their text",
     "short-context": "queries whose passages end before the measured context",
-    "answers_changed": "queries that were answered differently when asked again",
     "collapsed": "further hits of the same page, file or section",
     "lost_tokens": "tokens lost by truncation",
     "retries": "retries",
@@ -38,7 +37,6 @@ COUNT_PHRASES = {
 }
 """The names of the kinds of counts; any other kind has its own name."""
 HIDDEN_COUNTS = (
-    "answers_compared",
     "cached_tokens",
     "shared_hits",
     "exact_hits",

@@ -213,6 +213,9 @@ def test_a_latency_sample_shows_changed_answers(
     output = told(capsys, "run", path, "--results", tmp_path / "out")
     text = " ".join(output.split())
     assert "tool answers 4 of 4 queries differently when asked again: set" in text
+    again = told(capsys, "run", path, "--results", tmp_path / "out")
+    text = " ".join(again.split())
+    assert "tool answers 4 of 4 queries differently when asked again: set" in text
 
 
 def test_a_latency_sample_of_equal_answers_says_nothing(
