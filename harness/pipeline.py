@@ -75,7 +75,7 @@ def run_built(
             check_judge_price(loaded, accounts, cache)
             import_stored_vectors(loaded.experiment.vectors, built.retrievers, cache)
             context = build_run_context(
-                loaded, built.dataset, cache, accounts, latencies=reusable.latencies
+                loaded, built.dataset, cache, accounts, reusable=reusable
             )
             on_finished = partial(records.write_run_files, staging)
             runs_by_name = run_retrievers(

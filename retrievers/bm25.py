@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import Field
 
 from retrievers.conditions import Condition, FieldValues, filter_facts, filter_values
@@ -14,7 +15,7 @@ from retrievers.meter import Meter
 from retrievers.options.tables import Configured
 from retrievers.query import Query
 from retrievers.ranking import Mask, Ranking, ranked, round_scores, top_k_candidates
-from retrievers.resources import Corpus
+from retrievers.resources import Corpus, Resources, own_resources
 from retrievers.retriever import Retriever
 from retrievers.texts.chunking import Chunk, cut_document
 from retrievers.texts.languages import (
@@ -22,6 +23,7 @@ from retrievers.texts.languages import (
     detect_shared_language,
     load_language_model,
 )
+from retrievers.texts.placed_passages import PassagePlaces
 from retrievers.texts.word_tokens import TOKENIZATION_RULE, tokenize
 
 LANGUAGE_SAMPLE_SIZE = 200
@@ -47,6 +49,8 @@ class _WordIndex:
     """Documents without a term."""
     passage_starts: list[int] = field(default_factory=list)
     """Where the passages of each document begin."""
+    passage_ids: list[str] = field(default_factory=list)
+    """With the numbers by which passages are found in their documents."""
     stemming: str = ""
 
 
@@ -72,6 +76,8 @@ class BM25(Configured, Retriever):
     _index: _WordIndex
     """Without the terms, which the engine has."""
     _engine: Any
+    _resources: Resources | None = None
+    _passage_places: PassagePlaces | None = None
 
     def model_post_init(self, _: object) -> None:
         """Check the names of languages."""
@@ -115,6 +121,10 @@ class BM25(Configured, Retriever):
         if self.chunk is not None:
             self.chunk.check()
 
+    def setup(self, resources: Resources) -> None:
+        """Receive the run's documents, in which passages are found."""
+        self._resources = resources
+
     def set_filter(self, conditions: Sequence[Condition]) -> None:
         """Search among the documents that match.
 
@@ -129,6 +139,8 @@ class BM25(Configured, Retriever):
         """
         import bm25s
 
+        if self.chunk is not None:
+            documents = self._open_passages(documents, self.chunk)
         with meter.stage("index"):
             index = self._count_words(documents)
             for doc_id in index.empty_doc_ids:
@@ -159,6 +171,8 @@ class BM25(Configured, Retriever):
                     meter.note("nothing-matches-query", query.id)
                 rankings.append(self.answer(query, depth, meter))
                 meter.count(texts=1)
+        if self._passage_places is not None:
+            self._passage_places.note_changed(meter)
         return rankings
 
     def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
@@ -169,13 +183,30 @@ class BM25(Configured, Retriever):
         if not terms:
             return ranked((), ())
         scores = self._engine.get_scores_from_ids(terms)
-        if self.chunk is not None:
-            scores = np.maximum.reduceat(scores, self._index.passage_starts)
-        if self._conditions:
-            scores = np.where(self._matching(query), scores, 0)
-        candidates = top_k_candidates(scores, depth, scores > 0)
-        doc_ids = [self._index.doc_ids[i] for i in candidates.tolist()]
-        return ranked(doc_ids, round_scores(scores[candidates]), depth)
+        matching = self._matching(query) if self._conditions else None
+        places = self._passage_places
+        if places is None:
+            return _rank_scores(scores, self._index.doc_ids, depth, matching)
+        starts = self._index.passage_starts
+        best_scores = np.maximum.reduceat(scores, starts)
+        documents = _rank_scores(best_scores, self._index.doc_ids, depth, matching)
+        if matching is not None:
+            lengths = np.diff([*starts, len(scores)])
+            matching = np.repeat(matching, lengths)
+        passages = _rank_scores(scores, self._index.passage_ids, depth, matching)
+        return documents.with_passages(places.place(passages))
+
+    def _open_passages(
+        self, documents: Iterable[Document], chunks: Chunk
+    ) -> Iterable[Document]:
+        """Return the documents, which can be looked up to find passages in them."""
+        if self._resources is None:
+            self._resources = own_resources(self, documents)
+            documents = self._resources.corpus
+        self._passage_places = PassagePlaces(
+            self._resources.corpus, chunks, self._resources.count_tokens
+        )
+        return documents
 
     def _matching(self, query: Query) -> Mask:
         """Return whether each document matches the query's filter."""
@@ -203,6 +234,20 @@ class BM25(Configured, Retriever):
         return index
 
 
+def _rank_scores(
+    scores: npt.NDArray[np.float32],
+    ids: Sequence[str],
+    depth: int,
+    matching: Mask | None,
+) -> Ranking:
+    """Return the best of the documents, or passages, that match and have a score."""
+    if matching is not None:
+        scores = np.where(matching, scores, 0)
+    candidates = top_k_candidates(scores, depth, scores > 0)
+    candidate_ids = [ids[i] for i in candidates.tolist()]
+    return ranked(candidate_ids, round_scores(scores[candidates]), depth)
+
+
 def _read_words(
     documents: Iterable[Document], chunks: Chunk | None, index: _WordIndex
 ) -> Iterator[Document]:
@@ -216,6 +261,7 @@ def _read_words(
             terms = [vocabulary.setdefault(word, len(vocabulary)) for word in words]
             if terms:
                 passage_terms.append(terms)
+                index.passage_ids.append(passage.id)
         if passage_terms:
             index.doc_ids.append(document.id)
             index.field_values.add(document.fields)

@@ -28,6 +28,7 @@ from retrievers.stores.open import open_store
 from retrievers.stores.options import CSR_LOCATION, MEMORY_LOCATION, StoreOptions
 from retrievers.stores.quantized import QuantizedStore, bytes_per_vector
 from retrievers.texts.chunking import Chunk, rank_by_best_passage
+from retrievers.texts.placed_passages import PassagePlaces
 from retrievers.vector_index import (
     COLLECTION_NUMBERS_NOTE,
     CollectionBuilder,
@@ -145,8 +146,7 @@ class Dense(Retriever):
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
         """Embed the corpus into the store, or use the finished collection in it."""
-        if not hasattr(self, "_resources"):
-            self.setup(own_resources(self, ()))
+        documents = self._with_resources(documents)
         cuts_by_tokens = self.chunks is not None and self.chunks.unit == "tokens"
         if cuts_by_tokens and not self.encoder.at_hand:
             # Loads the model: its tokenizer, not an estimate, must cut the documents.
@@ -177,6 +177,16 @@ class Dense(Retriever):
                 for document_id in document_ids:
                     meter.note(kind, document_id)
 
+    def _with_resources(self, documents: Iterable[Document]) -> Iterable[Document]:
+        """Return the documents, with resources of its own outside of a run.
+
+        Passages are found in the documents, which are then kept in memory.
+        """
+        if hasattr(self, "_resources"):
+            return documents
+        self.setup(own_resources(self, documents if self.chunks else ()))
+        return self._resources.corpus if self.chunks else documents
+
     def search(
         self, queries: Sequence[Query], depth: int, meter: Meter
     ) -> list[Ranking]:
@@ -202,6 +212,8 @@ class Dense(Retriever):
         with meter.stage("search", total=len(queries)):
             rankings = self._nearest(usable_vectors, filters, depth)
             meter.count(texts=len(queries))
+        if self.chunks:
+            self._passage_places.note_changed(meter)
         if self._collection.approximate:
             self._compare_with_exact(
                 rankings, usable_vectors, filters, depth, meter=meter
@@ -258,7 +270,8 @@ class Dense(Retriever):
             )
 
         if self.chunks:
-            return rank_by_best_passage(search, len(vectors), depth)
+            place = self._passage_places.place
+            return rank_by_best_passage(search, len(vectors), depth, place)
         return search(list(range(len(vectors))), depth)
 
     def _compare_with_exact(
@@ -278,6 +291,13 @@ class Dense(Retriever):
                 vectors[compared], filters[compared], depth, exact=True
             )
             _count_shared_hits(approximate_rankings, exact_rankings, depth, meter)
+
+    @cached_property
+    def _passage_places(self) -> PassagePlaces:
+        """Where passages stand in their documents."""
+        assert self.chunks is not None
+        resources = self._resources
+        return PassagePlaces(resources.corpus, self.chunks, resources.count_tokens)
 
     @property
     def _filter_fields(self) -> list[str]:

@@ -139,4 +139,13 @@ class Filtered(Retriever):
             row = self._rows.get(hit.doc_id)
             if row is not None and matches[row]:
                 hits.append(hit)
-        return ranked([hit.doc_id for hit in hits], [hit.score for hit in hits], depth)
+        matching = ranked(
+            [hit.doc_id for hit in hits], [hit.score for hit in hits], depth
+        )
+        if ranking.passages is None:
+            return matching
+        found = {hit.doc_id for hit in hits}
+        passages = [
+            passage for passage in ranking.passages if passage.document in found
+        ]
+        return matching.with_passages(passages[:depth])

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from numbers import Real
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import Field
 
@@ -43,6 +43,7 @@ class Function(ExternalRetriever):
     argsort.
     """
 
+    repeatable: ClassVar[bool] = False
     positional_option = "call"
     call: TextOrObject
     """"package.module:function", found as Python finds modules, the working directory

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from retrievers.document import Document
 from retrievers.meter import Meter
+from retrievers.passage import Passage
 from retrievers.query import Query
 from retrievers.ranking import Floats, Ranking, ranked, round_scores
 from retrievers.retriever import Retriever
+from retrievers.texts.chunking import PASSAGE_SEPARATOR
 
 FusionMethod = Literal["rrf", "dbsf", "convex"]
 """By ranks, by scores on one scale, or by scores between the query's lowest and
 highest."""
+
+
+class _SummedPoints(NamedTuple):
+    """Hits with their scores, in no order."""
+
+    ids: list[str]
+    scores: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +95,9 @@ class Fused(Retriever):
     def fuse(self, rankings: Sequence[Ranking], depth: int) -> Ranking:
         """Fuse rankings of one query.
 
-        A document's score is the weighted sum of its points in each ranking.
+        A document's score is the weighted sum of its points in each ranking. If all
+        rankings have passages, these are fused by the same rule: passages with the same
+        place in the same document are one.
 
         >>> a, b = ranked(["x", "y"], [2, 1]), ranked(["y", "z"], [9, 8])
         >>> [(hit.doc_id, round(hit.score, 6)) for hit in Fused(()).fuse([a, b], 2)]
@@ -95,6 +106,31 @@ class Fused(Retriever):
         >>> [(hit.doc_id, round(hit.score, 6)) for hit in convex.fuse([a, b], 3)]
         [('y', 0.875), ('z', 0.666667), ('x', 0.25)]
         """
+        fused = ranked(*self._sum_points(rankings), depth)
+        passage_lists: list[tuple[Passage, ...]] = []
+        for ranking in rankings:
+            if ranking.passages is None:
+                return fused
+            passage_lists.append(ranking.passages)
+        return fused.with_passages(self._fuse_passages(passage_lists, depth))
+
+    def _fuse_passages(
+        self, passage_lists: Sequence[tuple[Passage, ...]], depth: int
+    ) -> list[Passage]:
+        """Fuse the passages of one query."""
+        passage_by_key: dict[str, Passage] = {}
+        rankings: list[Ranking] = []
+        for passages in passage_lists:
+            keys: list[str] = []
+            for passage in passages:
+                keys.append(PASSAGE_SEPARATOR.join(map(str, passage.span)))
+                passage_by_key.setdefault(keys[-1], passage)
+            rankings.append(ranked(keys, [passage.score for passage in passages]))
+        fused = ranked(*self._sum_points(rankings), depth)
+        return [passage_by_key[key]._replace(score=score) for key, score in fused]
+
+    def _sum_points(self, rankings: Sequence[Ranking]) -> _SummedPoints:
+        """Return every hit with the weighted sum of its points, in no order."""
         weights = list(map(float, self.weights)) or [1.0] * len(rankings)
         if self.method == "convex":
             weights = [weight / sum(weights) for weight in weights]
@@ -103,7 +139,7 @@ class Fused(Retriever):
             points = self._points(ranking, part)
             for doc_id, document_points in zip(ranking.doc_ids, points, strict=True):
                 sums[doc_id] = sums.get(doc_id, 0.0) + weight * document_points
-        return ranked(list(sums), round_scores(list(sums.values())), depth)
+        return _SummedPoints(list(sums), round_scores(list(sums.values())))
 
     def _points(self, ranking: Ranking, part: int) -> list[float]:
         """Return what each hit of a part's ranking adds to its document's score."""

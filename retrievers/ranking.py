@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+from retrievers.passage import Passage
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -35,6 +37,8 @@ class Ranking:
     scores: Floats
     """float64, descending, read-only; equal scores are in descending order of document
     id."""
+    passages: tuple[Passage, ...] | None = None
+    """The hits before they were collapsed to documents, best first; None if unknown."""
 
     def __len__(self) -> int:
         return len(self.doc_ids)
@@ -45,9 +49,14 @@ class Ranking:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Ranking):
             return NotImplemented
-        return self.doc_ids == other.doc_ids and np.array_equal(
+        has_same_hits = self.doc_ids == other.doc_ids and np.array_equal(
             self.scores, other.scores
         )
+        return has_same_hits and self.passages == other.passages
+
+    def with_passages(self, passages: Iterable[Passage] | None) -> Ranking:
+        """Return the same hits with passages; with none if they are unknown."""
+        return replace(self, passages=None if passages is None else tuple(passages))
 
 
 def with_min_score(ranking: Ranking, min_score: float) -> Ranking:
@@ -57,7 +66,10 @@ def with_min_score(ranking: Ranking, min_score: float) -> Ranking:
     ('a',)
     """
     count = int(np.count_nonzero(ranking.scores >= min_score))
-    return Ranking(ranking.doc_ids[:count], ranking.scores[:count])
+    passages = ranking.passages
+    if passages is not None:
+        passages = tuple(passage for passage in passages if passage.score >= min_score)
+    return Ranking(ranking.doc_ids[:count], ranking.scores[:count], passages)
 
 
 def without_document(ranking: Ranking, doc_id: str, depth: int) -> Ranking:
@@ -67,7 +79,12 @@ def without_document(ranking: Ranking, doc_id: str, depth: int) -> Ranking:
     ('b',)
     """
     hits = [hit for hit in ranking if hit.doc_id != doc_id][:depth]
-    return ranked([hit.doc_id for hit in hits], [hit.score for hit in hits])
+    others = ranked([hit.doc_id for hit in hits], [hit.score for hit in hits])
+    if ranking.passages is None:
+        return others
+    return others.with_passages(
+        [passage for passage in ranking.passages if passage.document != doc_id][:depth]
+    )
 
 
 def merge_duplicates(ranking: Ranking, same_as: Mapping[str, str]) -> Ranking:
@@ -82,7 +99,13 @@ def merge_duplicates(ranking: Ranking, same_as: Mapping[str, str]) -> Ranking:
     best_scores: dict[str, float] = {}
     for doc_id, score in ranking:
         best_scores.setdefault(same_as.get(doc_id, doc_id), score)
-    return ranked(list(best_scores), list(best_scores.values()))
+    merged = ranked(list(best_scores), list(best_scores.values()))
+    if ranking.passages is None:
+        return merged
+    return merged.with_passages(
+        passage._replace(document=same_as.get(passage.document, passage.document))
+        for passage in ranking.passages
+    )
 
 
 def ranked(

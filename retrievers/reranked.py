@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.model import Reranker, TextPair, is_model, load_model, model_facts
 from retrievers.options.placeholders import instantiate
 from retrievers.options.python_objects import reranker_table
+from retrievers.passage import Passage
 from retrievers.query import Query
 from retrievers.ranking import SCORE_RESOLUTION, Floats, Ranking, ranked, round_scores
 from retrievers.resources import Resources, own_resources
@@ -318,7 +319,8 @@ def _pair_text(pair: TextPair) -> str:
 def rank_reranked_first(candidates: Ranking, scores: Floats) -> Ranking:
     """Rank the first candidates by their scores.
 
-    The others follow below, each a step of rounding lower.
+    The others follow below, each a step of rounding lower. Passages follow their
+    documents: those of the first document come first, in the order that they had.
     """
     if not len(scores):
         return candidates
@@ -326,4 +328,25 @@ def rank_reranked_first(candidates: Ranking, scores: Floats) -> Ranking:
     unscored_count = len(candidates) - len(scores)
     lower_scores = float(scores.min()) - step * np.arange(1, unscored_count + 1)
     all_scores = np.concatenate([scores, lower_scores])
-    return ranked(candidates.doc_ids, round_scores(all_scores))
+    reranked = ranked(candidates.doc_ids, round_scores(all_scores))
+    if candidates.passages is None:
+        return reranked
+    return reranked.with_passages(_order_by_document(candidates.passages, reranked))
+
+
+def _order_by_document(
+    passages: Sequence[Passage], ranking: Ranking
+) -> Iterator[Passage]:
+    """Yield passages in the order of their documents, with the documents' scores.
+
+    Passages of documents that were not among the candidates come last, as they were.
+    """
+    rank_by_document = {doc_id: rank for rank, doc_id in enumerate(ranking.doc_ids)}
+    last_score = float(ranking.scores[-1])
+
+    def rank(passage: Passage) -> int:
+        return rank_by_document.get(passage.document, len(ranking))
+
+    scores = dict(ranking)
+    for passage in sorted(passages, key=rank):
+        yield passage._replace(score=scores.get(passage.document, last_score))

@@ -11,6 +11,8 @@ from retrievers.cache import Cache, default_cache_path
 from retrievers.document import Document
 from retrievers.errors import BackendError
 from retrievers.store import Store
+from retrievers.texts.context_tokens import words_as_tokens
+from retrievers.texts.token_estimate import TokenCounter
 
 
 class Corpus:
@@ -44,8 +46,14 @@ class Corpus:
     def __length_hint__(self) -> int:
         return self._count
 
-    def contents(self, ids: Collection[str]) -> Mapping[str, Document]:
+    def contents(
+        self, ids: Collection[str], purpose: str = "reranked"
+    ) -> Mapping[str, Document]:
         """Return documents by id.
+
+        Args:
+            ids: of the documents.
+            purpose: what cannot be done with unknown ones, for the message.
 
         Raises:
             BackendError: an id is unknown.
@@ -57,7 +65,7 @@ class Corpus:
         if unknown:
             raise BackendError(
                 f"{len(unknown):,} of its hits have unknown ids, "
-                f"such as {unknown[0]!r}: they cannot be reranked"
+                f"such as {unknown[0]!r}: they cannot be {purpose}"
             )
         return {id_: self._documents_by_id[id_] for id_ in ids}
 
@@ -83,6 +91,11 @@ class Resources:
     stores: dict[Any, Store] = field(default_factory=dict)
     """Open stores by location and content, closed at the end: a folder cannot be opened
     twice."""
+    trial: int = 1
+    """Which repetition of the run this is; stored answers of another one do not
+    count."""
+    count_tokens: TokenCounter = words_as_tokens
+    """Counts the tokens of passages: the same for all retrievers of a run."""
 
 
 def own_resources(owner: object, documents: Iterable[Document]) -> Resources:

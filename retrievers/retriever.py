@@ -24,6 +24,10 @@ class Retriever(ABC):
     own_index: ClassVar[bool] = False
     """Whether it searches an index of another program, with documents that cannot be
     removed here."""
+    repeatable: ClassVar[bool] = True
+    """Whether it gives the same answer each time; if not, it may have trials."""
+    default_trials: ClassVar[int] = 1
+    """How often a run repeats it if the experiment does not say."""
 
     @property
     def parts(self) -> tuple[Retriever, ...]:

@@ -42,6 +42,7 @@ class Endpoint(ExternalRetriever):
     """  # noqa: D205
 
     expands: ClassVar[bool] = True
+    repeatable: ClassVar[bool] = False
     positional_option = "url"
     url: str
     """Where queries go; {query} and {depth} in it are replaced."""
@@ -71,6 +72,7 @@ class Endpoint(ExternalRetriever):
     _client: JsonClient | None = None
     _caller: ServiceCaller
     _cache: Cache | None = None
+    _trial: int = 1
     _oldest_answer: str = ""
 
     def model_post_init(self, _: object) -> None:
@@ -111,6 +113,7 @@ class Endpoint(ExternalRetriever):
     def setup(self, resources: Resources) -> None:
         """Receive the run's cache, which stores answers."""
         self._cache = resources.cache
+        self._trial = resources.trial
 
     def search(
         self, queries: Sequence[Query], depth: int, meter: Meter
@@ -124,6 +127,8 @@ class Endpoint(ExternalRetriever):
         name = fingerprint(
             "http", self._shown_url, request=self._request_digest, depth=depth
         )
+        if self._trial > 1:
+            name = f"{name} trial {self._trial}"
         keys = text_keys(name, "query", [query.text for query in queries])
         query_by_key = dict(zip(keys, queries, strict=True))
         distinct_keys = list(query_by_key)

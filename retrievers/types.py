@@ -19,6 +19,8 @@ from retrievers.model import TextPair as TextPair
 from retrievers.model import index_ranges as index_ranges
 from retrievers.model import is_model as is_model
 from retrievers.model import model_facts as model_facts
+from retrievers.passage import Passage as Passage
+from retrievers.passage import Span as Span
 from retrievers.prices import Price as Price
 from retrievers.query import Claim as Claim
 from retrievers.query import Query as Query
@@ -51,6 +53,7 @@ __all__ = [
     "Limits",
     "Model",
     "PairScores",
+    "Passage",
     "Price",
     "Query",
     "QueryFilters",
@@ -59,6 +62,7 @@ __all__ = [
     "Reranker",
     "Retriever",
     "Role",
+    "Span",
     "Store",
     "TextPair",
     "index_ranges",

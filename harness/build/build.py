@@ -20,6 +20,7 @@ from harness.scoring.query_units import query_weights
 from harness.stats.settings import check_margin
 from retrievers.conditions import Condition
 from retrievers.errors import InputError, Problem, collect_errors, did_you_mean
+from retrievers.texts.context_tokens import context_token_counter
 
 
 class BuiltExperiment(NamedTuple):
@@ -44,6 +45,9 @@ def build(loaded: LoadedExperiment) -> BuiltExperiment:
     with collect_errors(retriever_problems, in_file):
         retrievers = build_retrievers(loaded.experiment.retrievers)
     problems: list[Problem] = []
+    if loaded.experiment.budget is not None:
+        with collect_errors(problems, in_file):
+            context_token_counter(loaded.experiment.budget.tokenizer)
     dataset: Dataset | None = None
     with collect_errors(problems):
         drop_dangling = loaded.experiment.relevance.dangling == "drop"
@@ -118,7 +122,13 @@ def _grade(loaded: LoadedExperiment, dataset: Dataset) -> GradedLabels:
     labels = grade_labels(dataset.labels, experiment.relevance)
     # Scoring empty rankings shows whether every measure can read these labels.
     measure_rankings(
-        measures, labels.grades, {}, groups=labels.groups or None, claims={}
+        measures,
+        labels.grades,
+        {},
+        groups=labels.groups or None,
+        claims={},
+        passages={},
+        spans=labels.spans,
     )
     _check_claims(loaded, dataset)
     labels = with_queries_without_relevant(labels, dataset.queries, loaded.question)

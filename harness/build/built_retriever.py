@@ -34,6 +34,8 @@ class BuiltRetriever:
     """How the history of a query is used, as `ConversationConfig` has it."""
     min_score: float | None = None
     """Hits with a lower score are dropped."""
+    trials: int = 1
+    """How often it answers all queries: at least as often as any of its parts."""
 
     def conversation_queries(self, queries: Sequence[Query]) -> list[Query]:
         """The queries as it searches with them: alone, or with their history."""
@@ -41,6 +43,11 @@ class BuiltRetriever:
         if form == "last":
             return list(queries)
         return [_with_history(query, form) for query in queries]
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether it gives the same answer each time, except parts with a name."""
+        return all(without_filter(part).repeatable for part in self.own_parts)
 
     @property
     def own_parts(self) -> tuple[Retriever, ...]:
@@ -88,6 +95,12 @@ def _with_history(query: Query, form: str) -> Query:
         return query
     text = form.replace("{history}", "\n".join(query.history))
     return replace(query, text=text.replace("{query}", query.text))
+
+
+def may_vary(retriever: Retriever) -> bool:
+    """Whether a retriever, or any part of it, may answer differently each time."""
+    unfiltered = without_filter(retriever)
+    return not unfiltered.repeatable or any(map(may_vary, unfiltered.parts))
 
 
 def without_filter(retriever: Retriever) -> Retriever:

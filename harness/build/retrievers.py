@@ -64,11 +64,24 @@ def build_retrievers(
                     model_configs=pool.model_configs,
                     conversation=conversation.text if conversation else "last",
                     min_score=config.floor,
+                    trials=_trials(config, {part.name: part.trials for part in built}),
                 )
             )
     if problems:
         raise InputError(problems)
     return tuple(built)
+
+
+def _trials(config: RetrieverConfig, trials_by_name: Mapping[str, int]) -> int:
+    """Return how often a retriever answers: as often as the part that does most."""
+    trials = [config.own_trials]
+    for part in direct_parts(config):
+        match part:
+            case str():
+                trials.append(trials_by_name[part])
+            case _:
+                trials.append(_trials(part, trials_by_name))
+    return max(trials)
 
 
 @dataclass(frozen=True, slots=True)

@@ -240,7 +240,8 @@ def _leaderboard_lines(
     evaluation: Evaluation, *, width: int, explain: bool
 ) -> Iterator[RenderableType]:
     """The paired leaderboard; of a sweep only the first rows without --explain."""
-    from harness.wording.verdicts import single_p_note
+    from harness.evaluation.warnings import note_sentences
+    from harness.wording.verdicts import single_p_note, trials_sentence
 
     board = evaluation.board
     rows = list(board.rows)
@@ -255,6 +256,10 @@ def _leaderboard_lines(
     star_note = single_p_note(board)
     if star_note:
         yield text_line(star_note, "dim")
+    trials_note = trials_sentence(evaluation.trial_means)
+    notes = note_sentences(evaluation.warnings)
+    for note in [trials_note, *notes] if trials_note else notes:
+        yield text_line(note, "dim")
     omitted = len(board.rows) - len(rows)
     if omitted:
         yield text_line(f"{omitted} more: --explain", "dim")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from harness.dataset.columns import declaration
-from harness.dataset.labels import Labels
+from harness.dataset.labels import Labels, WrittenSpan
 from harness.dataset.merge_lists import MAX_MERGED_DOCUMENTS
 from harness.dataset.usual_names import usual_column
+from harness.dataset.written_spans import SPANS_KEY, SPANS_REMEDY, read_spans
 from harness.dataset.written_values import (
     GRADE_REMEDY,
     MAX_QUOTED_LENGTH,
@@ -59,6 +61,7 @@ def read_label_list(
         cell = split_cell(cell, names_document)
     if isinstance(cell, Mapping) and _is_document(cell):
         cell = [cell]
+    written_spans: list[WrittenSpan] = []
     if _are_objects(cell):
         graded_ids = [_graded_id(object_) for object_ in cell]
         without_id = [
@@ -72,10 +75,41 @@ def read_label_list(
                 f"no key of {quoted_value(without_id[0])} is known to name a document",
                 f"say which key holds the document: {remedy}",
             )
+        spans = _read_object_spans(cell, graded_ids)
+        if isinstance(spans, UnreadableLabels):
+            return spans
+        written_spans = spans
         cell = _as_grades_or_ids(graded_ids)
+    labels = _read_grades_or_ids(cell, names_document)
+    if written_spans and isinstance(labels, Labels):
+        return replace(labels, written_spans=tuple(written_spans))
+    return labels
+
+
+def _read_object_spans(
+    objects: Sequence[Mapping[str, Any]], graded_ids: Sequence[_GradedId]
+) -> list[WrittenSpan] | UnreadableLabels:
+    """Return the spans of all objects of a list."""
+    written_spans: list[WrittenSpan] = []
+    for object_, graded_id in zip(objects, graded_ids, strict=True):
+        spans = read_spans(object_.get(SPANS_KEY), graded_id.id or "")
+        if spans is None:
+            return unreadable_spans(object_[SPANS_KEY])
+        written_spans += spans
+    return written_spans
+
+
+def _read_grades_or_ids(
+    cell: Any, names_document: NamesDocument
+) -> Labels | UnreadableLabels:
     if isinstance(cell, Mapping):
         return _read_grades(cell)
     return _read_ids(() if cell is None else cell, names_document)
+
+
+def unreadable_spans(cell: Any) -> UnreadableLabels:
+    """Return the reason that the spans of a label cannot be read."""
+    return UnreadableLabels(f"{quoted_value(cell)} is no list of spans", SPANS_REMEDY)
 
 
 def _is_document(object_: Mapping[str, Any]) -> bool:
@@ -94,7 +128,7 @@ def _are_objects(cell: Any) -> bool:
 
 def _graded_id(object_: Mapping[str, Any]) -> _GradedId:
     grade_key = usual_column("grade", tuple(object_))
-    keys = tuple(key for key in object_ if key != grade_key)
+    keys = tuple(key for key in object_ if key not in (grade_key, SPANS_KEY))
     id_key = usual_column("document_id", keys) or usual_column("label_document", keys)
     if not id_key:
         keys_of_ids = [key for key in keys if document_id(object_[key]) is not None]

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from harness.dataset.cell_paths import read_texts
@@ -22,11 +22,13 @@ from harness.dataset.label_lists import (
     read_label_list,
     split_cell,
     split_elements,
+    unreadable_spans,
 )
-from harness.dataset.labels import Labels
+from harness.dataset.labels import Labels, WrittenSpan
 from harness.dataset.placed_row import PlacedRow
 from harness.dataset.source import PlacedLabels, SourceLocation
 from harness.dataset.usual_names import CLICKS_COLUMN, normalised_name
+from harness.dataset.written_spans import read_spans
 from harness.dataset.written_values import (
     GRADE_REMEDY,
     parse_cell,
@@ -55,6 +57,8 @@ class GatheredLabels:
     grades: dict[str, int] = field(default_factory=dict)
     lines: array[int] = field(default_factory=lambda: array("I"))
     """The line of each document."""
+    spans: list[WrittenSpan] = field(default_factory=list)
+    """As they are written, of all documents."""
 
 
 def read_labels(
@@ -134,6 +138,9 @@ class _LabelReader:
         if isinstance(labels, UnreadableLabels):
             row.add_problem(labels.problem, labels.remedy)
             return None
+        if row.value("spans") is not None:
+            spans = _spans_of_row(row, labels.documents)
+            labels = replace(labels, written_spans=(*labels.written_spans, *spans))
         return PlacedLabels(row.location, query_id, labels)
 
     def _gather(self, row: PlacedRow, query_id: str, document: Any) -> None:
@@ -147,7 +154,12 @@ class _LabelReader:
             self._gathered[query_id] = GatheredLabels(row.location)
         gathered = self._gathered[query_id]
         grade_column = row.name("grade")
-        for id_, grade in _graded_documents(row, document):
+        graded_documents = _graded_documents(row, document)
+        if row.value("spans") is not None:
+            gathered.spans += _spans_of_row(
+                row, [graded.document for graded in graded_documents]
+            )
+        for id_, grade in graded_documents:
             if id_ not in gathered.grades:
                 gathered.grades[id_] = grade
                 gathered.lines.append(row.location.line or 0)
@@ -166,8 +178,27 @@ class _LabelReader:
             _add_missing_document_column(self._first_unlabelled_row)
         for query_id, gathered in self._gathered.items():
             location = gathered.location._replace(lines=gathered.lines)
-            labels = Labels(grades=gathered.grades, quoted=self._any_quoted)
+            labels = Labels(
+                grades=gathered.grades,
+                quoted=self._any_quoted,
+                written_spans=tuple(gathered.spans),
+            )
             yield PlacedLabels(location, query_id, labels)
+
+
+def _spans_of_row(row: PlacedRow, documents: Sequence[str]) -> tuple[WrittenSpan, ...]:
+    """Return the spans in a row's own column; they are of its only document."""
+    cell = row.value("spans")
+    if len(documents) != 1:
+        problem = f"has spans and {len(documents)} documents"
+        remedy = 'give each document its spans: [{"document_id": …, "spans": […]}]'
+        row.add_problem(problem, remedy)
+        return ()
+    spans = read_spans(cell, documents[0])
+    if spans is None:
+        row.add_problem(*unreadable_spans(cell))
+        return ()
+    return spans
 
 
 def _first_list_of_objects(*cells: Any) -> list[Any] | None:

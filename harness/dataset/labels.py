@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
+
+from retrievers.types import Span
 
 LabelSource = Literal["", "people", "model", "mixed"]
 FIELD_SEPARATOR = "#"
@@ -16,6 +18,17 @@ MODEL_LABELLER_PREFIX = "llm:"
 """Begins the name of a model in `labelled_by` of a file of queries."""
 STORED_NAMES = {"labelled_by": "by", "grades_by_labeller": "given"}
 """Field -> its key in labels.jsonl, which the digest of a data set covers."""
+
+
+class WrittenSpan(NamedTuple):
+    """Characters of a document as a label gives them: offsets, or a quotation."""
+
+    document: str
+    start: int | None
+    """None if there is only a quotation."""
+    end: int | None
+    quotation: str = ""
+    """Text of the document; empty if there are only offsets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +58,10 @@ class Labels:
     """
     quoted: bool = False
     """Whether labels may quote documents; False once the documents are matched."""
+    spans: tuple[Span, ...] = ()
+    """The labelled characters of documents, in order."""
+    written_spans: tuple[WrittenSpan, ...] = ()
+    """The spans as they are written; empty once they are placed in their documents."""
 
     @property
     def documents(self) -> tuple[str, ...]:
@@ -77,7 +94,15 @@ class Labels:
         >>> labels.with_renamed_documents({"p1": "a", "p2": "a"}).grades
         {'a': 3}
         """
-        renamed = replace(self, model=_rename_grades(self.model, names))
+        renamed = replace(
+            self,
+            model=_rename_grades(self.model, names),
+            written_spans=tuple(
+                span._replace(document=names[span.document])
+                for span in self.written_spans
+                if span.document in names
+            ),
+        )
         if self.grades is not None:
             return replace(renamed, grades=_rename_grades(self.grades, names))
         if self.groups is not None:

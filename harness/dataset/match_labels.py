@@ -13,6 +13,7 @@ from harness.dataset.check_corpus import (
 )
 from harness.dataset.columns import declaration, not_labels_remedy
 from harness.dataset.labels import Labels
+from harness.dataset.place_spans import place_spans
 from harness.dataset.read_problems import ReadProblems
 from harness.dataset.source import PlacedLabels, Source, SourceLocation
 from harness.dataset.usual_names import DOCUMENT_ID_KINDS, normalised_name
@@ -138,10 +139,28 @@ def match_labels(
         _note_lost_queries(matched.lost, documents, problems)
     if documents.ids and not drop:
         _refuse_unknown_documents(matched, guessed_columns, documents, problems)
+    _place_spans(matched, all_labels, source, problems)
     if documents.ids and queries:
         file = all_labels[0].location.file if all_labels else ""
         _refuse_losses(matched, documents, problems, file)
     return matched
+
+
+def _place_spans(
+    matched: MatchedLabels,
+    all_labels: Iterable[PlacedLabels],
+    source: Source,
+    problems: ReadProblems,
+) -> None:
+    """Find labelled spans in their documents, in a pass if there are any.
+
+    Not beside other problems: a span of a document that does not exist is none.
+    """
+    if problems or not any(labels.written_spans for labels in matched.labels.values()):
+        return
+    locations = {placed.query_id: placed.location for placed in all_labels}
+    corpus = (document for _, document in source.documents(ReadProblems()))
+    matched.labels = place_spans(matched.labels, locations, corpus, problems)
 
 
 def _note_lost_queries(

@@ -96,6 +96,7 @@ USUAL_COLUMN_NAMES: dict[str, tuple[str, ...]] = {
         "golden_docs",
     ),
     "contexts": ("reference_contexts",),
+    "spans": ("spans",),
 }
 """Kind of column -> its usual names, for columns that are not declared.
 
@@ -180,7 +181,7 @@ UNLABELLED_QUERY_KINDS = (
     "history",
 )
 """Kinds of columns of queries if the labels are in another table."""
-QUERY_KINDS = (*UNLABELLED_QUERY_KINDS, *LABEL_KINDS)
+QUERY_KINDS = (*UNLABELLED_QUERY_KINDS, *LABEL_KINDS, "spans")
 FIELDS_KIND = "fields"
 """Declares columns, with commas between, that hold no labels despite their names."""
 COLUMN_KINDS = (*USUAL_COLUMN_NAMES, FIELDS_KIND)

@@ -104,6 +104,7 @@ def evaluate_run(run: EvaluationInput) -> Evaluation:
             "judgments": sum(map(len, run.graded.grades.values())),
             "tests": tests,
             "judged_shares": scores.judged_shares,
+            "trial_means": scores.trial_means,
             "abstention": _abstention(run, settings.level),
             "ceilings": _ceilings(run, evaluation),
             "warnings": warnings,

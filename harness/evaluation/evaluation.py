@@ -174,6 +174,8 @@ class Evaluation(BaseModel):
     """Choices made after the run, such as another measure; then nothing is chosen."""
     sweep: SweepChoice | None = None
     """The choice among many configurations, if the experiment has a sweep."""
+    trial_means: Mapping[str, tuple[float, ...]] = {}
+    """Retriever -> its mean on the primary measure in each trial, if it has several."""
     judged_shares: Mapping[str, float] = {}
     """As in `Scores`: retriever -> share of its first hits with a label."""
     abstention: Abstention | None = None

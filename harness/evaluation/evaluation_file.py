@@ -1,5 +1,6 @@
 """The file evaluation.json."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -9,9 +10,11 @@ from pydantic import ValidationError
 from harness.evaluation.costs import price_points
 from harness.evaluation.evaluate_run import EvaluationInput, evaluate_run
 from harness.evaluation.evaluation import Evaluation
+from harness.evaluation.run_warnings import trials_by_retriever
+from harness.measures import parse_measure
 from harness.records import Manifest, Results, new_text_file
 from harness.scoring.grades import grade_labels
-from harness.scoring.rescore import relevance_by_rule
+from harness.scoring.rescore import relevance_by_rule, rescore
 from harness.scoring.stored_scores import stored_judged_shares, stored_scores
 from retrievers.errors import HarnessError
 from retrievers.files.text_files import file_digest
@@ -31,12 +34,21 @@ def read_or_evaluate(results: Results) -> Evaluation:
         return stored
     scores = stored_scores(results)
     judged_shares = stored_judged_shares(results, scores.primary)
+    trial_means: Mapping[str, tuple[float, ...]] = {}
+    if any(
+        int(trials) > 1 for trials in trials_by_retriever(results.manifest).values()
+    ):
+        primary = [parse_measure(scores.primary)]
+        relevance = relevance_by_rule(results)
+        trial_means = rescore(results, primary, relevance=relevance).trial_means
     labels = {query_id: judged.labels for query_id, judged in results.queries.items()}
     queries = {query_id: judged.query for query_id, judged in results.queries.items()}
     evaluation = evaluate_run(
         EvaluationInput(
             manifest=results.manifest,
-            scores=replace(scores, judged_shares=judged_shares),
+            scores=replace(
+                scores, judged_shares=judged_shares, trial_means=trial_means
+            ),
             graded=grade_labels(labels, relevance_by_rule(results)),
             queries=queries,
             prices=price_points(results.manifest, results.cost_rows),

@@ -127,13 +127,15 @@ def uplift_family(
     pairs = _reranked_pairs(scores, manifest)
     if not pairs:
         return
-    uses_claims = parse_measure(scores.primary).uses_claims
+    primary = parse_measure(scores.primary)
     parts = [QueryPart("", scores)]
     for row in _decide_parts(parts, pairs, "rerank uplift", settings):
         # Claims were not judged against candidates below the cutoff: how much these
         # could add is unknown.
         note = "no ceiling: the candidates below the cutoff have no verdicts"
-        if not uses_claims:
+        if primary.uses_passages:
+            note = "no ceiling: a reranker orders documents, not passages"
+        elif not primary.uses_claims:
             depth = reranker_depth(manifest.retrievers[row.a].provenance)
             note = f"ceiling {_reranking_ceiling(graded, scores, row.b, depth):.4f}"
         yield replace(row, note=note)

@@ -7,6 +7,14 @@ from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.warnings import RunWarning, WarningKind
 from harness.measures import parse_measure
 from harness.records import Manifest
+from harness.records.facts import (
+    CHANGED_FACT,
+    COMPARED_FACT,
+    PASSAGES_FACT,
+    SHORT_CONTEXT_NOTE,
+    TRIALS_FACT,
+    WHOLE_DOCUMENTS,
+)
 from harness.scoring.scores import Scores
 from harness.stats.differences import is_fragile
 
@@ -44,6 +52,54 @@ def run_warnings(
     clicks = len(manifest.ledger.dataset.get("clicked-label", ()))
     if clicks:
         yield RunWarning(WarningKind.CLICKS, (), (clicks,))
+    yield from _trial_warnings(manifest)
+    yield from _context_warnings(manifest)
+
+
+def _context_warnings(manifest: Manifest) -> Iterator[RunWarning]:
+    """Yield what passages and tokens are, if a measure reads them."""
+    measures = [parse_measure(name) for name in manifest.resolved.measures]
+    if not any(measure.uses_passages for measure in measures):
+        return
+    undivided: list[str] = []
+    for name in manifest.finished:
+        facts = manifest.retrievers[name].provenance
+        if facts.get(PASSAGES_FACT) == WHOLE_DOCUMENTS:
+            undivided.append(name)
+        notes = manifest.ledger.retrievers[name].notes
+        short = len(notes.get(SHORT_CONTEXT_NOTE, ()))
+        if short:
+            yield RunWarning(WarningKind.SHORT_CONTEXTS, (name,), (short,))
+    if undivided:
+        yield RunWarning(WarningKind.WHOLE_DOCUMENTS, tuple(undivided))
+    counts_tokens = any(measure.tokens for measure in measures)
+    if counts_tokens and not (manifest.resolved.budget or {}).get("tokenizer"):
+        yield RunWarning(WarningKind.ESTIMATED_TOKENS)
+
+
+def _trial_warnings(manifest: Manifest) -> Iterator[RunWarning]:
+    """Yield how retrievers that may answer differently answered again."""
+    unknown: list[str] = []
+    for name, trials in trials_by_retriever(manifest).items():
+        facts = manifest.retrievers[name].provenance
+        compared = int(facts.get(COMPARED_FACT, 0))
+        changed = int(facts.get(CHANGED_FACT, 0))
+        if changed:
+            yield RunWarning(WarningKind.CHANGED_ANSWERS, (name,), (changed, compared))
+        elif trials == 1 and not compared:
+            unknown.append(name)
+    if unknown:
+        yield RunWarning(WarningKind.UNKNOWN_REPEATABILITY, tuple(unknown))
+
+
+def trials_by_retriever(manifest: Manifest) -> dict[str, int]:
+    """Return the trials of each retriever that may answer differently each time."""
+    trials: dict[str, int] = {}
+    for name in manifest.finished:
+        trial_count = manifest.retrievers[name].provenance.get(TRIALS_FACT)
+        if trial_count is not None:
+            trials[name] = int(trial_count)
+    return trials
 
 
 def judged_warnings(shares: Mapping[str, float], cutoff: int) -> Iterator[RunWarning]:

@@ -39,6 +39,22 @@ class WarningKind(Enum):
 
     Numbers: both shares.
     """
+    SHORT_CONTEXTS = "short contexts"
+    """Passages of a retriever end before the context that is measured.
+
+    Numbers: of how many queries.
+    """
+    WHOLE_DOCUMENTS = "whole documents"
+    """Retrievers return no passages: whole documents are measured."""
+    ESTIMATED_TOKENS = "estimated tokens"
+    """The tokens of contexts are words times 4/3."""
+    CHANGED_ANSWERS = "changed answers"
+    """A retriever answers differently when asked again, and has one trial.
+
+    Numbers: how many queries, of how many that were compared.
+    """
+    UNKNOWN_REPEATABILITY = "unknown repeatability"
+    """Retrievers that may answer differently have one trial, and were not compared."""
     CLICKS = "clicks"
     """The labels are clicks. Numbers: of how many queries."""
 
@@ -53,14 +69,29 @@ class RunWarning:
     words: tuple[str, ...] = ()
 
 
+NOTE_KINDS = (
+    WarningKind.UNKNOWN_REPEATABILITY,
+    WarningKind.WHOLE_DOCUMENTS,
+    WarningKind.ESTIMATED_TOKENS,
+)
+"""Kinds that say how something was measured; they change no verdict."""
+
+
+def note_sentences(warnings: Sequence[RunWarning]) -> list[str]:
+    """Return the sentences that say how something was measured."""
+    return [
+        warning_sentence(warning) for warning in warnings if warning.kind in NOTE_KINDS
+    ]
+
+
 def warning_sentences(warnings: Sequence[RunWarning]) -> list[str]:
-    """Return the sentences of warnings.
+    """Return the sentences of warnings that may change the verdict.
 
     Of the unevenly labelled retrievers only the one farthest from the leader.
     """
     gaps = [warning for warning in warnings if warning.kind is WarningKind.JUDGED_GAP]
     farthest = max(gaps, key=_judged_gap, default=None)
-    left_out = {WarningKind.FRAGILE, WarningKind.JUDGED_GAP}
+    left_out = {WarningKind.FRAGILE, WarningKind.JUDGED_GAP, *NOTE_KINDS}
     if gaps:
         left_out.add(WarningKind.UNJUDGED)
     return [
@@ -79,7 +110,7 @@ def _judged_gap(warning: RunWarning) -> float:
 UNLABELLED_NOTE = "documents without a label count as irrelevant"
 
 
-def warning_sentence(warning: RunWarning) -> str:
+def warning_sentence(warning: RunWarning) -> str:  # noqa: C901 - a table of kinds
     """Return one warning of a run in words.
 
     >>> kind = WarningKind.UNJUDGED
@@ -104,11 +135,47 @@ count as irrelevant.
                 f"The labels of {queries} are clicks: they favour the search that "
                 "showed the documents, and retrievers like it."
             )
+        case WarningKind.CHANGED_ANSWERS | WarningKind.UNKNOWN_REPEATABILITY:
+            return _repeatability_sentence(warning)
+        case (
+            WarningKind.SHORT_CONTEXTS
+            | WarningKind.WHOLE_DOCUMENTS
+            | WarningKind.ESTIMATED_TOKENS
+        ):
+            return _context_sentence(warning)
         case WarningKind.FRAGILE:
             return (
                 "Three queries with the largest possible loss would reverse the "
                 f"result of {join_names(warning.retrievers)}: label more queries."
             )
+
+
+def _repeatability_sentence(warning: RunWarning) -> str:
+    if warning.kind is WarningKind.UNKNOWN_REPEATABILITY:
+        names = names_or_count(warning.retrievers, 3)
+        return f"{names}: repeatability unknown: set trials."
+    changed, compared = warning.numbers
+    queries = f"{changed:.0f} of {count_of(round(compared), 'query')}"
+    return (
+        f"{warning.retrievers[0]} answers {queries} differently when asked again: "
+        "set trials."
+    )
+
+
+def _context_sentence(warning: RunWarning) -> str:
+    if warning.kind is WarningKind.SHORT_CONTEXTS:
+        queries = count_of(round(warning.numbers[0]), "query")
+        return (
+            f"{warning.retrievers[0]}: the passages of {queries} end before the "
+            "measured context does; raise depth."
+        )
+    if warning.kind is WarningKind.WHOLE_DOCUMENTS:
+        names = names_or_count(warning.retrievers, 3)
+        return f"Passages of {names} are whole documents."
+    return (
+        "Tokens are words times 4/3, rounded up for each passage; "
+        "[budget] tokenizer counts them."
+    )
 
 
 def _half_read_sentence(warning: RunWarning) -> str:

@@ -8,6 +8,7 @@ from pydantic import Field, SerializeAsAny, field_validator, model_validator
 
 from harness.experiment.class_options import shown_as
 from harness.experiment.experiment_tables import (
+    BudgetConfig,
     DatasetConfig,
     JudgeConfig,
     LatencyConfig,
@@ -75,6 +76,9 @@ class Experiment(StrictTable):
     answers."""
     latency: LatencyConfig | None = None
     """Whether single queries are timed."""
+    budget: BudgetConfig | None = None
+    """How the tokens of passages are counted; a table without keys keeps passages for
+    measures that are named later."""
     vectors: StoredVectorsConfig | None = None
     """Where vectors are that were embedded elsewhere."""
     conversation: ConversationConfig = Field(default=ConversationConfig(), exclude=True)

@@ -137,6 +137,14 @@ class JudgeConfig(StrictTable):
         return self
 
 
+class BudgetConfig(StrictTable):
+    """How the tokens of a context are counted, for measures such as R(tokens=2000)."""
+
+    tokenizer: str = ""
+    """A tokenizer.json, a model's folder, or a model whose files are on this machine;
+    left out, words times 4/3, rounded up for each passage."""
+
+
 class LatencyConfig(StrictTable):
     """How the time of a single query is measured."""
 

@@ -1,10 +1,10 @@
 """The keys of every retriever."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, get_args
+from typing import Annotated, Any, ClassVar, Self, get_args
 
 import pydantic
-from pydantic import Field, field_validator, model_serializer
+from pydantic import Field, field_validator, model_serializer, model_validator
 
 from harness.experiment.class_options import PartConfig, PartField
 from harness.pages import MIN_CONTRAST, WHITE_PAPER, color_contrast, is_color
@@ -19,7 +19,8 @@ SWEPT_NAME = (
 )
 """Of a retriever too: a sweep writes its values behind it, such as `dense[MiniLM,
 256]`."""
-OMITTED_WHEN_EMPTY = ("conversation", "floor", "comparable_scores")
+MAX_TRIALS = 100
+OMITTED_WHEN_EMPTY = ("conversation", "floor", "comparable_scores", "trials")
 """Keys of every retriever that are not written where they say nothing."""
 RESERVED_KEYS = {
     *OMITTED_WHEN_EMPTY,
@@ -70,9 +71,32 @@ class RetrieverConfig(StrictTable):
     comparable_scores: bool = False
     """Whether scores can be compared between queries, as those of cosines and
     cross-encoders can."""
+    trials: Annotated[int, Field(ge=1, le=MAX_TRIALS)] | None = None
+    """How often the run asks a retriever that may answer differently each time (http,
+    python); scores are averaged within the query."""
     omitted_when_empty: ClassVar[tuple[str, ...]] = ()
     """Keys that are not written where they say nothing: manifests of earlier versions
     know the same retriever."""
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether it gives the same answer each time."""
+        return True
+
+    @property
+    def own_trials(self) -> int:
+        """How often the run asks it, without its parts."""
+        return self.trials or 1
+
+    @model_validator(mode="after")
+    def _trials_make_sense(self) -> Self:
+        if self.trials is not None and self.is_repeatable:
+            kind = getattr(self, "kind", "")
+            raise ValueError(
+                f"a retriever of kind {kind!r} answers the same each time; "
+                "leave trials out"
+            )
+        return self
 
     @model_serializer(mode="wrap")
     def _as_table(

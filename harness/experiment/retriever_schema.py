@@ -50,6 +50,18 @@ class CustomConfig(RetrieverConfig):
     file."""
     omitted_when_empty = ("unknown_hits",)
 
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether its class gives the same answer each time."""
+        custom_class: type[Retriever] = retriever_class(self.kind)
+        return custom_class.repeatable
+
+    @property
+    def own_trials(self) -> int:
+        """The declared trials, else those of its class."""
+        custom_class: type[Retriever] = retriever_class(self.kind)
+        return self.trials or custom_class.default_trials
+
     @model_validator(mode="before")
     @classmethod
     def _collect_options(cls, table: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,9 @@ OWN_PREFIX = "own."
 CLAIM_MEASURES = frozenset({"ClaimRecall", "ClaimPrecision"})
 """Measures that use no labels."""
 
+SPAN_MEASURE = "IoU"
+"""The measure that is defined only for labelled spans."""
+
 
 @dataclass(frozen=True, slots=True)
 class Measure:
@@ -68,6 +71,22 @@ class Measure:
     def uses_claims(self) -> bool:
         """Whether it uses claims of reference answers instead of labels."""
         return self.name in CLAIM_MEASURES or self.get("by") == "claims"
+
+    @property
+    def tokens(self) -> int | None:
+        """The tokens of a context, within which passages count; None if all do."""
+        tokens = self.get("tokens")
+        return None if tokens is None else int(tokens)
+
+    @property
+    def uses_spans(self) -> bool:
+        """Whether it counts characters of labelled spans."""
+        return self.name == SPAN_MEASURE or self.get("unit") == "chars"
+
+    @property
+    def uses_passages(self) -> bool:
+        """Whether it reads passages, before they are collapsed to documents."""
+        return self.uses_spans or self.tokens is not None
 
 
 OWN_NAME_PATTERN = re.compile(r"[A-Za-z]\w{0,63}")

@@ -51,6 +51,7 @@ PARAMETER_CHOICES: Mapping[str, tuple[str, ...]] = {
     "ideal": ("judged", "retrieved", "retrieved-all"),
     "groups": ("autorag", "first"),
     "by": ("ids", "claims"),
+    "unit": ("documents", "chars"),
 }
 
 
@@ -65,6 +66,7 @@ class ParameterLimits(NamedTuple):
 
 PARAMETER_LIMITS: Mapping[str, ParameterLimits] = {
     "rel": ParameterLimits((int,), 0, 2**31, "a whole number from 1"),
+    "tokens": ParameterLimits((int,), 0, 2**31, "a whole number from 1"),
     "p": ParameterLimits((float,), 0, 1, "a number between 0 and 1"),
     "residual": ParameterLimits((bool,), -1, 2, "True or False"),
 }
@@ -76,6 +78,7 @@ PARAMETER_DEFAULTS: Mapping[str, Parameter] = {
     "rel": 1,
     "residual": False,
     "by": "ids",
+    "unit": "documents",
     "low": 0.0,
     "high": 1.0,
 }
@@ -114,7 +117,8 @@ def parse_measure(
     params = {key: _parse_value(text, key, arguments[key]) for key in arguments}
     exclusive = _exclusive_parameter(params)
     if exclusive is None:
-        defaults = _default_parameters(name, gain, ideal)
+        has_own_ideal = "tokens" in params
+        defaults = _default_parameters(name, gain, None if has_own_ideal else ideal)
         params = {**defaults, **params}
     elif len(params) > 1:
         remedy = f"write {name}({exclusive}={params[exclusive]!r})"
@@ -257,9 +261,14 @@ def _parse_value(text: str, key: str, argument: object) -> Parameter:
 
 def _with_cutoff(text: str, measure: Measure, cutoff: str | None) -> Measure:
     """Return the measure with the cutoff in its name; without one, its set form."""
+    if measure.tokens is not None:
+        return _with_tokens(text, measure, cutoff)
     row = row_of(measure)
     example = f"for example {measure}@10"
     if cutoff is None:
+        if measure.uses_spans:
+            remedy = f"for example {measure}@5, or tokens=2000"
+            raise _refusal(text, f"{measure.name} needs a cutoff or tokens", remedy)
         if row.cutoff == "must":
             raise _refusal(text, f"{measure.name} needs a cutoff", example)
         return replace(measure, name=row.without_cutoff or measure.name)
@@ -268,6 +277,17 @@ def _with_cutoff(text: str, measure: Measure, cutoff: str | None) -> Measure:
     if int(cutoff) < 1:
         raise _refusal(text, "a cutoff is at least 1", example)
     return replace(measure, cutoff=int(cutoff))
+
+
+def _with_tokens(text: str, measure: Measure, cutoff: str | None) -> Measure:
+    """Return a measure within tokens, which has neither a cutoff nor an own ideal."""
+    if cutoff is not None:
+        remedy = f"write {measure}, or a cutoff without tokens"
+        raise _refusal(text, "tokens take the place of the cutoff", remedy)
+    if measure.get("ideal"):
+        remedy = "leave ideal out"
+        raise _refusal(text, "tokens have one ideal: all labelled", remedy)
+    return measure
 
 
 def _refusal(text: str, problem: str, remedy: str) -> InputError:

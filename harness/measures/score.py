@@ -16,10 +16,14 @@ from harness.measures.grade_rules import MAX_EXPONENTIAL_GRADE
 from harness.measures.group_value import AlternativeGroups, group_value
 from harness.measures.measure import Measure, own_value
 from harness.measures.parse import parse_measure
+from harness.measures.passage_value import PassageLabels, passage_value
 from harness.measures.table import row_of
 from retrievers.errors import InputError, Problem
+from retrievers.passage import Passage, Span
 
 Grades = Mapping[str, Mapping[str, int]]
+RankedPassages = Mapping[str, Sequence[Passage]]
+"""Query id -> passages, best first."""
 Precision = Literal["single", "double"]
 Retrieved = TypeVar("Retrieved", bound=Collection[str])
 MakeBatch = Callable[[Sequence[Mapping[str, int]], Sequence[Retrieved], int], Batch]
@@ -94,6 +98,8 @@ def measure_rankings(
     *,
     groups: Mapping[str, AlternativeGroups] | None = None,
     claims: Mapping[str, QueryClaims] | None = None,
+    passages: RankedPassages | None = None,
+    spans: Mapping[str, Sequence[Span]] | None = None,
 ) -> MeasureValues:
     """Score rankings whose documents are in order, best first.
 
@@ -109,10 +115,14 @@ def measure_rankings(
         claims: query id -> the claims of its reference answer and the documents that
             entail them, for measures by claims: NaN where the value is undefined, as
             for a query without claims.
+        passages: query id -> passages, best first, for measures of passages.
+        spans: query id -> its labelled characters; measures of characters are NaN for a
+            query without any.
 
     Raises:
         InputError: a document occurs twice in a ranking; exponential gain meets a grade
-            above 30; a measure needs groups or claims and there are none.
+            above 30; a measure needs groups, claims, passages or spans and there are
+            none.
 
     >>> measures = [parse_measure("P@2"), parse_measure("RR")]
     >>> measure_rankings(measures, {"q": {"a": 1}}, {"q": ["b", "a"]}).values.tolist()
@@ -122,7 +132,8 @@ def measure_rankings(
     array_measures: list[Measure] = []
     for measure in all_measures:
         uses_claims = claims is not None and measure.uses_claims
-        if not (measure.get("groups") or measure.is_own or uses_claims):
+        uses_passages = passages is not None and measure.uses_passages
+        if not (_is_of_one_ranking(measure) or uses_claims or uses_passages):
             array_measures.append(measure)
     ordered_rankings = _judged_rankings(judgments, rankings)
     array_values = _compute_values(
@@ -134,19 +145,50 @@ def measure_rankings(
     for measure in all_measures:
         if measure in rows:
             continue
-        compute = _ranking_scorer(measure, judgments, groups, claims)
-        rows[measure] = np.array(
-            [
-                compute(query_id, ranking)
-                for query_id, ranking in zip(judgments, ordered_rankings, strict=True)
-            ]
-        )
+        if measure.uses_passages:
+            rows[measure] = _passage_values(measure, judgments, passages or {}, spans)
+        else:
+            compute = _ranking_scorer(measure, judgments, groups, claims)
+            rows[measure] = np.array([*map(compute, judgments, ordered_rankings)])
     return _read_only_values(
         all_measures,
         judgments,
         np.array([rows[measure] for measure in all_measures]),
         array_values.largest_grade,
     )
+
+
+def _is_of_one_ranking(measure: Measure) -> bool:
+    """Whether a measure is computed ranking by ranking, whatever the labels are."""
+    return measure.is_own or measure.get("groups") is not None
+
+
+def _passage_values(
+    measure: Measure,
+    judgments: Grades,
+    passages: RankedPassages,
+    spans: Mapping[str, Sequence[Span]] | None,
+) -> Floats:
+    """(queries,): the values of a measure of passages.
+
+    Raises:
+        InputError: it counts characters and no query has labelled spans.
+    """
+    spans_by_query = spans or {}
+    if measure.uses_spans and not spans_by_query:
+        problem = "needs labelled spans, and no query has any"
+        remedy = "give labels spans, or measure documents"
+        raise InputError(Problem(f"measure {str(measure)!r}", problem, remedy))
+    _largest_grade([measure], judgments)
+    values: list[float] = []
+    for query_id, judged in judgments.items():
+        labels = PassageLabels(judged, spans_by_query.get(query_id, ()))
+        if measure.uses_spans and not labels.spans:
+            values.append(math.nan)
+        else:
+            query_passages = passages.get(query_id, ())
+            values.append(passage_value(measure, labels, query_passages))
+    return np.array(values, dtype=np.float64)
 
 
 def _ranking_scorer(

@@ -55,7 +55,21 @@ def needs_claims(batch: Batch, measure: Measure) -> Floats:
     raise InputError(Problem(where, "needs the claims of reference answers", remedy))
 
 
+def needs_passages(batch: Batch, measure: Measure) -> Floats:
+    """Refuse to measure passages if there are only documents.
+
+    With passages, `passage_value` computes the measure instead.
+
+    Raises:
+        InputError: always.
+    """
+    where = f"measure {str(measure)!r}"
+    remedy = "measure it in an experiment, whose rankings keep them"
+    raise InputError(Problem(where, "needs passages with their tokens", remedy))
+
+
 REL_OPTION = ("rel",)
+PASSAGE_OPTIONS = ("groups", "rel", "tokens", "unit")
 GROUP_OR_REL_OPTIONS = ("groups", "rel")
 SET_PRECISION_MEANING = "share of the returned documents that are relevant"
 SET_RECALL_MEANING = "share of the relevant documents that were returned"
@@ -63,7 +77,7 @@ SET_RECALL_MEANING = "share of the relevant documents that were returned"
 MEASURES: Mapping[str, MeasureRow] = {
     "P": MeasureRow(
         rank_formulas.precision,
-        GROUP_OR_REL_OPTIONS,
+        PASSAGE_OPTIONS,
         without_cutoff="SetP",
         binary="at 1",
         meaning="share of the first k hits that are relevant, "
@@ -71,7 +85,7 @@ MEASURES: Mapping[str, MeasureRow] = {
     ),
     "R": MeasureRow(
         rank_formulas.recall,
-        GROUP_OR_REL_OPTIONS,
+        PASSAGE_OPTIONS,
         without_cutoff="SetR",
         meaning="share of the relevant documents that are among the first k hits",
     ),
@@ -146,7 +160,7 @@ MEASURES: Mapping[str, MeasureRow] = {
     ),
     "nDCG": MeasureRow(
         normalised_gain,
-        ("dcg", "groups", "ideal"),
+        ("dcg", "groups", "ideal", "tokens"),
         meaning="discounted gain of the hits, "
         "divided by that of the best possible order",
     ),
@@ -198,6 +212,12 @@ MEASURES: Mapping[str, MeasureRow] = {
     "IDContextRecall": MeasureRow(
         rank_formulas.recall, REL_OPTION, meaning=SET_RECALL_MEANING
     ),
+    "IoU": MeasureRow(
+        needs_passages,
+        ("rel", "tokens"),
+        meaning="characters that are both labelled and returned, "
+        "divided by those that are either",
+    ),
     "ClaimRecall": MeasureRow(
         needs_claims,
         (),
@@ -215,6 +235,18 @@ MEASURES: Mapping[str, MeasureRow] = {
 """A new measure is one function, one row here, and its test."""
 
 
+PASSAGE_MEANINGS: Mapping[tuple[str, bool], str] = {
+    ("P", False): "share of the tokens of a context that are in relevant documents",
+    ("P", True): "share of the returned characters that are labelled",
+    ("R", False): "share of the relevant documents of which a context has a passage",
+    ("R", True): "share of the labelled characters that are returned",
+    (
+        "nDCG",
+        False,
+    ): "discounted gain of documents at their first passage in a context, "
+    "divided by that of the best possible order",
+}
+"""Name of a measure, whether it counts characters -> the meaning of its values."""
 OWN_ROW = MeasureRow(needs_claims, ("high", "low"), "a function of the user's own")
 """The row of every user's own measure, which `own_value` computes."""
 
@@ -229,6 +261,9 @@ def row_of(measure: Measure) -> MeasureRow:
     row = row_named(measure.name)
     if measure.uses_claims:
         return row._replace(compute=needs_claims)
+    if measure.uses_passages:
+        meaning = PASSAGE_MEANINGS.get((measure.name, measure.uses_spans), row.meaning)
+        return row._replace(compute=needs_passages, meaning=meaning, binary="never")
     return row
 
 

@@ -16,10 +16,29 @@ JUDGE_FACTS = ("judge", "prompt", "depth")
 """What a manifest has of every judge of claims."""
 JUDGE_COUNTS = ("queries", "claims", "verdicts", "unreadable")
 """What it has of a judge that gave verdicts, in whole numbers."""
-COUNT_FACTS = ("vectors", "dimensions", "points", "indexed_points")
+COUNT_FACTS = (
+    "trials",
+    "answers_compared",
+    "answers_changed",
+    "vectors",
+    "dimensions",
+    "points",
+    "indexed_points",
+)
 """Keys of the provenance whose text is a whole number."""
 NUMBER_FACTS = ("vector_bytes", "usd_per_thousand_searches", "_per_text", "_per_query")
 """Ends of such keys whose text is a number."""
+PASSAGES_FACT = "passages"
+"""Key of the provenance of a retriever whose passages are not what it returned."""
+WHOLE_DOCUMENTS = "whole documents"
+TRIALS_FACT = "trials"
+"""Key of the provenance of a retriever that may answer differently each time."""
+COMPARED_FACT = "answers_compared"
+"""Key of the provenance: timed answers that were compared with those of the run."""
+CHANGED_FACT = "answers_changed"
+"""Key of the provenance: those of them that were different."""
+SHORT_CONTEXT_NOTE = "short-context"
+"""Notes a query whose passages end at the depth, and before a measured context."""
 MAX_DIGITS = 18
 
 

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from harness.dataset import Dataset, Labels, LabelSource, reference_as_json
 from harness.records.jsonl import parse_record
-from retrievers.types import Claim, Query, Reference
+from retrievers.types import Claim, Query, Reference, Span
 
 Grade = Annotated[int, Field(gt=-(2**31), lt=2**31)]
 """The range of grades that measures compute with."""
@@ -56,6 +56,7 @@ class LabelRow:
     inclusion: Annotated[float, Field(gt=0, le=1)] = 1.0
     population: Annotated[int, Field(ge=0)] = 0
     quoted: bool = False
+    spans: tuple[Span, ...] = ()
 
     @property
     def query(self) -> Query:
@@ -77,6 +78,7 @@ class LabelRow:
             inclusion=self.inclusion,
             population=self.population,
             quoted=self.quoted,
+            spans=self.spans,
         )
 
 

@@ -51,6 +51,8 @@ class ResolvedExperiment:
     judge: ExperimentTable | None = None
     retrievers: tuple[RetrieverTable, ...]
     """The [[retrievers]] tables, in the order of the file."""
+    budget: ExperimentTable | None = None
+    """How the tokens of passages were counted; absent if the experiment names none."""
     vectors: ExperimentTable | None = None
     """Vectors that were embedded elsewhere."""
     report: bool = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,7 +34,12 @@ from harness.records.read_artifact import (
     refuse_outside_links,
     unreadable_file,
 )
-from harness.records.run import Run, StageLatency, ranking_from_json
+from harness.records.run import (
+    Run,
+    StageLatency,
+    TrialRanking,
+    ranking_from_json,
+)
 from harness.records.table_schema import COUNT_COLUMNS, LATENCY_COLUMNS, TABLE_NAMES
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.files.text_files import file_digest
@@ -177,21 +182,30 @@ class Results:
         return f"<Results {self.manifest.name!r}: {retrievers}, {queries}>"
 
     def rankings(self, retriever: str) -> dict[str, Ranking]:
-        """The rankings of one retriever, by query id."""
+        """The rankings of one retriever, by query id; of the first trial."""
+        return self.trials(retriever)[0]
+
+    def trials(self, retriever: str) -> tuple[dict[str, Ranking], ...]:
+        """The rankings of one retriever by query id, of each trial."""
         # One string for each document, however often it is a hit, saves memory.
         strings: dict[str, str] = {}
-        rankings: dict[str, Ranking] = {}
-        for query_id, ranking in self.iter_rankings(retriever):
+        trials: dict[int, dict[str, Ranking]] = {1: {}}
+        for query_id, ranking, trial in self._read_trials(retriever):
             doc_ids = map(strings.setdefault, ranking.doc_ids, ranking.doc_ids)
-            rankings[query_id] = Ranking(tuple(doc_ids), ranking.scores)
-        return rankings
+            rankings = trials.setdefault(trial, {})
+            rankings[query_id] = replace(ranking, doc_ids=tuple(doc_ids))
+        return tuple(trials[trial] for trial in sorted(trials))
 
     def iter_rankings(self, retriever: str) -> Iterator[tuple[str, Ranking]]:
-        """The same as a stream.
+        """The rankings of one retriever's first trial as a stream.
 
         Raises:
             InputError: there is no such retriever; the file was changed.
         """
+        rows = self._read_trials(retriever)
+        return ((row.query_id, row.ranking) for row in rows if row.trial == 1)
+
+    def _read_trials(self, retriever: str) -> Iterator[TrialRanking]:
         if retriever not in self.retrievers:
             problem = f"no retriever is called {retriever!r}"
             remedy = did_you_mean(retriever, self.retrievers)
@@ -217,9 +231,11 @@ class Results:
             stages[stage] = StageTotals(row["seconds"], counts)
             if isinstance(row["measured_at"], str):
                 latency[stage] = StageLatency(*(row[name] for name in LATENCY_COLUMNS))
+        first_trial, *further_trials = self.trials(retriever)
         return Run(
             retriever,
-            self.rankings(retriever),
+            first_trial,
+            further_trials=tuple(further_trials),
             stages=stages,
             notes=quality.notes,
             provenance=self.manifest.retrievers[retriever].provenance,

@@ -6,16 +6,20 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 
+from harness.experiment.retriever_config import MAX_TRIALS
 from harness.records.jsonl import new_text_file, parse_record
 from retrievers.files import trec_files
 from retrievers.files.trec_columns import encode_id
 from retrievers.meter import StageTotals
-from retrievers.types import Ranking
+from retrievers.types import Passage, Ranking
+
+TRIAL_SEPARATOR = "~"
+"""Between a retriever and a further trial in names of files; no retriever has it."""
 
 
 class StageLatency(NamedTuple):
@@ -34,6 +38,8 @@ class Run:
     retriever: str
     rankings: Mapping[str, Ranking]
     """Query id -> ranking; empty if the retriever failed."""
+    further_trials: tuple[Mapping[str, Ranking], ...] = ()
+    """The rankings of each further trial, if the run repeated it."""
     stages: Mapping[str, StageTotals] = field(default_factory=dict)
     notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Kind -> ids of documents or queries."""
@@ -43,27 +49,41 @@ class Run:
     error: str = ""
     """Why it failed, in one message."""
 
-    def ranked_ids(self) -> dict[str, Sequence[str]]:
-        """Query id -> document ids, best first."""
-        return {
-            query_id: ranking.doc_ids for query_id, ranking in self.rankings.items()
-        }
+    @property
+    def trials(self) -> tuple[Mapping[str, Ranking], ...]:
+        """The rankings of every trial."""
+        return (self.rankings, *self.further_trials)
 
 
 def write_run_files(folder: Path, run: Run) -> None:
     """Write one retriever's rankings, for this program and for other tools."""
     name = run.retriever
     tag = encode_id(name)
-    with (
-        new_text_file(folder / "rankings" / f"{name}.jsonl") as rows,
-        new_text_file(folder / "runs" / f"{name}.trec") as lines,
-    ):
-        for query_id, ranking in run.rankings.items():
-            scores = trec_files.format_scores(ranking.scores)  # once for both
-            row = {"query_id": query_id, "doc_ids": ranking.doc_ids}
-            row_text = json.dumps(row, ensure_ascii=False).removesuffix("}")
-            rows.write(f'{row_text}, "scores": [{", ".join(scores)}]}}\n')
-            lines.write(trec_files.run_lines(query_id, ranking, scores, tag=tag))
+    with new_text_file(folder / "rankings" / f"{name}.jsonl") as rows:
+        for trial, rankings in enumerate(run.trials, 1):
+            trec_name = name if trial == 1 else f"{name}{TRIAL_SEPARATOR}{trial}"
+            with new_text_file(folder / "runs" / f"{trec_name}.trec") as lines:
+                for query_id, ranking in rankings.items():
+                    scores = trec_files.format_scores(ranking.scores)  # once for both
+                    rows.write(_ranking_line(query_id, ranking, scores, trial))
+                    lines.write(
+                        trec_files.run_lines(query_id, ranking, scores, tag=tag)
+                    )
+
+
+def _ranking_line(
+    query_id: str, ranking: Ranking, scores: Sequence[str], trial: int
+) -> str:
+    """Return a line of rankings/*.jsonl."""
+    row = {"query_id": query_id, "doc_ids": ranking.doc_ids}
+    row_text = json.dumps(row, ensure_ascii=False).removesuffix("}")
+    line = f'{row_text}, "scores": [{", ".join(scores)}]'
+    if ranking.passages is not None:
+        passages = json.dumps(ranking.passages, ensure_ascii=False)
+        line += f', "passages": {passages}'
+    if trial > 1:
+        line += f', "trial": {trial}'
+    return f"{line}}}\n"
 
 
 class QueryRanking(NamedTuple):
@@ -71,6 +91,14 @@ class QueryRanking(NamedTuple):
 
     query_id: str
     ranking: Ranking
+
+
+class TrialRanking(NamedTuple):
+    """One query with its ranking in one trial."""
+
+    query_id: str
+    ranking: Ranking
+    trial: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +113,24 @@ class RankingRow:
     query_id: str
     doc_ids: tuple[str, ...]
     scores: tuple[float, ...]
+    passages: tuple[Passage, ...] | None = None
+    """Document, start, end, tokens and score of each; best first."""
+    trial: Annotated[int, Field(ge=1, le=MAX_TRIALS)] = 1
 
     def __post_init__(self) -> None:
-        """Refuse a ranking without one score for each document."""
+        """Refuse a ranking without one score for each document, or impossible passages.
+
+        A passage ends behind its start, unless its document is empty.
+        """
         if len(self.doc_ids) != len(self.scores):
             counts = f"{len(self.doc_ids)} documents and {len(self.scores)} scores"
             raise ValueError(f"a ranking has {counts}")
+        for passage in self.passages or ():
+            if passage.tokens < 0 or not 0 <= passage.start <= passage.end:
+                raise ValueError(f"{list(passage)} is not a passage")
 
 
-def ranking_from_json(line: bytes) -> QueryRanking:
+def ranking_from_json(line: bytes) -> TrialRanking:
     """Read a line of rankings/*.jsonl.
 
     Raises:
@@ -102,4 +139,5 @@ def ranking_from_json(line: bytes) -> QueryRanking:
     row = parse_record(RankingRow, line)
     scores = np.array(row.scores, dtype=np.float64)
     scores.setflags(write=False)
-    return QueryRanking(row.query_id, Ranking(row.doc_ids, scores))
+    ranking = Ranking(row.doc_ids, scores, row.passages)
+    return TrialRanking(row.query_id, ranking, row.trial)

@@ -4,8 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from harness.measures import parse_measure
+from harness.measures import Measure, parse_measure
 from harness.measures.table import row_of
+
+CONTEXT_PARAMETERS = ("tokens", "unit")
+"""Parameters that the short name of a measure of passages has."""
 
 
 class MeasureName(NamedTuple):
@@ -44,11 +47,34 @@ def _measure_name(full: str, depth: int, largest_grade: int) -> MeasureName:
         glosses.append("ideal of what was retrieved")
     if row_of(measure).by_largest_grade:
         glosses.append(f"largest grade {largest_grade}")
+    context = _context_text(measure)
+    parameters = {
+        key: value for key, value in parameters.items() if key not in CONTEXT_PARAMETERS
+    }
     glosses += [f"{key} {value}" for key, value in parameters.items()]
+    if measure.uses_passages:
+        return MeasureName(full, context, ", ".join(glosses))
     if measure.cutoff is None:
         glosses.append(f"over the {depth} hits kept")
         return MeasureName(full, measure.name, ", ".join(glosses))
     return MeasureName(full, f"{measure.name}@{measure.cutoff}", ", ".join(glosses))
+
+
+def _context_text(measure: Measure) -> str:
+    """Return the short name of a measure of passages.
+
+    >>> _context_text(parse_measure("R(tokens=2000, unit='chars')"))
+    'R(chars, 2,000 tokens)'
+    >>> _context_text(parse_measure("IoU@5"))
+    'IoU@5'
+    """
+    parts: list[str] = []
+    if measure.get("unit"):
+        parts.append(str(measure.get("unit")))
+    if measure.tokens is not None:
+        parts.append(f"{measure.tokens:,} tokens")
+    text = f"{measure.name}({', '.join(parts)})" if parts else measure.name
+    return text if measure.cutoff is None else f"{text}@{measure.cutoff}"
 
 
 def _with_parameters(name: MeasureName) -> MeasureName:

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from harness.build.built_retriever import BuiltRetriever, without_filter
+from harness.build.built_retriever import BuiltRetriever, may_vary, without_filter
 from harness.records import Run
 from harness.running.context import RunContext
+from harness.running.kept_passages import keep_passages
 from harness.running.replayed import ReplayedRetriever, StageResult, replay_costs
 from retrievers import is_built_in
 from retrievers.errors import BackendError
@@ -31,16 +32,31 @@ class RunState:
     """Retriever -> its run, of those that are complete."""
     conversations: Mapping[str, str]
     """Retriever -> how it uses the history of a query."""
-    results: dict[tuple[int, str], StageResult] = field(default_factory=dict)
-    """(`id` of a retriever, its conversation) -> its answers.
+    results: dict[tuple[int, str, int], StageResult] = field(default_factory=dict)
+    """(`id` of a retriever, its conversation, trial) -> its answers.
 
     They are kept as they came, before documents with one value are put together.
     """
+    trial: int = 1
+    """The repetition that is under way."""
+
+    def of_trial(self, trial: int) -> RunState:
+        """The same run in another trial; what it shares stays shared."""
+        resources = replace(self.resources, trial=trial)
+        return replace(self, trial=trial, resources=resources)
 
     def result_of(self, name: str, part: Retriever) -> StageResult:
-        """The answers of a retriever of the experiment, for one that uses it."""
-        result = self.results.get((id(part), self.conversations[name]))
-        return result or StageResult(self.runs[name].rankings)
+        """The answers of a retriever of the experiment, for one that uses it.
+
+        If it has fewer trials, those of its first one.
+        """
+        conversation = self.conversations[name]
+        for trial in (self.trial, 1):
+            result = self.results.get((id(part), conversation, trial))
+            if result is not None:
+                return result
+        trials = self.runs[name].trials
+        return StageResult(trials[min(self.trial, len(trials)) - 1])
 
 
 class ReplayableResult(NamedTuple):
@@ -54,15 +70,20 @@ def answer_queries(
     built: BuiltRetriever, retriever: Retriever, state: RunState, meter: Meter
 ) -> ReplayableResult:
     """Answer all queries with a retriever, or a part of it; equal work is done once."""
-    key = (id(retriever), built.conversation)
+    if state.trial > 1 and not may_vary(retriever):
+        state = state.of_trial(1)
+    key = (id(retriever), built.conversation, state.trial)
     if key in state.results:
-        result = replay_costs(state.results[key], meter)
+        result = state.results[key]
+        if state.trial == 1:
+            result = replay_costs(result, meter)
         return ReplayableResult(retriever, result)
     if retriever.parts:
         retriever = _replay_parts(built, retriever, state, meter)
         result = _combine_parts(built, retriever, state, meter)
     else:
         result = _index_and_search(built, retriever, state, meter)
+    result = keep_passages(result, state.resources.corpus, state.context, meter)
     is_whole = key[0] == id(built.retriever)
     if is_whole and built.min_score is not None:
         result = _drop_low_scores(result, built.min_score)
@@ -106,8 +127,9 @@ def _index_and_search(
     queries = built.conversation_queries(context.dataset.queries)
     spare_hits = 1 if context.exclude_self else 0
     retriever.setup(state.resources)
-    with meter.stage_by_default("index"):
-        retriever.index(corpus, meter)
+    if state.trial == 1:
+        with meter.stage_by_default("index"):
+            retriever.index(corpus, meter)
     with meter.stage_by_default("search"):
         rankings = retriever.search(queries, context.depth + spare_hits, meter)
     answers = _by_query(rankings, state)

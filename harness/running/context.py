@@ -11,9 +11,12 @@ from harness.experiment import LoadedExperiment
 from harness.records import StageLatency
 from harness.running.accounts import RunAccounts
 from harness.running.options import OnProgress
+from harness.running.reuse import ReusableRuns
 from retrievers.cache import Cache
 from retrievers.meter import Budget
 from retrievers.resources import Corpus, Resources
+from retrievers.texts.context_tokens import context_token_counter, words_as_tokens
+from retrievers.texts.token_estimate import TokenCounter
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,14 @@ class RunContext:
     """Retriever -> stage -> what was measured before: kept, so that a warm run loads no
     model.
     """
+    repetitions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Retriever -> how its answers were compared when those times were measured."""
+    count_tokens: TokenCounter = words_as_tokens
+    """Counts the tokens of passages, for all retrievers alike."""
+    keeps_passages: bool = False
+    """Whether whole documents are passages of a retriever that returns none."""
+    context_tokens: int = 0
+    """The tokens of the longest context that is measured; 0: none is."""
 
 
 def build_run_context(
@@ -46,7 +57,7 @@ def build_run_context(
     cache: Cache,
     accounts: RunAccounts,
     *,
-    latencies: Mapping[str, Mapping[str, StageLatency]],
+    reusable: ReusableRuns,
 ) -> RunContext:
     """Return what the retrievers of an experiment share.
 
@@ -55,9 +66,12 @@ def build_run_context(
         dataset: its data.
         cache: of the models' answers; collections on disk are beside it.
         accounts: of the run.
-        latencies: retriever -> stage -> what was measured before.
+        reusable: what an earlier run of the same experiment measured.
     """
     experiment = loaded.experiment
+    measures = loaded.question.measures
+    tokenizer = experiment.budget.tokenizer if experiment.budget else ""
+    reads_passages = any(measure.uses_passages for measure in measures)
     return RunContext(
         dataset,
         cache,
@@ -68,7 +82,11 @@ def build_run_context(
         fresh=accounts.options.fresh,
         exclude_self=experiment.dataset.exclude_self,
         latency_sample=experiment.latency.sample if experiment.latency else 0,
-        latencies=latencies,
+        latencies=reusable.latencies,
+        repetitions=reusable.repetitions,
+        count_tokens=context_token_counter(tokenizer),
+        keeps_passages=reads_passages or experiment.budget is not None,
+        context_tokens=max((measure.tokens or 0 for measure in measures), default=0),
     )
 
 
@@ -82,4 +100,5 @@ def run_resources(shared: RunContext) -> Resources:
         dataset.corpus_digest,
         shared.stores_folder,
         fresh=shared.fresh,
+        count_tokens=shared.count_tokens,
     )

@@ -1,6 +1,7 @@
 """The rankings of a run to its evaluation."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from harness.build.build import BuiltExperiment
 from harness.evaluation.costs import RetrieverPrices
@@ -9,6 +10,7 @@ from harness.experiment import LoadedExperiment
 from harness.records import Manifest, Run
 from harness.running.accounts import RunAccounts
 from harness.scoring.score_rankings import ScoringSetup, score_rankings
+from harness.scoring.scores import Trials
 from harness.writing.write_results import EvaluatedRun
 
 
@@ -41,8 +43,8 @@ def evaluate_rankings(
         loaded.experiment.statistics,
     )
     with accounts.meter.stage("scoring"):
-        ranked_ids = {run.retriever: run.ranked_ids for run in finished}
-        scores = score_rankings(setup, ranked_ids)
+        trials = {run.retriever: partial(_trials, run) for run in finished}
+        scores = score_rankings(setup, trials)
     if not scores.n:
         return EvaluatedRun(scores, None)
     with accounts.meter.stage("comparing"):
@@ -51,3 +53,7 @@ def evaluate_rankings(
             EvaluationInput(manifest, scores, built.labels, queries, prices, rankings)
         )
     return EvaluatedRun(scores, evaluation)
+
+
+def _trials(run: Run) -> Trials:
+    return run.trials

@@ -11,7 +11,7 @@ from harness.preflight.embedding import latency_queries
 from harness.records import StageLatency
 from harness.running.context import RunContext
 from retrievers.meter import Meter
-from retrievers.types import Query, Retriever
+from retrievers.types import Query, Ranking, Retriever
 
 TimeQuery = Callable[[Query], Mapping[str, float]]
 """Answers one query and returns the seconds of each stage."""
@@ -20,16 +20,32 @@ BILLED_COUNTS = ("calls", "tokens", "usd", "retries")
 
 
 def time_retriever(
-    built: BuiltRetriever, retriever: Retriever, context: RunContext, meter: Meter
+    built: BuiltRetriever,
+    retriever: Retriever,
+    context: RunContext,
+    meter: Meter,
+    *,
+    on_answer: Callable[[Query, Ranking], None],
 ) -> dict[str, StageLatency]:
-    """Time some queries one at a time; each is a step of progress."""
+    """Time some queries one at a time; each is a step of progress.
+
+    Args:
+        built: the retriever of the experiment.
+        retriever: the same, its parts having answered.
+        context: of the run.
+        meter: of the retriever.
+        on_answer: called with each query and its answer, outside of its time.
+    """
 
     def time_query(query: Query) -> Mapping[str, float]:
-        seconds = time_call(
-            "search",
-            lambda query_meter: retriever.answer(query, context.depth, query_meter),
-            meter,
-        )
+        answers: list[Ranking] = []
+
+        def answer(query_meter: Meter) -> None:
+            answers.append(retriever.answer(query, context.depth, query_meter))
+
+        seconds = time_call("search", answer, meter)
+        for ranking in answers:
+            on_answer(query, ranking)
         meter.step()
         return seconds
 

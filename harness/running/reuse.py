@@ -9,8 +9,11 @@ from harness.dataset import Dataset
 from harness.experiment import LoadedExperiment
 from harness.identity import run_identity
 from harness.records import Results, Run, StageLatency
+from harness.records.facts import CHANGED_FACT, COMPARED_FACT
 from harness.running.options import RunOptions
 from retrievers.errors import InputError, Problem, did_you_mean
+
+REPETITION_FACTS = (COMPARED_FACT, CHANGED_FACT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,8 @@ class ReusableRuns:
     """Retriever -> its run, of those that `--only` leaves out."""
     latencies: Mapping[str, Mapping[str, StageLatency]] = field(default_factory=dict)
     """Retriever -> stage -> what was measured, kept with its date."""
+    repetitions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Retriever -> how its timed answers compared with those of the run."""
 
 
 def find_reusable(
@@ -35,10 +40,15 @@ def find_reusable(
     earlier = _read_same_run(folder, loaded, dataset, options)
     runs = _runs_left_out(folder, loaded, earlier, options.only)
     latencies: dict[str, Mapping[str, StageLatency]] = {}
+    repetitions: dict[str, Mapping[str, str]] = {}
     if loaded.experiment.latency and earlier is not None and not options.fresh:
         for retriever in earlier.retrievers:
             latencies[retriever] = earlier.run(retriever).latency
-    return ReusableRuns(runs, latencies)
+            facts = earlier.manifest.retrievers[retriever].provenance
+            repetitions[retriever] = {
+                fact: facts[fact] for fact in REPETITION_FACTS if fact in facts
+            }
+    return ReusableRuns(runs, latencies, repetitions)
 
 
 def _read_same_run(

@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from harness.build.built_retriever import BuiltRetriever
 from harness.experiment import LoadedExperiment
 from harness.records import Run, StageLatency
+from harness.records.facts import TRIALS_FACT
 from harness.running.answer import RunState, answer_queries
 from harness.running.context import RunContext, run_resources
 from harness.running.latency import time_retriever
+from harness.running.repetition import Repetition
 from harness.running.replayed import StageResult
 from harness.running.requirements import check_requirements
 from retrievers.errors import BackendError, DataChanged, HarnessError
@@ -86,14 +88,25 @@ def _run_retriever(built: BuiltRetriever, state: RunState) -> Run:
     context = state.context
     meter = Meter(context.budget, lambda meter: context.on_progress(built.name, meter))
     result = StageResult({})
+    further_trials: list[Mapping[str, Ranking]] = []
     latency: Mapping[str, StageLatency] = context.latencies.get(built.name, {})
+    facts = context.repetitions.get(built.name, {})
     error = ""
     try:
         _require_parts(built, state)
         with wrap_user_errors(built.components):
             replayed = answer_queries(built, built.retriever, state, meter)
+            further_trials += _repeat_answers(built, state, meter)
             if _is_timed(built, context):
-                latency = time_retriever(built, replayed.retriever, context, meter)
+                repetition = Repetition(built, replayed.result.answers, state)
+                latency = time_retriever(
+                    built,
+                    replayed.retriever,
+                    context,
+                    meter,
+                    on_answer=repetition.compare,
+                )
+                facts = repetition.facts
             result = replayed.result
     except DataChanged:
         raise
@@ -102,16 +115,39 @@ def _run_retriever(built: BuiltRetriever, state: RunState) -> Run:
         # process uses) stops this retriever and those that use it, not the others.
         log.debug("%s failed", built.name, exc_info=failure)
         error = _encodable(redact_keys(str(failure)))
+        further_trials = []
     rankings = _merge_representatives(result.answers, state, meter)
+    provenance = {**result.provenance, **_trial_facts(built), **facts}
     return Run(
         built.name,
         rankings,
+        further_trials=tuple(
+            _merge_representatives(answers, state, meter) for answers in further_trials
+        ),
         stages=meter.stages(),
         notes=meter.notes(),
-        provenance={key: _encodable(text) for key, text in result.provenance.items()},
+        provenance={key: _encodable(text) for key, text in provenance.items()},
         latency=latency,
         error=error,
     )
+
+
+def _repeat_answers(
+    built: BuiltRetriever, state: RunState, meter: Meter
+) -> list[Mapping[str, Ranking]]:
+    """Return the rankings of each trial after the first."""
+    trials: list[Mapping[str, Ranking]] = []
+    for trial in range(2, built.trials + 1):
+        repeated = answer_queries(built, built.retriever, state.of_trial(trial), meter)
+        trials.append(repeated.result.answers)
+    return trials
+
+
+def _trial_facts(built: BuiltRetriever) -> dict[str, str]:
+    """Return the trials of a retriever that may answer differently each time."""
+    if built.trials == 1 and built.is_repeatable:
+        return {}
+    return {TRIALS_FACT: str(built.trials)}
 
 
 def _require_parts(built: BuiltRetriever, state: RunState) -> None:

@@ -14,7 +14,7 @@ from harness.measures.grade_rules import (
     grade_documents,
 )
 from retrievers.errors import InputError, Problem
-from retrievers.types import Query
+from retrievers.types import Query, Span
 
 ABSTAIN_MEASURE = "Abstain"
 """The measure of queries that no document answers."""
@@ -43,6 +43,8 @@ class GradedLabels(NamedTuple):
 
     None if no claims were judged.
     """
+    spans: Mapping[str, tuple[Span, ...]] = {}
+    """Query id -> its labelled characters, if the labels have spans."""
 
 
 def grade_labels(
@@ -60,12 +62,15 @@ def grade_labels(
     deciding = deciding_labels(labels)
     grades: dict[str, dict[str, int]] = {}
     groups: dict[str, tuple[tuple[str, ...], ...]] = {}
+    spans: dict[str, tuple[Span, ...]] = {}
     for query_id, query_labels in deciding.items():
         if not query_labels.relevant:
             continue
         grades[query_id] = grade_query(query_id, query_labels, relevance)
         if query_labels.groups is not None:
             groups[query_id] = query_labels.groups
+        if query_labels.spans:
+            spans[query_id] = query_labels.spans
     largest = max((max(judged.values()) for judged in grades.values()), default=0)
     rule_name = _rule_name(deciding, relevance)
     return GradedLabels(
@@ -73,6 +78,7 @@ def grade_labels(
         groups,
         warning=gain_warning(rule_name, largest, relevance.gain),
         judged_by_people=people_judged(labels),
+        spans=spans,
     )
 
 

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 
 from harness.experiment import RelevanceConfig
 from harness.measures import Measure, QueryClaims, parse_measure
@@ -12,7 +13,6 @@ from harness.records.judge_readings import JudgeIdentity, claims_by_query
 from harness.scoring.grades import ABSTAIN_MEASURE, GradedLabels, grade_labels
 from harness.scoring.score_rankings import ScoringSetup, score_rankings
 from harness.scoring.scores import Scores
-from harness.scoring.stored_scores import rankings_by_retriever
 from harness.stats.settings import Statistics
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.options.tables import validated
@@ -61,7 +61,11 @@ def rescore(
             cluster=declared.get("cluster"), weight=declared.get("weight")
         ),
     )
-    return score_rankings(setup, rankings_by_retriever(results))
+    trials = {
+        retriever: partial(results.trials, retriever)
+        for retriever in results.retrievers
+    }
+    return score_rankings(setup, trials)
 
 
 def _grade_stored_labels(

@@ -2,16 +2,23 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from statistics import fmean as mean
 from typing import NamedTuple
 
 import numpy as np
 
 from harness.measures import Measure, MeasureValues, measure_rankings
-from harness.measures.score import Grades
+from harness.measures.score import Grades, RankedPassages
 from harness.scoring.grades import ABSTAIN_MEASURE, GradedLabels
 from harness.scoring.query_units import query_clusters, query_weights
+from harness.scoring.ranked_passages import (
+    compared_ids,
+    passages_of_rankings,
+    ranked_ids,
+)
 from harness.scoring.score_table import scores_from_columns
-from harness.scoring.scores import RankedIds, ScoreColumn, Scores
+from harness.scoring.scores import RankedIds, Rankings, ScoreColumn, Scores, Trials
 from harness.stats.settings import Statistics
 from retrievers.types import Query
 
@@ -19,12 +26,19 @@ from retrievers.types import Query
 def score_by_labels(
     measures: Sequence[Measure],
     judged: GradedLabels,
-    rankings: Mapping[str, Sequence[str]],
+    rankings: RankedIds,
+    passages: RankedPassages | None = None,
 ) -> MeasureValues:
     """Score rankings, best first.
 
     A measure by labels is undefined (NaN) for a query without a relevant document, and
     Abstain for a query that has an answer.
+
+    Args:
+        measures: the measures to compute.
+        judged: the labels.
+        rankings: query id -> document ids.
+        passages: query id -> passages, if a measure reads them.
     """
     computed = measure_rankings(
         measures,
@@ -32,6 +46,8 @@ def score_by_labels(
         rankings,
         groups=judged.groups or None,
         claims=judged.claims,
+        passages=passages,
+        spans=judged.spans,
     )
     unlabelled: list[int] = []
     answerable: list[int] = []
@@ -69,43 +85,45 @@ class ScoringSetup(NamedTuple):
 
 
 def score_rankings(
-    setup: ScoringSetup, rankings: Mapping[str, Callable[[], RankedIds]]
+    setup: ScoringSetup, trials: Mapping[str, Callable[[], Trials]]
 ) -> Scores:
     """Score rankings on every measure.
 
+    A retriever with several trials has the average of its scores for each query.
+
     Args:
         setup: measures and labels; the queries that have labels are scored.
-        rankings: retriever -> a function that reads its rankings; a query without a
-            ranking counts as an empty one.
+        trials: retriever -> a function that reads its rankings in each trial; a query
+            without a ranking counts as an empty one.
     """
     labels = setup.labels._replace(grades=dict(sorted(setup.labels.grades.items())))
-    judged_measure = Measure("Judged", setup.primary.cutoff)
-    measures = (*setup.measures, judged_measure)
     columns: list[ScoreColumn] = []
     judged_shares: dict[str, float] = {}
-    for retriever, read_rankings in rankings.items():
-        retriever_rankings = read_rankings()
-        computed = score_by_labels(measures, labels, retriever_rankings)
-        if not setup.primary.uses_claims:
-            judged_shares[retriever] = mean_judged_share(
-                computed, judged_measure, labels.grades, retriever_rankings
-            )
-        columns.extend(
-            ScoreColumn(
-                measure=str(measure),
-                retriever=retriever,
-                query_ids=computed.query_ids,
-                values=computed.values_of(measure),
-            )
-            for measure in setup.measures
-        )
+    trial_means: dict[str, tuple[float, ...]] = {}
+    for retriever, read_trials in trials.items():
+        scored = _score_trials(setup._replace(labels=labels), retriever, read_trials())
+        if scored.judged_share is not None:
+            judged_shares[retriever] = scored.judged_share
+        if len(scored.primary_means) > 1:
+            trial_means[retriever] = scored.primary_means
+        columns += scored.columns
     scores = scores_from_columns(
         columns,
         labels.grades,
-        rankings,
+        _with_each(ranked_ids, trials),
         source_order=setup.labels.grades,
         primary=str(setup.primary),
+        compared=_with_each(
+            partial(compared_ids, setup.primary),
+            {
+                name: reader
+                for name, reader in trials.items()
+                if name not in trial_means
+            },
+        ),
     )
+    if trial_means:  # an average of 0 and 1 is neither
+        scores = replace(scores, binary=frozenset())
     queries = [setup.queries[query_id] for query_id in scores.ids]
     return replace(
         scores,
@@ -113,7 +131,63 @@ def score_rankings(
         weights=query_weights(queries, setup.statistics.weight),
         judged_by_people=setup.labels.judged_by_people,
         judged_shares=judged_shares,
+        trial_means=trial_means,
     )
+
+
+class _ScoredTrials(NamedTuple):
+    """The scores of one retriever."""
+
+    columns: list[ScoreColumn]
+    """Averaged over the trials, within the query."""
+    primary_means: tuple[float, ...]
+    """The mean of the primary measure in each trial."""
+    judged_share: float | None
+    """None if claims decide."""
+
+
+def _score_trials(setup: ScoringSetup, retriever: str, trials: Trials) -> _ScoredTrials:
+    """Score every trial of one retriever."""
+    judged_measure = Measure("Judged", setup.primary.cutoff)
+    measures = (*setup.measures, judged_measure)
+    computed: list[MeasureValues] = []
+    shares: list[float] = []
+    for rankings in trials:
+        doc_ids = ranked_ids(rankings)
+        passages = passages_of_rankings(measures, retriever, rankings)
+        values = score_by_labels(measures, setup.labels, doc_ids, passages)
+        computed.append(values)
+        shares.append(
+            mean_judged_share(values, judged_measure, setup.labels.grades, doc_ids)
+        )
+    columns: list[ScoreColumn] = []
+    for measure in setup.measures:
+        by_trial = [values.values_of(measure) for values in computed]
+        averaged = by_trial[0] if len(trials) == 1 else np.mean(by_trial, axis=0)
+        query_ids = computed[0].query_ids
+        columns.append(ScoreColumn(str(measure), retriever, query_ids, averaged))
+    queries = [setup.queries[query_id] for query_id in computed[0].query_ids]
+    weights = query_weights(queries, setup.statistics.weight)
+    weight_by_query = None
+    if weights is not None:
+        weight_by_query = dict(zip(computed[0].query_ids, weights, strict=True))
+    return _ScoredTrials(
+        columns,
+        tuple(values.means(weight_by_query)[setup.primary] for values in computed),
+        None if setup.primary.uses_claims else mean(shares),
+    )
+
+
+def _with_each(
+    convert: Callable[[Rankings], RankedIds],
+    trials: Mapping[str, Callable[[], Trials]],
+) -> dict[str, Callable[[], RankedIds]]:
+    """Return, for each retriever, a function that reads its first trial converted."""
+
+    def read(read_trials: Callable[[], Trials]) -> RankedIds:
+        return convert(read_trials()[0])
+
+    return {name: partial(read, reader) for name, reader in trials.items()}
 
 
 def mean_judged_share(

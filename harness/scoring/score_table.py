@@ -26,6 +26,7 @@ def scores_from_columns(
     *,
     source_order: Iterable[str],
     primary: str,
+    compared: Mapping[str, Callable[[], RankedIds]] | None = None,
 ) -> Scores:
     """Return the table of measures that we compute ourselves.
 
@@ -37,6 +38,8 @@ def scores_from_columns(
         rankings: retriever -> a function that reads its rankings.
         source_order: the queries in the order of the source.
         primary: the primary measure.
+        compared: retriever -> a function that reads what must be equal in rankings that
+            are the same; None: the documents.
     """
     ids, values = arrange_columns(columns)
     ranges: dict[str, ValueRange | None] = {}
@@ -55,7 +58,7 @@ def scores_from_columns(
         binary=frozenset(binary),
         identical=identical_ranking_pairs(
             values[primary],
-            rankings,
+            rankings if compared is None else compared,
             queries=ids,
             cutoff=parse_measure(primary).cutoff,
         ),

@@ -20,11 +20,16 @@ from harness.stats.differences import (
 from harness.stats.intervals import mean
 from harness.stats.units import Units, cluster_units, single_units
 from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.types import Ranking
 
 QueryMask = npt.NDArray[np.bool_]
 """(n,): whether each query is selected."""
 RankedIds = Mapping[str, Sequence[str]]
 """Query id -> document ids, best first."""
+Rankings = Mapping[str, Ranking]
+"""Query id -> ranking."""
+Trials = Sequence[Rankings]
+"""The rankings of each trial, at least one."""
 
 
 class ScoreColumn(NamedTuple):
@@ -95,6 +100,8 @@ class Scores:
     The mean over the queries that have a hit; empty if claims decide, or there are only
     scores.
     """
+    trial_means: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """Retriever -> its mean on the primary measure in each trial, if it has several."""
     has_irrelevant_labels: bool = False
     """Whether labels also name irrelevant documents.
 

@@ -11,6 +11,7 @@ import numpy as np
 from harness.measures import Measure, measure_rankings, parse_measure
 from harness.records import Results
 from harness.scoring.query_units import query_clusters, query_weights
+from harness.scoring.ranked_passages import compared_ids, ranked_ids
 from harness.scoring.score_rankings import mean_judged_share
 from harness.scoring.score_table import scores_from_columns
 from harness.scoring.scores import RankedIds, ScoreColumn, Scores
@@ -50,6 +51,7 @@ def stored_scores(results: Results) -> Scores:
         rankings_by_retriever(results),
         source_order=results.queries,
         primary=primary,
+        compared=_compared_by_retriever(results, primary),
     )
     declared = results.manifest.resolved.statistics
     queries = [results.queries[query_id].query for query_id in scores.ids]
@@ -98,15 +100,24 @@ def stored_judged_shares(results: Results, primary: str) -> Mapping[str, float]:
 
 
 def rankings_by_retriever(results: Results) -> dict[str, Callable[[], RankedIds]]:
-    """Return, for each retriever, a function that reads its rankings."""
+    """Return, for each retriever, a function that reads its ranked documents."""
     return {
-        retriever: partial(_read_rankings, results, retriever)
+        retriever: partial(_read_ranked_ids, results, retriever)
         for retriever in results.retrievers
     }
 
 
-def _read_rankings(results: Results, retriever: str) -> RankedIds:
-    return {
-        query_id: ranking.doc_ids
-        for query_id, ranking in results.rankings(retriever).items()
-    }
+def _read_ranked_ids(results: Results, retriever: str) -> RankedIds:
+    return ranked_ids(results.rankings(retriever))
+
+
+def _compared_by_retriever(
+    results: Results, primary: str
+) -> dict[str, Callable[[], RankedIds]]:
+    """Return, for each retriever, a function that reads what is compared."""
+    measure = parse_measure(primary)
+
+    def read(retriever: str) -> RankedIds:
+        return compared_ids(measure, results.rankings(retriever))
+
+    return {retriever: partial(read, retriever) for retriever in results.retrievers}

@@ -24,6 +24,7 @@ COLUMN_PHRASES = {
     "relevant": "the relevant documents",
     "contexts": "passages of the relevant documents",
     "grade": "its grade",
+    "spans": "its labelled characters",
     "reference": "the reference answer",
     "claims": "the claims of a right answer",
     "history": "what was said before the query",

@@ -5,7 +5,7 @@ No other file turns the enums of an evaluation into words, and none reads them b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.english import (
@@ -153,6 +153,25 @@ def _difference_words(row: Comparison, settings: Settings) -> str:
     if (row.mean_difference > 0) != (better == row.a):
         relation = "lower, which is better,"
     return f"the mean of {better} is {relation} than that of {worse}"
+
+
+def trials_sentence(trial_means: Mapping[str, Sequence[float]]) -> str:
+    """Return the spread of the means over trials; empty without trials.
+
+    Args:
+        trial_means: retriever -> its mean in each trial.
+
+    >>> trials_sentence({"tool": (0.5, 0.75, 0.625), "agent": (0.25, 0.5, 0.5)})
+    'Means over 3 trials: tool 0.500 to 0.750; agent 0.250 to 0.500.'
+    """
+    spreads: dict[int, list[str]] = {}
+    for name, means in trial_means.items():
+        spread = f"{name} {min(means):.3f} to {max(means):.3f}"
+        spreads.setdefault(len(means), []).append(spread)
+    return " ".join(
+        f"Means over {count} trials: {'; '.join(names)}."
+        for count, names in spreads.items()
+    )
 
 
 def single_p_note(board: Board) -> str:

@@ -68,7 +68,7 @@ def reading_of_role(folder: Path, role: Role) -> RoleReading:
     tokenizer_file = module.folder / "tokenizer.json"
     if tokenizer_file.is_file():
         modified_at = tokenizer_file.stat().st_mtime_ns
-        tokenizer = _load_tokenizer(tokenizer_file, modified_at)
+        tokenizer = load_tokenizer(tokenizer_file, modified_at)
     is_padded = expansion.get("attend")
     return RoleReading(
         tokenizer=tokenizer,
@@ -217,7 +217,7 @@ def _read_limit(folder: Path) -> int:
 
 
 @lru_cache(maxsize=8)
-def _load_tokenizer(file: Path, modified_at: int) -> Any:
+def load_tokenizer(file: Path, modified_at: int) -> Any:
     """Return the tokenizer of a file, read once until the file changes.
 
     Documents that are cut by tokens need it for every passage.

@@ -14,6 +14,7 @@ from retrievers.embedded import Role
 from retrievers.errors import BackendError, InputError, Problem, require_package
 from retrievers.options.tables import StrictTable, as_validation_error
 from retrievers.options.user_code import import_function, wrap_user_errors
+from retrievers.passage import Passage, Span
 from retrievers.ranking import Ranking, ranked, search_until_settled
 from retrievers.texts.token_estimate import TokenCounter, Tokens
 
@@ -42,6 +43,14 @@ class PassageInContext(NamedTuple):
     passage: Document
     context: str
     """Empty if the encoder reads the passage alone."""
+
+
+class _Cut(NamedTuple):
+    """One passage of a text."""
+
+    text: str
+    start: int | None
+    """Characters of the document's text before it; None if it does not stand there."""
 
 
 class Chunk(StrictTable):
@@ -154,47 +163,79 @@ def cut_document(document: Document, chunks: Chunk) -> list[Document]:
     >>> [p.text for p in cut_document(document, Chunk(size=10, overlap=4, by="words"))]
     ['one two', 'two three', 'four']
     """
-    text = document.text.strip()
-    if chunks.call:
-        passages = _cut_by_function(chunks.call, text)
-    elif chunks.by in ("sentence", "heading"):
-        passages = _cut_by_sentences(document.title, text, chunks)
-    else:
-        passages = _cut_by_words(document.title, text, chunks)
-    if text:
-        passages = [passage for passage in passages if passage]
     return [
         Document(
             id=f"{document.id}{PASSAGE_SEPARATOR}{number}",
             title=document.title,
-            text=passage,
+            text=cut.text,
             fields=document.fields,
         )
-        for number, passage in enumerate(passages)
+        for number, cut in enumerate(_cut_text(document, chunks))
     ]
 
 
-def _cut_by_words(title: str, text: str, chunks: Chunk) -> list[str]:
+def passage_spans(document: Document, chunks: Chunk) -> list[Span | None]:
+    """Return where each passage of a document stands in its text, in their order.
+
+    None for a passage of the user's function that does not stand there.
+
+    >>> document = Document("d", "", " one two three four")
+    >>> spans = passage_spans(document, Chunk(size=8, overlap=2))
+    >>> [span and span[1:] for span in spans]
+    [(1, 8), (6, 14), (12, 19)]
+    """
+    return [
+        None
+        if cut.start is None
+        else Span(document.id, cut.start, cut.start + len(cut.text))
+        for cut in _cut_text(document, chunks)
+    ]
+
+
+def _cut_text(document: Document, chunks: Chunk) -> list[_Cut]:
+    """Return the passages of a document's text; none of them is empty if it is not."""
+    text = document.text.strip()
+    if chunks.call:
+        cuts = _cut_by_function(chunks.call, text)
+    elif chunks.by in ("sentence", "heading"):
+        cuts = _cut_by_sentences(document.title, text, chunks)
+    else:
+        cuts = _cut_by_words(document.title, text, chunks)
+    stripped = len(document.text) - len(document.text.lstrip())
+    placed: list[_Cut] = []
+    for cut in cuts:
+        if cut.text or not text:
+            start = None if cut.start is None else cut.start + stripped
+            placed.append(_Cut(cut.text, start))
+    return placed
+
+
+def _stripped_cut(text: str, start: int) -> _Cut:
+    """Return a passage without the white space around it."""
+    return _Cut(text.strip(), start + len(text) - len(text.lstrip()))
+
+
+def _cut_by_words(title: str, text: str, chunks: Chunk) -> list[_Cut]:
     """Return passages that end at white space or Japanese sentence marks."""
     size = chunks.size or 1
     longest = MAX_TOKEN_CHARACTERS * size
     counter = chunks.token_counter
     measure = None if counter is None else _TokenMeasure(title, size, counter)
-    passages: list[str] = []
+    passages: list[_Cut] = []
     start = 0
     while True:
         room = size
         if measure is not None:
             room = measure.fitting_characters(text[start : start + longest])
         if room >= len(text) - start:
-            return [*passages, text[start:].strip()]
+            return [*passages, _stripped_cut(text[start:], start)]
         overlap = room * chunks.overlap // size
         window = text[start : start + room + 1]
         # A passage that ends between words may be short; any other has at least half
         # of its room, and more than the overlap.
         shortest = 0 if chunks.by else max(room // 2, overlap)
         length = _passage_length(window, room, shortest)
-        passages.append(window[:length].strip())
+        passages.append(_stripped_cut(window[:length], start))
         end = start + length
         start = end - overlap if length > overlap else end
         if chunks.by and start < end:
@@ -217,7 +258,7 @@ def _next_word(text: str, start: int, end: int) -> int:
     return gap.end() if gap else end
 
 
-def _cut_by_sentences(title: str, text: str, chunks: Chunk) -> list[str]:
+def _cut_by_sentences(title: str, text: str, chunks: Chunk) -> list[_Cut]:
     """Return passages with as many paragraphs as fit, else sentences, else words."""
     is_markdown = chunks.by == "heading"
     splitter_name = "MarkdownSplitter" if is_markdown else "TextSplitter"
@@ -234,8 +275,8 @@ def _cut_by_sentences(title: str, text: str, chunks: Chunk) -> list[str]:
             room,
             min(chunks.overlap, room - 1),
         )
-    passages: list[str] = splitter.chunks(text)
-    return passages or [text]
+    passages = [_Cut(passage, start) for start, passage in splitter.chunk_indices(text)]
+    return passages or [_Cut(text, 0)]
 
 
 def _splitter_package() -> Any:
@@ -244,7 +285,7 @@ def _splitter_package() -> Any:
         return importlib.import_module("semantic_text_splitter")
 
 
-def _cut_by_function(call: str, text: str) -> list[str]:
+def _cut_by_function(call: str, text: str) -> list[_Cut]:
     """Return the passages of the user's function."""
     with wrap_user_errors((call,)):
         passages = list(import_function(call, "chunk.call")(text))
@@ -253,7 +294,16 @@ def _cut_by_function(call: str, text: str) -> list[str]:
         raise BackendError(
             f"{call} gave {str(passages)[:80]} for a text; give a list of texts"
         )
-    return [passage.strip() for passage in passages] or [text]
+    cuts: list[_Cut] = []
+    earliest = 0
+    for passage in map(str.strip, passages):
+        # A text that occurs twice is looked for behind the last passage first.
+        start = text.find(passage, earliest)
+        if start < 0:
+            start = text.find(passage)
+        cuts.append(_Cut(passage, start if start >= 0 else None))
+        earliest = max(start + 1, earliest)
+    return cuts or [_Cut(text, 0)]
 
 
 class _TokenMeasure:
@@ -333,6 +383,14 @@ def passages_in_context(
             yield PassageInContext(passage, content if has_context else "")
 
 
+PlacePassages = Callable[[Ranking], list[Passage] | None]
+"""Finds the passages of a ranking by their ids in the documents."""
+
+
+def _place_none(_: Ranking) -> None:
+    """Find no passage."""
+
+
 def document_of_passage(passage_id: str) -> str:
     """Return the id of the document that a passage is from.
 
@@ -343,18 +401,23 @@ def document_of_passage(passage_id: str) -> str:
 
 
 def rank_by_best_passage(
-    search: Callable[[list[int], int], list[Ranking]], query_count: int, depth: int
+    search: Callable[[list[int], int], list[Ranking]],
+    query_count: int,
+    depth: int,
+    place: PlacePassages = _place_none,
 ) -> list[Ranking]:
     """Return the best `depth` documents of each query by their best passage's score.
 
     It searches four passages per document, and four times more again if that was not
-    enough, or if a further passage may tie with the last document.
+    enough, or if a further passage may tie with the last document. The best `depth`
+    passages stay with the ranking.
 
     Args:
         search: returns the best passages of the queries at some positions, up to a
             limit.
         query_count: how many queries there are.
         depth: documents to keep.
+        place: finds passages in their documents.
     """
 
     def rank_documents(_: int, passages: Ranking, limit: int) -> Ranking | None:
@@ -363,12 +426,12 @@ def rank_by_best_passage(
             best_scores.setdefault(document_of_passage(passage_id), score)
         documents = ranked(list(best_scores), list(best_scores.values()), depth)
         has_all_passages = len(passages) < limit
-        if has_all_passages:
-            return documents
         is_full = len(documents) == depth
-        if is_full and passages.scores[-1] < documents.scores[-1]:
-            return documents
-        return None
+        is_settled = is_full and passages.scores[-1] < documents.scores[-1]
+        if not has_all_passages and not is_settled:
+            return None
+        best_passages = ranked(passages.doc_ids, passages.scores, depth)
+        return documents.with_passages(place(best_passages))
 
     limit = PASSAGES_PER_DOCUMENT * depth
     return search_until_settled(search, query_count, limit, rank_documents)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from harness.report.sections.abstention import abstention_section
+from harness.report.sections.contexts import contexts_section
 from harness.report.sections.costs import costs_section
 from harness.report.sections.decision import decision_section
 from harness.report.sections.provenance import provenance_section
@@ -19,6 +20,7 @@ SECTIONS: tuple[Callable[[View], Section | None], ...] = (
     decision_section,
     sweep_section,
     costs_section,
+    contexts_section,
     slices_section,
     queries_section,
     rerankers_section,

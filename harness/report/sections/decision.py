@@ -24,7 +24,7 @@ from harness.report.templates import Section
 from harness.report.view import View
 from harness.wording.conclusion import verdict_lines
 from harness.wording.looks import look_sentences
-from harness.wording.verdicts import STANDING_WORDS, single_p_note
+from harness.wording.verdicts import STANDING_WORDS, single_p_note, trials_sentence
 
 MAX_LATENCY_RATIO = 2.0
 """Largest credible ratio of two latencies of the same encoder."""
@@ -200,14 +200,21 @@ def _recommends_a_retriever(view: View) -> bool:
 
 def decision_alerts(view: View) -> list[str]:
     """Everything that may change the decision, most important first."""
-    # These two are shown by the conclusion and by Trust.
-    shown_elsewhere = (WarningKind.FRAGILE, WarningKind.JUDGED_GAP)
+    # The conclusion, Trust and the section of contexts show these.
+    shown_elsewhere = (
+        WarningKind.FRAGILE,
+        WarningKind.JUDGED_GAP,
+        WarningKind.ESTIMATED_TOKENS,
+        WarningKind.WHOLE_DOCUMENTS,
+    )
     sentences = [
         warning_sentence(warning)
         for warning in view.evaluation.warnings
         if warning.kind not in shown_elsewhere
     ]
-    return [*sentences, *_decisive_slice_alert(view), *_latency_alert(view)]
+    trials = trials_sentence(view.evaluation.trial_means)
+    notes = [trials] if trials else []
+    return [*sentences, *notes, *_decisive_slice_alert(view), *_latency_alert(view)]
 
 
 def _decisive_slice_alert(view: View) -> Iterator[str]:

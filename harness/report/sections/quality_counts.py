@@ -26,6 +26,8 @@ COUNT_PHRASES = {
         "queries with which no document that is searched shares a dimension "
         "of its sparse vector"
     ),
+    "changed-passage": "documents with a passage that does not stand in their text",
+    "short-context": "queries whose passages end before the measured context",
     "collapsed": "further hits of the same page, file or section",
     "lost_tokens": "tokens lost by truncation",
     "retries": "retries",

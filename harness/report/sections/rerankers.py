@@ -78,6 +78,8 @@ def _ceiling(view: View, first_stage: str, depth: int) -> Floats | None:
     measure = parse_measure(view.primary)
     if measure.uses_claims or measure.is_own or measure.get("groups") is not None:
         return None
+    if measure.uses_passages:  # a reranker orders documents
+        return None
     ideal_rankings = {
         query_id: ideal_reranking(ranking.doc_ids, view.grades[query_id], depth)
         for query_id, ranking in view.results.iter_rankings(first_stage)

@@ -44,7 +44,7 @@ def compare_grade_rules(view: View) -> dict[str, Any] | None:
         RelevanceConfig, view.resolved.relevance, "resolved.relevance"
     )
     primary = parse_measure(view.primary)
-    if primary.uses_claims:  # it has no grades
+    if primary.uses_claims or primary.uses_passages:  # its hits are not documents
         return None
     labels = {
         query_id: labelled.labels for query_id, labelled in view.results.queries.items()

@@ -548,6 +548,11 @@ WARNINGS = [
     RunWarning(WarningKind.UNJUDGED, ("x", "y"), (0.1, 0.2, 10)),
     RunWarning(WarningKind.JUDGED_GAP, ("x", "y"), (0.2, 0.1)),
     RunWarning(WarningKind.CLICKS, (), (2,)),
+    RunWarning(WarningKind.SHORT_CONTEXTS, ("x",), (2,)),
+    RunWarning(WarningKind.WHOLE_DOCUMENTS, ("x",)),
+    RunWarning(WarningKind.ESTIMATED_TOKENS),
+    RunWarning(WarningKind.CHANGED_ANSWERS, ("x",), (1, 2)),
+    RunWarning(WarningKind.UNKNOWN_REPEATABILITY, ("x",)),
 ]
 
 

@@ -1,0 +1,57 @@
+"""Answers that are given a second time."""
+
+from collections.abc import Mapping
+
+from harness.build.built_retriever import BuiltRetriever
+from harness.records.facts import CHANGED_FACT, COMPARED_FACT
+from harness.running.answer import RunState
+from retrievers.external import known_documents, match_hit_ids
+from retrievers.meter import Meter
+from retrievers.types import Query, Ranking, with_min_score
+
+
+class Repetition:
+    """Compares the timed answers of a retriever with those of the run.
+
+    Only if it may answer differently, and has no trials, which show that better.
+
+    Args:
+        built: the retriever.
+        answers: query id -> the ranking of the run.
+        state: of the run.
+    """
+
+    def __init__(
+        self, built: BuiltRetriever, answers: Mapping[str, Ranking], state: RunState
+    ) -> None:
+        self._built = built
+        self._answers = answers
+        self._state = state
+        self._is_compared = not built.is_repeatable and built.trials == 1
+        self._changed: dict[str, bool] = {}
+
+    def compare(self, query: Query, ranking: Ranking) -> None:
+        """Compare one answer with that of the run, by their documents."""
+        run_answer = self._answers.get(query.id)
+        if not self._is_compared or run_answer is None:
+            return
+        documents = known_documents(self._state.resources.corpus)
+        [matched] = match_hit_ids([ranking], documents, Meter(), irrelevant=True)
+        if self._built.min_score is not None:
+            matched = with_min_score(matched, self._built.min_score)
+        answered = list(matched.doc_ids)
+        if self._state.context.exclude_self and query.id in answered:
+            answered.remove(query.id)
+        is_changed = tuple(answered[: len(run_answer)]) != run_answer.doc_ids
+        self._changed[query.id] = self._changed.get(query.id, False) or is_changed
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """How many queries were compared, and how many had another answer.
+
+        Empty if none was compared.
+        """
+        if not self._changed:
+            return {}
+        changed = sum(self._changed.values())
+        return {COMPARED_FACT: str(len(self._changed)), CHANGED_FACT: str(changed)}

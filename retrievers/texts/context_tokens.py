@@ -1,0 +1,91 @@
+"""Tokens of texts in a context, by one tokenizer for all retrievers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from retrievers.errors import InputError, Problem
+from retrievers.local.text_limits import count_tokens, load_tokenizer
+from retrievers.local.weights import HUB_NAME_PATTERN, Weights
+from retrievers.options.placeholders import expand
+from retrievers.texts.token_estimate import Counts, TokenCounter
+from retrievers.texts.word_tokens import BIGRAM_CHARACTERS, TRIGRAM_CHARACTERS
+
+TOKENS_PER_THREE_WORDS = 4
+TOKENIZER_FILE = "tokenizer.json"
+
+
+def words_as_tokens(texts: Sequence[str]) -> Counts:
+    """Return the words of each text times 4/3, rounded up.
+
+    A word ends at white space; in scripts without spaces each character is a word.
+
+    >>> words_as_tokens(["one two three", "one two", "", "顧客 NPS"]).tolist()
+    [4, 3, 0, 4]
+    """
+    counts = [
+        math.ceil(_count_words(text) * TOKENS_PER_THREE_WORDS / 3) for text in texts
+    ]
+    return np.asarray(counts, dtype=np.int64)
+
+
+def _count_words(text: str) -> int:
+    if text.isascii():
+        return len(text.split())
+    return len(_word_pattern().findall(text))
+
+
+@cache
+def _word_pattern() -> Any:
+    """Return the pattern of words, compiled on first use."""
+    import regex
+
+    unspaced = rf"[{BIGRAM_CHARACTERS}{TRIGRAM_CHARACTERS}]"
+    return regex.compile(rf"{unspaced}|(?:(?!{unspaced})\S)+", regex.VERSION1)
+
+
+def context_token_counter(tokenizer: str) -> TokenCounter:
+    """Return the function that counts tokens by a declared tokenizer.
+
+    Args:
+        tokenizer: a tokenizer.json, a model's folder, or the name of a model whose
+            files are on this machine; "" for words times 4/3.
+
+    Raises:
+        InputError: there is none, or it cannot be read.
+    """
+    if not tokenizer:
+        return words_as_tokens
+    encoder = _read_tokenizer(tokenizer)
+    return lambda texts: count_tokens(encoder, texts, special=False)
+
+
+def _read_tokenizer(tokenizer: str) -> Any:
+    where = "budget.tokenizer"
+    remedy = "name a tokenizer.json, or a model's folder that has one"
+    file = _tokenizer_file(tokenizer)
+    if file is None or not file.is_file():
+        problem = f"{tokenizer!r} is no tokenizer on this machine"
+        raise InputError(Problem(where, problem, remedy))
+    try:
+        return load_tokenizer(file, file.stat().st_mtime_ns)
+    except Exception as error:  # the library raises no narrower type
+        problem = f"{str(file)!r} cannot be read: {str(error).splitlines()[0]}"
+        raise InputError(Problem(where, problem, remedy)) from None
+
+
+def _tokenizer_file(tokenizer: str) -> Path | None:
+    """Return the file of a tokenizer, or of a model; None if there is no such model."""
+    path = Path(expand(tokenizer)).expanduser()
+    if path.is_file():
+        return path
+    if not path.is_dir() and not HUB_NAME_PATTERN.fullmatch(str(path)):
+        return None
+    snapshot = Weights(str(path)).snapshot
+    return None if snapshot is None else snapshot / TOKENIZER_FILE

@@ -1,0 +1,82 @@
+"""Passages of hits placed in their documents."""
+
+from typing import NamedTuple
+
+from retrievers.meter import Meter
+from retrievers.passage import Passage, Span
+from retrievers.ranking import Ranking
+from retrievers.resources import Corpus
+from retrievers.texts.chunking import (
+    PASSAGE_SEPARATOR,
+    Chunk,
+    document_of_passage,
+    passage_spans,
+)
+from retrievers.texts.token_estimate import TokenCounter
+
+CHANGED_PASSAGE_NOTE = "changed-passage"
+"""Notes a document of which a function of the user returned a text that it lacks."""
+
+
+class _PlacedPassage(NamedTuple):
+    """A passage without a score."""
+
+    span: Span
+    tokens: int
+
+
+class PassagePlaces:
+    """Cuts the documents of hits again, to find where their passages stand.
+
+    A store has only the numbers of passages, since it may have been built by an
+    earlier run.
+
+    Args:
+        corpus: has the documents.
+        chunks: how they were cut.
+        count: counts the tokens of passages.
+    """
+
+    def __init__(self, corpus: Corpus, chunks: Chunk, count: TokenCounter) -> None:
+        self._corpus = corpus
+        self._chunks = chunks
+        self._count = count
+        self._by_document: dict[str, list[_PlacedPassage | None]] = {}
+        self._changed: dict[str, None] = {}
+
+    def place(self, passages: Ranking) -> list[Passage] | None:
+        """Return the passages of one query; None if one stands in no document."""
+        self._cut({document_of_passage(passage_id) for passage_id in passages.doc_ids})
+        placed_passages: list[Passage] = []
+        for passage_id, score in passages:
+            document_id, _, number = passage_id.rpartition(PASSAGE_SEPARATOR)
+            document_passages = self._by_document[document_id]
+            position = int(number)
+            placed = None
+            if position < len(document_passages):  # a function may cut anew
+                placed = document_passages[position]
+            if placed is None:
+                self._changed[document_id] = None
+                return None
+            placed_passages.append(Passage(*placed.span, placed.tokens, score))
+        return placed_passages
+
+    def note_changed(self, meter: Meter) -> None:
+        """Note the documents with a passage that does not stand in their text."""
+        for document_id in self._changed:
+            meter.note(CHANGED_PASSAGE_NOTE, document_id)
+
+    def _cut(self, document_ids: set[str]) -> None:
+        """Cut the documents that were not cut before."""
+        missing = document_ids - self._by_document.keys()
+        if not missing:
+            return
+        for document in self._corpus.contents(missing).values():
+            spans = passage_spans(document, self._chunks)
+            texts = [
+                document.text[span.start : span.end] if span else "" for span in spans
+            ]
+            self._by_document[document.id] = [
+                None if span is None else _PlacedPassage(span, tokens)
+                for span, tokens in zip(spans, self._count(texts).tolist(), strict=True)
+            ]
