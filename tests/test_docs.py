@@ -352,7 +352,8 @@ def test_the_rates_of_the_verdicts_are_those_that_the_benchmarks_print() -> None
         re.findall(r"([\d.]+)%", line)
         for line in printed.partition("## Fragile claims")[0].splitlines()
     ]
-    several, sweeps = ([row for row in rows if len(row) == length] for length in (5, 6))
+    several = [row for row in rows if len(row) == 5]
+    sweeps = [row for row in rows if len(row) == 6]
     rates = {
         "/".join(cells)
         for i in range(0, len(several), 3)
