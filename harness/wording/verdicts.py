@@ -44,12 +44,12 @@ VERDICT_SIGNS = {
     Verdict.UNDECIDED: "?",
 }
 STANDING_WORDS = {
-    "leader": ("●", "highest mean"),
+    "leader": ("●", "leader"),
     "good": ("●", "as good"),
     "open": ("?", "undecided"),
     "same": ("?", "undecided"),
     "worse": ("▼", "worse"),
-    "baseline": ("", "the baseline"),
+    "baseline": ("", "baseline"),
     "better": ("▲", "better"),
     "failed": ("×", "failed"),
 }
@@ -104,6 +104,26 @@ def settings_sentence(settings: Settings) -> str:
         f"Decided by {TEST_NAMES[settings.test]}{dropped}; p adjusted within each "
         f"measure by {correction}; level {settings.alpha:.3g}."
     )
+
+
+def short_settings_sentence(settings: Settings, comparisons: int) -> str:
+    """Return the test that decides, its level, and the correction of p."""
+    sentence = f"{capitalized(TEST_NAMES[settings.test])} decides at level "
+    sentence += f"{settings.alpha:.3g}"
+    if comparisons < 2:
+        return f"{sentence}."
+    correction = CORRECTION_NAMES[settings.correction]
+    adjusted = f"p is adjusted for {comparisons} comparisons ({correction})"
+    return f"{sentence}; {adjusted}."
+
+
+def capitalized(sentence: str) -> str:
+    """Return a sentence with a capital letter.
+
+    >>> capitalized("the exact Wilcoxon test")
+    'The exact Wilcoxon test'
+    """
+    return sentence[:1].upper() + sentence[1:]
 
 
 def p_phrase(p: float) -> str:

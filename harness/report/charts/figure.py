@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from harness.report.palette import MUTED_SHADE, PAGE_FONT, PAPER_SHADE
+from harness.report.palette import BACKGROUND_SHADE, MUTED_SHADE, PAGE_FONT
 
 WIDE_WIDTH = 700.0
 """Width of charts in pixels, on a screen."""
@@ -73,7 +73,7 @@ def svg_file(figure: Figure) -> str:
     """
     title = f"<title>{escape(figure.title)}</title>"
     description = f"<desc>{escape(figure.description)}</desc>"
-    paper = f'<rect width="100%" height="100%" fill="{PAPER_SHADE.light}"/>'
+    paper = f'<rect width="100%" height="100%" fill="{BACKGROUND_SHADE.light}"/>'
     attributes = (
         f'xmlns="http://www.w3.org/2000/svg" role="img" font-family="{PAGE_FONT}"'
     )

@@ -35,8 +35,6 @@ class ForestRow(NamedTuple):
     """One difference of a forest plot."""
 
     label: str
-    """The text beside it."""
-    slice: str
     """The slice, or the other retriever."""
     difference: float
     low: float | None
@@ -47,7 +45,7 @@ class ForestRow(NamedTuple):
     """Wins, ties and losses."""
     side_text: str = ""
     color: str = ""
-    """Of the point; the colour of text if it belongs to no retriever."""
+    """Of the point; the colour of text if it is left out."""
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -200,7 +198,7 @@ def _draw_panel(
 def _draw_row(row: ForestRow, axis: Axis, y: float) -> Markup:
     low, high = row.interval
     facts = {
-        "slice": row.slice,
+        "row": row.label,
         "difference": row.difference,
         "low": low,
         "high": high,
@@ -212,5 +210,4 @@ def _draw_row(row: ForestRow, axis: Axis, y: float) -> Markup:
         Point(axis.position(row.difference), y),
         row.color or INK_SHADE.light,
         facts,
-        slice_label=row.slice,
     )
