@@ -26,7 +26,7 @@ from harness.report.charts.trend import (
 )
 from harness.report.templates import render_page
 from harness.scoring.stored_scores import primary_measure
-from harness.wording.dates import date_text, short_date_text
+from harness.wording.dates import date_text, day_of, short_date_text
 from harness.wording.numerals import capital_numeral, numeral
 from harness.wording.short_verdict import NO_LABELS, ShortVerdict, short_verdict
 from harness.wording.verdicts import capitalized
@@ -174,7 +174,7 @@ def index_page(listing: ResultsListing, folder: str) -> str:
         folder: the folder of the results, as commands name it.
     """
     experiments = group_experiments(listing.entries, folder)
-    days = [entry.manifest.started[:10] for entry in listing.entries]
+    days = [entry.manifest.started for entry in listing.entries]
     variables = {
         "generator": Markup(OVERVIEW_MARK),  # noqa: S704 - ours
         "folder": folder,
@@ -194,7 +194,7 @@ def _facts(listing: ResultsListing, experiments: int) -> tuple[str, ...]:
     if days:
         last = date_text(days[-1])
         first = short_date_text(days[0])
-        is_one_day = days[0][:10] == days[-1][:10]
+        is_one_day = day_of(days[0]) == day_of(days[-1])
         facts.append(last if is_one_day else f"{first} to {last}")
     return tuple(facts)
 
@@ -276,7 +276,7 @@ def group_experiments(
         entries: newest first.
         parent: the folder of the results, as commands name it.
     """
-    axis = fit_time_axis([entry.manifest.started[:10] for entry in entries])
+    axis = fit_time_axis([entry.manifest.started for entry in entries])
     runs_by_name: dict[str, list[IndexEntry]] = {}
     for entry in entries:
         runs_by_name.setdefault(_experiment_name(entry), []).append(entry)

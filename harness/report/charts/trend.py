@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import NamedTuple
 
-from harness.wording.dates import short_date_text
+from harness.wording.dates import day_of, short_date_text
 
 TREND_LOW, TREND_HIGH = 76.0, 24.0
 """Where the lowest and the highest mean are drawn, in percent from the top."""
@@ -89,8 +89,9 @@ class Trend(NamedTuple):
 
 
 def fit_time_axis(days: Sequence[str]) -> TimeAxis:
-    """Return an axis over days as "2026-11-27"."""
-    dates = sorted(map(date.fromisoformat, days)) or [date.min]
+    """Return an axis over the days of times of manifests."""
+    known_days = [day for day in map(day_of, days) if day is not None]
+    dates = sorted(known_days) or [date.min]
     first = dates[0]
     last = dates[-1]
     span = (last - first).days
@@ -130,7 +131,7 @@ def _point(run: TrendRun, means: Sequence[float], axis: TimeAxis) -> TrendPoint:
     span = max(means) - min(means)
     share = (mean - min(means)) / span if span else 0.5
     return TrendPoint(
-        axis.position(date.fromisoformat(run.started[:10])),
+        axis.position(day_of(run.started) or axis.first),
         TREND_LOW + (TREND_HIGH - TREND_LOW) * share,
         run.state,
         f"{short_date_text(run.started)}: {run.retriever} {mean:.3f}",

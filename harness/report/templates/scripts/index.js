@@ -10,7 +10,8 @@ for (const head of found("[data-order]")) {
   };
   const compare = head.dataset.order === "text" ? new Intl.Collator(undefined, { numeric: true }).compare : (x, y) => x - y;
   on(press, "click", () => {
-    const sign = head.ariaSort === "descending" ? 1 : -1;
+    const first = head.dataset.order === "text" ? 1 : -1, before = { ascending: 1, descending: -1 }[head.ariaSort];
+    const sign = before ? -before : first;
     for (const other of head.parentNode.cells) other.removeAttribute("aria-sort");
     head.setAttribute("aria-sort", sign > 0 ? "ascending" : "descending");
     table.append(...bodies().sort((x, y) => sign * compare(key(x), key(y))));

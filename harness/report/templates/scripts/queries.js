@@ -99,3 +99,4 @@ if (evidence) {
   });
   start();
 }
+document.documentElement.classList.add("ready");
