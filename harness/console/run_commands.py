@@ -80,9 +80,8 @@ def run(
             )
             try:
                 files = load_files(experiment, code=not no_code)
-                may_read = explain and not fresh and not only
-                stored = read_finished_files(files, results) if may_read else None
-                finished = stored or run_files(files, options)
+                finished = explain and read_finished_files(files, options)
+                finished = finished or run_files(files, options)
             finally:
                 if progress.spent:
                     spent = f"; ${progress.spent:.6f} were spent"

@@ -46,16 +46,18 @@ def load_files(paths: Sequence[Path], *, code: bool) -> list[list[LoadedExperime
 
 
 def read_finished_files(
-    files: Sequence[Sequence[LoadedExperiment]], folder: Path
-) -> list[list[Results]] | None:
-    """Return the results of experiments that ran before; None if one has to run."""
+    files: Sequence[Sequence[LoadedExperiment]], options: RunOptions
+) -> list[list[Results]]:
+    """Return the results of experiments that ran before; none if one has to run."""
     from harness.running.finished_run import read_finished_sets
 
+    if options.fresh or options.only:
+        return []
     finished: list[list[Results]] = []
     for sets in files:
-        stored = read_finished_sets(sets, folder)
-        if stored is None:
-            return None
+        stored = read_finished_sets(sets, Path(options.results))
+        if not stored:
+            return []
         finished.append(stored)
     return finished
 

@@ -184,7 +184,7 @@ def index_page(listing: ResultsListing, folder: str) -> str:
         "axis": fit_time_axis(days),
         "skipped": listing.skipped,
     }
-    return render_page("index.html", variables, ("start", "index"))
+    return render_page("index.html", variables, ("start", "index"), ("index.css",))
 
 
 def _facts(listing: ResultsListing, experiments: int) -> tuple[str, ...]:

@@ -14,10 +14,8 @@ from harness.records import Results, new_text_file
 from harness.records.data_sets_csv import SET_COLUMN_PREFIX, SETS_COLUMNS, SETS_FILE
 from harness.report.charts.strip import StripAxis, fit_strip_axis
 from harness.report.language import language_attribute
-from harness.report.query_card import build_card
-from harness.report.query_evidence import pack_json
+from harness.report.query_browser import QueryBrowser, build_query_browser
 from harness.report.sections.fails import (
-    FIRST_LISTED_QUERIES,
     MAX_PAGE_BYTES,
     build_evidence,
     loss_sentence,
@@ -136,15 +134,6 @@ def _sets_html(title: str, comparison: SetsComparison, views: Sequence[View]) ->
     is_leader = reference == comparison.ranked_retrievers[0]
     rows = list(_board_rows(comparison, reference))
     verdict = sets_verdict(comparison)
-    evidences = [build_evidence(view, MAX_PAGE_BYTES // len(views)) for view in views]
-    first = evidences[0].first_query
-    group = next((group for group in evidences[0].groups if group.queries), None)
-    listed = group.queries[:FIRST_LISTED_QUERIES] if group else ()
-    set_names = list(comparison.sets)
-    choices = [
-        {"set": name, "sentence": loss_sentence(view), **one.as_record()}
-        for name, view, one in zip(set_names, views, evidences, strict=True)
-    ]
     variables = {
         "title": title,
         "facts": _facts(comparison, sets, views[0]),
@@ -153,7 +142,7 @@ def _sets_html(title: str, comparison: SetsComparison, views: Sequence[View]) ->
         "warnings": _warnings(comparison),
         "comparison": comparison,
         "rows": rows,
-        "is_drawn": len(set_names) <= MAX_DRAWN_SETS,
+        "is_drawn": len(sets) <= MAX_DRAWN_SETS,
         "reference": reference,
         "is_leader": is_leader,
         "axis": _strip_axis(comparison, rows, is_signed=not is_leader),
@@ -164,22 +153,24 @@ def _sets_html(title: str, comparison: SetsComparison, views: Sequence[View]) ->
         "pairs": _ordered_pairs(comparison),
         "signs": VERDICT_SIGNS,
         "states": STATE_BY_VERDICT,
-        "beyond": len(set_names) >= MIN_SETS,
+        "beyond": len(sets) >= MIN_SETS,
         "costs": _costs_by_set(sets),
         "folders": [results_path(results) for results in sets],
         "version": sets[0].manifest.versions["retriever-harness"],
         "lang": language_attribute(views[0].language),
-        "context": {
-            "evidence": evidences[0],
-            "packed": pack_json({"sets": choices}),
-            "card": build_card(evidences[0], first) if first else None,
-            "sentence": loss_sentence(views[0]),
-            "shown_group": group,
-            "listed": [evidences[0].queries[number] for number in listed],
-            "more": len(group.queries) - len(listed) if group else 0,
-        },
+        "browser": _query_browser(list(comparison.sets), views),
     }
     return render_page("data_sets.html", variables, SCRIPTS)
+
+
+def _query_browser(set_names: Sequence[str], views: Sequence[View]) -> QueryBrowser:
+    """The queries of every set; those of the first are shown first."""
+    evidences = [build_evidence(view, MAX_PAGE_BYTES // len(views)) for view in views]
+    choices: list[dict[str, object]] = []
+    for set_name, view, evidence in zip(set_names, views, evidences, strict=True):
+        sentence = loss_sentence(view)
+        choices.append({"set": set_name, "sentence": sentence, **evidence.as_record()})
+    return build_query_browser(evidences[0], loss_sentence(views[0]), {"sets": choices})
 
 
 def _facts(

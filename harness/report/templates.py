@@ -69,6 +69,7 @@ TEMPLATES_FOLDER = Path(__file__).with_name("templates")
 SHARED_MACROS = (
     "measure",
     "strip",
+    "shared_scale",
     "ruler",
     "chart",
     "query_section",
@@ -93,7 +94,10 @@ def render_section(
 
 
 def render_page(
-    template: str, variables: Mapping[str, Any], scripts: Sequence[str] = ()
+    template: str,
+    variables: Mapping[str, Any],
+    scripts: Sequence[str] = (),
+    styles: Sequence[str] = (),
 ) -> str:
     """Fill in the template of a page.
 
@@ -103,12 +107,13 @@ def render_page(
         template: its file.
         variables: of it.
         scripts: names of scripts, which share one scope.
+        styles: further style sheets.
     """
     environment = html_environment()
     base_style = environment.get_template("style.css").render(
         font=trusted_markup(palette.PAGE_FONT), shades=palette.PAGE_SHADES
     )
-    style = base_style + template_text("board.css") + template_text("index.css")
+    style = base_style + "".join(map(template_text, ("board.css", *styles)))
     code = "".join(template_text(f"scripts/{script}.js") for script in scripts)
     script = f'"use strict";\n(async () => {{\n{code}}})();\n'
     return environment.get_template(template).render(

@@ -20,16 +20,15 @@ from harness.evaluation.pair_diagnostics import (
 from harness.pages import visible_text
 from harness.records import Results
 from harness.report.language import data_language, language_attribute
-from harness.report.query_card import build_card
+from harness.report.query_browser import build_query_browser
 from harness.report.query_evidence import (
     DocumentNumbers,
     Evidence,
     EvidenceGroup,
     LabelledDocument,
     QueryEvidence,
-    pack_json,
 )
-from harness.report.sections.fails import FIRST_LISTED_QUERIES, MAX_PAGE_BYTES
+from harness.report.sections.fails import MAX_PAGE_BYTES
 from harness.report.sections.provenance import results_path
 from harness.report.templates import render_page
 from harness.report.view import document_heading
@@ -95,9 +94,6 @@ def unlabelled_page(results: Results, *, shows_texts: bool = True) -> str:
     """Return the report as one HTML file."""
     view = read_unlabelled_view(results, shows_texts=shows_texts)
     evidence = unlabelled_evidence(view)
-    first = evidence.first_query
-    group = next((group for group in evidence.groups if group.queries), None)
-    listed = group.queries[:FIRST_LISTED_QUERIES] if group else ()
     overlaps = list(ranking_overlaps(results))
     variables = {
         "manifest": results.manifest,
@@ -112,15 +108,7 @@ def unlabelled_page(results: Results, *, shows_texts: bool = True) -> str:
         "overlaps": overlaps,
         "lang": language_attribute(data_language(results)),
         "folder": results_path(results),
-        "context": {
-            "evidence": evidence,
-            "packed": pack_json(evidence.as_record()),
-            "card": build_card(evidence, first) if first else None,
-            "sentence": _difference_sentence(view, first),
-            "shown_group": group,
-            "listed": [evidence.queries[number] for number in listed],
-            "more": len(group.queries) - len(listed) if group else 0,
-        },
+        "browser": build_query_browser(evidence, _difference_sentence(view, evidence)),
     }
     return render_page("unlabelled.html", variables, SCRIPTS)
 
@@ -178,7 +166,8 @@ def _found_alone(view: UnlabelledView) -> dict[str, float]:
     return {name: total / queries for name, total in totals.items()}
 
 
-def _difference_sentence(view: UnlabelledView, query: QueryEvidence | None) -> str:
+def _difference_sentence(view: UnlabelledView, evidence: Evidence) -> str:
+    query = evidence.first_query
     if query is None:
         return ""
     places = sum(map(len, query.hits))
@@ -195,10 +184,12 @@ def _difference_sentence(view: UnlabelledView, query: QueryEvidence | None) -> s
 def unlabelled_evidence(view: UnlabelledView) -> Evidence:
     """The rankings of queries, those with most documents to label first."""
     numbers = DocumentNumbers()
-    by_pool = sorted(view.first_hits, key=lambda one: (-view.pool(one), one))
+    by_pool = sorted(
+        view.first_hits, key=lambda query_id: (-view.pool(query_id), query_id)
+    )
     bytes_per_query = QUERY_BYTES * max(1, len(view.retrievers) // 2)
     on_page = by_pool[: max(1, MAX_PAGE_BYTES // bytes_per_query)]
-    queries = tuple(_query_evidence(view, one, numbers) for one in on_page)
+    queries = tuple(_query_evidence(view, query_id, numbers) for query_id in on_page)
     count = len(view.retrievers)
     key = "Lines join the same document."
     if count > 1:
@@ -236,8 +227,8 @@ def _query_evidence(
     for doc, finders in view.finders(query_id).most_common():
         if finders > 1:
             ranks = tuple(
-                found.index(doc) + 1 if doc in found else 0
-                for found in hits_by_retriever.values()
+                documents.index(doc) + 1 if doc in documents else 0
+                for documents in hits_by_retriever.values()
             )
             shared.append(LabelledDocument(numbers.number(doc), finders, ranks))
     text = visible_text(query_id)

@@ -12,10 +12,10 @@ from harness.records import Results
 
 def read_finished_sets(
     sets: Sequence[LoadedExperiment], results: Path
-) -> list[Results] | None:
+) -> list[Results]:
     """Return the results of an experiment that ran before as it is written now.
 
-    Nothing is embedded, searched or timed. None if a data set of it has to run.
+    Nothing is embedded, searched or timed. Empty if a data set of it has to run.
 
     Args:
         sets: the experiment on each of its data sets.
@@ -28,6 +28,6 @@ def read_finished_sets(
         dataset = load_dataset(loaded.dataset, drop_dangling=drop_dangling)
         identity = run_identity(loaded.tables, dataset.digest)
         if records.stored_identity(folder) != identity:
-            return None
+            return []
         finished.append(records.read_results(folder))
     return finished

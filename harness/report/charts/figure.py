@@ -82,7 +82,7 @@ def svg_file(figure: Figure) -> str:
 
 def inline_svg(figure: Figure) -> str:
     """Return it for the page, without background; the surrounding figure names it."""
-    hidden = 'aria-hidden="true" focusable="false"'
+    hidden = 'aria-hidden="true"'
     if figure.narrow is figure.wide:
         return _svg_text(figure.wide, hidden)
     wide = _svg_text(figure.wide, f'{hidden} class="broad"')

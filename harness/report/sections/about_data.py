@@ -46,10 +46,7 @@ def data_section(view: View) -> Section:
 
 def _label_sentences(view: View) -> Iterator[str]:
     """How many documents of each query have a label, and of each ranking."""
-    counts = [
-        sum(grade > 0 for grade in view.grades[query_id].values())
-        for query_id in view.ids
-    ]
+    counts = [_count_relevant(view, query_id) for query_id in view.ids]
     if not any(counts):
         return
     fewest = min(counts)
@@ -70,6 +67,10 @@ def _label_sentences(view: View) -> Iterator[str]:
     for name in others:
         sentence += f", {100 * shares[name]:.0f} % of {name}'s"
     yield f"{sentence}."
+
+
+def _count_relevant(view: View, query_id: str) -> int:
+    return sum(grade > 0 for grade in view.grades[query_id].values())
 
 
 def compare_grade_rules(view: View) -> dict[str, Any] | None:

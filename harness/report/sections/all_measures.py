@@ -9,7 +9,10 @@ from harness.report.view import View, beaten_letters, retriever_letters
 def measures_section(view: View) -> Section:
     """The mean of each retriever on each measure."""
     beaten = {measure: beaten_letters(view, measure) for measure in view.measures}
+    folded = view.evaluation.board.folded
     context = {
+        "shown": [name for name in view.ranked if name not in folded],
+        "folded": [name for name in view.ranked if name in folded],
         "sentence": measures_sentence(view),
         "best": {measure: best_mean(view, measure) for measure in view.measures},
         "summary": view.evaluation.summary,

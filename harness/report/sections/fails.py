@@ -8,14 +8,13 @@ from harness.english import count_of
 from harness.pages import visible_text
 from harness.records import KEPT_RANKS
 from harness.report.numbers import difference_text, score_text
-from harness.report.query_card import build_card
+from harness.report.query_browser import build_query_browser
 from harness.report.query_evidence import (
     DocumentNumbers,
     Evidence,
     EvidenceGroup,
     LabelledDocument,
     QueryEvidence,
-    pack_json,
     packed_size,
 )
 from harness.report.ranking_digests import EMPTY_RANKING
@@ -38,8 +37,6 @@ MAX_REMAINING_BYTES = 4 * MAX_PAGE_BYTES
 DEFAULT_HITS = 10
 """Hits of a ranking if the measure has no cutoff, or a deeper one."""
 SCORE_DIGITS = 4
-FIRST_LISTED_QUERIES = 12
-"""Queries of the list that the page has without scripts."""
 LABELLED_KEY = "Boxed: grades of the labelled documents. Orange: the left retriever ranks it lower."
 SINGLE_KEY = "Boxed: grades of the labelled documents."
 
@@ -59,7 +56,7 @@ def fails_section(view: View) -> Section:
 
 def remaining_queries(view: View, section: Section) -> RemainingQueries | None:
     """The queries that are not in the section of the page; None if it has all."""
-    on_page = {query.id for query in section.context["evidence"].queries}
+    on_page = {query.id for query in section.context["browser"].evidence.queries}
     indices = tuple(i for i in view.order if visible_text(view.ids[i]) not in on_page)
     if not indices:
         return None
@@ -69,17 +66,8 @@ def remaining_queries(view: View, section: Section) -> RemainingQueries | None:
 
 def _build_section(view: View, max_bytes: int) -> Section:
     evidence = build_evidence(view, max_bytes)
-    first = evidence.first_query
-    first_group = next((group for group in evidence.groups if group.queries), None)
-    listed = first_group.queries[:FIRST_LISTED_QUERIES] if first_group else ()
     context = {
-        "evidence": evidence,
-        "packed": pack_json(evidence.as_record()),
-        "card": build_card(evidence, first) if first else None,
-        "sentence": loss_sentence(view),
-        "shown_group": first_group,
-        "listed": [evidence.queries[number] for number in listed],
-        "more": len(first_group.queries) - len(listed) if first_group else 0,
+        "browser": build_query_browser(evidence, loss_sentence(view)),
         "omitted": view.n - len(evidence.queries),
         "remaining": REMAINING_PAGE if max_bytes == MAX_PAGE_BYTES else "report.html",
     }

@@ -59,6 +59,7 @@ class MatrixCell(NamedTuple):
     state: str
     """The name of its colour in the style sheet, and its word."""
     numbers: str
+    """The difference of the means, with p."""
 
 
 class MatrixRow(NamedTuple):
@@ -132,7 +133,7 @@ def _matrix_rows(
             cells[row.a, row.b] = MatrixCell(
                 VERDICT_SIGNS[row.verdict],
                 STATE_BY_VERDICT[row.verdict],
-                f"{row.a} − {row.b}: {difference}, p (mean) {p}",
+                f"{difference}, p {p}",
             )
     rows: list[MatrixRow] = []
     for number, name in enumerate(view.ranked, start=1):

@@ -92,6 +92,20 @@ def test_without_a_star_the_differences_are_significant() -> None:
     assert evaluation.board.largest_single_p is None
 
 
+def test_a_baseline_s_board_has_no_star() -> None:
+    """Its rows are corrected: nothing is chosen without a correction."""
+    scores = {"a": BASE + 0.4, "base": BASE + 0.2, "c": BASE}
+    chosen = concluded(scores, compare(scores, baseline="base"))
+    evaluation = chosen.model_copy(update={"baseline": "base"})
+    assert evaluation.is_chosen
+    assert [row.standing for row in evaluation.board.rows] == [
+        "better",
+        "baseline",
+        "worse",
+    ]
+    assert evaluation.board.largest_single_p is None
+
+
 def test_a_leader_that_is_worse_on_the_typical_query_is_not_chosen() -> None:
     """42 lose 0.05, 8 gain 0.9: the mean is higher, the ranks say lower."""
     b = np.linspace(0.05, 0.1, 50)

@@ -346,7 +346,7 @@ def test_the_intervals_of_the_leaderboard_hold_for_all_rows_at_once(results):
 def test_within_the_budget_the_page_has_all_queries(attacked):
     view = build_view(attacked)
     section = fails.fails_section(view)
-    assert len(section.context["evidence"].queries) == view.n == 20
+    assert len(section.context["browser"].evidence.queries) == view.n == 20
     assert section.context["omitted"] == 0
     assert fails.remaining_queries(view, section) is None
 
@@ -360,7 +360,7 @@ def small_budget(monkeypatch):
 def test_beyond_the_budget_the_page_has_the_worst_queries_and_says_so(attacked):
     view = build_view(attacked)
     section = fails.fails_section(view)
-    on_page = [query.id for query in section.context["evidence"].queries]
+    on_page = [query.id for query in section.context["browser"].evidence.queries]
     worst = [view.ids[i] for i in query_groups.order_by_loss(view)]
     assert 0 < len(on_page) < 20
     assert on_page == [visible_text(query_id) for query_id in worst[: len(on_page)]]
@@ -373,8 +373,8 @@ def test_beyond_the_budget_the_other_queries_have_their_own_page(attacked):
     view = build_view(attacked)
     section = fails.fails_section(view)
     remaining = fails.remaining_queries(view, section).section
-    evidence = unpack_json(remaining.context["packed"])
-    page_ids = {query.id for query in section.context["evidence"].queries}
+    evidence = unpack_json(remaining.context["browser"].packed)
+    page_ids = {query.id for query in section.context["browser"].evidence.queries}
     remaining_ids = {query[0] for query in evidence["queries"]}
     assert len(page_ids) + len(remaining_ids) == 20
     assert not page_ids & remaining_ids

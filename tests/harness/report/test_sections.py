@@ -258,7 +258,7 @@ def test_the_page_has_the_rankings_and_scores_of_the_folder(view, results):
 
 def test_the_first_card_is_the_largest_loss_against_the_best_other(view):
     section = fails_section(view)
-    card = section.context["card"]
+    card = section.context["browser"].card
     scores = pd.DataFrame(view.values_by_measure[view.primary], index=view.ids)
     leader, *others = view.ranked
     gaps = scores[leader] - scores[others].max(axis=1)
@@ -267,11 +267,13 @@ def test_the_first_card_is_the_largest_loss_against_the_best_other(view):
     best = scores[others].loc[card.query.id]
     assert best[card.right.retriever] == best.max()
     lost = int((gaps < 0).sum())
-    assert section.context["sentence"].startswith(f"{leader} lost {lost} of 48 queries")
+    assert section.context["browser"].sentence.startswith(
+        f"{leader} lost {lost} of 48 queries"
+    )
 
 
 def test_a_link_of_a_card_joins_the_same_document(view):
-    card = fails_section(view).context["card"]
+    card = fails_section(view).context["browser"].card
     for link in card.links:
         left = card.left.hits[link.left]
         right = card.right.hits[link.right]

@@ -7,7 +7,7 @@ for (const head of found("th[data-sort]")) {
   const key = (row) => {
     const cell = row.cells[head.cellIndex];
     if (sort === "text") return cell.textContent;
-    const number = cell?.dataset.value ?? minus(cell?.textContent ?? "").replace("\u2212", "-").replace(/,/g, "");
+    const number = cell?.dataset.value ?? (cell?.textContent ?? "").replace("\u2212", "-").replace(/,/g, "");
     return number === "" ? NaN : Number(number);
   };
   const compare = sort === "text" ? new Intl.Collator(undefined, { numeric: true }).compare : (x, y) => x - y;
