@@ -38,6 +38,8 @@ MAX_LOAD_PER_CORE = 1.0
 """Waiting processes per core of a busy machine."""
 MAX_WARNINGS = 2
 """Warnings of the first screen; the others are under Data."""
+MAX_SETTING_COLUMNS = 3
+"""Axes of a sweep up to which each has a column."""
 MAX_HIGH_ROWS = 5
 """Rows up to which each row is high."""
 BUSY_SENTENCE = "Other programs were running: do not compare latencies."
@@ -56,6 +58,10 @@ class BoardLine(NamedTuple):
     failure: str
     """Why it failed; "" if it did not."""
     is_folded: bool
+    name: str
+    """Without the settings that have columns."""
+    settings: tuple[str, ...]
+    """Its value of each axis of a sweep; empty without columns of them."""
 
 
 class FirstScreen(NamedTuple):
@@ -77,6 +83,8 @@ class FirstScreen(NamedTuple):
     """The shared start of all names, which the head shows once; "" for none."""
     note: str
     """What the intervals and the p of the board hold for."""
+    setting_names: tuple[str, ...]
+    """The axes of a sweep that have a column."""
 
     def without_prefix(self, name: str) -> str:
         """A name without the shared start."""
@@ -172,6 +180,7 @@ def first_screen(view: View) -> FirstScreen:
         *look_sentences(evaluation),
         *verdict.alerts,
     ]
+    setting_names = _setting_names(view)
     return FirstScreen(
         facts=_facts(view),
         headline=shorten(verdict.headline),
@@ -179,12 +188,13 @@ def first_screen(view: View) -> FirstScreen:
         command=verdict.command,
         warnings=tuple(map(shorten, warnings)),
         board=board,
-        lines=tuple(_board_lines(view, board)),
+        lines=tuple(_board_lines(view, board, setting_names)),
         axis=fit_strip_axis(
             board.axis_range, board.margin, is_signed=board.against_baseline
         ),
         common_prefix=prefix,
         note=_board_note(view, board),
+        setting_names=setting_names,
     )
 
 
@@ -204,11 +214,50 @@ def _facts(view: View) -> tuple[str, ...]:
     return tuple(facts)
 
 
-def _board_lines(view: View, board: Board) -> Iterator[BoardLine]:
+def _setting_names(view: View) -> tuple[str, ...]:
+    """The axes of a sweep whose values the names of all configurations have.
+
+    Empty without a sweep, or if they are too many for columns.
+    """
+    sweep = view.resolved.sweep
+    if not sweep or view.evaluation.sweep is None:
+        return ()
+    axes = [axis for axis in sweep["axes"] if axis != "of"]
+    configurations = [name for name in view.ranked if "[" in name]
+    are_in_names = all(len(_settings(name)) == len(axes) for name in configurations)
+    if not are_in_names or not 0 < len(axes) <= MAX_SETTING_COLUMNS:
+        return ()
+    short_names = tuple(axis.rpartition(".")[2] for axis in axes)
+    is_distinct = len(set(short_names)) == len(short_names)
+    return short_names if is_distinct else tuple(axes)
+
+
+def _settings(name: str) -> tuple[str, ...]:
+    """The values in the name of a configuration.
+
+    >>> _settings("bm25[2, 0.4]"), _settings("bm25")
+    (('2', '0.4'), ())
+    """
+    _, _, values = name.removesuffix("]").partition("[")
+    return tuple(values.split(", ")) if values else ()
+
+
+def _board_lines(
+    view: View, board: Board, setting_names: Sequence[str]
+) -> Iterator[BoardLine]:
     costs = retriever_costs(view.results)
     folded = board.folded
-    for row in board.rows:
+    rows = board.rows
+    if view.evaluation.sweep is not None:
+        # What is in use today is first.
+        rows = tuple(sorted(rows, key=lambda row: row.standing != "baseline"))
+    for row in rows:
         sign, word = STANDING_WORDS[row.standing]
+        name = row.retriever
+        settings: tuple[str, ...] = ()
+        if setting_names:
+            settings = _settings(name) or ("",) * len(setting_names)
+            name = name.partition("[")[0]
         yield BoardLine(
             row,
             state="undecided" if row.standing in ("open", "same") else row.standing,
@@ -217,6 +266,8 @@ def _board_lines(view: View, board: Board) -> Iterator[BoardLine]:
             cost=costs.get(row.retriever),
             failure=view.evaluation.failed.get(row.retriever, ""),
             is_folded=row.retriever in folded,
+            name=name,
+            settings=settings,
         )
 
 
@@ -229,6 +280,8 @@ def _board_note(view: View, board: Board) -> str:
         parts.append(f"grey: margin {board.margin:g}")
     pairs = len(view.comparisons[view.primary])
     units = " by cluster" if view.evaluation.clusters is not None else ""
+    if view.settings.weight:
+        units += f" weighted by {view.settings.weight}"
     all_rows = "all rows at once" if len(board.rows) > 2 else "this pair"
     intervals = f"CI: {all_rows}{units}"
     if pairs > 1:

@@ -100,6 +100,7 @@ def build_evidence(view: View, max_bytes: int) -> Evidence:
     The queries on which the leader loses most come first, as far as there is room.
     """
     numbers = DocumentNumbers()
+    cutoff = shown_hits(view)
     gaps = leader_gaps(view)
     listed = set(view.listed_queries)
     queries: list[QueryEvidence] = []
@@ -108,7 +109,7 @@ def build_evidence(view: View, max_bytes: int) -> Evidence:
     for i in order_by_loss(view):
         if i not in listed:
             continue
-        query = _query_evidence(view, i, gaps[i], numbers)
+        query = _query_evidence(view, i, gaps[i], numbers, cutoff)
         new_documents = numbers.document_ids[known_documents:]
         known_documents += len(new_documents)
         titles = [view.document_title(doc) for doc in new_documents]
@@ -121,7 +122,7 @@ def build_evidence(view: View, max_bytes: int) -> Evidence:
         section=f"where {view.evaluation.leader} fails",
         measure=view.names[view.primary].short,
         query_count=view.n,
-        cutoff=shown_hits(view),
+        cutoff=cutoff,
         is_labelled=True,
         retrievers=view.ranked,
         means=tuple(view.evaluation.means.values()),
@@ -151,14 +152,14 @@ def evidence_groups(
 
 
 def _query_evidence(
-    view: View, i: int, gap: float, numbers: DocumentNumbers
+    view: View, i: int, gap: float, numbers: DocumentNumbers, cutoff: int
 ) -> QueryEvidence:
     query_id = view.ids[i]
     digests = [view.ranking_digests[retriever] for retriever in view.ranked]
     hits: list[tuple[int, ...]] = []
     for digest in digests:
         ranking = digest.top_hits.get(query_id, EMPTY_RANKING)
-        hits.append(numbers.numbers(ranking.doc_ids[: shown_hits(view)]))
+        hits.append(numbers.numbers(ranking.doc_ids[:cutoff]))
     scores = view.values_by_measure[view.primary]
     is_alone = len(view.ranked) == 1
     return QueryEvidence(

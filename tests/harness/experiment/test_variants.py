@@ -20,6 +20,8 @@ from harness.pipeline import run
 from harness.preflight.plan import RunPlan
 from harness.records import Results
 from harness.report.numbers import difference_text
+from harness.report.sections.decision import first_screen
+from harness.report.view import build_view
 from harness.reproduce import reproduce
 from harness.running.options import RunOptions
 from harness.wording.conclusion import conclusion_sentences
@@ -366,6 +368,24 @@ def test_a_sweep_runs_resumes_and_comes_out_again(
     assert (results.folder / "scores.csv").read_bytes() == (
         tmp_path / "out" / "small" / "scores.csv"
     ).read_bytes()
+
+
+def test_the_board_of_a_sweep_has_the_default_first_and_its_axes_as_columns(
+    tmp_path: Path,
+) -> None:
+    retrievers = small.BM25 + (
+        '[sweep]\ndefault = "bm25"\nof = "bm25"\nk1 = [0.5, 2.0]\nb = [0.0, 0.4]\n'
+    )
+    results = small.ran(tmp_path, retrievers=retrievers, report=True)
+    screen = first_screen(build_view(results))
+    first, *others = screen.lines
+    assert screen.setting_names == ("k1", "b")
+    assert (first.row.retriever, first.settings) == ("bm25", ("", ""))
+    assert {(line.name, *line.settings) for line in others} == {
+        ("bm25", k1, b) for k1 in ("0.5", "2") for b in ("0", "0.4")
+    }
+    means = [line.row.mean for line in others]
+    assert means == sorted(means, reverse=True)
 
 
 def test_the_page_shows_the_grid_and_the_chosen_cell(
